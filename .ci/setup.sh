@@ -1,0 +1,77 @@
+# Sourced by ./quickstart and ./check: goes to the project's root and installs what is missing on Debian and Ubuntu.
+# Does nothing, and needs no network, where everything is there already.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+jobs=$(nproc)
+export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$jobs}
+
+build_packages=(g++ cmake ninja-build pkg-config libsimgrid-dev libopenmpi-dev openmpi-bin libyaml-cpp-dev libcli11-dev
+                libfmt-dev nlohmann-json3-dev libhwloc-dev)
+# One version of the LLVM tools, which Debian 12 and Ubuntu 24.04 both have: their verdicts differ between versions.
+llvm=16
+check_packages=(libgtest-dev libgmock-dev libbenchmark-dev "clang-format-$llvm" "clang-tidy-$llvm")
+
+say() { printf '==> %s\n' "$*"; }
+
+fail() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+is_installed() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
+
+as_root() {
+  if ((EUID == 0)); then
+    "$@"
+  elif [[ -t 0 ]]; then
+    sudo "$@"
+  else
+    sudo --non-interactive "$@"
+  fi
+}
+
+apt() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@"
+}
+
+# Is a package to be had here? Asked after the package lists were read.
+is_available() { [[ $(LC_ALL=C apt-cache policy "$1" 2>/dev/null) == *Candidate:\ [!\(]* ]]; }
+
+# install_missing PACKAGE...
+install_missing() {
+  command -v dpkg-query >/dev/null || {
+    say "no dpkg here: taking for granted that these are installed: $*"
+    return
+  }
+  local package missing=() wanted=()
+  for package in "$@"; do
+    is_installed "$package" || missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+
+  if ((EUID != 0)) && ! command -v sudo >/dev/null; then
+    fail "these packages are missing, and there is no sudo; as root: apt-get install ${missing[*]}"
+  fi
+  say "reading the package lists"
+  apt update || fail "cannot read the package lists; missing: ${missing[*]}"
+  for package in "${missing[@]}"; do
+    if is_available "$package"; then
+      wanted+=("$package")
+    else
+      say "not to be had on this system: $package"
+    fi
+  done
+  ((${#wanted[@]})) || return 0
+  say "installing ${wanted[*]}"
+  apt install --no-install-recommends "${wanted[@]}" >/dev/null || fail "cannot install ${wanted[*]}"
+}
+
+# The flag for CMake: the simulator is left out where SimGrid is not to be had.
+simgrid_flag() {
+  if pkg-config --exists simgrid; then
+    echo -DTWINLINK_SIMGRID=ON
+  else
+    echo -DTWINLINK_SIMGRID=OFF
+  fi
+}

@@ -1,0 +1,149 @@
+// A platform as plain structs: what a YAML file in platforms/ says, checked, with every number in SI units.
+//
+// No SimGrid here: twinlink-validate reads and writes platforms too.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocols/rank.hpp"
+#include "protocols/units.hpp"
+
+namespace twinlink::model {
+
+/// Where a number comes from.
+enum class Quality { measured, datasheet, derived, assumed };
+std::string_view to_string(Quality quality);
+
+struct Source {
+  Quality quality = Quality::assumed;
+  std::string text{};  ///< the reference or the derivation, in words
+};
+
+/// A number of the platform file with its source.
+template <class T>
+struct Sourced {
+  T value{};
+  Source source{};
+};
+
+/// A cost that depends on the size: linear between its points, constant before the first and after the last.
+class Piecewise {
+ public:
+  struct Knot {
+    Bytes size{};
+    Seconds cost{};
+  };
+  Piecewise() = default;
+  /// `knots` ascend by size and are not empty.
+  explicit Piecewise(std::vector<Knot> knots);
+  [[nodiscard]] Seconds at(Bytes size) const;
+  [[nodiscard]] const std::vector<Knot>& knots() const { return knots_; }
+
+ private:
+  std::vector<Knot> knots_{Knot{}};
+};
+
+/// A link joins two vertices of the node's graph. Each direction has its own bandwidth; all flows share it evenly.
+struct Link {
+  std::string name{};
+  std::string from{};
+  std::string to{};
+  Sourced<Rate> forward{};                ///< from -> to
+  Sourced<Rate> backward{};               ///< to -> from
+  std::optional<Sourced<Rate>> total{};   ///< both directions together, where that is less than their sum
+};
+
+struct Gpu {
+  std::string name{};
+  std::string model{};
+  Sourced<Bytes> memory{};
+  int capability_major = 0;
+  int capability_minor = 0;
+  bool unified_addressing = true;
+  std::string memory_near{};   ///< the memory (NUMA domain) on its socket
+  std::string nic{};           ///< the adapter that it uses
+  std::string peer_domain{};   ///< GPUs of one peer domain reach each other's memory: an I/O hub, an NVLink fabric
+};
+
+struct HostMemory {
+  std::string name{};
+  Sourced<Rate> copy_rate{};   ///< memcpy by one core, bytes copied per second
+};
+
+/// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, then nothing moves for
+/// `latency`, then the bytes flow at no more than `rate` (zero: whatever the links allow).
+struct Cost {
+  Sourced<Seconds> host{};
+  Sourced<Piecewise> latency{};
+  std::optional<Sourced<Rate>> rate{};
+};
+
+/// The classes of copies that a driver distinguishes.
+enum class CopyClass {
+  pinned_to_device_near, pinned_to_device_far, device_to_pinned_near, device_to_pinned_far,
+  pageable_to_device_near, pageable_to_device_far, device_to_pageable_near, device_to_pageable_far,
+  device_to_device,   ///< within one GPU
+  peer,               ///< between GPUs of one peer domain
+  host_to_host        ///< memcpy
+};
+inline constexpr int kCopyClasses = 11;
+/// As the platform file spells it: "pinned-to-device-near".
+std::string_view to_string(CopyClass copy_class);
+
+/// A copy between GPUs of different peer domains: the driver moves it through host memory.
+struct StagedPeer {
+  std::string from_domain{};
+  std::string to_domain{};
+  Cost cost{};
+};
+
+struct NetworkCosts {
+  Sourced<Seconds> send_host{};      ///< the CPU posts a send
+  Sourced<Seconds> receive_host{};   ///< the CPU posts a receive
+  Sourced<Piecewise> latency{};      ///< from the posted send until the first byte flows, adapter and wire included
+  std::optional<Sourced<Rate>> rate{};   ///< of one message, where that is less than the links allow
+  Sourced<Bytes> eager_limit{};      ///< up to here a message leaves without waiting for its receive
+  Sourced<Seconds> control{};        ///< one control message
+};
+
+struct RuntimeCosts {
+  Sourced<Seconds> allocate_device{};
+  Sourced<Seconds> ipc_export{};     ///< cudaIpcGetMemHandle
+  Sourced<Seconds> ipc_open{};       ///< cudaIpcOpenMemHandle
+  Sourced<Seconds> ipc_close{};
+  Sourced<Seconds> pin_base{};       ///< page-locking: base plus per byte
+  Sourced<Seconds> pin_per_gib{};
+};
+
+struct Node {
+  int count = 1;
+  std::vector<HostMemory> memories{};
+  std::vector<Gpu> gpus{};
+  std::vector<std::string> nics{};
+  std::vector<std::string> hubs{};   ///< inner vertices: sockets, I/O hubs, switches
+  std::vector<Link> links{};
+};
+
+/// How nodes are joined: a switch that never blocks; an adapter's link is the only limit.
+struct Fabric {
+  Sourced<Rate> link{};      ///< of one adapter, each way
+  std::optional<Sourced<Rate>> duplex{};   ///< both ways together, where that is less than twice `link`
+};
+
+struct Platform {
+  std::string name{};
+  std::string description{};
+  std::string file{};        ///< where it was read from
+  Node node{};
+  std::optional<Fabric> fabric{};   ///< none: a single node
+  std::map<CopyClass, Cost> copies{};
+  std::vector<StagedPeer> staged_peers{};
+  std::optional<NetworkCosts> network{};   ///< between nodes
+  NetworkCosts intra_node{};               ///< MPI through shared memory
+  RuntimeCosts runtime{};
+};
+
+}  // namespace twinlink::model

@@ -1,0 +1,51 @@
+// Lane: one direction of a transfer, written as the list of steps that every piece of it takes.
+//
+// A protocol declares its lanes; move() is the one blocking loop that drives them. Windows of messages, pipelining and
+// both directions at once follow from it, so no protocol has a loop of its own:
+//
+//   piece 0:  copy out | send
+//   piece 1:           | copy out | send         with depth 2, piece 2 starts when piece 0 has left its slot
+//   piece 2:                      | copy out | send
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "protocols/protocol.hpp"
+#include "protocols/rank.hpp"
+
+namespace twinlink {
+
+/// A part of a message on its way: the bytes in the user's buffer, and the slot (0 to depth-1) whose staging buffer is
+/// its own until it has taken its last step.
+struct Piece {
+  View bytes{};
+  std::size_t slot = 0;
+};
+
+/// One step: the words that the protocol's scenario uses for it, and what starts it.
+struct Step {
+  std::string_view words;
+  std::function<Op(const Piece&)> start;
+};
+
+/// Pieces take the steps in order, and every step is started for the pieces in order. At most `depth` pieces are under
+/// way at once.
+struct Lane {
+  std::vector<View> pieces;
+  std::size_t depth = 1;
+  std::vector<Step> steps;
+};
+
+/// Cuts messages into pieces of at most `chunk` bytes; zero cuts nothing. An empty message is one empty piece: it is
+/// still sent.
+std::vector<View> cut(std::span<const View> messages, Bytes chunk);
+
+/// Drives all lanes to their end, or until the deadline or the first failure. After a failure all operations in flight
+/// are abandoned, and the reason names the step.
+Outcome move(Rank& rank, std::span<const Lane> lanes, Seconds deadline);
+
+}  // namespace twinlink
