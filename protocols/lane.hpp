@@ -12,6 +12,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "protocols/protocol.hpp"
@@ -26,10 +27,14 @@ struct Piece {
   std::size_t slot = 0;
 };
 
+/// What starting a step gives: an operation to wait for, or an outcome at once. `delivered` means that there is nothing
+/// to wait for; anything else ends the transfer.
+using Started = std::variant<Op, Outcome>;
+
 /// One step: the words that the protocol's scenario uses for it, and what starts it.
 struct Step {
   std::string_view words;
-  std::function<Op(const Piece&)> start;
+  std::function<Started(const Piece&)> start;
 };
 
 /// Pieces take the steps in order, and every step is started for the pieces in order. At most `depth` pieces are under

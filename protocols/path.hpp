@@ -35,7 +35,8 @@ struct Path {
   bool same_device = false;
 
   /// May the copy engine of either GPU read and write the other's memory? Decided by the checks that every
-  /// peer-to-peer program makes: unified addressing, compute capability 2.0 or later, and peer access granted both ways.
+  /// peer-to-peer program makes: unified addressing, compute capability 2.0 or later, and peer access granted both
+  /// ways.
   Answer peer_access{};
 
   /// Can a process map the other's device memory (CUDA IPC)? Granted on one node even without peer access: the driver

@@ -10,11 +10,14 @@
 
 namespace twinlink {
 
+/// Enough for every pipeline that is known; a limit, so that a typing error does not ask for all memory.
+inline constexpr int kMaxDepth = 1024;
+
 /// What a user may set about a protocol. A protocol's defaults() say where its own values come from.
 struct Settings {
   /// A message is cut into chunks of this size, which follow each other through the steps; zero: the whole message.
   Bytes chunk{};
-  /// How many chunks may be under way at once, each in a staging buffer of its own. At least 1.
+  /// How many chunks may be under way at once, each in a staging buffer of its own. 1 to kMaxDepth.
   int depth = 1;
   /// The longest that one exchange may take before it ends as timed_out.
   Seconds timeout{30.0};
@@ -34,7 +37,8 @@ struct Support {
 };
 
 /// An open connection between this rank and one peer: the staging buffers, handles and states of a protocol. The peer
-/// holds the other end. Lives no longer than its Rank; releases all that it holds.
+/// holds the other end. Lives no longer than its Rank; releases all that it holds. A peer's channel may have opened the
+/// buffers that were passed in as messages: release them only when both ends are gone.
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -68,5 +72,10 @@ class Protocol {
   /// make no sense; an UnavailableError where supports() says no.
   [[nodiscard]] virtual std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const = 0;
 };
+
+/// What every connect() checks first: a UsageError for settings that make no sense, which says what is allowed.
+void check_settings(const Protocol& protocol, const Settings& settings);
+/// An UnavailableError with the reason where `protocol` does not support `path`.
+void require_support(const Protocol& protocol, const Path& path);
 
 }  // namespace twinlink

@@ -111,7 +111,7 @@ class Message {
   [[nodiscard]] T as() const {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kCapacity);
     if (size_ != sizeof(T)) throw UsageError("a control message has another size than its reader expects");
-    T value;
+    T value{};
     std::memcpy(&value, bytes_.data(), sizeof(T));
     return value;
   }
@@ -183,7 +183,8 @@ class Rank {
 
   /// New memory, owned by this rank until release(). `locality` matters for host memory only.
   virtual Buffer allocate(Memory kind, Bytes size, Locality locality = Locality::near) = 0;
-  /// Frees a buffer. A UsageError while an operation uses it or a peer has it open.
+  /// Frees a buffer. A UsageError while an operation uses it or a peer has it open. After abandon() the memory itself
+  /// is kept, but the buffer is gone for the caller.
   virtual void release(Buffer buffer) = 0;
 
   /// Makes a buffer of this rank's device known to its node. Cheap; the handle stays valid until release().

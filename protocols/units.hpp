@@ -21,7 +21,10 @@ class Bytes {
   [[nodiscard]] constexpr std::uint64_t count() const { return count_; }
 
   constexpr auto operator<=>(const Bytes&) const = default;
-  constexpr Bytes& operator+=(Bytes other) { count_ += other.count_; return *this; }
+  constexpr Bytes& operator+=(Bytes other) {
+    count_ += other.count_;
+    return *this;
+  }
   friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes{a.count_ + b.count_}; }
   /// The difference; `b` must not exceed `a`.
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes{a.count_ - b.count_}; }
@@ -40,7 +43,10 @@ class Seconds {
   [[nodiscard]] constexpr double microseconds() const { return value_ * 1e6; }
 
   constexpr auto operator<=>(const Seconds&) const = default;
-  constexpr Seconds& operator+=(Seconds other) { value_ += other.value_; return *this; }
+  constexpr Seconds& operator+=(Seconds other) {
+    value_ += other.value_;
+    return *this;
+  }
   friend constexpr Seconds operator+(Seconds a, Seconds b) { return Seconds{a.value_ + b.value_}; }
   friend constexpr Seconds operator-(Seconds a, Seconds b) { return Seconds{a.value_ - b.value_}; }
   friend constexpr Seconds operator*(Seconds a, double factor) { return Seconds{a.value_ * factor}; }

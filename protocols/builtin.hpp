@@ -1,0 +1,13 @@
+// The protocols of this folder, one function each. The registry lists them; nobody else needs this header.
+#pragma once
+
+#include "protocols/protocol.hpp"
+
+namespace twinlink {
+
+const Protocol& host_protocol();
+const Protocol& staging_protocol();
+const Protocol& gpudirect_v1_protocol();
+const Protocol& gpudirect_v2_protocol();
+
+}  // namespace twinlink

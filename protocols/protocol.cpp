@@ -1,0 +1,23 @@
+#include "protocols/protocol.hpp"
+
+#include <string>
+
+namespace twinlink {
+
+void check_settings(const Protocol& protocol, const Settings& settings) {
+  const std::string who = "protocol '" + std::string(protocol.name()) + "': ";
+  if (settings.depth < 1 || settings.depth > kMaxDepth) {
+    throw UsageError(who + "depth is " + std::to_string(settings.depth) + ", but must lie between 1 and " +
+                     std::to_string(kMaxDepth));
+  }
+  if (!(settings.timeout > Seconds{0})) throw UsageError(who + "the timeout must be longer than zero");
+}
+
+void require_support(const Protocol& protocol, const Path& path) {
+  const Support support = protocol.supports(path);
+  if (!support.usable()) {
+    throw UnavailableError("protocol '" + std::string(protocol.name()) + "' cannot run here: " + support.reason);
+  }
+}
+
+}  // namespace twinlink

@@ -1,0 +1,31 @@
+#include "protocols/registry.hpp"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "protocols/builtin.hpp"
+#include "protocols/edit_distance.hpp"
+
+namespace twinlink {
+
+std::span<const Protocol* const> all_protocols() {
+  static const std::array<const Protocol*, 4> protocols{&gpudirect_v2_protocol(), &gpudirect_v1_protocol(),
+                                                        &staging_protocol(), &host_protocol()};
+  return protocols;
+}
+
+const Protocol& find_protocol(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Protocol* protocol : all_protocols()) {
+    if (protocol->name() == name) return *protocol;
+    names.emplace_back(protocol->name());
+  }
+  std::string message = "unknown protocol '" + std::string(name) + "'";
+  if (const std::string guess = closest(name, names); !guess.empty()) message += "; did you mean '" + guess + "'?";
+  message += " (there are:";
+  for (const std::string& known : names) message += " " + known;
+  throw UsageError(message + ")");
+}
+
+}  // namespace twinlink

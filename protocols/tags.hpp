@@ -1,0 +1,15 @@
+// Who uses which tags, in one place: two users of one tag would take each other's messages.
+#pragma once
+
+#include "protocols/rank.hpp"
+
+namespace twinlink::tags {
+
+inline constexpr Tag kData{1};       ///< payload of a protocol
+inline constexpr Tag kReady{2};      ///< "my buffer is ready, write into it"
+inline constexpr Tag kDelivered{3};  ///< "your buffer is written"
+
+/// From here on tags belong to the program that runs the protocols: benchmarks, tests.
+inline constexpr Tag kFirstFree{64};
+
+}  // namespace twinlink::tags

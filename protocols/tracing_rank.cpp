@@ -1,0 +1,154 @@
+#include "protocols/tracing_rank.hpp"
+
+#include <cstdio>
+#include <utility>
+
+namespace twinlink {
+namespace {
+
+/// "device[65536+4096]": the kind of memory, the offset, the length. No buffer ids: they differ between backends.
+std::string describe(const View& view) {
+  return std::string(to_string(view.buffer.memory)) + "[" + std::to_string(view.offset.count()) + "+" +
+         std::to_string(view.length.count()) + "]";
+}
+
+std::string describe(RankId peer) { return "rank " + std::to_string(peer.value); }
+
+}  // namespace
+
+std::size_t Trace::start(TraceEvent event) {
+  events_.push_back(std::move(event));
+  lines_.push_back({events_.size() - 1, false});
+  return events_.size() - 1;
+}
+
+void Trace::end(std::size_t event, Seconds when, bool finished) {
+  events_[event].ended = when;
+  events_[event].finished = finished;
+  lines_.push_back({event, true});
+}
+
+std::string Trace::order() const {
+  std::string text;
+  for (const auto [index, end] : lines_) {
+    const TraceEvent& event = events_[index];
+    text += "rank " + std::to_string(event.rank.value) + " | " + event.step + " | " + event.what;
+    if (end) text += event.finished ? " | ended" : " | abandoned";
+    text += "\n";
+  }
+  return text;
+}
+
+std::string Trace::timeline() const {
+  std::string text = "# start_us     end_us  rank  step              what\n";
+  char line[256];
+  for (const TraceEvent& event : events_) {
+    std::snprintf(line, sizeof line, "%10.3f %10.3f  %4d  %-16s  %s%s\n", event.started.microseconds(),
+                  event.ended.microseconds(), event.rank.value, event.step.c_str(), event.what.c_str(),
+                  event.finished ? "" : "  (never ended)");
+    text += line;
+  }
+  return text;
+}
+
+void TracingRank::note(std::string what, Seconds started) {
+  TraceEvent event{.rank = id(), .step = step_, .what = std::move(what), .started = started, .ended = now()};
+  event.finished = true;
+  trace_.start(std::move(event));
+}
+
+Op TracingRank::track(std::string what, Seconds started, Op op) {
+  in_flight_[op.id] = trace_.start({.rank = id(), .step = step_, .what = std::move(what), .started = started});
+  return op;
+}
+
+Buffer TracingRank::allocate(Memory kind, Bytes size, Locality locality) {
+  const Seconds started = now();
+  const Buffer buffer = inner().allocate(kind, size, locality);
+  note("allocate " + describe(View(buffer)), started);
+  return buffer;
+}
+
+void TracingRank::release(Buffer buffer) {
+  const Seconds started = now();
+  inner().release(buffer);
+  note("release " + describe(View(buffer)), started);
+}
+
+IpcHandle TracingRank::export_memory(Buffer buffer) {
+  const Seconds started = now();
+  const IpcHandle handle = inner().export_memory(buffer);
+  note("export memory " + describe(View(buffer)), started);
+  return handle;
+}
+
+Buffer TracingRank::open_memory(RankId owner, const IpcHandle& handle) {
+  const Seconds started = now();
+  const Buffer buffer = inner().open_memory(owner, handle);
+  note("open memory of " + describe(owner) + " " + describe(View(buffer)), started);
+  return buffer;
+}
+
+void TracingRank::close_memory(Buffer buffer) {
+  const Seconds started = now();
+  inner().close_memory(buffer);
+  note("close memory " + describe(View(buffer)), started);
+}
+
+Op TracingRank::copy(View to, View from, Stream stream, Engine engine) {
+  const Seconds started = now();
+  const Op op = inner().copy(to, from, stream, engine);
+  return track("copy " + describe(from) + " -> " + describe(to) + " stream " + std::to_string(stream.index) +
+                   (engine == Engine::kernel ? " by kernel" : ""),
+               started, op);
+}
+
+Op TracingRank::send(RankId peer, Tag tag, View from) {
+  const Seconds started = now();
+  const Op op = inner().send(peer, tag, from);
+  return track("send " + describe(from) + " -> " + describe(peer), started, op);
+}
+
+Op TracingRank::receive(RankId peer, Tag tag, View to) {
+  const Seconds started = now();
+  const Op op = inner().receive(peer, tag, to);
+  return track("receive " + describe(to) + " <- " + describe(peer), started, op);
+}
+
+Op TracingRank::tell(RankId peer, Tag tag, const Message& message) {
+  const Seconds started = now();
+  const Op op = inner().tell(peer, tag, message);
+  return track("tell " + describe(peer) + " " + std::to_string(message.bytes().size()) + " B", started, op);
+}
+
+Op TracingRank::hear(RankId peer, Tag tag, Message& into) {
+  const Seconds started = now();
+  const Op op = inner().hear(peer, tag, into);
+  return track("hear " + describe(peer), started, op);
+}
+
+std::optional<Completion> TracingRank::wait_any(std::span<const Op> ops, Seconds deadline) {
+  const auto completion = inner().wait_any(ops, deadline);
+  if (completion) {
+    if (const auto found = in_flight_.find(ops[completion->index].id); found != in_flight_.end()) {
+      trace_.end(found->second, now(), true);
+      in_flight_.erase(found);
+    }
+  }
+  return completion;
+}
+
+void TracingRank::abandon(Op op) {
+  inner().abandon(op);
+  if (const auto found = in_flight_.find(op.id); found != in_flight_.end()) {
+    trace_.end(found->second, now(), false);
+    in_flight_.erase(found);
+  }
+}
+
+void TracingRank::step(std::string_view words) {
+  step_ = words;
+  inner().step(words);
+}
+
+}  // namespace twinlink
