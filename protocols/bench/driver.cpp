@@ -1,0 +1,278 @@
+#include "protocols/bench/driver.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/meeting.hpp"
+#include "protocols/bench/payload.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+/// Between exchanges a rank fills and compares buffers, which a short timeout for exchanges says nothing about.
+constexpr Seconds kPatience{60.0};
+
+void check_plan(const Rank& rank, const Plan& plan) {
+  if (plan.sizes.empty() || !std::ranges::is_sorted(plan.sizes)) {
+    throw UsageError("the message sizes must ascend, and there must be one");
+  }
+  if (plan.window < 1 || plan.window > kMaxWindow) {
+    throw UsageError(fmt::format("a window of {} messages: 1 to {} are possible", plan.window, kMaxWindow));
+  }
+  check_repeats(plan.small);
+  check_repeats(plan.large);
+  for (const RankId id : {plan.first, plan.second}) {
+    if (id.value >= 0 && id.value < rank.ranks()) continue;
+    if (plan.pattern == Pattern::copy && id == plan.second) continue;
+    throw UsageError(fmt::format("there is no rank {} in a job of {}", id.value, rank.ranks()));
+  }
+}
+
+const Repeats& repeats_of(const Plan& plan, Bytes size) { return size < plan.large_from ? plan.small : plan.large; }
+
+Point make_point(const Plan& plan, Bytes size, double directions, std::vector<double> one_way_us) {
+  Point point{.size = size, .verified = plan.verify};
+  if (plan.keep_samples) point.samples_us = one_way_us;
+  point.time_us = summarize(std::move(one_way_us));
+  if (point.time_us.median > 0) {
+    point.bandwidth_MBps = directions * static_cast<double>(size.count()) / point.time_us.median;
+  }
+  return point;
+}
+
+void divide(std::vector<double>& samples, double divisor) {
+  for (double& sample : samples) sample /= divisor;
+}
+
+/// One end of a measurement between two ranks.
+class PairRun {
+ public:
+  PairRun(Rank& rank, const Protocol& protocol, const Plan& plan)
+      : rank_(rank),
+        protocol_(protocol),
+        plan_(plan),
+        leading_(rank.id() == plan.first),
+        peer_(leading_ ? plan.second : plan.first),
+        patience_{std::max(plan.settings.timeout, kPatience)} {
+    Bytes memory{};
+    for (const Bytes size : plan.sizes) memory = std::max(memory, Window(size, window_size()).memory());
+    // One buffer for all sizes: a protocol that maps the peer's memory does so once.
+    if (sends()) out_.emplace(rank, protocol.message_memory(), memory);
+    if (receives()) in_.emplace(rank, protocol.message_memory(), memory);
+  }
+
+  Series run() {
+    Series series{.label = std::string(protocol_.name()),
+                  .protocol = std::string(protocol_.name()),
+                  .pattern = plan_.pattern,
+                  .settings = plan_.settings,
+                  .window = window_size(),
+                  .from = to_string(rank_.place(plan_.first)),
+                  .to = to_string(rank_.place(plan_.second))};
+    series.cold_us = cold_message();
+    for (const Bytes size : plan_.sizes) {
+      series.points.push_back(measure_size(size));
+      series.points.back().path = channel_->path_taken();
+    }
+    // The peer's end may have our buffers open until it is closed too.
+    meet(rank_, peer_, patience_);
+    channel_.reset();
+    meet(rank_, peer_, patience_);
+    return leading_ ? series : Series{};
+  }
+
+ private:
+  [[nodiscard]] bool sends() const { return leading_ || plan_.pattern != Pattern::bandwidth; }
+  [[nodiscard]] bool receives() const { return !leading_ || plan_.pattern != Pattern::bandwidth; }
+  [[nodiscard]] int window_size() const { return plan_.pattern == Pattern::pingpong ? 1 : plan_.window; }
+  /// What one round's time is divided by to give the one-way time of one message.
+  [[nodiscard]] double messages_in_turn(int window) const { return plan_.pattern == Pattern::pingpong ? 2 : window; }
+
+  double cold_message() {
+    const Window one(plan_.sizes.front(), 1);
+    meet(rank_, peer_, patience_);
+    const double connect_us =
+        time_rounds(rank_, 1, [&] { channel_ = protocol_.connect(rank_, peer_, plan_.settings); }).front();
+    const double round_us = time_rounds(rank_, 1, [&] { round(one, plan_.sizes.front()); }).front();
+    return connect_us + round_us / messages_in_turn(1);
+  }
+
+  Point measure_size(Bytes size) {
+    const Window window(size, window_size());
+    const Repeats& repeats = repeats_of(plan_, size);
+    const auto one_round = [&] { round(window, size); };
+    if (plan_.verify) verified_round(window, size);
+    const std::vector<double> trial = time_rounds(rank_, repeats.warmup, one_round);
+    const int rounds = agree(rank_, peer_, leading_, rounds_within(plan_.budget, trial, repeats.iterations), patience_);
+    meet(rank_, peer_, patience_);
+    std::vector<double> samples = time_rounds(rank_, rounds, one_round);
+    if (plan_.verify) verified_round(window, size);
+    divide(samples, messages_in_turn(window_size()));
+    return make_point(plan_, size, plan_.pattern == Pattern::bidirectional ? 2 : 1, std::move(samples));
+  }
+
+  void round(const Window& window, Bytes size) {
+    const std::vector<View> outgoing = out_ ? window.messages(out_->buffer()) : std::vector<View>{};
+    const std::vector<View> incoming = in_ ? window.messages(in_->buffer()) : std::vector<View>{};
+    if (plan_.pattern == Pattern::pingpong) {
+      if (leading_) exchange(outgoing, {}, size);
+      exchange({}, incoming, size);
+      if (!leading_) exchange(outgoing, {}, size);
+      return;
+    }
+    exchange(outgoing, incoming, size);
+    // The answer: the other end has all messages of the window.
+    if (leading_) {
+      hear_now(rank_, peer_, patience_);
+    } else {
+      tell_now(rank_, peer_, Message(), patience_);
+    }
+  }
+
+  void exchange(std::span<const View> outgoing, std::span<const View> incoming, Bytes size) {
+    const Outcome outcome = channel_->exchange(outgoing, incoming);
+    if (!outcome.ok()) fail(size, fmt::format("{}: {}", to_string(outcome.status), outcome.reason));
+  }
+
+  /// A round with contents that no round before it had.
+  void verified_round(const Window& window, Bytes size) {
+    ++verified_rounds_;
+    if (out_) fill(rank_, window, out_->buffer(), seed(rank_.id()));
+    if (in_) wipe(rank_, window, in_->buffer());
+    meet(rank_, peer_, patience_);
+    round(window, size);
+    if (!in_) return;
+    if (const auto fault = check(rank_, window, in_->buffer(), seed(peer_))) fail(size, *fault);
+  }
+
+  [[nodiscard]] std::uint64_t seed(RankId sender) const {
+    return verified_rounds_ * static_cast<std::uint64_t>(rank_.ranks()) + static_cast<std::uint64_t>(sender.value);
+  }
+
+  [[noreturn]] void fail(Bytes size, std::string_view what) const {
+    throw CheckError(fmt::format("rank {}: {}, {} B: {}", rank_.id().value, protocol_.name(), size.count(), what));
+  }
+
+  Rank& rank_;
+  const Protocol& protocol_;
+  const Plan& plan_;
+  bool leading_;
+  RankId peer_;
+  Patience patience_;
+  std::optional<ScopedBuffer> out_;
+  std::optional<ScopedBuffer> in_;
+  std::unique_ptr<Channel> channel_;
+  std::uint64_t verified_rounds_ = 0;
+};
+
+/// Copies between a rank's device and its host memory, out and back.
+class CopyRun {
+ public:
+  CopyRun(Rank& rank, Memory kind, Locality locality, const Plan& plan)
+      : rank_(rank),
+        plan_(plan),
+        name_(fmt::format("copy {} {}", to_string(kind), locality == Locality::near ? "near" : "far")),
+        device_(rank, Memory::device, plan.sizes.back()),
+        host_(rank, kind, plan.sizes.back(), locality) {}
+
+  Series run() {
+    Series series{.label = name_,
+                  .protocol = name_,
+                  .pattern = Pattern::copy,
+                  .settings = plan_.settings,
+                  .from = to_string(rank_.place(rank_.id())),
+                  .to = "host"};
+    series.cold_us = time_rounds(rank_, 1, [&] { round(plan_.sizes.front()); }).front() / 2;
+    for (const Bytes size : plan_.sizes) {
+      const Repeats& repeats = repeats_of(plan_, size);
+      const auto one_round = [&] { round(size); };
+      if (plan_.verify) verified_round(size);
+      const std::vector<double> trial = time_rounds(rank_, repeats.warmup, one_round);
+      std::vector<double> samples =
+          time_rounds(rank_, rounds_within(plan_.budget, trial, repeats.iterations), one_round);
+      if (plan_.verify) verified_round(size);
+      divide(samples, 2);
+      series.points.push_back(make_point(plan_, size, 1, std::move(samples)));
+      series.points.back().path = "device memory to host memory and back";
+    }
+    return series;
+  }
+
+ private:
+  void round(Bytes size) {
+    copy(host_.first(size), device_.first(size));
+    copy(device_.first(size), host_.first(size));
+  }
+
+  void copy(View to, View from) {
+    const Op op = rank_.copy(to, from, Stream{0}, Engine::dma);
+    const Status status = wait(rank_, op, rank_.now() + plan_.settings.timeout);
+    if (status != Status::delivered) fail(from.length, to_string(status));
+  }
+
+  void verified_round(Bytes size) {
+    const twinlink::Pattern pattern{++verified_rounds_};
+    rank_.fill(device_.first(size), pattern);
+    rank_.fill(host_.first(size), kSentinel);
+    copy(host_.first(size), device_.first(size));
+    expect(host_.first(size), pattern, "host memory");
+    rank_.fill(device_.first(size), kSentinel);
+    copy(device_.first(size), host_.first(size));
+    expect(device_.first(size), pattern, "device memory");
+  }
+
+  void expect(View view, twinlink::Pattern pattern, std::string_view where) {
+    const Verdict verdict = rank_.check(view, pattern);
+    if (!verdict.intact()) fail(view.length, fmt::format("{} of {}", to_string(verdict), where));
+  }
+
+  [[noreturn]] void fail(Bytes size, std::string_view what) const {
+    throw CheckError(fmt::format("rank {}: {}, {} B: {}", rank_.id().value, name_, size.count(), what));
+  }
+
+  Rank& rank_;
+  const Plan& plan_;
+  std::string name_;
+  ScopedBuffer device_;
+  ScopedBuffer host_;
+  std::uint64_t verified_rounds_ = 0;
+};
+
+}  // namespace
+
+std::vector<Bytes> size_sweep(Bytes begin, Bytes end, int factor) {
+  if (factor < 2) throw UsageError(fmt::format("the sizes grow by a factor of {}: at least 2 is needed", factor));
+  if (begin == Bytes{}) throw UsageError("the smallest message size is 1 B");
+  if (begin > end) {
+    throw UsageError(fmt::format("the sizes begin at {} and end at {}: the end must not be smaller", format_size(begin),
+                                 format_size(end)));
+  }
+  std::vector<Bytes> sizes;
+  const auto step = static_cast<std::uint64_t>(factor);
+  for (std::uint64_t size = begin.count();; size *= step) {
+    sizes.emplace_back(size);
+    if (size > end.count() / step) return sizes;
+  }
+}
+
+Series measure(Rank& rank, const Protocol& protocol, const Plan& plan) {
+  check_plan(rank, plan);
+  if (plan.pattern == Pattern::copy) throw UsageError("the pattern 'copy' has no peer, and so no protocol");
+  if (plan.first == plan.second) throw UsageError("a message needs two different ranks");
+  if (rank.id() != plan.first && rank.id() != plan.second) return {};
+  check_settings(protocol, plan.settings);
+  require_support(protocol, rank.path_to(rank.id() == plan.first ? plan.second : plan.first));
+  return PairRun(rank, protocol, plan).run();
+}
+
+Series measure_copy(Rank& rank, Memory kind, Locality locality, const Plan& plan) {
+  check_plan(rank, plan);
+  if (kind == Memory::device) throw UsageError("a copy curve is between the device and host memory");
+  if (rank.id() != plan.first) return {};
+  return CopyRun(rank, kind, locality, plan).run();
+}
+
+}  // namespace twinlink::bench

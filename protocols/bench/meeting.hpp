@@ -1,0 +1,31 @@
+// What ranks say to each other around a measurement, by control messages.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocols/rank.hpp"
+
+namespace twinlink::bench {
+
+/// The longest that one of the calls below waits for the other side; after that they throw a CheckError.
+struct Patience {
+  Seconds longest{};
+};
+
+void tell_now(Rank& rank, RankId peer, const Message& message, Patience patience);
+Message hear_now(Rank& rank, RankId peer, Patience patience);
+
+/// Both ranks have come here: what either did before has happened.
+void meet(Rank& rank, RankId peer, Patience patience);
+/// As meet(), for all ranks of the job.
+void meet_all(Rank& rank, Patience patience);
+
+/// The leader's number, at both ends. `mine` matters on the leader only.
+int agree(Rank& rank, RankId peer, bool leading, int mine, Patience patience);
+
+/// Rank 0 gets the text of every rank, in the order of the ranks; the others get nothing. All ranks call it.
+std::vector<std::string> gather(Rank& rank, std::string_view mine, Patience patience);
+
+}  // namespace twinlink::bench

@@ -1,0 +1,209 @@
+#include "protocols/bench/options.hpp"
+
+#include <functional>
+#include <map>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "protocols/registry.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+/// An option whose text `read` takes; what `read` refuses with a UsageError is a usage error of the command line.
+CLI::Option* add_read_option(CLI::App& app, const std::string& name, const std::string& type,
+                             const std::string& shown_default, const std::string& description,
+                             std::function<void(const std::string&)> read) {
+  const auto convert = [name, read = std::move(read)](const std::string& text) {
+    try {
+      read(text);
+    } catch (const UsageError& error) {
+      throw CLI::ValidationError(name, error.what());
+    }
+  };
+  CLI::Option* option = app.add_option_function<std::string>(name, convert, description)->type_name(type);
+  return shown_default.empty() ? option : option->default_str(shown_default);
+}
+
+/// An option that takes a whole number from `least` to `most`.
+CLI::Option* add_count_option(CLI::App& app, const std::string& name, int least, int most,
+                              const std::string& shown_default, const std::string& description,
+                              std::function<void(int)> take) {
+  return add_read_option(app, name, fmt::format("N:{}..{}", least, most), shown_default, description,
+                         [least, most, take = std::move(take)](const std::string& text) {
+                           int number = 0;
+                           if (!CLI::detail::lexical_cast(text, number) || number < least || number > most) {
+                             throw UsageError(fmt::format("'{}' is no whole number from {} to {}", text, least, most));
+                           }
+                           take(number);
+                         });
+}
+
+void add_sweep_options(CLI::App& app, SweepOptions& options) {
+  constexpr int kMostRounds = 10'000'000;
+  constexpr int kLargestFactor = 1 << 20;
+  add_size_option(app, "-b,--begin", options.begin, "Smallest message; K, M, G are binary");
+  add_size_option(app, "-e,--end", options.end, "Largest message");
+  add_count_option(app, "-f,--factor", 2, kLargestFactor, std::to_string(options.factor),
+                   "Each size is this many times the one before", [&](int factor) { options.factor = factor; });
+  add_count_option(app, "-x,--warmup", 0, kMostRounds, {},
+                   "Rounds of each size that are not counted (default: depends on size and pattern)",
+                   [&](int rounds) { options.warmup = rounds; });
+  add_count_option(app, "-i,--iterations", 1, kMostRounds, {},
+                   "Counted rounds of each size (default: depends on size, pattern and time)",
+                   [&](int rounds) { options.iterations = rounds; });
+  add_read_option(app, "--timeout", "TIME", format_seconds(options.timeout),
+                  "The longest that one exchange may take; with unit: 500ms, 30s", [&options](const std::string& text) {
+                    const Seconds timeout = parse_seconds(text);
+                    if (!(timeout > Seconds{})) throw UsageError(fmt::format("'{}' is not longer than zero", text));
+                    options.timeout = timeout;
+                  });
+  app.add_flag("--no-verify", options.no_verify, "Do not compare the payloads byte for byte");
+}
+
+void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats) {
+  std::string names;
+  for (const auto& [name, format] : formats) names += (names.empty() ? "" : ", ") + name;
+  add_read_option(app, "--format", "NAME", "table", "What is printed: " + names,
+                  [&options, formats, names](const std::string& text) {
+                    const auto found = formats.find(text);
+                    if (found == formats.end()) {
+                      throw UsageError(fmt::format("unknown format '{}' (there are: {})", text, names));
+                    }
+                    options.format = found->second;
+                  });
+  app.add_option("--json", options.json, "Also write the result to this file, as JSON")->type_name("FILE");
+  app.add_option("--csv", options.csv, "Also write the result to this file, one row per size")->type_name("FILE");
+}
+
+Repeats with_wishes(Repeats repeats, const SweepOptions& wishes) {
+  return {wishes.warmup.value_or(repeats.warmup), wishes.iterations.value_or(repeats.iterations)};
+}
+
+/// Who asks for a number of rounds gets it.
+Seconds budget_of(const SweepOptions& wishes, const DefaultRepeats& defaults) {
+  return wishes.iterations ? Seconds{} : defaults.budget;
+}
+
+}  // namespace
+
+CLI::Option* add_size_option(CLI::App& app, const std::string& name, Bytes& value, const std::string& description) {
+  return add_read_option(app, name, "SIZE", format_size(value), description,
+                         [&value](const std::string& text) { value = parse_size(text); });
+}
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  std::string names;
+  for (const Protocol* protocol : all_protocols()) names += (names.empty() ? "" : ", ") + std::string(protocol->name());
+  add_read_option(app, "-p,--protocol", "NAME", options.protocol, "How messages travel: " + names,
+                  [&options](const std::string& text) { options.protocol = find_protocol(text).name(); })
+      ->required(options.protocol.empty());
+  add_read_option(
+      app, "--pattern", "NAME", std::string(to_string(options.pattern)),
+      "What is measured: pingpong (time there and back, halved), bandwidth, bidirectional",
+      [&options](const std::string& text) {
+        const Pattern pattern = find_pattern(text);
+        if (pattern == Pattern::copy) {
+          throw UsageError("the pattern 'copy' has no peer; pingpong, bandwidth and bidirectional have one");
+        }
+        options.pattern = pattern;
+      });
+  add_count_option(app, "-W,--window", 1, kMaxWindow, std::to_string(options.window),
+                   "Messages that bandwidth and bidirectional send at once",
+                   [&](int window) { options.window = window; });
+  add_read_option(app, "--chunk", "SIZE", {},
+                  "Cut messages into pieces of this size; 0 does not (default: the protocol's)",
+                  [&options](const std::string& text) { options.chunk = parse_size(text); });
+  add_count_option(app, "--depth", 1, kMaxDepth, {}, "Pieces under way at once (default: the protocol's)",
+                   [&](int depth) { options.depth = depth; });
+  add_sweep_options(app, options.sweep);
+  add_output_options(app, options.output,
+                     {{"table", Format::table}, {"osu", Format::osu}, {"csv", Format::csv}, {"json", Format::json}});
+}
+
+void add_probe_options(CLI::App& app, ProbeOptions& options) {
+  add_sweep_options(app, options.sweep);
+  add_output_options(app, options.output, {{"table", Format::table}, {"csv", Format::csv}, {"json", Format::json}});
+}
+
+DefaultRepeats measured_repeats() {
+  // A tenth of the OSU benchmarks' rounds for latency, as many as theirs for bandwidth. A median needs no more.
+  return {.latency_small = {.warmup = 100, .iterations = 1000},
+          .latency_large = {.warmup = 10, .iterations = 100},
+          .bandwidth_small = {.warmup = 10, .iterations = 100},
+          .bandwidth_large = {.warmup = 2, .iterations = 20},
+          .budget = Seconds{2.0}};
+}
+
+DefaultRepeats simulated_repeats() {
+  constexpr Repeats kEnough{.warmup = 1, .iterations = 2};
+  return {.latency_small = kEnough, .latency_large = kEnough, .bandwidth_small = kEnough, .bandwidth_large = kEnough};
+}
+
+Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
+  const bool latency = options.pattern == Pattern::pingpong;
+  const SweepOptions& sweep = options.sweep;
+  Settings settings = find_protocol(options.protocol).defaults();
+  settings.chunk = options.chunk.value_or(settings.chunk);
+  settings.depth = options.depth.value_or(settings.depth);
+  settings.timeout = sweep.timeout;
+  return {.pattern = options.pattern,
+          .sizes = size_sweep(sweep.begin, sweep.end, sweep.factor),
+          .window = options.window,
+          .small = with_wishes(latency ? defaults.latency_small : defaults.bandwidth_small, sweep),
+          .large = with_wishes(latency ? defaults.latency_large : defaults.bandwidth_large, sweep),
+          .budget = budget_of(sweep, defaults),
+          .verify = !sweep.no_verify,
+          .settings = settings};
+}
+
+ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults) {
+  const SweepOptions& sweep = options.sweep;
+  return {.sizes = size_sweep(sweep.begin, sweep.end, sweep.factor),
+          // A machine has hundreds of probes, and each has its own line: bandwidth's rounds are enough.
+          .small = with_wishes(defaults.bandwidth_small, sweep),
+          .large = with_wishes(defaults.bandwidth_large, sweep),
+          .budget = budget_of(sweep, defaults),
+          .verify = !sweep.no_verify,
+          .timeout = sweep.timeout};
+}
+
+void deliver(const Result& result, const OutputOptions& options, std::ostream& out) {
+  switch (options.format) {
+    case Format::table:
+      print_table(result, out);
+      break;
+    case Format::osu:
+      print_osu(result, out);
+      break;
+    case Format::csv:
+      out << to_csv(result);
+      break;
+    case Format::json:
+      out << to_json(result).dump(2) << '\n';
+      break;
+  }
+  if (!options.json.empty()) write_json(result, options.json);
+  if (!options.csv.empty()) write_csv(result, options.csv);
+}
+
+void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out) {
+  switch (options.format) {
+    case Format::table:
+      print_table(probes, out);
+      break;
+    case Format::osu:
+      throw UsageError("probes have no OSU form");
+    case Format::csv:
+      out << to_csv(probes);
+      break;
+    case Format::json:
+      out << to_json(probes).dump(2) << '\n';
+      break;
+  }
+  if (!options.json.empty()) write_json(probes, options.json);
+  if (!options.csv.empty()) write_csv(probes, options.csv);
+}
+
+}  // namespace twinlink::bench

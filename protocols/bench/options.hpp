@@ -1,0 +1,82 @@
+// The command-line options that twinlink-sim and twinlink-real share, and what becomes of them.
+#pragma once
+
+#include <filesystem>
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "protocols/bench/driver.hpp"
+#include "protocols/bench/probe.hpp"
+#include "protocols/bench/results.hpp"
+
+namespace twinlink::bench {
+
+enum class Format { table, osu, csv, json };
+
+/// How a result is shown and stored.
+struct OutputOptions {
+  Format format = Format::table;
+  std::filesystem::path json{};  ///< empty: not written
+  std::filesystem::path csv{};   ///< empty: not written
+};
+
+/// The sizes and rounds of a sweep. Where the user said nothing, the program's own world decides.
+struct SweepOptions {
+  Bytes begin{};
+  Bytes end{};
+  int factor = 2;
+  std::optional<int> warmup{};
+  std::optional<int> iterations{};
+  Seconds timeout{30.0};
+  bool no_verify = false;
+};
+
+struct RunOptions {
+  std::string protocol{};  ///< exists
+  Pattern pattern = Pattern::pingpong;
+  int window = 64;
+  std::optional<Bytes> chunk{};  ///< empty: the protocol's default
+  std::optional<int> depth{};    ///< empty: the protocol's default
+  SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}};
+  OutputOptions output{};
+};
+
+struct ProbeOptions {
+  SweepOptions sweep{.begin = Bytes{1}, .end = Bytes{64U << 20U}, .factor = 4};
+  OutputOptions output{};
+};
+
+/// How often a world repeats when the user does not say.
+struct DefaultRepeats {
+  Repeats latency_small{};
+  Repeats latency_large{};
+  Repeats bandwidth_small{};
+  Repeats bandwidth_large{};
+  Seconds budget{};  ///< as Plan::budget
+};
+/// For real clocks: as many as a stable median needs, cut to the budget.
+DefaultRepeats measured_repeats();
+/// For a simulated clock, which does not vary: one round to warm up, two to show it.
+DefaultRepeats simulated_repeats();
+
+/// Adds the options to `app`. `options` must live until the command line has been parsed; its values are the defaults.
+/// Wrong values are CLI::ValidationErrors that say what is allowed.
+void add_run_options(CLI::App& app, RunOptions& options);
+void add_probe_options(CLI::App& app, ProbeOptions& options);
+
+/// A UsageError for options that contradict each other.
+Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults);
+ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults);
+
+/// Shows the result on `out` in the format asked for and writes the files asked for.
+void deliver(const Result& result, const OutputOptions& options, std::ostream& out);
+/// Probes have no OSU form: a UsageError.
+void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out);
+
+/// For an option that takes a size: "4", "256K", "64M".
+CLI::Option* add_size_option(CLI::App& app, const std::string& name, Bytes& value, const std::string& description);
+
+}  // namespace twinlink::bench

@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/probe.hpp"
+#include "protocols/bench/results.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+bool shows_latency(Pattern pattern) { return pattern == Pattern::pingpong || pattern == Pattern::copy; }
+
+std::string_view osu_test(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::bandwidth:
+      return "Bandwidth Test";
+    case Pattern::bidirectional:
+      return "Bi-Directional Bandwidth Test";
+    default:
+      return "Latency Test";
+  }
+}
+
+std::string columns(const Statistics& time_us, double rate) {
+  return fmt::format("{:>12.3f}{:>12.3f}{:>12.3f}{:>12.3f}{:>12.3f}{:>12.2f}", time_us.median, time_us.min, time_us.max,
+                     time_us.p5, time_us.p95, rate);
+}
+
+constexpr std::string_view kColumnNames = "   median us      min us      max us       p5 us      p95 us        MB/s";
+
+}  // namespace
+
+void print_osu(const Result& result, std::ostream& out) {
+  const Series& series = result.series;
+  const bool latency = shows_latency(series.pattern);
+  out << fmt::format("# Twinlink {}, {}, {} to {}\n", osu_test(series.pattern), series.label, series.from, series.to);
+  out << fmt::format("{:<10}{:>18}\n", "# Size", latency ? "Latency (us)" : "Bandwidth (MB/s)");
+  for (const Point& point : series.points) {
+    out << fmt::format("{:<10}{:>18.2f}\n", point.size.count(), latency ? point.time_us.median : point.bandwidth_MBps);
+  }
+}
+
+void print_table(const Result& result, std::ostream& out) {
+  const Series& series = result.series;
+  out << fmt::format("# {}: {} {}, {} to {}", series.label, result.world, to_string(series.pattern), series.from,
+                     series.to);
+  if (series.window > 1) out << fmt::format(", window {}", series.window);
+  if (series.settings.chunk > Bytes{}) {
+    out << fmt::format(", chunk {}, depth {}", format_size(series.settings.chunk), series.settings.depth);
+  }
+  out << fmt::format("\n# first message, set-up included: {:.3f} us\n", series.cold_us);
+  if (std::ranges::any_of(series.points, [](const Point& point) { return !point.verified; })) {
+    out << "# the payload was not verified\n";
+  }
+  std::string path;
+  bool header = true;
+  for (const Point& point : series.points) {
+    if (point.path != path) out << fmt::format("# path: {}\n", path = point.path);
+    if (header) out << fmt::format("{:<10}{}\n", "# size", kColumnNames);
+    header = false;
+    out << fmt::format("{:<10}{}\n", format_size(point.size), columns(point.time_us, point.bandwidth_MBps));
+  }
+}
+
+void print_table(const ProbeFile& probes, std::ostream& out) {
+  out << fmt::format("# probes: {}, {}\n", probes.world, probes.program);
+  for (const std::string& note : probes.findings.notes) out << fmt::format("# {}\n", note);
+  const ProbeLine* previous = nullptr;
+  for (const ProbeLine& line : probes.findings.lines) {
+    if (!previous || line.name != previous->name || line.gpu != previous->gpu || line.peer != previous->peer) {
+      const std::string pair = line.peer.empty() ? line.gpu : fmt::format("{} to {}", line.gpu, line.peer);
+      out << fmt::format("\n# {}, {}\n{:<10}{}\n", line.name, pair, "# size", kColumnNames);
+    }
+    out << fmt::format("{:<10}{}\n", format_size(line.size), columns(line.time_us, line.bandwidth_MBps));
+    previous = &line;
+  }
+}
+
+}  // namespace twinlink::bench

@@ -1,0 +1,77 @@
+#include "protocols/bench/probe.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "protocols/bench/probe_lines.hpp"
+#include "protocols/bench/prober.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+/// The first rank after rank 0 that is on its node, or on another. The same answer on every rank.
+std::optional<RankId> partner_of_first(const Rank& rank, bool same_node) {
+  for (int other = 1; other < rank.ranks(); ++other) {
+    if ((rank.place(RankId{other}).node == rank.place(RankId{0}).node) == same_node) return RankId{other};
+  }
+  return std::nullopt;
+}
+
+/// Is there a rank before `rank` on the same GPU? Its lines would say the same.
+bool repeats_a_place(const Rank& rank, RankId later) {
+  for (RankId earlier{0}; earlier < later; ++earlier.value) {
+    if (rank.place(earlier) == rank.place(later)) return true;
+  }
+  return false;
+}
+
+/// The part that this rank plays in a measurement between two: none, or its peer.
+std::optional<RankId> other_of(RankId me, RankId leader, RankId follower) {
+  if (me == leader) return follower;
+  if (me == follower) return leader;
+  return std::nullopt;
+}
+
+}  // namespace
+
+ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
+  if (plan.sizes.empty() || !std::ranges::is_sorted(plan.sizes)) {
+    throw UsageError("the sizes of the probes must ascend, and there must be one");
+  }
+  check_repeats(plan.small);
+  check_repeats(plan.large);
+  Prober prober(rank, plan);
+  const Patience turn{plan.patience};
+
+  // One at a time, so that nobody else's traffic is measured.
+  for (RankId leader{0}; leader.value < rank.ranks(); ++leader.value) {
+    if (repeats_a_place(rank, leader)) continue;
+    meet_all(rank, turn);
+    if (rank.id() == leader) probe_local(prober);
+    for (RankId follower{0}; follower.value < rank.ranks(); ++follower.value) {
+      if (follower == leader || repeats_a_place(rank, follower)) continue;
+      meet_all(rank, turn);
+      const auto peer = other_of(rank.id(), leader, follower);
+      if (peer) probe_peer_copies(prober, *peer, rank.id() == leader);
+    }
+  }
+  for (const bool same_node : {true, false}) {
+    meet_all(rank, turn);
+    const auto partner = partner_of_first(rank, same_node);
+    const auto peer = partner ? other_of(rank.id(), RankId{0}, *partner) : std::nullopt;
+    if (peer) probe_messages(prober, *peer, rank.id() == RankId{0});
+  }
+  meet_all(rank, turn);
+
+  ProbeFindings all;
+  for (const std::string& text : gather(rank, to_json(prober.take()).dump(), turn)) {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    Members members(json, "a rank's probes");
+    ProbeFindings findings = read_findings(members);
+    std::ranges::move(findings.notes, std::back_inserter(all.notes));
+    std::ranges::move(findings.lines, std::back_inserter(all.lines));
+  }
+  return all;
+}
+
+}  // namespace twinlink::bench

@@ -1,0 +1,75 @@
+// Probes: the primitives of a machine, measured through a rank's verbs. The same code measures a simulated and a real
+// machine and writes one format, so that a platform can be held against a machine line by line.
+#pragma once
+
+#include <filesystem>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "protocols/bench/driver.hpp"
+#include "protocols/bench/statistics.hpp"
+#include "protocols/rank.hpp"
+
+namespace twinlink::bench {
+
+inline constexpr int kProbeSchema = 1;
+inline constexpr std::string_view kProbeKind = "twinlink-probe";
+
+/// One primitive at one size.
+struct ProbeLine {
+  std::string name{};  ///< "copy pinned-to-device near"; README.md lists all
+  std::string gpu{};   ///< NODE/GPU of the rank that measured
+  std::string peer{};  ///< NODE/GPU of the other rank; empty if there is none
+  Bytes size{};
+  Statistics time_us{};
+  double bandwidth_MBps = 0;  ///< of the median; 0 where no bytes move
+};
+
+struct ProbeFindings {
+  std::vector<std::string> notes{};  ///< what was not measured, and why
+  std::vector<ProbeLine> lines{};    ///< no two with the same name, gpu, peer and size
+};
+
+struct ProbeFile {
+  std::string world{};           ///< "simulated" or "measured"
+  std::string program{};         ///< "twinlink-sim 0.1.0"
+  std::string command{};         ///< the command line
+  nlohmann::json environment{};  ///< as in Result
+  ProbeFindings findings{};
+};
+
+struct ProbePlan {
+  std::vector<Bytes> sizes = size_sweep(Bytes{1}, Bytes{64U << 20U}, 4);  ///< ascending
+  Repeats small{};                                                        ///< up to and including `large_from` - 1
+  Repeats large{};                                                        ///< from `large_from`
+  Bytes large_from{8192};
+  Seconds budget{};          ///< rounds of one line are cut to fit, as in Plan
+  bool verify = true;        ///< check the bytes of every copy and message, at the side that owns the memory
+  Seconds timeout{30.0};     ///< of one operation
+  Seconds patience{3600.0};  ///< how long a rank waits for its turn
+};
+
+/// Measures the primitives of every rank in turn while the others idle, peer copies between every two ranks of a node,
+/// and messages between rank 0 and the first rank on its own and on another node. A GPU that several ranks share is
+/// measured once. Every rank of the job calls it with the same plan. Rank 0 gets all lines; the others get none. A
+/// wrong payload is a CheckError.
+ProbeFindings probe(Rank& rank, const ProbePlan& plan);
+
+nlohmann::json to_json(const ProbeFile& probes);
+/// An InputError that names `origin` and the member that is missing, wrong or unknown.
+ProbeFile probes_from_json(const nlohmann::json& json, const std::string& origin);
+/// Writes the file whole or not at all. An EnvironmentError with the system's text.
+void write_json(const ProbeFile& probes, const std::filesystem::path& file);
+ProbeFile read_probes(const std::filesystem::path& file);
+
+/// Tidy CSV: one row per line.
+std::string to_csv(const ProbeFile& probes);
+void write_csv(const ProbeFile& probes, const std::filesystem::path& file);
+/// For people.
+void print_table(const ProbeFile& probes, std::ostream& out);
+
+}  // namespace twinlink::bench

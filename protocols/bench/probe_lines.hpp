@@ -1,0 +1,15 @@
+// The findings of probes as JSON: what a probe file holds, and what the ranks tell rank 0.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "protocols/bench/json_members.hpp"
+#include "protocols/bench/probe.hpp"
+
+namespace twinlink::bench {
+
+/// The members "notes" and "lines".
+nlohmann::json to_json(const ProbeFindings& findings);
+ProbeFindings read_findings(Members& members);
+
+}  // namespace twinlink::bench

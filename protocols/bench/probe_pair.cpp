@@ -1,0 +1,180 @@
+#include <fmt/format.h>
+
+#include "protocols/bench/prober.hpp"
+#include "protocols/tags.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+constexpr Tag kProbeTag{tags::kFirstFree.value + 1};
+
+std::string place_of(Prober& prober, RankId rank) { return to_string(prober.rank().place(rank)); }
+
+/// Times how long it takes to map the peer's memory, and leaves it mapped.
+Buffer probe_handle(Prober& prober, RankId owner, const IpcHandle& handle) {
+  Rank& rank = prober.rank();
+  const Bytes size{handle.size};
+  std::vector<double> opening;
+  std::vector<double> closing;
+  Buffer opened;
+  const auto open = [&] { opened = rank.open_memory(owner, handle); };
+  for (int i = 0; i < prober.repeats(size).iterations; ++i) {
+    opening.push_back(time_rounds(rank, 1, open).front());
+    closing.push_back(time_rounds(rank, 1, [&] { rank.close_memory(opened); }).front());
+  }
+  prober.record("handle open", place_of(prober, owner), size, std::move(opening), false);
+  prober.record("handle close", place_of(prober, owner), size, std::move(closing), false);
+  open();
+  return opened;
+}
+
+/// The rank that copies.
+class PeerCopier {
+ public:
+  PeerCopier(Prober& prober, RankId owner)
+      : prober_(prober),
+        owner_(owner),
+        direct_(prober.rank().path_to(owner).peer_access.yes),
+        own_(prober.rank(), Memory::device, prober.largest()),
+        remote_(probe_handle(prober, owner, hear_now(prober.rank(), owner, prober.patience()).as<IpcHandle>())) {}
+
+  void write(Bytes size, twinlink::Pattern pattern) {
+    if (prober_.plan().verify) prober_.rank().fill(own_.first(size), pattern);
+    meet(prober_.rank(), owner_, prober_.patience());
+    measure("write", size, View(remote_, Bytes{}, size), own_.first(size));
+    meet(prober_.rank(), owner_, prober_.patience());
+  }
+
+  void read(Bytes size, twinlink::Pattern pattern) {
+    if (prober_.plan().verify) prober_.rank().fill(own_.first(size), kSentinel);
+    meet(prober_.rank(), owner_, prober_.patience());
+    measure("read", size, own_.first(size), View(remote_, Bytes{}, size));
+    if (prober_.plan().verify) prober_.expect(own_.first(size), pattern, "peer copy read");
+    meet(prober_.rank(), owner_, prober_.patience());
+  }
+
+  void close() { prober_.rank().close_memory(remote_); }
+
+ private:
+  void measure(std::string_view direction, Bytes size, View to, View from) {
+    prober_.record(fmt::format("peer copy {} {}", direction, direct_ ? "direct" : "staged"), place_of(prober_, owner_),
+                   size, prober_.sample(size, [&] { prober_.copy(to, from); }), true);
+  }
+
+  Prober& prober_;
+  RankId owner_;
+  bool direct_;
+  ScopedBuffer own_;
+  Buffer remote_;
+};
+
+/// The rank whose memory is written and read. It does nothing but prove what happened: without peer access, and on
+/// some machines with it, a write may be lost that its writer believes done.
+class PeerOwner {
+ public:
+  PeerOwner(Prober& prober, RankId copier)
+      : prober_(prober), copier_(copier), memory_(prober.rank(), Memory::device, prober.largest()) {
+    tell_now(prober.rank(), copier, Message(prober.rank().export_memory(memory_.buffer())), prober.patience());
+  }
+
+  void write(Bytes size, twinlink::Pattern pattern) {
+    if (prober_.plan().verify) prober_.rank().fill(memory_.first(size), kSentinel);
+    wait_for_copier();
+    if (prober_.plan().verify) prober_.expect(memory_.first(size), pattern, "peer copy write");
+  }
+
+  void read(Bytes size, twinlink::Pattern pattern) {
+    if (prober_.plan().verify) prober_.rank().fill(memory_.first(size), pattern);
+    wait_for_copier();
+  }
+
+ private:
+  void wait_for_copier() {
+    meet(prober_.rank(), copier_, prober_.patience());
+    meet(prober_.rank(), copier_, {prober_.plan().patience});
+  }
+
+  Prober& prober_;
+  RankId copier_;
+  ScopedBuffer memory_;
+};
+
+/// Both ends go through the same sizes with the same patterns.
+template <class End>
+void copy_all_sizes(Prober& prober, End& end) {
+  std::uint64_t seed = 0;
+  for (const Bytes size : prober.plan().sizes) end.write(size, {++seed});
+  for (const Bytes size : prober.plan().sizes) end.read(size, {++seed});
+}
+
+void probe_network(Prober& prober, RankId peer, bool leading, const std::string& name, Memory memory) {
+  Rank& rank = prober.rank();
+  const ScopedBuffer out(rank, memory, prober.largest());
+  const ScopedBuffer in(rank, memory, prober.largest());
+  std::uint64_t seed = 0;
+  for (const Bytes size : prober.plan().sizes) {
+    const twinlink::Pattern leaders{++seed};
+    const twinlink::Pattern followers{++seed};
+    if (prober.plan().verify) {
+      rank.fill(out.first(size), leading ? leaders : followers);
+      rank.fill(in.first(size), kSentinel);
+    }
+    const auto send = [&] { prober.finish(rank.send(peer, kProbeTag, out.first(size)), name, size); };
+    const auto receive = [&] { prober.finish(rank.receive(peer, kProbeTag, in.first(size)), name, size); };
+    std::vector<double> times_us = prober.sample_with(peer, leading, size, [&] {
+      if (leading) send();
+      receive();
+      if (!leading) send();
+    });
+    for (double& time : times_us) time /= 2;
+    if (prober.plan().verify) prober.expect(in.first(size), leading ? followers : leaders, name);
+    if (leading) prober.record(name, place_of(prober, peer), size, std::move(times_us), true);
+  }
+}
+
+void probe_control(Prober& prober, RankId peer, bool leading, const std::string& name) {
+  constexpr std::uint64_t kContent = 0;
+  std::vector<double> times_us = prober.sample_with(peer, leading, Bytes{sizeof kContent}, [&] {
+    if (leading) tell_now(prober.rank(), peer, Message(kContent), prober.patience());
+    hear_now(prober.rank(), peer, prober.patience());
+    if (!leading) tell_now(prober.rank(), peer, Message(kContent), prober.patience());
+  });
+  for (double& time : times_us) time /= 2;
+  if (leading) prober.record(name, place_of(prober, peer), Bytes{sizeof kContent}, std::move(times_us), false);
+}
+
+}  // namespace
+
+void probe_peer_copies(Prober& prober, RankId peer, bool leading) {
+  const Path& path = prober.rank().path_to(peer);
+  if (!path.device_mapping) {
+    if (!leading || !path.same_node) return;
+    const Rank& rank = prober.rank();
+    prober.note(fmt::format("{} to {}: no peer copies: {}", to_string(rank.place(rank.id())),
+                            to_string(rank.place(peer)), path.device_mapping.reason));
+    return;
+  }
+  if (!leading) {
+    PeerOwner owner(prober, peer);
+    copy_all_sizes(prober, owner);
+    meet(prober.rank(), peer, prober.patience());
+    return;
+  }
+  if (!path.peer_access) {
+    prober.note(fmt::format("{} to {}: peer copies are staged: {}", place_of(prober, prober.rank().id()),
+                            place_of(prober, peer), path.peer_access.reason));
+  }
+  PeerCopier copier(prober, peer);
+  copy_all_sizes(prober, copier);
+  copier.close();
+  meet(prober.rank(), peer, prober.patience());
+}
+
+void probe_messages(Prober& prober, RankId peer, bool leading) {
+  const std::string_view where = prober.rank().path_to(peer).same_node ? "same-node" : "other-node";
+  probe_network(prober, peer, leading, fmt::format("message pinned {}", where), Memory::pinned);
+  probe_network(prober, peer, leading, fmt::format("message pageable {}", where), Memory::pageable);
+  probe_control(prober, peer, leading, fmt::format("control message {}", where));
+}
+
+}  // namespace twinlink::bench

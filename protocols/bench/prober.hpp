@@ -1,0 +1,63 @@
+// Prober: what the probes of one rank share, and the lines that they write.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "protocols/bench/meeting.hpp"
+#include "protocols/bench/payload.hpp"
+#include "protocols/bench/probe.hpp"
+
+namespace twinlink::bench {
+
+class Prober {
+ public:
+  /// Both must outlive this.
+  Prober(Rank& rank, const ProbePlan& plan) : rank_(rank), plan_(plan) {}
+
+  [[nodiscard]] Rank& rank() { return rank_; }
+  [[nodiscard]] const ProbePlan& plan() const { return plan_; }
+  [[nodiscard]] Patience patience() const { return {plan_.timeout}; }
+  [[nodiscard]] const Repeats& repeats(Bytes size) const { return size < plan_.large_from ? plan_.small : plan_.large; }
+  [[nodiscard]] Bytes largest() const { return plan_.sizes.back(); }
+
+  /// Runs `round` as often as the plan says, on this rank alone; times in microseconds.
+  std::vector<double> sample(Bytes size, const std::function<void()>& round);
+  /// As sample(), on two ranks at once: both make the same call, and the leader's time decides how often.
+  std::vector<double> sample_with(RankId peer, bool leading, Bytes size, const std::function<void()>& round);
+
+  /// Writes a line. A primitive that takes no time gets none, but a note.
+  void record(const std::string& name, const std::string& peer, Bytes size, std::vector<double> times_us,
+              bool moves_bytes);
+  void note(std::string text) { findings_.notes.push_back(std::move(text)); }
+
+  /// Copies and waits. A CheckError if it does not end.
+  void copy(View to, View from);
+  void finish(Op op, std::string_view what, Bytes size);
+  /// A CheckError that names `what` unless `view` holds `pattern`.
+  void expect(View view, twinlink::Pattern pattern, std::string_view what);
+  /// A pattern that no probe before had; ranks that take part in the same probes get the same.
+  twinlink::Pattern fresh_pattern() { return {++patterns_}; }
+
+  [[nodiscard]] ProbeFindings take() { return std::move(findings_); }
+
+ private:
+  [[noreturn]] void fail(std::string_view what, Bytes size, std::string_view reason) const;
+
+  Rank& rank_;
+  const ProbePlan& plan_;
+  ProbeFindings findings_;
+  std::set<std::string> free_of_charge_;
+  std::uint64_t patterns_ = 0;
+};
+
+/// The primitives of one rank: copies, handles, allocation.
+void probe_local(Prober& prober);
+/// Copies between this rank's GPU and the peer's. Both ranks call it; the leading one copies.
+void probe_peer_copies(Prober& prober, RankId peer, bool leading);
+/// Messages between host buffers and control messages, there and back. Both ranks call it.
+void probe_messages(Prober& prober, RankId peer, bool leading);
+
+}  // namespace twinlink::bench

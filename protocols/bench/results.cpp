@@ -1,0 +1,139 @@
+#include "protocols/bench/results.hpp"
+
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/files.hpp"
+#include "protocols/bench/json_members.hpp"
+#include "protocols/bench/json_statistics.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+constexpr std::array kPatterns{Pattern::pingpong, Pattern::bandwidth, Pattern::bidirectional, Pattern::copy};
+constexpr auto kMostInt = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
+
+nlohmann::json to_json(const Point& point) {
+  nlohmann::json json{{"bytes", point.size.count()},
+                      {"bandwidth_MBps", point.bandwidth_MBps},
+                      {"path", point.path},
+                      {"verified", point.verified}};
+  write_statistics(json, point.time_us);
+  if (!point.samples_us.empty()) json["samples_us"] = point.samples_us;
+  return json;
+}
+
+Point read_point(Members members) {
+  Point point{.size = Bytes{members.count("bytes")},
+              .time_us = read_statistics(members),
+              .bandwidth_MBps = members.number("bandwidth_MBps"),
+              .path = members.text("path"),
+              .verified = members.flag("verified")};
+  if (members.has("samples_us")) {
+    for (const nlohmann::json& sample : members.array("samples_us")) {
+      if (!sample.is_number()) members.fail("samples_us", "holds something that is no number");
+      point.samples_us.push_back(sample.get<double>());
+    }
+  }
+  members.done();
+  return point;
+}
+
+Pattern read_pattern(Members& members) {
+  try {
+    return find_pattern(members.text("pattern"));
+  } catch (const InputError&) {
+    throw;
+  } catch (const UsageError& error) {
+    members.fail("pattern", fmt::format("is wrong: {}", error.what()));
+  }
+}
+
+Settings read_settings(Members members) {
+  const Settings settings{.chunk = Bytes{members.count("chunk_bytes")},
+                          .depth = static_cast<int>(members.count("depth", kMostInt)),
+                          .timeout = Seconds{members.number("timeout_s")}};
+  members.done();
+  return settings;
+}
+
+}  // namespace
+
+std::string_view to_string(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::pingpong:
+      return "pingpong";
+    case Pattern::bandwidth:
+      return "bandwidth";
+    case Pattern::bidirectional:
+      return "bidirectional";
+    case Pattern::copy:
+      return "copy";
+  }
+  return "unknown pattern";
+}
+
+Pattern find_pattern(std::string_view name) {
+  std::string known;
+  for (const Pattern pattern : kPatterns) {
+    if (to_string(pattern) == name) return pattern;
+    known += fmt::format(" {}", to_string(pattern));
+  }
+  throw UsageError(fmt::format("unknown pattern '{}' (there are:{})", name, known));
+}
+
+nlohmann::json to_json(const Result& result) {
+  const Series& series = result.series;
+  nlohmann::json points = nlohmann::json::array();
+  for (const Point& point : series.points) points.push_back(to_json(point));
+  return {{"schema", kResultSchema},
+          {"kind", kResultKind},
+          {"world", result.world},
+          {"program", result.program},
+          {"command", result.command},
+          {"environment", result.environment.is_null() ? nlohmann::json::object() : result.environment},
+          {"label", series.label},
+          {"protocol", series.protocol},
+          {"pattern", to_string(series.pattern)},
+          {"settings",
+           {{"chunk_bytes", series.settings.chunk.count()},
+            {"depth", series.settings.depth},
+            {"timeout_s", series.settings.timeout.value()}}},
+          {"window", series.window},
+          {"from", series.from},
+          {"to", series.to},
+          {"clock", series.clock},
+          {"cold_us", series.cold_us},
+          {"points", std::move(points)}};
+}
+
+Result result_from_json(const nlohmann::json& json, const std::string& origin) {
+  Members members(json, origin);
+  check_schema(members, kResultKind, kResultSchema);
+  Result result{.world = read_world(members),
+                .program = members.text("program"),
+                .command = members.text("command"),
+                .environment = members.object("environment"),
+                .series = {.label = members.text("label"),
+                           .protocol = members.text("protocol"),
+                           .pattern = read_pattern(members),
+                           .settings = read_settings(members.members("settings")),
+                           .window = static_cast<int>(members.count("window", kMostInt)),
+                           .from = members.text("from"),
+                           .to = members.text("to"),
+                           .clock = members.text("clock"),
+                           .cold_us = members.number("cold_us")}};
+  for (const nlohmann::json& point : members.array("points")) {
+    result.series.points.push_back(read_point({point, origin, fmt::format("points[{}]", result.series.points.size())}));
+  }
+  members.done();
+  return result;
+}
+
+void write_json(const Result& result, const std::filesystem::path& file) { write_json_file(file, to_json(result)); }
+
+Result read_json(const std::filesystem::path& file) { return result_from_json(read_json_file(file), file.string()); }
+
+}  // namespace twinlink::bench

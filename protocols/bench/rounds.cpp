@@ -1,0 +1,34 @@
+#include "protocols/bench/rounds.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace twinlink::bench {
+
+void check_repeats(const Repeats& repeats) {
+  if (repeats.warmup < 0 || repeats.iterations < 1) {
+    throw UsageError(fmt::format("{} warm-up rounds and {} counted ones: at least 0 and 1 are needed", repeats.warmup,
+                                 repeats.iterations));
+  }
+}
+
+std::vector<double> time_rounds(Rank& rank, int count, const std::function<void()>& round) {
+  std::vector<double> samples;
+  samples.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    const Seconds start = rank.now();
+    round();
+    samples.push_back((rank.now() - start).microseconds());
+  }
+  return samples;
+}
+
+int rounds_within(Seconds budget, const std::vector<double>& trial, int wanted) {
+  if (budget == Seconds{} || trial.empty() || trial.back() <= 0) return wanted;
+  const double affordable = budget.microseconds() / trial.back();
+  if (affordable >= wanted) return wanted;
+  return std::min(wanted, std::max(kFewestRounds, static_cast<int>(affordable)));
+}
+
+}  // namespace twinlink::bench

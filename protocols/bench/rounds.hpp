@@ -1,0 +1,30 @@
+// Rounds: something that is done again and again, and timed each time.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "protocols/rank.hpp"
+
+namespace twinlink::bench {
+
+/// How often each size is run. Warm-up rounds are not counted.
+struct Repeats {
+  int warmup = 0;
+  int iterations = 1;
+};
+
+/// What a time budget leaves at least.
+inline constexpr int kFewestRounds = 5;
+
+/// A UsageError unless there is at least one counted round.
+void check_repeats(const Repeats& repeats);
+
+/// Runs `round` `count` times; how long each took, in microseconds on the rank's clock.
+std::vector<double> time_rounds(Rank& rank, int count, const std::function<void()>& round);
+
+/// How many rounds fit into `budget`: `wanted`, or fewer but not below kFewestRounds. `trial` holds the times of rounds
+/// already run, in microseconds; without any, and with a budget of zero, nothing is cut.
+int rounds_within(Seconds budget, const std::vector<double>& trial, int wanted);
+
+}  // namespace twinlink::bench

@@ -1,0 +1,30 @@
+#include "protocols/bench/statistics.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace twinlink::bench {
+namespace {
+
+double percentile(const std::vector<double>& sorted, double share) {
+  const double rank = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(rank);
+  if (below + 1 == sorted.size()) return sorted.back();
+  const double weight = rank - static_cast<double>(below);
+  return sorted[below] + weight * (sorted[below + 1] - sorted[below]);
+}
+
+}  // namespace
+
+Statistics summarize(std::vector<double> samples) {
+  assert(!samples.empty());
+  std::ranges::sort(samples);
+  return {.n = samples.size(),
+          .median = percentile(samples, 0.5),
+          .min = samples.front(),
+          .max = samples.back(),
+          .p5 = percentile(samples, 0.05),
+          .p95 = percentile(samples, 0.95)};
+}
+
+}  // namespace twinlink::bench

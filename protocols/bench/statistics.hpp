@@ -1,0 +1,25 @@
+// What repeated measurements of one thing say.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace twinlink::bench {
+
+/// Percentiles by linear interpolation between closest ranks: rank p (n - 1), counted from 0. In the unit of the
+/// samples.
+struct Statistics {
+  std::size_t n = 0;
+  double median = 0;
+  double min = 0;
+  double max = 0;
+  double p5 = 0;
+  double p95 = 0;
+
+  friend bool operator==(const Statistics&, const Statistics&) = default;
+};
+
+/// `samples` must not be empty.
+Statistics summarize(std::vector<double> samples);
+
+}  // namespace twinlink::bench
