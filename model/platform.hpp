@@ -51,9 +51,9 @@ struct Link {
   std::string name{};
   std::string from{};
   std::string to{};
-  Sourced<Rate> forward{};                ///< from -> to
-  Sourced<Rate> backward{};               ///< to -> from
-  std::optional<Sourced<Rate>> total{};   ///< both directions together, where that is less than their sum
+  Sourced<Rate> forward{};               ///< from -> to
+  Sourced<Rate> backward{};              ///< to -> from
+  std::optional<Sourced<Rate>> total{};  ///< both directions together, where that is less than their sum
 };
 
 struct Gpu {
@@ -63,14 +63,14 @@ struct Gpu {
   int capability_major = 0;
   int capability_minor = 0;
   bool unified_addressing = true;
-  std::string memory_near{};   ///< the memory (NUMA domain) on its socket
-  std::string nic{};           ///< the adapter that it uses
-  std::string peer_domain{};   ///< GPUs of one peer domain reach each other's memory: an I/O hub, an NVLink fabric
+  std::string memory_near{};  ///< the memory (NUMA domain) on its socket
+  std::string nic{};          ///< the adapter that it uses
+  std::string peer_domain{};  ///< GPUs of one peer domain reach each other's memory: an I/O hub, an NVLink fabric
 };
 
 struct HostMemory {
   std::string name{};
-  Sourced<Rate> copy_rate{};   ///< memcpy by one core, bytes copied per second
+  Sourced<Rate> copy_rate{};  ///< memcpy by one core, bytes copied per second
 };
 
 /// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, then nothing moves for
@@ -83,11 +83,17 @@ struct Cost {
 
 /// The classes of copies that a driver distinguishes.
 enum class CopyClass {
-  pinned_to_device_near, pinned_to_device_far, device_to_pinned_near, device_to_pinned_far,
-  pageable_to_device_near, pageable_to_device_far, device_to_pageable_near, device_to_pageable_far,
-  device_to_device,   ///< within one GPU
-  peer,               ///< between GPUs of one peer domain
-  host_to_host        ///< memcpy
+  pinned_to_device_near,
+  pinned_to_device_far,
+  device_to_pinned_near,
+  device_to_pinned_far,
+  pageable_to_device_near,
+  pageable_to_device_far,
+  device_to_pageable_near,
+  device_to_pageable_far,
+  device_to_device,  ///< within one GPU
+  peer,              ///< between GPUs of one peer domain
+  host_to_host       ///< memcpy
 };
 inline constexpr int kCopyClasses = 11;
 /// As the platform file spells it: "pinned-to-device-near".
@@ -101,20 +107,20 @@ struct StagedPeer {
 };
 
 struct NetworkCosts {
-  Sourced<Seconds> send_host{};      ///< the CPU posts a send
-  Sourced<Seconds> receive_host{};   ///< the CPU posts a receive
-  Sourced<Piecewise> latency{};      ///< from the posted send until the first byte flows, adapter and wire included
-  std::optional<Sourced<Rate>> rate{};   ///< of one message, where that is less than the links allow
-  Sourced<Bytes> eager_limit{};      ///< up to here a message leaves without waiting for its receive
-  Sourced<Seconds> control{};        ///< one control message
+  Sourced<Seconds> send_host{};         ///< the CPU posts a send
+  Sourced<Seconds> receive_host{};      ///< the CPU posts a receive
+  Sourced<Piecewise> latency{};         ///< from the posted send until the first byte flows, adapter and wire included
+  std::optional<Sourced<Rate>> rate{};  ///< of one message, where that is less than the links allow
+  Sourced<Bytes> eager_limit{};         ///< up to here a message leaves without waiting for its receive
+  Sourced<Seconds> control{};           ///< one control message
 };
 
 struct RuntimeCosts {
   Sourced<Seconds> allocate_device{};
-  Sourced<Seconds> ipc_export{};     ///< cudaIpcGetMemHandle
-  Sourced<Seconds> ipc_open{};       ///< cudaIpcOpenMemHandle
+  Sourced<Seconds> ipc_export{};  ///< cudaIpcGetMemHandle
+  Sourced<Seconds> ipc_open{};    ///< cudaIpcOpenMemHandle
   Sourced<Seconds> ipc_close{};
-  Sourced<Seconds> pin_base{};       ///< page-locking: base plus per byte
+  Sourced<Seconds> pin_base{};  ///< page-locking: base plus per byte
   Sourced<Seconds> pin_per_gib{};
 };
 
@@ -123,26 +129,26 @@ struct Node {
   std::vector<HostMemory> memories{};
   std::vector<Gpu> gpus{};
   std::vector<std::string> nics{};
-  std::vector<std::string> hubs{};   ///< inner vertices: sockets, I/O hubs, switches
+  std::vector<std::string> hubs{};  ///< inner vertices: sockets, I/O hubs, switches
   std::vector<Link> links{};
 };
 
 /// How nodes are joined: a switch that never blocks; an adapter's link is the only limit.
 struct Fabric {
-  Sourced<Rate> link{};      ///< of one adapter, each way
-  std::optional<Sourced<Rate>> duplex{};   ///< both ways together, where that is less than twice `link`
+  Sourced<Rate> link{};                   ///< of one adapter, each way
+  std::optional<Sourced<Rate>> duplex{};  ///< both ways together, where that is less than twice `link`
 };
 
 struct Platform {
   std::string name{};
   std::string description{};
-  std::string file{};        ///< where it was read from
+  std::string file{};  ///< where it was read from
   Node node{};
-  std::optional<Fabric> fabric{};   ///< none: a single node
+  std::optional<Fabric> fabric{};  ///< none: a single node
   std::map<CopyClass, Cost> copies{};
   std::vector<StagedPeer> staged_peers{};
-  std::optional<NetworkCosts> network{};   ///< between nodes
-  NetworkCosts intra_node{};               ///< MPI through shared memory
+  std::optional<NetworkCosts> network{};  ///< between nodes
+  NetworkCosts intra_node{};              ///< MPI through shared memory
   RuntimeCosts runtime{};
 };
 

@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "model/commands.hpp"
+#include "model/sim_rank.hpp"
+#include "model/simulation.hpp"
+#include "protocols/bench/options.hpp"
+#include "protocols/registry.hpp"
+#include "protocols/tags.hpp"
+
+namespace twinlink::model {
+namespace {
+
+struct Options {
+  PlatformOptions platform{};
+  PairOptions pair{};
+  std::string protocol{};  ///< empty: the one that would be chosen
+  Bytes size{1U << 20U};
+};
+
+std::string in_words(const Answer& answer) { return answer ? "yes" : "no: " + answer.reason; }
+
+/// The first protocol for GPU messages that may run without a fallback. The registry lists the shortest way first.
+const Protocol& choose(const Path& path) {
+  for (const Protocol* protocol : all_protocols()) {
+    if (protocol->message_memory() == Memory::device && protocol->supports(path).kind == Support::Kind::yes) {
+      return *protocol;
+    }
+  }
+  throw UnavailableError("no protocol can move device memory between these two");
+}
+
+std::string why_not(const Protocol& protocol, const Protocol& chosen, const Support& support) {
+  if (protocol.message_memory() != Memory::device) return "not chosen: it moves host memory only";
+  switch (support.kind) {
+    case Support::Kind::no:
+      return "refused: " + support.reason;
+    case Support::Kind::fallback:
+      return "not chosen: it would fall back, since " + support.reason;
+    case Support::Kind::yes:
+      return "not chosen: " + std::string(chosen.name()) + " takes the shorter way";
+  }
+  return "";
+}
+
+void print_path(const Path& path, const Platform& platform, const std::vector<Place>& places, Bytes size) {
+  const auto model = [&](const Place& place) { return platform.node.gpus[static_cast<std::size_t>(place.gpu)].model; };
+  std::cout << fmt::format("A message of {} from {} ({}) to {} ({}) on {}\n\nPath\n", format_size(size),
+                           to_string(places[0]), model(places[0]), to_string(places[1]), model(places[1]),
+                           platform.name);
+  std::cout << fmt::format("  same node                  {}\n", path.same_node ? "yes" : "no");
+  std::cout << fmt::format("  peer access                {}\n", in_words(path.peer_access));
+  std::cout << fmt::format("  memory can be mapped       {}\n", in_words(path.device_mapping));
+  std::cout << fmt::format("  network reaches the GPUs   {}\n", in_words(path.device_memory_on_network));
+}
+
+void print_choice(const Path& path, const Protocol& chosen) {
+  std::cout << "\nProtocols\n";
+  for (const Protocol* protocol : all_protocols()) {
+    const std::string verdict = protocol == &chosen ? "chosen" : why_not(*protocol, chosen, protocol->supports(path));
+    std::cout << fmt::format("  {:<14} {}\n", protocol->name(), verdict);
+  }
+}
+
+void print_steps(const std::vector<OpReport>& reports, const Protocol& protocol, const std::string& path_taken,
+                 Seconds total) {
+  std::cout << fmt::format("\nSteps of {} ({}), times in microseconds\n", protocol.name(), path_taken);
+  std::cout << "  rank     start       end  step            =     host   + latency  +    flow  size    cost entry\n";
+  for (const OpReport& r : reports) {
+    std::cout << fmt::format("  {:>4} {:>9.3f} {:>9.3f}  {:<15} {:>10.3f} {:>10.3f} {:>10.3f}  {:<6}  {}\n",
+                             r.rank.value, r.started.microseconds(), r.ended.microseconds(), r.step,
+                             r.host.microseconds(), r.latency.microseconds(), r.flow.microseconds(),
+                             format_size(r.size), r.cost);
+    if (!r.route.empty()) std::cout << fmt::format("{:28}by {}\n", "", r.route);
+  }
+  std::cout << fmt::format("\nDelivered after {}\n", format_seconds(total));
+}
+
+ExitCode explain(const Options& options) {
+  const Platform platform = read_platform(options.platform);
+  const std::vector<Place> places = read_pair(options.pair, platform);
+  const Path path = Topology(platform).path(places[0], places[1]);
+  const Protocol& chosen = choose(path);
+  const Protocol& protocol = options.protocol.empty() ? chosen : find_protocol(options.protocol);
+  print_path(path, platform, places, options.size);
+  print_choice(path, chosen);
+
+  std::vector<OpReport> reports;
+  std::string path_taken;
+  Seconds began{};
+  Seconds delivered{};
+  const auto body = [&](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const View message(rank.allocate(protocol.message_memory(), options.size));
+    const auto channel = protocol.connect(rank, peer, protocol.defaults());
+    path_taken = channel->path_taken();
+    // The first message pays for buffers and handles; the second is explained.
+    for (int round = 0; round < 2; ++round) {
+      if (rank.id().value == 0) began = rank.now();
+      const Outcome outcome = rank.id().value == 0 ? channel->send(message) : channel->receive(message);
+      if (!outcome.ok()) throw Error(outcome.reason);
+      if (rank.id().value == 1) delivered = rank.now();
+      if (round == 0 && rank.id().value == 1) reports.clear();
+      rank.step("");  // what follows is no part of the protocol
+      Message round_over;
+      const Tag tag = tags::kFirstFree;
+      const Op op = rank.id().value == 0 ? rank.hear(peer, tag, round_over) : rank.tell(peer, tag, round_over);
+      wait(rank, op, rank.now() + protocol.defaults().timeout);
+    }
+  };
+  simulate(platform, places, body, {.observer = [&](const OpReport& report) { reports.push_back(report); }});
+  std::erase_if(reports, [](const OpReport& r) { return r.step.empty(); });
+  std::ranges::stable_sort(reports, {}, &OpReport::started);
+  for (OpReport& report : reports) {
+    report.started = report.started - began;
+    report.ended = report.ended - began;
+  }
+  print_steps(reports, protocol, path_taken, delivered - began);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_explain_command(Program& program) {
+  auto* command = program.app.add_subcommand(
+      "explain", "Print the way of one message hop by hop, the cost of every step, and why a protocol was chosen");
+  const auto options = std::make_shared<Options>();
+  add_platform_options(*command, options->platform);
+  add_pair_options(*command, options->pair);
+  command->add_option("--protocol", options->protocol, "Explain the steps of this protocol [the one chosen]");
+  bench::add_size_option(*command, "--size", options->size, "Message size [1M]");
+  command->callback([&program, options] { program.action = [options] { return explain(*options); }; });
+}
+
+}  // namespace twinlink::model

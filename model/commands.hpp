@@ -1,0 +1,60 @@
+// The commands of twinlink-sim. Each adds its subcommand and says what to do when it is chosen.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "model/platform.hpp"
+#include "protocols/errors.hpp"
+#include "protocols/path.hpp"
+
+namespace twinlink::model {
+
+/// What main() and the commands share.
+struct Program {
+  CLI::App& app;
+  std::string command_line;            ///< for result files
+  std::function<ExitCode()> action{};  ///< set by the subcommand that the user chose
+};
+
+void add_run_command(Program& program);
+void add_probe_command(Program& program);
+void add_list_command(Program& program);
+void add_explain_command(Program& program);
+void add_check_command(Program& program);
+void add_figure_command(Program& program);
+
+/// Which machine is simulated: --platform and --set.
+struct PlatformOptions {
+  std::filesystem::path file{};
+  std::vector<std::string> overrides{};
+};
+/// `options` must live until the command line has been parsed.
+void add_platform_options(CLI::App& command, PlatformOptions& options);
+Platform read_platform(const PlatformOptions& options);
+
+/// The two devices of a command: --from and --to. Empty texts take the platform's own pair: GPU 0 of the first two
+/// nodes, or GPUs 0 and 1 where there is one node.
+struct PairOptions {
+  std::string from{};
+  std::string to{};
+};
+void add_pair_options(CLI::App& command, PairOptions& options);
+std::vector<Place> read_pair(const PairOptions& options, const Platform& platform);
+
+/// "NODE/GPU". A UsageError that says so.
+Place parse_place(const std::string& text);
+
+/// The environment block of simulated results: the same in every run.
+nlohmann::json environment_of(const Platform& platform, const std::vector<std::string>& overrides);
+
+/// "twinlink-sim 0.1.0".
+std::string program_name();
+
+}  // namespace twinlink::model

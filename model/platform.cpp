@@ -1,0 +1,48 @@
+#include "model/platform.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+namespace twinlink::model {
+namespace {
+
+constexpr std::array<std::string_view, 4> kQualityNames{"measured", "datasheet", "derived", "assumed"};
+
+constexpr std::array<std::string_view, kCopyClasses> kCopyClassNames{"pinned-to-device-near",
+                                                                     "pinned-to-device-far",
+                                                                     "device-to-pinned-near",
+                                                                     "device-to-pinned-far",
+                                                                     "pageable-to-device-near",
+                                                                     "pageable-to-device-far",
+                                                                     "device-to-pageable-near",
+                                                                     "device-to-pageable-far",
+                                                                     "device-to-device",
+                                                                     "peer",
+                                                                     "host-to-host"};
+
+}  // namespace
+
+std::string_view to_string(Quality quality) { return kQualityNames.at(static_cast<std::size_t>(quality)); }
+
+std::string_view to_string(CopyClass copy_class) { return kCopyClassNames.at(static_cast<std::size_t>(copy_class)); }
+
+Piecewise::Piecewise(std::vector<Knot> knots) : knots_(std::move(knots)) {
+  assert(!knots_.empty());
+  assert(std::ranges::adjacent_find(knots_, std::ranges::greater_equal{}, &Knot::size) == knots_.end());
+}
+
+Seconds Piecewise::at(Bytes size) const {
+  const auto above = std::ranges::upper_bound(knots_, size, {}, &Knot::size);
+  if (above == knots_.begin()) return knots_.front().cost;
+  if (above == knots_.end()) return knots_.back().cost;
+  const Knot& below = *std::prev(above);
+  const double fraction =
+      static_cast<double>((size - below.size).count()) / static_cast<double>((above->size - below.size).count());
+  return below.cost + (above->cost - below.cost) * fraction;
+}
+
+}  // namespace twinlink::model

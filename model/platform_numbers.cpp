@@ -1,0 +1,92 @@
+#include "model/platform_numbers.hpp"
+
+#include <optional>
+
+namespace twinlink::model {
+namespace {
+
+/// Each add() appends what it is given; the overloads follow the structs of platform.hpp.
+class NumberList {
+ public:
+  std::vector<NumberEntry> entries{};
+
+  void add(const std::string& path, const Sourced<Bytes>& number) {
+    const auto count = static_cast<double>(number.value.count());
+    entries.push_back({path, count, "B", format_size(number.value), number.source});
+  }
+  void add(const std::string& path, const Sourced<Rate>& number) {
+    entries.push_back({path, number.value.bytes_per_second(), "B/s", format_rate(number.value), number.source});
+  }
+  void add(const std::string& path, const Sourced<Seconds>& number) { add(path, number.value, number.source); }
+  void add(const std::string& path, const Sourced<Piecewise>& number) {
+    const auto& knots = number.value.knots();
+    for (const auto& [size, cost] : knots) {
+      add(knots.size() == 1 ? path : path + "[" + format_size(size) + "]", cost, number.source);
+    }
+  }
+  template <class T>
+  void add(const std::string& path, const std::optional<T>& number) {
+    if (number) add(path, *number);
+  }
+
+  void add(const std::string& path, const Cost& cost) {
+    add(path + ".host", cost.host);
+    add(path + ".latency", cost.latency);
+    add(path + ".rate", cost.rate);
+  }
+  void add(const std::string& path, const NetworkCosts& costs) {
+    add(path + ".send_host", costs.send_host);
+    add(path + ".receive_host", costs.receive_host);
+    add(path + ".latency", costs.latency);
+    add(path + ".rate", costs.rate);
+    add(path + ".eager_limit", costs.eager_limit);
+    add(path + ".control", costs.control);
+  }
+  void add(const std::string& path, const RuntimeCosts& costs) {
+    add(path + ".allocate_device", costs.allocate_device);
+    add(path + ".ipc_export", costs.ipc_export);
+    add(path + ".ipc_open", costs.ipc_open);
+    add(path + ".ipc_close", costs.ipc_close);
+    add(path + ".pin_base", costs.pin_base);
+    add(path + ".pin_per_gib", costs.pin_per_gib);
+  }
+  void add(const std::string& path, const Node& node) {
+    for (const HostMemory& memory : node.memories)
+      add(path + ".memories." + memory.name + ".copy_rate", memory.copy_rate);
+    for (const Gpu& gpu : node.gpus) add(path + ".gpus." + gpu.name + ".memory", gpu.memory);
+    for (const Link& link : node.links) {
+      const std::string name = path + ".links." + link.name;
+      add(name + ".forward", link.forward);
+      add(name + ".backward", link.backward);
+      add(name + ".total", link.total);
+    }
+  }
+
+ private:
+  void add(const std::string& path, Seconds value, const Source& source) {
+    entries.push_back({path, value.value(), "s", format_seconds(value), source});
+  }
+};
+
+}  // namespace
+
+std::vector<NumberEntry> all_numbers(const Platform& platform) {
+  NumberList list;
+  list.add("nodes", platform.node);
+  if (platform.fabric) {
+    list.add("fabric.link", platform.fabric->link);
+    list.add("fabric.duplex", platform.fabric->duplex);
+  }
+  for (const auto& [copy_class, cost] : platform.copies) {
+    list.add("costs.copies." + std::string(to_string(copy_class)), cost);
+  }
+  for (std::size_t i = 0; i < platform.staged_peers.size(); ++i) {
+    list.add("costs.staged_peers." + std::to_string(i), platform.staged_peers[i].cost);
+  }
+  list.add("costs.network", platform.network);
+  list.add("costs.intra_node", platform.intra_node);
+  list.add("costs.runtime", platform.runtime);
+  return std::move(list.entries);
+}
+
+}  // namespace twinlink::model

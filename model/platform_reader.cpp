@@ -1,0 +1,188 @@
+#include "model/platform_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "model/node_checks.hpp"
+#include "model/yaml_document.hpp"
+#include "model/yaml_section.hpp"
+#include "protocols/edit_distance.hpp"
+
+namespace twinlink::model {
+namespace {
+
+constexpr int kSchema = 1;
+constexpr int kMostNodes = 1'000'000;
+
+void read_sources(Section& root, const YamlValue& document, ReadContext& context) {
+  root.find("sources");
+  const YamlValue* sources = document.find("sources");
+  if (sources == nullptr) return;
+  Section section(*sources, "sources", context);
+  for (const auto& entry : sources->entries) context.named_sources[entry.key] = section.text(entry.key);
+}
+
+// ---- nodes ----------------------------------------------------------------------------------------------------------
+
+void read_capability(Section& section, Gpu& gpu) {
+  const std::string text = section.text("capability");
+  const char* const end = text.data() + text.size();
+  const auto [point, first] = std::from_chars(text.data(), end, gpu.capability_major);
+  if (first == std::errc{} && point != end && *point == '.') {
+    const auto [stop, second] = std::from_chars(point + 1, end, gpu.capability_minor);
+    if (second == std::errc{} && stop == end && gpu.capability_major >= 0 && gpu.capability_minor >= 0) return;
+  }
+  if (!text.empty()) {
+    section.error(section.position("capability"),
+                  "'capability' in GPU '" + gpu.name + "': '" + text + "' is no compute capability such as \"2.0\"");
+  }
+}
+
+Gpu read_gpu(const std::string& name, Section& section) {
+  Gpu gpu{.name = name, .model = section.text("model"), .memory = section.bytes("memory")};
+  read_capability(section, gpu);
+  gpu.unified_addressing = section.boolean("unified_addressing");
+  gpu.memory_near = section.text("memory_near");
+  gpu.nic = section.optional("nic", &Section::text).value_or("");
+  gpu.peer_domain = section.text("peer_domain");
+  return gpu;
+}
+
+/// `bandwidth` stands for the directions that are not given by themselves.
+Link read_link(const std::string& name, Section& section) {
+  Link link{.name = name, .from = section.text("from"), .to = section.text("to")};
+  const auto both = section.optional("bandwidth", &Section::rate);
+  const auto direction = [&](std::string_view key) {
+    return both ? section.optional(key, &Section::rate).value_or(*both) : section.rate(key);
+  };
+  link.forward = direction("forward");
+  link.backward = direction("backward");
+  link.total = section.optional("total", &Section::rate);
+  return link;
+}
+
+Node read_node(Section& section) {
+  Node node;
+  node.count = section.integer("count", 1, kMostNodes);
+  section.each("memories", "memory", [&](const std::string& name, Section& memory) {
+    node.memories.push_back({name, memory.rate("copy_rate")});
+  });
+  node.hubs = section.texts("hubs");
+  node.nics = section.texts("nics");
+  section.each("gpus", "GPU", [&](const std::string& name, Section& gpu) { node.gpus.push_back(read_gpu(name, gpu)); });
+  section.each("links", "link",
+               [&](const std::string& name, Section& link) { node.links.push_back(read_link(name, link)); });
+  return node;
+}
+
+// ---- costs ----------------------------------------------------------------------------------------------------------
+
+Cost read_cost(Section& section) {
+  return {section.seconds("host"), section.piecewise("latency"), section.optional("rate", &Section::rate)};
+}
+
+NetworkCosts read_network(Section& section) {
+  return {section.seconds("send_host"), section.seconds("receive_host"),
+          section.piecewise("latency"), section.optional("rate", &Section::rate),
+          section.bytes("eager_limit"), section.seconds("control")};
+}
+
+RuntimeCosts read_runtime(Section& section) {
+  return {section.seconds("allocate_device"), section.seconds("ipc_export"), section.seconds("ipc_open"),
+          section.seconds("ipc_close"),       section.seconds("pin_base"),   section.seconds("pin_per_gib")};
+}
+
+/// Host memory is copied at the rate of the slowest memory, unless the file gives a rate for it.
+void complete_host_to_host(Platform& platform) {
+  const auto found = platform.copies.find(CopyClass::host_to_host);
+  if (found == platform.copies.end() || found->second.rate || platform.node.memories.empty()) return;
+  found->second.rate = std::ranges::min(platform.node.memories, {}, [](const HostMemory& memory) {
+                         return memory.copy_rate.value;
+                       }).copy_rate;
+}
+
+void read_copies(Section& costs, Platform& platform) {
+  costs.nested("copies", "'copies'", [&](Section& copies) {
+    for (int i = 0; i < kCopyClasses; ++i) {
+      const auto copy_class = static_cast<CopyClass>(i);
+      const std::string name(to_string(copy_class));
+      if (copies.find(name) == nullptr) continue;
+      copies.nested(name, "copies '" + name + "'",
+                    [&](Section& cost) { platform.copies[copy_class] = read_cost(cost); });
+    }
+  });
+  complete_host_to_host(platform);
+}
+
+void read_staged_peers(Section& costs, Platform& platform) {
+  std::vector<std::string> domains;
+  for (const Gpu& gpu : platform.node.gpus) domains.push_back(gpu.peer_domain);
+  costs.each_item("staged_peers", "a staged peer", [&](Section& section) {
+    StagedPeer staged{section.text("from"), section.text("to"), read_cost(section)};
+    for (const char* key : {"from", "to"}) {
+      const std::string& domain = *key == 'f' ? staged.from_domain : staged.to_domain;
+      if (domain.empty() || std::ranges::find(domains, domain) != domains.end()) continue;
+      section.error(section.position(key),
+                    "'" + std::string(key) + "' in a staged peer: no GPU has the peer domain '" + domain + "'");
+    }
+    platform.staged_peers.push_back(std::move(staged));
+  });
+}
+
+void read_costs(Section& costs, Platform& platform) {
+  read_copies(costs, platform);
+  read_staged_peers(costs, platform);
+  if (platform.fabric) {
+    costs.nested("network", "'network'", [&](Section& section) { platform.network = read_network(section); });
+  } else if (const YamlValue* network = costs.find("network")) {
+    costs.error(network->position, "'network' in 'costs' belongs to a 'fabric', and this platform has none");
+  }
+  costs.nested("intra_node", "'intra_node'", [&](Section& section) { platform.intra_node = read_network(section); });
+  costs.nested("runtime", "'runtime'", [&](Section& section) { platform.runtime = read_runtime(section); });
+}
+
+// ---- the whole ------------------------------------------------------------------------------------------------------
+
+/// A file of another schema would give nothing but misleading errors.
+bool has_our_schema(const YamlValue& document, Diagnostics& diagnostics) {
+  const YamlValue* schema = document.find("schema");
+  const std::string ours = std::to_string(kSchema);
+  if (schema != nullptr && schema->text == ours) return true;
+  diagnostics.error(
+      schema == nullptr ? document.position : schema->position,
+      (schema == nullptr ? "missing key 'schema' in the platform" : "unknown schema '" + schema->text + "'") +
+          "; this program reads schema " + ours);
+  return false;
+}
+
+void read_document(const YamlValue& document, Platform& platform, ReadContext& context) {
+  Section root(document, "the platform", context);
+  root.require("schema");
+  read_sources(root, document, context);
+  platform.name = root.text("name");
+  platform.description = root.text("description");
+  root.nested("nodes", "'nodes'", [&](Section& nodes) { platform.node = read_node(nodes); });
+  if (root.find("fabric") != nullptr) {
+    root.nested("fabric", "'fabric'", [&](Section& fabric) {
+      platform.fabric = Fabric{fabric.rate("link"), fabric.optional("duplex", &Section::rate)};
+    });
+  }
+  root.nested("costs", "'costs'", [&](Section& costs) { read_costs(costs, platform); });
+}
+
+}  // namespace
+
+Platform read_platform(const std::filesystem::path& file, std::span<const std::string> overrides) {
+  ReadContext context;
+  std::optional<YamlValue> document = load_yaml(file, context.diagnostics);
+  if (!document || !has_our_schema(*document, context.diagnostics)) context.diagnostics.throw_all();
+  for (const std::string& assignment : overrides) apply_override(*document, assignment);
+
+  Platform platform{.file = file.lexically_normal().string()};
+  read_document(*document, platform, context);
+  if (const YamlValue* nodes = document->find("nodes")) check_node(platform, *nodes, context.diagnostics);
+  context.diagnostics.throw_if_any();
+  return platform;
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,69 @@
+// The memory of one simulated rank: buffers with a size and a content tag, no bytes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "model/content.hpp"
+#include "model/machine.hpp"
+#include "protocols/rank.hpp"
+
+namespace twinlink::model {
+
+/// An allocation. Operations keep it alive; a released one is only memory that somebody may still write.
+struct Allocation {
+  Memory memory = Memory::pageable;
+  Site site{};
+  Content content{Bytes{}};
+  RankId owner{};
+  std::uint64_t serial = 0;  ///< unique in the simulation; what IPC handles name
+  int in_use = 0;            ///< operations in flight, abandoned ones not counted
+  int opened = 0;            ///< how often peers have it open
+  bool exported = false;
+  bool released = false;
+};
+
+/// Some bytes of an allocation, as an operation holds them.
+struct Part {
+  std::shared_ptr<Allocation> allocation{};
+  Bytes offset{};
+  Bytes length{};
+
+  [[nodiscard]] End end() const { return {allocation->site.location, allocation->memory}; }
+  [[nodiscard]] Content content() const { return allocation->content.slice(offset, length); }
+};
+
+/// All allocations that have been exported, by serial: what the ranks of a simulation can open.
+using ExportTable = std::unordered_map<std::uint64_t, std::weak_ptr<Allocation>>;
+
+class SimMemory {
+ public:
+  /// `exports` is shared by all ranks and outlives this object.
+  SimMemory(RankId owner, ExportTable& exports) : owner_(owner), exports_(exports) {}
+
+  Buffer allocate(Memory kind, Bytes size, Site site);
+  void release(Buffer buffer);
+  IpcHandle export_memory(Buffer buffer);
+  /// `owner_on_node` says whether the owner's memory can be mapped, and why not.
+  Buffer open(RankId owner, const IpcHandle& handle, const Answer& owner_on_node);
+  void close(Buffer buffer);
+
+  /// The bytes of a view. A UsageError for an unknown buffer or bytes beyond its end.
+  [[nodiscard]] Part part(const View& view) const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<Allocation> allocation;
+    bool mapped = false;  ///< opened from a peer, not allocated here
+  };
+  [[nodiscard]] const Entry& find(Buffer buffer) const;
+  Buffer insert(Entry entry);
+
+  RankId owner_;
+  ExportTable& exports_;
+  std::unordered_map<std::uint32_t, Entry> buffers_;
+  std::uint32_t next_id_ = 1;
+};
+
+}  // namespace twinlink::model

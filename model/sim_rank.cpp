@@ -1,0 +1,374 @@
+#include "model/sim_rank.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "model/sim_operation.hpp"
+
+namespace twinlink::model {
+namespace {
+
+void hold(const Part& part) {
+  if (part.allocation) ++part.allocation->in_use;
+}
+void let_go(const Part& part) {
+  if (part.allocation) --part.allocation->in_use;
+}
+
+void require_same_length(const View& to, const View& from) {
+  if (to.length == from.length) return;
+  throw UsageError("a copy of " + std::to_string(from.length.count()) + " B into a view of " +
+                   std::to_string(to.length.count()) + " B");
+}
+
+}  // namespace
+
+SimRank::SimRank(SimWorld& world, RankId id)
+    : world_(world),
+      id_(id),
+      memory_(id, world.exports),
+      mailbox_(simgrid::s4u::Mailbox::by_name("rank" + std::to_string(id.value))) {
+  world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
+}
+
+// ---- where am I -----------------------------------------------------------------------------------------------------
+
+void SimRank::require_rank(RankId rank) const {
+  if (rank.value >= 0 && rank.value < ranks()) return;
+  throw UsageError("there is no rank " + std::to_string(rank.value) + " among " + std::to_string(ranks()));
+}
+
+void SimRank::require_peer(RankId rank) const {
+  require_rank(rank);
+  if (rank == id_) throw UsageError("rank " + std::to_string(id_.value) + " cannot exchange messages with itself");
+}
+
+const Place& SimRank::place(RankId rank) const {
+  require_rank(rank);
+  return world_.places[static_cast<std::size_t>(rank.value)];
+}
+
+const Path& SimRank::path_to(RankId peer) const {
+  if (peer == id_) throw UsageError("rank " + std::to_string(id_.value) + " asked for the path to itself");
+  const auto found = paths_.find(peer);
+  if (found != paths_.end()) return found->second;
+  return paths_.emplace(peer, world_.topology.path(place(id_), place(peer))).first->second;
+}
+
+int SimRank::numa_domains() const { return static_cast<int>(world_.topology.platform().node.memories.size()); }
+
+const NetworkCosts& SimRank::network_to(RankId peer) const {
+  const Platform& platform = world_.topology.platform();
+  if (place(id_).node == place(peer).node) return platform.intra_node;
+  if (!platform.network) throw InputError(platform.file + ": error: no fabric joins the nodes of this platform");
+  return *platform.network;
+}
+
+SimRank& SimRank::rank_object(RankId rank) const { return *world_.ranks[static_cast<std::size_t>(rank.value)]; }
+
+SimRank::Channel& SimRank::channel_from(RankId source, Tag tag) { return channels_[{source, tag}]; }
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
+  const auto gpu = static_cast<std::size_t>(place(id_).gpu);
+  const RuntimeCosts& costs = world_.topology.platform().runtime;
+  Site site{place(id_).node, {Location::Kind::gpu, gpu}};
+  if (kind != Memory::device) {
+    const bool near = locality == Locality::near;
+    site.location = {Location::Kind::memory, near ? world_.topology.memory_near(gpu) : world_.topology.memory_far(gpu)};
+  }
+  const Buffer buffer = memory_.allocate(kind, size, site);
+  if (kind == Memory::device) be_busy(costs.allocate_device.value);
+  if (kind == Memory::pinned || kind == Memory::shared_pinned) {
+    const double gib = static_cast<double>(size.count()) / static_cast<double>((1_GiB).count());
+    be_busy(costs.pin_base.value + costs.pin_per_gib.value * gib);
+  }
+  return buffer;
+}
+
+void SimRank::release(Buffer buffer) {
+  if (!world_.aborting) memory_.release(buffer);
+}
+
+IpcHandle SimRank::export_memory(Buffer buffer) {
+  const IpcHandle handle = memory_.export_memory(buffer);
+  be_busy(world_.topology.platform().runtime.ipc_export.value);
+  return handle;
+}
+
+Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
+  const Buffer buffer = memory_.open(owner, handle, path_to(owner).device_mapping);
+  be_busy(world_.topology.platform().runtime.ipc_open.value);
+  return buffer;
+}
+
+void SimRank::close_memory(Buffer buffer) {
+  if (world_.aborting) return;
+  memory_.close(buffer);
+  be_busy(world_.topology.platform().runtime.ipc_close.value);
+}
+
+void SimRank::fill(View view, Pattern pattern) {
+  const Part part = memory_.part(view);
+  part.allocation->content.fill(part.offset, part.length, pattern);
+}
+
+Verdict SimRank::check(View view, Pattern pattern) {
+  const Part part = memory_.part(view);
+  return part.allocation->content.check(part.offset, part.length, pattern);
+}
+
+// ---- operations -----------------------------------------------------------------------------------------------------
+
+SimRank::OperationPtr SimRank::make(std::string verb) {
+  auto operation = std::make_shared<Operation>();
+  operation->op = Op{next_op_++};
+  operation->report = {.rank = id_, .step = step_, .verb = std::move(verb), .started = now()};
+  ops_[operation->op.id] = operation;
+  return operation;
+}
+
+Op SimRank::copy(View to, View from, Stream stream, Engine) {
+  require_same_length(to, from);
+  if (stream.index < 0 || stream.index >= kStreams) {
+    throw UsageError("there is no stream " + std::to_string(stream.index) + "; streams are 0 to " +
+                     std::to_string(kStreams - 1));
+  }
+  const Part source = memory_.part(from);
+  const Part target = memory_.part(to);
+  const CopyCost cost = world_.topology.copy_cost(source.end(), target.end());
+  const OperationPtr operation = make("copy");
+  operation->from = source;
+  operation->to = target;
+  operation->copy_cost = cost.cost;
+  hold(source);
+  hold(target);
+  operation->report.cost = cost.name;
+  operation->report.size = source.length;
+  operation->report.host = cost.cost->host.value;
+  if (world_.observer) {
+    operation->report.route = world_.topology.describe(
+        world_.topology.name(source.allocation->site.location),
+        world_.topology.copy_route(source.allocation->site.location, target.allocation->site.location));
+  }
+  operation->queue = &streams_[static_cast<std::size_t>(stream.index)];
+  operation->report.latency = cost.cost->latency.value.at(source.length);
+  be_busy(cost.cost->host.value);
+  operation->queue->push_back(operation);
+  delay(operation, now() + operation->report.latency);
+  if (cost.occupies_cpu) {
+    for (progress(); operation->state != Operation::State::ended; progress()) sleep_until(next_event());
+  }
+  return operation->op;
+}
+
+/// The operation's latency begins.
+void SimRank::delay(const OperationPtr& operation, Seconds until) {
+  operation->state = Operation::State::delayed;
+  operation->due = until;
+  active_.push_back(operation);
+}
+
+/// The operation's latency is over. It flows at once, or after those before it in its queue.
+void SimRank::become_ready(const OperationPtr& operation) {
+  operation->state = Operation::State::queued;
+  if (operation->kind == Operation::Kind::send) operation->queue->push_back(operation);
+  if (operation->queue->front() == operation) start_flow(operation);
+}
+
+Op SimRank::send(RankId to, Tag tag, View from) {
+  require_peer(to);
+  const Part source = memory_.part(from);
+  if (source.allocation->memory == Memory::device && !path_to(to).device_memory_on_network) {
+    throw UsageError("device memory cannot be sent to rank " + std::to_string(to.value) + ": " +
+                     path_to(to).device_memory_on_network.reason);
+  }
+  SimRank& receiver = rank_object(to);
+  const NetworkCosts& costs = network_to(to);
+  const OperationPtr operation = make("send");
+  operation->kind = Operation::Kind::send;
+  operation->from = source;
+  operation->peer = to;
+  operation->tag = tag;
+  operation->eager = source.length <= costs.eager_limit.value;
+  operation->snapshot = source.content();
+  hold(source);
+  operation->report.cost = place(id_).node == place(to).node ? "intra_node" : "network";
+  operation->report.size = source.length;
+  operation->report.host = costs.send_host.value;
+  operation->report.latency = costs.latency.value.at(source.length);
+  operation->queue = &wires_[to];
+  be_busy(costs.send_host.value);
+  operation->due = now() + operation->report.latency;
+
+  Channel& channel = receiver.channel_from(id_, tag);
+  if (channel.receives.empty()) {
+    channel.sends.push_back(operation);
+    if (operation->eager) delay(operation, operation->due);
+  } else {
+    operation->partner = channel.receives.front();
+    channel.receives.pop_front();
+    delay(operation, operation->due);
+  }
+  return operation->op;
+}
+
+Op SimRank::receive(RankId from, Tag tag, View to) {
+  require_peer(from);
+  const Part target = memory_.part(to);
+  if (target.allocation->memory == Memory::device && !path_to(from).device_memory_on_network) {
+    throw UsageError("device memory cannot receive from rank " + std::to_string(from.value) + ": " +
+                     path_to(from).device_memory_on_network.reason);
+  }
+  const NetworkCosts& costs = network_to(from);
+  const OperationPtr operation = make("receive");
+  operation->kind = Operation::Kind::receive;
+  operation->to = target;
+  operation->peer = from;
+  operation->tag = tag;
+  hold(target);
+  operation->report.size = target.length;
+  operation->report.host = costs.receive_host.value;
+  be_busy(costs.receive_host.value);
+
+  Channel& channel = channel_from(from, tag);
+  if (channel.sends.empty()) {
+    channel.receives.push_back(operation);
+    return operation->op;
+  }
+  const OperationPtr send = channel.sends.front();
+  channel.sends.pop_front();
+  send->partner = operation;
+  if (send->state == Operation::State::ended) {  // an eager message that came unexpected
+    deliver(send);
+  } else if (!send->eager) {
+    // The sender has asked already; the answer that it may send takes one control message.
+    SimRank& sender = rank_object(from);
+    sender.delay(send, std::max(send->due, now() + costs.control.value));
+    sender.ring();
+  }
+  return operation->op;
+}
+
+Op SimRank::tell(RankId to, Tag tag, const Message& message) {
+  require_peer(to);
+  SimRank& receiver = rank_object(to);
+  const NetworkCosts& costs = network_to(to);
+  const OperationPtr operation = make("tell");
+  operation->kind = Operation::Kind::tell;
+  operation->report.cost = place(id_).node == place(to).node ? "intra_node control" : "network control";
+  operation->report.size = Bytes{message.bytes().size()};
+  operation->report.host = std::min(costs.send_host.value, costs.control.value);
+  operation->report.latency = costs.control.value - operation->report.host;
+  const Seconds arrival = now() + costs.control.value;
+  be_busy(operation->report.host);
+  receiver.channel_from(id_, tag).letters.push_back({arrival, message});
+  complete(operation, Status::delivered);
+  receiver.ring();
+  return operation->op;
+}
+
+Op SimRank::hear(RankId from, Tag tag, Message& into) {
+  require_peer(from);
+  const OperationPtr operation = make("hear");
+  operation->kind = Operation::Kind::hear;
+  operation->into = &into;
+  operation->peer = from;
+  operation->tag = tag;
+  Channel& channel = channel_from(from, tag);
+  channel.hears.push_back(operation);
+  take_letters(channel);
+  return operation->op;
+}
+
+void SimRank::start_flow(const OperationPtr& operation) {
+  operation->state = Operation::State::flowing;
+  operation->flow_began = now();
+  if (operation->kind == Operation::Kind::copy) operation->snapshot = operation->from.content();
+  if (operation->from.length == Bytes{}) return end_flow(operation);
+  const Site& from = operation->from.allocation->site;
+  if (operation->kind == Operation::Kind::copy) {
+    operation->flow =
+        world_.machine.copy(from.node, operation->from.end(), operation->to.end(), operation->from.length);
+    return;
+  }
+  const Node& node = world_.topology.platform().node;
+  const Place& there = place(operation->peer);
+  const std::string& nic_here = node.gpus[static_cast<std::size_t>(place(id_).gpu)].nic;
+  const std::string& nic_there = node.gpus[static_cast<std::size_t>(there.gpu)].nic;
+  const Location target = target_of(*operation);
+  const Bytes size = operation->from.length;
+  operation->flow = from.node == there.node
+                        ? world_.machine.message(from.node, from.location, target, size)
+                        : world_.machine.transfer(from, nic_here, {there.node, target}, nic_there, size);
+  if (world_.observer) {
+    operation->report.route =
+        world_.topology.describe_transfer(from.location, nic_here, target, nic_there, from.node == there.node);
+  }
+}
+
+/// Where the bytes of a send go. An eager message that nobody awaits yet goes to the library's own buffer, next to the
+/// receiver.
+Location SimRank::target_of(const Operation& send) const {
+  if (send.partner) return send.partner->to.allocation->site.location;
+  const auto gpu = static_cast<std::size_t>(place(send.peer).gpu);
+  return {Location::Kind::memory, world_.topology.memory_near(gpu)};
+}
+
+void SimRank::end_flow(const OperationPtr& operation) {
+  operation->flow.reset();
+  operation->report.flow = now() - operation->flow_began;
+  // The source must not have changed while it was read: then the hardware would have sent a mixture.
+  if (operation->from.content() != operation->snapshot) operation->snapshot.tear();
+  if (operation->kind == Operation::Kind::copy) {
+    operation->to.allocation->content.write(operation->to.offset, operation->snapshot);
+  }
+  complete(operation, Status::delivered);
+  if (operation->partner) deliver(operation);
+  Queue& queue = *operation->queue;
+  queue.pop_front();
+  if (!queue.empty() && queue.front()->state == Operation::State::queued) start_flow(queue.front());
+}
+
+/// The bytes of a send have arrived where a receive wants them.
+void SimRank::deliver(const OperationPtr& send) {
+  const OperationPtr receive = send->partner;
+  send->partner.reset();
+  SimRank& receiver = rank_object(receive->report.rank);
+  const Bytes sent = send->snapshot.size();
+  const Bytes room = receive->to.length;
+  receive->to.allocation->content.write(receive->to.offset, send->snapshot.slice(Bytes{}, std::min(sent, room)));
+  receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
+  receiver.ring();
+}
+
+void SimRank::complete(const OperationPtr& operation, Status status) {
+  operation->state = Operation::State::ended;
+  operation->status = status;
+  if (!operation->abandoned) {
+    let_go(operation->from);
+    let_go(operation->to);
+  }
+  operation->report.ended = now();
+  if (world_.observer) world_.observer(operation->report);
+}
+
+void SimRank::abandon(Op op) {
+  const auto found = ops_.find(op.id);
+  if (found == ops_.end()) {
+    throw UsageError("rank " + std::to_string(id_.value) + " has no operation " + std::to_string(op.id) + " in flight");
+  }
+  const OperationPtr operation = found->second;
+  ops_.erase(found);
+  if (operation->state == Operation::State::ended) return;
+  operation->abandoned = true;
+  let_go(operation->from);
+  let_go(operation->to);
+  // Nobody waits any more for what has not begun to come. A send stays: the peer may have been told of it.
+  Channel& channel = channels_[{operation->peer, operation->tag}];
+  if (operation->kind == Operation::Kind::hear) std::erase(channel.hears, operation);
+  if (operation->kind == Operation::Kind::receive) std::erase(channel.receives, operation);
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,152 @@
+// SimRank: a rank on a simulated machine. One SimGrid actor per rank and one progress() over all that it has in flight.
+//
+// An operation first waits its overhead and latency, by this rank's own account, and then becomes a flow of SimGrid,
+// which shares links with all others. Ranks share one address space and one thread: a message to a peer is an entry in
+// the peer's mailbox object; the peer is woken through a SimGrid mailbox, its bell, only if it sleeps.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <simgrid/s4u.hpp>
+
+#include "model/machine.hpp"
+#include "model/sim_memory.hpp"
+#include "protocols/rank.hpp"
+
+namespace twinlink::model {
+
+/// What one operation cost, for explanations. Complete when the operation has ended.
+struct OpReport {
+  RankId rank{};
+  std::string step{};  ///< the protocol's words
+  std::string verb{};  ///< "copy", "send", "tell"
+  Bytes size{};
+  std::string cost{};   ///< the entry of the platform's cost table
+  std::string route{};  ///< "gpu0 -> ioh0 -> numa0"
+  Seconds started{};
+  Seconds host{};     ///< the CPU was busy starting it
+  Seconds latency{};  ///< nothing moved yet
+  Seconds flow{};     ///< the bytes moved
+  Seconds ended{};
+};
+using OpObserver = std::function<void(const OpReport&)>;
+
+class SimRank;
+
+/// What all ranks of a simulation share.
+struct SimWorld {
+  const Topology& topology;
+  const Machine& machine;
+  std::vector<Place> places;
+  OpObserver observer{};
+  std::vector<SimRank*> ranks{};
+  ExportTable exports{};
+  bool aborting = false;  ///< a rank has failed and all are being ended: no verb may wait any more
+};
+
+class SimRank final : public Rank {
+ public:
+  /// `world` outlives it.
+  SimRank(SimWorld& world, RankId id);
+  SimRank(const SimRank&) = delete;
+  SimRank& operator=(const SimRank&) = delete;
+
+  /// Lets what is in flight reach its end, after the rank's body has returned.
+  void finish();
+
+  [[nodiscard]] RankId id() const override { return id_; }
+  [[nodiscard]] int ranks() const override { return static_cast<int>(world_.places.size()); }
+  Seconds now() override;
+  [[nodiscard]] const Place& place(RankId rank) const override;
+  [[nodiscard]] const Path& path_to(RankId peer) const override;
+  [[nodiscard]] int numa_domains() const override;
+
+  Buffer allocate(Memory kind, Bytes size, Locality locality) override;
+  void release(Buffer buffer) override;
+  IpcHandle export_memory(Buffer buffer) override;
+  Buffer open_memory(RankId owner, const IpcHandle& handle) override;
+  void close_memory(Buffer buffer) override;
+
+  Op copy(View to, View from, Stream stream, Engine engine) override;
+  Op send(RankId peer, Tag tag, View from) override;
+  Op receive(RankId peer, Tag tag, View to) override;
+  Op tell(RankId peer, Tag tag, const Message& message) override;
+  Op hear(RankId peer, Tag tag, Message& into) override;
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
+  void abandon(Op op) override;
+
+  void fill(View view, Pattern pattern) override;
+  Verdict check(View view, Pattern pattern) override;
+  void step(std::string_view words) override { step_ = words; }
+
+ private:
+  struct Operation;
+  using OperationPtr = std::shared_ptr<Operation>;
+  /// Operations whose flows follow each other: the copies of a stream, the messages to one peer. The latency of one
+  /// overlaps the flow of the one before it, for commands are queued ahead of the data.
+  using Queue = std::deque<OperationPtr>;
+  /// A control message on its way.
+  struct Letter {
+    Seconds arrival;
+    Message message;
+  };
+  /// What has come, and what is awaited, from one peer with one tag.
+  struct Channel {
+    std::deque<Letter> letters;
+    std::deque<OperationPtr> hears;
+    std::deque<OperationPtr> sends;     ///< of the peer, not yet matched
+    std::deque<OperationPtr> receives;  ///< of this rank, not yet matched
+  };
+
+  // Starting and ending operations (sim_rank.cpp).
+  OperationPtr make(std::string verb);
+  void require_rank(RankId rank) const;
+  void require_peer(RankId rank) const;                   ///< another rank than this one
+  [[nodiscard]] SimRank& rank_object(RankId rank) const;  ///< in this process as all are
+  [[nodiscard]] Channel& channel_from(RankId source, Tag tag);
+  [[nodiscard]] const NetworkCosts& network_to(RankId peer) const;
+  void delay(const OperationPtr& operation, Seconds until);
+  void become_ready(const OperationPtr& operation);
+  [[nodiscard]] Location target_of(const Operation& send) const;
+  void start_flow(const OperationPtr& operation);
+  void end_flow(const OperationPtr& operation);
+  void complete(const OperationPtr& operation, Status status);
+  void deliver(const OperationPtr& send);
+
+  // Waiting (sim_progress.cpp).
+  void progress();
+  void take_letters(Channel& channel);
+  [[nodiscard]] Seconds next_event();
+  void sleep_until(Seconds wake);
+  void be_busy(Seconds duration);
+  void ring();
+
+  SimWorld& world_;
+  RankId id_;
+  SimMemory memory_;
+  mutable std::map<RankId, Path> paths_;
+  std::map<std::pair<RankId, Tag>, Channel> channels_;  ///< by source and tag
+
+  std::uint64_t next_op_ = 1;
+  std::unordered_map<std::uint64_t, OperationPtr> ops_;  ///< started, and not yet returned by wait_any()
+  std::vector<OperationPtr> active_;                     ///< waiting for a time, or flowing
+  std::array<Queue, kStreams> streams_;
+  std::map<RankId, Queue> wires_;  ///< by receiver, in the order in which messages are ready
+
+  simgrid::s4u::Mailbox* mailbox_;
+  simgrid::s4u::CommPtr bell_;  ///< posted while nobody has rung
+  bool rung_ = false;           ///< somebody has rung, and the bell is not answered yet
+  void* bell_payload_ = nullptr;
+  bool asleep_ = false;
+
+  std::string step_;
+};
+
+}  // namespace twinlink::model

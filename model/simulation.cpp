@@ -1,0 +1,84 @@
+#include "model/simulation.hpp"
+
+#include <array>
+#include <cassert>
+#include <exception>
+#include <string>
+
+#include <simgrid/s4u.hpp>
+
+#include "model/machine.hpp"
+#include "model/sim_rank.hpp"
+
+namespace twinlink::model {
+namespace s4u = simgrid::s4u;
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr const char* kStackKiB = "1024";
+#else
+constexpr const char* kStackKiB = "256";
+#endif
+
+}  // namespace
+
+Seconds simulate(const Platform& platform, std::span<const Place> places, const std::function<void(Rank&)>& body,
+                 const SimulationOptions& options) {
+  assert(!s4u::Engine::is_initialized() && "one simulation per process");
+#if defined(__SANITIZE_ADDRESS__)
+  // The sanitizer follows exceptions through threads, but not through SimGrid's hand-made stacks.
+  s4u::Engine::set_config("contexts/factory:thread");
+#endif
+  // SimGrid takes its log settings from a command line only; without them it prints every setting.
+  std::string program = "twinlink";
+  std::string quiet = "--log=root.thres:critical";
+  std::array<char*, 3> arguments{program.data(), quiet.data(), nullptr};
+  int count = 2;
+  s4u::Engine engine(&count, arguments.data());
+  for (const SimGridSetting& setting : simgrid_settings()) {
+    s4u::Engine::set_config(setting.name + ":" + setting.value);
+  }
+  s4u::Engine::set_config(std::string("contexts/stack-size:") + kStackKiB);
+
+  const Topology topology(platform);
+  const Machine machine(topology, places);
+  SimWorld world{.topology = topology, .machine = machine, .places = {places.begin(), places.end()}};
+  for (Place& place : world.places) place.device = platform.node.gpus[static_cast<std::size_t>(place.gpu)].model;
+  world.observer = options.observer;
+  world.ranks.resize(places.size(), nullptr);
+
+  // Ranks leave together: SimGrid cancels what an actor has sent, the ringing of a peer's bell too, when the actor
+  // ends.
+  const s4u::BarrierPtr all_done = s4u::Barrier::create(static_cast<unsigned int>(places.size()));
+  std::exception_ptr failure;
+  const auto run_rank = [&](int number) {
+    SimRank* rank = world.ranks[static_cast<std::size_t>(number)];
+    try {
+      body(*rank);
+      rank->finish();
+      all_done->wait();
+    } catch (const simgrid::ForcefulKillException&) {
+      throw;  // SimGrid ends the actor this way
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+      world.aborting = true;
+      s4u::Actor::kill_all();
+    }
+  };
+  std::vector<std::unique_ptr<SimRank>> ranks;
+  for (int number = 0; number < static_cast<int>(places.size()); ++number) {
+    ranks.push_back(std::make_unique<SimRank>(world, RankId{number}));
+    s4u::Actor::create("rank" + std::to_string(number), machine.actors_home(), run_rank, number);
+  }
+  bool deadlock = false;
+  s4u::Engine::on_deadlock_cb([&] {
+    deadlock = true;
+    world.aborting = true;
+  });
+  engine.run();
+  if (failure) std::rethrow_exception(failure);
+  if (deadlock) throw Error("deadlock: every rank that is left waits for another one, without a deadline");
+  return Seconds{s4u::Engine::get_clock()};
+}
+
+}  // namespace twinlink::model

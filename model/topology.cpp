@@ -1,0 +1,199 @@
+#include "model/topology.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <deque>
+#include <map>
+
+namespace twinlink::model {
+namespace {
+
+bool is_host(Memory memory) { return memory != Memory::device; }
+
+CopyClass host_copy_class(bool to_device, bool pageable, bool near) {
+  using enum CopyClass;
+  if (to_device) {
+    if (pageable) return near ? pageable_to_device_near : pageable_to_device_far;
+    return near ? pinned_to_device_near : pinned_to_device_far;
+  }
+  if (pageable) return near ? device_to_pageable_near : device_to_pageable_far;
+  return near ? device_to_pinned_near : device_to_pinned_far;
+}
+
+}  // namespace
+
+std::string staged_name(const StagedPeer& staged) {
+  return "staged peer " + staged.from_domain + " -> " + staged.to_domain;
+}
+
+Topology::Topology(const Platform& platform) : platform_(platform) {}
+
+std::size_t Topology::memory_index(std::string_view name) const {
+  const auto& memories = platform_.node.memories;
+  const auto found = std::ranges::find(memories, name, &HostMemory::name);
+  assert(found != memories.end());
+  return static_cast<std::size_t>(found - memories.begin());
+}
+
+std::size_t Topology::memory_near(std::size_t gpu) const { return memory_index(platform_.node.gpus[gpu].memory_near); }
+
+std::size_t Topology::memory_far(std::size_t gpu) const {
+  std::size_t farthest = memory_near(gpu);
+  std::size_t most_hops = 0;
+  for (std::size_t memory = 0; memory < platform_.node.memories.size(); ++memory) {
+    if (memory == memory_near(gpu)) continue;
+    const std::size_t hops = route(platform_.node.gpus[gpu].name, platform_.node.memories[memory].name).size();
+    if (hops > most_hops) {
+      most_hops = hops;
+      farthest = memory;
+    }
+  }
+  return farthest;
+}
+
+Route Topology::route(std::string_view from, std::string_view to) const {
+  const Node& node = platform_.node;
+  const auto forwards = [&](std::string_view vertex) {
+    return std::ranges::find(node.gpus, vertex, &Gpu::name) == node.gpus.end() &&
+           std::ranges::find(node.nics, vertex) == node.nics.end();
+  };
+  // Breadth first; links are tried in the order of the file, so that equal routes are always decided the same way.
+  std::map<std::string_view, Route> reached{{from, {}}};
+  for (std::deque<std::string_view> frontier{from}; !frontier.empty(); frontier.pop_front()) {
+    const std::string_view here = frontier.front();
+    if (here == to) return reached[here];
+    if (here != from && !forwards(here)) continue;
+    for (std::size_t i = 0; i < node.links.size(); ++i) {
+      const Link& link = node.links[i];
+      if (link.from != here && link.to != here) continue;
+      const bool forward = link.from == here;
+      const std::string_view next = forward ? link.to : link.from;
+      if (reached.contains(next)) continue;
+      Route route = reached[here];
+      route.push_back({i, forward});
+      reached[next] = std::move(route);
+      frontier.push_back(next);
+    }
+  }
+  throw InputError(platform_.file + ": error: no route from '" + std::string(from) + "' to '" + std::string(to) + "'");
+}
+
+Route Topology::copy_route(Location from, Location to) const {
+  if (from == to) return {};
+  using enum Location::Kind;
+  if (from.kind == gpu && to.kind == gpu && !peer_access(from.index, to.index)) {
+    const Location host{memory, memory_near(from.index)};
+    Route route = copy_route(from, host);
+    const Route second = copy_route(host, to);
+    route.insert(route.end(), second.begin(), second.end());
+    return route;
+  }
+  return route(name(from), name(to));
+}
+
+Route Topology::to_nic_route(Location from, std::string_view nic) const { return route(name(from), nic); }
+Route Topology::from_nic_route(std::string_view nic, Location to) const { return route(nic, name(to)); }
+
+Answer Topology::peer_access(std::size_t a, std::size_t b) const {
+  const Gpu& first = platform_.node.gpus[a];
+  const Gpu& second = platform_.node.gpus[b];
+  for (const Gpu* gpu : {&first, &second}) {
+    if (gpu->capability_major < 2) {
+      return Answer::refused(gpu->name + " (" + gpu->model + ") has compute capability " +
+                             std::to_string(gpu->capability_major) + "." + std::to_string(gpu->capability_minor) +
+                             ", and peer access needs 2.0");
+    }
+    if (!gpu->unified_addressing) return Answer::refused(gpu->name + " has no unified addressing");
+  }
+  if (first.peer_domain != second.peer_domain) {
+    return Answer::refused("no peer access between " + first.name + " (" + first.peer_domain + ") and " + second.name +
+                           " (" + second.peer_domain +
+                           "): peer-to-peer traffic is not forwarded from one to the other");
+  }
+  return Answer::granted();
+}
+
+void Topology::require(const Place& place) const {
+  const Node& node = platform_.node;
+  const auto gpus = static_cast<int>(node.gpus.size());
+  if (place.node < 0 || place.node >= node.count || place.gpu < 0 || place.gpu >= gpus) {
+    throw UsageError("there is no device " + to_string(place) + " on platform '" + platform_.name +
+                     "': nodes are 0 to " + std::to_string(node.count - 1) + ", GPUs 0 to " + std::to_string(gpus - 1) +
+                     " (NODE/GPU)");
+  }
+}
+
+Path Topology::path(const Place& a, const Place& b) const {
+  require(a);
+  require(b);
+  Path path{.same_node = a.node == b.node, .same_device = a == b};
+  // Two ranks that share a GPU or sit on one node see each other's memory through the driver of that node.
+  if (path.same_node) {
+    path.peer_access = peer_access(static_cast<std::size_t>(a.gpu), static_cast<std::size_t>(b.gpu));
+    path.device_mapping = Answer::granted();
+  } else {
+    path.peer_access = Answer::refused("the GPUs are on different nodes");
+    path.device_mapping = Answer::refused("the GPUs are on different nodes");
+  }
+  path.device_memory_on_network =
+      Answer::refused("platform '" + platform_.name + "' describes no adapter that reads or writes device memory");
+  return path;
+}
+
+CopyCost Topology::find_copy_cost(End from, End to) const {
+  const auto of = [&](CopyClass copy_class, bool occupies_cpu) {
+    const auto found = platform_.copies.find(copy_class);
+    return CopyCost{.cost = found == platform_.copies.end() ? nullptr : &found->second,
+                    .name = std::string(to_string(copy_class)),
+                    .occupies_cpu = occupies_cpu};
+  };
+  if (is_host(from.memory) && is_host(to.memory)) return of(CopyClass::host_to_host, true);
+  if (is_host(from.memory) || is_host(to.memory)) {
+    const bool to_device = is_host(from.memory);
+    const End& host = to_device ? from : to;
+    const End& gpu = to_device ? to : from;
+    const bool pageable = host.memory == Memory::pageable;
+    const bool near = host.location.index == memory_near(gpu.location.index);
+    return of(host_copy_class(to_device, pageable, near), pageable);
+  }
+  if (from.location == to.location) return of(CopyClass::device_to_device, false);
+  if (peer_access(from.location.index, to.location.index)) return of(CopyClass::peer, false);
+  const std::string& from_domain = platform_.node.gpus[from.location.index].peer_domain;
+  const std::string& to_domain = platform_.node.gpus[to.location.index].peer_domain;
+  CopyCost staged{.name = staged_name({.from_domain = from_domain, .to_domain = to_domain})};
+  for (const StagedPeer& candidate : platform_.staged_peers) {
+    if (candidate.from_domain == from_domain && candidate.to_domain == to_domain) staged.cost = &candidate.cost;
+  }
+  return staged;
+}
+
+CopyCost Topology::copy_cost(End from, End to) const {
+  CopyCost found = find_copy_cost(from, to);
+  if (found.cost == nullptr) {
+    throw InputError(platform_.file + ": error: the platform's costs have no '" + found.name +
+                     "', which this run needs");
+  }
+  return found;
+}
+
+const std::string& Topology::name(Location location) const {
+  const Node& node = platform_.node;
+  return location.kind == Location::Kind::gpu ? node.gpus[location.index].name : node.memories[location.index].name;
+}
+
+std::string Topology::describe(std::string_view from, const Route& route) const {
+  std::string text(from);
+  for (const Hop& hop : route) {
+    const Link& link = platform_.node.links[hop.link];
+    text += " -> " + (hop.forward ? link.to : link.from);
+  }
+  return text;
+}
+
+std::string Topology::describe_transfer(Location from, const std::string& from_nic, Location to,
+                                        const std::string& to_nic, bool same_node) const {
+  if (same_node) return describe(name(from), copy_route(from, to));
+  return describe(name(from), to_nic_route(from, from_nic)) + " => " + describe(to_nic, from_nic_route(to_nic, to));
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,93 @@
+// Topology: the graph of one node, and what its driver makes of it: routes, peer access, classes of copies. Pure; no
+// SimGrid.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/platform.hpp"
+#include "protocols/path.hpp"
+
+namespace twinlink::model {
+
+/// One link of a route, in the direction in which it is crossed.
+struct Hop {
+  std::size_t link = 0;  ///< index into Node::links
+  bool forward = true;   ///< from Link::from to Link::to
+
+  friend bool operator==(const Hop&, const Hop&) = default;
+};
+using Route = std::vector<Hop>;
+
+/// Where the bytes of a buffer lie within a node: a GPU or a host memory, by index.
+struct Location {
+  enum class Kind { gpu, memory };
+  Kind kind = Kind::memory;
+  std::size_t index = 0;
+
+  friend bool operator==(const Location&, const Location&) = default;
+};
+
+/// One end of a copy: where the bytes lie, and in which kind of memory.
+struct End {
+  Location location{};
+  Memory memory = Memory::device;
+};
+
+/// What a copy between two locations costs, and under which name the platform file has it.
+struct CopyCost {
+  const Cost* cost = nullptr;  ///< owned by the platform
+  std::string name{};          ///< "pinned-to-device-near", "staged peer ioh0 -> ioh1"
+  bool occupies_cpu = false;   ///< the calling CPU is busy until the copy has ended
+};
+
+/// The name of an entry of the table of staged copies between peer domains: "staged peer ioh0 -> ioh1".
+std::string staged_name(const StagedPeer& staged);
+
+class Topology {
+ public:
+  /// `platform` must outlive this object.
+  explicit Topology(const Platform& platform);
+
+  [[nodiscard]] const Platform& platform() const { return platform_; }
+  /// The host memory next to a GPU, and the one with the most hops from it.
+  [[nodiscard]] std::size_t memory_near(std::size_t gpu) const;
+  [[nodiscard]] std::size_t memory_far(std::size_t gpu) const;
+
+  /// The fewest hops between two vertices. GPUs and adapters forward nothing. An InputError if there is none.
+  [[nodiscard]] Route route(std::string_view from, std::string_view to) const;
+  /// The way that a copy takes: directly, or between GPUs of different peer domains through the host memory next to the
+  /// source. Empty within one location.
+  [[nodiscard]] Route copy_route(Location from, Location to) const;
+  /// The way between a location and an adapter of its node.
+  [[nodiscard]] Route to_nic_route(Location from, std::string_view nic) const;
+  [[nodiscard]] Route from_nic_route(std::string_view nic, Location to) const;
+
+  /// The path between the GPUs of two places. A UsageError for a place that the platform does not have.
+  [[nodiscard]] Path path(const Place& a, const Place& b) const;
+  /// A UsageError that says which nodes and GPUs there are.
+  void require(const Place& place) const;
+
+  /// An InputError that names the entry where the platform does not have it.
+  [[nodiscard]] CopyCost copy_cost(End from, End to) const;
+  /// The same, with `cost` null where the platform does not have the entry.
+  [[nodiscard]] CopyCost find_copy_cost(End from, End to) const;
+
+  [[nodiscard]] const std::string& name(Location location) const;
+  /// "gpu0 -> ioh0 -> numa0".
+  [[nodiscard]] std::string describe(std::string_view from, const Route& route) const;
+  /// The way of a message, its node's adapter and the fabric included: "numa0 -> ioh0 -> hca0 => hca0 -> ioh0 ->
+  /// numa0".
+  [[nodiscard]] std::string describe_transfer(Location from, const std::string& from_nic, Location to,
+                                              const std::string& to_nic, bool same_node) const;
+
+ private:
+  [[nodiscard]] std::size_t memory_index(std::string_view name) const;
+  [[nodiscard]] Answer peer_access(std::size_t a, std::size_t b) const;
+
+  const Platform& platform_;
+};
+
+}  // namespace twinlink::model
