@@ -1,0 +1,104 @@
+#include "validate/comparability.hpp"
+
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace twinlink::validate {
+namespace {
+
+std::string_view kind_of(const Recording& recording) { return recording.series ? "a result file" : "a probe file"; }
+
+void require_worlds(const Recording& measured, const Recording& simulated) {
+  if (measured.world == simulated.world) {
+    throw InputError(fmt::format("{} and {}: error: both are {}; compare takes a measured file and a simulated one",
+                                 measured.file, simulated.file, measured.world));
+  }
+  if (measured.world == "simulated") {
+    throw InputError(
+        fmt::format("{}: error: wrong order: this file is simulated and {} is measured; name the measured "
+                    "file first",
+                    measured.file, simulated.file));
+  }
+}
+
+/// One setting in both files' words; a note if they differ.
+void note_difference(std::vector<std::string>& notes, std::string_view what, std::string_view measured,
+                     std::string_view simulated) {
+  if (measured == simulated) return;
+  notes.push_back(fmt::format("different {}: measured {}, simulated {}", what, measured, simulated));
+}
+
+std::string chunk_text(Bytes chunk) { return chunk == Bytes{0} ? "whole message" : format_size(chunk); }
+
+/// Why the two curves are different quantities. Empty: they are not.
+std::vector<std::string> mismatches(const bench::Series& measured, const bench::Series& simulated) {
+  std::vector<std::string> result;
+  note_difference(result, "pattern", to_string(measured.pattern), to_string(simulated.pattern));
+  note_difference(result, "protocol", measured.protocol, simulated.protocol);
+  return result;
+}
+
+void note_settings(std::vector<std::string>& notes, const bench::Series& measured, const bench::Series& simulated) {
+  note_difference(notes, "chunk", chunk_text(measured.settings.chunk), chunk_text(simulated.settings.chunk));
+  note_difference(notes, "depth", std::to_string(measured.settings.depth), std::to_string(simulated.settings.depth));
+  note_difference(notes, "window", std::to_string(measured.window), std::to_string(simulated.window));
+  note_difference(notes, "sender", measured.from, simulated.from);
+  note_difference(notes, "receiver", measured.to, simulated.to);
+}
+
+/// Messages of one size that went different ways are the first explanation of a large error.
+void note_paths(std::vector<std::string>& notes, const bench::Series& measured, const bench::Series& simulated) {
+  std::vector<std::string> sizes;
+  std::string example;
+  for (const auto& point : measured.points) {
+    for (const auto& other : simulated.points) {
+      if (point.size != other.size || point.path == other.path) continue;
+      if (sizes.empty()) example = fmt::format("measured \"{}\", simulated \"{}\"", point.path, other.path);
+      sizes.push_back(format_size(point.size));
+    }
+  }
+  if (sizes.empty()) return;
+  notes.push_back(fmt::format("different ways taken at {} sizes ({} to {}): {}", sizes.size(), sizes.front(),
+                              sizes.back(), example));
+}
+
+void note_unverified(std::vector<std::string>& notes, const bench::Series& measured) {
+  std::vector<std::string> sizes;
+  for (const auto& point : measured.points) {
+    if (!point.verified) sizes.push_back(format_size(point.size));
+  }
+  if (!sizes.empty()) notes.push_back(fmt::format("measured payloads not verified at: {}", fmt::join(sizes, ", ")));
+}
+
+std::vector<std::string> probe_notes(const Recording& measured, const Recording& simulated) {
+  std::vector<std::string> notes;
+  for (const auto* recording : {&measured, &simulated}) {
+    for (const auto& note : recording->notes) notes.push_back(recording->world + ": " + note);
+  }
+  return notes;
+}
+
+}  // namespace
+
+std::vector<std::string> check_comparable(const Recording& measured, const Recording& simulated, bool force) {
+  if (measured.series.has_value() != simulated.series.has_value()) {
+    throw InputError(fmt::format("{} is {} and {} is {}: error: compare takes two files of one kind", measured.file,
+                                 kind_of(measured), simulated.file, kind_of(simulated)));
+  }
+  require_worlds(measured, simulated);
+  if (!measured.series) return probe_notes(measured, simulated);
+
+  auto notes = mismatches(*measured.series, *simulated.series);
+  if (!notes.empty() && !force) {
+    throw InputError(fmt::format("{} and {}: error: not comparable: {} (--force compares them all the same)",
+                                 measured.file, simulated.file, fmt::join(notes, "; ")));
+  }
+  note_settings(notes, *measured.series, *simulated.series);
+  note_paths(notes, *measured.series, *simulated.series);
+  note_unverified(notes, *measured.series);
+  return notes;
+}
+
+}  // namespace twinlink::validate
