@@ -1,0 +1,165 @@
+#include "protocols/bench/options.hpp"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "protocols/registry.hpp"
+#include "tests/bench/samples.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+void parse(CLI::App& app, std::vector<std::string> arguments) {
+  std::ranges::reverse(arguments);  // as CLI11 wants them
+  app.parse(arguments);
+}
+
+Plan plan_of(std::vector<std::string> arguments, const DefaultRepeats& defaults = simulated_repeats()) {
+  CLI::App app;
+  RunOptions options;
+  add_run_options(app, options);
+  parse(app, std::move(arguments));
+  return make_plan(options, defaults);
+}
+
+/// What is said of a command line. A protocol is added unless it names one.
+std::string refusal(std::vector<std::string> arguments) {
+  if (arguments[0] != "--protocol") arguments.insert(arguments.end(), {"--protocol", "staging"});
+  try {
+    plan_of(std::move(arguments));
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(RunOptions, LeaveDefaultsToProtocolPatternAndWorld) {
+  const Plan plan = plan_of({"--protocol", "gpudirect-v2"}, measured_repeats());
+  EXPECT_EQ(plan.pattern, Pattern::pingpong);
+  EXPECT_EQ(plan.sizes.front(), 4_B);
+  EXPECT_EQ(plan.sizes.back(), 64_MiB);
+  EXPECT_EQ(plan.sizes.size(), 25U);
+  EXPECT_EQ(plan.settings.depth, find_protocol("gpudirect-v2").defaults().depth);
+  EXPECT_EQ(plan.settings.chunk, 0_B);
+  EXPECT_EQ(plan.small.iterations, measured_repeats().latency_small.iterations);
+  EXPECT_GT(plan.budget, Seconds{});
+  EXPECT_TRUE(plan.verify);
+}
+
+TEST(RunOptions, AllReachThePlan) {
+  const Plan plan = plan_of(
+      {"-p",      "gpudirect-v1", "-b",      "1K", "-e", "1M", "-f", "4", "--pattern", "bandwidth", "-W",         "16",
+       "--chunk", "256K",         "--depth", "3",  "-x", "5",  "-i", "7", "--timeout", "500ms",     "--no-verify"});
+  EXPECT_EQ(plan.pattern, Pattern::bandwidth);
+  EXPECT_EQ(plan.sizes, (std::vector{1_KiB, 4_KiB, 16_KiB, 64_KiB, 256_KiB, 1_MiB}));
+  EXPECT_EQ(plan.window, 16);
+  EXPECT_EQ(plan.settings.chunk, 256_KiB);
+  EXPECT_EQ(plan.settings.depth, 3);
+  EXPECT_EQ(plan.settings.timeout, Seconds{0.5});
+  EXPECT_EQ(plan.small.warmup, 5);
+  EXPECT_EQ(plan.large.warmup, 5);
+  EXPECT_EQ(plan.small.iterations, 7);
+  EXPECT_EQ(plan.large.iterations, 7);
+  EXPECT_FALSE(plan.verify);
+}
+
+TEST(RunOptions, RepeatsOfBandwidthAreItsOwn) {
+  const DefaultRepeats defaults = measured_repeats();
+  EXPECT_EQ(plan_of({"-p", "host", "--pattern", "bidirectional"}, defaults).large.iterations,
+            defaults.bandwidth_large.iterations);
+}
+
+TEST(RunOptions, IterationsAskedForAreNotCutToABudget) {
+  EXPECT_EQ(plan_of({"-p", "host", "-i", "9"}, measured_repeats()).budget, Seconds{});
+}
+
+TEST(RunOptions, WrongValuesSayWhatIsAllowed) {
+  EXPECT_THAT(refusal({"--protocol", "stagign"}),
+              AllOf(HasSubstr("did you mean 'staging'?"), HasSubstr("gpudirect-v2")));
+  EXPECT_THAT(refusal({"--pattern", "ring"}),
+              AllOf(HasSubstr("'ring'"), HasSubstr("pingpong bandwidth bidirectional")));
+  EXPECT_THAT(refusal({"--pattern", "copy"}), HasSubstr("has no peer"));
+  EXPECT_THAT(refusal({"--format", "xml"}), AllOf(HasSubstr("'xml'"), HasSubstr("csv, json, osu, table")));
+  EXPECT_THAT(refusal({"-b", "4Q"}), AllOf(HasSubstr("--begin"), HasSubstr("unknown unit 'Q'"), HasSubstr("K, M, G")));
+  EXPECT_THAT(refusal({"-e", "-1"}), HasSubstr("'-1' is negative"));
+  EXPECT_THAT(refusal({"--chunk", "nan"}), HasSubstr("'nan'"));
+  EXPECT_THAT(refusal({"-f", "1"}), HasSubstr("'1' is no whole number from 2 to"));
+  EXPECT_THAT(refusal({"-W", "0"}), HasSubstr("'0' is no whole number from 1 to 4096"));
+  EXPECT_THAT(refusal({"--depth", "0"}), HasSubstr("'0' is no whole number from 1 to 1024"));
+  EXPECT_THAT(refusal({"-i", "0"}), HasSubstr("'0' is no whole number from 1 to"));
+  EXPECT_THAT(refusal({"-x", "many"}), HasSubstr("'many' is no whole number from 0 to"));
+  EXPECT_THAT(refusal({"-i", "99999999999999999999"}), HasSubstr("is no whole number"));
+  EXPECT_THAT(refusal({"--timeout", "30"}), AllOf(HasSubstr("--timeout"), HasSubstr("has no unit")));
+  EXPECT_THAT(refusal({"--timeout", "0s"}), HasSubstr("not longer than zero"));
+  EXPECT_THAT(refusal({"--speed"}), HasSubstr("--speed"));
+}
+
+TEST(RunOptions, WrongValuesAreErrorsOfTheCommandLine) {
+  for (const auto& arguments :
+       {std::vector<std::string>{}, {"-p", "staging", "-b", "x"}, {"-p", "staging", "-f", "x"}}) {
+    EXPECT_THROW(plan_of(arguments), CLI::ParseError);
+  }
+}
+
+TEST(RunOptions, ThatContradictEachOtherAreRefused) {
+  EXPECT_THAT(refusal({"-b", "8", "-e", "4"}), HasSubstr("begin at 8 and end at 4"));
+  EXPECT_THAT(refusal({"-b", "0"}), HasSubstr("smallest message size is 1 B"));
+}
+
+TEST(RunOptions, HelpNamesUnitsDefaultsAndChoices) {
+  CLI::App app;
+  RunOptions options;
+  add_run_options(app, options);
+  const std::string help = app.help();
+  for (const Protocol* protocol : all_protocols()) EXPECT_THAT(help, HasSubstr(std::string(protocol->name())));
+  EXPECT_THAT(help,
+              AllOf(HasSubstr("SIZE=64M"), HasSubstr("TIME=30.0 s"), HasSubstr("bidirectional"), HasSubstr("osu")));
+}
+
+TEST(ProbeOptions, ReachThePlan) {
+  CLI::App app;
+  ProbeOptions options;
+  add_probe_options(app, options);
+  parse(app, {"-b", "2", "-e", "8", "-f", "2", "-i", "3", "--no-verify"});
+  const ProbePlan plan = make_plan(options, measured_repeats());
+  EXPECT_EQ(plan.sizes, (std::vector{2_B, 4_B, 8_B}));
+  EXPECT_EQ(plan.small.iterations, 3);
+  EXPECT_FALSE(plan.verify);
+}
+
+TEST(ProbeOptions, HaveNoOsuForm) {
+  CLI::App app;
+  ProbeOptions options;
+  add_probe_options(app, options);
+  EXPECT_THROW(parse(app, {"--format", "osu"}), CLI::ValidationError);
+}
+
+TEST(Deliver, PrintsTheFormatAskedFor) {
+  const auto shown = [](Format format) {
+    std::ostringstream out;
+    deliver(sample_result(), {.format = format}, out);
+    return out.str();
+  };
+  EXPECT_EQ(shown(Format::csv), to_csv(sample_result()));
+  EXPECT_EQ(nlohmann::json::parse(shown(Format::json)), to_json(sample_result()));
+  EXPECT_THAT(shown(Format::osu), HasSubstr("# Size"));
+  EXPECT_THAT(shown(Format::table), HasSubstr("median us"));
+}
+
+TEST(Deliver, WritesTheFilesAskedFor) {
+  const std::filesystem::path json = std::filesystem::path(testing::TempDir()) / "twinlink-deliver.json";
+  const std::filesystem::path csv = std::filesystem::path(testing::TempDir()) / "twinlink-deliver.csv";
+  std::ostringstream out;
+  deliver(sample_probes(), {.json = json, .csv = csv}, out);
+  EXPECT_EQ(to_json(read_probes(json)), to_json(sample_probes()));
+  EXPECT_EQ(std::filesystem::file_size(csv), to_csv(sample_probes()).size());
+  std::filesystem::remove(json);
+  std::filesystem::remove(csv);
+}
+
+}  // namespace
+}  // namespace twinlink::bench

@@ -1,0 +1,99 @@
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "tests/bench/samples.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+using testing::HasSubstr;
+
+template <class What>
+std::string table(const What& what) {
+  std::ostringstream out;
+  print_table(what, out);
+  return out.str();
+}
+
+std::string osu(Pattern pattern) {
+  Result result = sample_result();
+  result.series.pattern = pattern;
+  std::ostringstream out;
+  print_osu(result, out);
+  return out.str();
+}
+
+// The column lines are those of the OSU benchmarks, character by character: a width of 10 for the size, 18 for the
+// value.
+
+TEST(OsuForm, OfLatency) {
+  for (const Pattern pattern : {Pattern::pingpong, Pattern::copy}) {
+    EXPECT_EQ(osu(pattern),
+              "# Twinlink Latency Test, GPU to GPU, \"pipelined\", 0/1 to 1/2\n"
+              "# Size          Latency (us)\n"
+              "4                       2.50\n"
+              "65536                  20.25\n");
+  }
+}
+
+TEST(OsuForm, OfBandwidth) {
+  EXPECT_EQ(osu(Pattern::bandwidth),
+            "# Twinlink Bandwidth Test, GPU to GPU, \"pipelined\", 0/1 to 1/2\n"
+            "# Size      Bandwidth (MB/s)\n"
+            "4                       1.60\n"
+            "65536                3236.35\n");
+  EXPECT_THAT(osu(Pattern::bidirectional), HasSubstr("# Twinlink Bi-Directional Bandwidth Test"));
+}
+
+TEST(Table, ShowsEveryColumnAndEveryChangeOfPath) {
+  EXPECT_EQ(table(sample_result()),
+            "# GPU to GPU, \"pipelined\": measured bandwidth, 0/1 to 1/2, window 64, chunk 256K, depth 8\n"
+            "# first message, set-up included: 181.500 us\n"
+            "# path: staged through pinned host memory\n"
+            "# size       median us      min us      max us       p5 us      p95 us        MB/s\n"
+            "4                2.500       2.250       9.125       2.300       8.500        1.60\n"
+            "# path: peer copy, directly\n"
+            "64K             20.250      20.000      20.500      20.100      20.400     3236.35\n");
+}
+
+TEST(Table, SaysWhenNothingWasVerified) {
+  Result result = sample_result();
+  EXPECT_THAT(table(result), testing::Not(HasSubstr("not verified")));
+  result.series.points[1].verified = false;
+  EXPECT_THAT(table(result), HasSubstr("# the payload was not verified\n"));
+}
+
+TEST(Table, OfProbesHasABlockForEveryPrimitive) {
+  EXPECT_EQ(table(sample_probes()),
+            "# probes: simulated, twinlink-sim 0.1.0\n"
+            "# 0/0: no far copies: there is one NUMA domain\n"
+            "\n"
+            "# copy pinned-to-device near, 0/1\n"
+            "# size       median us      min us      max us       p5 us      p95 us        MB/s\n"
+            "1M             180.000     170.000     190.000     171.000     189.000     5825.42\n"
+            "\n"
+            "# handle open, 0/1 to 0/2\n"
+            "# size       median us      min us      max us       p5 us      p95 us        MB/s\n"
+            "2M              80.000      70.000      90.000      71.000      89.000        0.00\n");
+}
+
+TEST(Csv, HasEveryColumnInEveryRow) {
+  EXPECT_EQ(to_csv(sample_result()),
+            "world,label,protocol,pattern,from,to,chunk_bytes,depth,window,cold_us,bytes,"
+            "n,time_us,min_us,max_us,p5_us,p95_us,bandwidth_MBps,path,verified\n"
+            "measured,\"GPU to GPU, \"\"pipelined\"\"\",gpudirect-v1,bandwidth,0/1,1/2,262144,8,64,181.5,4,"
+            "3,2.5,2.25,9.125,2.3,8.5,1.6,staged through pinned host memory,true\n"
+            "measured,\"GPU to GPU, \"\"pipelined\"\"\",gpudirect-v1,bandwidth,0/1,1/2,262144,8,64,181.5,65536,"
+            "2,20.25,20,20.5,20.1,20.4,3236.346,\"peer copy, directly\",true\n");
+}
+
+TEST(Csv, OfProbesHasARowForEveryLine) {
+  EXPECT_EQ(to_csv(sample_probes()),
+            "world,name,gpu,peer,bytes,n,time_us,min_us,max_us,p5_us,p95_us,bandwidth_MBps\n"
+            "simulated,copy pinned-to-device near,0/1,,1048576,2,180,170,190,171,189,5825.422\n"
+            "simulated,handle open,0/1,0/2,2097152,5,80,70,90,71,89,0\n");
+}
+
+}  // namespace
+}  // namespace twinlink::bench

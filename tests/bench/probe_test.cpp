@@ -1,0 +1,200 @@
+#include "protocols/bench/probe.hpp"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <set>
+#include <tuple>
+
+#include "protocols/bench/check_error.hpp"
+#include "tests/bench/samples.hpp"
+#include "tests/support/fake_rank.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+using testing::Contains;
+using testing::DoubleNear;
+using testing::HasSubstr;
+
+ProbePlan small_plan() {
+  return {.sizes = {4_B, 64_KiB}, .small = {.warmup = 1, .iterations = 2}, .large = {.warmup = 0, .iterations = 2}};
+}
+
+ProbeFindings probe_world(const FakeWorldOptions& world, const ProbePlan& plan = small_plan()) {
+  ProbeFindings findings;
+  run_fake_world(world, [&](Rank& rank) {
+    ProbeFindings mine = probe(rank, plan);
+    EXPECT_EQ(dynamic_cast<FakeRank&>(rank).live_buffers(), 0U);
+    if (rank.id() == RankId{0}) {
+      findings = std::move(mine);
+    } else {
+      EXPECT_TRUE(mine.lines.empty());
+    }
+  });
+  return findings;
+}
+
+/// The lines of that name, measured by `gpu`.
+std::vector<ProbeLine> lines(const ProbeFindings& findings, const std::string& name, const std::string& gpu = "0/0") {
+  std::vector<ProbeLine> found;
+  for (const ProbeLine& line : findings.lines) {
+    if (line.name == name && line.gpu == gpu) found.push_back(line);
+  }
+  return found;
+}
+
+std::set<std::string> names(const ProbeFindings& findings) {
+  std::set<std::string> all;
+  for (const ProbeLine& line : findings.lines) all.insert(line.name);
+  return all;
+}
+
+double transfer_us(Bytes size) { return 1 + 1e-3 * static_cast<double>(size.count()); }
+
+TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
+  const ProbeFindings findings = probe_world({});
+  EXPECT_EQ(names(findings), (std::set<std::string>{"copy pinned-to-device near",
+                                                    "copy device-to-pinned near",
+                                                    "copy pinned-to-device far",
+                                                    "copy device-to-pinned far",
+                                                    "copy pageable-to-device near",
+                                                    "copy device-to-pageable near",
+                                                    "copy pageable-to-device far",
+                                                    "copy device-to-pageable far",
+                                                    "copy shared-pinned-to-device near",
+                                                    "copy device-to-shared-pinned near",
+                                                    "copy shared-pinned-to-device far",
+                                                    "copy device-to-shared-pinned far",
+                                                    "copy device-to-device",
+                                                    "copy host-to-host",
+                                                    "allocate device",
+                                                    "allocate pinned",
+                                                    "allocate pageable",
+                                                    "allocate shared-pinned",
+                                                    "release device",
+                                                    "release pinned",
+                                                    "release pageable",
+                                                    "release shared-pinned",
+                                                    "handle export",
+                                                    "handle open",
+                                                    "handle close",
+                                                    "peer copy write direct",
+                                                    "peer copy read direct",
+                                                    "message pinned same-node",
+                                                    "message pageable same-node",
+                                                    "control message same-node"}));
+  for (const std::string gpu : {"0/0", "0/1"}) {
+    for (const std::string name : {"copy pinned-to-device near", "copy host-to-host", "peer copy write direct"}) {
+      EXPECT_EQ(lines(findings, name, gpu).size(), 2U) << name << " on " << gpu;
+    }
+  }
+  EXPECT_TRUE(findings.notes.empty());
+}
+
+TEST(Probe, NamesEveryLineOnce) {
+  std::set<std::tuple<std::string, std::string, std::string, Bytes>> keys;
+  for (const ProbeLine& line : probe_world({.ranks = 3}).lines) {
+    EXPECT_TRUE(keys.insert({line.name, line.gpu, line.peer, line.size}).second) << line.name;
+  }
+}
+
+TEST(Probe, TimesAreOneWay) {
+  const ProbeFindings findings = probe_world({});
+  for (const std::string name : {"copy device-to-pinned near", "peer copy read direct", "message pinned same-node"}) {
+    for (const ProbeLine& line : lines(findings, name)) {
+      EXPECT_THAT(line.time_us.median, DoubleNear(transfer_us(line.size), 1e-6)) << name;
+      EXPECT_THAT(line.bandwidth_MBps, DoubleNear(static_cast<double>(line.size.count()) / line.time_us.median, 1e-6));
+    }
+  }
+  EXPECT_EQ(lines(findings, "handle open").at(0).bandwidth_MBps, 0);
+}
+
+TEST(Probe, SaysWhatItLeftOutAndWhy) {
+  const ProbeFindings alone = probe_world({.ranks = 1, .numa_domains = 1});
+  EXPECT_THAT(alone.notes, testing::ElementsAre("0/0: no far copies: there is one NUMA domain"));
+  EXPECT_THAT(names(alone), testing::Not(Contains(HasSubstr("far"))));
+  EXPECT_THAT(names(alone), testing::Not(Contains(HasSubstr("message"))));
+}
+
+TEST(Probe, TellsStagedPeerCopiesFromDirectOnes) {
+  const ProbeFindings findings = probe_world({.peer_access = false});
+  EXPECT_EQ(lines(findings, "peer copy write staged", "0/1").size(), 2U);
+  EXPECT_TRUE(lines(findings, "peer copy write direct").empty());
+  EXPECT_THAT(findings.notes, Contains("0/0 to 0/1: peer copies are staged: no peer access"));
+}
+
+TEST(Probe, MeasuresMessagesBetweenNodesAndNoPeerCopies) {
+  const ProbeFindings findings = probe_world({.same_node = false});
+  EXPECT_EQ(lines(findings, "message pageable other-node").size(), 2U);
+  EXPECT_THAT(names(findings), testing::Not(Contains(HasSubstr("peer copy"))));
+  EXPECT_THAT(names(findings), testing::Not(Contains("handle open")));
+}
+
+TEST(Probe, FindsABrokenPeerCopyAtTheOwnersSide) {
+  // The first copy into rank 1 from a peer is the first write of 4 B; warm-up and two rounds follow. The fault hits
+  // the last write of 64 KiB that is measured: nobody writes over it.
+  const FakeWorldOptions world{.fault = {{Fault::Kind::drop, RankId{1}, 4, 4_KiB}}};
+  ProbePlan plan = small_plan();
+  plan.large.iterations = 1;
+  plan.small = {.warmup = 1, .iterations = 3};
+  try {
+    probe_world(world, plan);
+    FAIL() << "a dropped byte went unnoticed";
+  } catch (const CheckError& error) {
+    EXPECT_STREQ(error.what(), "rank 1: peer copy write, 65536 B: dropped at byte 4096");
+  }
+}
+
+TEST(Probe, RefusesPlansThatMakeNoSense) {
+  ProbePlan plan = small_plan();
+  plan.sizes = {8_B, 4_B};
+  EXPECT_THROW(probe_world({}, plan), UsageError);
+  plan.sizes.clear();
+  EXPECT_THROW(probe_world({}, plan), UsageError);
+  plan = small_plan();
+  plan.large.iterations = 0;
+  EXPECT_THROW(probe_world({}, plan), UsageError);
+}
+
+// ---- files ----------------------------------------------------------------------------------------------------------
+
+TEST(ProbeFiles, ReadBackWhatWasWritten) {
+  const ProbeFile read = probes_from_json(to_json(sample_probes()), "p.json");
+  EXPECT_EQ(to_json(read), to_json(sample_probes()));
+  EXPECT_EQ(read.world, "simulated");
+  EXPECT_EQ(read.findings.notes.size(), 1U);
+  ASSERT_EQ(read.findings.lines.size(), 2U);
+  EXPECT_EQ(read.findings.lines[1].peer, "0/2");
+  EXPECT_EQ(read.findings.lines[0].time_us, sample_probes().findings.lines[0].time_us);
+}
+
+std::string refusal_after(const std::function<void(nlohmann::json&)>& spoil) {
+  nlohmann::json json = to_json(sample_probes());
+  spoil(json);
+  try {
+    probes_from_json(json, "p.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(ProbeFiles, NameTheMemberThatIsWrong) {
+  const nlohmann::json good = to_json(sample_probes());
+  for (const auto& item : good.items()) {
+    EXPECT_EQ(refusal_after([&](nlohmann::json& json) { json.erase(item.key()); }),
+              "p.json: error: member '" + item.key() + "' is missing");
+  }
+  for (const auto& item : good["lines"][1].items()) {
+    EXPECT_EQ(refusal_after([&](nlohmann::json& json) { json["lines"][1].erase(item.key()); }),
+              "p.json: error: member 'lines[1]." + item.key() + "' is missing");
+  }
+  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["notes"][0] = 1; }),
+            "p.json: error: member 'notes' holds something that is no text");
+  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["lines"][0]["speed"] = 1; }),
+            "p.json: error: member 'lines[0].speed' is unknown");
+}
+
+}  // namespace
+}  // namespace twinlink::bench

@@ -1,0 +1,150 @@
+// Rules about tell() and hear(): the control plane.
+#include <array>
+
+#include "tests/contract/helpers.hpp"
+
+namespace twinlink::contract {
+namespace {
+
+TEST(Control, MessagesOfOneTagStayInOrder) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    constexpr int kMessages = 50;
+    for (int i = 0; i < kMessages; ++i) {
+      if (first(rank, peer)) {
+        tell_now(rank, peer, tag(0), Message(i));
+      } else {
+        EXPECT_EQ(hear_now(rank, peer, tag(0)).as<int>(), i);
+      }
+    }
+  });
+}
+
+TEST(Control, ManyMessagesAtOnceStayInOrderBothWays) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    constexpr std::size_t kMessages = 100;
+    std::array<Message, kMessages> heard;
+    std::vector<Op> ops;
+    for (std::size_t i = 0; i < kMessages; ++i) {
+      ops.push_back(rank.tell(peer, tag(0), Message(i)));
+      ops.push_back(rank.hear(peer, tag(0), heard[i]));
+    }
+    finish_all(rank, ops);
+    for (std::size_t i = 0; i < kMessages; ++i) EXPECT_EQ(heard[i].as<std::size_t>(), i);
+  });
+}
+
+TEST(Control, MessagesOfDifferentTagsDoNotMix) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    if (first(rank, peer)) {
+      finish_all(rank, {rank.tell(peer, tag(1), Message(1)), rank.tell(peer, tag(2), Message(2))});
+    } else {
+      EXPECT_EQ(hear_now(rank, peer, tag(2)).as<int>(), 2);
+      EXPECT_EQ(hear_now(rank, peer, tag(1)).as<int>(), 1);
+    }
+  });
+}
+
+TEST(Control, MessagesTravelApartFromTheData) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    const Scratch scratch(rank, Memory::pinned, Bytes{sizeof(int)});
+    if (first(rank, peer)) {
+      rank.fill(scratch.view(), Pattern{5});
+      finish_all(rank, {rank.send(peer, tag(0), scratch.view()), rank.tell(peer, tag(0), Message(77))});
+    } else {
+      // One tag, equal sizes: only the plane tells them apart. Taken in the other order than sent.
+      EXPECT_EQ(hear_now(rank, peer, tag(0)).as<int>(), 77);
+      finish(rank, rank.receive(peer, tag(0), scratch.view()));
+      EXPECT_TRUE(rank.check(scratch.view(), Pattern{5}).intact());
+    }
+  });
+}
+
+TEST(Control, AMessageCarriesItsFullCapacity) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    using Full = std::array<unsigned char, Message::kCapacity>;
+    Full sent;
+    for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<unsigned char>(255 - i);
+    EXPECT_EQ(swap_with(rank, peer, sent), sent);
+  });
+}
+
+TEST(Control, AMessageKeepsItsSize) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    const Op told = rank.tell(peer, tag(0), Message(std::array<char, 3>{'a', 'b', 'c'}));
+    const Message heard = hear_now(rank, peer, tag(0));
+    finish(rank, told);
+    EXPECT_EQ(heard.bytes().size(), 3U);
+    EXPECT_THROW(static_cast<void>(heard.as<int>()), UsageError);
+  });
+}
+
+TEST(Control, AMessageMayBeEmpty) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    Message heard(123);
+    const Op hearing = rank.hear(peer, tag(0), heard);
+    tell_now(rank, peer, tag(0), Message());
+    finish(rank, hearing);
+    EXPECT_TRUE(heard.bytes().empty());
+  });
+}
+
+TEST(Control, TheTellerMayForgetItsMessageAtOnce) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    Op told;
+    {
+      Message message(31);
+      told = rank.tell(peer, tag(0), message);
+      message = Message(-1);
+    }
+    EXPECT_EQ(hear_now(rank, peer, tag(0)).as<int>(), 31);
+    finish(rank, told);
+  });
+}
+
+TEST(Control, HearingMayComeBeforeTelling) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    if (first(rank, peer)) {
+      Message heard;
+      const Op hearing = rank.hear(peer, tag(0), heard);
+      tell_now(rank, peer, tag(1));
+      finish(rank, hearing);
+      EXPECT_EQ(heard.as<int>(), 8);
+    } else {
+      hear_now(rank, peer, tag(1));
+      tell_now(rank, peer, tag(0), Message(8));
+    }
+  });
+}
+
+TEST(Control, HearingMayComeAfterTelling) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    if (first(rank, peer)) {
+      hear_now(rank, peer, tag(1));
+      EXPECT_EQ(hear_now(rank, peer, tag(0)).as<int>(), 9);
+    } else {
+      const Op told = rank.tell(peer, tag(0), Message(9));
+      tell_now(rank, peer, tag(1));
+      finish(rank, told);
+    }
+  });
+}
+
+TEST(Control, MessagesOfDifferentPeersDoNotMix) {
+  on_every_rank([](Rank& rank) {
+    std::vector<Message> heard(static_cast<std::size_t>(rank.ranks()));
+    std::vector<Op> ops;
+    for (int r = 0; r < rank.ranks(); ++r) {
+      if (RankId{r} == rank.id()) continue;
+      ops.push_back(rank.tell(RankId{r}, tag(0), Message(1000 * rank.id().value + r)));
+      ops.push_back(rank.hear(RankId{r}, tag(0), heard[static_cast<std::size_t>(r)]));
+    }
+    finish_all(rank, ops);
+    for (int r = 0; r < rank.ranks(); ++r) {
+      if (RankId{r} == rank.id()) continue;
+      EXPECT_EQ(heard[static_cast<std::size_t>(r)].as<int>(), 1000 * r + rank.id().value);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace twinlink::contract

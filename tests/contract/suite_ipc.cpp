@@ -1,0 +1,216 @@
+// Rules about memory that one rank exports and another opens.
+#include "tests/contract/helpers.hpp"
+
+namespace twinlink::contract {
+namespace {
+
+constexpr Bytes kSize = 10'000_B;
+constexpr Pattern kContent{61};
+
+/// Runs `owner` on the pair's first rank, with a device buffer of kSize whose handle `guest` gets on the other. Skips
+/// pairs that cannot map each other's memory; for those there is a rule of its own.
+void on_every_mapped_pair(const std::function<void(Rank&, RankId peer, Buffer mine)>& owner,
+                          const std::function<void(Rank&, RankId peer, const IpcHandle& theirs)>& guest) {
+  on_every_pair([&](Rank& rank, RankId peer) {
+    if (!rank.path_to(peer).device_mapping) return;
+    if (first(rank, peer)) {
+      const Scratch mine(rank, Memory::device, kSize);
+      rank.fill(mine.view(), kContent);
+      tell_now(rank, peer, tag(0), Message(rank.export_memory(mine.buffer())));
+      owner(rank, peer, mine.buffer());
+      meet(rank, peer);
+    } else {
+      const Message handle = hear_now(rank, peer, tag(0));
+      ASSERT_EQ(handle.bytes().size(), sizeof(IpcHandle));
+      guest(rank, peer, handle.as<IpcHandle>());
+      meet(rank, peer);
+    }
+  });
+}
+
+TEST(Ipc, AnOpenedBufferHasTheOwnersSizeAndKind) {
+  on_every_mapped_pair([](Rank&, RankId, Buffer) {},
+                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                         const Buffer opened = rank.open_memory(peer, theirs);
+                         EXPECT_NE(opened.id, 0U);
+                         EXPECT_EQ(opened.size, kSize);
+                         EXPECT_EQ(opened.memory, Memory::device);
+                         rank.close_memory(opened);
+                       });
+}
+
+TEST(Ipc, ACopyReadsTheOwnersBytes) {
+  on_every_mapped_pair([](Rank&, RankId, Buffer) {},
+                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                         const Buffer opened = rank.open_memory(peer, theirs);
+                         const Scratch mine(rank, Memory::device, kSize);
+                         rank.fill(mine.view(), kSentinel);
+                         copy_now(rank, mine.view(), View(opened));
+                         const Verdict verdict = rank.check(mine.view(), kContent);
+                         EXPECT_TRUE(verdict.intact()) << to_string(verdict);
+                         rank.close_memory(opened);
+                       });
+}
+
+TEST(Ipc, ACopyWritesTheOwnersBytes) {
+  on_every_mapped_pair(
+      [](Rank& rank, RankId peer, Buffer mine) {
+        rank.fill(View(mine, 0_B, 1000_B), kSentinel);
+        rank.fill(View(mine, 1000_B, 2000_B), kSentinel);
+        rank.fill(View(mine, 3000_B, 7000_B), kSentinel);
+        tell_now(rank, peer, tag(1));
+        hear_now(rank, peer, tag(2));
+        EXPECT_TRUE(rank.check(View(mine, 0_B, 1000_B), kSentinel).intact());
+        EXPECT_TRUE(rank.check(View(mine, 1000_B, 2000_B), Pattern{62}).intact());
+        EXPECT_TRUE(rank.check(View(mine, 3000_B, 7000_B), kSentinel).intact());
+      },
+      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+        const Buffer opened = rank.open_memory(peer, theirs);
+        const Scratch mine(rank, Memory::device, 2000_B);
+        rank.fill(mine.view(), Pattern{62});
+        hear_now(rank, peer, tag(1));
+        copy_now(rank, View(opened, 1000_B, 2000_B), mine.view());
+        tell_now(rank, peer, tag(2));
+        rank.close_memory(opened);
+      });
+}
+
+TEST(Ipc, AHandleMayBeExportedAndOpenedAgain) {
+  on_every_mapped_pair(
+      [](Rank& rank, RankId peer, Buffer mine) { tell_now(rank, peer, tag(1), Message(rank.export_memory(mine))); },
+      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+        rank.close_memory(rank.open_memory(peer, theirs));
+        const auto again = hear_now(rank, peer, tag(1)).as<IpcHandle>();
+        const Buffer opened = rank.open_memory(peer, again);
+        const Scratch mine(rank, Memory::device, kSize);
+        copy_now(rank, mine.view(), View(opened));
+        EXPECT_TRUE(rank.check(mine.view(), kContent).intact());
+        rank.close_memory(opened);
+      });
+}
+
+TEST(Ipc, TwoBuffersOfOneOwnerAreTwo) {
+  on_every_mapped_pair(
+      [](Rank& rank, RankId peer, Buffer) {
+        const Scratch second(rank, Memory::device, 500_B);
+        rank.fill(second.view(), Pattern{63});
+        tell_now(rank, peer, tag(1), Message(rank.export_memory(second.buffer())));
+        hear_now(rank, peer, tag(2));
+      },
+      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+        const Buffer one = rank.open_memory(peer, theirs);
+        const Buffer two = rank.open_memory(peer, hear_now(rank, peer, tag(1)).as<IpcHandle>());
+        EXPECT_EQ(two.size, 500_B);
+        const Scratch mine(rank, Memory::device, 500_B);
+        copy_now(rank, mine.view(), View(two));
+        EXPECT_TRUE(rank.check(mine.view(), Pattern{63}).intact());
+        copy_now(rank, mine.view(), View(one, 0_B, 500_B));
+        EXPECT_TRUE(rank.check(mine.view(), kContent).intact());
+        rank.close_memory(two);
+        rank.close_memory(one);
+        tell_now(rank, peer, tag(2));
+      });
+}
+
+TEST(Ipc, ABufferThatAPeerHasOpenIsNotReleased) {
+  on_every_mapped_pair(
+      [](Rank& rank, RankId peer, Buffer mine) {
+        hear_now(rank, peer, tag(1));
+        EXPECT_THROW(rank.release(mine), UsageError);
+        tell_now(rank, peer, tag(2));
+      },
+      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+        const Buffer opened = rank.open_memory(peer, theirs);
+        tell_now(rank, peer, tag(1));
+        hear_now(rank, peer, tag(2));
+        const Scratch mine(rank, Memory::device, kSize);
+        copy_now(rank, mine.view(), View(opened));
+        EXPECT_TRUE(rank.check(mine.view(), kContent).intact()) << "the refused release spoiled the buffer";
+        rank.close_memory(opened);
+      });
+}
+
+TEST(Ipc, AnOpenedBufferIsClosedAndNotReleased) {
+  on_every_mapped_pair([](Rank& rank, RankId, Buffer mine) { EXPECT_THROW(rank.close_memory(mine), UsageError); },
+                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                         const Buffer opened = rank.open_memory(peer, theirs);
+                         EXPECT_THROW(rank.release(opened), UsageError);
+                         rank.close_memory(opened);
+                       });
+}
+
+TEST(Ipc, AClosedBufferIsRefused) {
+  on_every_mapped_pair([](Rank&, RankId, Buffer) {},
+                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                         const Scratch mine(rank, Memory::device, kSize);
+                         const Buffer opened = rank.open_memory(peer, theirs);
+                         rank.close_memory(opened);
+                         EXPECT_THROW(rank.close_memory(opened), UsageError);
+                         EXPECT_THROW(rank.copy(mine.view(), View(opened), Stream{0}, Engine::dma), UsageError);
+                       });
+}
+
+TEST(Ipc, ABufferInUseIsNotClosed) {
+  on_every_mapped_pair([](Rank&, RankId, Buffer) {},
+                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                         const Buffer opened = rank.open_memory(peer, theirs);
+                         const Scratch mine(rank, Memory::device, kSize);
+                         const Op copying = rank.copy(mine.view(), View(opened), Stream{0}, Engine::dma);
+                         EXPECT_THROW(rank.close_memory(opened), UsageError);
+                         finish(rank, copying);
+                         rank.close_memory(opened);
+                       });
+}
+
+TEST(Ipc, AForgedHandleIsRefused) {
+  on_every_mapped_pair([](Rank&, RankId, Buffer) {},
+                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                         IpcHandle forged = theirs;
+                         for (std::byte& b : forged.token) b = ~b;
+                         EXPECT_THROW(static_cast<void>(rank.open_memory(peer, forged)), Error);
+                         EXPECT_THROW(static_cast<void>(rank.open_memory(peer, IpcHandle{})), Error);
+                       });
+}
+
+TEST(Ipc, AHandleOfReleasedMemoryIsRefused) {
+  on_every_mapped_pair(
+      [](Rank& rank, RankId peer, Buffer) {
+        const Buffer gone = rank.allocate(Memory::device, 4_MiB);
+        const IpcHandle handle = rank.export_memory(gone);
+        rank.release(gone);
+        tell_now(rank, peer, tag(1), Message(handle));
+      },
+      [](Rank& rank, RankId peer, const IpcHandle&) {
+        const auto stale = hear_now(rank, peer, tag(1)).as<IpcHandle>();
+        EXPECT_THROW(static_cast<void>(rank.open_memory(peer, stale)), Error);
+      });
+}
+
+TEST(Ipc, OwnMemoryIsNotOpened) {
+  on_every_rank([](Rank& rank) {
+    const Scratch mine(rank, Memory::device, kSize);
+    const IpcHandle handle = rank.export_memory(mine.buffer());
+    EXPECT_THROW(static_cast<void>(rank.open_memory(rank.id(), handle)), UsageError);
+  });
+}
+
+TEST(Ipc, WhatIsNotDeviceMemoryIsNotExported) {
+  on_every_rank([](Rank& rank) {
+    const Scratch pageable(rank, Memory::pageable, kSize);
+    EXPECT_THROW(static_cast<void>(rank.export_memory(pageable.buffer())), UsageError);
+    EXPECT_THROW(static_cast<void>(rank.export_memory(Buffer{})), UsageError);
+  });
+}
+
+TEST(Ipc, OpeningIsUnavailableWhereThePathRefusesIt) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    if (rank.path_to(peer).device_mapping) return;
+    const Scratch mine(rank, Memory::device, kSize);
+    const auto theirs = swap_with(rank, peer, rank.export_memory(mine.buffer()));
+    EXPECT_THROW(static_cast<void>(rank.open_memory(peer, theirs)), UnavailableError);
+    meet(rank, peer);
+  });
+}
+
+}  // namespace
+}  // namespace twinlink::contract

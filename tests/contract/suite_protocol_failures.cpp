@@ -1,0 +1,139 @@
+// What a protocol makes of a peer that does not keep to the agreement. Such a peer leaves operations behind under the
+// protocols' own tags, so in a real world each of these tests is a job of its own.
+#include <algorithm>
+
+#include "protocols/registry.hpp"
+#include "tests/contract/helpers.hpp"
+
+namespace twinlink::contract {
+namespace {
+
+constexpr Seconds kTimeout{0.3};
+/// An exchange may end this much later than its timeout: real machines are busy.
+constexpr Seconds kSlack{5};
+
+Outcome timed(Rank& rank, const std::function<Outcome()>& exchange) {
+  const Seconds before = rank.now();
+  Outcome outcome = exchange();
+  EXPECT_LT(rank.now(), before + kTimeout + kSlack) << "rank " << rank.id().value << " kept waiting";
+  return outcome;
+}
+
+/// Ranks 0 and 1 run `body` with the protocol called `name`; the others look on. Paths that it does not support are
+/// passed over.
+void on_one_connection(std::string_view name, const std::function<void(Rank&, RankId peer, const Protocol&)>& body) {
+  on_every_rank([&](Rank& rank) {
+    if (rank.id().value > 1) return;
+    const RankId peer{1 - rank.id().value};
+    const Protocol& protocol = find_protocol(name);
+    if (protocol.supports(rank.path_to(peer)).usable()) body(rank, peer, protocol);
+  });
+}
+
+/// One rank sends `sent` bytes to another that expects `expected`, in chunks of `chunk`.
+void mismatch(Rank& rank, RankId peer, const Protocol& protocol, Bytes sent, Bytes expected, Bytes chunk) {
+  const Scratch message(rank, protocol.message_memory(), first(rank, peer) ? sent : expected);
+  {
+    const auto channel = protocol.connect(rank, peer, {.chunk = chunk, .depth = 2, .timeout = kTimeout});
+    const Outcome outcome = timed(
+        rank, [&] { return first(rank, peer) ? channel->send(message.view()) : channel->receive(message.view()); });
+    if (first(rank, peer)) {
+      // The sender may be through before the receiver sees what it got.
+      EXPECT_TRUE(outcome.ok() || outcome.status == Status::wrong_size || outcome.status == Status::timed_out);
+    } else {
+      EXPECT_TRUE(outcome.status == Status::wrong_size || outcome.status == Status::timed_out)
+          << protocol.name() << ": " << to_string(outcome.status);
+    }
+    EXPECT_EQ(outcome.ok(), outcome.reason.empty()) << "a failure says which step failed";
+    meet(rank, peer);
+  }
+  meet(rank, peer);
+}
+
+class ProtocolFailures : public testing::TestWithParam<std::string> {};
+
+TEST_P(ProtocolFailures, AShorterMessageIsNoticedByTheReceiver) {
+  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+    mismatch(rank, peer, protocol, 1000_B, 2000_B, 0_B);
+  });
+}
+
+TEST_P(ProtocolFailures, ALongerMessageIsNoticedByTheReceiver) {
+  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+    mismatch(rank, peer, protocol, 2000_B, 1000_B, 0_B);
+  });
+}
+
+TEST_P(ProtocolFailures, AMissingChunkIsNoticedByTheReceiver) {
+  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+    mismatch(rank, peer, protocol, 200'000_B, 300'000_B, 100'000_B);
+  });
+}
+
+TEST_P(ProtocolFailures, APeerThatNeverSendsEndsTheReceiveInTime) {
+  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+    const Scratch message(rank, protocol.message_memory(), 1000_B);
+    {
+      const auto channel = protocol.connect(rank, peer, {.timeout = kTimeout});
+      if (first(rank, peer)) {
+        const Outcome outcome = timed(rank, [&] { return channel->receive(message.view()); });
+        EXPECT_EQ(outcome.status, Status::timed_out) << outcome.reason;
+        EXPECT_FALSE(outcome.reason.empty());
+      }
+      meet(rank, peer);
+    }
+    meet(rank, peer);
+  });
+}
+
+TEST_P(ProtocolFailures, APeerThatNeverReceivesEndsTheSendInTime) {
+  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+    // Larger than what leaves without a receiver.
+    const Scratch message(rank, protocol.message_memory(), 8_MiB);
+    {
+      const auto channel = protocol.connect(rank, peer, {.timeout = kTimeout});
+      if (first(rank, peer)) {
+        const Outcome outcome = timed(rank, [&] { return channel->send(message.view()); });
+        EXPECT_EQ(outcome.status, Status::timed_out) << outcome.reason;
+        EXPECT_FALSE(outcome.reason.empty());
+      }
+      meet(rank, peer);
+    }
+    meet(rank, peer);
+  });
+}
+
+TEST_P(ProtocolFailures, AReleasedMessageIsAnErrorAndNoCrash) {
+  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+    const Buffer gone = rank.allocate(protocol.message_memory(), 1000_B);
+    rank.release(gone);
+    const Scratch alive(rank, protocol.message_memory(), 1000_B);
+    {
+      const auto channel = protocol.connect(rank, peer, {.timeout = kTimeout});
+      const View outgoing(gone);
+      const View incoming = alive.view();
+      // The receive is already in flight when the send is refused.
+      try {
+        EXPECT_FALSE(channel->exchange({&outgoing, 1}, {&incoming, 1}).ok()) << protocol.name();
+      } catch (const UsageError&) {
+      }
+      meet(rank, peer);
+    }
+    meet(rank, peer);
+  });
+}
+
+std::vector<std::string> names_of_all() {
+  std::vector<std::string> names;
+  for (const Protocol* protocol : all_protocols()) names.emplace_back(protocol->name());
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ProtocolFailures, testing::ValuesIn(names_of_all()), [](const auto& param) {
+  std::string name = param.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace twinlink::contract

@@ -1,0 +1,223 @@
+// Rules about wait_any() and abandon(): the only call that blocks, and the way out.
+#include <optional>
+
+#include "tests/contract/helpers.hpp"
+
+namespace twinlink::contract {
+namespace {
+
+constexpr Seconds kShortly{0.02};
+/// A wait that nobody ends may come back this much later than asked: real machines are busy.
+constexpr Seconds kSlack{5};
+
+/// Three copies that have all ended, though only the last one was waited for: they share a stream.
+struct ThreeCopies {
+  explicit ThreeCopies(Rank& rank) : from(rank, Memory::pinned, 64_B), to(rank, Memory::device, 64_B) {
+    a = rank.copy(to.view(), from.view(), Stream{0}, Engine::dma);
+    b = rank.copy(to.view(), from.view(), Stream{0}, Engine::dma);
+    finish(rank, rank.copy(to.view(), from.view(), Stream{0}, Engine::dma));
+  }
+  Scratch from;
+  Scratch to;
+  Op a{};
+  Op b{};
+};
+
+TEST(Wait, ReturnsTheFirstInTheSpanOfThoseThatEnded) {
+  on_every_rank([](Rank& rank) {
+    {
+      const ThreeCopies copies(rank);
+      const Op span[] = {copies.a, copies.b};
+      const auto done = rank.wait_any(span, soon(rank));
+      ASSERT_TRUE(done);
+      EXPECT_EQ(done->index, 0U);
+      EXPECT_EQ(done->status, Status::delivered);
+      finish(rank, copies.b);
+    }
+    const ThreeCopies copies(rank);
+    const Op span[] = {copies.b, copies.a};
+    const auto done = rank.wait_any(span, soon(rank));
+    ASSERT_TRUE(done);
+    EXPECT_EQ(done->index, 0U) << "the span's order counts, not the order of the ends";
+    finish(rank, copies.a);
+  });
+}
+
+TEST(Wait, ReturnsTheOneThatEndedWhateverItsPlaceInTheSpan) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    if (first(rank, peer)) {
+      Message never;
+      Message heard;
+      const Op span[] = {rank.hear(peer, tag(0), never), rank.hear(peer, tag(1), heard)};
+      const auto done = rank.wait_any(span, soon(rank));
+      ASSERT_TRUE(done);
+      EXPECT_EQ(done->index, 1U);
+      EXPECT_EQ(heard.as<int>(), 5);
+      tell_now(rank, peer, tag(2));
+      finish(rank, span[0]);
+    } else {
+      tell_now(rank, peer, tag(1), Message(5));
+      hear_now(rank, peer, tag(2));
+      tell_now(rank, peer, tag(0));
+    }
+  });
+}
+
+TEST(Wait, MixesAllKindsOfOperations) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    const Scratch from(rank, Memory::pinned, 5000_B);
+    const Scratch into(rank, Memory::pinned, 5000_B);
+    const Scratch device(rank, Memory::device, 5000_B);
+    rank.fill(from.view(), Pattern{51});
+    rank.fill(into.view(), kSentinel);
+    Message heard;
+    finish_all(rank, {rank.copy(device.view(), from.view(), Stream{1}, Engine::dma),
+                      rank.receive(peer, tag(0), into.view()), rank.hear(peer, tag(1), heard),
+                      rank.send(peer, tag(0), from.view()), rank.tell(peer, tag(1), Message(6))});
+    EXPECT_EQ(heard.as<int>(), 6);
+    EXPECT_TRUE(rank.check(into.view(), Pattern{51}).intact());
+    EXPECT_TRUE(rank.check(device.view(), Pattern{51}).intact());
+  });
+}
+
+TEST(Wait, UsesTheReturnedOperationUp) {
+  on_every_rank([](Rank& rank) {
+    const Scratch from(rank, Memory::pinned, 64_B);
+    const Scratch to(rank, Memory::device, 64_B);
+    const Op op = rank.copy(to.view(), from.view(), Stream{0}, Engine::dma);
+    finish(rank, op);
+    EXPECT_THROW(static_cast<void>(rank.wait_any({&op, 1}, soon(rank))), UsageError);
+    EXPECT_THROW(rank.abandon(op), UsageError);
+  });
+}
+
+TEST(Wait, AnOperationThatNeverWasIsRefused) {
+  on_every_rank([](Rank& rank) {
+    for (const Op op : {Op{}, Op{1'000'000'000'000ULL}}) {
+      EXPECT_THROW(static_cast<void>(rank.wait_any({&op, 1}, soon(rank))), UsageError);
+      EXPECT_THROW(rank.abandon(op), UsageError);
+    }
+  });
+}
+
+TEST(Wait, ForNothingIsRefused) {
+  on_every_rank([](Rank& rank) { EXPECT_THROW(static_cast<void>(rank.wait_any({}, soon(rank))), UsageError); });
+}
+
+TEST(Wait, ReturnsNothingOnceTheDeadlineHasPassed) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    Message heard;
+    const Op hearing = rank.hear(peer, tag(0), heard);
+    const Seconds deadline = rank.now() + kShortly;
+    EXPECT_FALSE(rank.wait_any({&hearing, 1}, deadline));
+    EXPECT_GE(rank.now(), deadline);
+    EXPECT_LT(rank.now(), deadline + kSlack);
+    // The operation is still in flight: it ends when the peer speaks.
+    meet(rank, peer);
+    const Op telling = rank.tell(peer, tag(0), Message(4));
+    finish_all(rank, {hearing, telling});
+    EXPECT_EQ(heard.as<int>(), 4);
+  });
+}
+
+TEST(Wait, ADeadlineInThePastOnlyLooks) {
+  on_every_rank([](Rank& rank) {
+    const ThreeCopies copies(rank);
+    const Seconds before = rank.now();
+    const auto done = rank.wait_any({&copies.a, 1}, Seconds{0});
+    EXPECT_LT(rank.now(), before + kSlack);
+    if (!done) finish(rank, copies.a);
+    finish(rank, copies.b);
+  });
+}
+
+TEST(Wait, ADeadlineInThePastDoesNotEndWhatIsInFlight) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    Message heard;
+    const Op hearing = rank.hear(peer, tag(0), heard);
+    const Seconds before = rank.now();
+    for (int i = 0; i < 10; ++i) EXPECT_FALSE(rank.wait_any({&hearing, 1}, Seconds{0}));
+    EXPECT_LT(rank.now(), before + kSlack);
+    meet(rank, peer);
+    finish_all(rank, {rank.tell(peer, tag(0), Message(3)), hearing});
+    EXPECT_EQ(heard.as<int>(), 3);
+  });
+}
+
+TEST(Wait, TheHelperAbandonsWhatTimedOut) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    const Scratch into(rank, Memory::pinned, 64_B);
+    const Op receiving = rank.receive(peer, tag(0), into.view());
+    EXPECT_EQ(wait(rank, receiving, rank.now() + kShortly), Status::timed_out);
+    EXPECT_THROW(static_cast<void>(rank.wait_any({&receiving, 1}, soon(rank))), UsageError);
+    meet(rank, peer);
+  });
+}
+
+TEST(Abandon, GivesTheBufferBackAndKeepsTheJobUsable) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    const Buffer given_up = rank.allocate(Memory::pinned, 300'000_B);
+    rank.abandon(rank.receive(peer, tag(0), View(given_up)));
+    rank.release(given_up);
+    meet(rank, peer);
+
+    const Scratch from(rank, Memory::pinned, 300'000_B);
+    const Scratch into(rank, Memory::pinned, 300'000_B);
+    rank.fill(from.view(), Pattern{52});
+    rank.fill(into.view(), kSentinel);
+    finish_all(rank, {rank.receive(peer, tag(1), into.view()), rank.send(peer, tag(1), from.view())});
+    EXPECT_TRUE(rank.check(into.view(), Pattern{52}).intact());
+  });
+}
+
+TEST(Abandon, WhatComesTooLateHurtsNobody) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    const Scratch from(rank, Memory::pinned, 64_B);
+    Message forgotten(1);  // The caller may end its life now; that it lives on here only shows who writes it.
+    {
+      const Scratch into(rank, Memory::pinned, 64_B);
+      rank.abandon(rank.receive(peer, tag(0), into.view()));
+      rank.abandon(rank.hear(peer, tag(1), forgotten));
+    }
+    meet(rank, peer);
+    // New buffers, perhaps where the old ones were; then the late messages.
+    const Scratch innocent(rank, Memory::pinned, 64_B);
+    rank.fill(innocent.view(), Pattern{53});
+    const Op late[] = {rank.send(peer, tag(0), from.view()), rank.tell(peer, tag(1), Message(666))};
+    meet(rank, peer);
+    for (const Op op : late) wait(rank, op, rank.now() + kShortly);
+    meet(rank, peer);
+    EXPECT_TRUE(rank.check(innocent.view(), Pattern{53}).intact());
+    EXPECT_EQ(forgotten.as<int>(), 1) << "an abandoned hear was written";
+  });
+}
+
+TEST(Abandon, ASendThatNobodyTakesCanBeGivenUp) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    const Buffer from = rank.allocate(Memory::pinned, 8_MiB);
+    rank.fill(View(from), Pattern{54});
+    if (first(rank, peer)) {
+      rank.abandon(rank.send(peer, tag(0), View(from)));
+    } else {
+      rank.abandon(rank.tell(peer, tag(1), Message(1)));
+    }
+    rank.release(from);
+    meet(rank, peer);
+  });
+}
+
+TEST(Abandon, ACopyCanBeGivenUpAndItsStreamGoesOn) {
+  on_every_rank([](Rank& rank) {
+    const Scratch from(rank, Memory::pinned, 1_MiB);
+    const Buffer given_up = rank.allocate(Memory::device, 1_MiB);
+    const Scratch to(rank, Memory::device, 1_MiB);
+    rank.fill(from.view(), Pattern{55});
+    rank.abandon(rank.copy(View(given_up), from.view(), Stream{2}, Engine::dma));
+    rank.release(given_up);
+    finish(rank, rank.copy(to.view(), from.view(), Stream{2}, Engine::dma));
+    EXPECT_TRUE(rank.check(to.view(), Pattern{55}).intact());
+  });
+}
+
+}  // namespace
+}  // namespace twinlink::contract

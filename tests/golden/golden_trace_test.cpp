@@ -1,0 +1,86 @@
+// Golden traces: the order in which a protocol does things, held against a text that people have read.
+//
+// The platform's numbers move times, and times are not compared. A trace changes when a protocol changes, or when the
+// simulated machine lets other things overlap. TWINLINK_UPDATE_GOLDEN=1 writes the new traces, to be read in the diff.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "model/platform_reader.hpp"
+#include "model/simulation.hpp"
+#include "protocols/registry.hpp"
+#include "protocols/tracing_rank.hpp"
+
+namespace twinlink {
+namespace {
+
+constexpr Bytes kChunk = 64_KiB;
+constexpr Bytes kMessage = 150'000_B;  // two whole chunks and a part of one
+constexpr RankId kSender{0};
+constexpr RankId kReceiver{1};
+
+/// What both ranks do for one message in three chunks, of which two may be under way.
+std::string trace_of(const Protocol& protocol) {
+  // Two GPUs on one I/O hub: a path on which every protocol takes its own way.
+  const std::array places{Place{.node = 0, .gpu = 1}, Place{.node = 0, .gpu = 2}};
+  const auto file = std::filesystem::path(TWINLINK_PLATFORMS) / "keeneland-kids.yaml";
+  Trace trace;
+  model::simulate(model::read_platform(file), places, [&](Rank& rank) {
+    TracingRank traced(rank, trace);
+    const View message(rank.allocate(protocol.message_memory(), kMessage));
+    const RankId peer = rank.id() == kSender ? kReceiver : kSender;
+    const auto channel = protocol.connect(traced, peer, {.chunk = kChunk, .depth = 2});
+    const Outcome outcome = rank.id() == kSender ? channel->send(message) : channel->receive(message);
+    EXPECT_TRUE(outcome.ok()) << outcome.reason;
+  });
+  return trace.order();
+}
+
+std::string read(const std::filesystem::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+class GoldenTrace : public testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenTrace, IsAsBefore) {
+  const std::filesystem::path file = std::filesystem::path(TWINLINK_GOLDEN) / (GetParam() + ".trace");
+  const std::string trace = trace_of(find_protocol(GetParam()));
+  if (std::getenv("TWINLINK_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(file) << trace;
+    GTEST_SKIP() << "wrote " << file;
+  }
+  ASSERT_TRUE(std::filesystem::exists(file)) << file << " is missing: TWINLINK_UPDATE_GOLDEN=1 writes it";
+  EXPECT_EQ(trace, read(file));
+}
+
+std::vector<std::string> names_of_all() {
+  std::vector<std::string> names;
+  for (const Protocol* protocol : all_protocols()) names.emplace_back(protocol->name());
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, GoldenTrace, testing::ValuesIn(names_of_all()), [](const auto& param) {
+  std::string name = param.param;
+  for (char& c : name) {
+    if (c == '-') c = '_';
+  }
+  return name;
+});
+
+TEST(GoldenTraces, EachBelongsToAProtocol) {
+  for (const auto& entry : std::filesystem::directory_iterator(TWINLINK_GOLDEN)) {
+    if (entry.path().extension() != ".trace") continue;
+    EXPECT_NO_THROW(find_protocol(entry.path().stem().string())) << entry.path();
+  }
+}
+
+}  // namespace
+}  // namespace twinlink

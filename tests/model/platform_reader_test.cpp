@@ -1,0 +1,237 @@
+#include "model/platform_reader.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "model/platform_numbers.hpp"
+#include "tests/model/present.hpp"
+
+namespace twinlink::model {
+namespace {
+namespace fs = std::filesystem;
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::present;
+
+const fs::path kGood = fs::path(TWINLINK_SOURCE_DIR) / "tests/bad_platforms/parts/good.yaml";
+
+Platform read_good(const std::vector<std::string>& overrides = {}) { return read_platform(kGood, overrides); }
+
+/// A platform file of its own folder that says `text` beyond what the good one says.
+class IncludingPlatform : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  fs::path write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  }
+  Platform read(const std::string& text) const {
+    return read_platform(write("platform.yaml", "include: " + kGood.string() + "\n" + text));
+  }
+
+ private:
+  static const ::testing::TestInfo& info() { return *::testing::UnitTest::GetInstance()->current_test_info(); }
+  fs::path folder_ = fs::path(::testing::TempDir()) / info().name();
+};
+
+TEST(PlatformReader, FillsTheWholePlatform) {
+  const Platform platform = read_good();
+  EXPECT_EQ(platform.name, "good");
+  EXPECT_EQ(platform.file, kGood.string());
+  EXPECT_EQ(platform.node.count, 2);
+  ASSERT_EQ(platform.node.memories.size(), 1U);
+  EXPECT_EQ(platform.node.memories[0].name, "numa0");
+  EXPECT_EQ(platform.node.memories[0].copy_rate.value, Rate{5e9});
+  EXPECT_THAT(platform.node.hubs, ElementsAre("hub0"));
+  EXPECT_THAT(platform.node.nics, ElementsAre("hca0"));
+
+  ASSERT_EQ(platform.node.gpus.size(), 1U);
+  const Gpu& gpu = platform.node.gpus[0];
+  EXPECT_EQ(gpu.name, "gpu0");
+  EXPECT_EQ(gpu.model, "Test GPU");
+  EXPECT_EQ(gpu.memory.value, Bytes{6'000'000'000});
+  EXPECT_EQ(gpu.capability_major, 2);
+  EXPECT_EQ(gpu.capability_minor, 0);
+  EXPECT_TRUE(gpu.unified_addressing);
+  EXPECT_EQ(gpu.memory_near, "numa0");
+  EXPECT_EQ(gpu.nic, "hca0");
+  EXPECT_EQ(gpu.peer_domain, "hub0");
+
+  ASSERT_EQ(platform.node.links.size(), 3U);
+  EXPECT_EQ(platform.node.links[0].name, "pcie0") << "links keep the order of the file";
+  EXPECT_EQ(platform.node.links[1].forward.value, Rate{4e9});
+  EXPECT_EQ(platform.node.links[1].backward.value, Rate{4e9});
+  EXPECT_FALSE(platform.node.links[1].total);
+
+  EXPECT_EQ(present(platform.fabric).link.value, Rate{3e9});
+  EXPECT_FALSE(present(platform.fabric).duplex);
+  EXPECT_DOUBLE_EQ(present(platform.network).send_host.value.microseconds(), 0.5);
+  EXPECT_DOUBLE_EQ(present(platform.network).latency.value.at(2_KiB).microseconds(), 1.5);
+  EXPECT_EQ(present(platform.network).eager_limit.value, 12_KiB);
+  EXPECT_DOUBLE_EQ(platform.intra_node.control.value.microseconds(), 2);
+  EXPECT_DOUBLE_EQ(platform.runtime.pin_per_gib.value.value(), 1);
+}
+
+TEST(PlatformReader, ResolvesNamedSources) {
+  const Source source = read_good().node.links[0].forward.source;
+  EXPECT_EQ(source.quality, Quality::assumed);
+  EXPECT_EQ(source.text, "made up for a test");
+}
+
+TEST(PlatformReader, CopiesHostMemoryAtTheRateOfTheMemory) {
+  const Platform platform = read_good({"nodes.memories.numa0.copy_rate=7 GB/s"});
+  EXPECT_EQ(present(platform.copies.at(CopyClass::host_to_host).rate).value, Rate{7e9});
+}
+
+// ---- includes -------------------------------------------------------------------------------------------------------
+
+TEST_F(IncludingPlatform, WinsOverWhatItIncludes) {
+  const Platform platform = read(
+      "name: mine\n"
+      "nodes:\n"
+      "  hubs: [hub0, hub1]\n"
+      "  links:\n"
+      "    nic0: {forward: {value: 1 GB/s, measured: by me}}\n"
+      "    spare: {from: hub1, to: hub0, bandwidth: {value: 2 GB/s, measured: by me}}\n");
+  EXPECT_EQ(platform.name, "mine");
+  EXPECT_EQ(platform.node.count, 2) << "as included";
+  EXPECT_THAT(platform.node.hubs, ElementsAre("hub0", "hub1")) << "a list is replaced";
+  ASSERT_EQ(platform.node.links.size(), 4U);
+  const Link& nic = platform.node.links[1];
+  EXPECT_EQ(nic.forward.value, Rate{1e9});
+  EXPECT_EQ(nic.forward.source.quality, Quality::measured);
+  EXPECT_EQ(nic.backward.value, Rate{4e9}) << "the included bandwidth still counts for the other direction";
+}
+
+TEST_F(IncludingPlatform, ReplacesANumberWithItsSource) {
+  const Platform platform = read("fabric: {link: {value: 6 GB/s, datasheet: a sheet}}\n");
+  EXPECT_EQ(present(platform.fabric).link.value, Rate{6e9});
+  EXPECT_EQ(present(platform.fabric).link.source.quality, Quality::datasheet);
+}
+
+TEST_F(IncludingPlatform, MayNameSeveralFilesOfWhichTheLastWins) {
+  write("a.yaml", "name: a\ndescription: from a\n");
+  write("b.yaml", "name: b\n");
+  const fs::path file = write("platform.yaml", "include: [" + kGood.string() + ", a.yaml, b.yaml]\n");
+  EXPECT_EQ(read_platform(file).name, "b");
+  EXPECT_EQ(read_platform(file).description, "from a");
+}
+
+TEST_F(IncludingPlatform, MayReachOneFileTwice) {
+  write("left.yaml", "include: " + kGood.string() + "\n");
+  write("right.yaml", "include: " + kGood.string() + "\nname: right\n");
+  EXPECT_EQ(read_platform(write("platform.yaml", "include: [left.yaml, right.yaml]\n")).name, "right");
+}
+
+// ---- overrides ------------------------------------------------------------------------------------------------------
+
+TEST(Override, ReplacesANumberAndItsSource) {
+  const Platform platform = read_good({"fabric.link=9 GB/s", "costs.runtime.pin_base.value=5 us"});
+  EXPECT_EQ(present(platform.fabric).link.value, Rate{9e9});
+  EXPECT_EQ(present(platform.fabric).link.source.quality, Quality::assumed);
+  EXPECT_EQ(present(platform.fabric).link.source.text, "--set on the command line");
+  EXPECT_EQ(platform.runtime.pin_base.value, 5.0_us);
+  EXPECT_EQ(platform.runtime.pin_base.source.text, "--set on the command line");
+}
+
+TEST(Override, SplitsTheBandwidthOfALink) {
+  const Link link = read_good({"nodes.links.nic0.forward=1 GB/s"}).node.links[1];
+  EXPECT_EQ(link.forward.value, Rate{1e9});
+  EXPECT_EQ(link.backward.value, Rate{4e9});
+  const Link both = read_good({"nodes.links.nic0.bandwidth=1 GB/s"}).node.links[1];
+  EXPECT_EQ(both.forward.value, Rate{1e9});
+  EXPECT_EQ(both.backward.value, Rate{1e9});
+}
+
+TEST(Override, AddsANumberThatThePlatformLeavesOut) {
+  const Platform platform =
+      read_good({"fabric.duplex=5 GB/s", "nodes.links.nic0.total=6 GB/s", "costs.network.rate=2 GB/s"});
+  EXPECT_EQ(present(present(platform.fabric).duplex).value, Rate{5e9});
+  EXPECT_EQ(present(platform.node.links[1].total).value, Rate{6e9});
+  EXPECT_EQ(present(present(platform.network).rate).value, Rate{2e9});
+}
+
+TEST(Override, ReplacesIntegersTextsAndCurves) {
+  const Platform platform = read_good({"nodes.count=5", "nodes.gpus.gpu0.model=Other", "costs.network.latency=3 us"});
+  EXPECT_EQ(platform.node.count, 5);
+  EXPECT_EQ(platform.node.gpus[0].model, "Other");
+  EXPECT_EQ(present(platform.network).latency.value.at(4_KiB), 3.0_us);
+}
+
+TEST(Override, OfOneUseOfAnAliasLeavesTheOthers) {
+  const Platform platform = read_good({"costs.network.control=7 us"});
+  EXPECT_EQ(present(platform.network).control.value, 7.0_us);
+  EXPECT_EQ(platform.intra_node.control.value, 2.0_us);
+}
+
+TEST(Override, TheLastOneWins) { EXPECT_EQ(read_good({"nodes.count=5", "nodes.count=6"}).node.count, 6); }
+
+std::string message(const std::string& override_text) {
+  try {
+    read_good({override_text});
+  } catch (const UsageError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(Override, SaysWhatThereIs) {
+  EXPECT_EQ(message("nodes.links.nic1.forward=9 GB/s"),
+            "--set nodes.links.nic1.forward=9 GB/s: there is no 'nic1' in 'nodes.links'; did you mean 'nic0'? "
+            "There is: pcie0, nic0, memory0");
+  EXPECT_THAT(message("fabrics.link=1 GB/s"),
+              HasSubstr("there is no 'fabrics' in the platform; did you mean 'fabric'?"));
+  EXPECT_EQ(message("fabric=1 GB/s"), "--set fabric=1 GB/s: this is not a single value; it has: link");
+  EXPECT_THAT(message("fabric.link"), HasSubstr("PATH=VALUE is expected"));
+}
+
+TEST(Override, IsCheckedAsTheFileIs) {
+  EXPECT_THAT(message("fabric.link=9"), HasSubstr("--set fabric.link=9: error: 'link' in 'fabric': '9' has no unit"));
+  EXPECT_EQ(message("costs.runtime.total=9 GB/s").find("--set costs.runtime.total=9 GB/s: error: unknown key 'total'"),
+            0);
+  EXPECT_THAT(message("nodes.gpus.gpu0.nic=hca7"), HasSubstr("there is no NIC 'hca7'; did you mean 'hca0'?"));
+}
+
+// ---- the list of numbers --------------------------------------------------------------------------------------------
+
+TEST(AllNumbers, NamesEachAsAnOverrideDoes) {
+  const std::vector<NumberEntry> numbers = all_numbers(read_good());
+  for (const NumberEntry& entry : numbers) {
+    if (entry.path.ends_with(']')) continue;
+    const std::string value = entry.unit == "B" ? "7 KiB" : entry.unit == "s" ? "7 s" : "7 GB/s";
+    const std::vector<NumberEntry> changed = all_numbers(read_good({entry.path + "=" + value}));
+    const auto found = std::ranges::find(changed, entry.path, &NumberEntry::path);
+    ASSERT_NE(found, changed.end()) << entry.path;
+    EXPECT_DOUBLE_EQ(found->value, entry.unit == "B" ? 7168 : entry.unit == "s" ? 7 : 7e9) << entry.path;
+  }
+}
+
+TEST(AllNumbers, GivesEachPointOfACurve) {
+  const std::vector<NumberEntry> numbers = all_numbers(read_good());
+  const auto point = std::ranges::find(numbers, "costs.network.latency[4K]", &NumberEntry::path);
+  ASSERT_NE(point, numbers.end());
+  EXPECT_DOUBLE_EQ(point->value, 2e-6);
+  EXPECT_EQ(point->unit, "s");
+  EXPECT_EQ(point->text, "2.00 us");
+}
+
+TEST(Piecewise, IsLinearBetweenItsPointsAndConstantOutside) {
+  const Piecewise curve({{1_KiB, 2.0_us}, {3_KiB, 4.0_us}, {4_KiB, 3.0_us}});
+  EXPECT_EQ(curve.at(0_B), 2.0_us);
+  EXPECT_EQ(curve.at(1_KiB), 2.0_us);
+  EXPECT_DOUBLE_EQ(curve.at(2_KiB).microseconds(), 3);
+  EXPECT_DOUBLE_EQ(curve.at(3584_B).microseconds(), 3.5);
+  EXPECT_EQ(curve.at(1_GiB), 3.0_us);
+  EXPECT_EQ(Piecewise{}.at(1_MiB), Seconds{});
+}
+
+}  // namespace
+}  // namespace twinlink::model

@@ -1,0 +1,67 @@
+// ScriptedRank: a lonely rank whose operations end when the test says, on a clock that only waiting moves.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocols/rank.hpp"
+
+namespace twinlink {
+
+class ScriptedRank final : public Rank {
+ public:
+  /// An operation that ends `duration` from now, with `status`. Without a duration it never ends.
+  Op begin(std::optional<Seconds> duration, Status status = Status::delivered);
+
+  /// Operations that were started and neither returned nor abandoned.
+  [[nodiscard]] std::size_t in_flight() const { return ends_.size(); }
+  [[nodiscard]] std::size_t abandoned() const { return abandoned_; }
+  /// The words given to step(), in order.
+  [[nodiscard]] const std::vector<std::string>& steps() const { return steps_; }
+
+  [[nodiscard]] RankId id() const override { return RankId{0}; }
+  [[nodiscard]] int ranks() const override { return 2; }
+  Seconds now() override { return now_; }
+  [[nodiscard]] const Place& place(RankId) const override { return place_; }
+  [[nodiscard]] const Path& path_to(RankId) const override { return path_; }
+  [[nodiscard]] int numa_domains() const override { return 1; }
+
+  Buffer allocate(Memory kind, Bytes size, Locality) override { return {++last_buffer_, kind, size}; }
+  void release(Buffer) override {}
+  IpcHandle export_memory(Buffer) override { return {}; }
+  Buffer open_memory(RankId, const IpcHandle& handle) override {
+    return {++last_buffer_, Memory::device, Bytes{handle.size}};
+  }
+  void close_memory(Buffer) override {}
+
+  // Every verb takes a microsecond.
+  Op copy(View, View, Stream, Engine) override { return begin(1.0_us); }
+  Op send(RankId, Tag, View) override { return begin(1.0_us); }
+  Op receive(RankId, Tag, View) override { return begin(1.0_us); }
+  Op tell(RankId, Tag, const Message&) override { return begin(1.0_us); }
+  Op hear(RankId, Tag, Message&) override { return begin(1.0_us); }
+
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
+  void abandon(Op op) override;
+  void fill(View, Pattern) override {}
+  Verdict check(View, Pattern) override { return {}; }
+  void step(std::string_view words) override { steps_.emplace_back(words); }
+
+ private:
+  struct End {
+    std::optional<Seconds> when;
+    Status status;
+  };
+  Seconds now_{};
+  std::map<std::uint64_t, End> ends_;
+  std::uint64_t last_op_ = 0;
+  std::uint32_t last_buffer_ = 0;
+  std::size_t abandoned_ = 0;
+  std::vector<std::string> steps_;
+  Place place_{};
+  Path path_{};
+};
+
+}  // namespace twinlink

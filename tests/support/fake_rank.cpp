@@ -1,0 +1,259 @@
+#include "tests/support/fake_rank.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <thread>
+
+namespace twinlink {
+namespace {
+
+constexpr std::byte kSentinelByte{0xA5};
+
+/// Never the sentinel's byte, so that every dropped byte shows.
+std::byte pattern_byte(Pattern pattern, std::uint64_t index) {
+  if (pattern == kSentinel) return kSentinelByte;
+  std::uint64_t mixed = (pattern.seed + index * 0x9E3779B97F4A7C15U) * 0xBF58476D1CE4E5B9U;
+  mixed ^= mixed >> 29U;
+  const auto byte = static_cast<std::byte>(mixed & 0xFFU);
+  return byte == kSentinelByte ? std::byte{0} : byte;
+}
+
+}  // namespace
+
+FakeWorld::FakeWorld(FakeWorldOptions of) : options(of), running(of.ranks) {
+  path = {
+      .same_node = options.same_node,
+      .same_device = false,
+      .peer_access = options.peer_access && options.same_node ? Answer::granted() : Answer::refused("no peer access"),
+      .device_mapping = options.same_node ? Answer::granted() : Answer::refused("different nodes"),
+      .device_memory_on_network = Answer::refused("the fake network takes host memory only")};
+  for (int rank = 0; rank < options.ranks; ++rank) {
+    places.push_back(options.same_node ? Place{0, rank, "fake"} : Place{rank, 0, "fake"});
+  }
+}
+
+void FakeWorld::wake_all() {
+  ++happenings;
+  waiting = 0;
+  changed.notify_all();
+}
+
+void run_fake_world(const FakeWorldOptions& options, const std::function<void(Rank&)>& body) {
+  FakeWorld world(options);
+  std::exception_ptr first_failure;
+  {
+    std::vector<std::jthread> threads;
+    for (int id = 0; id < options.ranks; ++id) {
+      threads.emplace_back([&, id] {
+        FakeRank rank(world, RankId{id});
+        std::exception_ptr failure;
+        try {
+          body(rank);
+        } catch (...) {
+          failure = std::current_exception();
+        }
+        const std::scoped_lock lock(world.mutex);
+        --world.running;
+        if (failure && !world.failed) first_failure = failure;
+        world.failed = world.failed || failure;
+        world.wake_all();
+      });
+    }
+  }
+  if (first_failure) std::rethrow_exception(first_failure);
+}
+
+const Place& FakeRank::place(RankId rank) const { return world_.places.at(static_cast<std::size_t>(rank.value)); }
+
+const Path& FakeRank::path_to(RankId peer) const {
+  require_peer(peer);
+  return world_.path;
+}
+
+void FakeRank::require_peer(RankId peer) const {
+  if (peer == id_ || peer.value < 0 || peer.value >= ranks()) {
+    throw UsageError("rank " + std::to_string(peer.value) + " is no peer");
+  }
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+Buffer FakeRank::allocate(Memory kind, Bytes size, Locality) {
+  pass(Bytes{});
+  const Buffer buffer{++last_buffer_, kind, size};
+  buffers_[buffer.id] = {std::make_shared<FakeWorld::Bytestring>(size.count()), id_};
+  return buffer;
+}
+
+void FakeRank::release(Buffer buffer) {
+  pass(Bytes{});
+  if (buffers_.erase(buffer.id) == 0) throw UsageError("released a buffer that does not exist");
+  const std::scoped_lock lock(world_.mutex);
+  world_.exports.erase({id_.value, buffer.id});
+}
+
+IpcHandle FakeRank::export_memory(Buffer buffer) {
+  pass(Bytes{});
+  const std::scoped_lock lock(world_.mutex);
+  world_.exports[{id_.value, buffer.id}] = buffers_.at(buffer.id).bytes;
+  IpcHandle handle;
+  std::memcpy(handle.token.data(), &buffer.id, sizeof buffer.id);
+  handle.size = buffer.size.count();
+  return handle;
+}
+
+Buffer FakeRank::open_memory(RankId owner, const IpcHandle& handle) {
+  pass(Bytes{});
+  std::uint32_t id = 0;
+  std::memcpy(&id, handle.token.data(), sizeof id);
+  const std::scoped_lock lock(world_.mutex);
+  const auto found = world_.exports.find({owner.value, id});
+  if (found == world_.exports.end()) throw UsageError("opened memory that nobody exports");
+  const Buffer buffer{++last_buffer_, Memory::device, Bytes{handle.size}};
+  buffers_[buffer.id] = {found->second, owner};
+  return buffer;
+}
+
+void FakeRank::close_memory(Buffer buffer) {
+  pass(Bytes{});
+  if (buffers_.erase(buffer.id) == 0) throw UsageError("closed a buffer that does not exist");
+}
+
+std::span<std::byte> FakeRank::bytes(View view) {
+  const auto found = buffers_.find(view.buffer.id);
+  if (found == buffers_.end()) throw UsageError("used a buffer that does not exist");
+  FakeWorld::Bytestring& all = *found->second.bytes;
+  if (view.offset + view.length > Bytes{all.size()}) throw UsageError("a view reaches beyond its buffer");
+  return std::span(all).subspan(view.offset.count(), view.length.count());
+}
+
+void FakeRank::fill(View view, Pattern pattern) {
+  std::uint64_t index = 0;
+  for (std::byte& byte : bytes(view)) byte = pattern_byte(pattern, index++);
+}
+
+Verdict FakeRank::check(View view, Pattern pattern) {
+  std::uint64_t index = 0;
+  for (const std::byte byte : bytes(view)) {
+    if (byte != pattern_byte(pattern, index)) {
+      return {byte == kSentinelByte ? Verdict::Kind::dropped : Verdict::Kind::scrambled, Bytes{index}};
+    }
+    ++index;
+  }
+  return {};
+}
+
+/// Writes `content`, with the fault if it is this transfer's turn.
+void FakeRank::write(View to, std::span<const std::byte> content, bool from_peer) {
+  const std::span<std::byte> target = bytes(to);
+  const auto& fault = world_.options.fault;
+  bool hit = false;
+  if (from_peer && fault && buffers_.at(to.buffer.id).owner == fault->victim) {
+    hit = world_.transfers_into_victim++ == fault->transfer && fault->offset < Bytes{content.size()};
+  }
+  const std::byte before = hit ? target[fault->offset.count()] : std::byte{};
+  std::ranges::copy(content, target.begin());
+  if (!hit) return;
+  std::byte& byte = target[fault->offset.count()];
+  byte = fault->kind == Fault::Kind::drop ? before : byte ^ std::byte{0xFF};
+  if (fault->kind == Fault::Kind::scramble && byte == kSentinelByte) byte = std::byte{0};
+}
+
+// ---- operations -----------------------------------------------------------------------------------------------------
+
+Op FakeRank::start(Pending pending) {
+  pending.op = Op{++last_op_};
+  pending_.push_back(pending);
+  return pending.op;
+}
+
+Op FakeRank::copy(View to, View from, Stream, Engine) {
+  pass(to.length);
+  const std::span<const std::byte> source = bytes(from);
+  if (to.length != from.length) throw UsageError("a copy between views of different lengths");
+  const std::scoped_lock lock(world_.mutex);
+  write(to, source, buffers_.at(to.buffer.id).owner != id_);
+  return start({});
+}
+
+void FakeRank::post(RankId peer, Tag tag, bool control, std::span<const std::byte> content) {
+  require_peer(peer);
+  pass(Bytes{content.size()});
+  const std::scoped_lock lock(world_.mutex);
+  world_.mail[{id_.value, peer.value, tag.value, control}].push_back({now_, {content.begin(), content.end()}});
+  world_.wake_all();
+}
+
+Op FakeRank::send(RankId peer, Tag tag, View from) {
+  if (from.buffer.memory == Memory::device) throw UsageError(world_.path.device_memory_on_network.reason);
+  post(peer, tag, false, bytes(from));
+  return start({});
+}
+
+Op FakeRank::tell(RankId peer, Tag tag, const Message& message) {
+  post(peer, tag, true, message.bytes());
+  return start({});
+}
+
+Op FakeRank::receive(RankId peer, Tag tag, View to) {
+  require_peer(peer);
+  static_cast<void>(bytes(to));  // it exists
+  return start({.from = {{peer.value, id_.value, tag.value, false}}, .to = to});
+}
+
+Op FakeRank::hear(RankId peer, Tag tag, Message& into) {
+  require_peer(peer);
+  return start({.from = {{peer.value, id_.value, tag.value, true}}, .into = &into});
+}
+
+/// Gives what has come to those who wait for it, first come first served.
+void FakeRank::take_mail() {
+  for (Pending& pending : pending_) {
+    if (!pending.from) continue;
+    auto& mailbox = world_.mail[*pending.from];
+    if (mailbox.empty()) continue;
+    const FakeWorld::Parcel parcel = std::move(mailbox.front());
+    mailbox.pop_front();
+    pending.from.reset();
+    now_ = std::max(now_, parcel.arrival);
+    if (pending.into) {
+      pending.into->assign(parcel.content);
+    } else if (parcel.content.size() == pending.to.length.count()) {
+      write(pending.to, parcel.content, true);
+    } else {
+      pending.status = Status::wrong_size;
+    }
+  }
+}
+
+std::optional<Completion> FakeRank::wait_any(std::span<const Op> ops, Seconds deadline) {
+  std::unique_lock lock(world_.mutex);
+  for (;;) {
+    if (world_.failed) throw Error("another rank failed");
+    take_mail();
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const auto found = std::ranges::find(pending_, ops[i], &Pending::op);
+      if (found == pending_.end()) throw UsageError("waited for an operation that is not in flight");
+      if (found->from) continue;
+      const Status status = found->status;
+      pending_.erase(found);
+      return Completion{i, status};
+    }
+    if (++world_.waiting == world_.running) {  // Nobody is left who could end this wait.
+      --world_.waiting;
+      now_ = std::max(now_, deadline);
+      return std::nullopt;
+    }
+    world_.changed.wait(lock, [&, seen = world_.happenings] { return world_.happenings != seen; });
+  }
+}
+
+void FakeRank::abandon(Op op) {
+  if (std::erase_if(pending_, [&](const Pending& pending) { return pending.op == op; }) == 0) {
+    throw UsageError("abandoned an operation that is not in flight");
+  }
+}
+
+}  // namespace twinlink

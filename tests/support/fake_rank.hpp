@@ -1,0 +1,133 @@
+// A world of ranks in threads of one process, with real bytes and a made-up clock. It stands in for a machine where a
+// test needs ranks that talk to each other, and it can break a transfer on purpose.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "protocols/rank.hpp"
+
+namespace twinlink {
+
+/// A byte that does not arrive as it was sent.
+struct Fault {
+  enum class Kind { drop, scramble };
+  Kind kind = Kind::drop;
+  RankId victim{};   ///< whose memory is hit, by a message or by a peer's copy
+  int transfer = 0;  ///< which transfer into that memory from another rank, counted from 0
+  Bytes offset{};    ///< of the byte within that transfer
+};
+
+struct FakeWorldOptions {
+  int ranks = 2;
+  bool same_node = true;
+  bool peer_access = true;
+  int numa_domains = 2;
+  std::optional<Fault> fault{};
+};
+
+/// Runs `body` once per rank, each in a thread of its own. The first exception ends all ranks and is rethrown. A wait
+/// that nobody can end any more times out at once. Every copy and message takes 1 us and 1 ns per byte, every other
+/// call 1 us, and no time passes otherwise: ranks that wait for one thing at a time have the same times in every run.
+void run_fake_world(const FakeWorldOptions& options, const std::function<void(Rank&)>& body);
+
+class FakeRank;
+
+/// What the ranks share; all of it is guarded by `mutex`.
+struct FakeWorld {
+  using Bytestring = std::vector<std::byte>;
+  struct Parcel {
+    Seconds arrival;
+    Bytestring content;
+  };
+  using Mailbox = std::tuple<int, int, int, bool>;  ///< from, to, tag, is it a control message?
+
+  explicit FakeWorld(FakeWorldOptions of);
+  /// Something happened that may end a wait.
+  void wake_all();
+
+  FakeWorldOptions options;
+  Path path;
+  std::vector<Place> places;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<Mailbox, std::deque<Parcel>> mail;
+  std::map<std::pair<int, std::uint32_t>, std::shared_ptr<Bytestring>> exports;  ///< by owner and buffer
+  int running = 0;
+  int waiting = 0;  ///< ranks asleep that nothing has happened for
+  std::uint64_t happenings = 0;
+  bool failed = false;
+  int transfers_into_victim = 0;
+};
+
+class FakeRank final : public Rank {
+ public:
+  FakeRank(FakeWorld& world, RankId id) : world_(world), id_(id) {}
+
+  [[nodiscard]] RankId id() const override { return id_; }
+  [[nodiscard]] int ranks() const override { return world_.options.ranks; }
+  Seconds now() override { return now_; }
+  [[nodiscard]] const Place& place(RankId rank) const override;
+  [[nodiscard]] const Path& path_to(RankId peer) const override;
+  [[nodiscard]] int numa_domains() const override { return world_.options.numa_domains; }
+
+  Buffer allocate(Memory kind, Bytes size, Locality locality) override;
+  void release(Buffer buffer) override;
+  IpcHandle export_memory(Buffer buffer) override;
+  Buffer open_memory(RankId owner, const IpcHandle& handle) override;
+  void close_memory(Buffer buffer) override;
+
+  Op copy(View to, View from, Stream stream, Engine engine) override;
+  Op send(RankId peer, Tag tag, View from) override;
+  Op receive(RankId peer, Tag tag, View to) override;
+  Op tell(RankId peer, Tag tag, const Message& message) override;
+  Op hear(RankId peer, Tag tag, Message& into) override;
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
+  void abandon(Op op) override;
+
+  void fill(View view, Pattern pattern) override;
+  Verdict check(View view, Pattern pattern) override;
+
+  /// Buffers that were neither released nor closed.
+  [[nodiscard]] std::size_t live_buffers() const { return buffers_.size(); }
+
+ private:
+  struct Mapped {
+    std::shared_ptr<FakeWorld::Bytestring> bytes;
+    RankId owner;
+  };
+  /// Ended, if there is no mailbox to take from.
+  struct Pending {
+    Op op{};
+    Status status = Status::delivered;
+    std::optional<FakeWorld::Mailbox> from{};
+    View to{};                ///< of a receive
+    Message* into = nullptr;  ///< of a hear
+  };
+
+  void pass(Bytes moved) { now_ += Seconds{1e-6 + 1e-9 * static_cast<double>(moved.count())}; }
+  [[nodiscard]] std::span<std::byte> bytes(View view);
+  void write(View to, std::span<const std::byte> content, bool from_peer);
+  void post(RankId peer, Tag tag, bool control, std::span<const std::byte> content);
+  Op start(Pending pending);
+  void take_mail();
+  void require_peer(RankId peer) const;
+
+  FakeWorld& world_;
+  RankId id_;
+  Seconds now_{};
+  std::map<std::uint32_t, Mapped> buffers_;
+  std::uint32_t last_buffer_ = 0;
+  std::vector<Pending> pending_;  ///< in the order in which they were started
+  std::uint64_t last_op_ = 0;
+};
+
+}  // namespace twinlink
