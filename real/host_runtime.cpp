@@ -1,0 +1,104 @@
+#include "real/host_runtime.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+namespace twinlink::real {
+namespace {
+
+/// As much as moves in one go: some 20 microseconds, so that messages do not wait long for a copy.
+constexpr std::size_t kSlice = std::size_t{256} << 10;
+
+/// The same in every process of the host, and different on every host.
+Uuid emulated_uuid(const std::string& host, int device) {
+  const std::uint64_t words[] = {std::hash<std::string>{}(host), static_cast<std::uint64_t>(device)};
+  Uuid uuid;
+  static_assert(sizeof words == sizeof uuid);
+  std::memcpy(uuid.data(), words, sizeof words);
+  return uuid;
+}
+
+DeviceInfo emulated_device(const std::string& host, int device) {
+  return {.name = "emulated",
+          .uuid = emulated_uuid(host, device),
+          .pci_bus_id = fmt::format("emulated:{:02}", device),
+          .capability_major = 2,
+          .unified_addressing = true};
+}
+
+}  // namespace
+
+HostRuntime::HostRuntime(const std::string& host, int device, HostPeers peers) : peers_(peers) {
+  for (int d = 0; d <= device; ++d) devices_.push_back(emulated_device(host, d));
+}
+
+std::byte* HostRuntime::allocate(Bytes size) {
+  SharedMemory memory = SharedMemory::create(size);
+  std::byte* const data = memory.data();
+  own_.emplace(data, std::move(memory));
+  return data;
+}
+
+void HostRuntime::free(std::byte* memory) { own_.erase(memory); }
+
+Event HostRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine) {
+  Queue& queue = queue_of(stream);
+  queue.copies.push_back({to, from, size.count()});
+  return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
+}
+
+bool HostRuntime::ended(Event event) { return queues_[event.id % kStreams].ended >= event.id / kStreams; }
+
+void HostRuntime::advance(Queue& queue) {
+  Copy& copy = queue.copies.front();
+  const std::size_t slice = std::min(copy.left, kSlice);
+  std::memmove(copy.to, copy.from, slice);
+  copy.to += slice;
+  copy.from += slice;
+  copy.left -= slice;
+  if (copy.left > 0) return;
+  queue.copies.pop_front();
+  ++queue.ended;
+}
+
+void HostRuntime::progress() {
+  for (Queue& queue : queues_) {
+    if (!queue.copies.empty()) advance(queue);
+  }
+}
+
+void HostRuntime::synchronize(Stream stream) {
+  Queue& queue = queue_of(stream);
+  while (!queue.copies.empty()) advance(queue);
+}
+
+void HostRuntime::copy_now(std::byte* to, const std::byte* from, Bytes size) { std::memmove(to, from, size.count()); }
+
+IpcToken HostRuntime::export_memory(std::byte* memory) {
+  const SharedMemory::Token& own = own_.at(memory).token();
+  IpcToken token{};
+  static_assert(sizeof own <= sizeof token);
+  std::memcpy(token.data(), &own, sizeof own);
+  return token;
+}
+
+std::byte* HostRuntime::open_memory(const IpcToken& token, const Uuid&, Bytes) {
+  SharedMemory::Token theirs;
+  std::memcpy(&theirs, token.data(), sizeof theirs);
+  SharedMemory memory = SharedMemory::open(theirs);
+  std::byte* const data = memory.data();
+  opened_.emplace(data, std::move(memory));
+  return data;
+}
+
+void HostRuntime::close_memory(std::byte* memory) { opened_.erase(memory); }
+
+std::optional<Answer> HostRuntime::peer_access(const DeviceInfo&) const {
+  if (peers_ == HostPeers::all) return Answer::granted();
+  return Answer::refused("the emulated machine grants no peer access (--host-peers none)");
+}
+
+}  // namespace twinlink::real

@@ -1,0 +1,70 @@
+// Emulated devices: every protocol runs, and is checked, on a machine without a GPU.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "real/device_runtime.hpp"
+#include "real/shared_memory.hpp"
+
+namespace twinlink::real {
+
+/// What the emulated machine grants.
+enum class HostPeers {
+  all,  ///< peer access between all devices of a node
+  none  ///< between none, as between GPUs below different I/O hubs
+};
+
+/// Device memory is shared memory; handles name it through /proc. Copies wait in their streams' queues and move, a
+/// slice per stream, in progress(): they overlap with everything else that the rank does, as MPI's own messages do.
+class HostRuntime final : public DeviceRuntime {
+ public:
+  /// The process sees the devices 0 to `device` of `host`, and selects `device`.
+  HostRuntime(const std::string& host, int device, HostPeers peers);
+
+  [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }
+  [[nodiscard]] const DeviceInfo& device() const override { return devices_.back(); }
+  [[nodiscard]] std::map<std::string, std::string> versions() const override { return {}; }
+  [[nodiscard]] bool host_addressable() const override { return true; }
+
+  [[nodiscard]] std::byte* allocate(Bytes size) override;
+  void free(std::byte* memory) override;
+  void pin(std::byte*, Bytes) override {}
+  void unpin(std::byte*) override {}
+
+  Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) override;
+  bool ended(Event event) override;
+  void synchronize(Stream stream) override;
+  void copy_now(std::byte* to, const std::byte* from, Bytes size) override;
+  void progress() override;
+
+  IpcToken export_memory(std::byte* memory) override;
+  std::byte* open_memory(const IpcToken& token, const Uuid& owner, Bytes size) override;
+  void close_memory(std::byte* memory) override;
+
+  [[nodiscard]] std::optional<Answer> peer_access(const DeviceInfo& peer) const override;
+
+ private:
+  struct Copy {
+    std::byte* to;
+    const std::byte* from;
+    std::size_t left;
+  };
+  struct Queue {
+    std::deque<Copy> copies{};
+    std::uint64_t started = 0;
+    std::uint64_t ended = 0;
+  };
+  static void advance(Queue& queue);
+  [[nodiscard]] Queue& queue_of(Stream stream) { return queues_[static_cast<std::size_t>(stream.index)]; }
+
+  std::vector<DeviceInfo> devices_;
+  HostPeers peers_;
+  std::unordered_map<std::byte*, SharedMemory> own_;
+  std::unordered_map<std::byte*, SharedMemory> opened_;
+  std::array<Queue, kStreams> queues_{};
+};
+
+}  // namespace twinlink::real

@@ -1,0 +1,145 @@
+#include "real/job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <optional>
+
+#include "real/environment.hpp"
+#include "real/launch.hpp"
+#include "real/real_rank.hpp"
+#ifdef TWINLINK_HAS_CUDA
+#include "real/cuda_runtime.hpp"
+#endif
+
+namespace twinlink::real {
+namespace {
+
+std::unique_ptr<DeviceRuntime> make_runtime(const JobOptions& options, const std::string& host) {
+  if (options.device == DeviceKind::host) {
+    return std::make_unique<HostRuntime>(host, local_rank(), options.host_peers);
+  }
+#ifdef TWINLINK_HAS_CUDA
+  return make_cuda_runtime(local_rank());
+#else
+  throw UnavailableError("this program was built without CUDA; --device host emulates the devices");
+#endif
+}
+
+/// What became of a rank's part of something that all ranks do.
+struct Finding {
+  std::string message{};
+  ExitCode code = ExitCode::ok;
+};
+
+Finding attempt(const std::function<void()>& check) {
+  try {
+    check();
+    return {};
+  } catch (const Error& error) {
+    return {error.what(), error.exit_code()};
+  } catch (const std::exception& error) {
+    return {error.what(), ExitCode::failed};
+  }
+}
+
+/// An AgreedError with the first rank's finding that is not `ok`, the same on all ranks; rank 0 prints it before any rank
+/// can end, for mpirun kills the others when the first one has ended with a failure. Collective.
+void throw_agreed(const Mpi& mpi, const Finding& mine) {
+  const auto codes = mpi.all_gather_values(mine.code);
+  const auto messages = mpi.all_gather(mine.message);
+  const auto bad = std::ranges::find_if(codes, [](ExitCode code) { return code != ExitCode::ok; });
+  if (bad == codes.end()) return;
+  const auto rank = static_cast<std::size_t>(bad - codes.begin());
+  const bool of_all = std::ranges::all_of(messages, [&](const std::string& m) { return m == messages[rank]; });
+  const std::string message =
+      of_all ? messages[rank] : fmt::format("rank {} of {}: {}", rank, mpi.size(), messages[rank]);
+  if (mpi.rank() == 0) fmt::print(stderr, "twinlink-real: error: {}\n", message);
+  mpi.barrier();
+  throw AgreedError(message, *bad);
+}
+
+/// Prints why, and ends all ranks.
+[[noreturn]] void end_job(const Mpi& mpi, const std::string& host, const std::string& message, ExitCode code) {
+  fmt::print(stderr, "twinlink-real: rank {} of {} on {}: {}\n", mpi.rank(), mpi.size(), host, message);
+  std::fflush(nullptr);
+  mpi.abort(static_cast<int>(code));
+}
+
+/// Runs what cannot be left alone: the other ranks may be waiting for this one.
+void together(const Mpi& mpi, const std::string& host, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const AgreedError&) {
+    throw;
+  } catch (const Error& error) {
+    end_job(mpi, host, error.what(), error.exit_code());
+  } catch (const std::exception& error) {
+    end_job(mpi, host, error.what(), ExitCode::failed);
+  }
+}
+
+}  // namespace
+
+/// The members end in the reverse order, which matters: all memory goes after MPI_Finalize, the device last.
+struct Job::Parts {
+  explicit Parts(const JobOptions& options) {
+    const Finding device = attempt([&] {
+      runtime = make_runtime(options, host);  // before MPI_Init
+      numa.emplace(runtime->device().pci_bus_id);
+    });
+    mpi.emplace();
+    throw_agreed(*mpi, device);
+    together(*mpi, host, [&] {
+      neighbours = meet_neighbours(*mpi, *runtime, host, exports);
+      environment = describe_environment(*mpi, *runtime, neighbours, *numa, options.command_line);
+      memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
+      mpi->barrier();  // so that the clocks start together
+      rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, RealRank::Clock::now());
+    });
+  }
+
+  std::string host = host_name();
+  bool agreed_to_end = false;
+  Exports exports;
+  std::unique_ptr<DeviceRuntime> runtime;
+  std::optional<Numa> numa;
+  Neighbours neighbours;
+  nlohmann::json environment;
+  std::optional<RealMemory> memory;
+  std::optional<Mpi> mpi;
+  std::optional<RealRank> rank;
+};
+
+Job::Job(const JobOptions& options)
+    : parts_(std::make_unique<Parts>(options)), exceptions_(std::uncaught_exceptions()) {}
+
+Job::~Job() {
+  if (std::uncaught_exceptions() == exceptions_ || parts_->agreed_to_end) return;
+  end_job(*parts_->mpi, parts_->host, "an exception ends the job", ExitCode::failed);
+}
+
+Rank& Job::rank() { return *parts_->rank; }
+
+const nlohmann::json& Job::environment() const { return parts_->environment; }
+
+void Job::agree(const std::function<void()>& check) {
+  try {
+    throw_agreed(*parts_->mpi, attempt(check));
+  } catch (const AgreedError&) {
+    parts_->agreed_to_end = true;
+    throw;
+  }
+}
+
+void Job::run(const std::function<void(Rank&)>& work) {
+  together(*parts_->mpi, parts_->host, [&] { work(rank()); });
+}
+
+void leave_together() {
+  if (launcher_rank()) Mpi().barrier();
+}
+
+}  // namespace twinlink::real

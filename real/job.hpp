@@ -1,0 +1,69 @@
+// Job: a real job from start to end. Device selection, MPI, the rank, a clean end.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "protocols/errors.hpp"
+#include "protocols/rank.hpp"
+#include "real/host_runtime.hpp"
+
+namespace twinlink::real {
+
+enum class DeviceKind {
+  host,  ///< emulated devices in host memory
+  cuda
+};
+
+struct JobOptions {
+  DeviceKind device = DeviceKind::host;
+  HostPeers host_peers = HostPeers::all;  ///< of emulated devices
+  std::string command_line{};             ///< for the environment block
+};
+
+/// An error that all ranks have been told of, so that all can end in order. Rank 0 has printed it.
+class AgreedError : public Error {
+ public:
+  AgreedError(const std::string& message, ExitCode code) : Error(message), code_(code) {}
+  [[nodiscard]] ExitCode exit_code() const override { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+/// One per process. The constructor, the destructor, agree() and run() are calls that all ranks make.
+class Job {
+ public:
+  /// Selects the device, starts MPI and meets the other ranks. An AgreedError where a rank cannot run: for example an
+  /// exit code of `unavailable` for `--device cuda` without a GPU.
+  explicit Job(const JobOptions& options);
+  /// Ends MPI. If an exception is passing that the other ranks do not know of, ends the whole job instead: they may be
+  /// waiting for this rank.
+  ~Job();
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  [[nodiscard]] Rank& rank();
+  /// What the result was measured on.
+  [[nodiscard]] const nlohmann::json& environment() const;
+
+  /// Runs `check` on every rank. If it throws an Error on any, all throw the AgreedError of the first of those ranks.
+  void agree(const std::function<void()>& check);
+  /// Runs `work` on every rank. If it throws anything but an AgreedError, prints "twinlink-real: rank N of M on HOST:
+  /// MESSAGE" to standard error and ends all ranks with the error's exit code.
+  void run(const std::function<void(Rank&)>& work);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+  int exceptions_;  ///< in passage when the job began
+};
+
+/// Meets the other processes of the launcher once and goes: a process that ends with a failure at once would make mpirun
+/// kill the one that is still printing why. Does nothing without a launcher.
+void leave_together();
+
+}  // namespace twinlink::real

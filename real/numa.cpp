@@ -1,0 +1,134 @@
+#include "real/numa.hpp"
+
+#include <hwloc.h>
+#include <sys/mman.h>
+
+#include <array>
+#include <cstdint>
+
+#include "real/system_error.hpp"
+
+namespace twinlink::real {
+namespace {
+
+class Bitmap {
+ public:
+  Bitmap() : set_(hwloc_bitmap_alloc()) {}
+  ~Bitmap() { hwloc_bitmap_free(set_); }
+  Bitmap(const Bitmap&) = delete;
+  Bitmap& operator=(const Bitmap&) = delete;
+  [[nodiscard]] hwloc_bitmap_t get() const { return set_; }
+
+ private:
+  hwloc_bitmap_t set_;
+};
+
+/// The domain whose CPUs are those next to the device; null if the device is unknown.
+hwloc_obj_t domain_of_device(hwloc_topology_t topology, const std::string& pci_bus_id) {
+  const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology, pci_bus_id.c_str());
+  if (device == nullptr) return nullptr;
+  const hwloc_obj_t host = hwloc_get_non_io_ancestor_obj(topology, device);
+  const Bitmap nodes;
+  hwloc_bitmap_copy(nodes.get(), host->nodeset);
+  const int first = hwloc_bitmap_first(nodes.get());
+  return first < 0 ? nullptr : hwloc_get_numanode_obj_by_os_index(topology, static_cast<unsigned>(first));
+}
+
+hwloc_obj_t domain_of_cpu(hwloc_topology_t topology, const std::vector<hwloc_obj_t>& domains) {
+  const Bitmap cpu;
+  if (hwloc_get_last_cpu_location(topology, cpu.get(), HWLOC_CPUBIND_PROCESS) != 0) return domains.front();
+  for (const hwloc_obj_t domain : domains) {
+    if (hwloc_bitmap_intersects(domain->cpuset, cpu.get()) != 0) return domain;
+  }
+  return domains.front();
+}
+
+/// By the firmware's latencies; where it gives none, the one with the most different number.
+hwloc_obj_t farthest_from(hwloc_topology_t topology, hwloc_obj_t from, const std::vector<hwloc_obj_t>& domains) {
+  hwloc_obj_t best = domains.front() == from ? domains.back() : domains.front();
+  unsigned count = 1;
+  hwloc_distances_s* distances = nullptr;
+  if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &count, &distances, HWLOC_DISTANCES_KIND_MEANS_LATENCY,
+                                  0) != 0 ||
+      count == 0) {
+    return best;
+  }
+  std::uint64_t longest = 0;
+  for (const hwloc_obj_t domain : domains) {
+    hwloc_uint64_t there = 0;
+    hwloc_uint64_t back = 0;
+    if (hwloc_distances_obj_pair_values(distances, from, domain, &there, &back) != 0 || there <= longest) continue;
+    longest = there;
+    best = domain;
+  }
+  hwloc_distances_release(topology, distances);
+  return best;
+}
+
+bool bind_to(hwloc_topology_t topology, std::byte* memory, std::size_t size, int domain) {
+  const Bitmap nodes;
+  hwloc_bitmap_only(nodes.get(), static_cast<unsigned>(domain));
+  return hwloc_set_area_membind(topology, memory, size, nodes.get(), HWLOC_MEMBIND_BIND,
+                                HWLOC_MEMBIND_BYNODESET | HWLOC_MEMBIND_STRICT) == 0;
+}
+
+bool binding_works(hwloc_topology_t topology, int domain) {
+  constexpr std::size_t kSize = 4096;
+  void* page = ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) throw_errno("mmap");
+  const bool works = bind_to(topology, static_cast<std::byte*>(page), kSize, domain);
+  ::munmap(page, kSize);
+  return works;
+}
+
+}  // namespace
+
+struct Numa::Topology {
+  Topology() {
+    if (hwloc_topology_init(&handle) != 0) throw_errno("hwloc_topology_init");
+    hwloc_topology_set_io_types_filter(handle, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    if (hwloc_topology_load(handle) != 0) throw_errno("hwloc_topology_load");
+  }
+  ~Topology() { hwloc_topology_destroy(handle); }
+  Topology(const Topology&) = delete;
+  Topology& operator=(const Topology&) = delete;
+
+  hwloc_topology_t handle = nullptr;
+};
+
+Numa::Numa(const std::string& pci_bus_id) : topology_(std::make_unique<Topology>()) {
+  const hwloc_topology_t topology = topology_->handle;
+  std::vector<hwloc_obj_t> domains;
+  for (hwloc_obj_t node = nullptr;
+       (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
+    // Memory without CPUs (of a GPU, of an expander) is no domain that buffers come from.
+    if (hwloc_bitmap_iszero(node->cpuset) == 0) domains.push_back(node);
+  }
+  if (domains.empty()) return;
+  hwloc_obj_t near = domain_of_device(topology, pci_bus_id);
+  if (near == nullptr) near = domain_of_cpu(topology, domains);
+  near_ = static_cast<int>(near->os_index);
+  far_ = static_cast<int>(farthest_from(topology, near, domains)->os_index);
+  if (domains.size() > 1 && binding_works(topology, near_) && binding_works(topology, far_)) {
+    domains_ = static_cast<int>(domains.size());
+  } else {
+    far_ = near_;
+  }
+}
+
+Numa::~Numa() = default;
+
+void Numa::bind(std::byte* memory, Bytes size, Locality locality) const {
+  if (domains_ == 1) return;
+  if (!bind_to(topology_->handle, memory, size.count(), number(locality))) throw_errno("hwloc_set_area_membind");
+}
+
+std::string Numa::cpu_binding() const {
+  const Bitmap cpus;
+  if (hwloc_get_cpubind(topology_->handle, cpus.get(), HWLOC_CPUBIND_PROCESS) != 0) return "unknown";
+  std::array<char, 1024> text{};
+  hwloc_bitmap_list_snprintf(text.data(), text.size(), cpus.get());
+  return text.data();
+}
+
+}  // namespace twinlink::real

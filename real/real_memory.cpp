@@ -1,0 +1,163 @@
+#include "real/real_memory.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include "real/system_error.hpp"
+
+namespace twinlink::real {
+namespace {
+
+std::string name(Buffer buffer) {
+  return fmt::format("buffer {} ({}, {} B)", buffer.id, to_string(buffer.memory), buffer.size.count());
+}
+
+/// Nothing of no bytes can be mapped.
+Bytes mappable(Bytes size) { return std::max(size, Bytes{1}); }
+
+std::byte* map_pages(Bytes size) {
+  void* pages = ::mmap(nullptr, size.count(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) throw_errno(fmt::format("mmap of {} B", size.count()));
+  return static_cast<std::byte*>(pages);
+}
+
+bool page_locked(Memory memory) { return memory == Memory::pinned || memory == Memory::shared_pinned; }
+
+}  // namespace
+
+RealMemory::RealMemory(RankId owner, DeviceRuntime& runtime, Exports& exports, const Numa& numa)
+    : owner_(owner), runtime_(runtime), exports_(exports), numa_(numa) {}
+
+RealMemory::~RealMemory() {
+  try {
+    for (const auto& [id, allocation] : buffers_) free(*allocation);
+    for (const AllocationPtr& allocation : kept_) free(*allocation);
+  } catch (const Error&) {
+    // The process ends, and the system takes everything back.
+  }
+}
+
+Buffer RealMemory::insert(AllocationPtr allocation) {
+  const Buffer buffer{next_id_++, allocation->memory, allocation->size};
+  buffers_.emplace(buffer.id, std::move(allocation));
+  return buffer;
+}
+
+RealMemory::Table::const_iterator RealMemory::find(Buffer buffer) const {
+  const auto found = buffers_.find(buffer.id);
+  if (found == buffers_.end()) {
+    throw UsageError(fmt::format("rank {} has no {}: never allocated, or released", owner_.value, name(buffer)));
+  }
+  return found;
+}
+
+Buffer RealMemory::allocate(Memory kind, Bytes size, Locality locality) {
+  auto allocation = std::make_unique<Allocation>();
+  allocation->memory = kind;
+  allocation->size = size;
+  fetch(*allocation, locality);
+  return insert(std::move(allocation));
+}
+
+void RealMemory::fetch(Allocation& allocation, Locality locality) {
+  const Bytes size = mappable(allocation.size);
+  if (allocation.memory == Memory::device) {
+    allocation.data = runtime_.allocate(size);
+    return;
+  }
+  if (allocation.memory == Memory::shared_pinned) {
+    allocation.shared = SharedMemory::create(size);
+    allocation.data = allocation.shared->data();
+  } else {
+    allocation.data = map_pages(size);
+  }
+  try {
+    numa_.bind(allocation.data, size, locality);
+    if (page_locked(allocation.memory)) runtime_.pin(allocation.data, size);
+  } catch (...) {
+    if (!allocation.shared) ::munmap(allocation.data, size.count());
+    throw;
+  }
+}
+
+void RealMemory::free(const Allocation& allocation) {
+  if (allocation.owner) {
+    runtime_.close_memory(allocation.data);
+    return exports_.leave(*allocation.owner, allocation.slot);
+  }
+  if (allocation.memory == Memory::device) return runtime_.free(allocation.data);
+  if (page_locked(allocation.memory)) runtime_.unpin(allocation.data);
+  if (!allocation.shared) ::munmap(allocation.data, mappable(allocation.size).count());
+}
+
+void RealMemory::release(Buffer buffer) {
+  const auto found = find(buffer);
+  const Allocation& allocation = *found->second;
+  if (allocation.owner) throw UsageError(name(buffer) + " is a peer's memory: close it, its owner releases it");
+  if (allocation.in_use > 0) throw UsageError(name(buffer) + " cannot be released: an operation uses it");
+  if (allocation.handle && !exports_.withdraw(allocation.slot)) {
+    throw UsageError(name(buffer) + " cannot be released: a peer has it open");
+  }
+  remove(found);
+}
+
+IpcHandle RealMemory::export_memory(Buffer buffer) {
+  Allocation& allocation = *find(buffer)->second;
+  if (allocation.owner || allocation.memory != Memory::device) {
+    throw UsageError(name(buffer) + " cannot be exported: only the rank's own device memory can");
+  }
+  if (!allocation.handle) {
+    const IpcHandle handle{.token = runtime_.export_memory(allocation.data),
+                           .device = runtime_.device().uuid,
+                           .size = allocation.size.count()};
+    allocation.slot = exports_.publish(handle);
+    allocation.handle = handle;
+  }
+  return *allocation.handle;
+}
+
+Buffer RealMemory::open(RankId owner, const Uuid& device, const IpcHandle& handle, const Answer& allowed) {
+  if (!allowed) throw UnavailableError(fmt::format("memory of rank {} cannot be opened: {}", owner.value, allowed.reason));
+  auto allocation = std::make_unique<Allocation>();
+  allocation->memory = Memory::device;
+  allocation->size = Bytes{handle.size};
+  allocation->owner = owner;
+  allocation->slot = exports_.enter(owner, handle);
+  try {
+    allocation->data = runtime_.open_memory(handle.token, device, mappable(allocation->size));
+  } catch (...) {
+    exports_.leave(owner, allocation->slot);
+    throw;
+  }
+  return insert(std::move(allocation));
+}
+
+void RealMemory::close(Buffer buffer) {
+  const auto found = find(buffer);
+  const Allocation& allocation = *found->second;
+  if (!allocation.owner) throw UsageError(name(buffer) + " was not opened from a peer: release it");
+  if (allocation.in_use > 0) throw UsageError(name(buffer) + " cannot be closed: an operation uses it");
+  remove(found);
+}
+
+void RealMemory::remove(Table::const_iterator entry) {
+  if (entry->second->kept) {
+    kept_.push_back(std::move(buffers_.extract(entry).mapped()));
+    return;
+  }
+  free(*entry->second);
+  buffers_.erase(entry);
+}
+
+Part RealMemory::part(const View& view) const {
+  Allocation& allocation = *find(view.buffer)->second;
+  if (view.offset > allocation.size || view.length > allocation.size - view.offset) {
+    throw UsageError(fmt::format("bytes {} + {} lie beyond the end of {}", view.offset.count(), view.length.count(),
+                                 name({view.buffer.id, allocation.memory, allocation.size})));
+  }
+  return {&allocation, allocation.data + view.offset.count(), view.length};
+}
+
+}  // namespace twinlink::real

@@ -1,0 +1,346 @@
+#include "real/real_rank.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "real/pattern.hpp"
+
+namespace twinlink::real {
+namespace {
+
+constexpr std::size_t kStaging = std::size_t{4} << 20;
+constexpr int kSlotBits = 32;
+
+void require_same_length(const View& to, const View& from) {
+  if (to.length == from.length) return;
+  throw UsageError(fmt::format("a copy of {} B into a view of {} B", from.length.count(), to.length.count()));
+}
+
+void require_stream(Stream stream) {
+  if (stream.index >= 0 && stream.index < kStreams) return;
+  throw UsageError(fmt::format("there is no stream {}; streams are 0 to {}", stream.index, kStreams - 1));
+}
+
+void hold(const Part& part) {
+  if (part.allocation != nullptr) ++part.allocation->in_use;
+}
+void let_part_go(const Part& part) {
+  if (part.allocation != nullptr) --part.allocation->in_use;
+}
+void keep(const Part& part) {
+  if (part.allocation != nullptr) part.allocation->kept = true;
+}
+
+bool has(const Part& to, const Part& from, Memory memory) {
+  return to.allocation->memory == memory || from.allocation->memory == memory;
+}
+
+}  // namespace
+
+RealRank::RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa,
+                   RealMemory& memory, Clock::time_point start)
+    : mpi_(mpi),
+      runtime_(runtime),
+      neighbours_(neighbours),
+      numa_(numa),
+      memory_(memory),
+      start_(start),
+      staging_(kStaging) {}
+
+RealRank::~RealRank() {
+  // Errors can no longer be helped. Requests that are left would make MPI_Finalize complain.
+  for (MPI_Request& request : requests_) {
+    MPI_Cancel(&request);
+    MPI_Request_free(&request);
+  }
+}
+
+// ---- where am I -----------------------------------------------------------------------------------------------------
+
+Seconds RealRank::now() { return Seconds{std::chrono::duration<double>(Clock::now() - start_).count()}; }
+
+const Neighbour& RealRank::neighbour(RankId rank) const {
+  if (rank.value >= 0 && rank.value < ranks()) return neighbours_.ranks[static_cast<std::size_t>(rank.value)];
+  throw UsageError(fmt::format("there is no rank {} among {}", rank.value, ranks()));
+}
+
+const Place& RealRank::place(RankId rank) const { return neighbour(rank).place; }
+
+const Path& RealRank::path_to(RankId peer) const {
+  if (peer == id()) throw UsageError(fmt::format("rank {} asked for the path to itself", peer.value));
+  return neighbour(peer).path;
+}
+
+Buffer RealRank::allocate(Memory kind, Bytes size, Locality locality) { return memory_.allocate(kind, size, locality); }
+
+Buffer RealRank::open_memory(RankId owner, const IpcHandle& handle) {
+  return memory_.open(owner, neighbour(owner).device.uuid, handle, path_to(owner).device_mapping);
+}
+
+// ---- operations -----------------------------------------------------------------------------------------------------
+
+RealRank::Slot RealRank::start(Kind kind, Part from, Part to) {
+  if (free_slots_.empty()) {
+    free_slots_.push_back(static_cast<Slot>(operations_.size()));
+    operations_.emplace_back();
+  }
+  const Slot slot = free_slots_.back();
+  free_slots_.pop_back();
+  Operation& operation = operations_[slot];
+  operation.kind = kind;
+  ++operation.generation;
+  operation.ended = false;
+  operation.status = Status::delivered;
+  operation.from = from;
+  operation.to = to;
+  hold(from);
+  hold(to);
+  return slot;
+}
+
+Op RealRank::op_of(Slot slot) const {
+  return {(std::uint64_t{operations_[slot].generation} << kSlotBits) | slot};
+}
+
+RealRank::Slot RealRank::find(Op op) const {
+  const auto slot = static_cast<Slot>(op.id);
+  if (slot < operations_.size() && operations_[slot].kind != Kind::none && op_of(slot) == op) return slot;
+  throw UsageError(fmt::format("rank {} has no operation {} in flight: never started, or already returned", id().value,
+                               op.id));
+}
+
+/// The operation is used up: its buffers are the caller's again.
+void RealRank::let_go(Slot slot) {
+  Operation& operation = operations_[slot];
+  let_part_go(operation.from);
+  let_part_go(operation.to);
+  operation.kind = Kind::none;
+  free_slots_.push_back(slot);
+}
+
+Op RealRank::copy(View to, View from, Stream stream, Engine engine) {
+  require_same_length(to, from);
+  require_stream(stream);
+  const Part target = memory_.part(to);
+  const Part source = memory_.part(from);
+  const bool between_hosts =
+      target.allocation->memory != Memory::device && source.allocation->memory != Memory::device;
+  if (between_hosts) {
+    // The calling CPU copies, in its turn of the stream.
+    runtime_.synchronize(stream);
+    std::memmove(target.data, source.data, source.length.count());
+    const Slot slot = start(Kind::copy, source, target);
+    operations_[slot].ended = true;
+    return op_of(slot);
+  }
+  const Event event = runtime_.copy(target.data, source.data, source.length, stream, engine);
+  const Slot slot = start(Kind::copy, source, target);
+  operations_[slot].event = event;
+  operations_[slot].stream = stream;
+  copies_[static_cast<std::size_t>(stream.index)].push_back(slot);
+  if (has(target, source, Memory::pageable)) runtime_.synchronize(stream);
+  return op_of(slot);
+}
+
+void RealRank::require_address(RankId peer, Tag tag) const {
+  static_cast<void>(path_to(peer));
+  if (tag.value >= 0 && tag.value <= mpi_.largest_tag()) return;
+  throw UsageError(fmt::format("there is no tag {}; tags are 0 to {}", tag.value, mpi_.largest_tag()));
+}
+
+void RealRank::require_sendable(const View& view, RankId peer) const {
+  const Answer& allowed = path_to(peer).device_memory_on_network;
+  if (view.buffer.memory != Memory::device || allowed) return;
+  throw UsageError(fmt::format("device memory cannot pass between ranks {} and {}: {}", id().value, peer.value,
+                               allowed.reason));
+}
+
+/// The request of a new operation is in flight from now on.
+void RealRank::await_request(Slot slot) {
+  requests_.push_back(operations_[slot].request);
+  request_owners_.push_back(slot);
+  statuses_.resize(requests_.size());
+  ended_.resize(requests_.size());
+}
+
+Op RealRank::send(RankId peer, Tag tag, View from) {
+  require_address(peer, tag);
+  const Part source = memory_.part(from);
+  require_sendable(from, peer);
+  const MessageType as(source.length);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Isend(source.data, as.count(), as.type(), peer.value, tag.value, mpi_.data(), &request), "MPI_Isend");
+  const Slot slot = start(Kind::send, source, {});
+  operations_[slot].request = request;
+  await_request(slot);
+  return op_of(slot);
+}
+
+Op RealRank::receive(RankId peer, Tag tag, View to) {
+  require_address(peer, tag);
+  const Part target = memory_.part(to);
+  require_sendable(to, peer);
+  const MessageType as(target.length);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Irecv(target.data, as.count(), as.type(), peer.value, tag.value, mpi_.data(), &request), "MPI_Irecv");
+  const Slot slot = start(Kind::receive, {}, target);
+  operations_[slot].request = request;
+  await_request(slot);
+  return op_of(slot);
+}
+
+Op RealRank::tell(RankId peer, Tag tag, const Message& message) {
+  require_address(peer, tag);
+  const Slot slot = start(Kind::tell, {}, {});
+  Operation& operation = operations_[slot];
+  std::ranges::copy(message.bytes(), operation.letter.begin());
+  check_mpi(MPI_Isend(operation.letter.data(), static_cast<int>(message.bytes().size()), MPI_BYTE, peer.value,
+                      tag.value, mpi_.control(), &operation.request),
+            "MPI_Isend");
+  await_request(slot);
+  return op_of(slot);
+}
+
+Op RealRank::hear(RankId peer, Tag tag, Message& into) {
+  require_address(peer, tag);
+  const Slot slot = start(Kind::hear, {}, {});
+  Operation& operation = operations_[slot];
+  operation.into = &into;
+  check_mpi(MPI_Irecv(operation.letter.data(), static_cast<int>(operation.letter.size()), MPI_BYTE, peer.value,
+                      tag.value, mpi_.control(), &operation.request),
+            "MPI_Irecv");
+  await_request(slot);
+  return op_of(slot);
+}
+
+// ---- waiting --------------------------------------------------------------------------------------------------------
+
+std::optional<Completion> RealRank::wait_any(std::span<const Op> ops, Seconds deadline) {
+  if (ops.empty()) throw UsageError("wait_any() was given no operation to wait for");
+  for (bool polled = false;; polled = true) {
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const Slot slot = find(ops[i]);
+      if (!operations_[slot].ended) continue;
+      const Status status = operations_[slot].status;
+      let_go(slot);
+      return Completion{i, status};
+    }
+    if (polled && now() >= deadline) return std::nullopt;
+    poll();
+  }
+}
+
+void RealRank::poll() {
+  runtime_.progress();
+  for (std::size_t stream = 0; stream < copies_.size(); ++stream) {
+    if (!copies_[stream].empty()) poll_copies(stream);
+  }
+  if (!requests_.empty()) poll_messages();
+}
+
+/// Copies of a stream end in order, so the oldest tells for all.
+void RealRank::poll_copies(std::size_t stream) {
+  std::deque<Slot>& queue = copies_[stream];
+  while (!queue.empty() && runtime_.ended(operations_[queue.front()].event)) {
+    operations_[queue.front()].ended = true;
+    queue.pop_front();
+  }
+}
+
+void RealRank::poll_messages() {
+  int count = 0;
+  const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, ended_.data(),
+                                statuses_.data());
+  if (code != MPI_ERR_IN_STATUS) check_mpi(code, "MPI_Testsome");
+  if (count <= 0) return;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    const auto index = static_cast<std::size_t>(ended_[i]);
+    // Only then are the statuses' errors defined.
+    const int error = code == MPI_ERR_IN_STATUS ? statuses_[i].MPI_ERROR : MPI_SUCCESS;
+    finish_message(operations_[request_owners_[index]], statuses_[i], error);
+    requests_[index] = MPI_REQUEST_NULL;
+  }
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (requests_[i] == MPI_REQUEST_NULL) continue;
+    requests_[left] = requests_[i];
+    request_owners_[left++] = request_owners_[i];
+  }
+  requests_.resize(left);
+  request_owners_.resize(left);
+}
+
+void RealRank::finish_message(Operation& operation, const MPI_Status& status, int error) {
+  operation.ended = true;
+  int error_class = MPI_SUCCESS;
+  MPI_Error_class(error, &error_class);
+  if (operation.kind == Kind::receive && error_class == MPI_ERR_TRUNCATE) {
+    operation.status = Status::wrong_size;
+    return;
+  }
+  check_mpi(error, "MPI_Testsome");
+  if (operation.kind == Kind::receive && received(status) != operation.to.length) operation.status = Status::wrong_size;
+  if (operation.kind == Kind::hear) {
+    operation.into->assign(std::span(operation.letter).first(received(status).count()));
+  }
+}
+
+void RealRank::abandon(Op op) {
+  const Slot slot = find(op);
+  Operation& operation = operations_[slot];
+  if (!operation.ended && operation.kind == Kind::copy) {
+    // A copy waits for no peer: it ends soon, and then nobody writes its memory any more.
+    runtime_.synchronize(operation.stream);
+    poll_copies(static_cast<std::size_t>(operation.stream.index));
+  }
+  if (operation.ended) return let_go(slot);
+  // MPI may go on with the message, so its memory stays, and so does the slot with its letter.
+  const auto index = static_cast<std::size_t>(std::ranges::find(request_owners_, slot) - request_owners_.begin());
+  MPI_Request request = requests_[index];
+  requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(index));
+  request_owners_.erase(request_owners_.begin() + static_cast<std::ptrdiff_t>(index));
+  keep(operation.from);
+  keep(operation.to);
+  let_part_go(operation.from);
+  let_part_go(operation.to);
+  const bool incoming = operation.kind == Kind::receive || operation.kind == Kind::hear;
+  operation.kind = Kind::none;
+  // What is not on its way yet shall not come here: the next receive takes it. A send stays, the peer may know of it.
+  if (incoming) check_mpi(MPI_Cancel(&request), "MPI_Cancel");
+  check_mpi(MPI_Request_free(&request), "MPI_Request_free");
+}
+
+// ---- proof of delivery ----------------------------------------------------------------------------------------------
+
+void RealRank::fill(View view, Pattern pattern) {
+  const Part part = memory_.part(view);
+  const std::uint64_t size = part.length.count();
+  if (part.allocation->memory != Memory::device) return write_pattern({part.data, size}, pattern, 0);
+  for (std::uint64_t at = 0; at < size; at += kStaging) {
+    const std::span chunk = std::span(staging_).first(std::min<std::uint64_t>(kStaging, size - at));
+    write_pattern(chunk, pattern, at);
+    runtime_.copy_now(part.data + at, chunk.data(), Bytes{chunk.size()});
+  }
+}
+
+Verdict RealRank::check(View view, Pattern pattern) {
+  const Part part = memory_.part(view);
+  const std::uint64_t size = part.length.count();
+  const bool on_device = part.allocation->memory == Memory::device;
+  for (std::uint64_t at = 0; at < size; at += kStaging) {
+    std::span chunk(part.data + at, std::min<std::uint64_t>(kStaging, size - at));
+    if (on_device) {
+      runtime_.copy_now(staging_.data(), chunk.data(), Bytes{chunk.size()});
+      chunk = std::span(staging_).first(chunk.size());
+    }
+    if (const auto bad = find_difference(chunk, pattern, at)) {
+      const bool untouched = chunk[*bad] == pattern_byte(kSentinel, at + *bad);
+      return {untouched ? Verdict::Kind::dropped : Verdict::Kind::scrambled, Bytes{at + *bad}};
+    }
+  }
+  return {};
+}
+
+}  // namespace twinlink::real

@@ -1,0 +1,108 @@
+// RealRank: a rank of a real job, one MPI process with one device.
+//
+// An operation is an event of the device runtime or an MPI request. Open MPI moves messages only inside its own calls,
+// so wait_any() never sleeps: it asks MPI and the runtime in turn, for all operations of the rank at once.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "real/mpi.hpp"
+#include "real/neighbours.hpp"
+#include "real/numa.hpp"
+#include "real/real_memory.hpp"
+
+namespace twinlink::real {
+
+class RealRank final : public Rank {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// All but the start of the clock must outlive this object.
+  RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa, RealMemory& memory,
+           Clock::time_point start);
+  /// Gives up what is still in flight.
+  ~RealRank() override;
+  RealRank(const RealRank&) = delete;
+  RealRank& operator=(const RealRank&) = delete;
+
+  [[nodiscard]] RankId id() const override { return RankId{mpi_.rank()}; }
+  [[nodiscard]] int ranks() const override { return mpi_.size(); }
+  Seconds now() override;
+  [[nodiscard]] const Place& place(RankId rank) const override;
+  [[nodiscard]] const Path& path_to(RankId peer) const override;
+  [[nodiscard]] int numa_domains() const override { return numa_.domains(); }
+
+  Buffer allocate(Memory kind, Bytes size, Locality locality) override;
+  void release(Buffer buffer) override { memory_.release(buffer); }
+  IpcHandle export_memory(Buffer buffer) override { return memory_.export_memory(buffer); }
+  Buffer open_memory(RankId owner, const IpcHandle& handle) override;
+  void close_memory(Buffer buffer) override { memory_.close(buffer); }
+
+  Op copy(View to, View from, Stream stream, Engine engine) override;
+  Op send(RankId peer, Tag tag, View from) override;
+  Op receive(RankId peer, Tag tag, View to) override;
+  Op tell(RankId peer, Tag tag, const Message& message) override;
+  Op hear(RankId peer, Tag tag, Message& into) override;
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
+  void abandon(Op op) override;
+
+  void fill(View view, Pattern pattern) override;
+  Verdict check(View view, Pattern pattern) override;
+
+ private:
+  enum class Kind { none, copy, send, receive, tell, hear };
+
+  /// Addresses of operations are stable: MPI writes into them.
+  struct Operation {
+    Kind kind = Kind::none;
+    std::uint32_t generation = 0;  ///< how often the slot was used
+    bool ended = false;
+    Status status = Status::delivered;
+    Part from{};
+    Part to{};
+    Event event{};
+    Stream stream{};
+    MPI_Request request = MPI_REQUEST_NULL;
+    Message* into = nullptr;
+    std::array<std::byte, Message::kCapacity> letter{};
+  };
+  using Slot = std::uint32_t;
+
+  [[nodiscard]] const Neighbour& neighbour(RankId rank) const;
+  /// The peer and the tag of a message, checked.
+  void require_address(RankId peer, Tag tag) const;
+  void require_sendable(const View& view, RankId peer) const;
+
+  Slot start(Kind kind, Part from, Part to);
+  void await_request(Slot slot);
+  [[nodiscard]] Op op_of(Slot slot) const;
+  [[nodiscard]] Slot find(Op op) const;
+  void let_go(Slot slot);
+
+  void poll();
+  void poll_messages();
+  void poll_copies(std::size_t stream);
+  void finish_message(Operation& operation, const MPI_Status& status, int error);
+
+  const Mpi& mpi_;
+  DeviceRuntime& runtime_;
+  const Neighbours& neighbours_;
+  const Numa& numa_;
+  RealMemory& memory_;
+  Clock::time_point start_;
+
+  std::deque<Operation> operations_;
+  std::vector<Slot> free_slots_;
+  std::array<std::deque<Slot>, kStreams> copies_;  ///< in flight, oldest first
+  std::vector<MPI_Request> requests_;              ///< in flight; requests_[i] belongs to request_owners_[i]
+  std::vector<Slot> request_owners_;
+  std::vector<MPI_Status> statuses_;  ///< room for MPI_Testsome's answers
+  std::vector<int> ended_;            ///< likewise
+  std::vector<std::byte> staging_;    ///< device memory passes through here when it is filled or checked
+};
+
+}  // namespace twinlink::real

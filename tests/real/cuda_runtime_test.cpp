@@ -1,0 +1,123 @@
+// On a machine with a GPU; skipped elsewhere.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "protocols/errors.hpp"
+#include "real/device_runtime.hpp"
+#include "real/pattern.hpp"
+#ifdef TWINLINK_HAS_CUDA
+#include "real/cuda_runtime.hpp"
+#endif
+
+namespace twinlink::real {
+namespace {
+
+constexpr Bytes kSize = 5_MiB;
+
+class CudaRuntimeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef TWINLINK_HAS_CUDA
+    try {
+      runtime = make_cuda_runtime(0);
+    } catch (const UnavailableError& error) {
+      GTEST_SKIP() << "NOT TESTED: " << error.what();
+    }
+#else
+    GTEST_SKIP() << "NOT TESTED: built without CUDA";
+#endif
+  }
+
+  std::byte* filled(Pattern pattern) {
+    std::byte* memory = runtime->allocate(kSize);
+    std::vector<std::byte> bytes(kSize.count());
+    write_pattern(bytes, pattern, 0);
+    runtime->copy_now(memory, bytes.data(), kSize);
+    return memory;
+  }
+  std::vector<std::byte> read(const std::byte* memory) {
+    std::vector<std::byte> bytes(kSize.count());
+    runtime->copy_now(bytes.data(), memory, kSize);
+    return bytes;
+  }
+  void finish(Event event) {
+    while (!runtime->ended(event)) runtime->progress();
+  }
+
+  std::unique_ptr<DeviceRuntime> runtime;
+};
+
+TEST_F(CudaRuntimeTest, TheDeviceIsDescribed) {
+  const DeviceInfo& device = runtime->device();
+  EXPECT_FALSE(device.name.empty());
+  EXPECT_NE(device.uuid, Uuid{});
+  EXPECT_EQ(device.pci_bus_id.size(), std::string("0000:1b:00.0").size()) << device.pci_bus_id;
+  EXPECT_GE(device.capability_major, 7);
+  EXPECT_TRUE(device.unified_addressing);
+  EXPECT_GT(device.memory, 1_GiB);
+  EXPECT_TRUE(*runtime->peer_access(device));
+}
+
+TEST_F(CudaRuntimeTest, BothEnginesCopyTheBytes) {
+  for (const Engine engine : {Engine::dma, Engine::kernel}) {
+    std::byte* from = filled(Pattern{1});
+    std::byte* to = filled(Pattern{2});
+    finish(runtime->copy(to, from, kSize, Stream{3}, engine));
+    EXPECT_FALSE(find_difference(read(to), Pattern{1}, 0));
+    runtime->free(from);
+    runtime->free(to);
+  }
+}
+
+TEST_F(CudaRuntimeTest, AKernelCopiesFromAndToAnyAddress) {
+  std::byte* from = filled(Pattern{1});
+  for (const std::size_t offset : {0U, 1U, 8U, 16U, 17U}) {
+    for (const std::size_t length : {0U, 1U, 15U, 16U, 17U, 100'003U}) {
+      std::byte* to = filled(Pattern{2});
+      finish(runtime->copy(to + offset, from, Bytes{length}, Stream{0}, Engine::kernel));
+      std::vector<std::byte> expected(kSize.count());
+      write_pattern(expected, Pattern{2}, 0);
+      write_pattern(std::span(expected).subspan(offset, length), Pattern{1}, 0);
+      EXPECT_EQ(read(to), expected) << length << " bytes to offset " << offset;
+      runtime->free(to);
+    }
+  }
+  runtime->free(from);
+}
+
+TEST_F(CudaRuntimeTest, AKernelReachesPinnedButNotPageableMemory) {
+  std::vector<std::byte> host(kSize.count());
+  std::byte* device = filled(Pattern{1});
+  EXPECT_THROW(runtime->copy(host.data(), device, kSize, Stream{0}, Engine::kernel), UsageError);
+  runtime->pin(host.data(), kSize);
+  finish(runtime->copy(host.data(), device, kSize, Stream{0}, Engine::kernel));
+  EXPECT_FALSE(find_difference(host, Pattern{1}, 0));
+  runtime->unpin(host.data());
+  runtime->free(device);
+}
+
+TEST_F(CudaRuntimeTest, CopiesOfOneStreamRunInOrder) {
+  std::byte* a = filled(Pattern{1});
+  std::byte* b = filled(Pattern{2});
+  std::byte* c = filled(Pattern{3});
+  const Event first = runtime->copy(b, a, kSize, Stream{4}, Engine::dma);
+  finish(runtime->copy(c, b, kSize, Stream{4}, Engine::kernel));
+  EXPECT_TRUE(runtime->ended(first));
+  EXPECT_FALSE(find_difference(read(c), Pattern{1}, 0));
+}
+
+TEST_F(CudaRuntimeTest, AFailingCallNamesItselfAndItsReason) {
+  try {
+    static_cast<void>(runtime->allocate(Bytes{std::uint64_t{1} << 60}));
+    ADD_FAILURE() << "no device has an exbibyte";
+  } catch (const EnvironmentError& error) {
+    EXPECT_NE(std::string(error.what()).find("cudaMalloc: cudaErrorMemoryAllocation"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_NO_THROW(runtime->free(runtime->allocate(1_MiB))) << "the error must not stick";
+}
+
+}  // namespace
+}  // namespace twinlink::real

@@ -1,0 +1,26 @@
+#include "real/environment.hpp"
+
+#include <gtest/gtest.h>
+
+namespace twinlink::real {
+namespace {
+
+TEST(CpuModel, IsTheFirstModelName) {
+  EXPECT_EQ(cpu_model("processor\t: 0\nmodel\t\t: 44\nmodel name\t: Xeon X5660\nprocessor\t: 1\nmodel name\t: other\n"),
+            "Xeon X5660");
+}
+
+TEST(CpuModel, IsUnknownWhereTheSystemSaysNothing) {
+  EXPECT_EQ(cpu_model(""), "unknown");
+  EXPECT_EQ(cpu_model("processor\t: 0\nBogoMIPS\t: 100\n"), "unknown");
+  EXPECT_EQ(cpu_model("model name"), "unknown");
+}
+
+TEST(Iso8601, IsUtc) {
+  EXPECT_EQ(iso_8601(0), "1970-01-01T00:00:00Z");
+  EXPECT_EQ(iso_8601(951'782'399), "2000-02-28T23:59:59Z");
+  EXPECT_EQ(iso_8601(951'782'400), "2000-02-29T00:00:00Z");
+}
+
+}  // namespace
+}  // namespace twinlink::real

@@ -1,0 +1,102 @@
+#include "real/host_runtime.hpp"
+
+#include <gtest/gtest.h>
+
+#include "real/pattern.hpp"
+
+namespace twinlink::real {
+namespace {
+
+constexpr Bytes kSize = 1_MiB;  // several slices
+
+class HostRuntimeTest : public testing::Test {
+ protected:
+  std::byte* filled(Pattern pattern) {
+    std::byte* memory = runtime.allocate(kSize);
+    write_pattern({memory, kSize.count()}, pattern, 0);
+    return memory;
+  }
+  static bool holds(const std::byte* memory, Pattern pattern) {
+    return !find_difference({memory, kSize.count()}, pattern, 0);
+  }
+  void finish(Event event) {
+    while (!runtime.ended(event)) runtime.progress();
+  }
+
+  HostRuntime runtime{"here", 1, HostPeers::all};
+};
+
+TEST_F(HostRuntimeTest, ACopyRunsOnlyInProgress) {
+  std::byte* from = filled(Pattern{1});
+  std::byte* to = filled(Pattern{2});
+  const Event event = runtime.copy(to, from, kSize, Stream{0}, Engine::dma);
+  EXPECT_FALSE(runtime.ended(event));
+  EXPECT_TRUE(holds(to, Pattern{2}));
+  finish(event);
+  EXPECT_TRUE(holds(to, Pattern{1}));
+}
+
+TEST_F(HostRuntimeTest, CopiesOfOneStreamEndInOrder) {
+  std::byte* a = filled(Pattern{1});
+  std::byte* b = filled(Pattern{2});
+  std::byte* c = filled(Pattern{3});
+  const Event first = runtime.copy(b, a, kSize, Stream{4}, Engine::dma);
+  const Event second = runtime.copy(c, b, kSize, Stream{4}, Engine::dma);
+  while (!runtime.ended(first)) {
+    EXPECT_FALSE(runtime.ended(second));
+    EXPECT_TRUE(holds(c, Pattern{3}));
+    runtime.progress();
+  }
+  finish(second);
+  EXPECT_TRUE(holds(c, Pattern{1}));
+}
+
+TEST_F(HostRuntimeTest, StreamsShareTheEngine) {
+  std::byte* from = filled(Pattern{1});
+  std::byte* to = filled(Pattern{2});
+  const Event large = runtime.copy(to, from, kSize, Stream{0}, Engine::dma);
+  const Event small = runtime.copy(to, from, 8_B, Stream{1}, Engine::dma);
+  runtime.progress();
+  EXPECT_TRUE(runtime.ended(small));
+  EXPECT_FALSE(runtime.ended(large)) << "a large copy must not hold the others up";
+  finish(large);
+}
+
+TEST_F(HostRuntimeTest, SynchronizeEndsAllOfAStreamAndNothingElse) {
+  std::byte* from = filled(Pattern{1});
+  std::byte* to = filled(Pattern{2});
+  const Event other = runtime.copy(to, from, kSize, Stream{1}, Engine::dma);
+  const Event event = runtime.copy(to, from, kSize, Stream{0}, Engine::dma);
+  runtime.synchronize(Stream{0});
+  EXPECT_TRUE(runtime.ended(event));
+  EXPECT_FALSE(runtime.ended(other));
+}
+
+TEST_F(HostRuntimeTest, OpenedMemoryIsTheOwners) {
+  std::byte* mine = filled(Pattern{1});
+  HostRuntime peer("here", 0, HostPeers::all);
+  std::byte* theirs = peer.open_memory(runtime.export_memory(mine), runtime.device().uuid, kSize);
+  EXPECT_TRUE(holds(theirs, Pattern{1}));
+  write_pattern({theirs, kSize.count()}, Pattern{2}, 0);
+  EXPECT_TRUE(holds(mine, Pattern{2}));
+  peer.close_memory(theirs);
+}
+
+TEST_F(HostRuntimeTest, DevicesAreToldApartByTheirUuid) {
+  const HostRuntime same("here", 1, HostPeers::all);
+  const HostRuntime next("here", 2, HostPeers::all);
+  const HostRuntime elsewhere("there", 1, HostPeers::all);
+  EXPECT_EQ(runtime.device().uuid, same.device().uuid);
+  EXPECT_NE(runtime.device().uuid, next.device().uuid);
+  EXPECT_NE(runtime.device().uuid, elsewhere.device().uuid);
+}
+
+TEST_F(HostRuntimeTest, RefusesPeerAccessIfAskedTo) {
+  const HostRuntime lonely("here", 0, HostPeers::none);
+  EXPECT_TRUE(*runtime.peer_access(lonely.device()));
+  EXPECT_FALSE(*lonely.peer_access(runtime.device()));
+  EXPECT_FALSE(lonely.peer_access(runtime.device())->reason.empty());
+}
+
+}  // namespace
+}  // namespace twinlink::real
