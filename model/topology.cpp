@@ -51,11 +51,13 @@ std::size_t Topology::memory_far(std::size_t gpu) const {
   return farthest;
 }
 
-Route Topology::route(std::string_view from, std::string_view to) const {
+Route Topology::route(std::string_view from, std::string_view to, Way way) const {
   const Node& node = platform_.node;
   const auto forwards = [&](std::string_view vertex) {
     return std::ranges::find(node.gpus, vertex, &Gpu::name) == node.gpus.end() &&
-           std::ranges::find(node.nics, vertex) == node.nics.end();
+           std::ranges::find(node.nics, vertex) == node.nics.end() &&
+           (way == Way::through_memory ||
+            std::ranges::find(node.memories, vertex, &HostMemory::name) == node.memories.end());
   };
   // Breadth first; links are tried in the order of the file, so that equal routes are always decided the same way.
   std::map<std::string_view, Route> reached{{from, {}}};
@@ -81,7 +83,8 @@ Route Topology::route(std::string_view from, std::string_view to) const {
 Route Topology::copy_route(Location from, Location to) const {
   if (from == to) return {};
   using enum Location::Kind;
-  if (from.kind == gpu && to.kind == gpu && !peer_access(from.index, to.index)) {
+  if (from.kind == gpu && to.kind == gpu) {
+    if (peer_access(from.index, to.index)) return route(name(from), name(to), Way::past_memory);
     const Location host{memory, memory_near(from.index)};
     Route route = copy_route(from, host);
     const Route second = copy_route(host, to);

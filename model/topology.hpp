@@ -56,8 +56,11 @@ class Topology {
   [[nodiscard]] std::size_t memory_near(std::size_t gpu) const;
   [[nodiscard]] std::size_t memory_far(std::size_t gpu) const;
 
-  /// The fewest hops between two vertices. GPUs and adapters forward nothing. An InputError if there is none.
-  [[nodiscard]] Route route(std::string_view from, std::string_view to) const;
+  /// What lies on the way between two vertices: GPUs and adapters never do; host memory does, unless the traffic is
+  /// peer-to-peer.
+  enum class Way { through_memory, past_memory };
+  /// The fewest hops between two vertices. An InputError if there is no way.
+  [[nodiscard]] Route route(std::string_view from, std::string_view to, Way way = Way::through_memory) const;
   /// The way that a copy takes: directly, or between GPUs of different peer domains through the host memory next to the
   /// source. Empty within one location.
   [[nodiscard]] Route copy_route(Location from, Location to) const;

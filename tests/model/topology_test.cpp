@@ -37,6 +37,17 @@ TEST_F(TopologyTest, GpusAndAdaptersForwardNothing) {
   EXPECT_EQ(way(memory(0), gpu(1)), "memory0 -> memory1 -> hub1 -> gpu1") << "not through gpu0";
 }
 
+TEST_F(TopologyTest, PeerToPeerTrafficDoesNotPassHostMemory) {
+  platform_.node.hubs.insert(platform_.node.hubs.end(), {"switch1", "switch2", "bridge"});
+  platform_.node.gpus[0].peer_domain = "hub1";
+  EXPECT_THROW(way(gpu(0), gpu(1)), InputError) << "one peer domain, but only memory joins its hubs";
+  platform_.node.links.push_back({.name = "long1", .from = "hub0", .to = "switch1"});
+  platform_.node.links.push_back({.name = "long2", .from = "switch1", .to = "switch2"});
+  platform_.node.links.push_back({.name = "long3", .from = "switch2", .to = "bridge"});
+  platform_.node.links.push_back({.name = "long4", .from = "bridge", .to = "hub1"});
+  EXPECT_EQ(way(gpu(0), gpu(1)), "gpu0 -> hub0 -> switch1 -> switch2 -> bridge -> hub1 -> gpu1");
+}
+
 TEST_F(TopologyTest, NearAndFarMemory) {
   EXPECT_EQ(topology_.memory_near(0), 0U);
   EXPECT_EQ(topology_.memory_far(0), 1U);
