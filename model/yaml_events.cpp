@@ -139,7 +139,9 @@ std::optional<YamlValue> parse_yaml(const std::string& text, const std::shared_p
   } catch (const YAML::DeepRecursion& e) {
     diagnostics.error(builder.position(e.mark), "YAML: lists and maps are nested too deeply");
   } catch (const YAML::Exception& e) {
-    diagnostics.error(builder.position(e.mark), "YAML: " + e.msg);
+    // yaml-cpp 0.8 adds the anchor's name, 0.7 does not; the place says it too.
+    const bool no_anchor = e.msg.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR);
+    diagnostics.error(builder.position(e.mark), "YAML: " + (no_anchor ? YAML::ErrorMsg::UNKNOWN_ANCHOR : e.msg));
   } catch (const GiveUp&) {
   }
   return std::nullopt;

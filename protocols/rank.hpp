@@ -200,8 +200,8 @@ class Rank {
   /// Copies `from.length` bytes; both views have the same length. Copies of one stream run in order. A copy between
   /// device and pageable memory, or between two host buffers, occupies the calling CPU until it has ended.
   virtual Op copy(View to, View from, Stream stream, Engine engine) = 0;
-  /// Sends bytes over the network. Ends when the buffer may be written again. Device memory only where path_to()
-  /// allows it.
+  /// Sends bytes over the network to another rank; a rank that names itself, here or in the three calls below, is a
+  /// UsageError. Ends when the buffer may be written again. Device memory only where path_to() allows it.
   virtual Op send(RankId peer, Tag tag, View from) = 0;
   /// Receives what `peer` sends with `tag`: exactly `to.length` bytes, else the operation ends with wrong_size.
   virtual Op receive(RankId peer, Tag tag, View to) = 0;
@@ -213,7 +213,8 @@ class Rank {
   /// Waits until one of `ops` has ended and returns it, or nothing once now() has reached `deadline`. If several have
   /// ended, the first in the span is returned. The returned operation is used up. `ops` must not be empty.
   virtual std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) = 0;
-  /// Gives an operation up, after a timeout. Its memory is kept until the rank ends, for somebody may still write it.
+  /// Gives an operation up, after a timeout. Its memory is kept until the rank ends, for somebody may still write it;
+  /// the message of a hear() is not written any more. What then arrives for it goes to the next receive() or hear().
   virtual void abandon(Op op) = 0;
 
   // ---- proof of delivery, outside of any timing --------------------------------------------------------------------

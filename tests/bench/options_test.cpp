@@ -116,8 +116,9 @@ TEST(RunOptions, HelpNamesUnitsDefaultsAndChoices) {
   add_run_options(app, options);
   const std::string help = app.help();
   for (const Protocol* protocol : all_protocols()) EXPECT_THAT(help, HasSubstr(std::string(protocol->name())));
-  EXPECT_THAT(help,
-              AllOf(HasSubstr("SIZE=64M"), HasSubstr("TIME=30.0 s"), HasSubstr("bidirectional"), HasSubstr("osu")));
+  // CLI11 2.3 shows a default as "SIZE=64M", 2.4 as "SIZE [64M]".
+  EXPECT_THAT(help, AllOf(ContainsRegex("SIZE(=| .)64M"), ContainsRegex("TIME(=| .)30.0 s")));
+  EXPECT_THAT(help, AllOf(HasSubstr("bidirectional"), HasSubstr("osu")));
 }
 
 TEST(ProbeOptions, ReachThePlan) {

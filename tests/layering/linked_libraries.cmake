@@ -2,8 +2,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 execute_process(COMMAND ldd ${PROGRAM} OUTPUT_VARIABLE loaded COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCHALL "(${FORBIDDEN})[^ \n/]*\\.so[^ \n]* =>" found "${loaded}")
-list(TRANSFORM found REPLACE " =>" "")
+string(REGEX MATCHALL "[ \t/](${FORBIDDEN})[^ \n/]*\\.so[^ \n]*" found "${loaded}")
 foreach(library IN LISTS found)
   message(NOTICE "${PROGRAM}: loads ${library}")
 endforeach()
