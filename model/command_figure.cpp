@@ -6,10 +6,8 @@
 #include "model/commands.hpp"
 #include "model/figures.hpp"
 #include "model/platform_reader.hpp"
-#include "model/simulation.hpp"
 #include "protocols/bench/chart.hpp"
 #include "protocols/bench/options.hpp"
-#include "protocols/registry.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -20,25 +18,6 @@ struct Options {
   bench::RunOptions run{};
 };
 
-bench::Series simulate_curve(const FigureCurve& curve, const Platform& platform, const Options& options) {
-  bench::RunOptions run = options.run;
-  run.protocol = curve.protocol;
-  run.chunk = curve.chunk;
-  run.depth = curve.depth;
-  if (curve.copy) run.protocol = "host";  // a copy runs no protocol; the plan's settings are not used
-  const bench::Plan plan = make_plan(run, bench::simulated_repeats());
-  const std::vector<Place> places{curve.from, curve.to};  // for a copy, the second rank has nothing to do
-  bench::Series series;
-  simulate(platform, places, [&](Rank& rank) {
-    bench::Series mine = curve.copy ? bench::measure_copy(rank, *curve.copy, Locality::near, plan)
-                                    : bench::measure(rank, find_protocol(curve.protocol), plan);
-    if (rank.id() == plan.first) series = std::move(mine);
-  });
-  series.label = curve.label;
-  series.clock = "simulated";
-  return series;
-}
-
 bench::Result make_result(const FigureCurve& curve, const Platform& platform, const Options& options,
                           const std::string& command_line) {
   const auto in_child = [&] {
@@ -46,7 +25,7 @@ bench::Result make_result(const FigureCurve& curve, const Platform& platform, co
                                  .program = program_name(),
                                  .command = command_line,
                                  .environment = environment_of(platform, {}),
-                                 .series = simulate_curve(curve, platform, options)})
+                                 .series = simulate_curve(curve, platform, options.run)})
         .dump();
   };
   bench::Result result = bench::result_from_json(nlohmann::json::parse(in_child_process(in_child)), curve.id);

@@ -49,12 +49,8 @@ Place parse_place(const std::string& text) {
 nlohmann::json environment_of(const Platform& platform, const std::vector<std::string>& overrides) {
   nlohmann::json settings;
   for (const SimGridSetting& setting : simgrid_settings()) settings[setting.name] = setting.value;
-  return {{"platform", platform.name},
-          {"platform_file", platform.file},
-          {"platform_description", platform.description},
-          {"overrides", overrides},
-          {"simgrid", simgrid_version()},
-          {"simgrid_settings", settings}};
+  return {{"platform", platform.name}, {"platform_file", platform.file}, {"platform_description", platform.description},
+          {"overrides", overrides},    {"simgrid", simgrid_version()},   {"simgrid_settings", settings}};
 }
 
 std::string program_name() { return "twinlink-sim " TWINLINK_VERSION; }

@@ -1,6 +1,10 @@
 #include "model/figures.hpp"
 
 #include <array>
+#include <utility>
+
+#include "model/simulation.hpp"
+#include "protocols/registry.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -81,6 +85,23 @@ Figure kids() {
 }
 
 }  // namespace
+
+bench::Series simulate_curve(const FigureCurve& curve, const Platform& platform, bench::RunOptions options) {
+  options.protocol = curve.copy ? "host" : curve.protocol;  // a copy runs no protocol; its settings are not used
+  options.chunk = curve.chunk;
+  options.depth = curve.depth;
+  const bench::Plan plan = make_plan(options, bench::simulated_repeats());
+  const std::vector<Place> places{curve.from, curve.to};  // for a copy, the second rank has nothing to do
+  bench::Series series;
+  simulate(platform, places, [&](Rank& rank) {
+    bench::Series mine = curve.copy ? bench::measure_copy(rank, *curve.copy, Locality::near, plan)
+                                    : bench::measure(rank, find_protocol(curve.protocol), plan);
+    if (rank.id() == plan.first) series = std::move(mine);
+  });
+  series.label = curve.label;
+  series.clock = "simulated";
+  return series;
+}
 
 std::span<const Figure> keeneland_figures() {
   static const std::array figures{kfs(), kids()};

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "model/platform.hpp"
+#include "protocols/bench/options.hpp"
 #include "protocols/path.hpp"
 #include "protocols/rank.hpp"
 
@@ -30,5 +32,8 @@ struct Figure {
 };
 
 std::span<const Figure> keeneland_figures();
+
+/// Simulates one curve, with the sizes and repeats of `options`. Once per process, as simulate().
+bench::Series simulate_curve(const FigureCurve& curve, const Platform& platform, bench::RunOptions options);
 
 }  // namespace twinlink::model

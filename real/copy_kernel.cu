@@ -21,7 +21,7 @@ cudaError_t launch(std::byte* to, const std::byte* from, std::size_t count, cuda
   cudaGetLastError();  // a query that said "not ready" left that behind
   const std::size_t blocks = std::min((count + kThreads - 1) / kThreads, kMostBlocks);
   copy_words<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(reinterpret_cast<Word*>(to),
-                                                                      reinterpret_cast<const Word*>(from), count);
+                                                                     reinterpret_cast<const Word*>(from), count);
   return cudaGetLastError();
 }
 

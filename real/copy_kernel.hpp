@@ -7,8 +7,8 @@
 
 namespace twinlink::real {
 
-/// Starts a kernel on `stream` that copies `size` bytes, 16 per thread where the addresses allow it. Both addresses must
-/// be valid on the current device, and the bytes must not overlap.
+/// Starts a kernel on `stream` that copies `size` bytes, 16 per thread where the addresses allow it. Both addresses
+/// must be valid on the current device, and the bytes must not overlap.
 cudaError_t launch_copy_kernel(std::byte* to, const std::byte* from, std::size_t size, cudaStream_t stream);
 
 }  // namespace twinlink::real

@@ -59,7 +59,8 @@ class OnDevice {
   int usual_;
 };
 
-/// An allocation of its own for every buffer: smaller ones share a block of this size, and a handle would open all of it.
+/// An allocation of its own for every buffer: smaller ones share a block of this size, and a handle would open all of
+/// it.
 constexpr std::size_t kBlock = std::size_t{2} << 20;
 
 class CudaRuntime final : public DeviceRuntime {
@@ -180,8 +181,8 @@ Event CudaRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream
   if (engine == Engine::kernel) {
     check(launch_copy_kernel(for_kernel(to), for_kernel(from), size.count(), queue), "copy kernel");
   } else if (size > Bytes{}) {
-    // Unified addressing says where both ends lie, also of peers' memory: between devices without peer access the driver
-    // goes through the host.
+    // Unified addressing says where both ends lie, also of peers' memory: between devices without peer access the
+    // driver goes through the host.
     check(cudaMemcpyAsync(to, from, size.count(), cudaMemcpyDefault, queue), "cudaMemcpyAsync");
   }
   const std::size_t event = unused_event();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <ctime>
@@ -42,6 +43,23 @@ json describe_myself(const Numa& numa) {
           {"numa_domains", numa.domains()},
           {"numa_near", numa.number(Locality::near)},
           {"numa_far", numa.number(Locality::far)}};
+}
+
+/// Open MPI's parameters, as the launcher, the user and this program have set them.
+json describe_mpi_parameters() {
+  constexpr std::string_view kPrefix = "OMPI_MCA_";
+  json parameters = json::object();
+  for (char** variable = ::environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    // What the launcher tells its processes in the same way is about the process, not about the library.
+    if (!text.starts_with(kPrefix) || text.starts_with("OMPI_MCA_orte") || text.starts_with("OMPI_MCA_ess") ||
+        text.starts_with("OMPI_MCA_pmix")) {
+      continue;
+    }
+    const auto equals = text.find('=');
+    parameters[std::string(text.substr(kPrefix.size(), equals - kPrefix.size()))] = text.substr(equals + 1);
+  }
+  return parameters;
 }
 
 json describe_versions(const DeviceRuntime& runtime) {
@@ -96,6 +114,7 @@ json describe_environment(const Mpi& mpi, const DeviceRuntime& runtime, const Ne
   return {{"date", iso_8601(seconds)},
           {"command", command_line},
           {"versions", describe_versions(runtime)},
+          {"mpi_parameters", describe_mpi_parameters()},
           {"cuda_aware_mpi", mpi_reads_cuda_memory().yes},
           {"emulated_devices", runtime.host_addressable()},
           {"ranks", ranks},

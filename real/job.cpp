@@ -45,8 +45,8 @@ Finding attempt(const std::function<void()>& check) {
   }
 }
 
-/// An AgreedError with the first rank's finding that is not `ok`, the same on all ranks; rank 0 prints it before any rank
-/// can end, for mpirun kills the others when the first one has ended with a failure. Collective.
+/// An AgreedError with the first rank's finding that is not `ok`, the same on all ranks; rank 0 prints it before any
+/// rank can end, for mpirun kills the others when the first one has ended with a failure. Collective.
 void throw_agreed(const Mpi& mpi, const Finding& mine) {
   const auto codes = mpi.all_gather_values(mine.code);
   const auto messages = mpi.all_gather(mine.message);

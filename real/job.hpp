@@ -62,8 +62,8 @@ class Job {
   int exceptions_;  ///< in passage when the job began
 };
 
-/// Meets the other processes of the launcher once and goes: a process that ends with a failure at once would make mpirun
-/// kill the one that is still printing why. Does nothing without a launcher.
+/// Meets the other processes of the launcher once and goes: a process that ends with a failure at once would make
+/// mpirun kill the one that is still printing why. Does nothing without a launcher.
 void leave_together();
 
 }  // namespace twinlink::real

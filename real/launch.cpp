@@ -35,15 +35,18 @@ Environ process_environ() {
 }
 
 int local_rank(const Environ& environ) {
-  static constexpr std::array kNames{"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
-                                     "MVP_COMM_WORLD_LOCAL_RANK",  "MPI_LOCALRANKID",
-                                     "SLURM_LOCALID",              "LOCAL_RANK"};
+  static constexpr std::array kNames{"OMPI_COMM_WORLD_LOCAL_RANK",
+                                     "MV2_COMM_WORLD_LOCAL_RANK",
+                                     "MVP_COMM_WORLD_LOCAL_RANK",
+                                     "MPI_LOCALRANKID",
+                                     "SLURM_LOCALID",
+                                     "LOCAL_RANK"};
   return first_number(environ, kNames).value_or(0);
 }
 
 std::optional<int> launcher_rank(const Environ& environ) {
-  static constexpr std::array kNames{"OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "MVP_COMM_WORLD_RANK", "PMI_RANK",
-                                     "PMIX_RANK", "SLURM_PROCID"};
+  static constexpr std::array kNames{
+      "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "MVP_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
   return first_number(environ, kNames);
 }
 

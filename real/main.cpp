@@ -1,10 +1,11 @@
 // twinlink-real: protocols on this machine, under mpirun, one rank per device.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <functional>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <streambuf>
 
 #include "protocols/bench/driver.hpp"
@@ -53,9 +54,6 @@ void require_ranks(const Rank& rank, const bench::Plan& plan) {
   if (rank.ranks() > plan.second.value) return;
   throw UsageError(fmt::format("this job has {} rank, and a message needs two: start with mpirun -n 2", rank.ranks()));
 }
-
-/// Only rank 0 speaks of what all ranks know.
-bool speaks() { return launcher_rank().value_or(0) == 0; }
 
 ExitCode run(const Options& options) {
   Job job(options.job);
@@ -110,7 +108,34 @@ ExitCode list_protocols() {
   return ExitCode::ok;
 }
 
+/// Takes everything and shows nothing.
+class Nowhere final : public std::streambuf {
+ protected:
+  int_type overflow(int_type c) override { return traits_type::not_eof(c); }
+};
+
+/// Standard output and standard error say nothing for as long as this lives.
+class Silence {
+ public:
+  Silence() : out_(std::cout.rdbuf(&nowhere_)), err_(std::cerr.rdbuf(&nowhere_)) {}
+  ~Silence() {
+    std::cout.rdbuf(out_);
+    std::cerr.rdbuf(err_);
+  }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  Nowhere nowhere_;
+  std::streambuf* out_;
+  std::streambuf* err_;
+};
+
 int main(int argc, char** argv) {
+  // What all ranks know, rank 0 says. What one rank alone knows, the job prints by other means.
+  std::optional<Silence> silence;
+  if (launcher_rank().value_or(0) != 0) silence.emplace();
+
   CLI::App app{"GPU interconnect protocols on this machine; start 'run' and 'probe' with mpirun, one rank per device",
                "twinlink-real"};
   app.set_version_flag("--version", kProgram);
@@ -144,21 +169,7 @@ int main(int argc, char** argv) {
   return code;
 }
 
-/// Takes everything and shows nothing.
-class Silence final : public std::streambuf {
- protected:
-  int_type overflow(int_type c) override { return traits_type::not_eof(c); }
-};
-
 }  // namespace
 }  // namespace twinlink::real
 
-int main(int argc, char** argv) {
-  using namespace twinlink::real;
-  static Silence silence;
-  if (!speaks()) {
-    std::cout.rdbuf(&silence);
-    std::cerr.rdbuf(&silence);
-  }
-  return twinlink::real::main(argc, argv);
-}
+int main(int argc, char** argv) { return twinlink::real::main(argc, argv); }

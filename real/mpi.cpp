@@ -21,6 +21,10 @@ void check_mpi(int code, const char* call, std::source_location where) {
 }
 
 Mpi::Mpi() {
+  // Open MPI 4.1 writes beyond a receive's buffer if a longer message comes by a single copy between processes, and
+  // hangs if it is pushed instead: a wrong size would end in somebody else's memory. Who sets the parameter takes it
+  // over.
+  ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
   check_mpi(MPI_Init(nullptr, nullptr), "MPI_Init");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");

@@ -86,7 +86,8 @@ struct Row {
   std::vector<std::string> peer_access;
 };
 
-std::string try_mapping(DeviceRuntime& runtime, Exports& exports, RankId peer, const Uuid& device, const Sample& sample) {
+std::string try_mapping(DeviceRuntime& runtime, Exports& exports, RankId peer, const Uuid& device,
+                        const Sample& sample) {
   try {
     exports.meet(peer, sample.table);
     runtime.close_memory(runtime.open_memory(sample.token, device, Bytes{1}));
@@ -127,7 +128,7 @@ std::vector<Row> gather_rows(const Mpi& mpi, const Row& mine) {
 }
 
 /// Granted both ways, else the reason of the rank with the smaller number that refuses: the same at both ends.
-std::string both_ways(const std::vector<Row>& rows, std::vector<std::string> Row::* what, std::size_t a, std::size_t b) {
+std::string both_ways(const std::vector<Row>& rows, std::vector<std::string> Row::*what, std::size_t a, std::size_t b) {
   const auto& [low, high] = std::minmax(a, b);
   const std::string& reason = (rows[low].*what)[high];
   return reason.empty() ? (rows[high].*what)[low] : reason;

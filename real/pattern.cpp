@@ -51,7 +51,8 @@ std::optional<std::size_t> find_difference(std::span<const std::byte> bytes, Pat
     if (std::memcmp(&word, bytes.data() + at, length) == 0) continue;
     std::byte expected[kWord];
     std::memcpy(expected, &word, sizeof word);
-    return at + static_cast<std::size_t>(std::mismatch(expected, expected + length, bytes.data() + at).first - expected);
+    return at +
+           static_cast<std::size_t>(std::mismatch(expected, expected + length, bytes.data() + at).first - expected);
   }
   return std::nullopt;
 }

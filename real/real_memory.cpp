@@ -119,7 +119,8 @@ IpcHandle RealMemory::export_memory(Buffer buffer) {
 }
 
 Buffer RealMemory::open(RankId owner, const Uuid& device, const IpcHandle& handle, const Answer& allowed) {
-  if (!allowed) throw UnavailableError(fmt::format("memory of rank {} cannot be opened: {}", owner.value, allowed.reason));
+  if (!allowed)
+    throw UnavailableError(fmt::format("memory of rank {} cannot be opened: {}", owner.value, allowed.reason));
   auto allocation = std::make_unique<Allocation>();
   allocation->memory = Memory::device;
   allocation->size = Bytes{handle.size};

@@ -19,12 +19,12 @@ struct Allocation {
   std::byte* data = nullptr;
   Memory memory = Memory::pageable;
   Bytes size{};
-  int in_use = 0;                           ///< operations that wait_any() has not returned yet
-  bool kept = false;                        ///< an abandoned operation may still use it: never freed
-  std::optional<SharedMemory> shared{};     ///< shared pinned memory lies here
-  std::optional<IpcHandle> handle{};        ///< exported
-  std::optional<RankId> owner{};            ///< opened from this peer
-  Exports::Slot slot = 0;                   ///< of the handle, in the owner's table
+  int in_use = 0;                        ///< operations that wait_any() has not returned yet
+  bool kept = false;                     ///< an abandoned operation may still use it: never freed
+  std::optional<SharedMemory> shared{};  ///< shared pinned memory lies here
+  std::optional<IpcHandle> handle{};     ///< exported
+  std::optional<RankId> owner{};         ///< opened from this peer
+  Exports::Slot slot = 0;                ///< of the handle, in the owner's table
 };
 
 /// Bytes of an allocation, checked.

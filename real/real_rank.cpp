@@ -100,15 +100,13 @@ RealRank::Slot RealRank::start(Kind kind, Part from, Part to) {
   return slot;
 }
 
-Op RealRank::op_of(Slot slot) const {
-  return {(std::uint64_t{operations_[slot].generation} << kSlotBits) | slot};
-}
+Op RealRank::op_of(Slot slot) const { return {(std::uint64_t{operations_[slot].generation} << kSlotBits) | slot}; }
 
 RealRank::Slot RealRank::find(Op op) const {
   const auto slot = static_cast<Slot>(op.id);
   if (slot < operations_.size() && operations_[slot].kind != Kind::none && op_of(slot) == op) return slot;
-  throw UsageError(fmt::format("rank {} has no operation {} in flight: never started, or already returned", id().value,
-                               op.id));
+  throw UsageError(
+      fmt::format("rank {} has no operation {} in flight: never started, or already returned", id().value, op.id));
 }
 
 /// The operation is used up: its buffers are the caller's again.
@@ -125,8 +123,7 @@ Op RealRank::copy(View to, View from, Stream stream, Engine engine) {
   require_stream(stream);
   const Part target = memory_.part(to);
   const Part source = memory_.part(from);
-  const bool between_hosts =
-      target.allocation->memory != Memory::device && source.allocation->memory != Memory::device;
+  const bool between_hosts = target.allocation->memory != Memory::device && source.allocation->memory != Memory::device;
   if (between_hosts) {
     // The calling CPU copies, in its turn of the stream.
     runtime_.synchronize(stream);
@@ -153,8 +150,8 @@ void RealRank::require_address(RankId peer, Tag tag) const {
 void RealRank::require_sendable(const View& view, RankId peer) const {
   const Answer& allowed = path_to(peer).device_memory_on_network;
   if (view.buffer.memory != Memory::device || allowed) return;
-  throw UsageError(fmt::format("device memory cannot pass between ranks {} and {}: {}", id().value, peer.value,
-                               allowed.reason));
+  throw UsageError(
+      fmt::format("device memory cannot pass between ranks {} and {}: {}", id().value, peer.value, allowed.reason));
 }
 
 /// The request of a new operation is in flight from now on.
@@ -251,8 +248,8 @@ void RealRank::poll_copies(std::size_t stream) {
 
 void RealRank::poll_messages() {
   int count = 0;
-  const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, ended_.data(),
-                                statuses_.data());
+  const int code =
+      MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, ended_.data(), statuses_.data());
   if (code != MPI_ERR_IN_STATUS) check_mpi(code, "MPI_Testsome");
   if (count <= 0) return;
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {

@@ -17,7 +17,9 @@ TEST(Capabilities, OfTwoFitDevicesAreEnough) {
 }
 
 TEST(Capabilities, ARefusalNamesTheDeviceAndTheCheck) {
-  const auto reason = [](const DeviceInfo& one, const DeviceInfo& other) { return check_capabilities(one, other).reason; };
+  const auto reason = [](const DeviceInfo& one, const DeviceInfo& other) {
+    return check_capabilities(one, other).reason;
+  };
   EXPECT_THAT(reason(device("new", 9, true), device("old", 1, true)),
               testing::AllOf(testing::HasSubstr("old"), testing::HasSubstr("compute capability 1.0")));
   EXPECT_THAT(reason(device("flat", 9, false), device("new", 9, true)),
