@@ -76,7 +76,7 @@ class LaneState {
       slot.op = *op;
       return {};
     }
-    Outcome& outcome = std::get<Outcome>(started);
+    auto& outcome = std::get<Outcome>(started);
     if (!outcome.ok()) return describe(index, std::move(outcome));
     finish_step(index);
     return {};

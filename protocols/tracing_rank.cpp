@@ -1,5 +1,6 @@
 #include "protocols/tracing_rank.hpp"
 
+#include <array>
 #include <cstdio>
 #include <utility>
 
@@ -41,12 +42,12 @@ std::string Trace::order() const {
 
 std::string Trace::timeline() const {
   std::string text = "# start_us     end_us  rank  step              what\n";
-  char line[256];
+  std::array<char, 256> line{};
   for (const TraceEvent& event : events_) {
-    std::snprintf(line, sizeof line, "%10.3f %10.3f  %4d  %-16s  %s%s\n", event.started.microseconds(),
+    std::snprintf(line.data(), line.size(), "%10.3f %10.3f  %4d  %-16s  %s%s\n", event.started.microseconds(),
                   event.ended.microseconds(), event.rank.value, event.step.c_str(), event.what.c_str(),
                   event.finished ? "" : "  (never ended)");
-    text += line;
+    text += line.data();
   }
   return text;
 }
