@@ -57,7 +57,7 @@ void print_path(const Path& path, const Platform& platform, const std::vector<Pl
 }
 
 void print_choice(const Path& path, const Protocol& chosen) {
-  std::cout << "\nProtocols\n";
+  std::cout << "\nProtocols (chosen is the first that needs no fallback; their speeds are not compared)\n";
   for (const Protocol* protocol : all_protocols()) {
     const std::string verdict = protocol == &chosen ? "chosen" : why_not(*protocol, chosen, protocol->supports(path));
     std::cout << fmt::format("  {:<14} {}\n", protocol->name(), verdict);
@@ -107,7 +107,8 @@ ExitCode explain(const Options& options) {
       Message round_over;
       const Tag tag = tags::kFirstFree;
       const Op op = rank.id().value == 0 ? rank.hear(peer, tag, round_over) : rank.tell(peer, tag, round_over);
-      wait(rank, op, rank.now() + protocol.defaults().timeout);
+      if (wait(rank, op, rank.now() + protocol.defaults().timeout) != Status::delivered)
+        throw Error("the peer is lost");
     }
   };
   simulate(platform, places, body, {.observer = [&](const OpReport& report) { reports.push_back(report); }});

@@ -90,7 +90,9 @@ void add_figure_command(Program& program) {
       "figure", "Simulate both figures of \"GPUDirect Performance on Keeneland\": plot, table and result files");
   const auto options = std::make_shared<Options>();
   command->add_option("--platforms", options->platforms, "The folder of the platform files")->capture_default_str();
-  command->add_option("--out", options->out, "The folder for result files; made if missing")->capture_default_str();
+  command->add_option("--out", options->out, "The folder for result files; made if missing")
+      ->capture_default_str()
+      ->take_last();
   command->callback([&program, options] {
     program.action = [&program, options] { return draw_figures(*options, program.command_line); };
   });

@@ -50,7 +50,6 @@ void SimMemory::release(Buffer buffer) {
   if (entry.mapped) throw UsageError(name(buffer) + " is a peer's memory: close it, its owner releases it");
   if (entry.allocation->in_use > 0) throw UsageError(name(buffer) + " cannot be released: an operation uses it");
   if (entry.allocation->opened > 0) throw UsageError(name(buffer) + " cannot be released: a peer has it open");
-  entry.allocation->released = true;
   if (entry.allocation->exported) exports_.erase(entry.allocation->serial);
   buffers_.erase(buffer.id);
 }

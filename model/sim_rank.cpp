@@ -70,6 +70,8 @@ SimRank::Channel& SimRank::channel_from(RankId source, Tag tag) { return channel
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
+Bytes& SimRank::device_memory_used() { return world_.device_memory_used[{place(id_).node, place(id_).gpu}]; }
+
 Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
   const auto gpu = static_cast<std::size_t>(place(id_).gpu);
   const RuntimeCosts& costs = world_.topology.platform().runtime;
@@ -77,6 +79,16 @@ Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
   if (kind != Memory::device) {
     const bool near = locality == Locality::near;
     site.location = {Location::Kind::memory, near ? world_.topology.memory_near(gpu) : world_.topology.memory_far(gpu)};
+  }
+  if (kind == Memory::device) {
+    const Bytes capacity = world_.topology.platform().node.gpus[gpu].memory.value;
+    const Bytes used = device_memory_used();
+    if (size > capacity - used) {
+      throw UsageError("out of device memory: " + to_string(place(id_)) + " has " + std::to_string(capacity.count()) +
+                       " B, of which " + std::to_string(used.count()) + " B are in use, and " +
+                       std::to_string(size.count()) + " B more were asked for");
+    }
+    device_memory_used() += size;
   }
   const Buffer buffer = memory_.allocate(kind, size, site);
   if (kind == Memory::device) be_busy(costs.allocate_device.value);
@@ -88,7 +100,9 @@ Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
 }
 
 void SimRank::release(Buffer buffer) {
-  if (!world_.aborting) memory_.release(buffer);
+  if (world_.aborting) return;
+  memory_.release(buffer);
+  if (buffer.memory == Memory::device) device_memory_used() = device_memory_used() - buffer.size;
 }
 
 IpcHandle SimRank::export_memory(Buffer buffer) {

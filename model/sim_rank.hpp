@@ -48,6 +48,7 @@ struct SimWorld {
   OpObserver observer{};
   std::vector<SimRank*> ranks{};
   ExportTable exports{};
+  std::map<std::pair<int, int>, Bytes> device_memory_used{};  ///< by node and GPU
   bool aborting = false;  ///< a rank has failed and all are being ended: no verb may wait any more
 };
 
@@ -104,6 +105,9 @@ class SimRank final : public Rank {
     std::deque<OperationPtr> sends;     ///< of the peer, not yet matched
     std::deque<OperationPtr> receives;  ///< of this rank, not yet matched
   };
+
+  /// The device memory in use on this rank's GPU, by all ranks that share it.
+  [[nodiscard]] Bytes& device_memory_used();
 
   // Starting and ending operations (sim_rank.cpp).
   OperationPtr make(std::string verb);

@@ -31,14 +31,14 @@ struct Ready {
   std::uint64_t length = 0;
 };
 
-/// Sender to receiver: the size of what I had to send. It was written if it is the size that was asked for.
+/// Sender to receiver: it is written, or refused, because what I had to send has another size.
 struct Delivered {
-  std::uint64_t length = 0;
+  std::uint64_t length = 0;  ///< of what the sender had
+  bool refused = false;
 };
 
-Outcome wrong_size(std::uint64_t sent, std::uint64_t expected) {
-  return {Status::wrong_size,
-          "the sender has " + std::to_string(sent) + " B, the receiver expects " + std::to_string(expected) + " B"};
+Outcome wrong_size(std::uint64_t sent) {
+  return {Status::wrong_size, "the sender had " + std::to_string(sent) + " B, and the receiver expected another size"};
 }
 
 class PeerChannel final : public Channel {
@@ -82,8 +82,9 @@ class PeerChannel final : public Channel {
             {"hear delivered", [&](const Piece& p) { return rank_.hear(peer_, tags::kDelivered, delivered[p.slot]); }},
             {"check delivered",
              [&](const Piece& p) -> Started {
-               const auto sent = delivered[p.slot].as<Delivered>().length;
-               return sent == p.bytes.length.count() ? Outcome{} : wrong_size(sent, p.bytes.length.count());
+               // A refusal may overtake the answers for pieces before it: it ends the transfer whatever its size says.
+               const auto answer = delivered[p.slot].as<Delivered>();
+               return answer.refused ? wrong_size(answer.length) : Outcome{};
              }},
         }};
     const std::array lanes{in, out};
@@ -105,9 +106,9 @@ class PeerChannel final : public Channel {
   Started peer_copy(const View& from, const Ready& to) {
     if (to.length != from.length.count()) {
       // The receiver must learn it too; without this message it would wait until its deadline.
-      const Message refusal(Delivered{from.length.count()});
+      const Message refusal(Delivered{.length = from.length.count(), .refused = true});
       wait(rank_, rank_.tell(peer_, tags::kDelivered, refusal), rank_.now() + settings_.timeout);
-      return wrong_size(from.length.count(), to.length);
+      return wrong_size(from.length.count());
     }
     return rank_.copy({open(to.handle), Bytes{to.offset}, from.length}, from, kPeerStream, Engine::dma);
   }

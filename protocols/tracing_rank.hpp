@@ -1,4 +1,4 @@
-// TracingRank: writes down what a rank did, in which order, waiting for what.
+// TracingRank: writes down what a rank did, in which order, and when each operation was found to have ended.
 #pragma once
 
 #include <string>

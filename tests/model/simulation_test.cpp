@@ -35,15 +35,12 @@ Seconds run(std::vector<Place> places, const Body& body) { return simulate(sampl
 
 TEST(Simulation, SimGridHasTheSettingsThatSuitTheseMachines) {
   run({kLoneGpu}, [](Rank&) {
-    for (const SimGridSetting& setting : simgrid_settings()) {
-      if (setting.name == "network/TCP-gamma" || setting.name == "surf/precision") {
-        EXPECT_EQ(simgrid::config::get_value<double>(setting.name.c_str()), std::stod(setting.value)) << setting.name;
-      } else if (setting.name == "network/crosstraffic") {
-        EXPECT_FALSE(simgrid::config::get_value<bool>(setting.name.c_str()));
-      } else {
-        EXPECT_EQ(simgrid::config::get_value<std::string>(setting.name.c_str()), setting.value);
-      }
-    }
+    using simgrid::config::get_value;
+    EXPECT_EQ(get_value<std::string>("network/model"), "CM02");
+    EXPECT_EQ(get_value<double>("network/TCP-gamma"), 0);
+    EXPECT_FALSE(get_value<bool>("network/crosstraffic"));
+    EXPECT_EQ(get_value<double>("surf/precision"), 1e-12);
+    EXPECT_EQ(get_value<std::string>("network/optim"), "Lazy");
   });
 }
 
@@ -307,6 +304,28 @@ TEST(ClosedForm, GpuDirectV2FallsBackToTheDriversStagingBetweenHubs) {
   const Seconds expected = kControl + kOverhead + 1_MiB / kStagedPeer + kControl;
   EXPECT_NEAR(one_message("gpudirect-v2", {kLoneGpu, kSecondPeer}, 1_MiB, {}).microseconds(), expected.microseconds(),
               kTolerance_us);
+}
+
+TEST(Simulation, ARefusalEndsTheReceiverEvenIfItOvertakesAnEarlierAnswer) {
+  run({kFirstPeer, kSecondPeer}, [](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const Buffer buffer = rank.allocate(Memory::device, 2_MiB);
+    const auto channel = find_protocol("gpudirect-v2").connect(rank, peer, {.depth = 2, .timeout = kLong});
+    const bool sending = rank.id().value == 0;
+    const std::vector<View> messages{{buffer, {}, 1_MiB}, {buffer, 1_MiB, sending ? 1_MiB : 4_B}};
+    const Outcome outcome = sending ? channel->exchange(messages, {}) : channel->exchange({}, messages);
+    EXPECT_EQ(outcome.status, Status::wrong_size) << outcome.reason;
+    EXPECT_LT(rank.now(), kLong) << "not by the deadline";
+  });
+}
+
+TEST(Simulation, DeviceMemoryEnds) {
+  run({kLoneGpu}, [](Rank& rank) {
+    const Buffer most = rank.allocate(Memory::device, 5_GiB);
+    EXPECT_THROW(rank.allocate(Memory::device, 2_GiB), UsageError) << "the sample GPU has 6 GiB";
+    rank.release(most);
+    rank.release(rank.allocate(Memory::device, 6_GiB));
+  });
 }
 
 TEST(Simulation, AFailingRankEndsAllAndItsErrorComesOut) {

@@ -1,0 +1,123 @@
+// twinlink-sim as a user runs it: what it prints and how it ends.
+#include <sys/wait.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace twinlink::model {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+struct Ended {
+  int code = -1;
+  std::string text{};  ///< standard output and standard error
+};
+
+/// Runs twinlink-sim in the project's folder.
+Ended run(const std::string& arguments) {
+  const std::string command = "cd '" TWINLINK_SOURCE_DIR "' && '" TWINLINK_SIM_PROGRAM "' " + arguments + " 2>&1";
+  std::FILE* output = popen(command.c_str(), "r");
+  if (output == nullptr) return {};
+  Ended ended;
+  std::array<char, 4096> block{};
+  for (std::size_t count = 1; count > 0;) {
+    count = std::fread(block.data(), 1, block.size(), output);
+    ended.text.append(block.data(), count);
+  }
+  const int status = pclose(output);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ended;
+}
+
+const std::string kKids = "--platform platforms/keeneland-kids.yaml ";
+
+TEST(SimProgram, RunsAProtocol) {
+  const Ended ended = run("run " + kKids + "--protocol gpudirect-v2 --from 0/1 --to 0/2 -b 1M -e 1M");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("path: peer copy by the copy engine"), HasSubstr("214.794")));
+}
+
+TEST(SimProgram, SetChangesANumber) {
+  const Ended ended = run("run " + kKids +
+                          "--protocol gpudirect-v2 --from 0/1 --to 0/2 -b 1M -e 1M "
+                          "--set 'costs.copies.peer.rate=2 GB/s'");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, HasSubstr("541.088")) << "16.8 us and 1 MiB / 2 GB/s";
+}
+
+TEST(SimProgram, AWrongSetSaysWhatIsThere) {
+  const Ended ended = run("run " + kKids + "--protocol host --set 'costs.copies.per.rate=2 GB/s'");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.text, HasSubstr("did you mean 'peer'?"));
+}
+
+TEST(SimProgram, AFallbackIsNamedWithItsReason) {
+  const Ended ended = run("run " + kKids + "--protocol gpudirect-v2 --from 0/0 --to 0/1 -b 4 -e 4");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("note: no peer access between gpu0 (ioh0) and gpu1 (ioh1)"),
+                                HasSubstr("path: staged through the host by the driver")));
+}
+
+TEST(SimProgram, WhatCannotRunHereEndsWith77) {
+  const Ended ended = run("run " + kKids + "--protocol gpudirect-v2 --from 0/0 --to 1/0");
+  EXPECT_EQ(ended.code, 77);
+  EXPECT_THAT(ended.text, HasSubstr("'gpudirect-v2' cannot run here: the GPUs are on different nodes"));
+}
+
+TEST(SimProgram, WrongUsageEndsWithTwoAndSaysWhatIsAllowed) {
+  const auto expect_refusal = [](const std::string& arguments, const std::string& message) {
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.code, 2) << arguments;
+    EXPECT_THAT(ended.text, HasSubstr(message)) << arguments;
+  };
+  expect_refusal("run " + kKids + "--protocol host --from 0/7", "nodes are 0 to 119, GPUs 0 to 2");
+  expect_refusal("run " + kKids + "--protocol host --from 07", "'07' is no device; expected NODE/GPU");
+  expect_refusal("run " + kKids + "--protocol gpudirect-v3", "did you mean 'gpudirect-v2'?");
+  expect_refusal("run " + kKids + "--protocol host -b 5x", "unknown unit 'x'; allowed: none, K, M, G");
+  expect_refusal("run " + kKids + "--protocol host --depth 0", "--depth");
+  expect_refusal("run --protocol host", "--platform is required");
+  expect_refusal("run --platform nowhere.yaml --protocol host", "nowhere.yaml");
+  expect_refusal("", "subcommand is required");
+}
+
+TEST(SimProgram, ExplainShowsTheWayTheCostsAndTheChoice) {
+  const Ended ended = run("explain " + kKids + "--from 0/0 --to 1/0");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(
+      ended.text,
+      AllOf(HasSubstr("gpudirect-v1   chosen"), HasSubstr("gpudirect-v2   refused: the GPUs are on different nodes"),
+            HasSubstr("by gpu0 -> ioh0 -> numa0"), HasSubstr("by numa0 -> ioh0 -> hca0 => hca0 -> ioh0 -> numa0"),
+            HasSubstr("device-to-pinned-near"), HasSubstr("Delivered after 671 us")));
+}
+
+TEST(SimProgram, CheckShowsEveryErrorOfEveryFile) {
+  EXPECT_EQ(run("check platforms/*.yaml").code, 0);
+  const Ended ended =
+      run("check platforms/keeneland-kids.yaml tests/bad_platforms/empty.yaml tests/bad_platforms/negative.yaml");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.text,
+              AllOf(HasSubstr("keeneland-kids.yaml: ok"), HasSubstr("empty.yaml"), HasSubstr("negative.yaml")));
+}
+
+TEST(SimProgram, ProbesBothHubsAndTheNetwork) {
+  const Ended ended = run("probe " + kKids + "-b 1M -e 1M");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("copy pinned-to-device near"), HasSubstr("copy pinned-to-device far"),
+                                HasSubstr("peer copy write direct"), HasSubstr("peer copy write staged"),
+                                HasSubstr("message pageable other-node")));
+}
+
+TEST(SimProgram, HelpIsNoError) {
+  for (const std::string& command : {"", "run", "probe", "figure", "explain", "list", "check"}) {
+    EXPECT_EQ(run(command + " --help").code, 0) << command;
+  }
+}
+
+}  // namespace
+}  // namespace twinlink::model
