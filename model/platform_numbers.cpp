@@ -1,9 +1,35 @@
 #include "model/platform_numbers.hpp"
 
+#include <array>
+#include <cstdint>
 #include <optional>
 
 namespace twinlink::model {
 namespace {
+
+struct ByteUnit {
+  const char* name;
+  std::uint64_t factor;
+};
+
+constexpr std::array<ByteUnit, 9> kByteUnits{{{"B", 1},
+                                              {"kB", 1'000},
+                                              {"KiB", 1ULL << 10U},
+                                              {"MB", 1'000'000},
+                                              {"MiB", 1ULL << 20U},
+                                              {"GB", 1'000'000'000},
+                                              {"GiB", 1ULL << 30U},
+                                              {"TB", 1'000'000'000'000},
+                                              {"TiB", 1ULL << 40U}}};
+
+/// In the largest unit, decimal or binary, that gives a whole number: "6 GB", "12 KiB". parse_bytes() reads it back.
+std::string format_bytes(Bytes size) {
+  ByteUnit largest = kByteUnits.front();
+  for (const ByteUnit& unit : kByteUnits) {
+    if (size > Bytes{} && size.count() % unit.factor == 0) largest = unit;
+  }
+  return std::to_string(size.count() / largest.factor) + " " + largest.name;
+}
 
 /// Each add() appends what it is given; the overloads follow the structs of platform.hpp.
 class NumberList {
@@ -12,7 +38,7 @@ class NumberList {
 
   void add(const std::string& path, const Sourced<Bytes>& number) {
     const auto count = static_cast<double>(number.value.count());
-    entries.push_back({path, count, "B", format_size(number.value), number.source});
+    entries.push_back({path, count, "B", format_bytes(number.value), number.source});
   }
   void add(const std::string& path, const Sourced<Rate>& number) {
     entries.push_back({path, number.value.bytes_per_second(), "B/s", format_rate(number.value), number.source});

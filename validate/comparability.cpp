@@ -48,13 +48,16 @@ void note_settings(std::vector<std::string>& notes, const bench::Series& measure
   note_difference(notes, "receiver", measured.to, simulated.to);
 }
 
+/// A path without the reason that may follow it: "way: reason".
+std::string_view way_of(std::string_view path) { return path.substr(0, path.find(':')); }
+
 /// Messages of one size that went different ways are the first explanation of a large error.
 void note_paths(std::vector<std::string>& notes, const bench::Series& measured, const bench::Series& simulated) {
   std::vector<std::string> sizes;
   std::string example;
   for (const auto& point : measured.points) {
     for (const auto& other : simulated.points) {
-      if (point.size != other.size || point.path == other.path) continue;
+      if (point.size != other.size || way_of(point.path) == way_of(other.path)) continue;
       if (sizes.empty()) example = fmt::format("measured \"{}\", simulated \"{}\"", point.path, other.path);
       sizes.push_back(format_size(point.size));
     }

@@ -55,13 +55,23 @@ bool same_pattern(const Pair& a, const Pair& b) {
   return a.measured.series && b.measured.series && a.measured.series->pattern == b.measured.series->pattern;
 }
 
-/// Two curves of one name are told apart by their files.
+std::string name_of(const Recording& recording) { return recording.series ? recording.series->label : "probes"; }
+
+/// Curves of one name are told apart by their measured files, else by both files, else by their place in the list.
 void make_labels_unique(std::vector<Pair>& pairs) {
-  std::map<std::string, int> uses;
-  for (const auto& pair : pairs) ++uses[pair.label];
-  for (auto& pair : pairs) {
-    if (uses[pair.label] > 1) pair.label += fmt::format(" ({})", pair.measured.file);
-  }
+  std::vector<std::string> details(pairs.size());
+  const auto extend_repeated = [&](const auto& detail_of) {
+    std::map<std::string, int> uses;
+    for (const auto& pair : pairs) ++uses[pair.label];
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (uses[pairs[i].label] < 2) continue;
+      details[i] += (details[i].empty() ? "" : ", ") + detail_of(i);
+      pairs[i].label = fmt::format("{} ({})", name_of(pairs[i].measured), details[i]);
+    }
+  };
+  extend_repeated([&](std::size_t i) { return pairs[i].measured.file; });
+  extend_repeated([&](std::size_t i) { return pairs[i].simulated.file; });
+  extend_repeated([](std::size_t i) { return fmt::format("pair {}", i + 1); });
 }
 
 void check_limit(Comparison& comparison, const Pair& pair, std::string_view figure, double error,
@@ -81,7 +91,7 @@ Verdict Comparison::verdict() const {
 Pair compare_pair(Recording measured, Recording simulated, bool force) {
   Pair pair;
   pair.notes = check_comparable(measured, simulated, force);
-  pair.label = measured.series ? measured.series->label : "probes";
+  pair.label = name_of(measured);
   pair.joined = join(measured.samples, simulated.samples);
   if (pair.joined.rows.empty()) {
     throw InputError(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -21,10 +22,11 @@ struct Range {
   [[nodiscard]] double share(double value) const { return high > low ? (value - low) / (high - low) : 0.5; }
 };
 
-/// The smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is not below `value`.
+/// The smallest of 1, 2, 2.5, 4, 5, 8 and 10 times a power of ten that is not below `value`: a fifth of each is a
+/// number of at most two digits.
 double round_up(double value) {
   const double power = std::pow(10, std::floor(std::log10(value)));
-  for (const double step : {1.0, 2.0, 2.5, 5.0}) {
+  for (const double step : {1.0, 2.0, 2.5, 4.0, 5.0, 8.0}) {
     if (value <= step * power) return step * power;
   }
   return 10 * power;
@@ -35,14 +37,10 @@ class Canvas {
   Canvas(std::span<const Curve> curves, const ChartStyle& style)
       : style_(style), width_(style.columns - kMargin - 1), height_(style.rows - 3) {
     for (const Curve& curve : curves) {
-      for (const ChartPoint& point : curve.points) include(point);
+      for (const ChartPoint& point : drawable(curve)) include(point);
     }
-    if (!any_) throw UsageError("there is nothing to draw: no point with a size and a value above zero");
-    if (style.log_values) {
-      values_ = {std::floor(std::log10(values_.low)), std::ceil(std::log10(values_.high))};
-    } else {
-      values_ = {0, round_up(values_.high)};
-    }
+    if (values_.high <= 0) throw UsageError("there is nothing to draw: no point with a size and a value above zero");
+    values_.high = round_up(values_.high);
     cells_.assign(static_cast<std::size_t>(height_), std::string(static_cast<std::size_t>(width_), ' '));
   }
 
@@ -54,14 +52,14 @@ class Canvas {
       const int last = column(points[i + 1]);
       for (int x = first + 1; x < last; ++x) {
         const double weight = static_cast<double>(x - first) / (last - first);
-        const double y = scaled(points[i].value) * (1 - weight) + scaled(points[i + 1].value) * weight;
+        const double y = points[i].value * (1 - weight) + points[i + 1].value * weight;
         cell(x, row_of(y)) = '.';
       }
     }
   }
 
   void draw_points(const Curve& curve, char marker) {
-    for (const ChartPoint& point : drawable(curve)) cell(column(point), row_of(scaled(point.value))) = marker;
+    for (const ChartPoint& point : drawable(curve)) cell(column(point), row_of(point.value)) = marker;
   }
 
   [[nodiscard]] std::string text() const {
@@ -76,45 +74,32 @@ class Canvas {
   }
 
  private:
-  [[nodiscard]] bool can_draw(const ChartPoint& point) const {
-    return point.size > Bytes{} && std::isfinite(point.value) && (point.value > 0 || !style_.log_values);
-  }
+  static bool can_draw(const ChartPoint& point) { return point.size > Bytes{} && std::isfinite(point.value); }
 
-  [[nodiscard]] std::vector<ChartPoint> drawable(const Curve& curve) const {
+  static std::vector<ChartPoint> drawable(const Curve& curve) {
     std::vector<ChartPoint> points;
-    std::ranges::copy_if(curve.points, std::back_inserter(points),
-                         [this](const ChartPoint& point) { return can_draw(point); });
+    std::ranges::copy_if(curve.points, std::back_inserter(points), can_draw);
     return points;
   }
 
   void include(const ChartPoint& point) {
-    if (!can_draw(point) || point.value <= 0) return;
     const double size = log2_of(point.size);
-    sizes_ = any_ ? Range{std::min(sizes_.low, size), std::max(sizes_.high, size)} : Range{size, size};
-    values_ = any_ ? Range{std::min(values_.low, point.value), std::max(values_.high, point.value)}
-                   : Range{point.value, point.value};
-    any_ = true;
+    sizes_ = {std::min(sizes_.low, size), std::max(sizes_.high, size)};
+    values_.high = std::max(values_.high, point.value);
   }
 
-  [[nodiscard]] double scaled(double value) const { return style_.log_values ? std::log10(value) : value; }
   [[nodiscard]] int column(double log2_size) const {
     return std::clamp(static_cast<int>(std::lround(sizes_.share(log2_size) * (width_ - 1))), 0, width_ - 1);
   }
   [[nodiscard]] int column(const ChartPoint& point) const { return column(log2_of(point.size)); }
-  [[nodiscard]] int row_of(double scaled_value) const {
-    const auto from_bottom = static_cast<int>(std::lround(values_.share(scaled_value) * (height_ - 1)));
+  [[nodiscard]] int row_of(double value) const {
+    const auto from_bottom = static_cast<int>(std::lround(values_.share(value) * (height_ - 1)));
     return height_ - 1 - std::clamp(from_bottom, 0, height_ - 1);
   }
   char& cell(int x, int row) { return cells_[static_cast<std::size_t>(row)][static_cast<std::size_t>(x)]; }
 
   /// The value that a row stands for, where the axis has a tick.
   [[nodiscard]] std::optional<std::string> row_label(int row) const {
-    if (style_.log_values) {
-      for (double power = values_.low; power <= values_.high; ++power) {
-        if (row_of(power) == row) return fmt::format("{:g}", std::pow(10, power));
-      }
-      return std::nullopt;
-    }
     constexpr int kTicks = 5;
     for (int tick = 0; tick <= kTicks; ++tick) {
       const double value = values_.high * tick / kTicks;
@@ -142,9 +127,8 @@ class Canvas {
   const ChartStyle& style_;
   int width_;
   int height_;
-  bool any_ = false;
-  Range sizes_;   // log2 of bytes
-  Range values_;  // as scaled()
+  Range sizes_{.low = std::numeric_limits<double>::infinity(), .high = 0};  // log2 of bytes
+  Range values_;                                                            // from 0
   std::vector<std::string> cells_;
 };
 

@@ -22,13 +22,12 @@ struct Curve {
 struct ChartStyle {
   std::string title{};
   std::string unit = "MB/s";  ///< of the values
-  bool log_values = false;    ///< a logarithmic scale; then values of zero and below are left out
   int columns = 100;          ///< of the whole chart, at least 40
   int rows = 30;              ///< of the whole chart without the legend, at least 10
 };
 
-/// Message size along a binary logarithmic axis, values upwards. Each curve has a marker of its own, named in the
-/// legend below; where two markers meet, the later curve's is seen. A UsageError if there is no point to draw.
+/// Message size along a binary logarithmic axis, values upwards from 0. Each curve has a marker of its own, named in
+/// the legend below; where two markers meet, the later curve's is seen. A UsageError if there is no point to draw.
 std::string draw_chart(std::span<const Curve> curves, const ChartStyle& style);
 
 }  // namespace twinlink::bench

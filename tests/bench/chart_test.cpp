@@ -12,6 +12,7 @@
 namespace twinlink::bench {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -56,18 +57,16 @@ TEST(Chart, FitsIntoItsSize) {
   }
 }
 
-TEST(Chart, LogarithmicScaleGivesEveryDecadeTheSameRoom) {
-  const std::vector<Curve> curve{{"c", {{1_B, 1}, {4_B, 10}, {16_B, 100}, {64_B, 1000}}}};
-  const auto lines = lines_of(draw_chart(curve, {.log_values = true, .columns = 60, .rows = 25}));
-  std::vector<std::size_t> rows;
-  for (std::size_t row = 0; row < lines.size() - 1; ++row) {
-    if (lines[row].find('o') != std::string::npos) rows.push_back(row);
-  }
-  ASSERT_EQ(rows.size(), 4U);
-  EXPECT_EQ(rows[1] - rows[0], 7U);
-  EXPECT_EQ(rows[2] - rows[1], 7U);
-  EXPECT_EQ(rows[3] - rows[2], 7U);
-  EXPECT_THAT(lines[rows[0]], HasSubstr("1000 +"));
+TEST(Chart, ScaleEndsAtARoundNumberNotFarAboveTheLargestValue) {
+  const auto top_label = [](double largest) {
+    const auto lines = lines_of(draw_chart(std::vector<Curve>{{"c", {{4_B, largest}}}}, {}));
+    return lines.at(1).substr(0, lines.at(1).find(" +"));
+  };
+  EXPECT_THAT(top_label(6307), EndsWith(" 8000"));
+  EXPECT_THAT(top_label(8001), EndsWith(" 10000"));
+  EXPECT_THAT(top_label(10), EndsWith(" 10"));
+  EXPECT_THAT(top_label(2.4), EndsWith(" 2.5"));
+  EXPECT_THAT(top_label(0.26), EndsWith(" 0.4"));
 }
 
 TEST(Chart, GivesEveryCurveAMarkerOfItsOwn) {
@@ -83,8 +82,8 @@ TEST(Chart, GivesEveryCurveAMarkerOfItsOwn) {
 TEST(Chart, LeavesOutWhatHasNoPlace) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<Curve> curve{{"c", {{0_B, 5}, {1_B, nan}, {2_B, 0}, {4_B, 10}}}};
-  const std::string chart = draw_chart(curve, {.log_values = true});
-  EXPECT_EQ(std::ranges::count(chart, 'o'), 2) << "the point of 4 B and the legend\n" << chart;
+  const std::string chart = draw_chart(curve, {});
+  EXPECT_EQ(std::ranges::count(chart, 'o'), 3) << "the points of 2 B and 4 B, and the legend\n" << chart;
 }
 
 TEST(Chart, DrawsASinglePoint) {
@@ -94,6 +93,7 @@ TEST(Chart, DrawsASinglePoint) {
 TEST(Chart, RefusesWhatCannotBeDrawn) {
   EXPECT_THROW(draw_chart({}, {}), UsageError);
   EXPECT_THROW(draw_chart(std::vector<Curve>{{"empty", {}}}, {}), UsageError);
+  EXPECT_THROW(draw_chart(std::vector<Curve>{{"zero", {{4_B, 0}}}}, {}), UsageError);
   EXPECT_THROW(draw_chart(kTwoCurves, {.columns = 39}), UsageError);
   EXPECT_THROW(draw_chart(kTwoCurves, {.rows = 9}), UsageError);
 }

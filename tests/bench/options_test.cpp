@@ -11,6 +11,7 @@ namespace twinlink::bench {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 void parse(CLI::App& app, std::vector<std::string> arguments) {

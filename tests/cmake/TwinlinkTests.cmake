@@ -19,6 +19,15 @@ if(TWINLINK_SANITIZE)
   set(twinlink_mpi_timeout 480)
 endif()
 
+# Open MPI leaks at exit and, in containers, may not copy between processes by itself. A waiting rank yields, for there
+# may be more ranks than cores. The CUDA driver needs the addresses that the address sanitizer guards.
+set(twinlink_mpi_environment
+  OMPI_ALLOW_RUN_AS_ROOT=1
+  OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  OMPI_MCA_mpi_yield_when_idle=1
+  OMPI_MCA_btl_vader_single_copy_mechanism=none
+  ASAN_OPTIONS=detect_leaks=0:protect_shadow_gap=0)
+
 function(twinlink_add_test)
   cmake_parse_arguments(PARSE_ARGV 0 test "" "NAME;LABELS" "SOURCES;LIBRARIES")
   add_executable(${test_NAME} ${test_SOURCES})
@@ -48,11 +57,8 @@ function(twinlink_add_mpi_test)
       COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe --bind-to none -n ${ranks}
               $<TARGET_FILE:${test_TARGET}> ${test_ARGS}
       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    # Open MPI leaks at exit and, in containers, may not copy between processes by itself. A waiting rank yields, for
-    # there may be more ranks than cores. The CUDA driver needs the addresses that the address sanitizer guards.
     set_tests_properties(${name} PROPERTIES
-      ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1;\
-OMPI_MCA_btl_vader_single_copy_mechanism=none;ASAN_OPTIONS=detect_leaks=0:protect_shadow_gap=0"
+      ENVIRONMENT "${twinlink_mpi_environment}"
       LABELS "mpi;${test_LABELS}"
       PROCESSORS ${ranks}
       SKIP_RETURN_CODE 77

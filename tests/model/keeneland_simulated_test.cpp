@@ -17,16 +17,16 @@
 namespace twinlink::model {
 namespace {
 
+using testing::contains;
 using ::testing::HasSubstr;
 using testing::number;
 using testing::read_rows;
 using testing::Row;
+using testing::rows_for_kids;
 
 Platform read(const std::string& file) {
   return read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms" / file);
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// A copy as StarPU measured it: one operation, waited for.
 struct MeasuredCopy {
@@ -83,14 +83,6 @@ double simulate_copy(const MeasuredCopy& copy, Bytes size) {
            return std::to_string(time.microseconds());
          })) *
          1e-6;
-}
-
-/// The machine of KIDS's shape; of the other one, only the copies from the far socket.
-std::vector<Row> rows_for_kids() {
-  std::vector<Row> rows = read_rows("starpu_bus_fit.csv");
-  std::erase_if(rows,
-                [](const Row& row) { return row.at("system") != "mirage" && !contains(row.at("path"), "remote"); });
-  return rows;
 }
 
 TEST(SimulatedKids, CopiesAreWithin3PercentAndTheDriversFallbackWithin5) {

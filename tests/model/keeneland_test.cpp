@@ -1,5 +1,5 @@
 // The cost tables of the Keeneland platforms, by arithmetic, against the measurements that they stand for. The
-// simulation itself is held against the same rows elsewhere.
+// simulation itself is held against the same rows elsewhere. And for every platform: that each number has a source.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,21 +16,21 @@
 namespace twinlink::model {
 namespace {
 
+using testing::contains;
 using testing::number;
 using testing::present;
 using testing::read_rows;
 using testing::Row;
+using testing::rows_for_kids;
 
-Platform read(const std::string& name) {
-  return read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms" / (name + ".yaml"));
-}
+const std::filesystem::path kPlatforms = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms";
+
+Platform read(const std::string& name) { return read_platform(kPlatforms / (name + ".yaml")); }
 
 /// On an idle machine, where no link is narrower than the cost's own rate.
 Seconds time_of(const Cost& cost, Bytes size) {
   return cost.host.value + cost.latency.value.at(size) + size / present(cost.rate).value;
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 const Cost& staged(const Platform& platform, const std::string& from, const std::string& to) {
   return std::ranges::find_if(platform.staged_peers,
@@ -50,14 +50,6 @@ const Cost& cost_of(const Platform& platform, const Row& row) {
   if (contains(path, "pageable")) return platform.copies.at(down ? pageable_to_device_near : device_to_pageable_near);
   if (contains(path, "other IOH")) return platform.copies.at(down ? pinned_to_device_far : device_to_pinned_far);
   return platform.copies.at(down ? pinned_to_device_near : device_to_pinned_near);
-}
-
-/// The machine of KIDS's shape; of the other one, only the copies from the far socket.
-std::vector<Row> rows_for_kids() {
-  std::vector<Row> rows = read_rows("starpu_bus_fit.csv");
-  std::erase_if(rows,
-                [](const Row& row) { return row.at("system") != "mirage" && !contains(row.at("path"), "remote"); });
-  return rows;
 }
 
 TEST(Kids, CopiesReproduceTheirBandwidthsWithin3Percent) {
@@ -158,8 +150,23 @@ TEST_P(Keeneland, PeerAccessIsBetweenGpu1And2Alone) {
   EXPECT_FALSE(topology.path({0, 2}, {0, 0}).peer_access);
 }
 
-TEST_P(Keeneland, EveryNumberSaysWhereItComesFrom) {
-  const std::vector<NumberEntry> numbers = all_numbers(read(std::string("keeneland-") + GetParam()));
+INSTANTIATE_TEST_SUITE_P(Platforms, Keeneland, ::testing::Values("kids", "kfs"),
+                         [](const auto& test) { return std::string(test.param); });
+
+/// The names of platforms/*.yaml.
+std::vector<std::string> all_platforms() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kPlatforms)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+class EveryPlatform : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryPlatform, SaysWhereEachNumberComesFrom) {
+  const std::vector<NumberEntry> numbers = all_numbers(read(GetParam()));
   EXPECT_GT(numbers.size(), 60U);
   for (const NumberEntry& entry : numbers) {
     EXPECT_GT(entry.source.text.size(), 8U) << entry.path << ": " << entry.source.text;
@@ -167,8 +174,11 @@ TEST_P(Keeneland, EveryNumberSaysWhereItComesFrom) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Platforms, Keeneland, ::testing::Values("kids", "kfs"),
-                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Platforms, EveryPlatform, ::testing::ValuesIn(all_platforms()), [](const auto& test) {
+  std::string name = test.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
 
 }  // namespace
 }  // namespace twinlink::model

@@ -223,6 +223,17 @@ TEST(AllNumbers, GivesEachPointOfACurve) {
   EXPECT_EQ(point->text, "2.00 us");
 }
 
+TEST(AllNumbers, GivesAByteCountInAUnitThatFitsExactly) {
+  const auto memory = [](const std::string& value) {
+    const std::vector<NumberEntry> numbers = all_numbers(read_good({"nodes.gpus.gpu0.memory=" + value}));
+    return std::ranges::find(numbers, "nodes.gpus.gpu0.memory", &NumberEntry::path)->text;
+  };
+  for (const char* text : {"6 GB", "141 GB", "1500 MB", "12 KiB", "80 GiB", "3 TiB", "1234567 B", "1 B"}) {
+    EXPECT_EQ(memory(text), text);
+  }
+  EXPECT_EQ(memory("1048576 B"), "1 MiB");
+}
+
 TEST(Piecewise, IsLinearBetweenItsPointsAndConstantOutside) {
   const Piecewise curve({{1_KiB, 2.0_us}, {3_KiB, 4.0_us}, {4_KiB, 3.0_us}});
   EXPECT_EQ(curve.at(0_B), 2.0_us);

@@ -107,6 +107,17 @@ TEST(ComparePair, DifferentWaysAndUnverifiedPayloadsAreNoted) {
                           "measured payloads not verified at: 4"));
 }
 
+TEST(ComparePair, OneWayForDifferentReasonsIsOneWay) {
+  auto first = measured();
+  auto second = simulated();
+  for (auto& point : first.series->points) point.path = "staged through the host by the driver: no peer access (0/0)";
+  for (auto& point : second.series->points) point.path = "staged through the host by the driver: different hubs";
+  EXPECT_THAT(compare_pair(first, second, false).notes, IsEmpty());
+
+  second.series->points[0].path = "peer copy: different hubs";
+  EXPECT_THAT(compare_pair(first, second, false).notes, ElementsAre(HasSubstr("different ways taken at 1 sizes")));
+}
+
 TEST(ComparePair, NoCommonSizeIsRefused) {
   EXPECT_THAT(refusal(measured(), make_recording("simulated", "staging", {{5, 1}})), HasSubstr("no line in common"));
 }
@@ -186,6 +197,25 @@ TEST(Compare, CurvesOfOneNameAreToldApartByTheirFiles) {
   EXPECT_EQ(comparison.pairs[0].label, "staging (staging-measured.json)");
   EXPECT_EQ(comparison.pairs[1].label, "staging (second.json)");
   EXPECT_EQ(comparison.pairs[2].label, "host");
+}
+
+TEST(Compare, OneMeasuredFileIsToldApartByTheSimulatedFiles) {
+  const auto first = pair_of("staging", kCurve, kCurve);
+  auto second = first;
+  second.simulated.file = "second.json";
+  auto third = first;
+  third.measured.file = "third.json";
+  const auto comparison = compare({first, second, third}, {});
+  EXPECT_EQ(comparison.pairs[0].label, "staging (staging-measured.json, staging-simulated.json)");
+  EXPECT_EQ(comparison.pairs[1].label, "staging (staging-measured.json, second.json)");
+  EXPECT_EQ(comparison.pairs[2].label, "staging (third.json)");
+}
+
+TEST(Compare, OnePairNamedTwiceIsToldApartByItsPlace) {
+  const auto pair = pair_of("staging", kCurve, kCurve);
+  const auto comparison = compare({pair, pair}, {});
+  EXPECT_EQ(comparison.pairs[0].label, "staging (staging-measured.json, staging-simulated.json, pair 1)");
+  EXPECT_EQ(comparison.pairs[1].label, "staging (staging-measured.json, staging-simulated.json, pair 2)");
 }
 
 }  // namespace
