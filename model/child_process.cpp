@@ -13,8 +13,9 @@
 namespace twinlink::model {
 namespace {
 
-constexpr int kThrew = 1;
-constexpr int kCannotWrite = 2;
+// How a child ends, beside the exit codes of its errors.
+constexpr int kFoundInput = 3;  ///< an InputError, whose message stands as it is
+constexpr int kCannotWrite = 4;
 
 void write_all(int file, const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
@@ -41,11 +42,32 @@ std::string read_all(int file) {
 [[noreturn]] void be_child(int to_parent, const std::function<std::string()>& work) {
   try {
     write_all(to_parent, work());
+  } catch (const InputError& error) {
+    write_all(to_parent, error.what());
+    ::_exit(kFoundInput);
+  } catch (const Error& error) {
+    write_all(to_parent, error.what());
+    ::_exit(static_cast<int>(error.exit_code()));
   } catch (const std::exception& error) {
     write_all(to_parent, error.what());
-    ::_exit(kThrew);
+    ::_exit(static_cast<int>(ExitCode::failed));
   }
   ::_exit(0);
+}
+
+/// Throws the child's error again.
+[[noreturn]] void rethrow(int exit_status, const std::string& message) {
+  if (exit_status == kFoundInput) throw InputError(message);
+  switch (static_cast<ExitCode>(exit_status)) {
+    case ExitCode::bad_usage:
+      throw UsageError(message);
+    case ExitCode::unavailable:
+      throw UnavailableError(message);
+    case ExitCode::failed:
+      throw Error(message);
+    default:
+      throw EnvironmentError("simulation in a child process", "it died before its end");
+  }
 }
 
 }  // namespace
@@ -68,8 +90,7 @@ std::string in_child_process(const std::function<std::string()>& work) {
     if (errno != EINTR) throw EnvironmentError("waitpid", std::strerror(errno));
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kThrew) throw Error(text);
-  throw EnvironmentError("simulation in a child process", "it died before its end");
+  rethrow(WIFEXITED(status) ? WEXITSTATUS(status) : kCannotWrite, text);
 }
 
 }  // namespace twinlink::model

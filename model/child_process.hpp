@@ -6,8 +6,9 @@
 
 namespace twinlink::model {
 
-/// Runs `work` in a child process and returns its text. An Error with the child's message if it threw, an
-/// EnvironmentError if it died. This process must be single-threaded and have no simulation of its own.
+/// Runs `work` in a child process and returns its text. If it threw, an error of the same exit code
+/// with its message; an EnvironmentError if it died. This process must be single-threaded and have no simulation of its
+/// own.
 std::string in_child_process(const std::function<std::string()>& work);
 
 }  // namespace twinlink::model

@@ -7,6 +7,7 @@
 #include "model/figures.hpp"
 #include "model/platform_reader.hpp"
 #include "protocols/bench/chart.hpp"
+#include "protocols/bench/files.hpp"
 #include "protocols/bench/options.hpp"
 
 namespace twinlink::model {
@@ -21,12 +22,11 @@ struct Options {
 bench::Result make_result(const FigureCurve& curve, const Platform& platform, const Options& options,
                           const std::string& command_line) {
   const auto in_child = [&] {
-    return to_json(bench::Result{.world = "simulated",
-                                 .program = program_name(),
-                                 .command = command_line,
-                                 .environment = environment_of(platform, {}),
-                                 .series = simulate_curve(curve, platform, options.run)})
-        .dump();
+    return bench::to_text(to_json(bench::Result{.world = "simulated",
+                                                .program = program_name(),
+                                                .command = command_line,
+                                                .environment = environment_of(platform, {}),
+                                                .series = simulate_curve(curve, platform, options.run)}));
   };
   bench::Result result = bench::result_from_json(nlohmann::json::parse(in_child_process(in_child)), curve.id);
   write_json(result, options.out / (curve.id + ".json"));

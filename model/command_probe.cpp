@@ -24,6 +24,7 @@ std::vector<Place> places_to_probe(const Platform& platform) {
 
 ExitCode probe(const Options& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
+  require_writable(options.probe.output);
   const bench::ProbePlan plan = make_plan(options.probe, bench::simulated_repeats());
   bench::ProbeFindings findings;
   simulate(platform, places_to_probe(platform), [&](Rank& rank) {

@@ -24,6 +24,8 @@ ExitCode run(const Options& options, const std::string& command_line) {
   const std::vector<Place> places = read_pair(options.pair, platform);
   const Protocol& protocol = find_protocol(options.run.protocol);
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
+  require_writable(options.run.output);
+  if (!options.trace.empty()) bench::require_writable(options.trace);
   const Support support = protocol.supports(Topology(platform).path(places[0], places[1]));
   if (support.kind == Support::Kind::fallback) std::cerr << "twinlink-sim: note: " << support.reason << "\n";
 

@@ -64,8 +64,15 @@ class NodeCheck {
     }
   }
 
+  /// Names are joined by '.' and '/' elsewhere: in the paths of --set, in the simulator's names of hosts and links.
+  void check_name(const std::string& name, std::initializer_list<std::string_view> path) {
+    if (name.find_first_of("./ \t") == std::string::npos) return;
+    error(path, "the name '" + name + "' has a '.', a '/' or a space in it");
+  }
+
   void check_names() {
     const auto add = [&](const std::string& name, std::initializer_list<std::string_view> path) {
+      check_name(name, path);
       if (std::ranges::find(vertices_, name) != vertices_.end()) {
         error(path, "two parts of a node are named '" + name + "'");
       }
@@ -75,6 +82,7 @@ class NodeCheck {
     for (const std::string& hub : node_.hubs) add(hub, {"hubs"});
     for (const std::string& nic : node_.nics) add(nic, {"nics"});
     for (const Gpu& gpu : node_.gpus) add(gpu.name, {"gpus", gpu.name});
+    for (const Link& link : node_.links) check_name(link.name, {"links", link.name});
   }
 
   void check_references(const Gpu& gpu) {
@@ -95,6 +103,19 @@ class NodeCheck {
     }
   }
 
+  void check_peers(const Topology& topology, std::size_t a, std::size_t b) {
+    if (!topology.peer_access(a, b)) return;
+    const Gpu& first = node_.gpus[a];
+    const Gpu& second = node_.gpus[b];
+    try {
+      static_cast<void>(topology.route(first.name, second.name, Topology::Way::past_memory));
+    } catch (const InputError&) {
+      error({"gpus", second.name, "peer_domain"}, "no route past host memory from '" + first.name + "' to '" +
+                                                      second.name + "', which share the peer domain '" +
+                                                      second.peer_domain + "'");
+    }
+  }
+
   void check_routes() {
     const Topology topology(platform_);
     const auto check = [&](const std::string& from, const std::string& to,
@@ -111,6 +132,9 @@ class NodeCheck {
     }
     for (const std::string& memory : memories_) {
       for (const std::string& nic : node_.nics) check(memory, nic, {"memories", memory});
+    }
+    for (std::size_t a = 0; a < node_.gpus.size(); ++a) {
+      for (std::size_t b = a + 1; b < node_.gpus.size(); ++b) check_peers(topology, a, b);
     }
   }
 

@@ -74,7 +74,7 @@ struct HostMemory {
 };
 
 /// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, then nothing moves for
-/// `latency`, then the bytes flow at no more than `rate` (zero: whatever the links allow).
+/// `latency`, then the bytes flow at no more than `rate` (absent: whatever the links allow).
 struct Cost {
   Sourced<Seconds> host{};
   Sourced<Piecewise> latency{};

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "model/node_checks.hpp"
+#include "model/topology.hpp"
 #include "model/yaml_document.hpp"
 #include "model/yaml_section.hpp"
 #include "protocols/edit_distance.hpp"
@@ -114,6 +115,18 @@ void read_copies(Section& costs, Platform& platform) {
   complete_host_to_host(platform);
 }
 
+/// GPUs of one peer domain that are too old for peer access have their copies staged.
+bool needs_staging_within(const Platform& platform, const std::string& domain) {
+  const Topology topology(platform);
+  const std::vector<Gpu>& gpus = platform.node.gpus;
+  for (std::size_t a = 0; a < gpus.size(); ++a) {
+    for (std::size_t b = a + 1; b < gpus.size(); ++b) {
+      if (gpus[a].peer_domain == domain && gpus[b].peer_domain == domain && !topology.peer_access(a, b)) return true;
+    }
+  }
+  return false;
+}
+
 void read_staged_peers(Section& costs, Platform& platform) {
   std::vector<std::string> domains;
   for (const Gpu& gpu : platform.node.gpus) domains.push_back(gpu.peer_domain);
@@ -124,6 +137,18 @@ void read_staged_peers(Section& costs, Platform& platform) {
       if (domain.empty() || std::ranges::find(domains, domain) != domains.end()) continue;
       section.error(section.position(key),
                     "'" + std::string(key) + "' in a staged peer: no GPU has the peer domain '" + domain + "'");
+    }
+    if (!staged.from_domain.empty() && staged.from_domain == staged.to_domain &&
+        !needs_staging_within(platform, staged.from_domain)) {
+      section.error(section.position("to"),
+                    "a staged peer within '" + staged.to_domain + "' is never used: no two GPUs there need it");
+    }
+    const auto is_same = [&](const StagedPeer& other) {
+      return other.from_domain == staged.from_domain && other.to_domain == staged.to_domain;
+    };
+    if (!staged.from_domain.empty() && !staged.to_domain.empty() &&
+        std::ranges::any_of(platform.staged_peers, is_same)) {
+      section.error(section.position(), "two entries for '" + staged_name(staged) + "'");
     }
     platform.staged_peers.push_back(std::move(staged));
   });
@@ -175,8 +200,12 @@ void read_document(const YamlValue& document, Platform& platform, ReadContext& c
 Platform read_platform(const std::filesystem::path& file, std::span<const std::string> overrides) {
   ReadContext context;
   std::optional<YamlValue> document = load_yaml(file, context.diagnostics);
-  if (!document || !has_our_schema(*document, context.diagnostics)) context.diagnostics.throw_all();
+  const auto require_our_schema = [&] {
+    if (!document || !has_our_schema(*document, context.diagnostics)) context.diagnostics.throw_all();
+  };
+  require_our_schema();
   for (const std::string& assignment : overrides) apply_override(*document, assignment);
+  require_our_schema();
 
   Platform platform{.file = file.lexically_normal().string()};
   read_document(*document, platform, context);

@@ -56,6 +56,9 @@ class Topology {
   [[nodiscard]] std::size_t memory_near(std::size_t gpu) const;
   [[nodiscard]] std::size_t memory_far(std::size_t gpu) const;
 
+  /// Whether two GPUs of a node reach each other's memory, by index.
+  [[nodiscard]] Answer peer_access(std::size_t a, std::size_t b) const;
+
   /// What lies on the way between two vertices: GPUs and adapters never do; host memory does, unless the traffic is
   /// peer-to-peer.
   enum class Way { through_memory, past_memory };
@@ -88,7 +91,6 @@ class Topology {
 
  private:
   [[nodiscard]] std::size_t memory_index(std::string_view name) const;
-  [[nodiscard]] Answer peer_access(std::size_t a, std::size_t b) const;
 
   const Platform& platform_;
 };

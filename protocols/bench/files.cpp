@@ -6,32 +6,86 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "protocols/errors.hpp"
 
 namespace twinlink::bench {
+namespace {
 
-void write_file(const std::filesystem::path& file, std::string_view content) {
-  std::filesystem::path temporary = file;
-  temporary += ".partial";
-  const auto fail = [&](std::string_view call, const std::string& reason) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw EnvironmentError(call, fmt::format("{}: {}", file.string(), reason));
-  };
-  errno = 0;
-  std::ofstream stream(temporary, std::ios::binary);
-  stream << content;
-  stream.close();
-  if (!stream) fail("write", std::generic_category().message(errno));
-  std::error_code error;
-  std::filesystem::rename(temporary, file, error);
-  if (error) fail("rename", error.message());
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPartial = ".partial";
+
+[[noreturn]] void fail(std::string_view call, const fs::path& file, const std::string& reason) {
+  throw EnvironmentError(call, fmt::format("{}: {}", file.string(), reason));
 }
 
-nlohmann::json read_json_file(const std::filesystem::path& file) {
+/// A pipe or a device: something that must be written to, for a file in its place would be another thing.
+bool is_special(const fs::path& file) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(file, ignored);
+  return fs::exists(status) && !fs::is_regular_file(status);
+}
+
+/// Where `file` leads, whether or not there is anything.
+fs::path follow_links(fs::path file) {
+  constexpr int kMostLinks = 40;  // as Linux
+  std::error_code error;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(fs::symlink_status(file, error)); ++links) {
+    const fs::path next = fs::read_symlink(file, error);
+    if (error) break;
+    file = file.parent_path() / next;
+  }
+  return file;
+}
+
+/// The system's text for what went wrong; empty if nothing did.
+std::string write_through(const fs::path& file, std::string_view content) {
+  errno = 0;
+  std::ofstream stream(file, std::ios::binary);
+  stream << content;
+  stream.close();
+  return stream ? "" : std::generic_category().message(errno);
+}
+
+}  // namespace
+
+void write_file(const fs::path& file, std::string_view content) {
+  if (is_special(file)) {
+    if (const std::string reason = write_through(file, content); !reason.empty()) fail("write", file, reason);
+    return;
+  }
+  const fs::path target = follow_links(file);
+  fs::path temporary = target;
+  temporary += kPartial;
+  const auto give_up = [&](std::string_view call, const std::string& reason) {
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    fail(call, file, reason);
+  };
+  if (const std::string reason = write_through(temporary, content); !reason.empty()) give_up("write", reason);
+  std::error_code error;
+  fs::rename(temporary, target, error);
+  if (error) give_up("rename", error.message());
+}
+
+void require_writable(const fs::path& file) {
+  const auto refuse = [&](const std::string& reason) {
+    throw UsageError(fmt::format("{} cannot be written: {}", file.string(), reason));
+  };
+  std::error_code ignored;
+  if (fs::is_directory(file, ignored)) refuse("it is a folder");
+  // A file is replaced, so its folder is what must be writable.
+  const fs::path written = is_special(file) ? file : fs::absolute(follow_links(file)).parent_path() / "";
+  if (::access(written.c_str(), W_OK) != 0) {
+    refuse(fmt::format("{}: {}", written.string(), std::generic_category().message(errno)));
+  }
+}
+
+nlohmann::json read_json_file(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  if (!stream || std::filesystem::is_directory(file)) {
+  if (!stream || fs::is_directory(file)) {
     throw InputError(fmt::format("{}: error: cannot be read", file.string()));
   }
   // What takes a JSON value apart calls itself for every level.
@@ -49,8 +103,12 @@ nlohmann::json read_json_file(const std::filesystem::path& file) {
   }
 }
 
+std::string to_text(const nlohmann::json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 void write_json_file(const std::filesystem::path& file, const nlohmann::json& json) {
-  write_file(file, json.dump(2) + "\n");
+  write_file(file, to_text(json, 2) + "\n");
 }
 
 }  // namespace twinlink::bench

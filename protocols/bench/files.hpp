@@ -2,17 +2,24 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
 
 namespace twinlink::bench {
 
-/// Writes a temporary beside `file` and renames it. An EnvironmentError with the system's text.
+/// Writes a temporary beside `file`, or beside what it links to, and renames it; a pipe or a device is written to. An
+/// EnvironmentError with the system's text.
 void write_file(const std::filesystem::path& file, std::string_view content);
+/// A UsageError if write_file() could not write `file`: to be asked before the work that gives the content.
+void require_writable(const std::filesystem::path& file);
 
 /// An InputError that names the file if it cannot be read or is not JSON.
 nlohmann::json read_json_file(const std::filesystem::path& file);
+/// JSON text, indented unless `indent` is negative. What is no UTF-8, such as an odd byte of a command line, becomes
+/// U+FFFD.
+std::string to_text(const nlohmann::json& json, int indent = -1);
 /// Indented, with a line end. An EnvironmentError as for write_file().
 void write_json_file(const std::filesystem::path& file, const nlohmann::json& json);
 

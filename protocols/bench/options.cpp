@@ -1,11 +1,13 @@
 #include "protocols/bench/options.hpp"
 
+#include <charconv>
 #include <functional>
 #include <map>
 #include <ostream>
 
 #include <fmt/format.h>
 
+#include "protocols/bench/files.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::bench {
@@ -33,7 +35,9 @@ CLI::Option* add_count_option(CLI::App& app, const std::string& name, int least,
   return add_read_option(app, name, fmt::format("N:{}..{}", least, most), shown_default, description,
                          [least, most, take = std::move(take)](const std::string& text) {
                            int number = 0;
-                           if (!CLI::detail::lexical_cast(text, number) || number < least || number > most) {
+                           const char* const end = text.data() + text.size();
+                           const auto [stop, error] = std::from_chars(text.data(), end, number);
+                           if (error != std::errc{} || stop != end || number < least || number > most) {
                              throw UsageError(fmt::format("'{}' is no whole number from {} to {}", text, least, most));
                            }
                            take(number);
@@ -84,6 +88,15 @@ Repeats with_wishes(Repeats repeats, const SweepOptions& wishes) {
 /// Who asks for a number of rounds gets it.
 Seconds budget_of(const SweepOptions& wishes, const DefaultRepeats& defaults) {
   return wishes.iterations ? Seconds{} : defaults.budget;
+}
+
+/// Each piece costs memory and time of its own; a one-byte chunk would take the whole machine.
+void check_pieces(Bytes largest, Bytes chunk) {
+  constexpr std::uint64_t kMostPieces = 65536;
+  const Bytes smallest{(largest.count() + kMostPieces - 1) / kMostPieces};
+  if (chunk == Bytes{} || chunk >= smallest) return;
+  throw UsageError(fmt::format("--chunk {} cuts a message of {} into more than {} pieces: at least {} is needed",
+                               format_size(chunk), format_size(largest), kMostPieces, format_size(smallest)));
 }
 
 }  // namespace
@@ -141,6 +154,12 @@ DefaultRepeats simulated_repeats() {
   return {.latency_small = kEnough, .latency_large = kEnough, .bandwidth_small = kEnough, .bandwidth_large = kEnough};
 }
 
+void require_writable(const OutputOptions& options) {
+  for (const std::filesystem::path& file : {options.json, options.csv}) {
+    if (!file.empty()) require_writable(file);
+  }
+}
+
 Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
   const bool latency = options.pattern == Pattern::pingpong;
   const SweepOptions& sweep = options.sweep;
@@ -148,8 +167,10 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
   settings.chunk = options.chunk.value_or(settings.chunk);
   settings.depth = options.depth.value_or(settings.depth);
   settings.timeout = sweep.timeout;
+  std::vector<Bytes> sizes = size_sweep(sweep.begin, sweep.end, sweep.factor);
+  check_pieces(sizes.back(), settings.chunk);
   return {.pattern = options.pattern,
-          .sizes = size_sweep(sweep.begin, sweep.end, sweep.factor),
+          .sizes = std::move(sizes),
           .window = options.window,
           .small = with_wishes(latency ? defaults.latency_small : defaults.bandwidth_small, sweep),
           .large = with_wishes(latency ? defaults.latency_large : defaults.bandwidth_large, sweep),
@@ -181,7 +202,7 @@ void deliver(const Result& result, const OutputOptions& options, std::ostream& o
       out << to_csv(result);
       break;
     case Format::json:
-      out << to_json(result).dump(2) << '\n';
+      out << to_text(to_json(result), 2) << '\n';
       break;
   }
   if (!options.json.empty()) write_json(result, options.json);
@@ -199,7 +220,7 @@ void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream
       out << to_csv(probes);
       break;
     case Format::json:
-      out << to_json(probes).dump(2) << '\n';
+      out << to_text(to_json(probes), 2) << '\n';
       break;
   }
   if (!options.json.empty()) write_json(probes, options.json);

@@ -67,6 +67,10 @@ DefaultRepeats simulated_repeats();
 void add_run_options(CLI::App& app, RunOptions& options);
 void add_probe_options(CLI::App& app, ProbeOptions& options);
 
+/// A UsageError for a file that cannot be written: found at once, not after an hour of measuring. For the rank that
+/// writes; the others may be on hosts without that folder.
+void require_writable(const OutputOptions& options);
+
 /// A UsageError for options that contradict each other.
 Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults);
 ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults);

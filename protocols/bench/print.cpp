@@ -23,8 +23,8 @@ std::string_view osu_test(Pattern pattern) {
 }
 
 std::string columns(const Statistics& time_us, double rate) {
-  return fmt::format("{:>12.3f}{:>12.3f}{:>12.3f}{:>12.3f}{:>12.3f}{:>12.2f}", time_us.median, time_us.min, time_us.max,
-                     time_us.p5, time_us.p95, rate);
+  return fmt::format(" {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.2f}", time_us.median, time_us.min,
+                     time_us.max, time_us.p5, time_us.p95, rate);
 }
 
 constexpr std::string_view kColumnNames = "   median us      min us      max us       p5 us      p95 us        MB/s";

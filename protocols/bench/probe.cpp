@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "protocols/bench/files.hpp"
 #include "protocols/bench/probe_lines.hpp"
 #include "protocols/bench/prober.hpp"
 
@@ -64,7 +65,7 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
   meet_all(rank, turn);
 
   ProbeFindings all;
-  for (const std::string& text : gather(rank, to_json(prober.take()).dump(), turn)) {
+  for (const std::string& text : gather(rank, to_text(to_json(prober.take())), turn)) {
     const nlohmann::json json = nlohmann::json::parse(text);
     Members members(json, "a rank's probes");
     ProbeFindings findings = read_findings(members);

@@ -111,6 +111,37 @@ TEST(RunOptions, ThatContradictEachOtherAreRefused) {
   EXPECT_THAT(refusal({"-b", "0"}), HasSubstr("smallest message size is 1 B"));
 }
 
+TEST(RunOptions, WholeNumbersAreDecimal) {
+  for (const char* text : {"0x10", "1e1", "4.0", " 4", "4 ", "+4", ""}) {
+    EXPECT_THAT(refusal({std::string("-W=") + text}), HasSubstr("-W")) << text;
+  }
+  EXPECT_THAT(refusal({"-W", "0x10"}), HasSubstr("'0x10' is no whole number"));
+}
+
+TEST(RunOptions, ChunksThatCutAMessageToShredsAreRefused) {
+  EXPECT_THAT(refusal({"-e", "64M", "--chunk", "1023"}), AllOf(HasSubstr("message of 64M"), HasSubstr("at least 1K")));
+  EXPECT_EQ(plan_of({"-p", "host", "-e", "64M", "--chunk", "1K"}).settings.chunk, 1_KiB);
+  EXPECT_EQ(plan_of({"-p", "host", "-e", "64K", "--chunk", "1"}).settings.chunk, 1_B);
+}
+
+TEST(OutputOptions, FilesThatCannotBeWrittenAreRefusedBeforeTheRun) {
+  const std::string folder = testing::TempDir();
+  const auto refusal_of = [](const OutputOptions& options) -> std::string {
+    try {
+      require_writable(options);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "nothing was refused";
+  };
+  EXPECT_THAT(refusal_of({.json = folder + "/no-such-folder/r"}), HasSubstr("No such file or directory"));
+  EXPECT_THAT(refusal_of({.csv = folder + "/no-such-folder/r"}), HasSubstr("No such file or directory"));
+  EXPECT_THAT(refusal_of({.json = folder}), HasSubstr("it is a folder"));
+  EXPECT_NO_THROW(require_writable(OutputOptions{.json = folder + "/r", .csv = "twinlink-in-this-folder"}));
+  EXPECT_NO_THROW(require_writable(OutputOptions{.json = "/dev/null"}));
+  EXPECT_FALSE(std::filesystem::exists("twinlink-in-this-folder")) << "asking must not write";
+}
+
 TEST(RunOptions, HelpNamesUnitsDefaultsAndChoices) {
   CLI::App app;
   RunOptions options;
@@ -150,6 +181,14 @@ TEST(Deliver, PrintsTheFormatAskedFor) {
   EXPECT_EQ(nlohmann::json::parse(shown(Format::json)), to_json(sample_result()));
   EXPECT_THAT(shown(Format::osu), HasSubstr("# Size"));
   EXPECT_THAT(shown(Format::table), HasSubstr("median us"));
+}
+
+TEST(Deliver, BytesThatAreNoTextDoNotLoseTheResult) {
+  Result result = sample_result();
+  result.command = "twinlink-sim --set a=\xff";
+  std::ostringstream out;
+  deliver(result, {.format = Format::json}, out);
+  EXPECT_EQ(nlohmann::json::parse(out.str())["command"], "twinlink-sim --set a=\uFFFD");
 }
 
 TEST(Deliver, WritesTheFilesAskedFor) {

@@ -57,6 +57,13 @@ TEST(Table, ShowsEveryColumnAndEveryChangeOfPath) {
             "64K             20.250      20.000      20.500      20.100      20.400     3236.35\n");
 }
 
+TEST(Table, ColumnsOfLongTimesStayApart) {
+  Result result = sample_result();
+  result.series.points[0].time_us = {.n = 1, .median = 1e8, .min = 1e8, .max = 1e8, .p5 = 1e8, .p95 = 1e8};
+  EXPECT_THAT(table(result),
+              HasSubstr(" 100000000.000 100000000.000 100000000.000 100000000.000 100000000.000        1.60\n"));
+}
+
 TEST(Table, SaysWhenNothingWasVerified) {
   Result result = sample_result();
   EXPECT_THAT(table(result), testing::Not(HasSubstr("not verified")));

@@ -57,6 +57,12 @@ TEST(SimProgram, AWrongSetSaysWhatIsThere) {
   EXPECT_THAT(ended.text, HasSubstr("did you mean 'peer'?"));
 }
 
+TEST(SimProgram, AnOddByteOnTheCommandLineDoesNotLoseTheResult) {
+  const Ended ended = run("run " + kKids + "--protocol host -b 4 -e 4 --format json --set \"name=$(printf '\\377')\"");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("\"name=\uFFFD\""));
+}
+
 TEST(SimProgram, AFallbackIsNamedWithItsReason) {
   const Ended ended = run("run " + kKids + "--protocol gpudirect-v2 --from 0/0 --to 0/1 -b 4 -e 4");
   EXPECT_EQ(ended.code, 0);
@@ -83,6 +89,8 @@ TEST(SimProgram, WrongUsageEndsWithTwoAndSaysWhatIsAllowed) {
   expect_refusal("run " + kKids + "--protocol host --depth 0", "--depth");
   expect_refusal("run --protocol host", "--platform is required");
   expect_refusal("run --platform nowhere.yaml --protocol host", "nowhere.yaml");
+  expect_refusal("run " + kKids + "--protocol host --trace /no-such-folder/t", "/no-such-folder/t cannot be written");
+  expect_refusal("run " + kKids + "--protocol host --set schema=7", "unknown schema '7'");
   expect_refusal("", "subcommand is required");
 }
 
@@ -114,7 +122,7 @@ TEST(SimProgram, ProbesBothHubsAndTheNetwork) {
 }
 
 TEST(SimProgram, HelpIsNoError) {
-  for (const std::string& command : {"", "run", "probe", "figure", "explain", "list", "check"}) {
+  for (const std::string command : {"", "run", "probe", "figure", "explain", "list", "check"}) {
     EXPECT_EQ(run(command + " --help").code, 0) << command;
   }
 }
