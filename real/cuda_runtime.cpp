@@ -87,7 +87,7 @@ class CudaRuntime final : public DeviceRuntime {
   void progress() override {}
 
   IpcToken export_memory(std::byte* memory) override;
-  std::byte* open_memory(const IpcToken& token, const Uuid& owner, Bytes size) override;
+  std::byte* open_memory(const IpcToken& token, const Uuid& owner) override;
   void close_memory(std::byte* memory) override;
 
   [[nodiscard]] std::optional<Answer> peer_access(const DeviceInfo& peer) const override;
@@ -104,7 +104,8 @@ class CudaRuntime final : public DeviceRuntime {
   cudaStream_t apart_ = nullptr;  ///< for copies apart from all streams
   std::vector<cudaEvent_t> events_;
   std::vector<std::size_t> unused_events_;
-  std::unordered_map<std::byte*, int> opened_;  ///< by address: the device on which it was opened
+  /// By address: the device on which it was opened. Opening again what is open gives the same address.
+  std::unordered_multimap<std::byte*, int> opened_;
 };
 
 CudaRuntime::CudaRuntime(int local_rank) {
@@ -224,7 +225,7 @@ std::optional<int> CudaRuntime::ordinal(const Uuid& uuid) const {
   return static_cast<int>(found - devices_.begin());
 }
 
-std::byte* CudaRuntime::open_memory(const IpcToken& token, const Uuid& owner, Bytes) {
+std::byte* CudaRuntime::open_memory(const IpcToken& token, const Uuid& owner) {
   cudaIpcMemHandle_t handle{};
   std::memcpy(&handle, token.data(), sizeof handle);
   // Without peer access the selected device cannot map the memory, but the owner's device can; copies between the two
@@ -236,13 +237,15 @@ std::byte* CudaRuntime::open_memory(const IpcToken& token, const Uuid& owner, By
   const OnDevice current(on, device_);
   void* memory = nullptr;
   check(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess), "cudaIpcOpenMemHandle");
-  opened_[static_cast<std::byte*>(memory)] = on;
+  opened_.emplace(static_cast<std::byte*>(memory), on);
   return static_cast<std::byte*>(memory);
 }
 
 void CudaRuntime::close_memory(std::byte* memory) {
-  const OnDevice current(opened_.at(memory), device_);
+  const auto opened = opened_.find(memory);
+  const OnDevice current(opened->second, device_);
   check(cudaIpcCloseMemHandle(memory), "cudaIpcCloseMemHandle");
+  opened_.erase(opened);
 }
 
 std::optional<Answer> CudaRuntime::peer_access(const DeviceInfo& peer) const {

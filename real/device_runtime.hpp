@@ -75,7 +75,7 @@ class DeviceRuntime {
   /// `memory` as allocate() returned it. The token stays valid until free().
   virtual IpcToken export_memory(std::byte* memory) = 0;
   /// Maps memory that another process exported from the device `owner`.
-  virtual std::byte* open_memory(const IpcToken& token, const Uuid& owner, Bytes size) = 0;
+  virtual std::byte* open_memory(const IpcToken& token, const Uuid& owner) = 0;
   virtual void close_memory(std::byte* memory) = 0;
 
   /// May the selected device read and write `peer`'s memory? Nothing if this process cannot see `peer`: then opening

@@ -53,7 +53,7 @@ json describe_mpi_parameters() {
     const std::string_view text = *variable;
     // What the launcher tells its processes in the same way is about the process, not about the library.
     if (!text.starts_with(kPrefix) || text.starts_with("OMPI_MCA_orte") || text.starts_with("OMPI_MCA_ess") ||
-        text.starts_with("OMPI_MCA_pmix")) {
+        text.starts_with("OMPI_MCA_pmix") || text.starts_with("OMPI_MCA_initial_wdir")) {
       continue;
     }
     const auto equals = text.find('=');
@@ -73,6 +73,8 @@ json describe_versions(const DeviceRuntime& runtime) {
 
 }  // namespace
 
+json as_utf8(const json& facts) { return json::parse(facts.dump(-1, ' ', false, json::error_handler_t::replace)); }
+
 std::string cpu_model(const std::string& cpuinfo) {
   const auto key = cpuinfo.find("model name");
   const auto colon = key == std::string::npos ? key : cpuinfo.find(": ", key);
@@ -91,7 +93,7 @@ std::string iso_8601(std::int64_t seconds) {
 json describe_environment(const Mpi& mpi, const DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa,
                           const std::string& command_line) {
   json ranks = json::array();
-  for (const std::string& text : mpi.all_gather(describe_myself(numa).dump())) {
+  for (const std::string& text : mpi.all_gather(as_utf8(describe_myself(numa)).dump())) {
     const Neighbour& rank = neighbours.ranks[ranks.size()];
     json entry = json::parse(text);
     entry["host"] = rank.host;
@@ -111,14 +113,14 @@ json describe_environment(const Mpi& mpi, const DeviceRuntime& runtime, const Ne
   }
   using std::chrono::system_clock;
   const auto seconds = mpi.all_gather_values<std::int64_t>(system_clock::to_time_t(system_clock::now())).front();
-  return {{"date", iso_8601(seconds)},
-          {"command", command_line},
-          {"versions", describe_versions(runtime)},
-          {"mpi_parameters", describe_mpi_parameters()},
-          {"cuda_aware_mpi", mpi_reads_cuda_memory().yes},
-          {"emulated_devices", runtime.host_addressable()},
-          {"ranks", ranks},
-          {"peer_access", matrix}};
+  return as_utf8({{"date", iso_8601(seconds)},
+                  {"command", command_line},
+                  {"versions", describe_versions(runtime)},
+                  {"mpi_parameters", describe_mpi_parameters()},
+                  {"cuda_aware_mpi", mpi_reads_cuda_memory().yes},
+                  {"emulated_devices", runtime.host_addressable()},
+                  {"ranks", ranks},
+                  {"peer_access", matrix}});
 }
 
 }  // namespace twinlink::real

@@ -12,6 +12,8 @@
 
 namespace twinlink::real {
 
+/// With a replacement character for whatever is not UTF-8, as command lines and variables may hold: JSON has no other.
+nlohmann::json as_utf8(const nlohmann::json& facts);
 /// The versions, hosts, devices, CPU bindings and the peer matrix of the whole job, the same on all ranks. Collective.
 nlohmann::json describe_environment(const Mpi& mpi, const DeviceRuntime& runtime, const Neighbours& neighbours,
                                     const Numa& numa, const std::string& command_line);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <iterator>
+#include <utility>
 
 namespace twinlink::real {
 namespace {
@@ -31,34 +33,59 @@ DeviceInfo emulated_device(const std::string& host, int device) {
 
 }  // namespace
 
-HostRuntime::HostRuntime(const std::string& host, int device, HostPeers peers) : peers_(peers) {
+HostRuntime::HostRuntime(const std::string& host, int device, HostPeers peers)
+    : peers_(peers), bounce_(peers == HostPeers::none ? kSlice : 0) {
   for (int d = 0; d <= device; ++d) devices_.push_back(emulated_device(host, d));
 }
 
-std::byte* HostRuntime::allocate(Bytes size) {
-  SharedMemory memory = SharedMemory::create(size);
+std::byte* HostRuntime::allocate(Bytes size) { return keep(SharedMemory::create(size), size.count(), device().uuid); }
+
+void HostRuntime::free(std::byte* memory) { mappings_.erase(memory); }
+
+std::byte* HostRuntime::keep(SharedMemory memory, std::size_t size, const Uuid& device) {
   std::byte* const data = memory.data();
-  own_.emplace(data, std::move(memory));
+  mappings_.emplace(data, Mapping{std::move(memory), size, device});
   return data;
 }
 
-void HostRuntime::free(std::byte* memory) { own_.erase(memory); }
+const HostRuntime::Mapping* HostRuntime::mapping_of(const std::byte* address) const {
+  const auto behind = mappings_.upper_bound(address);
+  if (behind == mappings_.begin()) return nullptr;
+  const auto& [first, mapping] = *std::prev(behind);
+  return address < first + mapping.size ? &mapping : nullptr;
+}
+
+HostRuntime::Copy HostRuntime::make_copy(std::byte* to, const std::byte* from, Bytes size) const {
+  const Mapping* const target = mapping_of(to);
+  const Mapping* const source = mapping_of(from);
+  const bool between_devices = target != nullptr && source != nullptr && target->device != source->device;
+  return {to, from, size.count(), between_devices && peers_ == HostPeers::none};
+}
 
 Event HostRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine) {
   Queue& queue = queue_of(stream);
-  queue.copies.push_back({to, from, size.count()});
+  queue.copies.push_back(make_copy(to, from, size));
   return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
 }
 
 bool HostRuntime::ended(Event event) { return queues_[event.id % kStreams].ended >= event.id / kStreams; }
 
-void HostRuntime::advance(Queue& queue) {
-  Copy& copy = queue.copies.front();
+void HostRuntime::move_slice(Copy& copy) {
   const std::size_t slice = std::min(copy.left, kSlice);
-  std::memmove(copy.to, copy.from, slice);
+  if (copy.staged) {
+    std::memcpy(bounce_.data(), copy.from, slice);
+    std::memcpy(copy.to, bounce_.data(), slice);
+  } else {
+    std::memmove(copy.to, copy.from, slice);
+  }
   copy.to += slice;
   copy.from += slice;
   copy.left -= slice;
+}
+
+void HostRuntime::advance(Queue& queue) {
+  Copy& copy = queue.copies.front();
+  move_slice(copy);
   if (copy.left > 0) return;
   queue.copies.pop_front();
   ++queue.ended;
@@ -75,26 +102,26 @@ void HostRuntime::synchronize(Stream stream) {
   while (!queue.copies.empty()) advance(queue);
 }
 
-void HostRuntime::copy_now(std::byte* to, const std::byte* from, Bytes size) { std::memmove(to, from, size.count()); }
+void HostRuntime::copy_now(std::byte* to, const std::byte* from, Bytes size) {
+  Copy copy = make_copy(to, from, size);
+  while (copy.left > 0) move_slice(copy);
+}
 
 IpcToken HostRuntime::export_memory(std::byte* memory) {
-  const SharedMemory::Token& own = own_.at(memory).token();
+  const SharedMemory::Token& own = mappings_.at(memory).memory.token();
   IpcToken token{};
   static_assert(sizeof own <= sizeof token);
   std::memcpy(token.data(), &own, sizeof own);
   return token;
 }
 
-std::byte* HostRuntime::open_memory(const IpcToken& token, const Uuid&, Bytes) {
+std::byte* HostRuntime::open_memory(const IpcToken& token, const Uuid& owner) {
   SharedMemory::Token theirs;
   std::memcpy(&theirs, token.data(), sizeof theirs);
-  SharedMemory memory = SharedMemory::open(theirs);
-  std::byte* const data = memory.data();
-  opened_.emplace(data, std::move(memory));
-  return data;
+  return keep(SharedMemory::open(theirs), theirs.size, owner);
 }
 
-void HostRuntime::close_memory(std::byte* memory) { opened_.erase(memory); }
+void HostRuntime::close_memory(std::byte* memory) { mappings_.erase(memory); }
 
 std::optional<Answer> HostRuntime::peer_access(const DeviceInfo&) const {
   if (peers_ == HostPeers::all) return Answer::granted();

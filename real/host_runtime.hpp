@@ -3,7 +3,7 @@
 
 #include <array>
 #include <deque>
-#include <unordered_map>
+#include <map>
 #include <vector>
 
 #include "real/device_runtime.hpp"
@@ -41,7 +41,7 @@ class HostRuntime final : public DeviceRuntime {
   void progress() override;
 
   IpcToken export_memory(std::byte* memory) override;
-  std::byte* open_memory(const IpcToken& token, const Uuid& owner, Bytes size) override;
+  std::byte* open_memory(const IpcToken& token, const Uuid& owner) override;
   void close_memory(std::byte* memory) override;
 
   [[nodiscard]] std::optional<Answer> peer_access(const DeviceInfo& peer) const override;
@@ -51,19 +51,31 @@ class HostRuntime final : public DeviceRuntime {
     std::byte* to;
     const std::byte* from;
     std::size_t left;
+    bool staged;
   };
   struct Queue {
     std::deque<Copy> copies{};
     std::uint64_t started = 0;
     std::uint64_t ended = 0;
   };
-  static void advance(Queue& queue);
+  /// Device memory, this process's own or opened.
+  struct Mapping {
+    SharedMemory memory;
+    std::size_t size;
+    Uuid device;
+  };
+  std::byte* keep(SharedMemory memory, std::size_t size, const Uuid& device);
+  /// The mapping with this address in it; null for host memory.
+  [[nodiscard]] const Mapping* mapping_of(const std::byte* address) const;
+  [[nodiscard]] Copy make_copy(std::byte* to, const std::byte* from, Bytes size) const;
+  void move_slice(Copy& copy);
+  void advance(Queue& queue);
   [[nodiscard]] Queue& queue_of(Stream stream) { return queues_[static_cast<std::size_t>(stream.index)]; }
 
   std::vector<DeviceInfo> devices_;
   HostPeers peers_;
-  std::unordered_map<std::byte*, SharedMemory> own_;
-  std::unordered_map<std::byte*, SharedMemory> opened_;
+  std::map<const std::byte*, Mapping> mappings_;  ///< by first address
+  std::vector<std::byte> bounce_;  ///< where copies between devices without peer access pass through the host
   std::array<Queue, kStreams> queues_{};
 };
 

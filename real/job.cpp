@@ -1,11 +1,15 @@
 #include "real/job.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "real/environment.hpp"
 #include "real/launch.hpp"
@@ -27,12 +31,6 @@ std::unique_ptr<DeviceRuntime> make_runtime(const JobOptions& options, const std
   throw UnavailableError("this program was built without CUDA; --device host emulates the devices");
 #endif
 }
-
-/// What became of a rank's part of something that all ranks do.
-struct Finding {
-  std::string message{};
-  ExitCode code = ExitCode::ok;
-};
 
 Finding attempt(const std::function<void()>& check) {
   try {
@@ -61,6 +59,30 @@ void throw_agreed(const Mpi& mpi, const Finding& mine) {
   throw AgreedError(message, *bad);
 }
 
+/// The first collective of every process, with a Job or without. Throws the AgreedError of a rank that cannot go on, or
+/// one if the ranks would go on to different things and wait for each other for ever.
+void meet(const Mpi& mpi, const Finding& mine, const std::string& command) {
+  throw_agreed(mpi, mine);
+  const auto commands = mpi.all_gather(command);
+  if (std::ranges::all_of(commands, [&](const std::string& c) { return c == commands.front(); })) return;
+  throw_agreed(mpi, {"the ranks run different commands; all must be started alike", ExitCode::bad_usage});
+}
+
+/// Whoever wants to measure a path between GPUs must know that there is none. Rank 0 says it.
+void note_shared_devices(const Mpi& mpi, const Neighbours& neighbours) {
+  if (mpi.rank() != 0) return;
+  std::map<std::pair<std::string, Uuid>, std::vector<int>> users;
+  for (const Neighbour& rank : neighbours.ranks) {
+    users[{rank.host, rank.device.uuid}].push_back(static_cast<int>(&rank - neighbours.ranks.data()));
+  }
+  for (const auto& [device, ranks] : users) {
+    if (ranks.size() < 2) continue;
+    const std::string& name = neighbours.ranks[static_cast<std::size_t>(ranks.front())].device.pci_bus_id;
+    fmt::print(stderr, "twinlink-real: note: ranks {} share device {}: copies between them stay on one GPU\n",
+               fmt::join(ranks, " and "), name);
+  }
+}
+
 /// Prints why, and ends all ranks.
 [[noreturn]] void end_job(const Mpi& mpi, const std::string& host, const std::string& message, ExitCode code) {
   fmt::print(stderr, "twinlink-real: rank {} of {} on {}: {}\n", mpi.rank(), mpi.size(), host, message);
@@ -83,7 +105,8 @@ void together(const Mpi& mpi, const std::string& host, const std::function<void(
 
 }  // namespace
 
-/// The members end in the reverse order, which matters: all memory goes after MPI_Finalize, the device last.
+/// The members end in the reverse order, which matters: all memory goes after MPI_Finalize, then the device, and last
+/// the exports, in which opened memory is signed off.
 struct Job::Parts {
   explicit Parts(const JobOptions& options) {
     const Finding device = attempt([&] {
@@ -91,9 +114,10 @@ struct Job::Parts {
       numa.emplace(runtime->device().pci_bus_id);
     });
     mpi.emplace();
-    throw_agreed(*mpi, device);
+    meet(*mpi, device, options.command);
     together(*mpi, host, [&] {
       neighbours = meet_neighbours(*mpi, *runtime, host, exports);
+      note_shared_devices(*mpi, neighbours);
       environment = describe_environment(*mpi, *runtime, neighbours, *numa, options.command_line);
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together
@@ -138,8 +162,14 @@ void Job::run(const std::function<void(Rank&)>& work) {
   together(*parts_->mpi, parts_->host, [&] { work(rank()); });
 }
 
-void leave_together() {
-  if (launcher_rank()) Mpi().barrier();
+ExitCode leave_together(const Finding& mine, const std::string& command) {
+  const Mpi mpi;
+  try {
+    together(mpi, host_name(), [&] { meet(mpi, mine, command); });
+    return ExitCode::ok;
+  } catch (const AgreedError& error) {
+    return error.exit_code();
+  }
 }
 
 }  // namespace twinlink::real

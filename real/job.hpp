@@ -19,9 +19,16 @@ enum class DeviceKind {
 };
 
 struct JobOptions {
+  std::string command{};  ///< what the ranks are about to do; they must agree
   DeviceKind device = DeviceKind::host;
   HostPeers host_peers = HostPeers::all;  ///< of emulated devices
   std::string command_line{};             ///< for the environment block
+};
+
+/// What became of a rank's part of something that all ranks do.
+struct Finding {
+  std::string message{};
+  ExitCode code = ExitCode::ok;
 };
 
 /// An error that all ranks have been told of, so that all can end in order. Rank 0 has printed it.
@@ -62,8 +69,9 @@ class Job {
   int exceptions_;  ///< in passage when the job began
 };
 
-/// Meets the other processes of the launcher once and goes: a process that ends with a failure at once would make
-/// mpirun kill the one that is still printing why. Does nothing without a launcher.
-void leave_together();
+/// For a process that ends without a Job, while others may begin one: meets them as a Job would, and goes. Returns the
+/// exit code that all end with, which is that of the first finding that is not `ok`, or says that the ranks run
+/// different commands; rank 0 prints the reason. Once per process, under a launcher, before MPI.
+ExitCode leave_together(const Finding& mine, const std::string& command);
 
 }  // namespace twinlink::real

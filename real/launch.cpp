@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "protocols/errors.hpp"
 #include "real/system_error.hpp"
 
 namespace twinlink::real {
@@ -21,7 +22,7 @@ std::optional<int> first_number(const Environ& environ, std::span<const char* co
     int value = -1;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc{} || end != digits.data() + digits.size() || value < 0) {
-      throw EnvironmentError(name, "'" + std::string(digits) + "' is not the number of a process");
+      throw UsageError(std::string(name) + ": '" + text + "' is not the number of a process");
     }
     return value;
   }

@@ -12,8 +12,8 @@ using Environ = std::function<const char*(const char*)>;
 Environ process_environ();
 
 /// The number of this process on its node, from the first of OMPI_COMM_WORLD_LOCAL_RANK, MV2_COMM_WORLD_LOCAL_RANK,
-/// MVP_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, SLURM_LOCALID and LOCAL_RANK that is set; 0 without a launcher. An
-/// EnvironmentError names a variable that holds no such number.
+/// MVP_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, SLURM_LOCALID and LOCAL_RANK that is set; 0 without a launcher. A
+/// UsageError names a variable that holds no such number.
 int local_rank(const Environ& environ = process_environ());
 
 /// The number of this process in the job, likewise; nothing without a launcher.

@@ -2,11 +2,15 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
 #include <functional>
 #include <iostream>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <streambuf>
+#include <string>
+#include <utility>
 
 #include "protocols/bench/driver.hpp"
 #include "protocols/bench/options.hpp"
@@ -15,10 +19,12 @@
 #include "protocols/registry.hpp"
 #include "real/job.hpp"
 #include "real/launch.hpp"
+#include "real/mpi.hpp"
 
 namespace twinlink::real {
 namespace {
 
+constexpr const char* kName = "twinlink-real";
 constexpr const char* kProgram = "twinlink-real " TWINLINK_VERSION;
 
 struct Options {
@@ -63,12 +69,15 @@ ExitCode run(const Options& options) {
   job.agree([&] {
     protocol = &find_protocol(options.run.protocol);
     plan = make_plan(options.run, bench::measured_repeats());
+    plan.keep_samples = true;  // a measurement is stored with all that was seen
     require_ranks(rank, plan);
     if (rank.id() != plan.first) return;
+    require_writable(options.run.output);
     const Path& path = rank.path_to(plan.second);
     require_support(*protocol, path);
     const Support support = protocol->supports(path);
-    if (support.kind == Support::Kind::fallback) std::cerr << "twinlink-real: note: " << support.reason << "\n";
+    if (support.kind != Support::Kind::fallback) return;
+    fmt::print(stderr, "{}: note: {}\n", kName, support.reason);  // in one piece, for mpirun mixes what is not
   });
   job.run([&](Rank& self) {
     bench::Series series = bench::measure(self, *protocol, plan);
@@ -87,7 +96,10 @@ ExitCode run(const Options& options) {
 ExitCode probe(const Options& options) {
   Job job(options.job);
   bench::ProbePlan plan;
-  job.agree([&] { plan = make_plan(options.probe, bench::measured_repeats()); });
+  job.agree([&] {
+    plan = make_plan(options.probe, bench::measured_repeats());
+    if (job.rank().id() == RankId{0}) require_writable(options.probe.output);
+  });
   job.run([&](Rank& self) {
     bench::ProbeFindings findings = bench::probe(self, plan);
     if (self.id() != RankId{0}) return;
@@ -114,59 +126,95 @@ class Nowhere final : public std::streambuf {
   int_type overflow(int_type c) override { return traits_type::not_eof(c); }
 };
 
-/// Standard output and standard error say nothing for as long as this lives.
-class Silence {
+/// As long as this lives, std::cerr is kept for later, and std::cout goes on only where `speaks`.
+class Discretion {
  public:
-  Silence() : out_(std::cout.rdbuf(&nowhere_)), err_(std::cerr.rdbuf(&nowhere_)) {}
-  ~Silence() {
+  explicit Discretion(bool speaks) : out_(std::cout.rdbuf()), err_(std::cerr.rdbuf(kept_.rdbuf())) {
+    if (!speaks) std::cout.rdbuf(&nowhere_);
+  }
+  ~Discretion() {
     std::cout.rdbuf(out_);
     std::cerr.rdbuf(err_);
   }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
+  Discretion(const Discretion&) = delete;
+  Discretion& operator=(const Discretion&) = delete;
+
+  [[nodiscard]] std::string kept() const { return kept_.str(); }
 
  private:
   Nowhere nowhere_;
+  std::ostringstream kept_;
   std::streambuf* out_;
   std::streambuf* err_;
 };
 
-int main(int argc, char** argv) {
-  // What all ranks know, rank 0 says. What one rank alone knows, the job prints by other means.
-  std::optional<Silence> silence;
-  if (launcher_rank().value_or(0) != 0) silence.emplace();
+/// The message alone, of a line that says "twinlink-real: error: ...".
+std::string message_of(std::string line) {
+  const std::string prefix = fmt::format("{}: error: ", kName);
+  if (line.starts_with(prefix)) line.erase(0, prefix.size());
+  if (line.ends_with('\n')) line.pop_back();
+  return line;
+}
 
+int run_program(int argc, char** argv, Options& options) {
   CLI::App app{"GPU interconnect protocols on this machine; start 'run' and 'probe' with mpirun, one rank per device",
-               "twinlink-real"};
+               kName};
   app.set_version_flag("--version", kProgram);
   app.require_subcommand(1);
-  Options options;
   options.job.command_line = bench::command_line(argc, argv);
   std::function<ExitCode()> action;
+  const auto begin = [&](const char* command, std::function<ExitCode()> what) {
+    options.job.command = command;
+    action = std::move(what);
+  };
 
   auto* run_command = app.add_subcommand("run", "Run a protocol between the devices of ranks 0 and 1");
   add_job_options(*run_command, options.job);
   bench::add_run_options(*run_command, options.run);
-  run_command->callback([&] { action = [&] { return run(options); }; });
+  run_command->callback([&] { begin("run", [&] { return run(options); }); });
 
   auto* probe_command = app.add_subcommand("probe", "Measure the primitives of this machine");
   add_job_options(*probe_command, options.job);
   bench::add_probe_options(*probe_command, options.probe);
-  probe_command->callback([&] { action = [&] { return probe(options); }; });
+  probe_command->callback([&] { begin("probe", [&] { return probe(options); }); });
 
-  app.add_subcommand("list", "Say which protocols there are")->callback([&] { action = list_protocols; });
+  app.add_subcommand("list", "Say which protocols there are")->callback([&] { begin("list", list_protocols); });
 
-  bool together = false;
-  const int code = bench::run_main(app, argc, argv, [&] {
-    together = true;
+  return bench::run_main(app, argc, argv, [&] {
     try {
       return action();
     } catch (const AgreedError& error) {
       return error.exit_code();  // the job has said it
     }
   });
-  if (code != 0 && !together) leave_together();
+}
+
+/// One of the ranks of a launcher. What all ranks know, rank 0 says, once.
+int run_rank(int rank, int argc, char** argv) {
+  Options options;
+  std::string said;
+  const int code = [&] {
+    const Discretion discretion(rank == 0);
+    const int result = run_program(argc, argv, options);
+    said = discretion.kept();
+    return result;
+  }();
+  if (!Mpi::has_begun()) {
+    return static_cast<int>(leave_together({message_of(said), static_cast<ExitCode>(code)}, options.job.command));
+  }
+  fmt::print(stderr, "{}", said);
   return code;
+}
+
+int main(int argc, char** argv) {
+  try {
+    if (const auto rank = launcher_rank()) return run_rank(*rank, argc, argv);
+    Options options;
+    return run_program(argc, argv, options);
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}: error: {}\n", kName, error.what());
+    return static_cast<int>(error.exit_code());
+  }
 }
 
 }  // namespace

@@ -45,6 +45,12 @@ Mpi::~Mpi() {
   MPI_Finalize();
 }
 
+bool Mpi::has_begun() {
+  int begun = 0;
+  check_mpi(MPI_Initialized(&begun), "MPI_Initialized");
+  return begun != 0;
+}
+
 std::vector<std::string> Mpi::all_gather(const std::string& mine) const {
   const std::vector<int> lengths = all_gather_values(static_cast<int>(mine.size()));
   std::vector<int> offsets(lengths.size());

@@ -28,6 +28,9 @@ class Mpi {
   Mpi(const Mpi&) = delete;
   Mpi& operator=(const Mpi&) = delete;
 
+  /// Has this process been in MPI, or is it still?
+  [[nodiscard]] static bool has_begun();
+
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] MPI_Comm data() const { return data_; }

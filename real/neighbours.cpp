@@ -90,7 +90,7 @@ std::string try_mapping(DeviceRuntime& runtime, Exports& exports, RankId peer, c
                         const Sample& sample) {
   try {
     exports.meet(peer, sample.table);
-    runtime.close_memory(runtime.open_memory(sample.token, device, Bytes{1}));
+    runtime.close_memory(runtime.open_memory(sample.token, device));
     return kGranted;
   } catch (const EnvironmentError& error) {
     return error.what();

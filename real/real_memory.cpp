@@ -127,7 +127,7 @@ Buffer RealMemory::open(RankId owner, const Uuid& device, const IpcHandle& handl
   allocation->owner = owner;
   allocation->slot = exports_.enter(owner, handle);
   try {
-    allocation->data = runtime_.open_memory(handle.token, device, mappable(allocation->size));
+    allocation->data = runtime_.open_memory(handle.token, device);
   } catch (...) {
     exports_.leave(owner, allocation->slot);
     throw;

@@ -20,7 +20,7 @@ struct Allocation {
   Memory memory = Memory::pageable;
   Bytes size{};
   int in_use = 0;                        ///< operations that wait_any() has not returned yet
-  bool kept = false;                     ///< an abandoned operation may still use it: never freed
+  bool kept = false;                     ///< an abandoned operation may still use it: freed at the very end
   std::optional<SharedMemory> shared{};  ///< shared pinned memory lies here
   std::optional<IpcHandle> handle{};     ///< exported
   std::optional<RankId> owner{};         ///< opened from this peer

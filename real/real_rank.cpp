@@ -155,8 +155,8 @@ void RealRank::require_sendable(const View& view, RankId peer) const {
 }
 
 /// The request of a new operation is in flight from now on.
-void RealRank::await_request(Slot slot) {
-  requests_.push_back(operations_[slot].request);
+void RealRank::await_request(Slot slot, MPI_Request request) {
+  requests_.push_back(request);
   request_owners_.push_back(slot);
   statuses_.resize(requests_.size());
   ended_.resize(requests_.size());
@@ -170,8 +170,7 @@ Op RealRank::send(RankId peer, Tag tag, View from) {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Isend(source.data, as.count(), as.type(), peer.value, tag.value, mpi_.data(), &request), "MPI_Isend");
   const Slot slot = start(Kind::send, source, {});
-  operations_[slot].request = request;
-  await_request(slot);
+  await_request(slot, request);
   return op_of(slot);
 }
 
@@ -183,32 +182,33 @@ Op RealRank::receive(RankId peer, Tag tag, View to) {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Irecv(target.data, as.count(), as.type(), peer.value, tag.value, mpi_.data(), &request), "MPI_Irecv");
   const Slot slot = start(Kind::receive, {}, target);
-  operations_[slot].request = request;
-  await_request(slot);
+  await_request(slot, request);
   return op_of(slot);
 }
 
 Op RealRank::tell(RankId peer, Tag tag, const Message& message) {
   require_address(peer, tag);
   const Slot slot = start(Kind::tell, {}, {});
+  MPI_Request request = MPI_REQUEST_NULL;
   Operation& operation = operations_[slot];
   std::ranges::copy(message.bytes(), operation.letter.begin());
   check_mpi(MPI_Isend(operation.letter.data(), static_cast<int>(message.bytes().size()), MPI_BYTE, peer.value,
-                      tag.value, mpi_.control(), &operation.request),
+                      tag.value, mpi_.control(), &request),
             "MPI_Isend");
-  await_request(slot);
+  await_request(slot, request);
   return op_of(slot);
 }
 
 Op RealRank::hear(RankId peer, Tag tag, Message& into) {
   require_address(peer, tag);
   const Slot slot = start(Kind::hear, {}, {});
+  MPI_Request request = MPI_REQUEST_NULL;
   Operation& operation = operations_[slot];
   operation.into = &into;
   check_mpi(MPI_Irecv(operation.letter.data(), static_cast<int>(operation.letter.size()), MPI_BYTE, peer.value,
-                      tag.value, mpi_.control(), &operation.request),
+                      tag.value, mpi_.control(), &request),
             "MPI_Irecv");
-  await_request(slot);
+  await_request(slot, request);
   return op_of(slot);
 }
 

@@ -66,7 +66,6 @@ class RealRank final : public Rank {
     Part to{};
     Event event{};
     Stream stream{};
-    MPI_Request request = MPI_REQUEST_NULL;
     Message* into = nullptr;
     std::array<std::byte, Message::kCapacity> letter{};
   };
@@ -78,7 +77,7 @@ class RealRank final : public Rank {
   void require_sendable(const View& view, RankId peer) const;
 
   Slot start(Kind kind, Part from, Part to);
-  void await_request(Slot slot);
+  void await_request(Slot slot, MPI_Request request);
   [[nodiscard]] Op op_of(Slot slot) const;
   [[nodiscard]] Slot find(Op op) const;
   void let_go(Slot slot);

@@ -16,6 +16,13 @@ TEST(CpuModel, IsUnknownWhereTheSystemSaysNothing) {
   EXPECT_EQ(cpu_model("model name"), "unknown");
 }
 
+TEST(AsUtf8, ReplacesWhatIsNone) {
+  const nlohmann::json facts = as_utf8({{"command", "run \xff \u00e4"}, {"numbers", {1, 2}}});
+  EXPECT_EQ(facts.at("command"), "run \uFFFD \u00e4");
+  EXPECT_EQ(facts.at("numbers"), (nlohmann::json{1, 2}));
+  EXPECT_NO_THROW(static_cast<void>(facts.dump()));
+}
+
 TEST(Iso8601, IsUtc) {
   EXPECT_EQ(iso_8601(0), "1970-01-01T00:00:00Z");
   EXPECT_EQ(iso_8601(951'782'399), "2000-02-28T23:59:59Z");

@@ -75,11 +75,29 @@ TEST_F(HostRuntimeTest, SynchronizeEndsAllOfAStreamAndNothingElse) {
 TEST_F(HostRuntimeTest, OpenedMemoryIsTheOwners) {
   std::byte* mine = filled(Pattern{1});
   HostRuntime peer("here", 0, HostPeers::all);
-  std::byte* theirs = peer.open_memory(runtime.export_memory(mine), runtime.device().uuid, kSize);
+  std::byte* theirs = peer.open_memory(runtime.export_memory(mine), runtime.device().uuid);
   EXPECT_TRUE(holds(theirs, Pattern{1}));
   write_pattern({theirs, kSize.count()}, Pattern{2}, 0);
   EXPECT_TRUE(holds(mine, Pattern{2}));
   peer.close_memory(theirs);
+}
+
+TEST_F(HostRuntimeTest, WithoutPeerAccessCopiesBetweenDevicesArriveToo) {
+  HostRuntime lonely("here", 0, HostPeers::none);
+  std::byte* opened = lonely.open_memory(runtime.export_memory(filled(Pattern{1})), runtime.device().uuid);
+  std::byte* own = lonely.allocate(kSize);
+  const Event one = lonely.copy(own, opened, kSize, Stream{0}, Engine::dma);
+  while (!lonely.ended(one)) lonely.progress();
+  EXPECT_TRUE(holds(own, Pattern{1}));
+  write_pattern({own, kSize.count()}, Pattern{2}, 0);
+  // From the middle on, and two streams by turns: they must not meet on their way.
+  constexpr Bytes kHalf{kSize.count() / 2};
+  const Event first = lonely.copy(opened, own, kHalf, Stream{0}, Engine::dma);
+  const Event second = lonely.copy(opened + kHalf.count(), own + kHalf.count(), kHalf, Stream{1}, Engine::dma);
+  while (!lonely.ended(first)) lonely.progress();
+  while (!lonely.ended(second)) lonely.progress();
+  EXPECT_TRUE(holds(opened, Pattern{2}));
+  lonely.close_memory(opened);
 }
 
 TEST_F(HostRuntimeTest, DevicesAreToldApartByTheirUuid) {

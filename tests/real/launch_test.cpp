@@ -36,7 +36,7 @@ TEST(LocalRank, WhatIsNoNumberIsRefusedByName) {
     try {
       local_rank(variables({{"SLURM_LOCALID", text}}));
       ADD_FAILURE() << "'" << text << "' was taken";
-    } catch (const EnvironmentError& error) {
+    } catch (const UsageError& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr("SLURM_LOCALID: '" + std::string(text) + "' is not"));
     }
   }
