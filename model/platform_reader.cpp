@@ -199,17 +199,19 @@ void read_document(const YamlValue& document, Platform& platform, ReadContext& c
 
 Platform read_platform(const std::filesystem::path& file, std::span<const std::string> overrides) {
   ReadContext context;
-  std::optional<YamlValue> document = load_yaml(file, context.diagnostics);
+  std::optional<YamlValue> loaded = load_yaml(file, context.diagnostics);
+  if (!loaded) context.diagnostics.throw_all();
+  YamlValue document = std::move(*loaded);
   const auto require_our_schema = [&] {
-    if (!document || !has_our_schema(*document, context.diagnostics)) context.diagnostics.throw_all();
+    if (!has_our_schema(document, context.diagnostics)) context.diagnostics.throw_all();
   };
   require_our_schema();
-  for (const std::string& assignment : overrides) apply_override(*document, assignment);
+  for (const std::string& assignment : overrides) apply_override(document, assignment);
   require_our_schema();
 
   Platform platform{.file = file.lexically_normal().string()};
-  read_document(*document, platform, context);
-  if (const YamlValue* nodes = document->find("nodes")) check_node(platform, *nodes, context.diagnostics);
+  read_document(document, platform, context);
+  if (const YamlValue* nodes = document.find("nodes")) check_node(platform, *nodes, context.diagnostics);
   context.diagnostics.throw_if_any();
   return platform;
 }

@@ -30,6 +30,7 @@ void SimRank::take_letters(Channel& channel) {
 void SimRank::progress() {
   for (auto& [key, channel] : channels_) take_letters(channel);
   // Ending one operation may start another, and so may other ranks: the list may grow while it is walked.
+  // NOLINTNEXTLINE(modernize-loop-convert)
   for (std::size_t i = 0; i < active_.size(); ++i) {
     const OperationPtr operation = active_[i];
     if (operation->state == Operation::State::delayed && reached(operation->due, now())) become_ready(operation);

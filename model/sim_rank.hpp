@@ -76,10 +76,10 @@ class SimRank final : public Rank {
   void close_memory(Buffer buffer) override;
 
   Op copy(View to, View from, Stream stream, Engine engine) override;
-  Op send(RankId peer, Tag tag, View from) override;
-  Op receive(RankId peer, Tag tag, View to) override;
-  Op tell(RankId peer, Tag tag, const Message& message) override;
-  Op hear(RankId peer, Tag tag, Message& into) override;
+  Op send(RankId to, Tag tag, View from) override;
+  Op receive(RankId from, Tag tag, View to) override;
+  Op tell(RankId to, Tag tag, const Message& message) override;
+  Op hear(RankId from, Tag tag, Message& into) override;
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
   void abandon(Op op) override;
 

@@ -2,6 +2,8 @@
 
 #include <map>
 #include <sstream>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -140,8 +142,9 @@ std::optional<YamlValue> parse_yaml(const std::string& text, const std::shared_p
     diagnostics.error(builder.position(e.mark), "YAML: lists and maps are nested too deeply");
   } catch (const YAML::Exception& e) {
     // yaml-cpp 0.8 adds the anchor's name, 0.7 does not; the place says it too.
-    const bool no_anchor = e.msg.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR);
-    diagnostics.error(builder.position(e.mark), "YAML: " + (no_anchor ? YAML::ErrorMsg::UNKNOWN_ANCHOR : e.msg));
+    constexpr std::string_view kNoAnchor = "the referenced anchor is not defined";
+    diagnostics.error(builder.position(e.mark),
+                      "YAML: " + std::string(e.msg.starts_with(kNoAnchor) ? kNoAnchor : std::string_view(e.msg)));
   } catch (const GiveUp&) {
   }
   return std::nullopt;
