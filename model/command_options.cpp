@@ -26,10 +26,10 @@ void add_pair_options(CLI::App& command, PairOptions& options) {
 
 std::vector<Place> read_pair(const PairOptions& options, const Platform& platform) {
   const bool several_nodes = platform.node.count > 1 && platform.fabric.has_value();
-  const std::vector<Place> places{options.from.empty() ? Place{0, 0, {}} : parse_place(options.from),
-                                  !options.to.empty() ? parse_place(options.to)
-                                  : several_nodes     ? Place{1, 0, {}}
-                                                      : Place{0, 1, {}}};
+  std::vector<Place> places{options.from.empty() ? Place{0, 0, {}} : parse_place(options.from),
+                            !options.to.empty() ? parse_place(options.to)
+                            : several_nodes     ? Place{1, 0, {}}
+                                                : Place{0, 1, {}}};
   const Topology topology(platform);
   for (const Place& place : places) topology.require(place);
   return places;

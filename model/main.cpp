@@ -5,7 +5,8 @@
 #include "protocols/bench/program.hpp"
 
 int main(int argc, char** argv) {
-  using namespace twinlink;
+  namespace model = twinlink::model;
+  namespace bench = twinlink::bench;
   CLI::App app{"GPU interconnect protocols on a simulated machine", "twinlink-sim"};
   app.set_version_flag("--version", model::program_name());
   app.require_subcommand(1);

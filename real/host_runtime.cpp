@@ -1,6 +1,7 @@
 #include "real/host_runtime.hpp"
 
 #include <fmt/format.h>
+#include <array>
 
 #include <algorithm>
 #include <cstring>
@@ -16,10 +17,10 @@ constexpr std::size_t kSlice = std::size_t{256} << 10;
 
 /// The same in every process of the host, and different on every host.
 Uuid emulated_uuid(const std::string& host, int device) {
-  const std::uint64_t words[] = {std::hash<std::string>{}(host), static_cast<std::uint64_t>(device)};
-  Uuid uuid;
+  const std::array<std::uint64_t, 2> words{std::hash<std::string>{}(host), static_cast<std::uint64_t>(device)};
+  Uuid uuid{};
   static_assert(sizeof words == sizeof uuid);
-  std::memcpy(uuid.data(), words, sizeof words);
+  std::memcpy(uuid.data(), words.data(), sizeof words);
   return uuid;
 }
 

@@ -76,8 +76,8 @@ std::vector<Place> number_places(const std::vector<Introduction>& ranks) {
 
 /// What a rank of this node must open to prove that mapping works.
 struct Sample {
-  SharedMemory::Token table;
-  IpcToken token;
+  SharedMemory::Token table{};
+  IpcToken token{};
 };
 
 /// One rank's view of another; empty for granted, else the reason.

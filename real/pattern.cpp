@@ -1,6 +1,7 @@
 #include "real/pattern.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace twinlink::real {
@@ -38,7 +39,7 @@ void write_pattern(std::span<std::byte> bytes, Pattern pattern, std::uint64_t fi
 }
 
 std::byte pattern_byte(Pattern pattern, std::uint64_t index) {
-  std::byte word[kWord];
+  std::array<std::byte, kWord> word{};
   write_pattern(word, pattern, index - index % kWord);
   return word[index % kWord];
 }
@@ -49,10 +50,10 @@ std::optional<std::size_t> find_difference(std::span<const std::byte> bytes, Pat
     const std::size_t length = std::min(kWord, bytes.size() - at);
     const std::uint64_t word = words.next();
     if (std::memcmp(&word, bytes.data() + at, length) == 0) continue;
-    std::byte expected[kWord];
-    std::memcpy(expected, &word, sizeof word);
-    return at +
-           static_cast<std::size_t>(std::mismatch(expected, expected + length, bytes.data() + at).first - expected);
+    std::array<std::byte, kWord> expected{};
+    std::memcpy(expected.data(), &word, sizeof word);
+    const auto bad = std::ranges::mismatch(std::span(expected).first(length), bytes.subspan(at, length));
+    return at + static_cast<std::size_t>(bad.in2 - (bytes.begin() + static_cast<std::ptrdiff_t>(at)));
   }
   return std::nullopt;
 }
