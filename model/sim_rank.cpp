@@ -191,13 +191,18 @@ void SimRank::become_ready(const OperationPtr& operation) {
   if (operation->queue->front() == operation) start_flow(operation);
 }
 
+/// Device memory goes over the network only where the path allows it.
+void SimRank::require_sendable(const Part& part, RankId peer) const {
+  const Answer& allowed = path_to(peer).device_memory_on_network;
+  if (part.allocation->memory != Memory::device || allowed) return;
+  throw UsageError("device memory cannot pass between ranks " + std::to_string(id_.value) + " and " +
+                   std::to_string(peer.value) + ": " + allowed.reason);
+}
+
 Op SimRank::send(RankId to, Tag tag, View from) {
   require_peer(to);
   const Part source = memory_.part(from);
-  if (source.allocation->memory == Memory::device && !path_to(to).device_memory_on_network) {
-    throw UsageError("device memory cannot be sent to rank " + std::to_string(to.value) + ": " +
-                     path_to(to).device_memory_on_network.reason);
-  }
+  require_sendable(source, to);
   SimRank& receiver = rank_object(to);
   const NetworkCosts& costs = network_to(to);
   const OperationPtr operation = make("send");
@@ -231,10 +236,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
 Op SimRank::receive(RankId from, Tag tag, View to) {
   require_peer(from);
   const Part target = memory_.part(to);
-  if (target.allocation->memory == Memory::device && !path_to(from).device_memory_on_network) {
-    throw UsageError("device memory cannot receive from rank " + std::to_string(from.value) + ": " +
-                     path_to(from).device_memory_on_network.reason);
-  }
+  require_sendable(target, from);
   const NetworkCosts& costs = network_to(from);
   const OperationPtr operation = make("receive");
   operation->kind = Operation::Kind::receive;

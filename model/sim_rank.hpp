@@ -112,6 +112,7 @@ class SimRank final : public Rank {
   // Starting and ending operations (sim_rank.cpp).
   OperationPtr make(std::string verb);
   void require_rank(RankId rank) const;
+  void require_sendable(const Part& part, RankId peer) const;
   void require_peer(RankId rank) const;                   ///< another rank than this one
   [[nodiscard]] SimRank& rank_object(RankId rank) const;  ///< in this process as all are
   [[nodiscard]] Channel& channel_from(RankId source, Tag tag);
