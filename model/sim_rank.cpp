@@ -9,10 +9,15 @@ namespace twinlink::model {
 namespace {
 
 void hold(const Part& part) {
-  if (part.allocation) ++part.allocation->in_use;
+  if (part.allocation) ++part.users();
 }
 void let_go(const Part& part) {
-  if (part.allocation) --part.allocation->in_use;
+  if (part.allocation) --part.users();
+}
+
+Seconds time_to_pin(Bytes size, const RuntimeCosts& costs) {
+  const double gib = static_cast<double>(size.count()) / static_cast<double>((1_GiB).count());
+  return costs.pin_base.value + costs.pin_per_gib.value * gib;
 }
 
 void require_same_length(const View& to, const View& from) {
@@ -92,10 +97,7 @@ Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
   }
   const Buffer buffer = memory_.allocate(kind, size, site);
   if (kind == Memory::device) be_busy(costs.allocate_device.value);
-  if (kind == Memory::pinned || kind == Memory::shared_pinned) {
-    const double gib = static_cast<double>(size.count()) / static_cast<double>((1_GiB).count());
-    be_busy(costs.pin_base.value + costs.pin_per_gib.value * gib);
-  }
+  if (kind == Memory::pinned || kind == Memory::shared_pinned) be_busy(time_to_pin(size, costs));
   return buffer;
 }
 
@@ -107,20 +109,22 @@ void SimRank::release(Buffer buffer) {
 
 IpcHandle SimRank::export_memory(Buffer buffer) {
   const IpcHandle handle = memory_.export_memory(buffer);
-  be_busy(world_.topology.platform().runtime.ipc_export.value);
+  if (buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_export.value);
   return handle;
 }
 
 Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
-  const Buffer buffer = memory_.open(owner, handle, path_to(owner).device_mapping);
-  be_busy(world_.topology.platform().runtime.ipc_open.value);
+  const RuntimeCosts& costs = world_.topology.platform().runtime;
+  const Buffer buffer = memory_.open(owner, handle, path_to(owner));
+  // Host memory is mapped by the system at once, and page-locked for this rank's copy engine.
+  be_busy(buffer.memory == Memory::device ? costs.ipc_open.value : time_to_pin(buffer.size, costs));
   return buffer;
 }
 
 void SimRank::close_memory(Buffer buffer) {
   if (world_.aborting) return;
   memory_.close(buffer);
-  be_busy(world_.topology.platform().runtime.ipc_close.value);
+  if (buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_close.value);
 }
 
 void SimRank::fill(View view, Pattern pattern) {
