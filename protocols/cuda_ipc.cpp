@@ -1,0 +1,84 @@
+// CUDA IPC as Open MPI's smcuda transport does it: the receiver's copy engine reads the sender's GPU memory, once a
+// handshake has found that it may. Until then, and where it may not, messages are staged through shared host memory.
+//
+//   sender                                          receiver
+//   the handshake, with the sender's first message (its rules: ipc_handshake.cpp)
+//   1. send REQ                                     1. hear; check access
+//                                                   2. enable GET, answer ACK; or answer NOTREADY; or nothing
+//   2. hear; enable GET
+//
+//   a message by IPC (RGET)
+//   1. export                                       1. hear
+//   2. tell RGET header                             2. look up: opens the memory, unless it is open already
+//   3. hear                                         3. pull: the peer's device -> device, one copy for all of it
+//                                                   4. tell FIN
+//
+//   a staged message                                (both ends open fragments of shared memory when they connect)
+//   1. tell header                                  1. hear
+//   2. hear                                         2. tell clear to send
+//   3. copy out: device -> fragment                 3. hear
+//   4. tell fragment                                4. copy in: the peer's fragment -> device
+//                                                   5. return fragment
+//   with copies that the CPU waits for, and at most three fragments under way
+//
+//   an eager message, while IPC is not on: up to 256 B, and empty ones always
+//   1. copy out: device -> fragment                 1. hear
+//   2. tell eager message                           2. copy in: the peer's fragment -> device
+//                                                   3. return fragment
+//
+// The first message is always staged: its header follows the REQ, and the ACK needs both sides. All that one end tells
+// travels in one FIFO, in order; what nobody hears between two exchanges waits there, for MPI too makes progress only
+// inside its calls.
+#include "protocols/cuda_ipc.hpp"
+
+#include "protocols/builtin.hpp"
+#include "protocols/cuda_ipc_exchange.hpp"
+
+namespace twinlink {
+
+Outcome CudaIpcChannel::exchange(std::span<const View> outgoing, std::span<const View> incoming) {
+  if (end_.broken()) return *end_.broken();
+  return CudaIpcExchange(end_, outgoing, incoming, end_.rank.now() + timeout_).run();
+}
+
+std::string CudaIpcChannel::path_taken() const {
+  if (end_.last_way() == CudaIpcEndpoint::Way::ipc) return "CUDA IPC: one copy by the receiver's copy engine";
+  const std::string staged = "staged through " + std::string(to_string(Memory::shared_pinned)) + " host memory";
+  const Path& path = end_.rank.path_to(end_.peer);
+  if (!end_.options.use_ipc) return staged + ": CUDA IPC is switched off";
+  if (!path.same_device && !path.peer_access) return staged + ": " + path.peer_access.reason;
+  return staged + ": the handshake is " + std::string(to_string(end_.handshake().state()));
+}
+
+namespace {
+
+class CudaIpc final : public Protocol {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "cuda-ipc"; }
+  [[nodiscard]] std::string_view description() const override {
+    return "Open MPI's smcuda: the receiver's copy engine reads the sender's memory, after a handshake; before, staged";
+  }
+  [[nodiscard]] Memory message_memory() const override { return Memory::device; }
+  // A chunk is the payload of a fragment of the staged path: 128 KiB less its header of 32 B; three are under way.
+  [[nodiscard]] Settings defaults() const override { return {.chunk = kFragmentPayload, .depth = kFragmentsInFlight}; }
+  [[nodiscard]] Support supports(const Path& path) const override {
+    if (!path.same_node) return {Support::Kind::no, "the GPUs are on different nodes, and CUDA IPC ends at the node"};
+    if (!path.device_mapping) return {Support::Kind::no, path.device_mapping.reason};
+    if (!path.same_device && !path.peer_access) return {Support::Kind::fallback, path.peer_access.reason};
+    return {};
+  }
+  [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
+    check_settings(*this, settings);
+    require_support(*this, rank.path_to(peer));
+    return std::make_unique<CudaIpcChannel>(rank, peer, cuda_ipc_options(settings, {}), settings.timeout);
+  }
+};
+
+}  // namespace
+
+const Protocol& cuda_ipc_protocol() {
+  static const CudaIpc protocol;
+  return protocol;
+}
+
+}  // namespace twinlink
