@@ -2,6 +2,8 @@
 // handshake has found that it may. Until then, and where it may not, messages are staged through shared host memory.
 //
 //   sender                                          receiver
+//   to connect, at both ends: tell hello, hear hello, open fragments, tell opened, hear opened
+//
 //   the handshake, with the sender's first message (its rules: ipc_handshake.cpp)
 //   1. send REQ                                     1. hear; check access
 //                                                   2. enable GET, answer ACK; or answer NOTREADY; or nothing
@@ -13,7 +15,7 @@
 //   3. hear                                         3. pull: the peer's device -> device, one copy for all of it
 //                                                   4. tell FIN
 //
-//   a staged message                                (both ends open fragments of shared memory when they connect)
+//   a staged message
 //   1. tell header                                  1. hear
 //   2. hear                                         2. tell clear to send
 //   3. copy out: device -> fragment                 3. hear

@@ -31,26 +31,34 @@ CudaIpcEndpoint::~CudaIpcEndpoint() {
 }
 
 /// Both ends tell hello and open the fragments of the other. What an earlier connection has left in the FIFO comes
-/// before the peer's hello, and is thrown away.
+/// before the peer's hello, and is thrown away. Neither goes on before the peer has opened its fragments, for it might
+/// be through with everything, and release them, before that.
 void CudaIpcEndpoint::meet(Seconds deadline) {
   tell("tell hello",
        {.kind = PacketKind::hello,
         .slot = static_cast<std::uint16_t>(options.fragments),
         .length = options.payload.count()},
        rank.export_memory(mine_));
+  const auto hello = hear_only("hear hello", PacketKind::hello, deadline);
+  if (!hello) return;
+  their_payload_ = Bytes{packet_of(*hello).length};
+  rank.step("open fragments");
+  theirs_ = rank.open_memory(peer, hello->as<PacketWithHandle>().handle);
+  tell("tell opened", {.kind = PacketKind::opened});
+  static_cast<void>(hear_only("hear opened", PacketKind::opened, deadline));
+}
+
+/// The next packet of that kind; others are thrown away. Nothing, and a broken connection, after the deadline.
+std::optional<Message> CudaIpcEndpoint::hear_only(std::string_view words, PacketKind kind, Seconds deadline) {
   for (;;) {
     Message message;
-    rank.step("hear hello");
-    if (wait(rank, rank.hear(peer, tags::kIpcFifo, message), deadline) != Status::delivered) {
-      broken_ = Outcome{Status::timed_out, "step 'hear hello': the peer did not connect"};
-      return;
+    rank.step(words);
+    const Status status = wait(rank, rank.hear(peer, tags::kIpcFifo, message), deadline);
+    if (status != Status::delivered) {
+      broken_ = Outcome{status, "step '" + std::string(words) + "': the peer did not connect"};
+      return std::nullopt;
     }
-    if (packet_of(message).kind != PacketKind::hello) continue;
-    const auto hello = message.as<PacketWithHandle>();
-    their_payload_ = Bytes{hello.packet.length};
-    rank.step("open fragments");
-    theirs_ = rank.open_memory(peer, hello.handle);
-    return;
+    if (packet_of(message).kind == kind) return message;
   }
 }
 

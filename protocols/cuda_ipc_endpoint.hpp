@@ -87,6 +87,7 @@ class CudaIpcEndpoint {
   void react(handshake::Event event);
   void perform(handshake::Action action);
   void meet(Seconds deadline);
+  std::optional<Message> hear_only(std::string_view words, PacketKind kind, Seconds deadline);
 
   handshake::Endpoint handshake_;
   bool cuda_in_use_;

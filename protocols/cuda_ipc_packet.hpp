@@ -10,6 +10,7 @@ namespace twinlink {
 
 enum class PacketKind : std::uint16_t {
   hello,          ///< a connection begins; with the handle of the sender's fragments
+  opened,         ///< the fragments have been opened
   request,        ///< REQ: the handshake, see ipc_handshake.hpp
   ack,            ///< ACK
   not_ready,      ///< NOTREADY
