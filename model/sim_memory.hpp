@@ -24,6 +24,7 @@ struct Allocation {
   int in_use_by_peers = 0;    ///< the same of peers that have it open
   int opened = 0;             ///< how often peers have it open
   bool exported = false;
+  bool registered = false;  ///< with the network adapter
 };
 
 /// Some bytes of an allocation, as an operation holds them.
@@ -33,10 +34,18 @@ struct Part {
   Bytes length{};
   bool mapped = false;  ///< seen through a mapping of a peer's memory
 
-  /// The operations in flight that use the bytes from this side.
-  [[nodiscard]] int& users() const { return mapped ? allocation->in_use_by_peers : allocation->in_use; }
   [[nodiscard]] End end() const { return {allocation->site.location, allocation->memory}; }
   [[nodiscard]] Content content() const { return allocation->content.slice(offset, length); }
+  /// An operation uses the bytes from now on, or not any more. Nothing without an allocation.
+  void hold() const {
+    if (allocation) ++users();
+  }
+  void let_go() const {
+    if (allocation) --users();
+  }
+
+ private:
+  [[nodiscard]] int& users() const { return mapped ? allocation->in_use_by_peers : allocation->in_use; }
 };
 
 /// All allocations that have been exported, by serial: what the ranks of a simulation can open.
@@ -53,7 +62,11 @@ class SimMemory {
   /// `path` leads to the owner.
   Buffer open(RankId owner, const IpcHandle& handle, const Path& path);
   void close(Buffer buffer);
+  void register_with_adapter(Buffer buffer);
+  void deregister(Buffer buffer);
 
+  /// Was this buffer opened from a peer?
+  [[nodiscard]] bool opened(Buffer buffer) const { return find(buffer).mapped; }
   /// The bytes of a view. A UsageError for an unknown buffer or bytes beyond its end.
   [[nodiscard]] Part part(const View& view) const;
 

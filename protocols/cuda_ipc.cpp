@@ -52,6 +52,18 @@ std::string CudaIpcChannel::path_taken() const {
   return staged + ": the handshake is " + std::string(to_string(end_.handshake().state()));
 }
 
+std::vector<Counter> CudaIpcChannel::counters() const {
+  const CacheCounts& cache = end_.cache.counts();
+  return {{"REQ sent", static_cast<std::uint64_t>(end_.handshake().tries())},
+          {"IPC messages", end_.counts.ipc_messages},
+          {"staged messages", end_.counts.staged_messages},
+          {"fragments sent", end_.counts.fragments_sent},
+          {"cache hits", cache.hits},
+          {"cache misses", cache.misses},
+          {"cache invalid", cache.invalid},
+          {"cache evicted", cache.evicted}};
+}
+
 namespace {
 
 class CudaIpc final : public Protocol {
@@ -61,8 +73,11 @@ class CudaIpc final : public Protocol {
     return "Open MPI's smcuda: the receiver's copy engine reads the sender's memory, after a handshake; before, staged";
   }
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
-  // A chunk is the payload of a fragment of the staged path: 128 KiB less its header of 32 B; three are under way.
-  [[nodiscard]] Settings defaults() const override { return {.chunk = kFragmentPayload, .depth = kFragmentsInFlight}; }
+  // A chunk is a fragment of the staged path; a message by IPC goes whole.
+  [[nodiscard]] Settings defaults() const override { return {.chunk = kIpcFragment, .depth = kIpcFragmentsInFlight}; }
+  [[nodiscard]] std::span<const Option> options() const override { return cuda_ipc_option_list(); }
+  [[nodiscard]] std::span<const Alias> aliases() const override { return cuda_ipc_aliases(); }
+  [[nodiscard]] std::span<const Preset> presets() const override { return cuda_ipc_presets(); }
   [[nodiscard]] Support supports(const Path& path) const override {
     if (!path.same_node) return {Support::Kind::no, "the GPUs are on different nodes, and CUDA IPC ends at the node"};
     if (!path.device_mapping) return {Support::Kind::no, path.device_mapping.reason};
@@ -72,7 +87,7 @@ class CudaIpc final : public Protocol {
   [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
     check_settings(*this, settings);
     require_support(*this, rank.path_to(peer));
-    return std::make_unique<CudaIpcChannel>(rank, peer, cuda_ipc_options(settings, {}), settings.timeout);
+    return std::make_unique<CudaIpcChannel>(rank, peer, read_cuda_ipc_options(*this, settings), settings.timeout);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "protocols/cuda_ipc_endpoint.hpp"
 #include "protocols/protocol.hpp"
@@ -18,6 +19,7 @@ class CudaIpcChannel final : public Channel {
 
   Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
   [[nodiscard]] std::string path_taken() const override;
+  [[nodiscard]] std::vector<Counter> counters() const override;
 
   /// Says whether this rank has initialised CUDA. A send sets it: its message lies on the GPU.
   void set_cuda_in_use(bool in_use) { end_.set_cuda_in_use(in_use); }

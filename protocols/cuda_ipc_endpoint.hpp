@@ -15,7 +15,7 @@
 
 namespace twinlink {
 
-/// How many messages this end has sent or received in which way, and what the handshake took.
+/// How many messages this end has sent or received in which way.
 struct CudaIpcCounts {
   std::uint64_t ipc_messages = 0;
   std::uint64_t staged_messages = 0;  ///< eager ones too

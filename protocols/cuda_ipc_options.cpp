@@ -2,78 +2,62 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <string_view>
+#include <string>
+
+#include "protocols/options.hpp"
 
 namespace twinlink {
 namespace {
 
-std::uint64_t number(std::string_view name, const std::string& text, std::uint64_t least, std::uint64_t most) {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, value);
-  if (parsed.ec == std::errc{} && parsed.ptr == end && value >= least && value <= most) return value;
-  throw UsageError(std::string(name) + "='" + text + "': expected a whole number from " + std::to_string(least) +
-                   " to " + std::to_string(most));
-}
-
-bool one_of(std::string_view name, const std::string& text, std::string_view no, std::string_view yes) {
-  if (text == yes) return true;
-  if (text == no) return false;
-  throw UsageError(std::string(name) + "='" + text + "': expected " + std::string(no) + " or " + std::string(yes));
-}
-
-constexpr std::uint64_t kMany = 1'000'000;
-
-struct Setter {
-  std::string_view name;
-  void (*set)(CudaIpcOptions&, const std::string& text);
+// The choices are in the order of their enumerators.
+constexpr std::array kOptions{
+    Option{"fidelity", "design|openmpi-4.1|openmpi-5|repaired", "design",
+           "whose handshake; 'twinlink-sim handshake' prints them"},
+    Option{"ipc", "0|1", "1", "may this rank ask for CUDA IPC?"},
+    Option{"cache", "COUNT", "0", "opened buffers of the peer that are kept open; 0: all"},
+    Option{"eviction", "lru|openmpi", "lru",
+           "which one is closed when there are too many: unused for longest, or (as Open MPI does) released last"},
+    Option{"eager", "SIZE", "256", "until IPC is on, messages up to this size travel with their header"},
+    Option{"start", "ready|late", "ready", "late: a rank uses CUDA only from its own first send on"},
 };
 
-constexpr std::array kSetters{
-    Setter{"fidelity",
-           [](CudaIpcOptions& o, const std::string& text) { o.fidelity = handshake::parse_fidelity(text); }},
-    Setter{"cache", [](CudaIpcOptions& o, const std::string& text) { o.cache = number("cache", text, 0, kMany); }},
-    Setter{"eviction", [](CudaIpcOptions& o, const std::string& text) { o.eviction = parse_eviction(text); }},
-    Setter{"eager", [](CudaIpcOptions& o, const std::string& text) { o.eager = parse_size(text); }},
-    Setter{"start",
-           [](CudaIpcOptions& o, const std::string& text) { o.late = one_of("start", text, "ready", "late"); }},
-    Setter{"btl_smcuda_use_cuda_ipc",
-           [](CudaIpcOptions& o, const std::string& text) {
-             o.use_ipc = one_of("btl_smcuda_use_cuda_ipc", text, "0", "1");
-           }},
-    Setter{"btl_smcuda_cuda_max_send_size",
-           [](CudaIpcOptions& o, const std::string& text) {
-             const Bytes size = parse_size(text);
-             if (size <= kFragmentHeader) {
-               throw UsageError("btl_smcuda_cuda_max_send_size='" + text +
-                                "': " + std::to_string(kFragmentHeader.count()) + " B of it are the header");
-             }
-             o.payload = size - kFragmentHeader;
-           }},
-    Setter{"pml_ob1_send_pipeline_depth",
-           [](CudaIpcOptions& o, const std::string& text) {
-             o.fragments = static_cast<int>(number("pml_ob1_send_pipeline_depth", text, 1, kMaxDepth));
-           }},
+constexpr std::array kAliases{
+    Alias{"btl_smcuda_use_cuda_ipc", "ipc"},
+    Alias{"btl_smcuda_cuda_max_send_size", "chunk"},
+    Alias{"pml_ob1_send_pipeline_depth", "depth"},
 };
+
+Settings preset(std::string_view fidelity) {
+  return {.chunk = kIpcFragment,
+          .depth = kIpcFragmentsInFlight,
+          .options = {{"fidelity", std::string(fidelity)}, {"eviction", "openmpi"}}};
+}
 
 }  // namespace
 
-CudaIpcOptions cuda_ipc_options(const Settings& settings, const std::map<std::string, std::string>& named) {
-  CudaIpcOptions options;
-  if (settings.chunk > Bytes{}) options.payload = settings.chunk;
-  options.fragments = settings.depth;
-  for (const auto& [name, text] : named) {
-    const Setter* found = nullptr;
-    std::string all;
-    for (const Setter& setter : kSetters) {
-      if (setter.name == name) found = &setter;
-      all += " " + std::string(setter.name);
-    }
-    if (found == nullptr) throw UsageError("protocol 'cuda-ipc' has no option '" + name + "' (there are:" + all + ")");
-    found->set(options, text);
-  }
-  options.eager = std::min(options.eager, options.payload);
+std::span<const Option> cuda_ipc_option_list() { return kOptions; }
+
+std::span<const Alias> cuda_ipc_aliases() { return kAliases; }
+
+std::span<const Preset> cuda_ipc_presets() {
+  static const std::array presets{
+      Preset{"openmpi-4.1", "smcuda as the code of Open MPI 4.1.4 has it", preset("openmpi-4.1")},
+      Preset{"openmpi-5", "smcuda as the code of Open MPI 5.0.10 has it", preset("openmpi-5")},
+  };
+  return presets;
+}
+
+CudaIpcOptions read_cuda_ipc_options(const Protocol& protocol, const Settings& settings) {
+  const OptionReader read(protocol, settings);
+  const Bytes fragment = settings.chunk == Bytes{} ? kIpcFragment : settings.chunk;
+  CudaIpcOptions options{.fidelity = read.choice<handshake::Fidelity>("fidelity"),
+                         .use_ipc = read.choice<bool>("ipc"),
+                         .cache = read.count("cache"),
+                         .eviction = read.choice<Eviction>("eviction"),
+                         .late = read.choice<bool>("start"),
+                         .payload = fragment > kIpcFragmentHeader ? fragment - kIpcFragmentHeader : 1_B,
+                         .fragments = settings.depth};
+  options.eager = std::min(read.size("eager"), options.payload);
   return options;
 }
 

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
-#include <string>
+#include <span>
 
 #include "protocols/handle_cache.hpp"
 #include "protocols/ipc_handshake.hpp"
@@ -11,11 +10,11 @@
 
 namespace twinlink {
 
-/// Open MPI puts a header of 32 B into every fragment of 128 KiB.
-inline constexpr Bytes kFragmentHeader = 32_B;
-inline constexpr Bytes kFragmentPayload = 128_KiB - kFragmentHeader;
+/// A fragment of the staged path, btl_smcuda_cuda_max_send_size. Its first 32 B are a header.
+inline constexpr Bytes kIpcFragment = 128_KiB;
+inline constexpr Bytes kIpcFragmentHeader = 32_B;
 /// pml_ob1_send_pipeline_depth.
-inline constexpr int kFragmentsInFlight = 3;
+inline constexpr int kIpcFragmentsInFlight = 3;
 
 struct CudaIpcOptions {
   handshake::Fidelity fidelity = handshake::Fidelity::design;
@@ -24,12 +23,16 @@ struct CudaIpcOptions {
   Eviction eviction = Eviction::lru;
   Bytes eager = 256_B;  ///< until IPC is on, messages up to this size (and one fragment) travel with their header
   bool late = false;    ///< this rank uses CUDA only from its first send on
-  Bytes payload = kFragmentPayload;  ///< of one fragment of the staged path
-  int fragments = kFragmentsInFlight;
+  Bytes payload = kIpcFragment - kIpcFragmentHeader;  ///< of one fragment
+  int fragments = kIpcFragmentsInFlight;
 };
 
-/// The protocol's own options, from Settings: a chunk is the payload of a fragment (zero: the default), the depth is
-/// the number of fragments under way. A UsageError for an unknown name or a value that makes no sense.
-CudaIpcOptions cuda_ipc_options(const Settings& settings, const std::map<std::string, std::string>& named);
+std::span<const Option> cuda_ipc_option_list();
+std::span<const Alias> cuda_ipc_aliases();
+std::span<const Preset> cuda_ipc_presets();
+
+/// The settings of one connection of `protocol`, which has the options above. A chunk is a fragment with its header,
+/// and at least one byte of it is payload; zero is the default. A UsageError for options that make no sense.
+CudaIpcOptions read_cuda_ipc_options(const Protocol& protocol, const Settings& settings);
 
 }  // namespace twinlink

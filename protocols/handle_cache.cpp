@@ -3,18 +3,8 @@
 #include <algorithm>
 #include <cassert>
 #include <exception>
-#include <string>
 
 namespace twinlink {
-
-std::string_view to_string(Eviction eviction) { return eviction == Eviction::lru ? "lru" : "openmpi"; }
-
-Eviction parse_eviction(std::string_view name) {
-  for (const Eviction eviction : {Eviction::lru, Eviction::openmpi}) {
-    if (to_string(eviction) == name) return eviction;
-  }
-  throw UsageError("unknown eviction '" + std::string(name) + "' (there are: lru openmpi)");
-}
 
 HandleCache::~HandleCache() {
   // While an exception passes, a copy may still use the memory; the rank closes it when it ends.

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,10 +16,6 @@ enum class Eviction {
   lru,     ///< the one that has been unused for longest
   openmpi  ///< the one that was released last: what Open MPI's code does, although it calls the list LRU
 };
-/// "lru", "openmpi".
-std::string_view to_string(Eviction eviction);
-/// A UsageError that lists both.
-Eviction parse_eviction(std::string_view name);
 
 /// How often a lookup ended in which way; together they are all lookups, but for `evicted`.
 struct CacheCounts {

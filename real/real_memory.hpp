@@ -20,6 +20,7 @@ struct Allocation {
   Memory memory = Memory::pageable;
   Bytes size{};
   int in_use = 0;                        ///< operations that wait_any() has not returned yet
+  bool registered = false;               ///< with the network adapter
   bool kept = false;                     ///< an abandoned operation may still use it: freed at the very end
   std::optional<SharedMemory> shared{};  ///< shared pinned memory lies here, the rank's own or a peer's
   std::optional<IpcHandle> handle{};     ///< exported device memory
@@ -49,6 +50,9 @@ class RealMemory {
   /// `device` is the owner's; `path` leads there.
   Buffer open(RankId owner, const Uuid& device, const IpcHandle& handle, const Path& path);
   void close(Buffer buffer);
+  /// The MPI library registers device memory itself, when it is sent first; here is only noted that it may be.
+  void register_with_adapter(Buffer buffer);
+  void deregister(Buffer buffer);
 
   /// The bytes of a view. A UsageError for an unknown buffer or bytes beyond its end.
   [[nodiscard]] Part part(const View& view) const;
