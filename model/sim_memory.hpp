@@ -34,6 +34,8 @@ struct Part {
   Bytes length{};
   bool mapped = false;  ///< seen through a mapping of a peer's memory
 
+  /// The operations in flight that use the bytes from this side.
+  [[nodiscard]] int& users() const { return mapped ? allocation->in_use_by_peers : allocation->in_use; }
   [[nodiscard]] End end() const { return {allocation->site.location, allocation->memory}; }
   [[nodiscard]] Content content() const { return allocation->content.slice(offset, length); }
   /// An operation uses the bytes from now on, or not any more. Nothing without an allocation.
@@ -43,9 +45,6 @@ struct Part {
   void let_go() const {
     if (allocation) --users();
   }
-
- private:
-  [[nodiscard]] int& users() const { return mapped ? allocation->in_use_by_peers : allocation->in_use; }
 };
 
 /// All allocations that have been exported, by serial: what the ranks of a simulation can open.

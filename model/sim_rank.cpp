@@ -13,10 +13,6 @@ Seconds per_gib(Seconds base, Seconds share, Bytes size) {
   return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
 }
 
-Seconds time_to_pin(Bytes size, const RuntimeCosts& costs) {
-  return per_gib(costs.pin_base.value, costs.pin_per_gib.value, size);
-}
-
 }  // namespace
 
 SimRank::SimRank(SimWorld& world, RankId id)
@@ -94,7 +90,9 @@ Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
   }
   const Buffer buffer = memory_.allocate(kind, size, site);
   if (kind == Memory::device) be_busy(costs.allocate_device.value);
-  if (kind == Memory::pinned || kind == Memory::shared_pinned) be_busy(time_to_pin(size, costs));
+  if (kind == Memory::pinned || kind == Memory::shared_pinned) {
+    be_busy(per_gib(costs.pin_base.value, costs.pin_per_gib.value, size));
+  }
   return buffer;
 }
 
@@ -114,7 +112,8 @@ Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
   const RuntimeCosts& costs = world_.topology.platform().runtime;
   const Buffer buffer = memory_.open(owner, handle, path_to(owner));
   // Host memory is mapped by the system at once, and page-locked for this rank's copy engine.
-  be_busy(buffer.memory == Memory::device ? costs.ipc_open.value : time_to_pin(buffer.size, costs));
+  be_busy(buffer.memory == Memory::device ? costs.ipc_open.value
+                                          : per_gib(costs.pin_base.value, costs.pin_per_gib.value, buffer.size));
   return buffer;
 }
 
