@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,8 +38,6 @@ class CudaIpcEndpoint {
   }
   /// What has been told and is still under way, for wait_any().
   std::vector<Op> tells{};
-  /// Messages of later exchanges whose headers have come already, in order.
-  std::deque<Message> early{};
 
   // ---- the handshake ----------------------------------------------------------------------------------------------
 
