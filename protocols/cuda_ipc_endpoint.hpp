@@ -24,8 +24,8 @@ struct CudaIpcCounts {
 class CudaIpcEndpoint {
  public:
   /// Meets the peer, which must do the same: both open each other's fragments. A peer that does not come until the
-  /// timeout leaves an endpoint that is broken(). `rank` must outlive it.
-  CudaIpcEndpoint(Rank& rank, RankId peer, const CudaIpcOptions& options, Seconds timeout);
+  /// timeout leaves an endpoint that is broken(). `this_rank` must outlive it.
+  CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOptions& chosen, Seconds timeout);
   ~CudaIpcEndpoint();
   CudaIpcEndpoint(const CudaIpcEndpoint&) = delete;
   CudaIpcEndpoint& operator=(const CudaIpcEndpoint&) = delete;

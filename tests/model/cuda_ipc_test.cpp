@@ -18,7 +18,7 @@ using namespace testing;  // NOLINT: the sample platform's numbers
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr double kTolerance_us = 1e-4;
+constexpr double kTolerance = 1e-4;  ///< in microseconds
 constexpr Seconds kOverhead = kHost + kLatency;
 /// Later than all that went before.
 constexpr Seconds kStart{0.01};
@@ -54,8 +54,8 @@ TEST(CudaIpcTimes, AWarmMessageIsExportHeaderCopyAndFinAndTheFirstOneOpensToo) {
     }
     EXPECT_THAT(end.channel.path_taken(), StartsWith("CUDA IPC"));
   });
-  EXPECT_NEAR(times.second.microseconds(), by_ipc(1_MiB).microseconds(), kTolerance_us);
-  EXPECT_NEAR((times.first - times.second).microseconds(), kOpen.microseconds(), kTolerance_us);
+  EXPECT_NEAR(times.second.microseconds(), by_ipc(1_MiB).microseconds(), kTolerance);
+  EXPECT_NEAR((times.first - times.second).microseconds(), kOpen.microseconds(), kTolerance);
 }
 
 TEST(CudaIpcTimes, TheSenderWaitsForFin) {
@@ -68,7 +68,7 @@ TEST(CudaIpcTimes, TheSenderWaitsForFin) {
     const Seconds ended = end.one_message(message);
     if (!end.sending()) return;
     // FIN takes a control message; telling it occupies the receiver for a part of that.
-    EXPECT_NEAR((ended - kStart).microseconds(), (by_ipc(1_MiB) - kHost + kControl).microseconds(), kTolerance_us);
+    EXPECT_NEAR((ended - kStart).microseconds(), (by_ipc(1_MiB) - kHost + kControl).microseconds(), kTolerance);
   });
 }
 
@@ -88,7 +88,7 @@ TEST(CudaIpcTimes, PingPong) {
     start = end.rank.now();
     for (int i = 0; i < kRounds; ++i) round();
     if (!end.sending()) return;
-    EXPECT_NEAR(((end.rank.now() - start) / (2 * kRounds)).microseconds(), by_ipc(1_MiB).microseconds(), kTolerance_us);
+    EXPECT_NEAR(((end.rank.now() - start) / (2 * kRounds)).microseconds(), by_ipc(1_MiB).microseconds(), kTolerance);
   });
 }
 
@@ -110,22 +110,22 @@ Seconds first_message(const NamedOptions& options, Bytes size) {
 }
 
 TEST(CudaIpcTimes, AStagedMessageOfOneFragment) {
-  EXPECT_NEAR(first_message({{"ipc", "0"}}, 100'000_B).microseconds(), staged(100'000_B).microseconds(), kTolerance_us);
+  EXPECT_NEAR(first_message({{"ipc", "0"}}, 100'000_B).microseconds(), staged(100'000_B).microseconds(), kTolerance);
 }
 
 /// The REQ goes before the header, and the answer, ACK, before the clear to send; the header arrives while the receiver
 /// tells the ACK.
 TEST(CudaIpcTimes, TheHandshakeCostsTheFirstMessageOneMoreTell) {
-  EXPECT_NEAR(first_message({}, 100'000_B).microseconds(), (staged(100'000_B) + kHost).microseconds(), kTolerance_us);
+  EXPECT_NEAR(first_message({}, 100'000_B).microseconds(), (staged(100'000_B) + kHost).microseconds(), kTolerance);
 }
 
 TEST(CudaIpcTimes, AnEagerMessageHasNoClearToSend) {
   const Seconds expected = kOverhead + 256_B / kUp + kControl + kOverhead + 256_B / kDown + kHost;
-  EXPECT_NEAR(first_message({{"ipc", "0"}}, 256_B).microseconds(), expected.microseconds(), kTolerance_us);
+  EXPECT_NEAR(first_message({{"ipc", "0"}}, 256_B).microseconds(), expected.microseconds(), kTolerance);
 }
 
 TEST(CudaIpcTimes, AnEmptyMessageIsItsHeader) {
-  EXPECT_NEAR(first_message({{"ipc", "0"}}, 0_B).microseconds(), kControl.microseconds(), kTolerance_us);
+  EXPECT_NEAR(first_message({{"ipc", "0"}}, 0_B).microseconds(), kControl.microseconds(), kTolerance);
 }
 
 /// Copies are synchronous, so only the two processes overlap: each fragment costs the receiver, the slower one here,
@@ -137,8 +137,7 @@ TEST(CudaIpcTimes, FragmentsArePacedByTheSlowerProcess) {
   ASSERT_GT(copy_in, kOverhead + kPayload / kUp + kHost);
   const Seconds expected =
       kControl * 2 + kOverhead + kPayload / kUp + kControl + copy_in * static_cast<double>(kFragments);
-  EXPECT_NEAR(first_message({{"ipc", "0"}}, kPayload * kFragments).microseconds(), expected.microseconds(),
-              kTolerance_us);
+  EXPECT_NEAR(first_message({{"ipc", "0"}}, kPayload * kFragments).microseconds(), expected.microseconds(), kTolerance);
 }
 
 // ---- which way ------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ class NotingRank final : public DecoratedRank {
     const char name = static_cast<char>(handle.token[0]);
     if (name == 'X') throw UsageError("a handle that nobody opens");
     const Buffer opened = inner().open_memory(owner, handle);
-    names_.push_back({opened, name});
+    names_.emplace_back(opened, name);
     log.push_back(std::string("open ") + name);
     return opened;
   }
@@ -53,15 +53,15 @@ class HandleCacheTest : public testing::Test {
   /// Opens and releases at once.
   static void use(HandleCache& cache, char name) { cache.release(cache.acquire(handle(name))); }
 
-  std::vector<std::string> take_log() { return std::exchange(rank.log, {}); }
+  std::vector<std::string> take_log() { return std::exchange(rank_.log, {}); }
 
-  ScriptedRank scripted;
-  NotingRank rank{scripted};
+  ScriptedRank scripted_;
+  NotingRank rank_{scripted_};
 };
 
 TEST_F(HandleCacheTest, OpensOnceAndClosesAtItsEnd) {
   {
-    HandleCache cache(rank, kOwner, 0, Eviction::lru);
+    HandleCache cache(rank_, kOwner, 0, Eviction::lru);
     const Buffer first = cache.acquire(handle('A'));
     const Buffer second = cache.acquire(handle('A'));
     EXPECT_EQ(first, second);
@@ -76,14 +76,14 @@ TEST_F(HandleCacheTest, OpensOnceAndClosesAtItsEnd) {
 }
 
 TEST_F(HandleCacheTest, WithoutALimitNothingIsEvicted) {
-  HandleCache cache(rank, kOwner, 0, Eviction::lru);
+  HandleCache cache(rank_, kOwner, 0, Eviction::lru);
   for (int i = 0; i < 1000; ++i) cache.release(cache.acquire(handle('A', 1 + static_cast<std::uint64_t>(i))));
   EXPECT_EQ(cache.size(), 1000U);
   EXPECT_EQ(cache.counts().evicted, 0U);
 }
 
 TEST_F(HandleCacheTest, ARangeUnderAnotherHandleIsClosedAndOpenedAnew) {
-  HandleCache cache(rank, kOwner, 0, Eviction::lru);
+  HandleCache cache(rank_, kOwner, 0, Eviction::lru);
   cache.release(cache.acquire(handle('A', 100)));
   cache.release(cache.acquire(handle('B', 100)));
   EXPECT_THAT(take_log(), ElementsAre("open A", "close A", "open B"));
@@ -94,7 +94,7 @@ TEST_F(HandleCacheTest, ARangeUnderAnotherHandleIsClosedAndOpenedAnew) {
 }
 
 TEST_F(HandleCacheTest, AnotherSizeAtTheSameAddressIsAnotherRange) {
-  HandleCache cache(rank, kOwner, 0, Eviction::lru);
+  HandleCache cache(rank_, kOwner, 0, Eviction::lru);
   IpcHandle small = handle('A', 100);
   small.size = 10;
   cache.release(cache.acquire(small));
@@ -104,7 +104,7 @@ TEST_F(HandleCacheTest, AnotherSizeAtTheSameAddressIsAnotherRange) {
 }
 
 TEST_F(HandleCacheTest, WhatWasReplacedWhileInUseIsClosedAtItsRelease) {
-  HandleCache cache(rank, kOwner, 0, Eviction::lru);
+  HandleCache cache(rank_, kOwner, 0, Eviction::lru);
   const Buffer old = cache.acquire(handle('A', 100));
   const Buffer fresh = cache.acquire(handle('B', 100));
   EXPECT_THAT(take_log(), ElementsAre("open A", "open B"));
@@ -115,14 +115,14 @@ TEST_F(HandleCacheTest, WhatWasReplacedWhileInUseIsClosedAtItsRelease) {
 }
 
 TEST_F(HandleCacheTest, LruClosesWhatHasBeenUnusedForLongest) {
-  HandleCache cache(rank, kOwner, 2, Eviction::lru);
+  HandleCache cache(rank_, kOwner, 2, Eviction::lru);
   for (const char name : {'A', 'B', 'A', 'C'}) use(cache, name);
   EXPECT_THAT(take_log(), ElementsAre("open A", "open B", "close B", "open C"));
   EXPECT_EQ(cache.counts().evicted, 1U);
 }
 
 TEST_F(HandleCacheTest, OpenMpiClosesWhatWasReleasedLast) {
-  HandleCache cache(rank, kOwner, 2, Eviction::openmpi);
+  HandleCache cache(rank_, kOwner, 2, Eviction::openmpi);
   for (const char name : {'A', 'B', 'A', 'C'}) use(cache, name);
   EXPECT_THAT(take_log(), ElementsAre("open A", "open B", "close A", "open C"));
 }
@@ -130,7 +130,7 @@ TEST_F(HandleCacheTest, OpenMpiClosesWhatWasReleasedLast) {
 /// Three buffers in turn with room for two.
 TEST_F(HandleCacheTest, InALoopOpenMpisOrderIsTheBetterOne) {
   for (const Eviction eviction : {Eviction::lru, Eviction::openmpi}) {
-    HandleCache cache(rank, kOwner, 2, eviction);
+    HandleCache cache(rank_, kOwner, 2, eviction);
     for (int round = 0; round < 10; ++round) {
       for (const char name : {'A', 'B', 'C'}) use(cache, name);
     }
@@ -141,7 +141,7 @@ TEST_F(HandleCacheTest, InALoopOpenMpisOrderIsTheBetterOne) {
 }
 
 TEST_F(HandleCacheTest, WhatIsInUseIsNeverEvicted) {
-  HandleCache cache(rank, kOwner, 1, Eviction::lru);
+  HandleCache cache(rank_, kOwner, 1, Eviction::lru);
   const Buffer a = cache.acquire(handle('A'));
   const Buffer b = cache.acquire(handle('B'));
   EXPECT_THAT(take_log(), ElementsAre("open A", "open B")) << "more than the limit, rather than closing A";
@@ -153,7 +153,7 @@ TEST_F(HandleCacheTest, WhatIsInUseIsNeverEvicted) {
 }
 
 TEST_F(HandleCacheTest, ARefusedHandleLeavesNothingBehind) {
-  HandleCache cache(rank, kOwner, 0, Eviction::lru);
+  HandleCache cache(rank_, kOwner, 0, Eviction::lru);
   EXPECT_THROW(static_cast<void>(cache.acquire(handle('X'))), UsageError);
   EXPECT_EQ(cache.size(), 0U);
   use(cache, 'A');
