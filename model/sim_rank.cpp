@@ -23,11 +23,7 @@ void require_same_length(const View& to, const View& from) {
 
 }  // namespace
 
-SimRank::SimRank(SimWorld& world, RankId id)
-    : world_(world),
-      id_(id),
-      memory_(id, world.exports),
-      mailbox_(simgrid::s4u::Mailbox::by_name("rank" + std::to_string(id.value))) {
+SimRank::SimRank(SimWorld& world, RankId id) : world_(world), id_(id), memory_(id, world.exports) {
   world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
 }
 
@@ -172,7 +168,7 @@ Op SimRank::copy(View to, View from, Stream stream, Engine) {
   operation->queue->push_back(operation);
   delay(operation, now() + operation->report.latency);
   if (cost.occupies_cpu) {
-    for (progress(); operation->state != Operation::State::ended; progress()) sleep_until(next_event());
+    for (progress(); operation->state != Operation::State::ended; progress()) alarm_.sleep_until(next_event());
   }
   return operation->op;
 }
@@ -181,7 +177,9 @@ Op SimRank::copy(View to, View from, Stream stream, Engine) {
 void SimRank::delay(const OperationPtr& operation, Seconds until) {
   operation->state = Operation::State::delayed;
   operation->due = until;
-  active_.push_back(operation);
+  ++unfinished_;
+  schedule(until, operation, nullptr);
+  alarm_.ring_at(until);  // for another rank may have done this
 }
 
 /// The operation's latency is over. It flows at once, or after those before it in its queue.
@@ -260,9 +258,7 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
     deliver(send);
   } else if (!send->eager) {
     // The sender has asked already; the answer that it may send takes one control message.
-    SimRank& sender = rank_object(from);
-    sender.delay(send, std::max(send->due, now() + costs.control.value));
-    sender.ring();
+    rank_object(from).delay(send, std::max(send->due, now() + costs.control.value));
   }
   return operation->op;
 }
@@ -279,9 +275,11 @@ Op SimRank::tell(RankId to, Tag tag, const Message& message) {
   operation->report.latency = costs.control.value - operation->report.host;
   const Seconds arrival = now() + costs.control.value;
   be_busy(operation->report.host);
-  receiver.channel_from(id_, tag).letters.push_back({arrival, message});
+  Channel& channel = receiver.channel_from(id_, tag);
+  channel.letters.push_back({arrival, message});
+  // Otherwise the hear() that will take this letter is still to come.
+  if (channel.hears.size() >= channel.letters.size()) receiver.await_letter(channel, channel.letters.back());
   complete(operation, Status::delivered);
-  receiver.ring();
   return operation->op;
 }
 
@@ -294,7 +292,9 @@ Op SimRank::hear(RankId from, Tag tag, Message& into) {
   operation->tag = tag;
   Channel& channel = channel_from(from, tag);
   channel.hears.push_back(operation);
-  take_letters(channel);
+  if (channel.letters.size() >= channel.hears.size()) {
+    await_letter(channel, *std::next(channel.letters.begin(), static_cast<std::ptrdiff_t>(channel.hears.size()) - 1));
+  }
   return operation->op;
 }
 
@@ -303,10 +303,15 @@ void SimRank::start_flow(const OperationPtr& operation) {
   operation->flow_began = now();
   if (operation->kind == Operation::Kind::copy) operation->snapshot = operation->from.content();
   if (operation->from.length == Bytes{}) return end_flow(operation);
+  // The operation is at the front of its queue until its flow has ended.
+  const auto ended = [this, queue = operation->queue] {
+    ended_flows_.push_back(queue);
+    alarm_.ring();
+  };
   const Site& from = operation->from.allocation->site;
   if (operation->kind == Operation::Kind::copy) {
     operation->flow =
-        world_.machine.copy(from.node, operation->from.end(), operation->to.end(), operation->from.length);
+        world_.machine.copy(from.node, operation->from.end(), operation->to.end(), operation->from.length, ended);
     return;
   }
   const Node& node = world_.topology.platform().node;
@@ -316,8 +321,8 @@ void SimRank::start_flow(const OperationPtr& operation) {
   const Location target = target_of(*operation);
   const Bytes size = operation->from.length;
   operation->flow = from.node == there.node
-                        ? world_.machine.message(from.node, from.location, target, size)
-                        : world_.machine.transfer(from, nic_here, {there.node, target}, nic_there, size);
+                        ? world_.machine.message(from.node, from.location, target, size, ended)
+                        : world_.machine.transfer(from, nic_here, {there.node, target}, nic_there, size, ended);
   if (world_.observer) {
     operation->report.route =
         world_.topology.describe_transfer(from.location, nic_here, target, nic_there, from.node == there.node);
@@ -333,7 +338,7 @@ Location SimRank::target_of(const Operation& send) const {
 }
 
 void SimRank::end_flow(const OperationPtr& operation) {
-  operation->flow.reset();
+  const std::unique_ptr<Flow> flow = std::move(operation->flow);
   operation->report.flow = now() - operation->flow_began;
   // The source must not have changed while it was read: then the hardware would have sent a mixture.
   if (operation->from.content() != operation->snapshot) operation->snapshot.tear();
@@ -344,6 +349,7 @@ void SimRank::end_flow(const OperationPtr& operation) {
   if (operation->partner) deliver(operation);
   Queue& queue = *operation->queue;
   queue.pop_front();
+  if (flow) flow->close();
   if (!queue.empty() && queue.front()->state == Operation::State::queued) start_flow(queue.front());
 }
 
@@ -356,10 +362,11 @@ void SimRank::deliver(const OperationPtr& send) {
   const Bytes room = receive->to.length;
   receive->to.allocation->content.write(receive->to.offset, send->snapshot.slice(Bytes{}, std::min(sent, room)));
   receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
-  receiver.ring();
+  receiver.alarm_.ring_at(now());
 }
 
 void SimRank::complete(const OperationPtr& operation, Status status) {
+  if (operation->state != Operation::State::unmatched) --unfinished_;
   operation->state = Operation::State::ended;
   operation->status = status;
   if (!operation->abandoned) {
@@ -383,8 +390,8 @@ void SimRank::abandon(Op op) {
   let_go(operation->to);
   // Nobody waits any more for what has not begun to come. A send stays: the peer may have been told of it.
   Channel& channel = channels_[{operation->peer, operation->tag}];
-  if (operation->kind == Operation::Kind::hear) std::erase(channel.hears, operation);
-  if (operation->kind == Operation::Kind::receive) std::erase(channel.receives, operation);
+  if (operation->kind == Operation::Kind::hear) channel.hears.remove(operation);
+  if (operation->kind == Operation::Kind::receive) channel.receives.remove(operation);
 }
 
 }  // namespace twinlink::model

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <sys/resource.h>
+#include <CLI/CLI.hpp>
 
 #include "model/simulation.hpp"
 #include "protocols/registry.hpp"
@@ -98,7 +98,8 @@ int main(int argc, char** argv) {
   app.add_option("--ranks", workload.ranks, "number of ranks, even")->capture_default_str();
   app.add_option("--gpus", workload.gpus, "GPUs per node, one rank on each")->capture_default_str();
   app.add_option("--messages", workload.messages, "messages each way")->capture_default_str();
-  app.add_option("--size", workload.size, "of the first pair's messages; each other pair's are a little larger")->capture_default_str();
+  app.add_option("--size", workload.size, "of the first pair's messages; each other pair's are a little larger")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
     return twinlink::run(workload);
