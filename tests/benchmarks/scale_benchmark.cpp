@@ -70,6 +70,10 @@ void run_rank(Rank& rank, const Workload& workload) {
   }
 }
 
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
 int run(const Workload& workload) {
   const std::vector<Place> places = places_of(workload);
   const model::Platform platform = model::large_platform(places.back().node + 1, workload.gpus);
@@ -78,10 +82,13 @@ int run(const Workload& workload) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("%s between %s: %d ranks, %d GPUs a node, %d messages of %s each way: %.2f s, %.0f MiB (simulated %s)\n",
-              workload.protocol.c_str(), workload.between.c_str(), workload.ranks, workload.gpus, workload.messages,
-              workload.size.c_str(), elapsed.count(), static_cast<double>(usage.ru_maxrss) / 1024,
-              format_seconds(end).c_str());
+  const double cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  std::printf(
+      "%s between %s: %d ranks, %d GPUs a node, %d messages of %s each way: %.2f s (CPU %.2f s), %.0f MiB; "
+      "simulated %s\n",
+      workload.protocol.c_str(), workload.between.c_str(), workload.ranks, workload.gpus, workload.messages,
+      workload.size.c_str(), elapsed.count(), cpu, static_cast<double>(usage.ru_maxrss) / 1024,
+      format_seconds(end).c_str());
   return 0;
 }
 
