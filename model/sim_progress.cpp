@@ -19,9 +19,18 @@ void SimRank::take_letters(Channel& channel) {
     const OperationPtr hear = channel.hears.front();
     channel.hears.pop_front();
     *hear->into = channel.letters.front().message;
+    const Status status = channel.letters.front().status;
     channel.letters.pop_front();
-    complete(hear, Status::delivered);
+    complete(hear, status);
   }
+}
+
+/// A letter to this rank is on its way.
+void SimRank::post(RankId source, Tag tag, Letter letter) {
+  Channel& channel = channel_from(source, tag);
+  channel.letters.push_back(std::move(letter));
+  // Otherwise the hear() that will take this letter is still to come.
+  if (channel.hears.size() >= channel.letters.size()) await_letter(channel, channel.letters.back());
 }
 
 /// A hear() waits for `letter`, which may still be on its way.
