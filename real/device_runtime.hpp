@@ -60,9 +60,15 @@ class DeviceRuntime {
   /// Page-locks host memory for the copy engine, until unpin().
   virtual void pin(std::byte* memory, Bytes size) = 0;
   virtual void unpin(std::byte* memory) = 0;
+  /// Tells of host memory that copies may name, before pin(), and of its end. For a runtime that must know what an
+  /// address is; the devices find out by themselves.
+  virtual void know_host_memory(std::byte* memory, Bytes size, Memory kind, Locality locality);
+  virtual void forget_host_memory(std::byte* memory);
 
   /// Starts a copy behind all others of its stream. With pageable memory it may block.
   virtual Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) = 0;
+  /// Copies between host memory by the calling CPU, in its turn of the stream, and waits.
+  virtual void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream);
   /// Has the copy ended? Never blocks. The event is used up once the answer was yes.
   virtual bool ended(Event event) = 0;
   /// Waits for all copies of a stream; their events still have to be asked for.

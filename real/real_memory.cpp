@@ -75,8 +75,10 @@ void RealMemory::fetch(Allocation& allocation, Locality locality) {
   }
   try {
     numa_.bind(allocation.data, size, locality);
+    runtime_.know_host_memory(allocation.data, size, allocation.memory, locality);
     if (page_locked(allocation.memory)) runtime_.pin(allocation.data, size);
   } catch (...) {
+    runtime_.forget_host_memory(allocation.data);
     if (!allocation.shared) ::munmap(allocation.data, size.count());
     throw;
   }
@@ -89,6 +91,7 @@ void RealMemory::free(const Allocation& allocation) {
   }
   if (allocation.memory == Memory::device) return runtime_.free(allocation.data);
   if (page_locked(allocation.memory)) runtime_.unpin(allocation.data);
+  runtime_.forget_host_memory(allocation.data);
   if (!allocation.shared) ::munmap(allocation.data, mappable(allocation.size).count());
 }
 

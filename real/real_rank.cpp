@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "real/pattern.hpp"
 
@@ -125,9 +124,7 @@ Op RealRank::copy(View to, View from, Stream stream, Engine engine) {
   const Part source = memory_.part(from);
   const bool between_hosts = target.allocation->memory != Memory::device && source.allocation->memory != Memory::device;
   if (between_hosts) {
-    // The calling CPU copies, in its turn of the stream.
-    runtime_.synchronize(stream);
-    std::memmove(target.data, source.data, source.length.count());
+    runtime_.copy_on_host(target.data, source.data, source.length, stream);
     const Slot slot = start(Kind::copy, source, target);
     operations_[slot].ended = true;
     return op_of(slot);

@@ -1,0 +1,196 @@
+#include "real/paced_runtime.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+namespace twinlink::real {
+namespace {
+
+using model::End;
+using model::Location;
+
+/// On an idle machine: the smallest of the copy's own rate and all that its bytes cross.
+Rate rate_alone(const model::Platform& platform, const model::Cost& cost, const model::Route& route) {
+  Rate rate = cost.rate ? cost.rate->value : Rate{std::numeric_limits<double>::infinity()};
+  for (const model::Hop& hop : route) {
+    const model::Link& link = platform.node.links[hop.link];
+    rate = std::min(rate, hop.forward ? link.forward.value : link.backward.value);
+    if (link.total) rate = std::min(rate, link.total->value);
+  }
+  return rate;
+}
+
+/// The device as the platform describes it; what tells devices apart stays.
+DeviceInfo described_by(const model::Gpu& gpu, DeviceInfo device) {
+  device.name = "emulated " + gpu.model;
+  device.capability_major = gpu.capability_major;
+  device.capability_minor = gpu.capability_minor;
+  device.unified_addressing = gpu.unified_addressing;
+  device.memory = gpu.memory.value;
+  return device;
+}
+
+}  // namespace
+
+PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, PaceClock& clock)
+    : inner_(std::move(inner)),
+      role_(std::move(role)),
+      clock_(clock),
+      device_(described_by(role_.topology.platform().node.gpus[role_.gpu], inner_->device())) {}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+const End& PacedRuntime::end_of(const std::byte* address) const {
+  const auto behind = known_.upper_bound(address);
+  assert(behind != known_.begin());
+  return std::prev(behind)->second;
+}
+
+std::byte* PacedRuntime::allocate(Bytes size) {
+  const Seconds start = clock_.now();
+  std::byte* const memory = inner_->allocate(size);
+  known_[memory] = {{Location::Kind::gpu, role_.gpu}, Memory::device};
+  pass_until(start + costs().allocate_device.value);
+  return memory;
+}
+
+void PacedRuntime::free(std::byte* memory) {
+  known_.erase(memory);
+  inner_->free(memory);
+}
+
+void PacedRuntime::pin(std::byte* memory, Bytes size) {
+  const Seconds start = clock_.now();
+  inner_->pin(memory, size);
+  const double gib = static_cast<double>(size.count()) / static_cast<double>((1_GiB).count());
+  pass_until(start + costs().pin_base.value + costs().pin_per_gib.value * gib);
+}
+
+void PacedRuntime::know_host_memory(std::byte* memory, Bytes size, Memory kind, Locality locality) {
+  const model::Topology& topology = role_.topology;
+  const std::size_t index =
+      locality == Locality::near ? topology.memory_near(role_.gpu) : topology.memory_far(role_.gpu);
+  known_[memory] = {{Location::Kind::memory, index}, kind};
+  inner_->know_host_memory(memory, size, kind, locality);
+}
+
+void PacedRuntime::forget_host_memory(std::byte* memory) {
+  known_.erase(memory);
+  inner_->forget_host_memory(memory);
+}
+
+IpcToken PacedRuntime::export_memory(std::byte* memory) {
+  const Seconds start = clock_.now();
+  const IpcToken token = inner_->export_memory(memory);
+  pass_until(start + costs().ipc_export.value);
+  return token;
+}
+
+std::byte* PacedRuntime::open_memory(const IpcToken& token, const Uuid& owner) {
+  const Seconds start = clock_.now();
+  std::byte* const memory = inner_->open_memory(token, owner);
+  // Memory of another node can be opened here, where one host plays all of them, but no copy may name it.
+  const auto gpu = role_.node_gpus.find(owner);
+  if (gpu != role_.node_gpus.end()) known_[memory] = {{Location::Kind::gpu, gpu->second}, Memory::device};
+  pass_until(start + costs().ipc_open.value);
+  return memory;
+}
+
+void PacedRuntime::close_memory(std::byte* memory) {
+  const Seconds start = clock_.now();
+  known_.erase(memory);
+  inner_->close_memory(memory);
+  // Copies rest meanwhile: where a rank has failed, some may be left whose memory is gone already.
+  clock_.wait_until(start + costs().ipc_close.value);
+}
+
+// ---- copies ---------------------------------------------------------------------------------------------------------
+
+const PacedRuntime::Way& PacedRuntime::way_between(const End& from, const End& to) {
+  const auto key = [](const End& end) {
+    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index,
+                  static_cast<std::size_t>(end.memory)};
+  };
+  const std::pair ends(key(from), key(to));
+  const auto found = ways_.find(ends);
+  if (found != ways_.end()) return found->second;
+  const model::Topology& topology = role_.topology;
+  const model::Cost* const cost = topology.copy_cost(from, to).cost;
+  const model::Route route = topology.copy_route(from.location, to.location);
+  return ways_.emplace(ends, Way{cost, rate_alone(topology.platform(), *cost, route)}).first->second;
+}
+
+Seconds PacedRuntime::schedule(Queue& queue, const Way& way, Bytes size, Seconds start) {
+  const Seconds ready = start + way.cost->host.value + way.cost->latency.value.at(size);
+  queue.flow_end = std::max(ready, queue.flow_end) + size / way.rate;
+  return queue.flow_end;
+}
+
+Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
+  const Seconds start = clock_.now();
+  const Way& way = way_between(end_of(from), end_of(to));
+  Queue& queue = queue_of(stream);
+  queue.copies.push_back({inner_->copy(to, from, size, stream, engine), size, schedule(queue, way, size, start)});
+  ++moving_;
+  // Nothing is moved meanwhile: a slice takes longer than the caller is busy.
+  clock_.wait_until(start + way.cost->host.value);
+  return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
+}
+
+void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+  const Seconds start = clock_.now();
+  Queue& queue = queue_of(stream);
+  const Seconds due = schedule(queue, way_between(end_of(from), end_of(to)), size, start);
+  inner_->copy_on_host(to, from, size, stream);
+  note_moved(queue);
+  count(size, due);
+  pass_until(due);
+}
+
+void PacedRuntime::count(Bytes size, Seconds due) {
+  Count& count = counts_[size];
+  ++count.copies;
+  if (clock_.now() > due) ++count.late;
+}
+
+void PacedRuntime::note_moved(Queue& queue) {
+  for (Copy& copy : queue.copies) {
+    if (copy.moved) continue;
+    if (!inner_->ended(copy.inner)) return;
+    copy.moved = true;
+    --moving_;
+    count(copy.size, copy.due);
+  }
+}
+
+bool PacedRuntime::ended(Event event) {
+  Queue& queue = queues_[event.id % kStreams];
+  note_moved(queue);
+  while (!queue.copies.empty() && queue.copies.front().moved && queue.copies.front().due <= clock_.now()) {
+    queue.copies.pop_front();
+    ++queue.ended;
+  }
+  return queue.ended >= event.id / kStreams;
+}
+
+void PacedRuntime::synchronize(Stream stream) {
+  inner_->synchronize(stream);
+  Queue& queue = queue_of(stream);
+  note_moved(queue);
+  pass_until(queue.flow_end);
+}
+
+void PacedRuntime::progress() {
+  inner_->progress();
+  for (Queue& queue : queues_) note_moved(queue);
+}
+
+void PacedRuntime::pass_until(Seconds time) {
+  while (moving_ > 0 && clock_.now() < time) progress();
+  clock_.wait_until(time);
+}
+
+}  // namespace twinlink::real
