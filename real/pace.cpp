@@ -14,7 +14,7 @@ namespace twinlink::real {
 namespace {
 
 using nlohmann::json;
-using Counts = std::map<Bytes, PacedRuntime::Count>;
+using Counts = PacedRuntime::Counts;
 
 std::vector<Place> read_places(std::string_view text) {
   std::vector<Place> places;
@@ -28,34 +28,37 @@ std::vector<Place> read_places(std::string_view text) {
 
 Counts sum(const Mpi& mpi, const Counts& mine) {
   json rows = json::array();
-  for (const auto& [size, count] : mine) rows.push_back({size.count(), count.copies, count.late});
+  for (const auto& [copy, sizes] : mine) {
+    for (const auto& [size, count] : sizes) rows.push_back({copy, size.count(), count.copies, count.late});
+  }
   Counts all;
   for (const std::string& text : mpi.all_gather(rows.dump())) {
     for (const json& row : json::parse(text)) {
-      PacedRuntime::Count& count = all[Bytes{row.at(0)}];
-      count.copies += row.at(1).get<std::uint64_t>();
-      count.late += row.at(2).get<std::uint64_t>();
+      PacedRuntime::Count& count = all[row.at(0)][Bytes{row.at(1)}];
+      count.copies += row.at(2).get<std::uint64_t>();
+      count.late += row.at(3).get<std::uint64_t>();
     }
   }
   return all;
 }
 
-/// A median shows it only if most copies of a size are late; a few always are, wherever the host does other work too.
-void note_slow_sizes(const Counts& counts, const std::string& platform) {
-  std::string sizes;
-  PacedRuntime::Count slow;
-  for (const auto& [size, count] : counts) {
-    if (2 * count.late <= count.copies) continue;
-    sizes += (sizes.empty() ? "" : ", ") + format_size(size);
-    slow.copies += count.copies;
-    slow.late += count.late;
+/// What most copies of a size suffer, the medians show. Single ones are always late where the host does other work too.
+void note_slow_copies(const Counts& counts, const std::string& platform) {
+  for (const auto& [copy, sizes] : counts) {
+    PacedRuntime::Count slow;
+    std::string list;
+    for (const auto& [size, count] : sizes) {
+      if (2 * count.late <= count.copies) continue;
+      list += (list.empty() ? "" : ", ") + format_size(size);
+      slow.copies += count.copies;
+      slow.late += count.late;
+    }
+    if (list.empty()) continue;
+    fmt::print(stderr,
+               "twinlink-real: note: {} of {} copies ({}, {}) took longer than {} says: this host's memory or "
+               "processors are too slow for them\n",
+               slow.late, slow.copies, copy, list, platform);
   }
-  if (sizes.empty()) return;
-  fmt::print(
-      stderr,
-      "twinlink-real: note: {} of {} copies of {} took longer than {} says: this host's memory or processors are "
-      "too slow for them\n",
-      slow.late, slow.copies, sizes, platform);
 }
 
 }  // namespace
@@ -137,16 +140,18 @@ void Pace::apply(Neighbours& neighbours) const {
 
 json Pace::conclude(const Mpi& mpi, const PacedRuntime& runtime) const {
   const Counts counts = sum(mpi, runtime.counts());
-  json sizes = json::array();
-  for (const auto& [size, count] : counts) {
-    sizes.push_back({{"bytes", size.count()}, {"copies", count.copies}, {"late", count.late}});
+  json copies = json::array();
+  for (const auto& [copy, sizes] : counts) {
+    for (const auto& [size, count] : sizes) {
+      copies.push_back({{"copy", copy}, {"bytes", size.count()}, {"copies", count.copies}, {"late", count.late}});
+    }
   }
-  if (mpi.rank() == 0) note_slow_sizes(counts, platform_.name);
+  if (mpi.rank() == 0) note_slow_copies(counts, platform_.name);
   return {{"platform", platform_.name},
           {"platform_file", platform_.file},
           {"platform_description", platform_.description},
           {"overrides", options_.overrides},
-          {"copies_by_size", sizes}};
+          {"copies", copies}};
 }
 
 }  // namespace twinlink::real

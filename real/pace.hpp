@@ -38,7 +38,7 @@ class Pace {
   [[nodiscard]] int numa_domains() const { return static_cast<int>(platform_.node.memories.size()); }
 
   /// For the environment block: the platform, and how many copies this host did not move in its time. Rank 0 prints a
-  /// note if that were most of a size. Collective.
+  /// note if those were most of a size. Collective.
   [[nodiscard]] nlohmann::json conclude(const Mpi& mpi, const PacedRuntime& runtime) const;
 
  private:

@@ -118,9 +118,10 @@ const PacedRuntime::Way& PacedRuntime::way_between(const End& from, const End& t
   const auto found = ways_.find(ends);
   if (found != ways_.end()) return found->second;
   const model::Topology& topology = role_.topology;
-  const model::Cost* const cost = topology.copy_cost(from, to).cost;
+  const model::CopyCost cost = topology.copy_cost(from, to);
   const model::Route route = topology.copy_route(from.location, to.location);
-  return ways_.emplace(ends, Way{cost, rate_alone(topology.platform(), *cost, route)}).first->second;
+  const Way way{cost.cost, rate_alone(topology.platform(), *cost.cost, route), &counts_[cost.name]};
+  return ways_.emplace(ends, way).first->second;
 }
 
 Seconds PacedRuntime::schedule(Queue& queue, const Way& way, Bytes size, Seconds start) {
@@ -133,7 +134,8 @@ Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Strea
   const Seconds start = clock_.now();
   const Way& way = way_between(end_of(from), end_of(to));
   Queue& queue = queue_of(stream);
-  queue.copies.push_back({inner_->copy(to, from, size, stream, engine), size, schedule(queue, way, size, start)});
+  const Event inner = inner_->copy(to, from, size, stream, engine);
+  queue.copies.push_back({inner, &way, size, schedule(queue, way, size, start)});
   ++moving_;
   // Nothing is moved meanwhile: a slice takes longer than the caller is busy.
   clock_.wait_until(start + way.cost->host.value);
@@ -143,15 +145,16 @@ Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Strea
 void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   const Seconds start = clock_.now();
   Queue& queue = queue_of(stream);
-  const Seconds due = schedule(queue, way_between(end_of(from), end_of(to)), size, start);
+  const Way& way = way_between(end_of(from), end_of(to));
+  const Seconds due = schedule(queue, way, size, start);
   inner_->copy_on_host(to, from, size, stream);
   note_moved(queue);
-  count(size, due);
+  count(way, size, due);
   pass_until(due);
 }
 
-void PacedRuntime::count(Bytes size, Seconds due) {
-  Count& count = counts_[size];
+void PacedRuntime::count(const Way& way, Bytes size, Seconds due) const {
+  Count& count = (*way.counts)[size];
   ++count.copies;
   if (clock_.now() > due) ++count.late;
 }
@@ -162,7 +165,7 @@ void PacedRuntime::note_moved(Queue& queue) {
     if (!inner_->ended(copy.inner)) return;
     copy.moved = true;
     --moving_;
-    count(copy.size, copy.due);
+    count(*copy.way, copy.size, copy.due);
   }
 }
 

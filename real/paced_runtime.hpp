@@ -11,6 +11,8 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "model/topology.hpp"
@@ -27,17 +29,18 @@ class PacedRuntime final : public DeviceRuntime {
     std::size_t gpu = 0;                      ///< of the platform's node
     std::map<Uuid, std::size_t> node_gpus{};  ///< which GPUs of the same node the devices play, `gpu` included
   };
-  /// How many copies of one size there were, and how many of them this host did not move in the platform's time.
+  /// How many copies there were, and how many of them this host did not move in the platform's time.
   struct Count {
     std::uint64_t copies = 0;
     std::uint64_t late = 0;
   };
+  using Counts = std::map<std::string, std::map<Bytes, Count>>;  ///< by entry of the cost table, and by size
 
   /// The topology and the clock must outlive this object.
   PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, PaceClock& clock);
 
-  /// By size of the copy. All that have ended, copy_now() apart.
-  [[nodiscard]] const std::map<Bytes, Count>& counts() const { return counts_; }
+  /// Of all copies that have been moved, copy_now() apart.
+  [[nodiscard]] const Counts& counts() const { return counts_; }
 
   [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return inner_->devices(); }
   [[nodiscard]] const DeviceInfo& device() const override { return device_; }
@@ -73,9 +76,11 @@ class PacedRuntime final : public DeviceRuntime {
   struct Way {
     const model::Cost* cost;
     Rate rate;
+    std::map<Bytes, Count>* counts;  ///< of this entry of the cost table
   };
   struct Copy {
     Event inner;
+    const Way* way;
     Bytes size;
     Seconds due;
     bool moved = false;  ///< really, whatever the platform says
@@ -92,7 +97,7 @@ class PacedRuntime final : public DeviceRuntime {
   /// The platform's end of a copy that the caller has started to post at `start`; later ones of the stream follow it.
   Seconds schedule(Queue& queue, const Way& way, Bytes size, Seconds start);
   void note_moved(Queue& queue);
-  void count(Bytes size, Seconds due);
+  void count(const Way& way, Bytes size, Seconds due) const;
   /// The caller waits; copies go on.
   void pass_until(Seconds time);
   [[nodiscard]] Queue& queue_of(Stream stream) { return queues_[static_cast<std::size_t>(stream.index)]; }
@@ -107,7 +112,7 @@ class PacedRuntime final : public DeviceRuntime {
   std::map<std::pair<EndKey, EndKey>, Way> ways_;  ///< those asked for so far: finding a route takes long
   std::array<Queue, kStreams> queues_{};
   std::size_t moving_ = 0;  ///< copies that have not really been moved yet
-  std::map<Bytes, Count> counts_;
+  Counts counts_;
 };
 
 }  // namespace twinlink::real

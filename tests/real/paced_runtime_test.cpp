@@ -178,15 +178,21 @@ TEST_F(PacedRuntimeTest, ACopyEndsOnlyWhenItsBytesAreThere) {
 TEST_F(PacedRuntimeTest, CopiesThatTheHostMovesTooLateAreCounted) {
   std::byte* const device = runtime.allocate(kSize);
   std::byte* const pinned = host_memory(Memory::pinned);
-  runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma);
-  runtime.copy(device, pinned, 4_KiB, Stream{1}, Engine::dma);
+  const auto down = [&](Bytes size, int stream) { runtime.copy(device, pinned, size, Stream{stream}, Engine::dma); };
+  down(kSize, 0);
+  down(4_KiB, 1);
+  runtime.copy_on_host(host_memory(Memory::pageable), pinned, kSize, Stream{2});
   move_all();
-  runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma);
-  EXPECT_THAT(runtime.counts(), ElementsAre(Pair(4_KiB, FieldsAre(1, 0)), Pair(kSize, FieldsAre(1, 0))))
+  down(kSize, 0);
+  const auto on_host = Pair("host-to-host", ElementsAre(Pair(kSize, FieldsAre(1, 0))));
+  const auto small = Pair(4_KiB, FieldsAre(1, 0));
+  EXPECT_THAT(runtime.counts(),
+              ElementsAre(on_host, Pair("pinned-to-device-near", ElementsAre(small, Pair(kSize, FieldsAre(1, 0))))))
       << "what is still under way does not count yet";
   clock.wait_until(clock.now() + 1.0_s);
   move_all();
-  EXPECT_THAT(runtime.counts(), ElementsAre(Pair(4_KiB, FieldsAre(1, 0)), Pair(kSize, FieldsAre(2, 1))));
+  EXPECT_THAT(runtime.counts(),
+              ElementsAre(on_host, Pair("pinned-to-device-near", ElementsAre(small, Pair(kSize, FieldsAre(2, 1))))));
 }
 
 TEST_F(PacedRuntimeTest, SynchronizeTakesThePlatformsTime) {
