@@ -74,15 +74,15 @@ class PacedRuntime final : public DeviceRuntime {
  private:
   /// What a copy between two ends costs, and how fast its bytes flow on an idle machine.
   struct Way {
-    const model::Cost* cost;
-    Rate rate;
-    std::map<Bytes, Count>* counts;  ///< of this entry of the cost table
+    const model::Cost* cost = nullptr;
+    Rate rate{};
+    std::map<Bytes, Count>* counts = nullptr;  ///< of this entry of the cost table
   };
   struct Copy {
-    Event inner;
-    const Way* way;
-    Bytes size;
-    Seconds due;
+    Event inner{};
+    const Way* way = nullptr;
+    Bytes size{};
+    Seconds due{};
     bool moved = false;  ///< really, whatever the platform says
   };
   struct Queue {

@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
+#include <memory>
+#include <vector>
 
 #include "real/host_runtime.hpp"
 #include "real/pattern.hpp"
