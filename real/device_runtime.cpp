@@ -19,6 +19,10 @@ void DeviceRuntime::know_host_memory(std::byte*, Bytes, Memory, Locality) {}
 
 void DeviceRuntime::forget_host_memory(std::byte*) {}
 
+void DeviceRuntime::register_memory(std::byte*, Bytes) {}
+
+void DeviceRuntime::deregister_memory(std::byte*) {}
+
 void DeviceRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   synchronize(stream);
   std::memmove(to, from, size.count());

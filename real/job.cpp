@@ -135,7 +135,8 @@ struct Job::Parts {
     mpi.emplace();
     meet(*mpi, device, fmt::format("{} {} {}", options.command, options.pace.platform.string(), options.pace.places));
     together(*mpi, host, [&] {
-      neighbours = meet_neighbours(*mpi, *runtime, host, exports);
+      signals.emplace(RankId{mpi->rank()}, mpi->size(), *runtime);
+      neighbours = meet_neighbours(*mpi, *runtime, host, exports, *signals);
       if (pace) {
         throw_agreed(*mpi, attempt([&] { pace->require(neighbours); }));
         pace->apply(neighbours);
@@ -145,7 +146,7 @@ struct Job::Parts {
       if (pace) numa->pretend(pace->numa_domains());  // the environment tells of the real ones
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together
-      rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, RealRank::Clock::now());
+      rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, RealRank::Clock::now());
     });
   }
 
@@ -158,6 +159,7 @@ struct Job::Parts {
   std::optional<Numa> numa;
   Neighbours neighbours;
   nlohmann::json environment;
+  std::optional<Signals> signals;
   std::optional<RealMemory> memory;
   std::optional<Mpi> mpi;
   std::optional<RealRank> rank;

@@ -127,7 +127,8 @@ void Pace::apply(Neighbours& neighbours) const {
     const Answer really_mapped = rank.path.device_mapping;
     rank.path = topology_.path(place_, rank.place);
     // What this host refuses it cannot play.
-    if (rank.path.same_node && !really_mapped) rank.path.peer_access = rank.path.device_mapping = really_mapped;
+    if (!rank.path.same_node || really_mapped) continue;
+    rank.path.peer_access = rank.path.device_mapping = rank.path.one_sided = really_mapped;
   }
   for (std::size_t a = 0; a < neighbours.ranks.size(); ++a) {
     for (std::size_t b = 0; b < neighbours.ranks.size(); ++b) {

@@ -1,10 +1,13 @@
 #include "real/paced_runtime.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <iterator>
 #include <limits>
 #include <utility>
+
+#include "protocols/blocks.hpp"
 
 namespace twinlink::real {
 namespace {
@@ -21,6 +24,11 @@ Rate rate_alone(const model::Platform& platform, const model::Cost& cost, const 
     if (link.total) rate = std::min(rate, link.total->value);
   }
   return rate;
+}
+
+/// A cost with a share that grows with the size.
+Seconds per_gib(Seconds base, Seconds share, Bytes size) {
+  return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
 }
 
 /// The device as the platform describes it; what tells devices apart stays.
@@ -43,10 +51,20 @@ PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, Pace
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
-const End& PacedRuntime::end_of(const std::byte* address) const {
+End PacedRuntime::end_of(const std::byte* address, Engine engine) const {
   const auto behind = known_.upper_bound(address);
   assert(behind != known_.begin());
-  return std::prev(behind)->second;
+  End end = std::prev(behind)->second;
+  // The kernel runs on this process's device.
+  const Location own{Location::Kind::gpu, role_.gpu};
+  end.kernel = engine == Engine::kernel && end.memory == Memory::device && end.location == own;
+  return end;
+}
+
+Seconds PacedRuntime::needed(const std::optional<model::Sourced<Seconds>>& cost, std::string_view name) const {
+  if (cost) return cost->value;
+  throw InputError(role_.topology.platform().file + ": error: the platform's costs have no 'runtime." +
+                   std::string(name) + "', which this run needs");
 }
 
 std::byte* PacedRuntime::allocate(Bytes size) {
@@ -65,8 +83,7 @@ void PacedRuntime::free(std::byte* memory) {
 void PacedRuntime::pin(std::byte* memory, Bytes size) {
   const Seconds start = clock_.now();
   inner_->pin(memory, size);
-  const double gib = static_cast<double>(size.count()) / static_cast<double>((1_GiB).count());
-  pass_until(start + costs().pin_base.value + costs().pin_per_gib.value * gib);
+  if (known_.contains(memory)) pass_until(start + per_gib(costs().pin_base.value, costs().pin_per_gib.value, size));
 }
 
 void PacedRuntime::know_host_memory(std::byte* memory, Bytes size, Memory kind, Locality locality) {
@@ -80,6 +97,19 @@ void PacedRuntime::know_host_memory(std::byte* memory, Bytes size, Memory kind, 
 void PacedRuntime::forget_host_memory(std::byte* memory) {
   known_.erase(memory);
   inner_->forget_host_memory(memory);
+}
+
+void PacedRuntime::register_memory(std::byte* memory, Bytes size) {
+  const Seconds start = clock_.now();
+  inner_->register_memory(memory, size);
+  pass_until(start + per_gib(needed(costs().register_base, "register_base"),
+                             needed(costs().register_per_gib, "register_per_gib"), size));
+}
+
+void PacedRuntime::deregister_memory(std::byte* memory) {
+  const Seconds start = clock_.now();
+  inner_->deregister_memory(memory);
+  pass_until(start + needed(costs().deregister, "deregister"));
 }
 
 IpcToken PacedRuntime::export_memory(std::byte* memory) {
@@ -109,44 +139,74 @@ void PacedRuntime::close_memory(std::byte* memory) {
 
 // ---- copies ---------------------------------------------------------------------------------------------------------
 
-const PacedRuntime::Way& PacedRuntime::way_between(const End& from, const End& to) {
+const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const std::byte* to, Engine engine) {
   const auto key = [](const End& end) {
-    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index,
-                  static_cast<std::size_t>(end.memory)};
+    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index, static_cast<std::size_t>(end.memory),
+                  static_cast<std::size_t>(end.kernel)};
   };
-  const std::pair ends(key(from), key(to));
+  const End source = end_of(from, engine);
+  const End target = end_of(to, engine);
+  const std::pair ends(key(source), key(target));
   const auto found = ways_.find(ends);
   if (found != ways_.end()) return found->second;
   const model::Topology& topology = role_.topology;
-  const model::CopyCost cost = topology.copy_cost(from, to);
-  const model::Route route = topology.copy_route(from.location, to.location);
+  const model::CopyCost cost = topology.copy_cost(source, target);
+  const model::Route route = topology.copy_route(source.location, target.location);
   const Way way{cost.cost, rate_alone(topology.platform(), *cost.cost, route), &counts_[cost.name]};
   return ways_.emplace(ends, way).first->second;
 }
 
-Seconds PacedRuntime::schedule(Queue& queue, const Way& way, Bytes size, Seconds start) {
-  const Seconds ready = start + way.cost->host.value + way.cost->latency.value.at(size);
-  queue.flow_end = std::max(ready, queue.flow_end) + size / way.rate;
+Seconds PacedRuntime::schedule(Queue& queue, const Way& way, Bytes size, Seconds posted) {
+  queue.flow_end = std::max(posted + way.cost->latency.value.at(size), queue.flow_end) + size / way.rate;
   return queue.flow_end;
+}
+
+Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start, Seconds more_latency) {
+  Queue& queue = queue_of(stream);
+  const Seconds posted = start + copy.way->cost->host.value;
+  copy.due = schedule(queue, *copy.way, copy.size, posted + more_latency);
+  queue.last_end = std::max(queue.last_end, copy.end());
+  queue.copies.push_back(copy);
+  ++moving_;
+  // Nothing is moved meanwhile: a slice takes longer than the caller is busy.
+  clock_.wait_until(posted);
+  return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
 }
 
 Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
   const Seconds start = clock_.now();
-  const Way& way = way_between(end_of(from), end_of(to));
-  Queue& queue = queue_of(stream);
+  const Way& way = way_between(from, to, engine);
+  return start_copy({.inner = inner_->copy(to, from, size, stream, engine), .way = &way, .size = size}, stream, start,
+                    Seconds{});
+}
+
+Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
+                                Engine engine) {
+  const Seconds start = clock_.now();
+  const Way& way = way_between(from, to, engine);
+  const Seconds each = engine == Engine::kernel ? needed(costs().kernel_block, "kernel_block")
+                                                : needed(costs().engine_block, "engine_block");
+  return start_copy(
+      {.inner = inner_->copy_blocks(to, from, blocks, stream, engine), .way = &way, .size = total_length(blocks)},
+      stream, start, each * static_cast<double>(blocks.size()));
+}
+
+Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
+                                   Engine engine) {
+  const Seconds start = clock_.now();
+  const Way& way = way_between(from, to, engine);
+  const Seconds signal = needed(costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
-  queue.copies.push_back({inner, &way, size, schedule(queue, way, size, start)});
-  ++moving_;
-  // Nothing is moved meanwhile: a slice takes longer than the caller is busy.
-  clock_.wait_until(start + way.cost->host.value);
-  return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
+  return start_copy({.inner = inner, .way = &way, .size = size, .flag = flag, .signal = signal}, stream, start,
+                    Seconds{});
 }
 
 void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   const Seconds start = clock_.now();
   Queue& queue = queue_of(stream);
-  const Way& way = way_between(end_of(from), end_of(to));
-  const Seconds due = schedule(queue, way, size, start);
+  const Way& way = way_between(from, to, Engine::dma);
+  const Seconds due = schedule(queue, way, size, start + way.cost->host.value);
+  queue.last_end = std::max(queue.last_end, due);
   inner_->copy_on_host(to, from, size, stream);
   note_moved(queue);
   count(way, size, due);
@@ -169,13 +229,19 @@ void PacedRuntime::note_moved(Queue& queue) {
   }
 }
 
-bool PacedRuntime::ended(Event event) {
-  Queue& queue = queues_[event.id % kStreams];
+void PacedRuntime::advance(Queue& queue) {
   note_moved(queue);
-  while (!queue.copies.empty() && queue.copies.front().moved && queue.copies.front().due <= clock_.now()) {
+  while (!queue.copies.empty() && queue.copies.front().moved && queue.copies.front().end() <= clock_.now()) {
+    const Flag flag = queue.copies.front().flag;
+    if (flag.word != nullptr) std::atomic_ref(*flag.word).store(flag.value, std::memory_order_release);
     queue.copies.pop_front();
     ++queue.ended;
   }
+}
+
+bool PacedRuntime::ended(Event event) {
+  Queue& queue = queues_[event.id % kStreams];
+  advance(queue);
   return queue.ended >= event.id / kStreams;
 }
 
@@ -183,12 +249,13 @@ void PacedRuntime::synchronize(Stream stream) {
   inner_->synchronize(stream);
   Queue& queue = queue_of(stream);
   note_moved(queue);
-  pass_until(queue.flow_end);
+  pass_until(queue.last_end);
+  advance(queue);
 }
 
 void PacedRuntime::progress() {
   inner_->progress();
-  for (Queue& queue : queues_) note_moved(queue);
+  for (Queue& queue : queues_) advance(queue);
 }
 
 void PacedRuntime::pass_until(Seconds time) {

@@ -11,7 +11,10 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,12 +52,20 @@ class PacedRuntime final : public DeviceRuntime {
 
   [[nodiscard]] std::byte* allocate(Bytes size) override;
   void free(std::byte* memory) override;
+  /// At the host's own speed unless the rank knows the memory: what the job pins for itself is not on the platform.
   void pin(std::byte* memory, Bytes size) override;
   void unpin(std::byte* memory) override { inner_->unpin(memory); }
   void know_host_memory(std::byte* memory, Bytes size, Memory kind, Locality locality) override;
   void forget_host_memory(std::byte* memory) override;
+  void register_memory(std::byte* memory, Bytes size) override;
+  void deregister_memory(std::byte* memory) override;
 
   Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) override;
+  Event copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
+                    Engine engine) override;
+  /// Raises the flag by this CPU, when the platform's time is over. The copy ends then, and not with its last byte.
+  Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
+                       Engine engine) override;
   void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   bool ended(Event event) override;
   void synchronize(Stream stream) override;
@@ -82,33 +93,43 @@ class PacedRuntime final : public DeviceRuntime {
     Event inner{};
     const Way* way = nullptr;
     Bytes size{};
-    Seconds due{};
+    Flag flag{};         ///< no word: nothing to raise
+    Seconds signal{};    ///< from the last byte until the flag is seen
+    Seconds due{};       ///< when the last byte is to be there
     bool moved = false;  ///< really, whatever the platform says
+    [[nodiscard]] Seconds end() const { return due + signal; }
   };
   struct Queue {
     std::deque<Copy> copies{};  ///< that have not ended yet
     std::uint64_t started = 0;
     std::uint64_t ended = 0;
     Seconds flow_end{};  ///< of the last one, by the platform
+    Seconds last_end{};
   };
 
-  [[nodiscard]] const model::End& end_of(const std::byte* address) const;
-  [[nodiscard]] const Way& way_between(const model::End& from, const model::End& to);
-  /// The platform's end of a copy that the caller has started to post at `start`; later ones of the stream follow it.
-  Seconds schedule(Queue& queue, const Way& way, Bytes size, Seconds start);
+  [[nodiscard]] model::End end_of(const std::byte* address, Engine engine) const;
+  [[nodiscard]] const Way& way_between(const std::byte* from, const std::byte* to, Engine engine);
+  /// When the last byte of a copy is there whose latency begins at `posted`; later ones of the stream flow after it.
+  static Seconds schedule(Queue& queue, const Way& way, Bytes size, Seconds posted);
+  /// The caller has started to post `copy` at `start`; `more_latency` comes on top of the way's. Fills in the times.
+  Event start_copy(Copy copy, Stream stream, Seconds start, Seconds more_latency);
   void note_moved(Queue& queue);
+  /// Ends what has been moved and whose time is over.
+  void advance(Queue& queue);
   void count(const Way& way, Bytes size, Seconds due) const;
   /// The caller waits; copies go on.
   void pass_until(Seconds time);
   [[nodiscard]] Queue& queue_of(Stream stream) { return queues_[static_cast<std::size_t>(stream.index)]; }
   [[nodiscard]] const model::RuntimeCosts& costs() const { return role_.topology.platform().runtime; }
+  /// An InputError where the platform does not have the cost.
+  [[nodiscard]] Seconds needed(const std::optional<model::Sourced<Seconds>>& cost, std::string_view name) const;
 
   std::unique_ptr<DeviceRuntime> inner_;
   Role role_;
   PaceClock& clock_;
   DeviceInfo device_;
   std::map<const std::byte*, model::End> known_;  ///< memory that copies may name, by its first address
-  using EndKey = std::array<std::size_t, 3>;
+  using EndKey = std::array<std::size_t, 4>;
   std::map<std::pair<EndKey, EndKey>, Way> ways_;  ///< those asked for so far: finding a route takes long
   std::array<Queue, kStreams> queues_{};
   std::size_t moving_ = 0;  ///< copies that have not really been moved yet

@@ -74,9 +74,9 @@ class PacedRuntimeTest : public testing::Test {
     EXPECT_TRUE(runtime.ended(event));
   }
   /// What a copy takes, all in all.
-  void expect_time(std::byte* to, std::byte* from, Seconds time) {
+  void expect_time(std::byte* to, std::byte* from, Seconds time, Engine engine = Engine::dma) {
     const Seconds start = clock.now();
-    expect_end(runtime.copy(to, from, kSize, Stream{0}, Engine::dma), start + time);
+    expect_end(runtime.copy(to, from, kSize, Stream{0}, engine), start + time);
   }
   void expect_took(Seconds since, Seconds time) {
     EXPECT_NEAR((clock.now() - since).microseconds(), time.microseconds(), kTolerance_us);
@@ -113,6 +113,9 @@ TEST_F(PacedRuntimeTest, EveryClassOfCopiesHasItsRate) {
   expect_time(peer_memory(2), device, fixed + kSize / kPeer);
   expect_time(device, peer_memory(2), fixed + kSize / kPeer);
   expect_time(peer_memory(0), device, fixed + kSize / kStagedPeer);
+  expect_time(peer_memory(2), device, fixed + kSize / kKernelPush, Engine::kernel);
+  expect_time(device, peer_memory(2), fixed + kSize / kKernelPull, Engine::kernel);
+  expect_time(other, device, fixed + kSize / Rate{50e9}, Engine::kernel);
 }
 
 class PacedWithOtherRates : public PacedRuntimeTest {
@@ -226,12 +229,9 @@ class PacedCalls : public PacedRuntimeTest {
   PacedCalls() : PacedRuntimeTest(with_costs()) {}
   static model::Platform with_costs() {
     model::Platform platform = sample_platform();
-    platform.runtime = {.allocate_device = {100.0_us, {}},
-                        .ipc_export = {2.0_us, {}},
-                        .ipc_open = {90.0_us, {}},
-                        .ipc_close = {30.0_us, {}},
-                        .pin_base = {16.0_us, {}},
-                        .pin_per_gib = {1.024_s, {}}};
+    platform.runtime.allocate_device.value = 100.0_us;
+    platform.runtime.pin_base.value = 16.0_us;
+    platform.runtime.pin_per_gib.value = 1.024_s;
     return platform;
   }
 };
@@ -242,13 +242,13 @@ TEST_F(PacedCalls, TakeThePlatformsTime) {
   expect_took(start, 100.0_us);
   start = clock.now();
   runtime.export_memory(device);
-  expect_took(start, 2.0_us);
+  expect_took(start, kExport);
   start = clock.now();
   std::byte* const opened = peer_memory(2);
-  expect_took(start, 90.0_us);
+  expect_took(start, kOpen);
   start = clock.now();
   runtime.close_memory(opened);
-  expect_took(start, 30.0_us);
+  expect_took(start, kClose);
   std::byte* const memory = host_memory(Memory::pinned);
   start = clock.now();
   runtime.pin(memory, kSize);
@@ -261,6 +261,96 @@ TEST_F(PacedCalls, LetCopiesGoOn) {
   const Bytes half{kSize.count() / 2};
   runtime.pin(host_memory(Memory::pinned), half);
   EXPECT_TRUE(runtime.ended(event)) << "page-locking takes longer than the copy";
+}
+
+TEST_F(PacedCalls, WhatTheJobPinsForItselfTakesNoTime) {
+  std::vector<std::byte> memory(4096);
+  const Seconds start = clock.now();
+  runtime.pin(memory.data(), 4_KiB);
+  expect_took(start, Seconds{});
+}
+
+TEST_F(PacedCalls, RegisteringTakesThePlatformsTime) {
+  std::byte* const device = runtime.allocate(kSize);
+  Seconds start = clock.now();
+  runtime.register_memory(device, kSize);
+  expect_took(start, kRegister + kRegisterPerGib / 1024);
+  start = clock.now();
+  runtime.deregister_memory(device);
+  expect_took(start, kDeregister);
+}
+
+TEST_F(PacedCalls, EachBlockOfACopyAddsItsShare) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  write_pattern({pinned, kSize.count()}, Pattern{7}, 0);
+  std::vector<Block> blocks;
+  for (std::uint64_t i = 0; i < 8; ++i) blocks.push_back({8_KiB * i, 8_KiB * i, 4_KiB});
+  Seconds start = clock.now();
+  expect_end(runtime.copy_blocks(device, pinned, blocks, Stream{0}, Engine::dma),
+             start + kHost + kLatency + kEngineBlock * 8 + 32_KiB / kDown);
+  EXPECT_FALSE(find_difference({device + (8_KiB).count(), (4_KiB).count()}, Pattern{7}, (8_KiB).count()));
+  start = clock.now();
+  expect_end(runtime.copy_blocks(device, pinned, blocks, Stream{0}, Engine::kernel),
+             start + kHost + kLatency + kKernelBlock * 8 + 32_KiB / kDown);
+}
+
+TEST_F(PacedCalls, ASignalIsSeenItsTimeAfterTheLastByte) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const peer = peer_memory(2);
+  std::uint64_t word = 0;
+  const Seconds start = clock.now();
+  const Seconds last_byte = start + kHost + kLatency + kSize / kPeer;
+  const Event put = runtime.copy_and_raise(peer, device, kSize, {.word = &word, .value = 5}, Stream{0}, Engine::dma);
+  const Event next = runtime.copy(peer, device, kSize, Stream{0}, Engine::dma);
+  move_all();
+  clock.wait_until(last_byte + kSignal - 1.0_ns);
+  runtime.progress();
+  EXPECT_EQ(word, 0U) << "bytes that have really come do not raise it";
+  EXPECT_FALSE(runtime.ended(put));
+  clock.wait_until(last_byte + kSignal + 1.0_ns);
+  runtime.progress();
+  EXPECT_EQ(word, 5U);
+  EXPECT_TRUE(runtime.ended(put));
+  expect_end(next, last_byte + kSize / kPeer);
+}
+
+TEST_F(PacedCalls, SynchronizeWaitsForTheSignalToo) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::uint64_t word = 0;
+  const Event put =
+      runtime.copy_and_raise(peer_memory(2), device, 0_B, {.word = &word, .value = 1}, Stream{3}, Engine::dma);
+  runtime.synchronize(Stream{3});
+  EXPECT_EQ(word, 1U);
+  EXPECT_TRUE(runtime.ended(put));
+}
+
+class PacedWithoutCosts : public PacedRuntimeTest {
+ protected:
+  PacedWithoutCosts() : PacedRuntimeTest(bare()) {}
+  static model::Platform bare() {
+    model::Platform platform = sample_platform();
+    platform.copies.erase(CopyClass::kernel_local);
+    platform.runtime.engine_block.reset();
+    return platform;
+  }
+};
+
+TEST_F(PacedWithoutCosts, WhatThePlatformHasNoCostForIsNamed) {
+  std::byte* const device = runtime.allocate(kSize);
+  const std::vector<Block> blocks{{0_B, 0_B, 8_B}};
+  const auto refusal = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal([&] { runtime.copy_blocks(device, device, blocks, Stream{0}, Engine::dma); }),
+            "sample.yaml: error: the platform's costs have no 'runtime.engine_block', which this run needs");
+  EXPECT_EQ(refusal([&] { runtime.copy(device, device, 8_B, Stream{0}, Engine::kernel); }),
+            "sample.yaml: error: the platform's costs have no 'kernel-local', which this run needs");
 }
 
 TEST_F(PacedRuntimeTest, TheDeviceIsThePlatforms) {
