@@ -15,7 +15,7 @@ std::string to_string(const Uuid& uuid) {
   return text;
 }
 
-void DeviceRuntime::know_host_memory(std::byte*, Bytes, Memory, Locality) {}
+void DeviceRuntime::know_host_memory(std::byte*, Memory, Locality, const Uuid&) {}
 
 void DeviceRuntime::forget_host_memory(std::byte*) {}
 

@@ -67,9 +67,9 @@ class DeviceRuntime {
   /// Page-locks host memory for the copy engine, until unpin().
   virtual void pin(std::byte* memory, Bytes size) = 0;
   virtual void unpin(std::byte* memory) = 0;
-  /// Tells of host memory that copies may name, before pin(), and of its end. For a runtime that must know what an
-  /// address is; the devices find out by themselves.
-  virtual void know_host_memory(std::byte* memory, Bytes size, Memory kind, Locality locality);
+  /// Tells of host memory that copies may name, before pin(), and of its end. It lies near to or far from `device`,
+  /// which is its owner's. For a runtime that must know what an address is; the devices find out by themselves.
+  virtual void know_host_memory(std::byte* memory, Memory kind, Locality locality, const Uuid& device);
   virtual void forget_host_memory(std::byte* memory);
   /// Tells that the network adapter is to know device memory, `memory` being its start, and that it need not any more.
   /// The MPI library registers by itself, when it sends the memory first.

@@ -86,12 +86,12 @@ void PacedRuntime::pin(std::byte* memory, Bytes size) {
   if (known_.contains(memory)) pass_until(start + per_gib(costs().pin_base.value, costs().pin_per_gib.value, size));
 }
 
-void PacedRuntime::know_host_memory(std::byte* memory, Bytes size, Memory kind, Locality locality) {
+void PacedRuntime::know_host_memory(std::byte* memory, Memory kind, Locality locality, const Uuid& device) {
   const model::Topology& topology = role_.topology;
-  const std::size_t index =
-      locality == Locality::near ? topology.memory_near(role_.gpu) : topology.memory_far(role_.gpu);
+  const std::size_t gpu = role_.node_gpus.at(device);
+  const std::size_t index = locality == Locality::near ? topology.memory_near(gpu) : topology.memory_far(gpu);
   known_[memory] = {{Location::Kind::memory, index}, kind};
-  inner_->know_host_memory(memory, size, kind, locality);
+  inner_->know_host_memory(memory, kind, locality, device);
 }
 
 void PacedRuntime::forget_host_memory(std::byte* memory) {

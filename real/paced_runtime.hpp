@@ -55,7 +55,7 @@ class PacedRuntime final : public DeviceRuntime {
   /// At the host's own speed unless the rank knows the memory: what the job pins for itself is not on the platform.
   void pin(std::byte* memory, Bytes size) override;
   void unpin(std::byte* memory) override { inner_->unpin(memory); }
-  void know_host_memory(std::byte* memory, Bytes size, Memory kind, Locality locality) override;
+  void know_host_memory(std::byte* memory, Memory kind, Locality locality, const Uuid& device) override;
   void forget_host_memory(std::byte* memory) override;
   void register_memory(std::byte* memory, Bytes size) override;
   void deregister_memory(std::byte* memory) override;

@@ -51,9 +51,9 @@ class PacedRuntimeTest : public testing::Test {
                                {emulated_uuid("here", 2), 2}}},
                 clock) {}
 
-  std::byte* host_memory(Memory kind, Locality locality = Locality::near) {
+  std::byte* host_memory(Memory kind, Locality locality = Locality::near, int gpu = kGpu) {
     std::vector<std::byte>& memory = host.emplace_back(kSize.count());
-    runtime.know_host_memory(memory.data(), kSize, kind, locality);
+    runtime.know_host_memory(memory.data(), kind, locality, emulated_uuid("here", gpu));
     return memory.data();
   }
   /// Memory of the sample's GPU `gpu`, opened.
@@ -144,8 +144,11 @@ TEST_F(PacedWithOtherRates, TheNarrowestLinkOfTheRouteLimits) {
 }
 
 TEST_F(PacedWithOtherRates, FarMemoryHasItsOwnCosts) {
-  expect_time(runtime.allocate(kSize), host_memory(Memory::pinned, Locality::far),
-              kHost + kLatency + kSize / Rate{1e9});
+  const Seconds time = kHost + kLatency + kSize / Rate{1e9};
+  std::byte* const device = runtime.allocate(kSize);
+  expect_time(device, host_memory(Memory::pinned, Locality::far), time);
+  // What is near to its owner beyond the sockets is far from here.
+  expect_time(device, host_memory(Memory::shared_pinned, Locality::near, 0), time);
 }
 
 TEST_F(PacedRuntimeTest, CopiesOfAStreamFollowEachOtherAndHideTheirLatency) {
