@@ -49,9 +49,6 @@ struct PairOptions {
 void add_pair_options(CLI::App& command, PairOptions& options);
 std::vector<Place> read_pair(const PairOptions& options, const Platform& platform);
 
-/// "NODE/GPU". A UsageError that says so.
-Place parse_place(const std::string& text);
-
 /// The environment block of simulated results: the same in every run.
 nlohmann::json environment_of(const Platform& platform, const std::vector<std::string>& overrides);
 
