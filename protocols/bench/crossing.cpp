@@ -1,0 +1,19 @@
+#include "protocols/bench/crossing.hpp"
+
+#include <cassert>
+#include <cmath>
+
+namespace twinlink::bench {
+
+double advantage_of_a(const TwoTimes& times) { return std::log(times.b_us) - std::log(times.a_us); }
+
+double crossing(const TwoTimes& before, const TwoTimes& after) {
+  const double at_first = advantage_of_a(before);
+  const double at_last = advantage_of_a(after);
+  assert(at_first != at_last && at_first * at_last <= 0 && "the curves do not cross");
+  const double low = std::log2(static_cast<double>(before.size.count()));
+  const double high = std::log2(static_cast<double>(after.size.count()));
+  return std::exp2(low + (high - low) * at_first / (at_first - at_last));
+}
+
+}  // namespace twinlink::bench
