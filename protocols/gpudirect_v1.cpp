@@ -8,11 +8,17 @@
 // By default a message goes whole, as explicit code does it. With --chunk and --depth the copies out, the network and
 // the copies in of successive chunks overlap: the pipeline of a CUDA-aware MPI library (MVAPICH2: MV2_CUDA_BLOCK_SIZE,
 // eight blocks in flight).
+#include <array>
+
 #include "protocols/builtin.hpp"
 #include "protocols/staged_channel.hpp"
 
 namespace twinlink {
 namespace {
+
+// MVAPICH2's manual names the variable; eight blocks in flight is a constant of its source (2.3.7).
+constexpr std::array kLibraries{
+    LibrarySettings{.library = "MVAPICH2", .chunk = "export MV2_CUDA_BLOCK_SIZE=", .fixed_depth = 8}};
 
 class GpuDirectV1 final : public Protocol {
  public:
@@ -22,6 +28,7 @@ class GpuDirectV1 final : public Protocol {
   }
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
   [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = 2}; }
+  [[nodiscard]] std::span<const LibrarySettings> library_settings() const override { return kLibraries; }
   [[nodiscard]] Support supports(const Path&) const override { return {}; }
   [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
     check_settings(*this, settings);

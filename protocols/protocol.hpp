@@ -23,6 +23,14 @@ struct Settings {
   Seconds timeout{30.0};
 };
 
+/// What the users of a library call a protocol's chunk and depth. A value follows each text as a plain number.
+struct LibrarySettings {
+  std::string_view library;     ///< "MVAPICH2"
+  std::string_view chunk;       ///< "export MV2_CUDA_BLOCK_SIZE=", in bytes
+  std::string_view depth = {};  ///< empty: nobody can set it, and it is `fixed_depth`
+  int fixed_depth = 1;
+};
+
 /// May a protocol run on a path?
 struct Support {
   enum class Kind {
@@ -66,6 +74,8 @@ class Protocol {
   /// Where the messages lie that the user passes in.
   [[nodiscard]] virtual Memory message_memory() const = 0;
   [[nodiscard]] virtual Settings defaults() const { return {}; }
+  /// The libraries whose users know this protocol's settings by other names; for advice that they can paste.
+  [[nodiscard]] virtual std::span<const LibrarySettings> library_settings() const { return {}; }
   /// Pure, and the same answer at both ends.
   [[nodiscard]] virtual Support supports(const Path& path) const = 0;
   /// Opens the connection to `peer`, which must do the same. May exchange messages. A UsageError for settings that

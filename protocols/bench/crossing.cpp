@@ -2,6 +2,9 @@
 
 #include <cassert>
 #include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace twinlink::bench {
 
@@ -14,6 +17,13 @@ double crossing(const TwoTimes& before, const TwoTimes& after) {
   const double low = std::log2(static_cast<double>(before.size.count()));
   const double high = std::log2(static_cast<double>(after.size.count()));
   return std::exp2(low + (high - low) * at_first / (at_first - at_last));
+}
+
+std::string rounded_size(double bytes) {
+  for (const auto& [suffix, unit] : {std::pair{"G", 0x1p30}, std::pair{"M", 0x1p20}, std::pair{"K", 0x1p10}}) {
+    if (bytes >= unit) return fmt::format("{:.4g}{}", bytes / unit, suffix);
+  }
+  return fmt::format("{:.4g}", bytes);
 }
 
 }  // namespace twinlink::bench

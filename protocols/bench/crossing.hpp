@@ -1,6 +1,8 @@
 // Where two curves cross: from which size on one protocol is faster than another.
 #pragma once
 
+#include <string>
+
 #include "protocols/units.hpp"
 
 namespace twinlink::bench {
@@ -19,5 +21,8 @@ double advantage_of_a(const TwoTimes& times);
 /// in log(time) over log(size) meet. The curve that is the faster one before must not be so after, and they must not be
 /// equal at both; where they are equal at one of the sizes, it is that size. Sizes are at least 1 B and ascend.
 double crossing(const TwoTimes& before, const TwoTimes& after);
+
+/// A size that was interpolated, to four digits: "13.21K".
+std::string rounded_size(double bytes);
 
 }  // namespace twinlink::bench

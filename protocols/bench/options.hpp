@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <iosfwd>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -66,6 +67,15 @@ DefaultRepeats simulated_repeats();
 /// Wrong values are CLI::ValidationErrors that say what is allowed.
 void add_run_options(CLI::App& app, RunOptions& options);
 void add_probe_options(CLI::App& app, ProbeOptions& options);
+
+/// Parts of them, for commands of another kind: -b, -e and -f; --pattern and --window; --format, --json and --csv.
+void add_size_options(CLI::App& app, SweepOptions& options);
+void add_pattern_options(CLI::App& app, Pattern& pattern, int& window);
+void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats);
+
+/// A UsageError for a chunk that cuts the largest message into too many pieces: each costs memory and time of its own,
+/// and a one-byte chunk would take the whole machine.
+void require_few_pieces(Bytes largest, Bytes chunk);
 
 /// A UsageError for a file that cannot be written: found at once, not after an hour of measuring. For the rank that
 /// writes; the others may be on hosts without that folder.

@@ -34,5 +34,13 @@ TEST(Crossing, TheAdvantageOfAIsSigned) {
   EXPECT_EQ(advantage_of_a({4_B, 7, 7}), 0);
 }
 
+TEST(RoundedSize, HasFourDigits) {
+  EXPECT_EQ(rounded_size(4), "4");
+  EXPECT_EQ(rounded_size(724.077), "724.1");
+  EXPECT_EQ(rounded_size(13530.6), "13.21K");
+  EXPECT_EQ(rounded_size(1.5 * 0x1p20), "1.5M");
+  EXPECT_EQ(rounded_size(0x1p31), "2G");
+}
+
 }  // namespace
 }  // namespace twinlink::bench

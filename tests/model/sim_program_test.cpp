@@ -1,39 +1,16 @@
 // twinlink-sim as a user runs it: what it prints and how it ends.
-#include <sys/wait.h>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
-#include <string>
+#include "tests/model/sim_program.hpp"
 
 namespace twinlink::model {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-struct Ended {
-  int code = -1;
-  std::string text{};  ///< standard output and standard error
-};
-
-/// Runs twinlink-sim in the project's folder.
-Ended run(const std::string& arguments) {
-  const std::string command = "cd '" TWINLINK_SOURCE_DIR "' && '" TWINLINK_SIM_PROGRAM "' " + arguments + " 2>&1";
-  std::FILE* output = popen(command.c_str(), "r");
-  if (output == nullptr) return {};
-  Ended ended;
-  std::array<char, 4096> block{};
-  for (std::size_t count = 1; count > 0;) {
-    count = std::fread(block.data(), 1, block.size(), output);
-    ended.text.append(block.data(), count);
-  }
-  const int status = pclose(output);
-  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ended;
-}
 
 const std::string kKids = "--platform platforms/keeneland-kids.yaml ";
 
@@ -122,7 +99,7 @@ TEST(SimProgram, ProbesBothHubsAndTheNetwork) {
 }
 
 TEST(SimProgram, HelpIsNoError) {
-  for (const std::string command : {"", "run", "probe", "figure", "explain", "list", "check"}) {
+  for (const std::string command : {"", "run", "probe", "figure", "explain", "advise", "list", "check"}) {
     EXPECT_EQ(run(command + " --help").code, 0) << command;
   }
 }
