@@ -139,6 +139,11 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   add_sweep_options(app, options.sweep);
   add_output_options(app, options.output,
                      {{"table", Format::table}, {"osu", Format::osu}, {"csv", Format::csv}, {"json", Format::json}});
+  CLI::Option* trace = app.add_option("--trace", options.trace,
+                                      "Also write to this file what both ranks do for a first and a warm message of "
+                                      "the smallest size, step by step, in the same words in every world")
+                           ->type_name("FILE");
+  app.add_flag("--trace-times", options.trace_times, "Begin the lines of the trace with their times")->needs(trace);
 }
 
 void add_probe_options(CLI::App& app, ProbeOptions& options) {
@@ -164,6 +169,11 @@ void require_writable(const OutputOptions& options) {
   for (const std::filesystem::path& file : {options.json, options.csv}) {
     if (!file.empty()) require_writable(file);
   }
+}
+
+void require_writable(const RunOptions& options) {
+  require_writable(options.output);
+  if (!options.trace.empty()) require_writable(options.trace);
 }
 
 Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {

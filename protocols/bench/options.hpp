@@ -43,6 +43,8 @@ struct RunOptions {
   std::optional<int> depth{};    ///< empty: the protocol's default
   SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}};
   OutputOptions output{};
+  std::filesystem::path trace{};  ///< empty: not written
+  bool trace_times = false;
 };
 
 struct ProbeOptions {
@@ -80,6 +82,7 @@ void require_few_pieces(Bytes largest, Bytes chunk);
 /// A UsageError for a file that cannot be written: found at once, not after an hour of measuring. For the rank that
 /// writes; the others may be on hosts without that folder.
 void require_writable(const OutputOptions& options);
+void require_writable(const RunOptions& options);
 
 /// A UsageError for options that contradict each other.
 Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults);
