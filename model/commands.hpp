@@ -31,6 +31,7 @@ void add_explain_command(Program& program);
 void add_advise_command(Program& program);
 void add_check_command(Program& program);
 void add_figure_command(Program& program);
+void add_handshake_command(Program& program);
 
 /// Which machine is simulated: --platform and --set.
 struct PlatformOptions {

@@ -9,6 +9,7 @@
 // the copies in of successive chunks overlap: the pipeline of a CUDA-aware MPI library (MVAPICH2: MV2_CUDA_BLOCK_SIZE,
 // eight blocks in flight).
 #include <array>
+#include <span>
 
 #include "protocols/builtin.hpp"
 #include "protocols/staged_channel.hpp"
@@ -16,9 +17,15 @@
 namespace twinlink {
 namespace {
 
-// MVAPICH2's manual names the variable; eight blocks in flight is a constant of its source (2.3.7).
-constexpr std::array kLibraries{
-    LibrarySettings{.library = "MVAPICH2", .chunk = "export MV2_CUDA_BLOCK_SIZE=", .fixed_depth = 8}};
+// MVAPICH2's manual names the variable; the numbers are constants of its source, 2.3.7. Nobody can set its depth.
+constexpr std::array kAliases{Alias{.name = "MV2_CUDA_BLOCK_SIZE", .target = "chunk"}};
+
+std::span<const Preset> mvapich2() {
+  static const std::array presets{Preset{.name = "mvapich2",
+                                         .description = "the pipeline of MVAPICH2 2.3.7's source",
+                                         .settings = {.chunk = 256_KiB, .depth = 8}}};
+  return presets;
+}
 
 class GpuDirectV1 final : public Protocol {
  public:
@@ -28,7 +35,8 @@ class GpuDirectV1 final : public Protocol {
   }
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
   [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = 2}; }
-  [[nodiscard]] std::span<const LibrarySettings> library_settings() const override { return kLibraries; }
+  [[nodiscard]] std::span<const Alias> aliases() const override { return kAliases; }
+  [[nodiscard]] std::span<const Preset> presets() const override { return mvapich2(); }
   [[nodiscard]] Support supports(const Path&) const override { return {}; }
   [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
     check_settings(*this, settings);

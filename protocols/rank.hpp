@@ -83,6 +83,21 @@ struct View {
   [[nodiscard]] View slice(Bytes from, Bytes count) const { return {buffer, offset + from, count}; }
 };
 
+/// One block of a copy whose bytes lie apart: where it goes and where it comes from, within the two views.
+struct Block {
+  Bytes to{};
+  Bytes from{};
+  Bytes length{};
+};
+
+/// What a put() raises at the owner of the memory that it wrote, once the bytes are there. Raises of one origin with
+/// one tag are counted, and await_signal() takes them one by one.
+struct Signal {
+  Tag tag{};
+  /// Nothing good was written: this await_signal() and all later ones of this tag end with wrong_size.
+  bool failed = false;
+};
+
 /// An operation in flight. Valid until wait_any() has returned it or abandon() was called.
 struct Op {
   std::uint64_t id = 0;  ///< unique within the rank; 0 is no operation
@@ -127,9 +142,12 @@ class Message {
 /// What a peer needs in order to open memory of this rank: it fits into one Message.
 struct IpcHandle {
   std::array<std::byte, 64> token{};   ///< the backend's own; cudaIpcMemHandle_t on real GPUs
-  std::array<std::byte, 16> device{};  ///< UUID of the owner's device
+  std::array<std::byte, 16> device{};  ///< UUID of the owner's device; zeros for host memory
   std::uint64_t offset = 0;            ///< of the buffer within the allocation that the token names, bytes
   std::uint64_t size = 0;              ///< of the buffer, bytes
+  /// Of the allocation in the owner's address space, as a key for caches: no two buffers of a rank have the same one at
+  /// the same time, but a new buffer may have that of a released one.
+  std::uint64_t address = 0;
 
   auto operator<=>(const IpcHandle&) const = default;
 };
@@ -183,25 +201,44 @@ class Rank {
 
   /// New memory, owned by this rank until release(). `locality` matters for host memory only.
   virtual Buffer allocate(Memory kind, Bytes size, Locality locality = Locality::near) = 0;
-  /// Frees a buffer. A UsageError while an operation uses it or a peer has it open. After abandon() the memory itself
-  /// is kept, but the buffer is gone for the caller.
+  /// Frees a buffer. A UsageError while an operation of this rank uses it, and for device memory while a peer has it
+  /// open; shared pinned memory stays for the peers that have it open. After abandon() the memory itself is kept, but
+  /// the buffer is gone for the caller.
   virtual void release(Buffer buffer) = 0;
 
-  /// Makes a buffer of this rank's device known to its node. Cheap; the handle stays valid until release().
+  /// Makes a buffer of this rank's device, or of shared pinned memory, known to its node. Cheap; the handle stays valid
+  /// until release().
   virtual IpcHandle export_memory(Buffer buffer) = 0;
   /// Maps memory that `owner` has exported. The buffer may be used in copy(); close it with close_memory(), not
-  /// release(). An UnavailableError where the device refuses.
+  /// release(). An UnavailableError where path_to() refuses the mapping, or for host memory of another node.
   virtual Buffer open_memory(RankId owner, const IpcHandle& handle) = 0;
   /// Unmaps. A UsageError while an operation uses the buffer.
   virtual void close_memory(Buffer buffer) = 0;
+
+  /// Makes device memory of this rank known to the network adapter: send() and receive() of it need that. A UsageError
+  /// for other memory, and if it is registered already. Expensive: it pins pages.
+  virtual void register_memory(Buffer buffer) = 0;
+  /// A UsageError if it is not registered, or while an operation uses the buffer. release() does it too.
+  virtual void deregister_memory(Buffer buffer) = 0;
 
   // ---- operations: each starts now and ends in wait_any() ----------------------------------------------------------
 
   /// Copies `from.length` bytes; both views have the same length. Copies of one stream run in order. A copy between
   /// device and pageable memory, or between two host buffers, occupies the calling CPU until it has ended.
   virtual Op copy(View to, View from, Stream stream, Engine engine) = 0;
-  /// Sends bytes over the network to another rank; a rank that names itself, here or in the three calls below, is a
-  /// UsageError. Ends when the buffer may be written again. Device memory only where path_to() allows it.
+  /// One copy of many blocks: `to` and `from` are the memory in which they lie. The copy engine moves blocks of one
+  /// length at one distance (a 2-D copy), a kernel any list; else a UsageError, as for blocks that overlap at the
+  /// destination or lie outside. Otherwise as copy(). Not between two host buffers.
+  virtual Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) = 0;
+  /// One-sided: writes into memory that was opened from a peer, behind what is in the stream, then raises `signal`
+  /// there. No CPU of the peer takes part. Ends when the bytes are in place and the signal is raised. Puts that raise
+  /// one tag at one peer use one stream.
+  virtual Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) = 0;
+  /// Takes the next signal that `peer` raises with `tag`. What the put before it wrote is then there.
+  virtual Op await_signal(RankId peer, Tag tag) = 0;
+  /// Sends bytes over the network to another rank; a rank that names itself, here or in the calls below, is a
+  /// UsageError. Ends when the buffer may be written again. Device memory only where path_to() allows it,
+  /// and registered.
   virtual Op send(RankId peer, Tag tag, View from) = 0;
   /// Receives what `peer` sends with `tag`: exactly `to.length` bytes, else the operation ends with wrong_size.
   virtual Op receive(RankId peer, Tag tag, View to) = 0;

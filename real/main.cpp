@@ -17,6 +17,7 @@
 #include "protocols/bench/options.hpp"
 #include "protocols/bench/probe.hpp"
 #include "protocols/bench/program.hpp"
+#include "protocols/bench/protocol_list.hpp"
 #include "protocols/bench/trace.hpp"
 #include "protocols/registry.hpp"
 #include "real/job.hpp"
@@ -119,9 +120,7 @@ ExitCode probe(const Options& options) {
 }
 
 ExitCode list_protocols() {
-  for (const Protocol* protocol : all_protocols()) {
-    std::cout << fmt::format("{:<14}{}\n", protocol->name(), protocol->description());
-  }
+  bench::print_protocols(std::cout);
   return ExitCode::ok;
 }
 

@@ -60,7 +60,11 @@ struct FakeWorld {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<Mailbox, std::deque<Parcel>> mail;
-  std::map<std::pair<int, std::uint32_t>, std::shared_ptr<Bytestring>> exports;  ///< by owner and buffer
+  struct Export {
+    std::shared_ptr<Bytestring> bytes;
+    Memory memory = Memory::device;
+  };
+  std::map<std::pair<int, std::uint32_t>, Export> exports;  ///< by owner and buffer
   int running = 0;
   int waiting = 0;  ///< ranks asleep that nothing has happened for
   std::uint64_t happenings = 0;
@@ -84,8 +88,13 @@ class FakeRank final : public Rank {
   IpcHandle export_memory(Buffer buffer) override;
   Buffer open_memory(RankId owner, const IpcHandle& handle) override;
   void close_memory(Buffer buffer) override;
+  void register_memory(Buffer buffer) override;
+  void deregister_memory(Buffer buffer) override;
 
   Op copy(View to, View from, Stream stream, Engine engine) override;
+  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
+  Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
+  Op await_signal(RankId peer, Tag tag) override;
   Op send(RankId peer, Tag tag, View from) override;
   Op receive(RankId peer, Tag tag, View to) override;
   Op tell(RankId peer, Tag tag, const Message& message) override;
@@ -111,6 +120,7 @@ class FakeRank final : public Rank {
     std::optional<FakeWorld::Mailbox> from{};
     View to{};                ///< of a receive
     Message* into = nullptr;  ///< of a hear
+    bool signal = false;      ///< of an await_signal
   };
 
   void pass(Bytes moved) { now_ += Seconds{1e-6 + 1e-9 * static_cast<double>(moved.count())}; }
