@@ -59,7 +59,7 @@ std::optional<double> extrapolate(const Contestant& contestant, Bytes size, cons
 
 /// `tuning` for all sizes, or nothing if there is a size for which it has no time.
 std::optional<SingleTuning> as_single(const Contestant& contestant, const Tuning& tuning) {
-  SingleTuning single{.protocol = contestant.protocol, .tuning = tuning};
+  SingleTuning single{.who = contestant.who, .tuning = tuning};
   double sum = 0;
   for (const auto& [size, samples] : contestant.samples) {
     const Sample* sample = sample_for(size, samples, tuning);
@@ -78,25 +78,29 @@ bool simulated_at(const Contestant& contestant, int depth) {
   });
 }
 
-std::optional<double> time_of(const SizeAdvice& advice, const std::string& protocol) {
-  const auto found = std::ranges::find(advice.ranking, protocol, &Choice::protocol);
-  return found == advice.ranking.end() ? std::nullopt : std::optional(found->best.time_us);
+std::optional<double> time_of(const SizeAdvice& advice, const Variant& who) {
+  const auto found = std::ranges::find(advice.ranking, who, &Choice::who);
+  return found == advice.ranking.end() ? std::nullopt : std::optional(found->fastest_us);
 }
 
 Takeover make_takeover(const SizeAdvice& before, const SizeAdvice& after) {
-  const std::string& from = before.ranking.front().protocol;
-  const std::string& to = after.ranking.front().protocol;
+  const Variant& from = before.ranking.front().who;
+  const Variant& to = after.ranking.front().who;
   Takeover takeover{.from = from, .to = to, .after = before.size, .by = after.size};
   const auto to_before = time_of(before, to);
   const auto from_after = time_of(after, from);
   if (to_before && from_after) {
-    takeover.at = bench::crossing({before.size, before.ranking.front().best.time_us, *to_before},
-                                  {after.size, *from_after, after.ranking.front().best.time_us});
+    takeover.at = bench::crossing({before.size, before.ranking.front().fastest_us, *to_before},
+                                  {after.size, *from_after, after.ranking.front().fastest_us});
   }
   return takeover;
 }
 
 }  // namespace
+
+std::string to_string(const Variant& variant) {
+  return variant.preset.empty() ? variant.protocol : variant.protocol + " " + variant.preset;
+}
 
 SearchSpace default_search(Bytes largest, const Tuning& protocol_default) {
   SearchSpace space{.chunks = {Bytes{}}, .depths = {1, 2, 4, 8, 16}, .most_pieces = kMostPieces};
@@ -134,7 +138,7 @@ const Sample& simplest_of_fastest(std::span<const Sample> samples, double margin
 }
 
 double slower_by(const SizeAdvice& advice, std::size_t place) {
-  return advice.ranking[place].best.time_us / advice.ranking.front().best.time_us - 1;
+  return advice.ranking[place].fastest_us / advice.ranking.front().fastest_us - 1;
 }
 
 std::optional<SingleTuning> best_single_tuning(const Contestant& contestant, const SingleSearch& search,
@@ -162,20 +166,40 @@ std::optional<SingleTuning> best_single_tuning(const Contestant& contestant, con
   return *std::ranges::find(singles, simplest_of_fastest(means, margin).tuning, &SingleTuning::tuning);
 }
 
-std::optional<LibraryAdvice> advice_for(const LibrarySettings& library, const Contestant& contestant,
-                                        Bytes finest_chunk) {
-  SingleSearch search{.finest_chunk = finest_chunk};
-  if (library.depth.empty()) {
-    if (!simulated_at(contestant, library.fixed_depth)) return std::nullopt;
-    search.depths = {library.fixed_depth};
+std::vector<LibraryAdvice> advice_in_aliases(std::span<const Alias> aliases, std::span<const Preset> presets,
+                                             const Contestant& contestant, Bytes finest_chunk) {
+  const auto names_of = [&](std::string_view target) {
+    std::vector<std::string> names;
+    for (const Alias& alias : aliases) {
+      if (alias.target == target) names.emplace_back(alias.name);
+    }
+    return names;
+  };
+  std::vector<LibraryAdvice> all;
+  const auto add = [&](const std::vector<int>& depths, std::string_view fixed_depth_of) {
+    auto best = best_single_tuning(contestant, {.depths = depths, .finest_chunk = finest_chunk});
+    if (!best || best->tuning.chunk == Bytes{}) return;
+    LibraryAdvice advice{.tuning = std::move(*best), .fixed_depth_of = std::string(fixed_depth_of)};
+    const Tuning& tuning = advice.tuning.tuning;
+    for (const std::string& name : names_of("chunk")) {
+      advice.lines.push_back(name + "=" + std::to_string(tuning.chunk.count()));
+    }
+    if (depths.empty()) {
+      for (const std::string& name : names_of("depth")) {
+        advice.lines.push_back(name + "=" + std::to_string(tuning.depth));
+      }
+    }
+    all.push_back(std::move(advice));
+  };
+  if (names_of("chunk").empty()) return all;
+  if (!names_of("depth").empty()) {
+    add({}, {});
+  } else {
+    for (const Preset& preset : presets) {
+      if (simulated_at(contestant, preset.settings.depth)) add({preset.settings.depth}, preset.name);
+    }
   }
-  auto best = best_single_tuning(contestant, search);
-  if (!best || best->tuning.chunk == Bytes{}) return std::nullopt;
-  LibraryAdvice advice{.library = std::string(library.library), .tuning = std::move(*best)};
-  const Tuning& tuning = advice.tuning.tuning;
-  advice.lines.push_back(std::string(library.chunk) + std::to_string(tuning.chunk.count()));
-  if (!library.depth.empty()) advice.lines.push_back(std::string(library.depth) + std::to_string(tuning.depth));
-  return advice;
+  return all;
 }
 
 Advice make_advice(std::span<const Contestant> contestants, double margin) {
@@ -183,13 +207,15 @@ Advice make_advice(std::span<const Contestant> contestants, double margin) {
   Advice advice;
   for (const Contestant& contestant : contestants) {
     for (const auto& [size, samples] : contestant.samples) {
-      by_size[size].ranking.push_back({contestant.protocol, simplest_of_fastest(samples, margin)});
+      by_size[size].ranking.push_back({.who = contestant.who,
+                                       .best = simplest_of_fastest(samples, margin),
+                                       .fastest_us = std::ranges::min(samples, {}, &Sample::time_us).time_us});
     }
   }
   for (auto& [size, at_size] : by_size) {
     at_size.size = size;
-    std::ranges::stable_sort(at_size.ranking, {}, [](const Choice& choice) { return choice.best.time_us; });
-    if (!advice.sizes.empty() && advice.sizes.back().ranking.front().protocol != at_size.ranking.front().protocol) {
+    std::ranges::stable_sort(at_size.ranking, {}, &Choice::fastest_us);
+    if (!advice.sizes.empty() && advice.sizes.back().ranking.front().who != at_size.ranking.front().who) {
       advice.takeovers.push_back(make_takeover(advice.sizes.back(), at_size));
     }
     advice.sizes.push_back(std::move(at_size));

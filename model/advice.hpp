@@ -38,6 +38,16 @@ SearchSpace default_search(Bytes largest, const Tuning& protocol_default);
 /// beyond the number of pieces. `window` messages are exchanged at once.
 std::vector<Tuning> tunings_at(Bytes size, int window, const SearchSpace& space);
 
+/// Who is compared: a protocol with its defaults, or with the options of one of its presets.
+struct Variant {
+  std::string protocol{};
+  std::string preset{};  ///< empty: the defaults
+
+  friend bool operator==(const Variant&, const Variant&) = default;
+};
+/// "cuda-ipc", "cuda-ipc openmpi-5".
+std::string to_string(const Variant& variant);
+
 /// One simulated time.
 struct Sample {
   Tuning tuning{};
@@ -47,7 +57,7 @@ struct Sample {
 
 /// A protocol with all that was simulated of it.
 struct Contestant {
-  std::string protocol{};
+  Variant who{};
   std::map<Bytes, std::vector<Sample>> samples{};  ///< by size, in no order; every size has one at least
 };
 
@@ -59,15 +69,16 @@ inline constexpr double kTieMargin = 0.01;
 /// `samples` is not empty.
 const Sample& simplest_of_fastest(std::span<const Sample> samples, double margin = kTieMargin);
 
-/// One protocol at one size, with the tuning chosen.
+/// One protocol at one size.
 struct Choice {
-  std::string protocol{};
-  Sample best{};
+  Variant who{};
+  Sample best{};          ///< the tuning to use: the simplest of the fastest
+  double fastest_us = 0;  ///< the least time of all tunings; ranks and crossovers go by it, so that no tie decides them
 };
 
 struct SizeAdvice {
   Bytes size{};
-  std::vector<Choice> ranking{};  ///< the fastest first; equal times in the order of the contestants
+  std::vector<Choice> ranking{};  ///< the fastest first; equal ones in the order of the contestants
 };
 
 /// By how much the ranking's `place` (1: the runner-up) is slower than the winner: 0.12 is 12 %.
@@ -75,8 +86,8 @@ double slower_by(const SizeAdvice& advice, std::size_t place);
 
 /// Another protocol wins from some size on.
 struct Takeover {
-  std::string from{};
-  std::string to{};
+  Variant from{};
+  Variant to{};
   Bytes after{};  ///< the last size at which `from` wins
   Bytes by{};     ///< the next size, at which `to` wins
   std::optional<double>
@@ -85,7 +96,7 @@ struct Takeover {
 
 /// The one tuning of a protocol for all sizes: what a program with a single setting should be given.
 struct SingleTuning {
-  std::string protocol{};
+  Variant who{};
   Tuning tuning{};
   double loss = 0;  ///< how much slower than the best tuning of every size, as a geometric mean: 0.03 is 3 %
   std::vector<Bytes> missing{};  ///< sizes whose time was extrapolated; the loss holds once they have been simulated
@@ -104,17 +115,18 @@ struct SingleSearch {
 std::optional<SingleTuning> best_single_tuning(const Contestant& contestant, const SingleSearch& search,
                                                double margin = kTieMargin);
 
-/// A protocol's best single tuning in the words of a library.
+/// A single tuning in the names that the users of a library know.
 struct LibraryAdvice {
-  std::string library{};
   SingleTuning tuning{};
-  std::vector<std::string> lines{};  ///< to be pasted, each with its value
+  std::string fixed_depth_of{};      ///< the preset whose depth it has, for the library cannot set it; empty: it can
+  std::vector<std::string> lines{};  ///< to be pasted: "MV2_CUDA_BLOCK_SIZE=65536"
 };
 
-/// Nothing if whole messages are best, for which libraries have no setting, or if the library's fixed depth was not
-/// simulated.
-std::optional<LibraryAdvice> advice_for(const LibrarySettings& library, const Contestant& contestant,
-                                        Bytes finest_chunk);
+/// What `aliases` and `presets` of the contestant's protocol make of it: with a name for the depth, one advice; without
+/// one, an advice for the depth of each preset. None without a name for the chunk, for a depth that was not simulated,
+/// and where whole messages are best, for which libraries have no setting.
+std::vector<LibraryAdvice> advice_in_aliases(std::span<const Alias> aliases, std::span<const Preset> presets,
+                                             const Contestant& contestant, Bytes finest_chunk);
 
 struct Advice {
   std::vector<SizeAdvice> sizes{};    ///< ascending

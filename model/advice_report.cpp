@@ -29,26 +29,37 @@ std::string pattern_text(const AdviceReport& report) {
   return text;
 }
 
+/// Of the longest name, and the space behind it.
+std::size_t name_width(const AdviceReport& report) {
+  std::size_t width = 0;
+  const auto take = [&](const Contestant& contestant) { width = std::max(width, to_string(contestant.who).size()); };
+  std::ranges::for_each(report.survey.contestants, take);
+  std::ranges::for_each(report.survey.references, take);
+  return width + 2;
+}
+
 void print_remarks(const AdviceReport& report, std::ostream& out) {
   const auto print = [&](std::string_view title, const std::vector<Remark>& remarks) {
     if (remarks.empty()) return;
     out << fmt::format("\n{}\n", title);
-    for (const Remark& remark : remarks) out << fmt::format("  {:<14} {}\n", remark.protocol, remark.text);
+    for (const Remark& remark : remarks) out << fmt::format("  {:<14} {}\n", remark.who, remark.text);
   };
   print("Remarks", report.survey.remarks);
   print("Not compared", report.survey.left_out);
 }
 
 void print_sizes(const AdviceReport& report, std::ostream& out) {
-  out << fmt::format("\n{:<8}{:<15}{:>6}{:>7}{:>13}{:>12}  {:<15}{:>9}\n", "size", "fastest", "chunk", "depth",
-                     "time us", "MB/s", "runner-up", "slower by");
+  const std::size_t width = name_width(report);
+  out << fmt::format("\n{:<8}{:<{}}{:>6}{:>7}{:>13}{:>12}  {:<{}}{:>9}\n", "size", "fastest", width, "chunk", "depth",
+                     "time us", "MB/s", "runner-up", width, "slower by");
   for (const SizeAdvice& at_size : report.advice.sizes) {
     const Choice& winner = at_size.ranking.front();
     const bool alone = at_size.ranking.size() == 1;
-    out << fmt::format("{:<8}{:<15}{:>6}{:>7}{:>13.3f}{:>12.2f}  {:<15}{:>9}\n", format_size(at_size.size),
-                       winner.protocol, chunk_text(winner.best.tuning.chunk), winner.best.tuning.depth,
+    out << fmt::format("{:<8}{:<{}}{:>6}{:>7}{:>13.3f}{:>12.2f}  {:<{}}{:>9}\n", format_size(at_size.size),
+                       to_string(winner.who), width, chunk_text(winner.best.tuning.chunk), winner.best.tuning.depth,
                        winner.best.time_us, bandwidth_MBps(report, at_size.size, winner.best.time_us),
-                       alone ? "none" : at_size.ranking[1].protocol, alone ? "" : percent(slower_by(at_size, 1)));
+                       alone ? "none" : to_string(at_size.ranking[1].who), width,
+                       alone ? "" : percent(slower_by(at_size, 1)));
   }
 }
 
@@ -56,23 +67,28 @@ void print_takeovers(const Advice& advice, std::ostream& out) {
   out << "\nCrossovers\n";
   for (const Takeover& takeover : advice.takeovers) {
     const std::string at = takeover.at ? fmt::format(" at about {},", bench::rounded_size(*takeover.at)) : "";
-    out << fmt::format("  {} overtakes {}{} between {} and {}\n", takeover.to, takeover.from, at,
+    out << fmt::format("  {} overtakes {}{} between {} and {}\n", to_string(takeover.to), to_string(takeover.from), at,
                        format_size(takeover.after), format_size(takeover.by));
   }
   if (advice.takeovers.empty()) {
-    out << fmt::format("  none: {} is the fastest at every size\n", advice.sizes.front().ranking.front().protocol);
+    out << fmt::format("  none: {} is the fastest at every size\n",
+                       to_string(advice.sizes.front().ranking.front().who));
   }
 }
 
 void print_singles(const AdviceReport& report, std::ostream& out) {
   out << "\nOne setting for all sizes, and how much slower it is than the best of every size (geometric mean)\n";
   for (const SingleTuning& single : report.singles) {
-    out << fmt::format("  {:<14} --chunk {} --depth {}: {}\n", single.protocol, format_size(single.tuning.chunk),
-                       single.tuning.depth, percent(single.loss));
+    const std::string preset = single.who.preset.empty() ? "" : "--preset " + single.who.preset + " ";
+    out << fmt::format("  {:<14} {}--chunk {} --depth {}: {}\n", single.who.protocol, preset,
+                       format_size(single.tuning.chunk), single.tuning.depth, percent(single.loss));
   }
   for (const LibraryAdvice& library : report.libraries) {
-    out << fmt::format("\nFor {}, which runs {} with {} chunks in flight ({} slower)\n  {}\n", library.library,
-                       library.tuning.protocol, library.tuning.tuning.depth, percent(library.tuning.loss),
+    const auto& [who, tuning, loss, missing] = library.tuning;
+    const std::string depth = library.fixed_depth_of.empty()
+                                  ? ""
+                                  : fmt::format(" (depth {}, as {} has it)", tuning.depth, library.fixed_depth_of);
+    out << fmt::format("\nThe same for {} in a library's names{}: {}\n  {}\n", to_string(who), depth, percent(loss),
                        fmt::join(library.lines, "\n  "));
   }
 }
@@ -81,16 +97,22 @@ nlohmann::json to_json(const Tuning& tuning) {
   return {{"chunk_bytes", tuning.chunk.count()}, {"depth", tuning.depth}};
 }
 
+void add_name(nlohmann::json& json, const Variant& who) {
+  json["protocol"] = who.protocol;
+  if (!who.preset.empty()) json["preset"] = who.preset;
+}
+
 nlohmann::json to_json(const std::vector<Remark>& remarks) {
   nlohmann::json json = nlohmann::json::array();
-  for (const Remark& remark : remarks) json.push_back({{"protocol", remark.protocol}, {"text", remark.text}});
+  for (const Remark& remark : remarks) json.push_back({{"who", remark.who}, {"text", remark.text}});
   return json;
 }
 
 nlohmann::json to_json(const AdviceReport& report, Bytes size, const Choice& choice) {
   nlohmann::json json = to_json(choice.best.tuning);
-  json["protocol"] = choice.protocol;
+  add_name(json, choice.who);
   json["time_us"] = choice.best.time_us;
+  json["fastest_us"] = choice.fastest_us;
   json["bandwidth_MBps"] = bandwidth_MBps(report, size, choice.best.time_us);
   json["path"] = choice.best.path;
   return json;
@@ -107,7 +129,7 @@ nlohmann::json points_json(const AdviceReport& report) {
     nlohmann::json point{{"bytes", at_size.size.count()}, {"ranking", std::move(ranking)}};
     for (const Contestant& reference : report.survey.references) {
       const Sample& sample = simplest_of_fastest(reference.samples.at(at_size.size));
-      point["references"].push_back(to_json(report, at_size.size, {reference.protocol, sample}));
+      point["references"].push_back(to_json(report, at_size.size, {reference.who, sample, sample.time_us}));
     }
     points.push_back(std::move(point));
   }
@@ -117,8 +139,8 @@ nlohmann::json points_json(const AdviceReport& report) {
 nlohmann::json takeovers_json(const Advice& advice) {
   nlohmann::json json = nlohmann::json::array();
   for (const Takeover& takeover : advice.takeovers) {
-    json.push_back({{"from", takeover.from},
-                    {"to", takeover.to},
+    json.push_back({{"from", to_string(takeover.from)},
+                    {"to", to_string(takeover.to)},
                     {"after_bytes", takeover.after.count()},
                     {"by_bytes", takeover.by.count()},
                     {"at_bytes", takeover.at ? nlohmann::json(*takeover.at) : nlohmann::json()}});
@@ -128,7 +150,7 @@ nlohmann::json takeovers_json(const Advice& advice) {
 
 nlohmann::json to_json(const SingleTuning& single) {
   nlohmann::json json = to_json(single.tuning);
-  json["protocol"] = single.protocol;
+  add_name(json, single.who);
   json["slower_percent"] = 100 * single.loss;
   return json;
 }
@@ -139,8 +161,7 @@ void print_advice(const AdviceReport& report, std::ostream& out) {
   out << fmt::format("Advice for {} from {} to {} on {}\n", pattern_text(report), describe(report.from),
                      describe(report.to), report.platform);
   out << fmt::format(
-      "Simulated one-way times of warm messages, with the best chunk and depth of each protocol; "
-      "within {} the simpler setting\n",
+      "Simulated one-way times of warm messages, with the simplest chunk and depth within {} of the protocol's best\n",
       percent(kTieMargin));
   print_sizes(report, out);
   print_takeovers(report.advice, out);
@@ -152,19 +173,20 @@ void print_comparison(const AdviceReport& report, std::ostream& out) {
   const SizeAdvice& at_size = report.advice.sizes.front();
   out << fmt::format("A message of {} from {} to {} on {}: half of a simulated round trip, warm\n\n",
                      format_size(at_size.size), describe(report.from), describe(report.to), report.platform);
-  out << fmt::format("{:<15}{:>6}{:>7}{:>13}{:>12}{:>11}  {}\n", "protocol", "chunk", "depth", "time us", "MB/s",
+  const std::size_t width = name_width(report);
+  out << fmt::format("{:<{}}{:>6}{:>7}{:>13}{:>12}{:>11}  {}\n", "protocol", width, "chunk", "depth", "time us", "MB/s",
                      "slower by", "path");
   const auto print = [&](const std::string& protocol, const Sample& sample, const std::string& slower) {
-    out << fmt::format("{:<15}{:>6}{:>7}{:>13.3f}{:>12.2f}{:>11}  {}\n", protocol, chunk_text(sample.tuning.chunk),
-                       sample.tuning.depth, sample.time_us, bandwidth_MBps(report, at_size.size, sample.time_us),
-                       slower, sample.path);
+    out << fmt::format("{:<{}}{:>6}{:>7}{:>13.3f}{:>12.2f}{:>11}  {}\n", protocol, width,
+                       chunk_text(sample.tuning.chunk), sample.tuning.depth, sample.time_us,
+                       bandwidth_MBps(report, at_size.size, sample.time_us), slower, sample.path);
   };
   for (std::size_t place = 0; place < at_size.ranking.size(); ++place) {
     const Choice& choice = at_size.ranking[place];
-    print(choice.protocol, choice.best, place == 0 ? "fastest" : percent(slower_by(at_size, place)));
+    print(to_string(choice.who), choice.best, place == 0 ? "fastest" : percent(slower_by(at_size, place)));
   }
   for (const Contestant& reference : report.survey.references) {
-    print(reference.protocol, simplest_of_fastest(reference.samples.at(at_size.size)), "reference");
+    print(to_string(reference.who), simplest_of_fastest(reference.samples.at(at_size.size)), "reference");
   }
   print_remarks(report, out);
 }
@@ -175,7 +197,7 @@ nlohmann::json to_json(const AdviceReport& report) {
   nlohmann::json libraries = nlohmann::json::array();
   for (const LibraryAdvice& library : report.libraries) {
     nlohmann::json json = to_json(library.tuning);
-    json["library"] = library.library;
+    if (!library.fixed_depth_of.empty()) json["fixed_depth_of"] = library.fixed_depth_of;
     json["lines"] = library.lines;
     libraries.push_back(std::move(json));
   }
@@ -200,15 +222,16 @@ nlohmann::json to_json(const AdviceReport& report) {
 
 std::string to_csv(const AdviceReport& report) {
   std::string csv =
-      "pattern,window,from,to,bytes,place,protocol,chunk_bytes,depth,time_us,bandwidth_MBps,slower_percent,path\n";
+      "pattern,window,from,to,bytes,place,protocol,preset,chunk_bytes,depth,time_us,bandwidth_MBps,slower_percent,"
+      "path\n";
   for (const SizeAdvice& at_size : report.advice.sizes) {
     for (std::size_t place = 0; place < at_size.ranking.size(); ++place) {
-      const auto& [protocol, best] = at_size.ranking[place];
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(report.pattern), report.window,
-                         to_string(report.from), to_string(report.to), at_size.size.count(), place + 1, protocol,
-                         best.tuning.chunk.count(), best.tuning.depth, best.time_us,
-                         bandwidth_MBps(report, at_size.size, best.time_us), 100 * slower_by(at_size, place),
-                         bench::csv_cell(best.path));
+      const auto& [who, best, fastest_us] = at_size.ranking[place];
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(report.pattern), report.window,
+                         to_string(report.from), to_string(report.to), at_size.size.count(), place + 1, who.protocol,
+                         who.preset, best.tuning.chunk.count(), best.tuning.depth, best.time_us,
+                         bandwidth_MBps(report, at_size.size, best.time_us), fastest_us,
+                         100 * slower_by(at_size, place), bench::csv_cell(best.path));
     }
   }
   return csv;

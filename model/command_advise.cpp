@@ -25,8 +25,6 @@ struct Options {
   bench::OutputOptions output{};
 };
 
-Tuning default_tuning(const Protocol& protocol) { return {protocol.defaults().chunk, protocol.defaults().depth}; }
-
 void require_two_devices(const std::vector<Place>& places) {
   if (places[0] != places[1]) return;
   throw UsageError(fmt::format("--from and --to are both {}: a comparison needs two devices", to_string(places[0])));
@@ -47,9 +45,9 @@ std::vector<Bytes> read_chunks(const std::vector<std::string>& texts, Bytes larg
 }
 
 /// The default search, or what the user asks for in its place.
-SearchSpace space_for(const Protocol& protocol, Bytes largest, const std::vector<Bytes>& chunks,
+SearchSpace space_for(const Settings& base, Bytes largest, const std::vector<Bytes>& chunks,
                       const std::vector<int>& depths) {
-  SearchSpace space = default_search(largest, default_tuning(protocol));
+  SearchSpace space = default_search(largest, {base.chunk, base.depth});
   if (!chunks.empty()) {
     space.chunks = chunks;
     space.most_pieces = UINT64_MAX;
@@ -84,8 +82,9 @@ Singles best_singles(const std::vector<Contestant>& contestants, Bytes finest_ch
     if (auto single = best_single_tuning(contestant, {.finest_chunk = finest_chunk})) {
       singles.ours.push_back(std::move(*single));
     }
-    for (const LibrarySettings& library : find_protocol(contestant.protocol).library_settings()) {
-      if (auto advice = advice_for(library, contestant, finest_chunk)) singles.libraries.push_back(std::move(*advice));
+    const Protocol& protocol = find_protocol(contestant.who.protocol);
+    for (LibraryAdvice& advice : advice_in_aliases(protocol.aliases(), protocol.presets(), contestant, finest_chunk)) {
+      singles.libraries.push_back(std::move(advice));
     }
   }
   return singles;
@@ -110,7 +109,7 @@ Singles simulated_singles(std::vector<Contestant>& contestants, const Platform& 
 AdviceReport make_report(const Platform& platform, const SurveyPlan& plan, Survey survey) {
   if (survey.contestants.empty()) {
     std::string reasons;
-    for (const Remark& remark : survey.left_out) reasons += fmt::format("\n  {}: {}", remark.protocol, remark.text);
+    for (const Remark& remark : survey.left_out) reasons += fmt::format("\n  {}: {}", remark.who, remark.text);
     throw UnavailableError("no protocol can move device memory between these two:" + reasons);
   }
   AdviceReport report{.program = program_name(),
@@ -155,8 +154,8 @@ ExitCode advise(Options options, const std::string& command_line) {
   const Bytes largest = plan.sizes.back();
   const std::vector<Bytes> chunks = read_chunks(options.chunks, largest);
   std::ranges::sort(options.depths);
-  plan.space = [&](const Protocol& protocol) { return space_for(protocol, largest, chunks, options.depths); };
-  Survey survey = make_survey(platform, plan, false);
+  plan.space = [&](const Settings& base) { return space_for(base, largest, chunks, options.depths); };
+  Survey survey = make_survey(platform, plan);
   Singles singles = simulated_singles(survey.contestants, platform, plan);
   AdviceReport report = make_report(platform, plan, std::move(survey));
   report.command = command_line;
@@ -172,15 +171,19 @@ ExitCode advise(Options options, const std::string& command_line) {
 ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair, Bytes size,
                            const bench::OutputOptions& output, const std::string& command_line) {
   const Platform platform = read_platform(from);
-  const SurveyPlan plan{
-      .places = read_pair(pair, platform), .sizes = {size}, .at_once = cores(), .space = [](const Protocol& protocol) {
-        const Tuning tuning = default_tuning(protocol);
-        return SearchSpace{.chunks = {tuning.chunk}, .depths = {tuning.depth}, .most_pieces = UINT64_MAX};
-      }};
+  const auto as_they_are = [](const Settings& base) {
+    return SearchSpace{.chunks = {base.chunk}, .depths = {base.depth}, .most_pieces = UINT64_MAX};
+  };
+  const SurveyPlan plan{.places = read_pair(pair, platform),
+                        .sizes = {size},
+                        .at_once = cores(),
+                        .space = as_they_are,
+                        .all_presets = true,
+                        .references = true};
   if (size == Bytes{}) throw UsageError("--size: the smallest message that can be compared is 1 B");
   require_two_devices(plan.places);
   require_writable(output);
-  AdviceReport report = make_report(platform, plan, make_survey(platform, plan, true));
+  AdviceReport report = make_report(platform, plan, make_survey(platform, plan));
   report.command = command_line;
   report.environment = environment_of(platform, from.overrides);
   deliver(report, output, print_comparison);

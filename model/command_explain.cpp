@@ -134,8 +134,9 @@ void add_explain_command(Program& program) {
   add_pair_options(*command, options->pair);
   command->add_option("--protocol", options->protocol, "Explain the steps of this protocol [the one chosen]");
   bench::add_size_option(*command, "--size", options->size, "Message size [1M]");
-  auto* compare = command->add_flag("--compare", options->compare,
-                                    "Simulate all protocols with their defaults, and show their times side by side");
+  auto* compare = command->add_flag(
+      "--compare", options->compare,
+      "Simulate all protocols, with their defaults and with their presets, and show their times side by side");
   compare->excludes("--protocol");
   bench::add_output_options(
       *command, options->output,

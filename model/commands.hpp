@@ -51,8 +51,8 @@ struct PairOptions {
 void add_pair_options(CLI::App& command, PairOptions& options);
 std::vector<Place> read_pair(const PairOptions& options, const Platform& platform);
 
-/// `explain --compare`: every protocol with its defaults at one size, simulated and printed side by side. An
-/// UnavailableError if there is none for the two devices.
+/// `explain --compare`: every protocol with its defaults and its presets at one size, simulated and printed side by
+/// side. An UnavailableError if there is none for the two devices.
 ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair, Bytes size,
                            const bench::OutputOptions& output, const std::string& command_line);
 

@@ -19,20 +19,39 @@ namespace {
 
 constexpr std::string_view kRefused = "refused";  // the member of a child's answer that tells why there are no times
 
-/// One simulation: one tuning of one protocol, at all sizes at which it differs from the others.
-struct Task {
+/// A variant, and the settings that its tunings are put into.
+struct Candidate {
+  Variant who{};
   const Protocol* protocol = nullptr;
+  Settings base{};
+};
+
+/// The protocol with its defaults and with its presets.
+std::vector<Candidate> candidates_of(const Protocol& protocol, const SurveyPlan& plan) {
+  const std::string name(protocol.name());
+  const Settings defaults = protocol.defaults();
+  std::vector<Candidate> candidates{{.who = {name, ""}, .protocol = &protocol, .base = defaults}};
+  for (const Preset& preset : protocol.presets()) {
+    if (!plan.all_presets && preset.settings.options == defaults.options) continue;
+    candidates.push_back({.who = {name, std::string(preset.name)}, .protocol = &protocol, .base = preset.settings});
+  }
+  return candidates;
+}
+
+/// One simulation: one tuning of one candidate, at all sizes at which it differs from the others.
+struct Task {
+  Candidate candidate{};
   Tuning tuning{};
   std::vector<Bytes> sizes{};
 };
 
-void add_tasks(std::vector<Task>& tasks, const Protocol& protocol, const SurveyPlan& plan) {
-  const SearchSpace space = plan.space(protocol);
+void add_tasks(std::vector<Task>& tasks, const Candidate& candidate, const SurveyPlan& plan) {
+  const SearchSpace space = plan.space(candidate.base);
   const auto first = static_cast<std::ptrdiff_t>(tasks.size());
   for (const Bytes size : plan.sizes) {
     for (const Tuning& tuning : tunings_at(size, plan.window, space)) {
       auto task = std::ranges::find(tasks.begin() + first, tasks.end(), tuning, &Task::tuning);
-      if (task == tasks.end()) task = tasks.insert(task, {.protocol = &protocol, .tuning = tuning});
+      if (task == tasks.end()) task = tasks.insert(task, {.candidate = candidate, .tuning = tuning});
       task->sizes.push_back(size);
     }
   }
@@ -42,7 +61,7 @@ void add_tasks(std::vector<Task>& tasks, const Protocol& protocol, const SurveyP
 /// payload is proved by its content tags, as in every run.
 bench::Plan plan_of(const Task& task, const SurveyPlan& survey) {
   constexpr bench::Repeats kOnce{.warmup = 1, .iterations = 1};
-  Settings settings = task.protocol->defaults();
+  Settings settings = task.candidate.base;
   settings.chunk = task.tuning.chunk;
   settings.depth = task.tuning.depth;
   return {.pattern = survey.pattern,
@@ -59,7 +78,7 @@ std::string simulate_task(const Task& task, const Platform& platform, const Surv
   bench::Series series;
   try {
     simulate(platform, survey.places, [&](Rank& rank) {
-      bench::Series mine = bench::measure(rank, *task.protocol, plan);
+      bench::Series mine = bench::measure(rank, *task.candidate.protocol, plan);
       if (rank.id() == plan.first) series = std::move(mine);
     });
   } catch (const UsageError& error) {
@@ -104,7 +123,7 @@ struct Refusals {
 
 }  // namespace
 
-Survey make_survey(const Platform& platform, const SurveyPlan& plan, bool with_references) {
+Survey make_survey(const Platform& platform, const SurveyPlan& plan) {
   const Path path = Topology(platform).path(plan.places[0], plan.places[1]);
   Survey survey;
   std::vector<Task> tasks;
@@ -113,32 +132,31 @@ Survey make_survey(const Platform& platform, const SurveyPlan& plan, bool with_r
     const Support support = protocol->supports(path);
     if (!support.usable()) {
       survey.left_out.push_back({name, "refused: " + support.reason});
-    } else if (protocol->message_memory() != Memory::device && !with_references) {
+    } else if (protocol->message_memory() != Memory::device && !plan.references) {
       survey.left_out.push_back({name, "a reference only: it moves host memory"});
     } else {
       if (support.kind == Support::Kind::fallback) survey.remarks.push_back({name, "falls back: " + support.reason});
-      add_tasks(tasks, *protocol, plan);
+      for (const Candidate& candidate : candidates_of(*protocol, plan)) add_tasks(tasks, candidate, plan);
     }
   }
-
   const std::vector<std::string> answers = simulate_tasks(tasks, platform, plan);
   for (std::size_t first = 0; first < tasks.size();) {
-    const Protocol& protocol = *tasks[first].protocol;
-    Contestant contestant{.protocol = std::string(protocol.name())};
+    const Candidate& candidate = tasks[first].candidate;
+    Contestant contestant{.who = candidate.who};
     Refusals refusals;
     std::size_t next = first;
-    for (; next < tasks.size() && tasks[next].protocol == &protocol; ++next) {
+    for (; next < tasks.size() && tasks[next].candidate.who == candidate.who; ++next) {
       if (const std::string why = take_answer(contestant, tasks[next], answers[next]); !why.empty()) refusals.add(why);
     }
     if (contestant.samples.empty()) {
-      survey.left_out.push_back({contestant.protocol, "refused: " + refusals.first});
+      survey.left_out.push_back({to_string(candidate.who), "refused: " + refusals.first});
     } else {
       if (refusals.count > 0) {
-        survey.remarks.push_back({contestant.protocol, fmt::format("refuses {} of {} settings: {}", refusals.count,
-                                                                   next - first, refusals.first)});
+        survey.remarks.push_back({to_string(candidate.who), fmt::format("refuses {} of {} settings: {}", refusals.count,
+                                                                        next - first, refusals.first)});
       }
-      auto& list = protocol.message_memory() == Memory::device ? survey.contestants : survey.references;
-      list.push_back(std::move(contestant));
+      const bool of_device = candidate.protocol->message_memory() == Memory::device;
+      (of_device ? survey.contestants : survey.references).push_back(std::move(contestant));
     }
     first = next;
   }
@@ -148,16 +166,17 @@ Survey make_survey(const Platform& platform, const SurveyPlan& plan, bool with_r
 void simulate_missing(std::vector<Contestant>& contestants, const std::vector<SingleTuning>& tunings,
                       const Platform& platform, const SurveyPlan& plan) {
   std::vector<Task> tasks;
-  for (const auto& [protocol, tuning, loss, missing] : tunings) {
-    const Protocol* const known = &find_protocol(protocol);
-    const bool listed =
-        std::ranges::any_of(tasks, [&](const Task& task) { return task.protocol == known && task.tuning == tuning; });
-    if (!missing.empty() && !listed) tasks.push_back({.protocol = known, .tuning = tuning, .sizes = missing});
+  for (const auto& [who, tuning, loss, missing] : tunings) {
+    const bool listed = std::ranges::any_of(
+        tasks, [&](const Task& task) { return task.candidate.who == who && task.tuning == tuning; });
+    if (missing.empty() || listed) continue;
+    const auto candidates = candidates_of(find_protocol(who.protocol), plan);
+    tasks.push_back(
+        {.candidate = *std::ranges::find(candidates, who, &Candidate::who), .tuning = tuning, .sizes = missing});
   }
   const std::vector<std::string> answers = simulate_tasks(tasks, platform, plan);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const std::string_view name = tasks[i].protocol->name();
-    take_answer(*std::ranges::find(contestants, name, &Contestant::protocol), tasks[i], answers[i]);
+    take_answer(*std::ranges::find(contestants, tasks[i].candidate.who, &Contestant::who), tasks[i], answers[i]);
   }
 }
 

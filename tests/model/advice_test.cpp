@@ -30,7 +30,7 @@ struct Pipeline {
 
 /// What simulating the pipeline would give, with the default search.
 Contestant simulate(const std::string& name, const Pipeline& pipeline, std::span<const Bytes> sizes) {
-  Contestant contestant{.protocol = name};
+  Contestant contestant{.who = {name, {}}};
   const SearchSpace space = default_search(sizes.back(), {});
   for (const Bytes size : sizes) {
     for (const Tuning& tuning : tunings_at(size, 1, space)) {
@@ -41,7 +41,7 @@ Contestant simulate(const std::string& name, const Pipeline& pipeline, std::span
 }
 
 Contestant curve(const std::string& name, const std::vector<std::pair<Bytes, double>>& points) {
-  Contestant contestant{.protocol = name};
+  Contestant contestant{.who = {name, {}}};
   for (const auto& [size, time_us] : points) contestant.samples[size] = {{{}, time_us, {}}};
   return contestant;
 }
@@ -50,7 +50,7 @@ Sample sample(Bytes chunk, int depth, double time_us) { return {{chunk, depth}, 
 
 std::vector<std::string> winners(const Advice& advice) {
   std::vector<std::string> names;
-  for (const SizeAdvice& at_size : advice.sizes) names.push_back(at_size.ranking.front().protocol);
+  for (const SizeAdvice& at_size : advice.sizes) names.push_back(to_string(at_size.ranking.front().who));
   return names;
 }
 
@@ -134,12 +134,25 @@ TEST(MakeAdvice, RanksByTimeAndSaysByHowMuch) {
       make_advice(std::vector{curve("slow", {{4_B, 3}}), curve("fast", {{4_B, 2}}), curve("middle", {{4_B, 2.5}})});
   const SizeAdvice& at_size = advice.sizes.at(0);
   ASSERT_EQ(at_size.ranking.size(), 3U);
-  EXPECT_EQ(at_size.ranking[0].protocol, "fast");
-  EXPECT_EQ(at_size.ranking[1].protocol, "middle");
-  EXPECT_EQ(at_size.ranking[2].protocol, "slow");
+  EXPECT_EQ(at_size.ranking[0].who.protocol, "fast");
+  EXPECT_EQ(at_size.ranking[1].who.protocol, "middle");
+  EXPECT_EQ(at_size.ranking[2].who.protocol, "slow");
   EXPECT_DOUBLE_EQ(slower_by(at_size, 0), 0);
   EXPECT_DOUBLE_EQ(slower_by(at_size, 1), 0.25);
   EXPECT_DOUBLE_EQ(slower_by(at_size, 2), 0.5);
+}
+
+TEST(MakeAdvice, NoTieOfTuningsDecidesBetweenProtocols) {
+  // a's simplest tuning within the margin is slower than b, its fastest is not.
+  Contestant a{.who = {"a", {}}};
+  a.samples[64_KiB] = {sample(16_KiB, 4, 100), sample(0_B, 1, 100.9)};
+  const Advice advice = make_advice(std::vector{curve("b", {{64_KiB, 100.5}}), a});
+  EXPECT_THAT(winners(advice), ElementsAre("a"));
+  const Choice& winner = advice.sizes[0].ranking.front();
+  EXPECT_EQ(winner.best.tuning, (Tuning{0_B, 1}));
+  EXPECT_DOUBLE_EQ(winner.best.time_us, 100.9);
+  EXPECT_DOUBLE_EQ(winner.fastest_us, 100);
+  EXPECT_NEAR(slower_by(advice.sizes[0], 1), 0.005, 1e-12);
 }
 
 TEST(MakeAdvice, EqualOnesStandInTheOrderOfTheContestants) {
@@ -162,8 +175,8 @@ TEST(MakeAdvice, ATakeoverIsWhereTheTwoCurvesCross) {
   EXPECT_THAT(winners(advice), ElementsAre("a", "a", "a", "b", "b"));
   ASSERT_EQ(advice.takeovers.size(), 1U);
   const Takeover& takeover = advice.takeovers[0];
-  EXPECT_EQ(takeover.from, "a");
-  EXPECT_EQ(takeover.to, "b");
+  EXPECT_EQ(takeover.from.protocol, "a");
+  EXPECT_EQ(takeover.to.protocol, "b");
   EXPECT_EQ(takeover.after, 4096_B);
   EXPECT_EQ(takeover.by, 32768_B);
   ASSERT_TRUE(takeover.at);
@@ -175,10 +188,10 @@ TEST(MakeAdvice, TakeoversFollowEachOther) {
                                                 curve("b", {{4_B, 2}, {16_B, 1}, {64_B, 2}}),
                                                 curve("c", {{4_B, 9}, {16_B, 9}, {64_B, 1}})});
   ASSERT_EQ(advice.takeovers.size(), 2U);
-  EXPECT_EQ(advice.takeovers[0].to, "b");
+  EXPECT_EQ(advice.takeovers[0].to.protocol, "b");
   EXPECT_NEAR(advice.takeovers[0].at.value(), 8, 1e-9);
-  EXPECT_EQ(advice.takeovers[1].from, "b");
-  EXPECT_EQ(advice.takeovers[1].to, "c");
+  EXPECT_EQ(advice.takeovers[1].from.protocol, "b");
+  EXPECT_EQ(advice.takeovers[1].to.protocol, "c");
   EXPECT_GT(advice.takeovers[1].at.value(), 16);
   EXPECT_LT(advice.takeovers[1].at.value(), 64);
 }
@@ -193,7 +206,7 @@ TEST(MakeAdvice, WithoutATimeAtBothSizesACrossoverHasNoPlace) {
 // ---- one setting for all sizes ------------------------------------------------------------------------------------
 
 TEST(BestSingleTuning, HasTheLeastGeometricMean) {
-  Contestant contestant{.protocol = "p"};
+  Contestant contestant{.who = {"p", {}}};
   contestant.samples[8_KiB] = {sample(0_B, 1, 10), sample(4_KiB, 1, 20)};
   contestant.samples[16_KiB] = {sample(0_B, 1, 90), sample(4_KiB, 1, 10), sample(8_KiB, 1, 30)};
   // Whole: 1 and 9; 4 KiB: 2 and 1; 8 KiB, which is the whole of the first message: 1 and 3.
@@ -205,7 +218,7 @@ TEST(BestSingleTuning, HasTheLeastGeometricMean) {
 }
 
 TEST(BestSingleTuning, ADepthBeyondThePiecesActsAsTheDeepestThatWasTried) {
-  Contestant contestant{.protocol = "p"};
+  Contestant contestant{.who = {"p", {}}};
   contestant.samples[8_KiB] = {sample(0_B, 1, 10), sample(4_KiB, 1, 9), sample(4_KiB, 2, 8)};
   contestant.samples[16_KiB] = {sample(0_B, 1, 20), sample(4_KiB, 1, 18), sample(4_KiB, 2, 16), sample(4_KiB, 4, 12)};
   const auto best = best_single_tuning(contestant, {});
@@ -215,7 +228,7 @@ TEST(BestSingleTuning, ADepthBeyondThePiecesActsAsTheDeepestThatWasTried) {
 }
 
 TEST(BestSingleTuning, SearchesTheDepthsAndChunksAskedFor) {
-  Contestant contestant{.protocol = "p"};
+  Contestant contestant{.who = {"p", {}}};
   contestant.samples[16_KiB] = {sample(0_B, 1, 20), sample(4_KiB, 1, 18), sample(4_KiB, 4, 10), sample(8_KiB, 1, 15),
                                 sample(8_KiB, 2, 12)};
   EXPECT_EQ(best_single_tuning(contestant, {.depths = {1}})->tuning, (Tuning{8_KiB, 1}));
@@ -241,39 +254,56 @@ TEST(BestSingleTuning, ExtrapolatesAFullPipelineAndSaysSo) {
 }
 
 TEST(BestSingleTuning, NeedsATimeForEverySize) {
-  Contestant contestant{.protocol = "p"};
+  Contestant contestant{.who = {"p", {}}};
   contestant.samples[8_KiB] = {sample(4_KiB, 1, 20)};
   contestant.samples[16_KiB] = {sample(8_KiB, 1, 30)};
   EXPECT_FALSE(best_single_tuning(contestant, {})) << "neither was tried twice";
-  EXPECT_FALSE(best_single_tuning({.protocol = "p"}, {}));
+  EXPECT_FALSE(best_single_tuning({.who = {"p", {}}}, {}));
 }
 
 // ---- in the words of a library ------------------------------------------------------------------------------------
 
 Contestant piped() {
-  Contestant contestant{.protocol = "p"};
+  Contestant contestant{.who = {"p", {}}};
   contestant.samples[64_KiB] = {sample(0_B, 1, 100), sample(16_KiB, 2, 40), sample(16_KiB, 4, 30),
                                 sample(32_KiB, 2, 50)};
   return contestant;
 }
 
-TEST(AdviceFor, GivesBothSettingsWhereBothHaveNames) {
-  const auto advice = advice_for({.library = "L", .chunk = "--chunk=", .depth = "--depth="}, piped(), {});
-  ASSERT_TRUE(advice);
-  EXPECT_EQ(advice->library, "L");
-  EXPECT_THAT(advice->lines, ElementsAre("--chunk=16384", "--depth=4"));
+constexpr Alias kChunk{"C", "chunk"};
+constexpr Alias kDepth{"D", "depth"};
+
+std::vector<Preset> presets(int depth) {
+  return {{.name = "lib", .description = "", .settings = {.chunk = 4_KiB, .depth = depth}}};
 }
 
-TEST(AdviceFor, KeepsADepthThatNobodyCanSet) {
-  const auto advice = advice_for({.library = "L", .chunk = "C=", .fixed_depth = 2}, piped(), {});
-  ASSERT_TRUE(advice);
-  EXPECT_THAT(advice->lines, ElementsAre("C=16384"));
-  EXPECT_DOUBLE_EQ(advice->tuning.loss, 40.0 / 30 - 1);
-  EXPECT_FALSE(advice_for({.library = "L", .chunk = "C=", .fixed_depth = 8}, piped(), {})) << "8 was not simulated";
+TEST(AdviceInAliases, GivesBothSettingsWhereBothHaveNames) {
+  const auto advice = advice_in_aliases(std::vector{kDepth, kChunk}, presets(2), piped(), {});
+  ASSERT_EQ(advice.size(), 1U);
+  EXPECT_THAT(advice[0].lines, ElementsAre("C=16384", "D=4"));
+  EXPECT_EQ(advice[0].fixed_depth_of, "");
 }
 
-TEST(AdviceFor, HasNothingToSayWhereWholeMessagesAreBest) {
-  EXPECT_FALSE(advice_for({.library = "L", .chunk = "C="}, curve("p", {{4_B, 1}}), {}));
+TEST(AdviceInAliases, KeepsAPresetsDepthWhereNobodyCanSetIt) {
+  const auto advice = advice_in_aliases(std::vector{kChunk}, presets(2), piped(), {});
+  ASSERT_EQ(advice.size(), 1U);
+  EXPECT_THAT(advice[0].lines, ElementsAre("C=16384"));
+  EXPECT_EQ(advice[0].fixed_depth_of, "lib");
+  EXPECT_EQ(advice[0].tuning.tuning.depth, 2);
+  EXPECT_DOUBLE_EQ(advice[0].tuning.loss, 40.0 / 30 - 1);
+}
+
+TEST(AdviceInAliases, SaysNothingWithoutANameOrASimulationOrAnythingToSet) {
+  EXPECT_TRUE(advice_in_aliases({}, presets(2), piped(), {}).empty()) << "no name";
+  EXPECT_TRUE(advice_in_aliases(std::vector{kDepth}, presets(2), piped(), {}).empty()) << "none for the chunk";
+  EXPECT_TRUE(advice_in_aliases(std::vector{kChunk}, presets(8), piped(), {}).empty()) << "8 was not simulated";
+  EXPECT_TRUE(advice_in_aliases(std::vector{kChunk, kDepth}, {}, curve("p", {{4_B, 1}}), {}).empty())
+      << "whole messages are best";
+}
+
+TEST(Variants, AreNamedWithTheirPreset) {
+  EXPECT_EQ(to_string(Variant{"cuda-ipc", ""}), "cuda-ipc");
+  EXPECT_EQ(to_string(Variant{"cuda-ipc", "openmpi-5"}), "cuda-ipc openmpi-5");
 }
 
 }  // namespace
