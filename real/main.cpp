@@ -13,10 +13,12 @@
 #include <utility>
 
 #include "protocols/bench/driver.hpp"
+#include "protocols/bench/files.hpp"
 #include "protocols/bench/options.hpp"
 #include "protocols/bench/probe.hpp"
 #include "protocols/bench/program.hpp"
 #include "protocols/bench/protocol_list.hpp"
+#include "protocols/bench/trace.hpp"
 #include "protocols/registry.hpp"
 #include "real/job.hpp"
 #include "real/launch.hpp"
@@ -90,7 +92,7 @@ ExitCode run(const Options& options) {
     plan.keep_samples = true;  // a measurement is stored with all that was seen
     require_ranks(rank, plan);
     if (rank.id() != plan.first) return;
-    require_writable(options.run.output);
+    require_writable(options.run);
     const Path& path = rank.path_to(plan.second);
     require_support(*protocol, path);
     const Support support = protocol->supports(path);
@@ -100,6 +102,8 @@ ExitCode run(const Options& options) {
   job.run([&](Rank& self) {
     bench::Series series = bench::measure(self, *protocol, plan);
     job.conclude();
+    const bool traced = !options.run.trace.empty();
+    const std::string trace = traced ? bench::trace(self, *protocol, plan, options.run.trace_times) : "";
     if (self.id() != plan.first) return;
     series.clock = "host";
     bench::deliver({.world = "measured",
@@ -108,6 +112,7 @@ ExitCode run(const Options& options) {
                     .environment = job.environment(),
                     .series = std::move(series)},
                    options.run.output, std::cout);
+    if (traced) bench::write_file(options.run.trace, trace);
   });
   return ExitCode::ok;
 }
