@@ -56,9 +56,6 @@ std::vector<Place> read_pair(const PairOptions& options, const Platform& platfor
 ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair, Bytes size,
                            const bench::OutputOptions& output, const std::string& command_line);
 
-/// "NODE/GPU". A UsageError that says so.
-Place parse_place(const std::string& text);
-
 /// The environment block of simulated results: the same in every run.
 nlohmann::json environment_of(const Platform& platform, const std::vector<std::string>& overrides);
 
