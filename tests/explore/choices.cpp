@@ -1,0 +1,189 @@
+// What may happen next in an explored job.
+#include <algorithm>
+#include <string>
+
+#include "tests/explore/machine.hpp"
+
+namespace twinlink::explore {
+
+const Parcel* Machine::parcel_of(int rank, const Operation& send) const {
+  const Channel* to_peer = find_channel(rank, send.peer, send.tag, Plane::data);
+  for (const Parcel& parcel : to_peer->parcels) {
+    if (parcel.number == send.number) return &parcel;
+  }
+  return nullptr;  // taken
+}
+
+const Operation* Machine::raiser(int rank, const Operation& await) const {
+  std::size_t before = position(rank, await);
+  for (const Operation& op : state(await.peer).operations) {
+    if (op.ended || !op.raise || op.peer != rank || op.raise->tag != await.tag) continue;
+    if (before-- == 0) return &op;
+  }
+  return nullptr;
+}
+
+bool Machine::can_end(int rank, const Operation& op) const {
+  if (op.ended) return true;
+  switch (op.verb) {
+    case Verb::copy:
+    case Verb::put:
+    case Verb::tell:
+      return true;
+    case Verb::send: {
+      if (op.eager) return true;
+      const Parcel* parcel = parcel_of(rank, op);
+      return parcel == nullptr || parcel->matched;
+    }
+    case Verb::receive: {
+      const Channel* from_peer = find_channel(op.peer, rank, op.tag, Plane::data);
+      return position(rank, op) < from_peer->parcels.size();
+    }
+    case Verb::hear: {
+      const Channel* from_peer = find_channel(op.peer, rank, op.tag, Plane::control);
+      return position(rank, op) < from_peer->letters.size();
+    }
+    case Verb::await_signal:
+      return raiser(rank, op) != nullptr;
+  }
+  return false;
+}
+
+/// `op` can end: does `earlier`, which has not ended, end with it?
+bool Machine::ends_with(int rank, const Operation& earlier, const Operation& op) const {
+  if (op.stream >= 0) return earlier.stream == op.stream && earlier.id < op.id;
+  if (op.verb == Verb::hear) {
+    return earlier.verb == Verb::hear && earlier.peer == op.peer && earlier.tag == op.tag && earlier.id < op.id;
+  }
+  if (op.verb == Verb::await_signal && earlier.verb == Verb::await_signal && earlier.peer == op.peer) {
+    const Operation* ends = raiser(rank, op);
+    const Operation* also = raiser(rank, earlier);
+    return also != nullptr && also->stream == ends->stream && also->id < ends->id;
+  }
+  return false;
+}
+
+void Machine::takes_of(int rank, std::vector<Choice>& into) const {
+  const RankState& at_rank = state(rank);
+  if (at_rank.finished) return;
+  const std::span<const Op> span(at_rank.waits_for, at_rank.waits_for_count);
+  for (std::size_t i = 0; i < span.size(); ++i) {
+    const Operation& op = *find(rank, span[i].id);
+    if (can_end(rank, op)) {
+      const bool overtaken = !op.ended && std::ranges::any_of(span.first(i), [&](Op earlier) {
+        return ends_with(rank, *find(rank, earlier.id), op);
+      });
+      if (!overtaken) into.push_back({rank, Choice::Kind::take, op.id, i});
+    }
+    if (op.ended) return;  // What comes behind it in the span is not returned before it.
+  }
+  if (at_rank.deadline <= world.now) into.push_back({.rank = rank, .kind = Choice::Kind::nothing});
+}
+
+bool Machine::is_decided(int rank, const Operation& op) const {
+  if (op.ended) return true;
+  if (op.stream < 0) return op.verb != Verb::await_signal && can_end(rank, op);
+  // A peer that has got a later signal of the stream knows that this one has ended.
+  return std::ranges::none_of(state(rank).operations, [&](const Operation& other) {
+    return other.stream == op.stream && other.id >= op.id && !other.ended && other.raise;
+  });
+}
+
+bool Machine::decided(int rank) const {
+  const RankState& at_rank = state(rank);
+  if (at_rank.deadline <= world.now) return false;
+  const std::span<const Op> span(at_rank.waits_for, at_rank.waits_for_count);
+  for (std::size_t i = 0; i < span.size(); ++i) {
+    const Operation& op = *find(rank, span[i].id);
+    if (is_decided(rank, op)) {
+      if (op.ended) return true;
+      continue;
+    }
+    // A hear behind another hear of the same pair and tag in the span is never returned before it.
+    const bool behind = op.verb == Verb::hear && std::ranges::any_of(span.first(i), [&](Op earlier) {
+      return ends_with(rank, *find(rank, earlier.id), op);
+    });
+    if (!behind) return false;
+  }
+  return true;
+}
+
+void Machine::single_steps_of(int rank, std::vector<Choice>& into) const {
+  const RankState& at_rank = state(rank);
+  for (const Operation& op : at_rank.operations) {
+    if (op.ended || op.verb == Verb::await_signal || !can_end(rank, op)) continue;
+    const bool first = (op.stream < 0 && op.verb != Verb::hear) ||
+                       std::ranges::none_of(at_rank.operations, [&](const Operation& other) {
+                         return !other.ended && ends_with(rank, other, op);
+                       });
+    if (first) into.push_back({.rank = rank, .kind = Choice::Kind::end, .operation = op.id});
+  }
+  if (at_rank.finished) return;
+  const std::span<const Op> span(at_rank.waits_for, at_rank.waits_for_count);
+  for (std::size_t i = 0; i < span.size(); ++i) {
+    if (!find(rank, span[i].id)->ended) continue;
+    into.push_back({rank, Choice::Kind::take, span[i].id, i});
+    return;
+  }
+  if (at_rank.deadline <= world.now) into.push_back({.rank = rank, .kind = Choice::Kind::nothing});
+}
+
+/// What the rank may take next depends on signals that others may have got already.
+void Machine::note_signals(int rank) {
+  const std::span<const Op> span(state(rank).waits_for, state(rank).waits_for_count);
+  for (const Op waited : span) {
+    const Operation& op = *find(rank, waited.id);
+    if (op.verb == Verb::await_signal) footprint.signal(op.peer, rank, op.tag);
+    if (op.stream < 0) continue;
+    for (const Operation& other : state(rank).operations) {
+      if (other.stream == op.stream && other.raise) footprint.signal(rank, other.peer, other.raise->tag);
+    }
+  }
+}
+
+std::optional<Completion> Machine::commit(const Choice& choice) {
+  if (choice.kind == Choice::Kind::end) {
+    end(choice.rank, choice.operation);
+    return std::nullopt;
+  }
+  note_signals(choice.rank);
+  if (choice.kind == Choice::Kind::nothing) return std::nullopt;
+  end(choice.rank, choice.operation);
+  auto& all = state(choice.rank).operations;
+  const auto taken = std::ranges::lower_bound(all, choice.operation, {}, &Operation::id);
+  const Completion completion{choice.index, taken->status};
+  all.erase(taken);
+  return completion;
+}
+
+std::string Machine::describe(int rank, const Operation& op) const {
+  const std::string peer = "rank " + std::to_string(op.peer);
+  switch (op.verb) {
+    case Verb::copy:
+      return "copy " + describe(op.from) + " -> " + describe(op.to);
+    case Verb::put:
+      return "put " + describe(op.from) + " -> " + describe(op.to);
+    case Verb::send:
+      return "send " + describe(op.from) + " -> " + peer;
+    case Verb::receive:
+      return "receive " + describe(op.to) + " <- " + peer;
+    case Verb::tell:
+      return "tell " + peer;
+    case Verb::hear:
+      return "hear " + peer;
+    case Verb::await_signal:
+      return "await signal of " + peer;
+  }
+  return std::to_string(rank);
+}
+
+std::string Machine::waits(int rank) const {
+  const RankState& at_rank = state(rank);
+  std::string text;
+  for (const Op op : std::span(at_rank.waits_for, at_rank.waits_for_count)) {
+    text += (text.empty() ? "" : ", ") + describe(rank, *find(rank, op.id));
+  }
+  return text;
+}
+
+}  // namespace twinlink::explore
