@@ -66,6 +66,8 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kStack = std::size_t{1} << 20U;
+/// Of the stack's top, zeroed at a restart: more than the bodies use.
+constexpr std::size_t kScrubbed = std::size_t{32} << 10U;
 
 Fiber* starting = nullptr;
 
@@ -106,6 +108,7 @@ void Fiber::restart() {
 #ifdef TWINLINK_FIBER_ASAN
   __asan_unpoison_memory_region(stack_, kStack);
 #endif
+  std::memset(stack_ + kStack - kScrubbed, 0, kScrubbed);
   heap_.clear();
   ended_ = false;
   fresh_ = true;

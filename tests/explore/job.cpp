@@ -148,7 +148,13 @@ std::string Job::endings() const {
   std::string text;
   for (const RankState& rank : machine_.world.ranks) {
     if (!text.empty()) text += " | ";
-    text += !rank.failure.empty() ? "threw: " + rank.failure : rank.finished ? rank.ending : "waits for ever";
+    if (!rank.failure.empty()) {
+      text += "threw: " + rank.failure;
+    } else if (!rank.finished) {
+      text += "waits for ever";
+    } else {
+      text += rank.ending.empty() ? "-" : rank.ending;
+    }
   }
   return text;
 }
