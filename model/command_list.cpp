@@ -5,18 +5,13 @@
 
 #include "model/commands.hpp"
 #include "model/platform_reader.hpp"
-#include "protocols/registry.hpp"
+#include "protocols/bench/protocol_list.hpp"
 
 namespace twinlink::model {
 namespace {
 
 ExitCode list_protocols() {
-  for (const Protocol* protocol : all_protocols()) {
-    const Settings defaults = protocol->defaults();
-    const std::string chunk = defaults.chunk == Bytes{} ? "whole message" : format_size(defaults.chunk);
-    std::cout << fmt::format("{:<14}{}\n{:14}defaults: chunk {}, depth {}\n", protocol->name(), protocol->description(),
-                             "", chunk, defaults.depth);
-  }
+  bench::print_protocols(std::cout);
   return ExitCode::ok;
 }
 

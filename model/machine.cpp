@@ -20,7 +20,7 @@ const std::string kMessageLimit = "message";
 /// The name of a location in one use of it, within its node's zone.
 std::string host_of(const Topology& topology, const End& end) {
   const std::string& name = topology.name(end.location);
-  if (end.memory == Memory::device) return name;
+  if (end.memory == Memory::device) return end.kernel ? name + ".kernel" : name;
   return name + (end.memory == Memory::pageable ? ".pageable" : ".pinned");
 }
 std::string message_host_of(const Topology& topology, Location memory) { return topology.name(memory) + ".message"; }
@@ -195,6 +195,7 @@ Machine::HostByName Machine::build_local_zone(int node, const NodeLinks& links, 
   for (const Location location : locations()) {
     if (location.kind == Location::Kind::gpu) {
       ends.push_back({location, Memory::device});
+      ends.push_back({location, Memory::device, true});
     } else {
       ends.push_back({location, Memory::pinned});
       ends.push_back({location, Memory::pageable});

@@ -22,7 +22,12 @@ constexpr std::array<std::string_view, kCopyClasses> kCopyClassNames{"pinned-to-
                                                                      "device-to-pageable-far",
                                                                      "device-to-device",
                                                                      "peer",
-                                                                     "host-to-host"};
+                                                                     "host-to-host",
+                                                                     "kernel-push",
+                                                                     "kernel-pull",
+                                                                     "kernel-local",
+                                                                     "kernel-to-pinned",
+                                                                     "kernel-from-pinned"};
 
 }  // namespace
 

@@ -91,11 +91,16 @@ enum class CopyClass {
   pageable_to_device_far,
   device_to_pageable_near,
   device_to_pageable_far,
-  device_to_device,  ///< within one GPU
-  peer,              ///< between GPUs of one peer domain
-  host_to_host       ///< memcpy
+  device_to_device,   ///< within one GPU
+  peer,               ///< between GPUs of one peer domain, by the copy engine
+  host_to_host,       ///< memcpy
+  kernel_push,        ///< a kernel stores into the memory of a GPU of its peer domain
+  kernel_pull,        ///< a kernel loads from the memory of a GPU of its peer domain
+  kernel_local,       ///< a kernel copies within its GPU
+  kernel_to_pinned,   ///< a kernel stores into page-locked host memory
+  kernel_from_pinned  ///< a kernel loads from page-locked host memory
 };
-inline constexpr int kCopyClasses = 11;
+inline constexpr int kCopyClasses = 16;
 /// As the platform file spells it: "pinned-to-device-near".
 std::string_view to_string(CopyClass copy_class);
 
@@ -122,6 +127,13 @@ struct RuntimeCosts {
   Sourced<Seconds> ipc_close{};
   Sourced<Seconds> pin_base{};  ///< page-locking: base plus per byte
   Sourced<Seconds> pin_per_gib{};
+  // A run that needs one of these on a platform that does not have it is an InputError.
+  std::optional<Sourced<Seconds>> engine_block{};   ///< what each block of a 2-D copy adds to the copy engine's time
+  std::optional<Sourced<Seconds>> kernel_block{};   ///< what each block adds to the time of a kernel that copies blocks
+  std::optional<Sourced<Seconds>> signal{};         ///< from the last byte of a put until its signal is seen
+  std::optional<Sourced<Seconds>> register_base{};  ///< making device memory known to the adapter: base plus per byte
+  std::optional<Sourced<Seconds>> register_per_gib{};
+  std::optional<Sourced<Seconds>> deregister{};
 };
 
 struct Node {

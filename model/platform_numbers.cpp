@@ -75,6 +75,12 @@ class NumberList {
     add(path + ".ipc_close", costs.ipc_close);
     add(path + ".pin_base", costs.pin_base);
     add(path + ".pin_per_gib", costs.pin_per_gib);
+    add(path + ".engine_block", costs.engine_block);
+    add(path + ".kernel_block", costs.kernel_block);
+    add(path + ".signal", costs.signal);
+    add(path + ".register_base", costs.register_base);
+    add(path + ".register_per_gib", costs.register_per_gib);
+    add(path + ".deregister", costs.deregister);
   }
   void add(const std::string& path, const Node& node) {
     for (const HostMemory& memory : node.memories)

@@ -89,8 +89,18 @@ NetworkCosts read_network(Section& section) {
 }
 
 RuntimeCosts read_runtime(Section& section) {
-  return {section.seconds("allocate_device"), section.seconds("ipc_export"), section.seconds("ipc_open"),
-          section.seconds("ipc_close"),       section.seconds("pin_base"),   section.seconds("pin_per_gib")};
+  return {.allocate_device = section.seconds("allocate_device"),
+          .ipc_export = section.seconds("ipc_export"),
+          .ipc_open = section.seconds("ipc_open"),
+          .ipc_close = section.seconds("ipc_close"),
+          .pin_base = section.seconds("pin_base"),
+          .pin_per_gib = section.seconds("pin_per_gib"),
+          .engine_block = section.optional("engine_block", &Section::seconds),
+          .kernel_block = section.optional("kernel_block", &Section::seconds),
+          .signal = section.optional("signal", &Section::seconds),
+          .register_base = section.optional("register_base", &Section::seconds),
+          .register_per_gib = section.optional("register_per_gib", &Section::seconds),
+          .deregister = section.optional("deregister", &Section::seconds)};
 }
 
 /// Host memory is copied at the rate of the slowest memory, unless the file gives a rate for it.

@@ -98,6 +98,22 @@ void SimMemory::close(Buffer buffer) {
   buffers_.erase(buffer.id);
 }
 
+void SimMemory::register_with_adapter(Buffer buffer) {
+  const Entry& entry = find(buffer);
+  if (entry.mapped || entry.allocation->memory != Memory::device) {
+    throw UsageError(name(buffer) + " cannot be registered: only the rank's own device memory can");
+  }
+  if (entry.allocation->registered) throw UsageError(name(buffer) + " is registered already");
+  entry.allocation->registered = true;
+}
+
+void SimMemory::deregister(Buffer buffer) {
+  const Entry& entry = find(buffer);
+  if (!entry.allocation->registered) throw UsageError(name(buffer) + " is not registered");
+  if (entry.allocation->in_use > 0) throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
+  entry.allocation->registered = false;
+}
+
 Part SimMemory::part(const View& view) const {
   const Entry& entry = find(view.buffer);
   const Bytes size = entry.allocation->content.size();

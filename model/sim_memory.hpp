@@ -21,6 +21,7 @@ struct Allocation {
   int in_use = 0;            ///< operations in flight, abandoned ones not counted
   int opened = 0;            ///< how often peers have it open
   bool exported = false;
+  bool registered = false;  ///< with the network adapter
 };
 
 /// Some bytes of an allocation, as an operation holds them.
@@ -31,6 +32,13 @@ struct Part {
 
   [[nodiscard]] End end() const { return {allocation->site.location, allocation->memory}; }
   [[nodiscard]] Content content() const { return allocation->content.slice(offset, length); }
+  /// An operation uses the bytes from now on, or not any more. Nothing without an allocation.
+  void hold() const {
+    if (allocation) ++allocation->in_use;
+  }
+  void let_go() const {
+    if (allocation) --allocation->in_use;
+  }
 };
 
 /// All allocations that have been exported, by serial: what the ranks of a simulation can open.
@@ -47,7 +55,11 @@ class SimMemory {
   /// `owner_on_node` says whether the owner's memory can be mapped, and why not.
   Buffer open(RankId owner, const IpcHandle& handle, const Answer& owner_on_node);
   void close(Buffer buffer);
+  void register_with_adapter(Buffer buffer);
+  void deregister(Buffer buffer);
 
+  /// Was this buffer opened from a peer?
+  [[nodiscard]] bool opened(Buffer buffer) const { return find(buffer).mapped; }
   /// The bytes of a view. A UsageError for an unknown buffer or bytes beyond its end.
   [[nodiscard]] Part part(const View& view) const;
 

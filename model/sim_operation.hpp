@@ -13,7 +13,7 @@ struct SimRank::Operation {
     flowing,
     ended
   };
-  enum class Kind { copy, send, receive, tell, hear };
+  enum class Kind { copy, put, send, receive, tell, hear };
 
   Op op{};
   Kind kind = Kind::copy;
@@ -23,8 +23,11 @@ struct SimRank::Operation {
 
   Part from{};
   Part to{};
-  Content snapshot{Bytes{}};  ///< of `from`, when the operation began to read it
-  const Cost* copy_cost = nullptr;
+  std::vector<Content> snapshot{};  ///< of `from`, when the operation began to read it
+  std::vector<Block> blocks{};      ///< of a copy of blocks
+  Bytes size{};                     ///< the bytes that flow
+  std::optional<Signal> signal{};
+  Engine engine = Engine::dma;
   Queue* queue = nullptr;  ///< the stream of a copy, the wire of a send
 
   RankId peer{};
@@ -38,6 +41,22 @@ struct SimRank::Operation {
   simgrid::s4u::CommPtr flow{};
 
   OpReport report{};
+
+  /// Reads and writes memory that this rank has, its own or opened.
+  [[nodiscard]] bool is_copy() const { return kind == Kind::copy || kind == Kind::put; }
+  /// The contents of the source, now: of the whole, or block by block.
+  [[nodiscard]] std::vector<Content> read() const {
+    if (blocks.empty()) return {from.content()};
+    std::vector<Content> contents;
+    for (const Block& b : blocks) contents.push_back(from.allocation->content.slice(from.offset + b.from, b.length));
+    return contents;
+  }
+  /// Puts what a copy has read where it belongs.
+  void write() const {
+    Content& content = to.allocation->content;
+    if (blocks.empty()) return content.write(to.offset, snapshot.front());
+    for (std::size_t i = 0; i < blocks.size(); ++i) content.write(to.offset + blocks[i].to, snapshot[i]);
+  }
 };
 
 /// Two points in time closer than this are the same: SimGrid's own precision, see simgrid_settings().

@@ -22,8 +22,9 @@ void SimRank::take_letters(Channel& channel) {
     const OperationPtr hear = channel.hears.front();
     channel.hears.pop_front();
     *hear->into = channel.letters.front().message;
+    const Status status = channel.letters.front().status;
     channel.letters.pop_front();
-    complete(hear, Status::delivered);
+    complete(hear, status);
   }
 }
 

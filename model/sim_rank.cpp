@@ -8,17 +8,9 @@
 namespace twinlink::model {
 namespace {
 
-void hold(const Part& part) {
-  if (part.allocation) ++part.allocation->in_use;
-}
-void let_go(const Part& part) {
-  if (part.allocation) --part.allocation->in_use;
-}
-
-void require_same_length(const View& to, const View& from) {
-  if (to.length == from.length) return;
-  throw UsageError("a copy of " + std::to_string(from.length.count()) + " B into a view of " +
-                   std::to_string(to.length.count()) + " B");
+/// A cost with a share that grows with the size.
+Seconds per_gib(Seconds base, Seconds share, Bytes size) {
+  return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
 }
 
 }  // namespace
@@ -70,6 +62,12 @@ SimRank::Channel& SimRank::channel_from(RankId source, Tag tag) { return channel
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
+Seconds SimRank::needed(const std::optional<Sourced<Seconds>>& cost, std::string_view name) const {
+  if (cost) return cost->value;
+  throw InputError(world_.topology.platform().file + ": error: the platform's costs have no 'runtime." +
+                   std::string(name) + "', which this run needs");
+}
+
 Bytes& SimRank::device_memory_used() { return world_.device_memory_used[{place(id_).node, place(id_).gpu}]; }
 
 Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
@@ -93,8 +91,7 @@ Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
   const Buffer buffer = memory_.allocate(kind, size, site);
   if (kind == Memory::device) be_busy(costs.allocate_device.value);
   if (kind == Memory::pinned || kind == Memory::shared_pinned) {
-    const double gib = static_cast<double>(size.count()) / static_cast<double>((1_GiB).count());
-    be_busy(costs.pin_base.value + costs.pin_per_gib.value * gib);
+    be_busy(per_gib(costs.pin_base.value, costs.pin_per_gib.value, size));
   }
   return buffer;
 }
@@ -123,6 +120,19 @@ void SimRank::close_memory(Buffer buffer) {
   be_busy(world_.topology.platform().runtime.ipc_close.value);
 }
 
+void SimRank::register_memory(Buffer buffer) {
+  memory_.register_with_adapter(buffer);
+  const RuntimeCosts& costs = world_.topology.platform().runtime;
+  be_busy(per_gib(needed(costs.register_base, "register_base"), needed(costs.register_per_gib, "register_per_gib"),
+                  buffer.size));
+}
+
+void SimRank::deregister_memory(Buffer buffer) {
+  if (world_.aborting) return;
+  memory_.deregister(buffer);
+  be_busy(needed(world_.topology.platform().runtime.deregister, "deregister"));
+}
+
 void SimRank::fill(View view, Pattern pattern) {
   const Part part = memory_.part(view);
   part.allocation->content.fill(part.offset, part.length, pattern);
@@ -143,40 +153,6 @@ SimRank::OperationPtr SimRank::make(std::string verb) {
   return operation;
 }
 
-Op SimRank::copy(View to, View from, Stream stream, Engine) {
-  require_same_length(to, from);
-  if (stream.index < 0 || stream.index >= kStreams) {
-    throw UsageError("there is no stream " + std::to_string(stream.index) + "; streams are 0 to " +
-                     std::to_string(kStreams - 1));
-  }
-  const Part source = memory_.part(from);
-  const Part target = memory_.part(to);
-  const CopyCost cost = world_.topology.copy_cost(source.end(), target.end());
-  const OperationPtr operation = make("copy");
-  operation->from = source;
-  operation->to = target;
-  operation->copy_cost = cost.cost;
-  hold(source);
-  hold(target);
-  operation->report.cost = cost.name;
-  operation->report.size = source.length;
-  operation->report.host = cost.cost->host.value;
-  if (world_.observer) {
-    operation->report.route = world_.topology.describe(
-        world_.topology.name(source.allocation->site.location),
-        world_.topology.copy_route(source.allocation->site.location, target.allocation->site.location));
-  }
-  operation->queue = &streams_[static_cast<std::size_t>(stream.index)];
-  operation->report.latency = cost.cost->latency.value.at(source.length);
-  be_busy(cost.cost->host.value);
-  operation->queue->push_back(operation);
-  delay(operation, now() + operation->report.latency);
-  if (cost.occupies_cpu) {
-    for (progress(); operation->state != Operation::State::ended; progress()) sleep_until(next_event());
-  }
-  return operation->op;
-}
-
 /// The operation's latency begins.
 void SimRank::delay(const OperationPtr& operation, Seconds until) {
   operation->state = Operation::State::delayed;
@@ -193,10 +169,16 @@ void SimRank::become_ready(const OperationPtr& operation) {
 
 /// Device memory goes over the network only where the path allows it.
 void SimRank::require_sendable(const Part& part, RankId peer) const {
+  if (part.allocation->memory != Memory::device) return;
   const Answer& allowed = path_to(peer).device_memory_on_network;
-  if (part.allocation->memory != Memory::device || allowed) return;
+  if (allowed) return require_registered(part);
   throw UsageError("device memory cannot pass between ranks " + std::to_string(id_.value) + " and " +
                    std::to_string(peer.value) + ": " + allowed.reason);
+}
+
+void SimRank::require_registered(const Part& part) const {
+  if (part.allocation->registered) return;
+  throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
 }
 
 Op SimRank::send(RankId to, Tag tag, View from) {
@@ -211,10 +193,10 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->peer = to;
   operation->tag = tag;
   operation->eager = source.length <= costs.eager_limit.value;
-  operation->snapshot = source.content();
-  hold(source);
+  operation->snapshot = operation->read();
+  source.hold();
   operation->report.cost = place(id_).node == place(to).node ? "intra_node" : "network";
-  operation->report.size = source.length;
+  operation->size = operation->report.size = source.length;
   operation->report.host = costs.send_host.value;
   operation->report.latency = costs.latency.value.at(source.length);
   operation->queue = &wires_[to];
@@ -243,7 +225,7 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
   operation->to = target;
   operation->peer = from;
   operation->tag = tag;
-  hold(target);
+  target.hold();
   operation->report.size = target.length;
   operation->report.host = costs.receive_host.value;
   be_busy(costs.receive_host.value);
@@ -301,12 +283,12 @@ Op SimRank::hear(RankId from, Tag tag, Message& into) {
 void SimRank::start_flow(const OperationPtr& operation) {
   operation->state = Operation::State::flowing;
   operation->flow_began = now();
-  if (operation->kind == Operation::Kind::copy) operation->snapshot = operation->from.content();
-  if (operation->from.length == Bytes{}) return end_flow(operation);
+  if (operation->is_copy()) operation->snapshot = operation->read();
+  if (operation->size == Bytes{}) return end_flow(operation);
   const Site& from = operation->from.allocation->site;
-  if (operation->kind == Operation::Kind::copy) {
-    operation->flow =
-        world_.machine.copy(from.node, operation->from.end(), operation->to.end(), operation->from.length);
+  if (operation->is_copy() && from.node == operation->to.allocation->site.node) {
+    operation->flow = world_.machine.copy(from.node, end_of(operation->from, operation->engine),
+                                          end_of(operation->to, operation->engine), operation->size);
     return;
   }
   const Node& node = world_.topology.platform().node;
@@ -314,7 +296,7 @@ void SimRank::start_flow(const OperationPtr& operation) {
   const std::string& nic_here = node.gpus[static_cast<std::size_t>(place(id_).gpu)].nic;
   const std::string& nic_there = node.gpus[static_cast<std::size_t>(there.gpu)].nic;
   const Location target = target_of(*operation);
-  const Bytes size = operation->from.length;
+  const Bytes size = operation->size;
   operation->flow = from.node == there.node
                         ? world_.machine.message(from.node, from.location, target, size)
                         : world_.machine.transfer(from, nic_here, {there.node, target}, nic_there, size);
@@ -324,9 +306,10 @@ void SimRank::start_flow(const OperationPtr& operation) {
   }
 }
 
-/// Where the bytes of a send go. An eager message that nobody awaits yet goes to the library's own buffer, next to the
-/// receiver.
+/// Where the bytes of a message or a put go. An eager message that nobody awaits yet goes to the library's own buffer,
+/// next to the receiver.
 Location SimRank::target_of(const Operation& send) const {
+  if (send.is_copy()) return send.to.allocation->site.location;
   if (send.partner) return send.partner->to.allocation->site.location;
   const auto gpu = static_cast<std::size_t>(place(send.peer).gpu);
   return {Location::Kind::memory, world_.topology.memory_near(gpu)};
@@ -336,10 +319,12 @@ void SimRank::end_flow(const OperationPtr& operation) {
   operation->flow.reset();
   operation->report.flow = now() - operation->flow_began;
   // The source must not have changed while it was read: then the hardware would have sent a mixture.
-  if (operation->from.content() != operation->snapshot) operation->snapshot.tear();
-  if (operation->kind == Operation::Kind::copy) {
-    operation->to.allocation->content.write(operation->to.offset, operation->snapshot);
+  const std::vector<Content> now_there = operation->read();
+  for (std::size_t i = 0; i < now_there.size(); ++i) {
+    if (now_there[i] != operation->snapshot[i]) operation->snapshot[i].tear();
   }
+  if (operation->is_copy()) operation->write();
+  if (operation->signal) raise(*operation);
   complete(operation, Status::delivered);
   if (operation->partner) deliver(operation);
   Queue& queue = *operation->queue;
@@ -352,9 +337,10 @@ void SimRank::deliver(const OperationPtr& send) {
   const OperationPtr receive = send->partner;
   send->partner.reset();
   SimRank& receiver = rank_object(receive->report.rank);
-  const Bytes sent = send->snapshot.size();
+  const Bytes sent = send->snapshot.front().size();
   const Bytes room = receive->to.length;
-  receive->to.allocation->content.write(receive->to.offset, send->snapshot.slice(Bytes{}, std::min(sent, room)));
+  receive->to.allocation->content.write(receive->to.offset,
+                                        send->snapshot.front().slice(Bytes{}, std::min(sent, room)));
   receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
   receiver.ring();
 }
@@ -363,8 +349,8 @@ void SimRank::complete(const OperationPtr& operation, Status status) {
   operation->state = Operation::State::ended;
   operation->status = status;
   if (!operation->abandoned) {
-    let_go(operation->from);
-    let_go(operation->to);
+    operation->from.let_go();
+    operation->to.let_go();
   }
   operation->report.ended = now();
   if (world_.observer) world_.observer(operation->report);
@@ -379,8 +365,8 @@ void SimRank::abandon(Op op) {
   ops_.erase(found);
   if (operation->state == Operation::State::ended) return;
   operation->abandoned = true;
-  let_go(operation->from);
-  let_go(operation->to);
+  operation->from.let_go();
+  operation->to.let_go();
   // Nobody waits any more for what has not begun to come. A send stays: the peer may have been told of it.
   Channel& channel = channels_[{operation->peer, operation->tag}];
   if (operation->kind == Operation::Kind::hear) std::erase(channel.hears, operation);

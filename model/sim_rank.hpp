@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -74,8 +75,13 @@ class SimRank final : public Rank {
   IpcHandle export_memory(Buffer buffer) override;
   Buffer open_memory(RankId owner, const IpcHandle& handle) override;
   void close_memory(Buffer buffer) override;
+  void register_memory(Buffer buffer) override;
+  void deregister_memory(Buffer buffer) override;
 
   Op copy(View to, View from, Stream stream, Engine engine) override;
+  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
+  Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
+  Op await_signal(RankId peer, Tag tag) override;
   Op send(RankId to, Tag tag, View from) override;
   Op receive(RankId from, Tag tag, View to) override;
   Op tell(RankId to, Tag tag, const Message& message) override;
@@ -97,6 +103,7 @@ class SimRank final : public Rank {
   struct Letter {
     Seconds arrival;
     Message message;
+    Status status = Status::delivered;
   };
   /// What has come, and what is awaited, from one peer with one tag.
   struct Channel {
@@ -106,13 +113,24 @@ class SimRank final : public Rank {
     std::deque<OperationPtr> receives;  ///< of this rank, not yet matched
   };
 
+  /// A cost that a platform need not have. An InputError that names it where it does not.
+  [[nodiscard]] Seconds needed(const std::optional<Sourced<Seconds>>& cost, std::string_view name) const;
   /// The device memory in use on this rank's GPU, by all ranks that share it.
   [[nodiscard]] Bytes& device_memory_used();
+
+  // Copies of all kinds (sim_copies.cpp).
+  OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
+  [[nodiscard]] bool take_copy_cost(Operation& operation);
+  void start_copy(const OperationPtr& operation, Seconds latency);
+  Op run_copy(const OperationPtr& operation, Seconds more_latency);
+  [[nodiscard]] End end_of(const Part& part, Engine engine) const;
+  void raise(const Operation& put);
 
   // Starting and ending operations (sim_rank.cpp).
   OperationPtr make(std::string verb);
   void require_rank(RankId rank) const;
   void require_sendable(const Part& part, RankId peer) const;
+  void require_registered(const Part& part) const;
   void require_peer(RankId rank) const;                   ///< another rank than this one
   [[nodiscard]] SimRank& rank_object(RankId rank) const;  ///< in this process as all are
   [[nodiscard]] Channel& channel_from(RankId source, Tag tag);
@@ -137,6 +155,8 @@ class SimRank final : public Rank {
   RankId id_;
   SimMemory memory_;
   mutable std::map<RankId, Path> paths_;
+  std::set<std::pair<RankId, Tag>> failed_signals_;     ///< by receiver and tag
+  Message nowhere_;                                     ///< signals carry nothing
   std::map<std::pair<RankId, Tag>, Channel> channels_;  ///< by source and tag
 
   std::uint64_t next_op_ = 1;

@@ -138,9 +138,22 @@ Path Topology::path(const Place& a, const Place& b) const {
     path.peer_access = Answer::refused("the GPUs are on different nodes");
     path.device_mapping = Answer::refused("the GPUs are on different nodes");
   }
+  path.one_sided = path.device_mapping;
   path.device_memory_on_network =
       Answer::refused("platform '" + platform_.name + "' describes no adapter that reads or writes device memory");
   return path;
+}
+
+/// The class of a kernel's copy; nothing where no kernel can do it.
+std::optional<CopyClass> Topology::kernel_class(End from, End to) const {
+  using enum CopyClass;
+  if (from.kernel && to.kernel) return from.location == to.location ? std::optional(kernel_local) : std::nullopt;
+  const bool pinned = from.memory == Memory::pinned || from.memory == Memory::shared_pinned ||
+                      to.memory == Memory::pinned || to.memory == Memory::shared_pinned;
+  if (pinned) return from.kernel ? kernel_to_pinned : kernel_from_pinned;
+  if (is_host(from.memory) || is_host(to.memory) || from.location == to.location) return std::nullopt;
+  if (!peer_access(from.location.index, to.location.index)) return std::nullopt;
+  return from.kernel ? kernel_push : kernel_pull;
 }
 
 CopyCost Topology::find_copy_cost(End from, End to) const {
@@ -150,6 +163,10 @@ CopyCost Topology::find_copy_cost(End from, End to) const {
                     .name = std::string(to_string(copy_class)),
                     .occupies_cpu = occupies_cpu};
   };
+  if (from.kernel || to.kernel) {
+    const auto by_kernel = kernel_class(from, to);
+    return by_kernel ? of(*by_kernel, false) : CopyCost{.name = "copy by a kernel that cannot reach both ends"};
+  }
   if (is_host(from.memory) && is_host(to.memory)) return of(CopyClass::host_to_host, true);
   if (is_host(from.memory) || is_host(to.memory)) {
     const bool to_device = is_host(from.memory);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,7 @@ struct Location {
 struct End {
   Location location{};
   Memory memory = Memory::device;
+  bool kernel = false;  ///< a kernel on this GPU moves the bytes; of a copy within one GPU, both ends say so
 };
 
 /// What a copy between two locations costs, and under which name the platform file has it.
@@ -76,6 +78,10 @@ class Topology {
   /// A UsageError that says which nodes and GPUs there are.
   void require(const Place& place) const;
 
+  /// Can a kernel move bytes between these ends? One of them says that the kernel runs there.
+  [[nodiscard]] bool kernel_reaches(End from, End to) const {
+    return (from.kernel || to.kernel) && kernel_class(from, to).has_value();
+  }
   /// An InputError that names the entry where the platform does not have it.
   [[nodiscard]] CopyCost copy_cost(End from, End to) const;
   /// The same, with `cost` null where the platform does not have the entry.
@@ -91,6 +97,7 @@ class Topology {
 
  private:
   [[nodiscard]] std::size_t memory_index(std::string_view name) const;
+  [[nodiscard]] std::optional<CopyClass> kernel_class(End from, End to) const;
 
   const Platform& platform_;
 };

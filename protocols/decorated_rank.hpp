@@ -22,8 +22,17 @@ class DecoratedRank : public Rank {
   IpcHandle export_memory(Buffer buffer) override { return inner_.export_memory(buffer); }
   Buffer open_memory(RankId owner, const IpcHandle& handle) override { return inner_.open_memory(owner, handle); }
   void close_memory(Buffer buffer) override { inner_.close_memory(buffer); }
+  void register_memory(Buffer buffer) override { inner_.register_memory(buffer); }
+  void deregister_memory(Buffer buffer) override { inner_.deregister_memory(buffer); }
 
   Op copy(View to, View from, Stream stream, Engine engine) override { return inner_.copy(to, from, stream, engine); }
+  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
+    return inner_.copy_blocks(to, from, blocks, stream, engine);
+  }
+  Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override {
+    return inner_.put(to, from, stream, engine, signal);
+  }
+  Op await_signal(RankId peer, Tag tag) override { return inner_.await_signal(peer, tag); }
   Op send(RankId peer, Tag tag, View from) override { return inner_.send(peer, tag, from); }
   Op receive(RankId peer, Tag tag, View to) override { return inner_.receive(peer, tag, to); }
   Op tell(RankId peer, Tag tag, const Message& message) override { return inner_.tell(peer, tag, message); }

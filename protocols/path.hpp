@@ -43,6 +43,9 @@ struct Path {
   /// then moves the data through host memory.
   Answer device_mapping{};
 
+  /// May put() write into the peer's device memory: through the mapping on one node, by the adapter between nodes?
+  Answer one_sided{};
+
   /// May send() and receive() be given device memory: does the adapter, or the MPI library, read and write it?
   Answer device_memory_on_network{};
 };

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "protocols/options.hpp"
+
 namespace twinlink {
 
 void check_settings(const Protocol& protocol, const Settings& settings) {
@@ -11,6 +13,7 @@ void check_settings(const Protocol& protocol, const Settings& settings) {
                      std::to_string(kMaxDepth));
   }
   if (!(settings.timeout > Seconds{0})) throw UsageError(who + "the timeout must be longer than zero");
+  static_cast<void>(OptionReader(protocol, settings));
 }
 
 void require_support(const Protocol& protocol, const Path& path) {

@@ -1,10 +1,13 @@
 // Protocol: one way to move a message between two ranks, written once for every backend.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "protocols/rank.hpp"
 
@@ -21,6 +24,36 @@ struct Settings {
   int depth = 1;
   /// The longest that one exchange may take before it ends as timed_out.
   Seconds timeout{30.0};
+  /// What this protocol alone has, by name; Protocol::options() lists them. One that is absent has its default. Fill it
+  /// with set_option() of options.hpp, which checks names and values.
+  std::map<std::string, std::string> options{};
+};
+
+/// Something that a user may set about one protocol. All texts live as long as the program.
+struct Option {
+  std::string_view name;           ///< "engine"
+  std::string_view values;         ///< "SIZE" (4K), "COUNT" (0, 1, ...), or the choices: "copy-engine|kernel-push"
+  std::string_view default_value;  ///< as a user would write it
+  std::string_view description;    ///< one line
+};
+
+/// Another name of something that a user may set: the name that an MPI library gives to it.
+struct Alias {
+  std::string_view name;    ///< "MV2_CUDA_BLOCK_SIZE"
+  std::string_view target;  ///< "chunk", "depth" or the name of an option
+};
+
+/// Settings that belong together: those of a library that people run.
+struct Preset {
+  std::string_view name;         ///< "mvapich2"
+  std::string_view description;  ///< one line, with the source of the numbers
+  Settings settings{};
+};
+
+/// Something that a channel has counted.
+struct Counter {
+  std::string name{};  ///< "cache hits"
+  std::uint64_t value = 0;
 };
 
 /// May a protocol run on a path?
@@ -52,6 +85,8 @@ class Channel {
 
   /// The way that the bytes really take, for the result file: "staged through pageable host memory".
   [[nodiscard]] virtual std::string path_taken() const = 0;
+  /// What this end has counted since it was opened, for the result file; always the same names in the same order.
+  [[nodiscard]] virtual std::vector<Counter> counters() const { return {}; }
 };
 
 /// A protocol. Stateless: one object serves all ranks of a simulation at once.
@@ -66,6 +101,9 @@ class Protocol {
   /// Where the messages lie that the user passes in.
   [[nodiscard]] virtual Memory message_memory() const = 0;
   [[nodiscard]] virtual Settings defaults() const { return {}; }
+  [[nodiscard]] virtual std::span<const Option> options() const { return {}; }
+  [[nodiscard]] virtual std::span<const Alias> aliases() const { return {}; }
+  [[nodiscard]] virtual std::span<const Preset> presets() const { return {}; }
   /// Pure, and the same answer at both ends.
   [[nodiscard]] virtual Support supports(const Path& path) const = 0;
   /// Opens the connection to `peer`, which must do the same. May exchange messages. A UsageError for settings that

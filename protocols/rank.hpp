@@ -83,6 +83,21 @@ struct View {
   [[nodiscard]] View slice(Bytes from, Bytes count) const { return {buffer, offset + from, count}; }
 };
 
+/// One block of a copy whose bytes lie apart: where it goes and where it comes from, within the two views.
+struct Block {
+  Bytes to{};
+  Bytes from{};
+  Bytes length{};
+};
+
+/// What a put() raises at the owner of the memory that it wrote, once the bytes are there. Raises of one origin with
+/// one tag are counted, and await_signal() takes them one by one.
+struct Signal {
+  Tag tag{};
+  /// Nothing good was written: this await_signal() and all later ones of this tag end with wrong_size.
+  bool failed = false;
+};
+
 /// An operation in flight. Valid until wait_any() has returned it or abandon() was called.
 struct Op {
   std::uint64_t id = 0;  ///< unique within the rank; 0 is no operation
@@ -195,13 +210,30 @@ class Rank {
   /// Unmaps. A UsageError while an operation uses the buffer.
   virtual void close_memory(Buffer buffer) = 0;
 
+  /// Makes device memory of this rank known to the network adapter: send() and receive() of it need that. A UsageError
+  /// for other memory, and if it is registered already. Expensive: it pins pages.
+  virtual void register_memory(Buffer buffer) = 0;
+  /// A UsageError if it is not registered, or while an operation uses the buffer. release() does it too.
+  virtual void deregister_memory(Buffer buffer) = 0;
+
   // ---- operations: each starts now and ends in wait_any() ----------------------------------------------------------
 
   /// Copies `from.length` bytes; both views have the same length. Copies of one stream run in order. A copy between
   /// device and pageable memory, or between two host buffers, occupies the calling CPU until it has ended.
   virtual Op copy(View to, View from, Stream stream, Engine engine) = 0;
-  /// Sends bytes over the network to another rank; a rank that names itself, here or in the three calls below, is a
-  /// UsageError. Ends when the buffer may be written again. Device memory only where path_to() allows it.
+  /// One copy of many blocks: `to` and `from` are the memory in which they lie. The copy engine moves blocks of one
+  /// length at one distance (a 2-D copy), a kernel any list; else a UsageError, as for blocks that overlap at the
+  /// destination or lie outside. Otherwise as copy(). Not between two host buffers.
+  virtual Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) = 0;
+  /// One-sided: writes into memory that was opened from a peer, behind what is in the stream, then raises `signal`
+  /// there. No CPU of the peer takes part. Ends when the bytes are in place and the signal is raised. Puts that raise
+  /// one tag at one peer use one stream.
+  virtual Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) = 0;
+  /// Takes the next signal that `peer` raises with `tag`. What the put before it wrote is then there.
+  virtual Op await_signal(RankId peer, Tag tag) = 0;
+  /// Sends bytes over the network to another rank; a rank that names itself, here or in the calls below, is a
+  /// UsageError. Ends when the buffer may be written again. Device memory only where path_to() allows it,
+  /// and registered.
   virtual Op send(RankId peer, Tag tag, View from) = 0;
   /// Receives what `peer` sends with `tag`: exactly `to.length` bytes, else the operation ends with wrong_size.
   virtual Op receive(RankId peer, Tag tag, View to) = 0;

@@ -13,6 +13,10 @@ std::string describe(const View& view) {
          std::to_string(view.length.count()) + "]";
 }
 
+std::string describe(Stream stream, Engine engine) {
+  return " stream " + std::to_string(stream.index) + (engine == Engine::kernel ? " by kernel" : "");
+}
+
 std::string describe(RankId peer) { return "rank " + std::to_string(peer.value); }
 
 }  // namespace
@@ -96,12 +100,43 @@ void TracingRank::close_memory(Buffer buffer) {
   note("close memory " + describe(View(buffer)), started);
 }
 
+void TracingRank::register_memory(Buffer buffer) {
+  const Seconds started = now();
+  inner().register_memory(buffer);
+  note("register " + describe(View(buffer)), started);
+}
+
+void TracingRank::deregister_memory(Buffer buffer) {
+  const Seconds started = now();
+  inner().deregister_memory(buffer);
+  note("deregister " + describe(View(buffer)), started);
+}
+
 Op TracingRank::copy(View to, View from, Stream stream, Engine engine) {
   const Seconds started = now();
   const Op op = inner().copy(to, from, stream, engine);
-  return track("copy " + describe(from) + " -> " + describe(to) + " stream " + std::to_string(stream.index) +
-                   (engine == Engine::kernel ? " by kernel" : ""),
+  return track("copy " + describe(from) + " -> " + describe(to) + describe(stream, engine), started, op);
+}
+
+Op TracingRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
+  const Seconds started = now();
+  const Op op = inner().copy_blocks(to, from, blocks, stream, engine);
+  return track("copy " + std::to_string(blocks.size()) + " blocks " + describe(from) + " -> " + describe(to) +
+                   describe(stream, engine),
                started, op);
+}
+
+Op TracingRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
+  const Seconds started = now();
+  const Op op = inner().put(to, from, stream, engine, signal);
+  return track("put " + describe(from) + " -> " + describe(to) + describe(stream, engine) + (signal ? " signal" : ""),
+               started, op);
+}
+
+Op TracingRank::await_signal(RankId peer, Tag tag) {
+  const Seconds started = now();
+  const Op op = inner().await_signal(peer, tag);
+  return track("await signal of " + describe(peer), started, op);
 }
 
 Op TracingRank::send(RankId peer, Tag tag, View from) {

@@ -15,6 +15,53 @@ __global__ void copy_words(Word* __restrict__ to, const Word* __restrict__ from,
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) to[i] = from[i];
 }
 
+/// All threads of one block copy `size` bytes.
+__device__ void copy_by_block(char* to, const char* from, std::size_t size) {
+  const std::size_t at = threadIdx.x;
+  std::size_t done = 0;
+  if ((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % sizeof(uint4) == 0) {
+    const std::size_t words = size / sizeof(uint4);
+    auto* const to_words = reinterpret_cast<uint4*>(to);
+    const auto* const from_words = reinterpret_cast<const uint4*>(from);
+    for (std::size_t i = at; i < words; i += blockDim.x) to_words[i] = from_words[i];
+    done = words * sizeof(uint4);
+  }
+  for (std::size_t i = done + at; i < size; i += blockDim.x) to[i] = from[i];
+}
+
+__global__ void copy_and_raise(char* to, const char* from, std::size_t size, volatile std::uint64_t* flag,
+                               std::uint64_t value) {
+  copy_by_block(to, from, size);
+  __threadfence_system();  // every thread's own stores are seen everywhere ...
+  __syncthreads();         // ... before the one thread goes on that writes the flag
+  if (threadIdx.x == 0) *flag = value;
+}
+
+__global__ void copy_extents(char* to, const char* from, const Extent* extents, std::size_t count) {
+  for (std::size_t i = blockIdx.x; i < count; i += gridDim.x) {
+    const Extent e = extents[i];
+    copy_by_block(to + e.to, from + e.from, e.length);
+  }
+}
+
+__global__ void copy_rows(char* to, const char* from, Extent first, std::uint64_t to_pitch, std::uint64_t from_pitch,
+                          std::size_t count) {
+  for (std::size_t i = blockIdx.x; i < count; i += gridDim.x) {
+    copy_by_block(to + first.to + i * to_pitch, from + first.from + i * from_pitch, first.length);
+  }
+}
+
+char* chars(std::byte* p) { return reinterpret_cast<char*>(p); }
+const char* chars(const std::byte* p) { return reinterpret_cast<const char*>(p); }
+
+unsigned blocks_for(std::size_t count) { return static_cast<unsigned>(std::min(count, kMostBlocks)); }
+/// As many threads as a piece has words, in whole warps.
+unsigned threads_for(std::size_t length) {
+  constexpr std::size_t kWarp = 32;
+  const std::size_t words = std::max<std::size_t>((length + sizeof(uint4) - 1) / sizeof(uint4), 1);
+  return static_cast<unsigned>(std::min<std::size_t>((words + kWarp - 1) / kWarp * kWarp, 2 * kThreads));
+}
+
 template <class Word>
 cudaError_t launch(std::byte* to, const std::byte* from, std::size_t count, cudaStream_t stream) {
   if (count == 0) return cudaSuccess;
@@ -34,6 +81,28 @@ cudaError_t launch_copy_kernel(std::byte* to, const std::byte* from, std::size_t
   const cudaError_t error = launch<uint4>(to, from, words, stream);
   if (error != cudaSuccess) return error;
   return launch<unsigned char>(to + words * kWord, from + words * kWord, size - words * kWord, stream);
+}
+
+cudaError_t launch_copy_and_raise(std::byte* to, const std::byte* from, std::size_t size, std::uint64_t* flag,
+                                  std::uint64_t value, cudaStream_t stream) {
+  cudaGetLastError();
+  copy_and_raise<<<1, threads_for(size), 0, stream>>>(chars(to), chars(from), size, flag, value);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_extents_kernel(std::byte* to, const std::byte* from, const Extent* extents, std::size_t count,
+                                  cudaStream_t stream) {
+  cudaGetLastError();
+  copy_extents<<<blocks_for(count), kThreads, 0, stream>>>(chars(to), chars(from), extents, count);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_rows_kernel(std::byte* to, const std::byte* from, Extent first, std::uint64_t to_pitch,
+                               std::uint64_t from_pitch, std::size_t count, cudaStream_t stream) {
+  cudaGetLastError();
+  copy_rows<<<blocks_for(count), threads_for(first.length), 0, stream>>>(chars(to), chars(from), first, to_pitch,
+                                                                         from_pitch, count);
+  return cudaGetLastError();
 }
 
 }  // namespace twinlink::real

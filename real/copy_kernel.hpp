@@ -4,11 +4,31 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace twinlink::real {
 
 /// Starts a kernel on `stream` that copies `size` bytes, 16 per thread where the addresses allow it. Both addresses
 /// must be valid on the current device, and the bytes must not overlap.
 cudaError_t launch_copy_kernel(std::byte* to, const std::byte* from, std::size_t size, cudaStream_t stream);
+
+/// The same for at most kMostRaised bytes, in one block of threads, which then writes `value` to `flag`: host memory
+/// that the device reaches. Whoever sees the flag sees the bytes, on every device and on the host. Also of no bytes.
+cudaError_t launch_copy_and_raise(std::byte* to, const std::byte* from, std::size_t size, std::uint64_t* flag,
+                                  std::uint64_t value, cudaStream_t stream);
+inline constexpr std::size_t kMostRaised = std::size_t{64} << 10;
+
+/// A piece of a copy whose bytes lie apart, in bytes from `to` and `from`.
+struct Extent {
+  std::uint64_t to;
+  std::uint64_t from;
+  std::uint64_t length;
+};
+/// Copies `count` pieces, which are listed in the device's memory.
+cudaError_t launch_extents_kernel(std::byte* to, const std::byte* from, const Extent* extents, std::size_t count,
+                                  cudaStream_t stream);
+/// Copies `count` pieces of `first.length` bytes; each begins the given pitches after the one before it.
+cudaError_t launch_rows_kernel(std::byte* to, const std::byte* from, Extent first, std::uint64_t to_pitch,
+                               std::uint64_t from_pitch, std::size_t count, cudaStream_t stream);
 
 }  // namespace twinlink::real

@@ -1,5 +1,6 @@
 #include "real/cuda_runtime.hpp"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include <source_location>
 #include <unordered_map>
 
+#include "protocols/blocks.hpp"
 #include "real/copy_kernel.hpp"
 
 namespace twinlink::real {
@@ -63,6 +65,25 @@ class OnDevice {
 /// it.
 constexpr std::size_t kBlock = std::size_t{2} << 20;
 
+/// cuStreamWriteValue64. From the driver itself: a program that links libcuda cannot start where there is none.
+using StreamWriteValue = decltype(&cuStreamWriteValue64);
+StreamWriteValue find_stream_write_value() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  constexpr unsigned kSince = 11070;  // CUDA 11.7: the form that needs no attribute of the device
+#if CUDART_VERSION >= 12050
+  check(cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &function, kSince, cudaEnableDefault, &found),
+        "cudaGetDriverEntryPointByVersion");
+#else
+  check(cudaGetDriverEntryPoint("cuStreamWriteValue64", &function, cudaEnableDefault, &found),
+        "cudaGetDriverEntryPoint");
+#endif
+  if (found != cudaDriverEntryPointSuccess) {
+    throw EnvironmentError("cudaGetDriverEntryPoint", "this driver has no cuStreamWriteValue64");
+  }
+  return reinterpret_cast<StreamWriteValue>(function);
+}
+
 class CudaRuntime final : public DeviceRuntime {
  public:
   explicit CudaRuntime(int local_rank);
@@ -81,6 +102,10 @@ class CudaRuntime final : public DeviceRuntime {
   void unpin(std::byte* memory) override;
 
   Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) override;
+  Event copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
+                    Engine engine) override;
+  Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
+                       Engine engine) override;
   bool ended(Event event) override;
   void synchronize(Stream stream) override;
   void copy_now(std::byte* to, const std::byte* from, Bytes size) override;
@@ -97,10 +122,21 @@ class CudaRuntime final : public DeviceRuntime {
   /// Where the current device finds memory that a kernel wants to touch.
   [[nodiscard]] std::byte* for_kernel(const std::byte* memory) const;
   std::size_t unused_event();
+  /// An event behind all that the stream has been given.
+  Event mark(cudaStream_t queue);
+  [[nodiscard]] std::uint64_t* on_device(std::uint64_t* word) const;
+  const Extent* upload(std::span<const Block> blocks, std::size_t stream);
 
   std::vector<DeviceInfo> devices_;
   int device_ = 0;
   std::array<cudaStream_t, kStreams> streams_{};
+  /// By stream: where the lists of copies of blocks lie on the device. One behind the other, so one room is enough.
+  struct ListRoom {
+    void* memory = nullptr;
+    std::size_t size = 0;
+  };
+  std::array<ListRoom, kStreams> lists_{};
+  StreamWriteValue stream_write_value_ = nullptr;
   cudaStream_t apart_ = nullptr;  ///< for copies apart from all streams
   std::vector<cudaEvent_t> events_;
   std::vector<std::size_t> unused_events_;
@@ -122,6 +158,7 @@ CudaRuntime::CudaRuntime(int local_rank) {
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
   check(cudaStreamCreateWithFlags(&apart_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  stream_write_value_ = find_stream_write_value();
 }
 
 CudaRuntime::~CudaRuntime() {
@@ -186,9 +223,82 @@ Event CudaRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream
     // driver goes through the host.
     check(cudaMemcpyAsync(to, from, size.count(), cudaMemcpyDefault, queue), "cudaMemcpyAsync");
   }
+  return mark(queue);
+}
+
+Event CudaRuntime::mark(cudaStream_t queue) {
   const std::size_t event = unused_event();
   check(cudaEventRecord(events_[event], queue), "cudaEventRecord");
   return {event};
+}
+
+Event CudaRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
+                               Engine engine) {
+  const auto index = static_cast<std::size_t>(stream.index);
+  const cudaStream_t queue = streams_[index];
+  const auto rows = as_rows(blocks);
+  if (engine == Engine::dma) {
+    check(cudaMemcpy2DAsync(to + rows->to.count(), rows->to_pitch.count(), from + rows->from.count(),
+                            rows->from_pitch.count(), rows->width.count(), rows->rows, cudaMemcpyDefault, queue),
+          "cudaMemcpy2DAsync");
+  } else if (rows) {
+    const Extent first{rows->to.count(), rows->from.count(), rows->width.count()};
+    check(launch_rows_kernel(for_kernel(to), for_kernel(from), first, rows->to_pitch.count(), rows->from_pitch.count(),
+                             rows->rows, queue),
+          "rows kernel");
+  } else {
+    const Extent* const extents = upload(blocks, index);
+    check(launch_extents_kernel(for_kernel(to), for_kernel(from), extents, blocks.size(), queue), "extents kernel");
+  }
+  return mark(queue);
+}
+
+/// The list of a copy, in device memory, behind what the stream does before.
+const Extent* CudaRuntime::upload(std::span<const Block> blocks, std::size_t stream) {
+  std::vector<Extent> extents;
+  extents.reserve(blocks.size());
+  for (const Block& b : blocks) extents.push_back({b.to.count(), b.from.count(), b.length.count()});
+  const std::size_t size = extents.size() * sizeof(Extent);
+  ListRoom& room = lists_[stream];
+  if (room.size < size) {
+    check(cudaStreamSynchronize(streams_[stream]), "cudaStreamSynchronize");
+    check(cudaFree(room.memory), "cudaFree");
+    room = {};
+    check(cudaMalloc(&room.memory, size), "cudaMalloc");
+    room.size = size;
+  }
+  // From pageable memory: the list is read before this returns.
+  check(cudaMemcpyAsync(room.memory, extents.data(), size, cudaMemcpyHostToDevice, streams_[stream]),
+        "cudaMemcpyAsync");
+  return static_cast<const Extent*>(room.memory);
+}
+
+std::uint64_t* CudaRuntime::on_device(std::uint64_t* word) const {
+  void* address = nullptr;
+  check(cudaHostGetDevicePointer(&address, word, 0), "cudaHostGetDevicePointer");
+  return static_cast<std::uint64_t*>(address);
+}
+
+Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
+                                  Engine engine) {
+  const cudaStream_t queue = streams_[static_cast<std::size_t>(stream.index)];
+  std::uint64_t* const word = on_device(flag.word);
+  if (engine == Engine::kernel && size.count() <= kMostRaised) {
+    check(launch_copy_and_raise(for_kernel(to), for_kernel(from), size.count(), word, flag.value, queue),
+          "copy kernel with a flag");
+    return mark(queue);
+  }
+  if (engine == Engine::kernel) {
+    check(launch_copy_kernel(for_kernel(to), for_kernel(from), size.count(), queue), "copy kernel");
+  } else if (size > Bytes{}) {
+    check(cudaMemcpyAsync(to, from, size.count(), cudaMemcpyDefault, queue), "cudaMemcpyAsync");
+  }
+  // By default this writes behind a barrier: the copy before it is seen first.
+  if (stream_write_value_(queue, reinterpret_cast<CUdeviceptr>(word), flag.value, CU_STREAM_WRITE_VALUE_DEFAULT) !=
+      CUDA_SUCCESS) {
+    throw EnvironmentError("cuStreamWriteValue64", "the driver refused it");
+  }
+  return mark(queue);
 }
 
 bool CudaRuntime::ended(Event event) {

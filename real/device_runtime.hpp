@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,12 @@ struct Event {
   std::uint64_t id = 0;
 };
 
+/// What a copy writes when its bytes are in place: a word in memory that pin() has page-locked.
+struct Flag {
+  std::uint64_t* word = nullptr;
+  std::uint64_t value = 0;
+};
+
 /// A process's view of the devices, with one of them selected. Not thread-safe. A call that fails is an
 /// EnvironmentError with the API's own text. Memory that is left at the end is freed by the destructor.
 class DeviceRuntime {
@@ -63,6 +70,13 @@ class DeviceRuntime {
 
   /// Starts a copy behind all others of its stream. With pageable memory it may block.
   virtual Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) = 0;
+  /// The same for blocks that lie apart; check_blocks() has passed. The device does not need `blocks` any more when
+  /// this returns.
+  virtual Event copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
+                            Engine engine) = 0;
+  /// copy(), and then `flag`: whoever sees the flag sees the bytes. Also of no bytes.
+  virtual Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
+                               Engine engine) = 0;
   /// Has the copy ended? Never blocks. The event is used up once the answer was yes.
   virtual bool ended(Event event) = 0;
   /// Waits for all copies of a stream; their events still have to be asked for.

@@ -4,6 +4,7 @@
 #include <array>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <iterator>
@@ -60,13 +61,30 @@ HostRuntime::Copy HostRuntime::make_copy(std::byte* to, const std::byte* from, B
   const Mapping* const target = mapping_of(to);
   const Mapping* const source = mapping_of(from);
   const bool between_devices = target != nullptr && source != nullptr && target->device != source->device;
-  return {to, from, size.count(), between_devices && peers_ == HostPeers::none};
+  return {.to = to, .from = from, .left = size.count(), .staged = between_devices && peers_ == HostPeers::none};
 }
 
 Event HostRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine) {
   Queue& queue = queue_of(stream);
   queue.copies.push_back(make_copy(to, from, size));
   return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
+}
+
+Event HostRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
+                               Engine) {
+  Queue& queue = queue_of(stream);
+  for (const Block& block : blocks) {
+    queue.copies.push_back(make_copy(to + block.to.count(), from + block.from.count(), block.length));
+    queue.copies.back().last = &block == &blocks.back();
+  }
+  return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
+}
+
+Event HostRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
+                                  Engine engine) {
+  const Event event = copy(to, from, size, stream, engine);
+  queue_of(stream).copies.back().flag = flag;
+  return event;
 }
 
 bool HostRuntime::ended(Event event) { return queues_[event.id % kStreams].ended >= event.id / kStreams; }
@@ -88,8 +106,11 @@ void HostRuntime::advance(Queue& queue) {
   Copy& copy = queue.copies.front();
   move_slice(copy);
   if (copy.left > 0) return;
+  if (copy.flag.word != nullptr) {
+    std::atomic_ref(*copy.flag.word).store(copy.flag.value, std::memory_order_release);
+  }
+  if (copy.last) ++queue.ended;
   queue.copies.pop_front();
-  ++queue.ended;
 }
 
 void HostRuntime::progress() {

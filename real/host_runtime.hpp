@@ -35,6 +35,10 @@ class HostRuntime final : public DeviceRuntime {
   void unpin(std::byte*) override {}
 
   Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) override;
+  Event copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
+                    Engine engine) override;
+  Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
+                       Engine engine) override;
   bool ended(Event event) override;
   void synchronize(Stream stream) override;
   void copy_now(std::byte* to, const std::byte* from, Bytes size) override;
@@ -52,6 +56,8 @@ class HostRuntime final : public DeviceRuntime {
     const std::byte* from;
     std::size_t left;
     bool staged;
+    bool last = true;  ///< of its event: a copy of blocks is many of these
+    Flag flag{};       ///< no word: nothing to raise
   };
   struct Queue {
     std::deque<Copy> copies{};

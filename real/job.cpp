@@ -116,12 +116,13 @@ struct Job::Parts {
     mpi.emplace();
     meet(*mpi, device, options.command);
     together(*mpi, host, [&] {
-      neighbours = meet_neighbours(*mpi, *runtime, host, exports);
+      signals.emplace(RankId{mpi->rank()}, mpi->size(), *runtime);
+      neighbours = meet_neighbours(*mpi, *runtime, host, exports, *signals);
       note_shared_devices(*mpi, neighbours);
       environment = describe_environment(*mpi, *runtime, neighbours, *numa, options.command_line);
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together
-      rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, RealRank::Clock::now());
+      rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, RealRank::Clock::now());
     });
   }
 
@@ -132,6 +133,7 @@ struct Job::Parts {
   std::optional<Numa> numa;
   Neighbours neighbours;
   nlohmann::json environment;
+  std::optional<Signals> signals;
   std::optional<RealMemory> memory;
   std::optional<Mpi> mpi;
   std::optional<RealRank> rank;

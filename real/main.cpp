@@ -16,6 +16,7 @@
 #include "protocols/bench/options.hpp"
 #include "protocols/bench/probe.hpp"
 #include "protocols/bench/program.hpp"
+#include "protocols/bench/protocol_list.hpp"
 #include "protocols/registry.hpp"
 #include "real/job.hpp"
 #include "real/launch.hpp"
@@ -114,9 +115,7 @@ ExitCode probe(const Options& options) {
 }
 
 ExitCode list_protocols() {
-  for (const Protocol* protocol : all_protocols()) {
-    std::cout << fmt::format("{:<14}{}\n", protocol->name(), protocol->description());
-  }
+  bench::print_protocols(std::cout);
   return ExitCode::ok;
 }
 

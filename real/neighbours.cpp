@@ -77,7 +77,14 @@ std::vector<Place> number_places(const std::vector<Introduction>& ranks) {
 /// What a rank of this node must open to prove that mapping works.
 struct Sample {
   SharedMemory::Token table{};
+  SharedMemory::Token signals{};
   IpcToken token{};
+};
+
+/// What ranks of a node share beside the devices' memory.
+struct Shared {
+  Exports& exports;
+  Signals& signals;
 };
 
 /// One rank's view of another; empty for granted, else the reason.
@@ -86,10 +93,10 @@ struct Row {
   std::vector<std::string> peer_access;
 };
 
-std::string try_mapping(DeviceRuntime& runtime, Exports& exports, RankId peer, const Uuid& device,
-                        const Sample& sample) {
+std::string try_mapping(DeviceRuntime& runtime, Shared shared, RankId peer, const Uuid& device, const Sample& sample) {
   try {
-    exports.meet(peer, sample.table);
+    shared.exports.meet(peer, sample.table);
+    shared.signals.meet(peer, sample.signals);
     runtime.close_memory(runtime.open_memory(sample.token, device));
     return kGranted;
   } catch (const EnvironmentError& error) {
@@ -97,7 +104,7 @@ std::string try_mapping(DeviceRuntime& runtime, Exports& exports, RankId peer, c
   }
 }
 
-Row look_around(DeviceRuntime& runtime, Exports& exports, const std::vector<Introduction>& ranks,
+Row look_around(DeviceRuntime& runtime, Shared shared, const std::vector<Introduction>& ranks,
                 const std::vector<Sample>& samples, std::size_t self) {
   Row row;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -107,7 +114,7 @@ Row look_around(DeviceRuntime& runtime, Exports& exports, const std::vector<Intr
     if (peer.host != ranks[self].host) {
       mapping = access = "the GPUs are on different nodes";
     } else if (r != self) {
-      mapping = try_mapping(runtime, exports, RankId{static_cast<int>(r)}, peer.device.uuid, samples[r]);
+      mapping = try_mapping(runtime, shared, RankId{static_cast<int>(r)}, peer.device.uuid, samples[r]);
       const Answer capable = check_capabilities(ranks[self].device, peer.device);
       const auto driver = runtime.peer_access(peer.device);
       access = !capable ? capable.reason : driver ? driver->reason : mapping;
@@ -151,12 +158,14 @@ Answer check_capabilities(const DeviceInfo& one, const DeviceInfo& other) {
   return Answer::granted();
 }
 
-Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::string& host, Exports& exports) {
+Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::string& host, Exports& exports,
+                           Signals& signals) {
   const auto self = static_cast<std::size_t>(mpi.rank());
   const std::vector<Introduction> ranks = introduce(mpi, runtime, host);
   std::byte* const sample = runtime.allocate(Bytes{1});
-  const std::vector<Sample> samples = mpi.all_gather_values(Sample{exports.token(), runtime.export_memory(sample)});
-  const std::vector<Row> rows = gather_rows(mpi, look_around(runtime, exports, ranks, samples, self));
+  const std::vector<Sample> samples =
+      mpi.all_gather_values(Sample{exports.token(), signals.token(), runtime.export_memory(sample)});
+  const std::vector<Row> rows = gather_rows(mpi, look_around(runtime, {exports, signals}, ranks, samples, self));
   runtime.free(sample);  // all ranks have closed it: their rows are here
 
   const Answer on_network = runtime.host_addressable() ? Answer::granted() : mpi_reads_cuda_memory();
@@ -171,6 +180,7 @@ Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::st
                                      .same_device = same_node && ranks[r].device.uuid == ranks[self].device.uuid,
                                      .peer_access = answer(both_ways(rows, &Row::peer_access, self, r)),
                                      .device_mapping = answer(both_ways(rows, &Row::mapping, self, r)),
+                                     .one_sided = answer(both_ways(rows, &Row::mapping, self, r)),
                                      .device_memory_on_network = on_network}});
     result.peer_access.emplace_back();
     for (std::size_t s = 0; s < ranks.size(); ++s) {

@@ -8,6 +8,7 @@
 #include "real/device_runtime.hpp"
 #include "real/exports.hpp"
 #include "real/mpi.hpp"
+#include "real/signals.hpp"
 
 namespace twinlink::real {
 
@@ -25,8 +26,9 @@ struct Neighbours {
 };
 
 /// Two devices are one if host and UUID agree. A node's GPUs are numbered by PCI bus id, over all that its ranks see.
-/// Opens the tables of the node's other ranks in `exports`. Collective.
-Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::string& host, Exports& exports);
+/// Opens the tables of the node's other ranks in `exports` and `signals`. Collective.
+Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::string& host, Exports& exports,
+                           Signals& signals);
 
 /// The checks that every peer-to-peer program makes before it asks the driver.
 Answer check_capabilities(const DeviceInfo& one, const DeviceInfo& other);

@@ -143,6 +143,22 @@ void RealMemory::close(Buffer buffer) {
   remove(found);
 }
 
+void RealMemory::register_with_adapter(Buffer buffer) {
+  Allocation& allocation = *find(buffer)->second;
+  if (allocation.owner || allocation.memory != Memory::device) {
+    throw UsageError(name(buffer) + " cannot be registered: only the rank's own device memory can");
+  }
+  if (allocation.registered) throw UsageError(name(buffer) + " is registered already");
+  allocation.registered = true;
+}
+
+void RealMemory::deregister(Buffer buffer) {
+  Allocation& allocation = *find(buffer)->second;
+  if (!allocation.registered) throw UsageError(name(buffer) + " is not registered");
+  if (allocation.in_use > 0) throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
+  allocation.registered = false;
+}
+
 void RealMemory::remove(Table::const_iterator entry) {
   if (entry->second->kept) {
     kept_.push_back(std::move(buffers_.extract(entry).mapped()));

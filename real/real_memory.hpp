@@ -20,6 +20,7 @@ struct Allocation {
   Memory memory = Memory::pageable;
   Bytes size{};
   int in_use = 0;                        ///< operations that wait_any() has not returned yet
+  bool registered = false;               ///< with the network adapter
   bool kept = false;                     ///< an abandoned operation may still use it: freed at the very end
   std::optional<SharedMemory> shared{};  ///< shared pinned memory lies here
   std::optional<IpcHandle> handle{};     ///< exported
@@ -49,6 +50,9 @@ class RealMemory {
   /// `device` is the owner's; `allowed` says whether its memory can be mapped, and why not.
   Buffer open(RankId owner, const Uuid& device, const IpcHandle& handle, const Answer& allowed);
   void close(Buffer buffer);
+  /// The MPI library registers device memory itself, when it is sent first; here is only noted that it may be.
+  void register_with_adapter(Buffer buffer);
+  void deregister(Buffer buffer);
 
   /// The bytes of a view. A UsageError for an unknown buffer or bytes beyond its end.
   [[nodiscard]] Part part(const View& view) const;

@@ -13,16 +13,6 @@ namespace {
 constexpr std::size_t kStaging = std::size_t{4} << 20;
 constexpr int kSlotBits = 32;
 
-void require_same_length(const View& to, const View& from) {
-  if (to.length == from.length) return;
-  throw UsageError(fmt::format("a copy of {} B into a view of {} B", from.length.count(), to.length.count()));
-}
-
-void require_stream(Stream stream) {
-  if (stream.index >= 0 && stream.index < kStreams) return;
-  throw UsageError(fmt::format("there is no stream {}; streams are 0 to {}", stream.index, kStreams - 1));
-}
-
 void hold(const Part& part) {
   if (part.allocation != nullptr) ++part.allocation->in_use;
 }
@@ -33,19 +23,16 @@ void keep(const Part& part) {
   if (part.allocation != nullptr) part.allocation->kept = true;
 }
 
-bool has(const Part& to, const Part& from, Memory memory) {
-  return to.allocation->memory == memory || from.allocation->memory == memory;
-}
-
 }  // namespace
 
 RealRank::RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa,
-                   RealMemory& memory, Clock::time_point start)
+                   RealMemory& memory, Signals& signals, Clock::time_point start)
     : mpi_(mpi),
       runtime_(runtime),
       neighbours_(neighbours),
       numa_(numa),
       memory_(memory),
+      signals_(signals),
       start_(start),
       staging_(kStaging) {}
 
@@ -118,29 +105,6 @@ void RealRank::let_go(Slot slot) {
   free_slots_.push_back(slot);
 }
 
-Op RealRank::copy(View to, View from, Stream stream, Engine engine) {
-  require_same_length(to, from);
-  require_stream(stream);
-  const Part target = memory_.part(to);
-  const Part source = memory_.part(from);
-  const bool between_hosts = target.allocation->memory != Memory::device && source.allocation->memory != Memory::device;
-  if (between_hosts) {
-    // The calling CPU copies, in its turn of the stream.
-    runtime_.synchronize(stream);
-    std::memmove(target.data, source.data, source.length.count());
-    const Slot slot = start(Kind::copy, source, target);
-    operations_[slot].ended = true;
-    return op_of(slot);
-  }
-  const Event event = runtime_.copy(target.data, source.data, source.length, stream, engine);
-  const Slot slot = start(Kind::copy, source, target);
-  operations_[slot].event = event;
-  operations_[slot].stream = stream;
-  copies_[static_cast<std::size_t>(stream.index)].push_back(slot);
-  if (has(target, source, Memory::pageable)) runtime_.synchronize(stream);
-  return op_of(slot);
-}
-
 void RealRank::require_address(RankId peer, Tag tag) const {
   static_cast<void>(path_to(peer));
   if (tag.value >= 0 && tag.value <= mpi_.largest_tag()) return;
@@ -148,8 +112,10 @@ void RealRank::require_address(RankId peer, Tag tag) const {
 }
 
 void RealRank::require_sendable(const View& view, RankId peer) const {
+  if (view.buffer.memory != Memory::device) return;
   const Answer& allowed = path_to(peer).device_memory_on_network;
-  if (view.buffer.memory != Memory::device || allowed) return;
+  if (allowed && memory_.part(view).allocation->registered) return;
+  if (allowed) throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
   throw UsageError(
       fmt::format("device memory cannot pass between ranks {} and {}: {}", id().value, peer.value, allowed.reason));
 }
@@ -234,6 +200,7 @@ void RealRank::poll() {
   for (std::size_t stream = 0; stream < copies_.size(); ++stream) {
     if (!copies_[stream].empty()) poll_copies(stream);
   }
+  if (!awaited_.empty()) poll_signals();
   if (!requests_.empty()) poll_messages();
 }
 
@@ -293,6 +260,10 @@ void RealRank::abandon(Op op) {
     poll_copies(static_cast<std::size_t>(operation.stream.index));
   }
   if (operation.ended) return let_go(slot);
+  if (operation.kind == Kind::signal) {
+    stop_awaiting(slot);
+    return let_go(slot);
+  }
   // MPI may go on with the message, so its memory stays, and so does the slot with its letter.
   const auto index = static_cast<std::size_t>(std::ranges::find(request_owners_, slot) - request_owners_.begin());
   MPI_Request request = requests_[index];

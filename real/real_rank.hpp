@@ -8,12 +8,14 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "real/mpi.hpp"
 #include "real/neighbours.hpp"
 #include "real/numa.hpp"
 #include "real/real_memory.hpp"
+#include "real/signals.hpp"
 
 namespace twinlink::real {
 
@@ -23,7 +25,7 @@ class RealRank final : public Rank {
 
   /// All but the start of the clock must outlive this object.
   RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa, RealMemory& memory,
-           Clock::time_point start);
+           Signals& signals, Clock::time_point start);
   /// Gives up what is still in flight.
   ~RealRank() override;
   RealRank(const RealRank&) = delete;
@@ -41,8 +43,13 @@ class RealRank final : public Rank {
   IpcHandle export_memory(Buffer buffer) override { return memory_.export_memory(buffer); }
   Buffer open_memory(RankId owner, const IpcHandle& handle) override;
   void close_memory(Buffer buffer) override { memory_.close(buffer); }
+  void register_memory(Buffer buffer) override;
+  void deregister_memory(Buffer buffer) override;
 
   Op copy(View to, View from, Stream stream, Engine engine) override;
+  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
+  Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
+  Op await_signal(RankId peer, Tag tag) override;
   Op send(RankId peer, Tag tag, View from) override;
   Op receive(RankId peer, Tag tag, View to) override;
   Op tell(RankId peer, Tag tag, const Message& message) override;
@@ -54,7 +61,7 @@ class RealRank final : public Rank {
   Verdict check(View view, Pattern pattern) override;
 
  private:
-  enum class Kind { none, copy, send, receive, tell, hear };
+  enum class Kind { none, copy, signal, send, receive, tell, hear };
 
   /// Addresses of operations are stable: MPI writes into them.
   struct Operation {
@@ -71,6 +78,14 @@ class RealRank final : public Rank {
   };
   using Slot = std::uint32_t;
 
+  /// Who waits for one peer's signal of one tag, and how many raises were taken.
+  struct Awaited {
+    std::deque<Slot> slots;
+    std::uint64_t taken = 0;
+  };
+
+  void require_reach(const Part& to, const Part& from, Engine engine) const;
+  Op track_copy(Event event, Stream stream, const Part& target, const Part& source);
   [[nodiscard]] const Neighbour& neighbour(RankId rank) const;
   /// The peer and the tag of a message, checked.
   void require_address(RankId peer, Tag tag) const;
@@ -85,6 +100,8 @@ class RealRank final : public Rank {
   void poll();
   void poll_messages();
   void poll_copies(std::size_t stream);
+  void poll_signals();
+  void stop_awaiting(Slot slot);
   void finish_message(Operation& operation, const MPI_Status& status, int error);
 
   const Mpi& mpi_;
@@ -92,12 +109,14 @@ class RealRank final : public Rank {
   const Neighbours& neighbours_;
   const Numa& numa_;
   RealMemory& memory_;
+  Signals& signals_;
   Clock::time_point start_;
 
   std::deque<Operation> operations_;
   std::vector<Slot> free_slots_;
   std::array<std::deque<Slot>, kStreams> copies_;  ///< in flight, oldest first
-  std::vector<MPI_Request> requests_;              ///< in flight; requests_[i] belongs to request_owners_[i]
+  std::map<std::pair<RankId, Tag>, Awaited> awaited_;
+  std::vector<MPI_Request> requests_;  ///< in flight; requests_[i] belongs to request_owners_[i]
   std::vector<Slot> request_owners_;
   std::vector<MPI_Status> statuses_;  ///< room for MPI_Testsome's answers
   std::vector<int> ended_;            ///< likewise

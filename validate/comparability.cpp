@@ -40,9 +40,17 @@ std::vector<std::string> mismatches(const bench::Series& measured, const bench::
   return result;
 }
 
+std::string options_text(const Settings& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings.options)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  return text.empty() ? "defaults" : text;
+}
+
 void note_settings(std::vector<std::string>& notes, const bench::Series& measured, const bench::Series& simulated) {
   note_difference(notes, "chunk", chunk_text(measured.settings.chunk), chunk_text(simulated.settings.chunk));
   note_difference(notes, "depth", std::to_string(measured.settings.depth), std::to_string(simulated.settings.depth));
+  note_difference(notes, "options", options_text(measured.settings), options_text(simulated.settings));
   note_difference(notes, "window", std::to_string(measured.window), std::to_string(simulated.window));
   note_difference(notes, "sender", measured.from, simulated.from);
   note_difference(notes, "receiver", measured.to, simulated.to);

@@ -77,6 +77,7 @@ class PairRun {
       series.points.push_back(measure_size(size));
       series.points.back().path = channel_->path_taken();
     }
+    series.counters = channel_->counters();
     // The peer's end may have our buffers open until it is closed too.
     meet(rank_, peer_, patience_);
     channel_.reset();

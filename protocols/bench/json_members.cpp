@@ -72,6 +72,13 @@ const nlohmann::json& Members::array(std::string_view name) {
 
 Members Members::members(std::string_view name) { return {object(name), origin_, path(name)}; }
 
+std::map<std::string, std::string> Members::texts(std::string_view name) {
+  Members all = members(name);
+  std::map<std::string, std::string> result;
+  for (const auto& item : object(name).items()) result[item.key()] = all.text(item.key());
+  return result;
+}
+
 void Members::done() const {
   for (const auto& item : json_.items()) {
     if (!asked_.contains(item.key())) fail(item.key(), "is unknown");

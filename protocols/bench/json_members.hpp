@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ class Members {
   [[nodiscard]] const nlohmann::json& object(std::string_view name);
   [[nodiscard]] const nlohmann::json& array(std::string_view name);
   [[nodiscard]] Members members(std::string_view name);
+  /// An object whose members are all texts.
+  [[nodiscard]] std::map<std::string, std::string> texts(std::string_view name);
 
   /// Was the member given? Says nothing of its type.
   [[nodiscard]] bool has(std::string_view name) const;

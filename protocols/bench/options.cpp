@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/files.hpp"
+#include "protocols/options.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::bench {
@@ -130,6 +131,21 @@ void add_run_options(CLI::App& app, RunOptions& options) {
                   [&options](const std::string& text) { options.chunk = parse_size(text); });
   add_count_option(app, "--depth", 1, kMaxDepth, {}, "Pieces under way at once (default: the protocol's)",
                    [&](int depth) { options.depth = depth; });
+  app.add_option("--preset", options.preset, "The settings of a library that people run; 'list' says which there are")
+      ->type_name("NAME");
+  const auto take_option = [&options](const std::vector<std::string>& texts) {
+    options.options.clear();
+    for (const std::string& text : texts) {
+      const std::size_t equals = text.find('=');
+      if (equals == std::string::npos)
+        throw CLI::ValidationError("--option", fmt::format("'{}' is no NAME=VALUE", text));
+      options.options.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "-o,--option", take_option, "Set an option of the protocol; may be repeated; 'list' says which there are")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   add_sweep_options(app, options.sweep);
   add_output_options(app, options.output,
                      {{"table", Format::table}, {"osu", Format::osu}, {"csv", Format::csv}, {"json", Format::json}});
@@ -163,7 +179,9 @@ void require_writable(const OutputOptions& options) {
 Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
   const bool latency = options.pattern == Pattern::pingpong;
   const SweepOptions& sweep = options.sweep;
-  Settings settings = find_protocol(options.protocol).defaults();
+  const Protocol& protocol = find_protocol(options.protocol);
+  Settings settings = options.preset.empty() ? protocol.defaults() : find_preset(protocol, options.preset).settings;
+  for (const auto& [name, value] : options.options) set_option(protocol, settings, name, value);
   settings.chunk = options.chunk.value_or(settings.chunk);
   settings.depth = options.depth.value_or(settings.depth);
   settings.timeout = sweep.timeout;

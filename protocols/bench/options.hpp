@@ -5,6 +5,8 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -40,6 +42,8 @@ struct RunOptions {
   int window = 64;
   std::optional<Bytes> chunk{};  ///< empty: the protocol's default
   std::optional<int> depth{};    ///< empty: the protocol's default
+  std::string preset{};          ///< empty: the protocol's defaults; --chunk, --depth and options win over it
+  std::vector<std::pair<std::string, std::string>> options{};  ///< the protocol's own, by name or alias
   SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}};
   OutputOptions output{};
 };

@@ -49,6 +49,7 @@ void print_table(const Result& result, std::ostream& out) {
   if (series.settings.chunk > Bytes{}) {
     out << fmt::format(", chunk {}, depth {}", format_size(series.settings.chunk), series.settings.depth);
   }
+  for (const auto& [name, value] : series.settings.options) out << fmt::format(", {}={}", name, value);
   out << fmt::format("\n# first message, set-up included: {:.3f} us\n", series.cold_us);
   if (std::ranges::any_of(series.points, [](const Point& point) { return !point.verified; })) {
     out << "# the payload was not verified\n";
@@ -61,6 +62,7 @@ void print_table(const Result& result, std::ostream& out) {
     header = false;
     out << fmt::format("{:<10}{}\n", format_size(point.size), columns(point.time_us, point.bandwidth_MBps));
   }
+  for (const Counter& counter : series.counters) out << fmt::format("# {}: {}\n", counter.name, counter.value);
 }
 
 void print_table(const ProbeFile& probes, std::ostream& out) {

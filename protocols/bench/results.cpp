@@ -52,11 +52,24 @@ Pattern read_pattern(Members& members) {
 }
 
 Settings read_settings(Members members) {
-  const Settings settings{.chunk = Bytes{members.count("chunk_bytes")},
-                          .depth = static_cast<int>(members.count("depth", kMostInt)),
-                          .timeout = Seconds{members.number("timeout_s")}};
+  Settings settings{.chunk = Bytes{members.count("chunk_bytes")},
+                    .depth = static_cast<int>(members.count("depth", kMostInt)),
+                    .timeout = Seconds{members.number("timeout_s")}};
+  if (members.has("options")) settings.options = members.texts("options");
   members.done();
   return settings;
+}
+
+/// A list of objects with one member each: JSON's own objects would not keep the order.
+std::vector<Counter> read_counters(Members& members) {
+  std::vector<Counter> counters;
+  for (const nlohmann::json& entry : members.array("counters")) {
+    if (!entry.is_object() || entry.size() != 1) members.fail("counters", "holds something that is no counter");
+    const std::string name = entry.begin().key();
+    Members counter(entry, members.origin(), members.path("counters"));
+    counters.push_back({name, counter.count(name)});
+  }
+  return counters;
 }
 
 }  // namespace
@@ -84,29 +97,35 @@ Pattern find_pattern(std::string_view name) {
   throw UsageError(fmt::format("unknown pattern '{}' (there are:{})", name, known));
 }
 
+nlohmann::json to_json(const Settings& settings) {
+  nlohmann::json json{
+      {"chunk_bytes", settings.chunk.count()}, {"depth", settings.depth}, {"timeout_s", settings.timeout.value()}};
+  if (!settings.options.empty()) json["options"] = settings.options;
+  return json;
+}
+
 nlohmann::json to_json(const Result& result) {
   const Series& series = result.series;
   nlohmann::json points = nlohmann::json::array();
   for (const Point& point : series.points) points.push_back(to_json(point));
-  return {{"schema", kResultSchema},
-          {"kind", kResultKind},
-          {"world", result.world},
-          {"program", result.program},
-          {"command", result.command},
-          {"environment", result.environment.is_null() ? nlohmann::json::object() : result.environment},
-          {"label", series.label},
-          {"protocol", series.protocol},
-          {"pattern", to_string(series.pattern)},
-          {"settings",
-           {{"chunk_bytes", series.settings.chunk.count()},
-            {"depth", series.settings.depth},
-            {"timeout_s", series.settings.timeout.value()}}},
-          {"window", series.window},
-          {"from", series.from},
-          {"to", series.to},
-          {"clock", series.clock},
-          {"cold_us", series.cold_us},
-          {"points", std::move(points)}};
+  nlohmann::json json{{"schema", kResultSchema},
+                      {"kind", kResultKind},
+                      {"world", result.world},
+                      {"program", result.program},
+                      {"command", result.command},
+                      {"environment", result.environment.is_null() ? nlohmann::json::object() : result.environment},
+                      {"label", series.label},
+                      {"protocol", series.protocol},
+                      {"pattern", to_string(series.pattern)},
+                      {"settings", to_json(series.settings)},
+                      {"window", series.window},
+                      {"from", series.from},
+                      {"to", series.to},
+                      {"clock", series.clock},
+                      {"cold_us", series.cold_us},
+                      {"points", std::move(points)}};
+  for (const Counter& counter : series.counters) json["counters"].push_back({{counter.name, counter.value}});
+  return json;
 }
 
 Result result_from_json(const nlohmann::json& json, const std::string& origin) {
@@ -125,6 +144,7 @@ Result result_from_json(const nlohmann::json& json, const std::string& origin) {
                            .to = members.text("to"),
                            .clock = members.text("clock"),
                            .cold_us = members.number("cold_us")}};
+  if (members.has("counters")) result.series.counters = read_counters(members);
   for (const nlohmann::json& point : members.array("points")) {
     result.series.points.push_back(read_point({point, origin, fmt::format("points[{}]", result.series.points.size())}));
   }

@@ -53,6 +53,7 @@ struct Series {
   std::string clock{};  ///< "simulated" or "host"; the program says, the driver cannot know
   double cold_us = 0;   ///< the very first message, at the smallest size: connect() and one round with a window of one,
                         ///< one-way as every other time. Apart from the points, which are warm
+  std::vector<Counter> counters{};  ///< of plan.first's end of the channel, all messages of the sweep together
   std::vector<Point> points{};
 };
 

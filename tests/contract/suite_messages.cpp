@@ -277,12 +277,29 @@ TEST(Messages, FromAndToDeviceMemoryPassWhereThePathAllowsIt) {
     rank.fill(from.view(), kContent);
     rank.fill(into.view(), kSentinel);
     if (rank.path_to(peer).device_memory_on_network) {
+      EXPECT_THROW(rank.send(peer, tag(0), from.view()), UsageError) << "not registered yet";
+      EXPECT_THROW(rank.receive(peer, tag(0), into.view()), UsageError) << "not registered yet";
+      rank.register_memory(from.buffer());
+      rank.register_memory(into.buffer());
       finish_all(rank, {rank.receive(peer, tag(0), into.view()), rank.send(peer, tag(0), from.view())});
       EXPECT_TRUE(rank.check(into.view(), kContent).intact());
     } else {
       EXPECT_THROW(rank.send(peer, tag(0), from.view()), UsageError);
       EXPECT_THROW(rank.receive(peer, tag(0), into.view()), UsageError);
     }
+  });
+}
+
+TEST(Messages, OnlyDeviceMemoryIsRegisteredAndOnlyOnce) {
+  on_every_rank([](Rank& rank) {
+    const Scratch host(rank, Memory::pinned, 64_B);
+    const Scratch device(rank, Memory::device, 64_B);
+    EXPECT_THROW(rank.register_memory(host.buffer()), UsageError);
+    EXPECT_THROW(rank.deregister_memory(device.buffer()), UsageError);
+    rank.register_memory(device.buffer());
+    EXPECT_THROW(rank.register_memory(device.buffer()), UsageError);
+    rank.deregister_memory(device.buffer());
+    rank.register_memory(device.buffer());  // release() takes it back
   });
 }
 

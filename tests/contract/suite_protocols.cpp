@@ -98,8 +98,8 @@ TEST(Protocols, RefuseToConnectOverAPathThatTheyDoNotSupportAndSayWhy) {
 
 TEST(Protocols, RefuseSettingsThatMakeNoSense) {
   on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
-    for (const Settings bad : {Settings{.depth = 0}, Settings{.depth = -1}, Settings{.depth = kMaxDepth + 1},
-                               Settings{.timeout = Seconds{0}}, Settings{.timeout = Seconds{-1}}}) {
+    for (const Settings& bad : {Settings{.depth = 0}, Settings{.depth = -1}, Settings{.depth = kMaxDepth + 1},
+                                Settings{.timeout = Seconds{0}}, Settings{.timeout = Seconds{-1}}}) {
       EXPECT_THROW(static_cast<void>(protocol.connect(rank, peer, bad)), UsageError) << protocol.name();
     }
   });

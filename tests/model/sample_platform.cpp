@@ -55,6 +55,11 @@ Platform sample_platform() {
   platform.copies[device_to_device] = cost(Rate{50e9});
   platform.copies[peer] = cost(kPeer);
   platform.copies[host_to_host] = cost(Rate{8e9});
+  platform.copies[kernel_push] = cost(kKernelPush);
+  platform.copies[kernel_pull] = cost(kKernelPull);
+  platform.copies[kernel_local] = cost(Rate{50e9});
+  platform.copies[kernel_to_pinned] = cost(kUp);
+  platform.copies[kernel_from_pinned] = cost(kDown);
   platform.staged_peers = {{"hub0", "hub1", cost(kStagedPeer)}, {"hub1", "hub0", cost(kStagedPeer)}};
 
   NetworkCosts network{.send_host = sourced(kHost), .receive_host = sourced(Seconds{})};
@@ -64,6 +69,16 @@ Platform sample_platform() {
   platform.network = network;
   platform.intra_node = network;
   platform.intra_node.rate = sourced(Rate{3e9});
+  RuntimeCosts& runtime = platform.runtime;
+  runtime.ipc_export = sourced(kExport);
+  runtime.ipc_open = sourced(kOpen);
+  runtime.ipc_close = sourced(kClose);
+  runtime.engine_block = sourced(kEngineBlock);
+  runtime.kernel_block = sourced(kKernelBlock);
+  runtime.signal = sourced(kSignal);
+  runtime.register_base = sourced(kRegister);
+  runtime.register_per_gib = sourced(kRegisterPerGib);
+  runtime.deregister = sourced(kDeregister);
   return platform;
 }
 

@@ -12,10 +12,21 @@ inline constexpr Rate kDown{4e9};  ///< host to device
 inline constexpr Rate kUp{5e9};    ///< device to host
 inline constexpr Rate kPeer{6e9};  ///< within a peer domain
 inline constexpr Rate kStagedPeer{2e9};
+inline constexpr Rate kKernelPush{5e9};  ///< a kernel's stores into a peer's memory
+inline constexpr Rate kKernelPull{4e9};  ///< a kernel's loads from it
 inline constexpr Rate kWire{2.5e9};
 inline constexpr Rate kHub{10e9};  ///< between a hub and its memory: less than two GPUs' copies, where those are 6 GB/s
 inline constexpr Seconds kControl = 2.0_us;
 inline constexpr Bytes kEager = 4_KiB;
+inline constexpr Seconds kExport = 1.5_us;
+inline constexpr Seconds kOpen = 90.0_us;
+inline constexpr Seconds kClose = 30.0_us;
+inline constexpr Seconds kEngineBlock = 0.25_us;
+inline constexpr Seconds kKernelBlock = 0.01_us;
+inline constexpr Seconds kSignal = 0.5_us;
+inline constexpr Seconds kRegister = 16.0_us;
+inline constexpr Seconds kRegisterPerGib{64e-3};
+inline constexpr Seconds kDeregister = 10.0_us;
 
 /// Two memories; gpu0 and nic0 on hub0, gpu1 and gpu2 on hub1; four nodes.
 Platform sample_platform();

@@ -6,6 +6,8 @@
 #include <string>
 #include <thread>
 
+#include "protocols/blocks.hpp"
+
 namespace twinlink {
 namespace {
 
@@ -20,6 +22,9 @@ std::byte pattern_byte(Pattern pattern, std::uint64_t index) {
   return byte == kSentinelByte ? std::byte{0} : byte;
 }
 
+/// Signals come as messages, each tag beside the one of its number.
+Tag signal_tag(Tag tag) { return Tag{tag.value + (1 << 28)}; }
+
 }  // namespace
 
 FakeWorld::FakeWorld(FakeWorldOptions of) : options(of), running(of.ranks) {
@@ -28,6 +33,7 @@ FakeWorld::FakeWorld(FakeWorldOptions of) : options(of), running(of.ranks) {
       .same_device = false,
       .peer_access = options.peer_access && options.same_node ? Answer::granted() : Answer::refused("no peer access"),
       .device_mapping = options.same_node ? Answer::granted() : Answer::refused("different nodes"),
+      .one_sided = options.same_node ? Answer::granted() : Answer::refused("different nodes"),
       .device_memory_on_network = Answer::refused("the fake network takes host memory only")};
   for (int rank = 0; rank < options.ranks; ++rank) {
     places.push_back(options.same_node ? Place{0, rank, "fake"} : Place{rank, 0, "fake"});
@@ -121,6 +127,9 @@ void FakeRank::close_memory(Buffer buffer) {
   if (buffers_.erase(buffer.id) == 0) throw UsageError("closed a buffer that does not exist");
 }
 
+void FakeRank::register_memory(Buffer buffer) { static_cast<void>(bytes(View(buffer))); }
+void FakeRank::deregister_memory(Buffer buffer) { static_cast<void>(bytes(View(buffer))); }
+
 std::span<std::byte> FakeRank::bytes(View view) {
   const auto found = buffers_.find(view.buffer.id);
   if (found == buffers_.end()) throw UsageError("used a buffer that does not exist");
@@ -178,6 +187,30 @@ Op FakeRank::copy(View to, View from, Stream, Engine) {
   return start({});
 }
 
+Op FakeRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream, Engine engine) {
+  check_blocks(to, from, blocks, engine);
+  pass(total_length(blocks));
+  const std::scoped_lock lock(world_.mutex);
+  for (const Block& block : blocks) {
+    write(to.slice(block.to, block.length), bytes(from.slice(block.from, block.length)),
+          buffers_.at(to.buffer.id).owner != id_);
+  }
+  return start({});
+}
+
+Op FakeRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
+  const RankId owner = buffers_.at(to.buffer.id).owner;
+  if (owner == id_) throw UsageError("put() writes into memory that was opened from a peer");
+  const Op op = copy(to, from, stream, engine);
+  if (signal) post(owner, signal_tag(signal->tag), true, Message(signal->failed).bytes());
+  return op;
+}
+
+Op FakeRank::await_signal(RankId peer, Tag tag) {
+  require_peer(peer);
+  return start({.from = {{peer.value, id_.value, signal_tag(tag).value, true}}, .signal = true});
+}
+
 void FakeRank::post(RankId peer, Tag tag, bool control, std::span<const std::byte> content) {
   require_peer(peer);
   pass(Bytes{content.size()});
@@ -218,7 +251,9 @@ void FakeRank::take_mail() {
     mailbox.pop_front();
     pending.from.reset();
     now_ = std::max(now_, parcel.arrival);
-    if (pending.into) {
+    if (pending.signal) {
+      if (parcel.content.front() != std::byte{0}) pending.status = Status::wrong_size;
+    } else if (pending.into) {
       pending.into->assign(parcel.content);
     } else if (parcel.content.size() == pending.to.length.count()) {
       write(pending.to, parcel.content, true);

@@ -1,0 +1,137 @@
+// SimRank's copies: whole views, blocks that lie apart, and one-sided puts with their signals.
+#include <string>
+
+#include "model/sim_operation.hpp"
+#include "protocols/blocks.hpp"
+
+namespace twinlink::model {
+namespace {
+
+/// Signals come through the same queues as control messages, each tag beside the one of its number.
+constexpr int kSignalTags = 1 << 28;
+
+Tag signal_tag(Tag tag) { return Tag{tag.value + kSignalTags}; }
+
+void require_same_length(const View& to, const View& from) {
+  if (to.length == from.length) return;
+  throw UsageError("a copy of " + std::to_string(from.length.count()) + " B into a view of " +
+                   std::to_string(to.length.count()) + " B");
+}
+
+}  // namespace
+
+/// One end of a copy, with the kernel on this rank's GPU where there is one.
+End SimRank::end_of(const Part& part, Engine engine) const {
+  End end = part.end();
+  const Location own{Location::Kind::gpu, static_cast<std::size_t>(place(id_).gpu)};
+  end.kernel = engine == Engine::kernel && end.memory == Memory::device && end.location == own;
+  return end;
+}
+
+SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engine engine) {
+  if (stream.index < 0 || stream.index >= kStreams) {
+    throw UsageError("there is no stream " + std::to_string(stream.index) + "; streams are 0 to " +
+                     std::to_string(kStreams - 1));
+  }
+  const Part source = memory_.part(from);
+  const Part target = memory_.part(to);
+  const OperationPtr operation = make("copy");
+  operation->from = source;
+  operation->to = target;
+  operation->engine = engine;
+  operation->queue = &streams_[static_cast<std::size_t>(stream.index)];
+  operation->size = operation->report.size = source.length;
+  return operation;
+}
+
+/// From here on the operation is under way: first the CPU starts it, then its latency runs, then its bytes flow.
+void SimRank::start_copy(const OperationPtr& operation, Seconds latency) {
+  operation->from.hold();
+  operation->to.hold();
+  operation->report.latency = latency;
+  be_busy(operation->report.host);
+  operation->queue->push_back(operation);
+  delay(operation, now() + latency);
+}
+
+/// What the platform says about a copy by the engine or the kernel; the part of the blocks comes on top.
+bool SimRank::take_copy_cost(Operation& operation) {
+  const End from = end_of(operation.from, operation.engine);
+  const End to = end_of(operation.to, operation.engine);
+  const bool by_kernel = operation.engine == Engine::kernel;
+  if (by_kernel && !world_.topology.kernel_reaches(from, to)) {
+    throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
+  }
+  const CopyCost cost = world_.topology.copy_cost(from, to);
+  operation.report.cost = cost.name;
+  operation.report.host = cost.cost->host.value;
+  operation.report.latency = cost.cost->latency.value.at(operation.size);
+  if (world_.observer) {
+    operation.report.route = world_.topology.describe(world_.topology.name(from.location),
+                                                      world_.topology.copy_route(from.location, to.location));
+  }
+  return cost.occupies_cpu;
+}
+
+Op SimRank::copy(View to, View from, Stream stream, Engine engine) {
+  require_same_length(to, from);
+  const OperationPtr operation = make_copy(to, from, stream, engine);
+  return run_copy(operation, Seconds{});
+}
+
+Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
+  check_blocks(to, from, blocks, engine);
+  const OperationPtr operation = make_copy(to, from, stream, engine);
+  operation->blocks.assign(blocks.begin(), blocks.end());
+  operation->size = operation->report.size = total_length(blocks);
+  const RuntimeCosts& costs = world_.topology.platform().runtime;
+  const Seconds each = engine == Engine::kernel ? needed(costs.kernel_block, "kernel_block")
+                                                : needed(costs.engine_block, "engine_block");
+  return run_copy(operation, each * static_cast<double>(blocks.size()));
+}
+
+Op SimRank::run_copy(const OperationPtr& operation, Seconds more_latency) {
+  const bool occupies_cpu = take_copy_cost(*operation);
+  start_copy(operation, operation->report.latency + more_latency);
+  if (occupies_cpu) {
+    for (progress(); operation->state != Operation::State::ended; progress()) sleep_until(next_event());
+  }
+  return operation->op;
+}
+
+Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
+  require_same_length(to, from);
+  const OperationPtr operation = make_copy(to, from, stream, engine);
+  const RankId owner = operation->to.allocation->owner;
+  if (!memory_.opened(to.buffer)) throw UsageError("put() writes into memory that was opened from a peer");
+  operation->kind = Operation::Kind::put;
+  operation->report.verb = "put";
+  operation->peer = owner;
+  operation->signal = signal;
+  if (place(owner).node == place(id_).node) return run_copy(operation, Seconds{});
+  require_registered(operation->from);
+  const NetworkCosts& costs = network_to(owner);
+  operation->report.cost = "network";
+  operation->report.host = costs.send_host.value;
+  start_copy(operation, costs.latency.value.at(operation->size));
+  return operation->op;
+}
+
+/// A signal that has failed once stays so.
+void SimRank::raise(const Operation& put) {
+  const std::pair key{put.peer, put.signal->tag};
+  if (put.signal->failed) failed_signals_.insert(key);
+  const Status status = failed_signals_.contains(key) ? Status::wrong_size : Status::delivered;
+  SimRank& owner = rank_object(put.peer);
+  const Seconds arrival = now() + needed(world_.topology.platform().runtime.signal, "signal");
+  owner.channel_from(id_, signal_tag(put.signal->tag)).letters.push_back({arrival, Message(), status});
+  owner.ring();
+}
+
+Op SimRank::await_signal(RankId peer, Tag tag) {
+  const Op op = hear(peer, signal_tag(tag), nowhere_);
+  ops_.at(op.id)->report.verb = "await signal";
+  return op;
+}
+
+}  // namespace twinlink::model

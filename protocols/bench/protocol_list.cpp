@@ -1,0 +1,41 @@
+#include "protocols/bench/protocol_list.hpp"
+
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "protocols/registry.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+std::string settings_text(const Settings& settings) {
+  const std::string chunk = settings.chunk == Bytes{} ? "whole message" : format_size(settings.chunk);
+  std::string text = fmt::format("chunk {}, depth {}", chunk, settings.depth);
+  for (const auto& [name, value] : settings.options) text += fmt::format(", {}={}", name, value);
+  return text;
+}
+
+void print(const Protocol& protocol, std::ostream& out) {
+  out << fmt::format("{:<16}{}\n", protocol.name(), protocol.description());
+  out << fmt::format("{:16}defaults: {}\n", "", settings_text(protocol.defaults()));
+  for (const Option& option : protocol.options()) {
+    out << fmt::format("{:16}-o {}={} [{}]: {}\n", "", option.name, option.values, option.default_value,
+                       option.description);
+  }
+  for (const Alias& alias : protocol.aliases()) {
+    out << fmt::format("{:16}-o {}=... is {}\n", "", alias.name, alias.target);
+  }
+  for (const Preset& preset : protocol.presets()) {
+    out << fmt::format("{:16}--preset {}: {}; {}\n", "", preset.name, preset.description,
+                       settings_text(preset.settings));
+  }
+}
+
+}  // namespace
+
+void print_protocols(std::ostream& out) {
+  for (const Protocol* protocol : all_protocols()) print(*protocol, out);
+}
+
+}  // namespace twinlink::bench

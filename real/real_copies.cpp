@@ -1,0 +1,118 @@
+// RealRank's copies: whole views, blocks that lie apart, and one-sided puts with their signals.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "protocols/blocks.hpp"
+#include "real/real_rank.hpp"
+
+namespace twinlink::real {
+namespace {
+
+void require_same_length(const View& to, const View& from) {
+  if (to.length == from.length) return;
+  throw UsageError(fmt::format("a copy of {} B into a view of {} B", from.length.count(), to.length.count()));
+}
+
+void require_stream(Stream stream) {
+  if (stream.index >= 0 && stream.index < kStreams) return;
+  throw UsageError(fmt::format("there is no stream {}; streams are 0 to {}", stream.index, kStreams - 1));
+}
+
+bool has(const Part& to, const Part& from, Memory memory) {
+  return to.allocation->memory == memory || from.allocation->memory == memory;
+}
+
+}  // namespace
+
+/// Kernels and host memory of all kinds: what a kernel cannot reach, it must not try.
+void RealRank::require_reach(const Part& to, const Part& from, Engine engine) const {
+  if (engine != Engine::kernel) return;
+  const auto reaches = [&](const Part& part) {
+    const Allocation& a = *part.allocation;
+    if (a.memory == Memory::pageable) return false;
+    return !a.owner || path_to(*a.owner).peer_access.yes;
+  };
+  if (reaches(to) && reaches(from) && has(to, from, Memory::device)) return;
+  throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
+}
+
+Op RealRank::track_copy(Event event, Stream stream, const Part& target, const Part& source) {
+  const Slot slot = start(Kind::copy, source, target);
+  operations_[slot].event = event;
+  operations_[slot].stream = stream;
+  copies_[static_cast<std::size_t>(stream.index)].push_back(slot);
+  if (has(target, source, Memory::pageable)) runtime_.synchronize(stream);
+  return op_of(slot);
+}
+
+Op RealRank::copy(View to, View from, Stream stream, Engine engine) {
+  require_same_length(to, from);
+  require_stream(stream);
+  const Part target = memory_.part(to);
+  const Part source = memory_.part(from);
+  require_reach(target, source, engine);
+  if (!has(target, source, Memory::device)) {
+    // The calling CPU copies, in its turn of the stream.
+    runtime_.synchronize(stream);
+    std::memmove(target.data, source.data, source.length.count());
+    const Slot slot = start(Kind::copy, source, target);
+    operations_[slot].ended = true;
+    return op_of(slot);
+  }
+  return track_copy(runtime_.copy(target.data, source.data, source.length, stream, engine), stream, target, source);
+}
+
+Op RealRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
+  check_blocks(to, from, blocks, engine);
+  require_stream(stream);
+  const Part target = memory_.part(to);
+  const Part source = memory_.part(from);
+  require_reach(target, source, engine);
+  return track_copy(runtime_.copy_blocks(target.data, source.data, blocks, stream, engine), stream, target, source);
+}
+
+Op RealRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
+  require_same_length(to, from);
+  require_stream(stream);
+  const Part target = memory_.part(to);
+  const Part source = memory_.part(from);
+  if (!target.allocation->owner) throw UsageError("put() writes into memory that was opened from a peer");
+  require_reach(target, source, engine);
+  if (!signal) return copy(to, from, stream, engine);
+  const Flag flag = signals_.next(*target.allocation->owner, *signal);
+  return track_copy(runtime_.copy_and_raise(target.data, source.data, source.length, flag, stream, engine), stream,
+                    target, source);
+}
+
+Op RealRank::await_signal(RankId peer, Tag tag) {
+  static_cast<void>(path_to(peer));
+  Signals::require(tag);
+  const Slot slot = start(Kind::signal, {}, {});
+  awaited_[{peer, tag}].slots.push_back(slot);
+  return op_of(slot);
+}
+
+void RealRank::poll_signals() {
+  for (auto& [key, awaited] : awaited_) {
+    if (awaited.slots.empty()) continue;
+    const Signals::State state = signals_.look(key.first, key.second);
+    while (!awaited.slots.empty() && awaited.taken < state.count) {
+      Operation& operation = operations_[awaited.slots.front()];
+      operation.ended = true;
+      if (state.failed) operation.status = Status::wrong_size;
+      awaited.slots.pop_front();
+      ++awaited.taken;
+    }
+  }
+}
+
+/// The signal that `slot` waited for goes to whoever waits next.
+void RealRank::stop_awaiting(Slot slot) {
+  for (auto& [key, awaited] : awaited_) std::erase(awaited.slots, slot);
+}
+
+void RealRank::register_memory(Buffer buffer) { memory_.register_with_adapter(buffer); }
+void RealRank::deregister_memory(Buffer buffer) { memory_.deregister(buffer); }
+
+}  // namespace twinlink::real

@@ -1,0 +1,162 @@
+// Rules about puts and their signals: what one rank writes into another's memory without the other's help.
+#include "tests/contract/helpers.hpp"
+
+namespace twinlink::contract {
+namespace {
+
+constexpr Bytes kSize = 10'000_B;
+
+/// Runs `origin` on the pair's first rank with the other's buffer of kSize, opened, and `target` on the other with that
+/// buffer. Skips pairs whose memory put() does not reach; for those there is a rule of its own.
+void on_every_target(const std::function<void(Rank&, RankId peer, Buffer theirs)>& origin,
+                     const std::function<void(Rank&, RankId peer, Buffer mine)>& target) {
+  on_every_pair([&](Rank& rank, RankId peer) {
+    if (!rank.path_to(peer).one_sided) return;
+    if (first(rank, peer)) {
+      const auto handle = hear_now(rank, peer, tag(0)).as<IpcHandle>();
+      const Buffer theirs = rank.open_memory(peer, handle);
+      origin(rank, peer, theirs);
+      rank.close_memory(theirs);
+      meet(rank, peer);
+    } else {
+      const Scratch mine(rank, Memory::device, kSize);
+      rank.fill(mine.view(), kSentinel);
+      tell_now(rank, peer, tag(0), Message(rank.export_memory(mine.buffer())));
+      target(rank, peer, mine.buffer());
+      meet(rank, peer);
+    }
+  });
+}
+
+/// Device memory of this rank that put() may read: between nodes the adapter must know it.
+class Source {
+ public:
+  Source(Rank& rank, Bytes size) : rank_(rank), scratch_(rank, Memory::device, size) {
+    rank_.register_memory(scratch_.buffer());
+  }
+  [[nodiscard]] View filled(Pattern pattern) const {
+    rank_.fill(scratch_.view(), pattern);
+    return scratch_.view();
+  }
+
+ private:
+  Rank& rank_;
+  Scratch scratch_;
+};
+
+std::vector<Engine> engines(Rank& rank, RankId peer) {
+  if (rank.path_to(peer).peer_access) return {Engine::dma, Engine::kernel};
+  return {Engine::dma};
+}
+
+TEST(OneSided, ASignalComesAfterTheDataOfItsPut) {
+  on_every_target(
+      [](Rank& rank, RankId peer, Buffer theirs) {
+        int n = 1;
+        for (const Engine engine : engines(rank, peer)) {
+          const Source source(rank, kSize);
+          const Op put = rank.put(View(theirs), source.filled(Pattern{70}), Stream{n}, engine, Signal{tag(n)});
+          finish(rank, put);
+          hear_now(rank, peer, tag(4));
+          ++n;
+        }
+      },
+      [](Rank& rank, RankId peer, Buffer mine) {
+        int n = 1;
+        for ([[maybe_unused]] const Engine engine : engines(rank, peer)) {
+          finish(rank, rank.await_signal(peer, tag(n++)));
+          const Verdict verdict = rank.check(View(mine), Pattern{70});
+          EXPECT_TRUE(verdict.intact()) << to_string(verdict);
+          rank.fill(View(mine), kSentinel);
+          tell_now(rank, peer, tag(4));
+        }
+      });
+}
+
+TEST(OneSided, SignalsOfOneTagAreTakenOneByOneAndWaitForTheirTaker) {
+  constexpr int kPuts = 5;
+  on_every_target(
+      [](Rank& rank, RankId peer, Buffer theirs) {
+        const Source source(rank, 1000_B);
+        const View from = source.filled(Pattern{71});
+        std::vector<Op> puts;
+        for (int i = 0; i < kPuts; ++i) {
+          puts.push_back(rank.put(View(theirs, from.length * static_cast<std::uint64_t>(i), from.length), from,
+                                  Stream{0}, Engine::dma, Signal{tag(1)}));
+        }
+        finish_all(rank, puts);
+        tell_now(rank, peer, tag(2));
+      },
+      [](Rank& rank, RankId peer, Buffer mine) {
+        hear_now(rank, peer, tag(2));  // all were raised before anybody waits
+        for (std::uint64_t i = 0; i < kPuts; ++i) {
+          finish(rank, rank.await_signal(peer, tag(1)));
+          EXPECT_TRUE(rank.check(View(mine, 1000_B * i, 1000_B), Pattern{71}).intact());
+        }
+        const Op none = rank.await_signal(peer, tag(1));
+        EXPECT_FALSE(rank.wait_any({&none, 1}, rank.now() + 10.0_us));
+        rank.abandon(none);
+      });
+}
+
+TEST(OneSided, ASignalThatIsGivenUpGoesToTheNextTaker) {
+  on_every_target(
+      [](Rank& rank, RankId peer, Buffer theirs) {
+        const Source source(rank, 8_B);
+        hear_now(rank, peer, tag(2));
+        finish(rank,
+               rank.put(View(theirs, 0_B, 8_B), source.filled(Pattern{72}), Stream{0}, Engine::dma, Signal{tag(1)}));
+      },
+      [](Rank& rank, RankId peer, Buffer) {
+        rank.abandon(rank.await_signal(peer, tag(1)));
+        const Op next = rank.await_signal(peer, tag(1));
+        tell_now(rank, peer, tag(2));
+        finish(rank, next);
+      });
+}
+
+TEST(OneSided, AFailedSignalIsNeverDelivered) {
+  on_every_target(
+      [](Rank& rank, RankId, Buffer theirs) {
+        const Source source(rank, 8_B);
+        const View from = source.filled(Pattern{73});
+        const View nothing(theirs, 0_B, 0_B);
+        finish(rank, rank.put(nothing, from.slice(0_B, 0_B), Stream{0}, Engine::dma, Signal{tag(1), true}));
+        finish(rank, rank.put(View(theirs, 0_B, 8_B), from, Stream{0}, Engine::dma, Signal{tag(1)}));
+      },
+      [](Rank& rank, RankId peer, Buffer) {
+        for (int i = 0; i < 2; ++i)
+          EXPECT_EQ(wait(rank, rank.await_signal(peer, tag(1)), soon(rank)), Status::wrong_size);
+      });
+}
+
+TEST(OneSided, APutNeedsNoSignalAndTakesNothingButItsBytes) {
+  on_every_target(
+      [](Rank& rank, RankId peer, Buffer theirs) {
+        const Source source(rank, 1000_B);
+        finish(rank, rank.put(View(theirs, 500_B, 1000_B), source.filled(Pattern{74}), Stream{0}, Engine::dma, {}));
+        tell_now(rank, peer, tag(1));
+      },
+      [](Rank& rank, RankId peer, Buffer mine) {
+        hear_now(rank, peer, tag(1));
+        EXPECT_TRUE(rank.check(View(mine, 0_B, 500_B), kSentinel).intact());
+        EXPECT_TRUE(rank.check(View(mine, 500_B, 1000_B), Pattern{74}).intact());
+      });
+}
+
+TEST(OneSided, WhatMakesNoSenseIsRefused) {
+  on_every_target(
+      [](Rank& rank, RankId, Buffer theirs) {
+        const Source source(rank, 1000_B);
+        const View from = source.filled(Pattern{75});
+        EXPECT_THROW(rank.await_signal(rank.id(), tag(1)), UsageError);
+        EXPECT_THROW(rank.put(from, View(theirs, 0_B, 1000_B), Stream{0}, Engine::dma, {}), UsageError);
+        EXPECT_THROW(rank.put(View(theirs, 0_B, 999_B), from, Stream{0}, Engine::dma, {}), UsageError);
+        EXPECT_THROW(rank.put(View(theirs, kSize - 999_B, 1000_B), from, Stream{0}, Engine::dma, {}), UsageError);
+        EXPECT_THROW(rank.put(View(theirs, 0_B, 1000_B), from, Stream{kStreams}, Engine::dma, {}), UsageError);
+      },
+      [](Rank&, RankId, Buffer) {});
+}
+
+}  // namespace
+}  // namespace twinlink::contract
