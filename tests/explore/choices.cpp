@@ -17,7 +17,7 @@ const Parcel* Machine::parcel_of(int rank, const Operation& send) const {
 const Operation* Machine::raiser(int rank, const Operation& await) const {
   std::size_t before = position(rank, await);
   for (const Operation& op : state(await.peer).operations) {
-    if (op.ended || !op.raise || op.peer != rank || op.raise->tag != await.tag) continue;
+    if (op.ended || !op.signal || op.peer != rank || op.signal->tag.value != await.tag) continue;
     if (before-- == 0) return &op;
   }
   return nullptr;
@@ -85,7 +85,7 @@ bool Machine::is_decided(int rank, const Operation& op) const {
   if (op.stream < 0) return op.verb != Verb::await_signal && can_end(rank, op);
   // A peer that has got a later signal of the stream knows that this one has ended.
   return std::ranges::none_of(state(rank).operations, [&](const Operation& other) {
-    return other.stream == op.stream && other.id >= op.id && !other.ended && other.raise;
+    return other.stream == op.stream && other.id >= op.id && !other.ended && other.signal;
   });
 }
 
@@ -136,7 +136,7 @@ void Machine::note_signals(int rank) {
     if (op.verb == Verb::await_signal) footprint.signal(op.peer, rank, op.tag);
     if (op.stream < 0) continue;
     for (const Operation& other : state(rank).operations) {
-      if (other.stream == op.stream && other.raise) footprint.signal(rank, other.peer, other.raise->tag);
+      if (other.stream == op.stream && other.signal) footprint.signal(rank, other.peer, other.signal->tag.value);
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "tests/explore/explore_rank.hpp"
 
+#include "protocols/blocks.hpp"
+
 namespace twinlink::explore {
 namespace {
 
@@ -56,8 +58,31 @@ void ExploreRank::close_memory(Buffer buffer) {
   outside([&] { machine_.close_memory(id_, buffer); });
 }
 
+void ExploreRank::register_memory(Buffer buffer) {
+  outside([&] { machine_.register_memory(id_, buffer, true); });
+}
+
+void ExploreRank::deregister_memory(Buffer buffer) {
+  outside([&] { machine_.register_memory(id_, buffer, false); });
+}
+
 Op ExploreRank::copy(View to, View from, Stream stream, Engine) {
   return outside([&] { return machine_.start_copy(id_, to, from, {}, stream); });
+}
+
+Op ExploreRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
+  return outside([&] {
+    check_blocks(to, from, blocks, engine);
+    return machine_.start_copy(id_, to, from, {blocks.begin(), blocks.end()}, stream);
+  });
+}
+
+Op ExploreRank::put(View to, View from, Stream stream, Engine, std::optional<Signal> signal) {
+  return outside([&] { return machine_.start_put(id_, to, from, stream, signal); });
+}
+
+Op ExploreRank::await_signal(RankId peer, Tag tag) {
+  return outside([&] { return machine_.start_await(id_, peer, tag); });
 }
 
 Op ExploreRank::send(RankId peer, Tag tag, View from) {

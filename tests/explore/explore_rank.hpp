@@ -34,8 +34,13 @@ class ExploreRank final : public Rank, public Witness {
   IpcHandle export_memory(Buffer buffer) override;
   Buffer open_memory(RankId owner, const IpcHandle& handle) override;
   void close_memory(Buffer buffer) override;
+  void register_memory(Buffer buffer) override;
+  void deregister_memory(Buffer buffer) override;
 
   Op copy(View to, View from, Stream stream, Engine engine) override;
+  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
+  Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
+  Op await_signal(RankId peer, Tag tag) override;
   Op send(RankId peer, Tag tag, View from) override;
   Op receive(RankId peer, Tag tag, View to) override;
   Op tell(RankId peer, Tag tag, const Message& message) override;

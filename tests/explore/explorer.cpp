@@ -250,12 +250,14 @@ Path neighbours() {
   return {.same_node = true,
           .peer_access = Answer::granted(),
           .device_mapping = Answer::granted(),
+          .one_sided = Answer::granted(),
           .device_memory_on_network = Answer::refused("the network of a node takes host memory only")};
 }
 
 Path apart() {
   return {.peer_access = Answer::refused("different nodes"),
           .device_mapping = Answer::refused("different nodes"),
+          .one_sided = Answer::refused("different nodes"),
           .device_memory_on_network = Answer::granted()};
 }
 

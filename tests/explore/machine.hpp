@@ -71,8 +71,8 @@ class Machine {
 
   // ---- operations (traffic.cpp) -----------------------------------------------------------------------------------
 
-  Op start_copy(int rank, View to, View from, std::vector<Move> moves, Stream stream);
-  Op start_put(int rank, View to, View from, Stream stream, std::optional<Raise> raise);
+  Op start_copy(int rank, View to, View from, std::vector<Block> blocks, Stream stream);
+  Op start_put(int rank, View to, View from, Stream stream, std::optional<Signal> signal);
   Op start_send(int rank, RankId peer, Tag tag, View from);
   Op start_receive(int rank, RankId peer, Tag tag, View to);
   Op start_tell(int rank, RankId peer, Tag tag, const Message& message);
@@ -135,8 +135,8 @@ class Machine {
   void note_signals(int rank);
   void end(int rank, std::uint64_t id);
   void end_stream(int rank, int stream, std::uint64_t last);
-  void run_move(Operation& op);
-  void raise(int from, int to, const Raise& raise);
+  void move_blocks(const Operation& op);
+  void raise(int from, int to, const Signal& signal);
   void receive(int rank, Operation& op);
   void match_parcels(int from, int to, int tag);
 

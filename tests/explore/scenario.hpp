@@ -31,7 +31,7 @@ using Body = std::function<void(Rank&, Witness&)>;
 
 /// All on one node, each with a GPU of its own.
 Path neighbours();
-/// Each on a node of its own. Device memory may go over the network, and one-sided.
+/// Each on a node of its own. Device memory may go over the network.
 Path apart();
 
 struct Scenario {

@@ -22,11 +22,11 @@ void add_to(Hash& hash, const Operation& op) {
   hash.add(op.id, flags({op.ended, op.abandoned, op.eager}) * 16 + static_cast<std::uint64_t>(op.status));
   add_to(hash, op.to);
   add_to(hash, op.from);
-  for (const Move& move : op.moves) {
-    hash.add(move.to.count(), move.from.count());
-    hash.add(move.length.count());
+  for (const Block& block : op.blocks) {
+    hash.add(block.to.count(), block.from.count());
+    hash.add(block.length.count());
   }
-  if (op.raise) hash.add(static_cast<std::uint64_t>(op.raise->tag), op.raise->failed ? 1 : 0);
+  if (op.signal) hash.add(static_cast<std::uint64_t>(op.signal->tag.value), op.signal->failed ? 1 : 0);
   hash.add(std::bit_cast<std::uintptr_t>(op.into), op.number);
 }
 

@@ -18,12 +18,6 @@ namespace twinlink::explore {
 
 enum class Verb : std::uint8_t { copy, put, send, receive, tell, hear, await_signal };
 
-/// What a put() of the core raises, without a type of its own here.
-struct Raise {
-  int tag = 0;
-  bool failed = false;
-};
-
 /// An allocation: the how-manieth of which rank.
 struct AllocationId {
   int owner = 0;
@@ -35,13 +29,6 @@ struct AllocationId {
 struct Part {
   AllocationId allocation{};
   Bytes offset{};
-  Bytes length{};
-};
-
-/// `length` bytes from `from` to `to`, within the two parts of a copy.
-struct Move {
-  Bytes to{};
-  Bytes from{};
   Bytes length{};
 };
 
@@ -60,8 +47,8 @@ struct Operation {
   std::uint32_t number = 0;  ///< of a send: its parcel
   Part to{};
   Part from{};
-  std::vector<Move> moves{};
-  std::optional<Raise> raise{};
+  std::vector<Block> blocks{};      ///< of a copy or put
+  std::optional<Signal> signal{};  ///< of a put
   Message* into = nullptr;  ///< of a hear: on the fiber
 };
 

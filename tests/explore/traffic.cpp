@@ -73,31 +73,34 @@ const Operation* Machine::find(int rank, std::uint64_t id) const {
 
 // ---- starting -------------------------------------------------------------------------------------------------------
 
-Op Machine::start_copy(int rank, View to, View from, std::vector<Move> moves, Stream stream) {
+Op Machine::start_copy(int rank, View to, View from, std::vector<Block> blocks, Stream stream) {
   require_stream(stream);
   Operation op{.verb = Verb::copy, .stream = stream.index, .to = part(rank, to), .from = part(rank, from)};
-  if (moves.empty()) {
+  if (blocks.empty()) {
     require_same_length(to, from);
-    moves.push_back({Bytes{}, Bytes{}, from.length});
+    blocks.push_back({Bytes{}, Bytes{}, from.length});
   }
-  op.moves = std::move(moves);
+  op.blocks = std::move(blocks);
   op.id = make_id(Family::stream, stream.index, 0, state(rank).streams[static_cast<std::size_t>(stream.index)]++);
   const Operation& started = insert(rank, std::move(op));
-  for (const Move& move : started.moves) {
-    claim(rank, {started.from.allocation, started.from.offset + move.from, move.length}, false, &started, "copy");
-    claim(rank, {started.to.allocation, started.to.offset + move.to, move.length}, true, &started, "copy");
+  for (const Block& block : started.blocks) {
+    claim(rank, {started.from.allocation, started.from.offset + block.from, block.length}, false, &started, "copy");
+    claim(rank, {started.to.allocation, started.to.offset + block.to, block.length}, true, &started, "copy");
   }
   return Op{started.id};
 }
 
-Op Machine::start_put(int rank, View to, View from, Stream stream, std::optional<Raise> raise) {
+Op Machine::start_put(int rank, View to, View from, Stream stream, std::optional<Signal> signal) {
   require_stream(stream);
   require_same_length(to, from);
   if (!held(rank, to.buffer).mapped) throw UsageError("put() writes into memory that was opened from a peer");
   Operation op{.verb = Verb::put, .stream = stream.index, .to = part(rank, to), .from = part(rank, from)};
   op.peer = op.to.allocation.owner;
-  op.moves.push_back({Bytes{}, Bytes{}, from.length});
-  op.raise = raise;
+  if (!scenario_.path.same_node && !at(op.from.allocation).registered) {
+    throw UsageError("the adapter does not know the memory that a put() reads: register it");
+  }
+  op.blocks.push_back({Bytes{}, Bytes{}, from.length});
+  op.signal = signal;
   op.id = make_id(Family::stream, stream.index, 0, state(rank).streams[static_cast<std::size_t>(stream.index)]++);
   // The peer's wait for the signal may end this one and those before it in the stream.
   at(op.from.allocation).exposed = true;
@@ -108,7 +111,7 @@ Op Machine::start_put(int rank, View to, View from, Stream stream, std::optional
   const Operation& started = insert(rank, std::move(op));
   claim(rank, started.from, false, &started, "put");
   claim(rank, started.to, true, &started, "put");
-  if (raise) footprint.signal(rank, started.peer, raise->tag);
+  if (signal) footprint.signal(rank, started.peer, signal->tag.value);
   return Op{started.id};
 }
 
@@ -119,6 +122,7 @@ void Machine::require_sendable(int rank, const Part& bytes, RankId peer) const {
     throw UsageError("device memory cannot pass between ranks " + std::to_string(rank) + " and " +
                      std::to_string(peer.value) + ": " + allowed.reason);
   }
+  if (!at(bytes.allocation).registered) throw UsageError("the network adapter does not know this memory: register it");
 }
 
 Op Machine::start_send(int rank, RankId peer, Tag tag, View from) {
@@ -250,20 +254,22 @@ std::size_t Machine::position(int rank, const Operation& op) const {
   return before;
 }
 
-void Machine::run_move(Operation& op) {
+void Machine::move_blocks(const Operation& op) {
   touch(op.from.allocation, false);
   touch(op.to.allocation, true);
   const model::Content source = *at(op.from.allocation).content;
-  for (const Move& move : op.moves) write(op.to, move.to, source.slice(op.from.offset + move.from, move.length));
+  for (const Block& block : op.blocks) {
+    write(op.to, block.to, source.slice(op.from.offset + block.from, block.length));
+  }
 }
 
-void Machine::raise(int from, int to, const Raise& raise) {
-  footprint.signal(from, to, raise.tag);
-  Channel& signals = channel(from, to, raise.tag, Plane::signal);
+void Machine::raise(int from, int to, const Signal& signal) {
+  footprint.signal(from, to, signal.tag.value);
+  Channel& signals = channel(from, to, signal.tag.value, Plane::signal);
   ++signals.given;
-  signals.failed = signals.failed || raise.failed;
+  signals.failed = signals.failed || signal.failed;
   for (Operation& op : state(to).operations) {
-    if (op.verb != Verb::await_signal || op.peer != from || op.tag != raise.tag || op.ended) continue;
+    if (op.verb != Verb::await_signal || op.peer != from || op.tag != signal.tag.value || op.ended) continue;
     op.ended = true;
     op.status = signals.failed ? Status::wrong_size : Status::delivered;
     return;
@@ -275,9 +281,9 @@ void Machine::end_stream(int rank, int stream, std::uint64_t last) {
   auto& all = state(rank).operations;
   for (Operation& op : all) {
     if (op.stream != stream || op.id > last || op.ended) continue;
-    run_move(op);
+    move_blocks(op);
     op.ended = true;
-    if (op.raise) raise(rank, op.peer, *op.raise);
+    if (op.signal) raise(rank, op.peer, *op.signal);
   }
   std::erase_if(all, [&](const Operation& op) { return op.stream == stream && op.ended && op.abandoned; });
 }
