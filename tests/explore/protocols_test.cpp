@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::Pair;
 
 /// All that a protocol may do with messages that are both sent and received: deliver them, whatever ends first.
-void expect_delivered(const Scenario& scenario, const Limits& limits = {}) {
+void expect_delivered(const Scenario& scenario, const Limits& limits = {.likeness = Likeness::looks}) {
   const ExploreResult result = explore(scenario, limits);
   EXPECT_TRUE(result.clean()) << to_string(result);
   EXPECT_THAT(result.endings, ElementsAre(Pair("delivered | delivered", testing::Gt(0U))));

@@ -52,12 +52,13 @@ enum class Reduction {
 enum class Likeness {
   bytes,  ///< every byte of stacks, heaps and machine agrees. Always right, but what is left over in dead variables
           ///< makes one state look like many
-  looks   ///< the machine agrees, what each rank waits for and where, what it heard, and what it lets watch
+  looks   ///< the machine agrees, what each rank waits for and where, what it heard, and what it lets watch. Far fewer
+          ///< states, and right only for bodies that remember nothing else: compare_looks tells
 };
 
 struct Limits {
   Reduction reduction = Reduction::full;
-  Likeness likeness = Likeness::looks;
+  Likeness likeness = Likeness::bytes;
   /// With Likeness::bytes: do states with the same looks go on alike? ExploreResult::ambiguous says where not.
   bool compare_looks = false;
   /// Do not go on from a state that was met before? Without, only the smallest jobs come to an end.
