@@ -29,6 +29,7 @@ void add_list_command(Program& program);
 void add_explain_command(Program& program);
 void add_check_command(Program& program);
 void add_figure_command(Program& program);
+void add_handshake_command(Program& program);
 
 /// Which machine is simulated: --platform and --set.
 struct PlatformOptions {

@@ -104,20 +104,23 @@ void SimRank::release(Buffer buffer) {
 
 IpcHandle SimRank::export_memory(Buffer buffer) {
   const IpcHandle handle = memory_.export_memory(buffer);
-  be_busy(world_.topology.platform().runtime.ipc_export.value);
+  if (buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_export.value);
   return handle;
 }
 
 Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
-  const Buffer buffer = memory_.open(owner, handle, path_to(owner).device_mapping);
-  be_busy(world_.topology.platform().runtime.ipc_open.value);
+  const RuntimeCosts& costs = world_.topology.platform().runtime;
+  const Buffer buffer = memory_.open(owner, handle, path_to(owner));
+  // Host memory is mapped by the system at once, and page-locked for this rank's copy engine.
+  be_busy(buffer.memory == Memory::device ? costs.ipc_open.value
+                                          : per_gib(costs.pin_base.value, costs.pin_per_gib.value, buffer.size));
   return buffer;
 }
 
 void SimRank::close_memory(Buffer buffer) {
   if (world_.aborting) return;
   memory_.close(buffer);
-  be_busy(world_.topology.platform().runtime.ipc_close.value);
+  if (buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_close.value);
 }
 
 void SimRank::register_memory(Buffer buffer) {
