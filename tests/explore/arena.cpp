@@ -41,8 +41,8 @@ constinit Arena* active = nullptr;
 
 Arena::Arena() : begin_(nullptr) {
   if (reserve.begin == nullptr) {
-    void* range = mmap(nullptr, kArenas * kCapacity, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* range =
+        mmap(nullptr, kArenas * kCapacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) throw std::bad_alloc();
     reserve.begin = static_cast<std::byte*>(range);
   }
@@ -62,9 +62,7 @@ Arena::~Arena() {
   }
 }
 
-Arena::Header* Arena::at(std::size_t offset) const {
-  return std::launder(reinterpret_cast<Header*>(begin_ + offset));
-}
+Arena::Header* Arena::at(std::size_t offset) const { return std::launder(reinterpret_cast<Header*>(begin_ + offset)); }
 
 void* Arena::allocate(std::size_t size) {
   size = size == 0 ? kGrain : (size + kGrain - 1) / kGrain * kGrain;

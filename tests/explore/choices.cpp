@@ -101,8 +101,8 @@ bool Machine::decided(int rank) const {
     }
     // A hear behind another hear of the same pair and tag in the span is never returned before it.
     const bool behind = op.verb == Verb::hear && std::ranges::any_of(span.first(i), [&](Op earlier) {
-      return ends_with(rank, *find(rank, earlier.id), op);
-    });
+                          return ends_with(rank, *find(rank, earlier.id), op);
+                        });
     if (!behind) return false;
   }
   return true;

@@ -105,7 +105,8 @@ std::optional<Completion> ExploreRank::wait_any(std::span<const Op> ops, Seconds
   outside([&] { machine_.wait(id_, ops, deadline); });
   machine_.world.ranks[static_cast<std::size_t>(id_)].where = __builtin_return_address(0);
   fiber_.suspend();
-  return answer;
+  if (answer) return answer;
+  return std::nullopt;  // without what lies in `answer`: no bytes that depend on other things
 }
 
 void ExploreRank::abandon(Op op) {

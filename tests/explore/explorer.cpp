@@ -72,7 +72,8 @@ class Search {
         std::ranges::reverse(node.todo);
         return;
       }
-      if (limits_.merge && node.alone >= 0) visited_.find_or_insert(node.key).first->alone = static_cast<std::int16_t>(node.alone);
+      if (limits_.merge && node.alone >= 0)
+        visited_.find_or_insert(node.key).first->alone = static_cast<std::int16_t>(node.alone);
       nodes_.pop_back();
       if (!path_.empty()) path_.pop_back();
       return;
@@ -238,8 +239,8 @@ class Search {
   Job job_;
   Visited visited_;
   std::vector<Node> nodes_;
-  std::vector<Choice> path_;  ///< from the start to the last node
-  bool here_ = false;         ///< the job is in the state of the last node
+  std::vector<Choice> path_;                                ///< from the start to the last node
+  bool here_ = false;                                       ///< the job is in the state of the last node
   std::map<std::pair<Key, std::uint64_t>, Key> followers_;  ///< for compare_looks
   ExploreResult result_;
 };
@@ -293,7 +294,8 @@ void run_once(const Scenario& scenario, Order order) {
 std::string to_string(const ExploreResult& result) {
   std::string text = std::to_string(result.states) + " states, " + std::to_string(result.steps) + " steps, " +
                      std::to_string(result.executions) + " executions" + (result.complete ? "" : ", incomplete") + "\n";
-  for (const auto& [ending, count] : result.endings) text += "ends " + std::to_string(count) + " times: " + ending + "\n";
+  for (const auto& [ending, count] : result.endings)
+    text += "ends " + std::to_string(count) + " times: " + ending + "\n";
   for (const Finding& finding : result.violations) text += "violation: " + finding.what + "\n" + finding.trace;
   for (const Finding& finding : result.deadlocks) text += "deadlock:\n" + finding.trace;
   return text;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/explore/bodies.hpp"
+#include "tests/explore/hash.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -183,7 +184,7 @@ Scenario put_behind_a_copy(bool put_first) {
                        std::string order;
                        const std::function<std::uint64_t()> digest = [&] {
                          Hash hash;
-                         hash.add(std::as_bytes(std::span(order)));
+                         hash.add(std::as_bytes(std::span<const char>(order)));
                          return hash.key().low;
                        };
                        witness.watch(digest);
@@ -264,32 +265,33 @@ TEST(Explorer, AnEagerSendNeedsNoReceiveAndALargeOneDoes) {
 
 TEST(Explorer, ADeadlineIsAWaitForEver) {
   const ExploreResult result = explore({.bodies = {[](Rank& rank, Witness& witness) {
-                                          Message heard;
-                                          const Op op = rank.hear(RankId{1}, kA, heard);
-                                          witness.ending(to_string(wait(rank, op, Seconds{1})));
-                                        },
+                                                     Message heard;
+                                                     const Op op = rank.hear(RankId{1}, kA, heard);
+                                                     witness.ending(to_string(wait(rank, op, Seconds{1})));
+                                                   },
                                                    nothing}});
   EXPECT_THAT(endings_of(result), ElementsAre("waits for ever | -"));
   EXPECT_THAT(result.deadlocks, SizeIs(1));
 }
 
 TEST(Explorer, ARankThatOnlyLooksSeesTheMessageOrNot) {
-  const ExploreResult result = explore({.bodies = {[](Rank& rank, Witness& witness) {
-                                          Message heard;
-                                          const Op op = rank.hear(RankId{1}, kA, heard);
-                                          witness.ending(rank.wait_any({&op, 1}, Seconds{0}) ? "heard" : "not yet");
-                                        },
-                                                   [](Rank& rank, Witness&) { tell(rank, 0, kA); }}});
+  const ExploreResult result =
+      explore({.bodies = {[](Rank& rank, Witness& witness) {
+                            Message heard;
+                            const Op op = rank.hear(RankId{1}, kA, heard);
+                            witness.ending(rank.wait_any({&op, 1}, Seconds{0}) ? "heard" : "not yet");
+                          },
+                          [](Rank& rank, Witness&) { tell(rank, 0, kA); }}});
   EXPECT_THAT(endings_of(result), ElementsAre("heard | -", "not yet | -"));
 }
 
 TEST(Explorer, ALoopThatOnlyLooksComesToAnEnd) {
   const ExploreResult result = explore({.bodies = {[](Rank& rank, Witness& witness) {
-                                          Message heard;
-                                          const Op op = rank.hear(RankId{1}, kA, heard);
-                                          while (!rank.wait_any({&op, 1}, Seconds{0})) continue;
-                                          witness.ending("heard");
-                                        },
+                                                     Message heard;
+                                                     const Op op = rank.hear(RankId{1}, kA, heard);
+                                                     while (!rank.wait_any({&op, 1}, Seconds{0})) continue;
+                                                     witness.ending("heard");
+                                                   },
                                                    [](Rank& rank, Witness&) { tell(rank, 0, kA); }}});
   EXPECT_TRUE(result.clean()) << to_string(result);
   EXPECT_THAT(endings_of(result), ElementsAre("heard | -"));
@@ -364,8 +366,8 @@ TEST(Explorer, SeesWhereLooksDeceive) {
 // ---- the reduction --------------------------------------------------------------------------------------------------
 
 Scenario chunks(std::string_view protocol, Bytes eager_limit) {
-  Scenario scenario = exchange_of(
-      {.protocol = protocol, .forth = 1, .back = 1, .size = 60_B, .settings = {.chunk = 30_B, .depth = 2}});
+  Scenario scenario =
+      exchange_of({.protocol = protocol, .forth = 1, .back = 1, .size = 60_B, .settings = {.chunk = 30_B, .depth = 2}});
   scenario.eager_limit = eager_limit;
   return scenario;
 }

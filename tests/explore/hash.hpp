@@ -37,7 +37,8 @@ class Hash {
     add(words[0], words[1]);
   }
   [[nodiscard]] Key key() const {
-    return {fold(high_ ^ 0x8EBC6AF09C88C6E3U, low_ ^ 0x589965CC75374CC3U) ^ high_, fold(low_ ^ 0x1D8E4E27C47D124FU, high_ ^ 0xEB44ACCAB455D165U) ^ low_};
+    return {fold(high_ ^ 0x8EBC6AF09C88C6E3U, low_ ^ 0x589965CC75374CC3U) ^ high_,
+            fold(low_ ^ 0x1D8E4E27C47D124FU, high_ ^ 0xEB44ACCAB455D165U) ^ low_};
   }
 
  private:

@@ -58,8 +58,8 @@ void Job::go_on(int rank) {
   if (use_ != Use::narrate) return;
   for (std::size_t i = before; i < machine_.violations.size(); ++i) {
     const std::string where = seat.rank.words.empty() ? "" : seat.rank.words + " | ";
-    remarks_.emplace_back(trace_->order().size(),
-                          "rank " + std::to_string(rank) + " | " + where + "VIOLATION " + machine_.violations[i] + "\n");
+    remarks_.emplace_back(trace_->order().size(), "rank " + std::to_string(rank) + " | " + where + "VIOLATION " +
+                                                      machine_.violations[i] + "\n");
   }
 }
 

@@ -62,7 +62,7 @@ class Job {
   Use use_;
   Machine machine_;
   std::vector<std::unique_ptr<Seat>> seats_;
-  std::unique_ptr<Trace> trace_;  ///< goes before the fibers, on whose heaps it lies
+  std::unique_ptr<Trace> trace_;                              ///< goes before the fibers, on whose heaps it lies
   std::vector<std::pair<std::size_t, std::string>> remarks_;  ///< after how many characters of the trace, and what
   std::exception_ptr exception_;
 };

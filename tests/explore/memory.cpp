@@ -1,4 +1,6 @@
 // The memory of an explored job.
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -19,6 +21,9 @@ std::string name(Buffer buffer) {
   return "buffer " + std::to_string(buffer.id) + " (" + std::string(to_string(buffer.memory)) + ", " +
          std::to_string(buffer.size.count()) + " B)";
 }
+
+bool reads(const Operation& op) { return op.verb == Verb::copy || op.verb == Verb::put || op.verb == Verb::send; }
+bool writes(const Operation& op) { return op.verb == Verb::copy || op.verb == Verb::put || op.verb == Verb::receive; }
 
 }  // namespace
 
@@ -92,32 +97,26 @@ Buffer Machine::hold(int rank, AllocationId allocation, bool mapped) {
   return {id, at(allocation).memory, at(allocation).size};
 }
 
-bool Machine::in_use(AllocationId allocation) const {
-  for (const RankState& rank : world.ranks) {
-    for (const Operation& op : rank.operations) {
-      if (op.ended || op.abandoned) continue;
-      const bool reads = op.verb == Verb::copy || op.verb == Verb::put || op.verb == Verb::send;
-      const bool writes = op.verb == Verb::copy || op.verb == Verb::put || op.verb == Verb::receive;
-      if ((reads && op.from.allocation == allocation) || (writes && op.to.allocation == allocation)) return true;
-    }
-  }
-  return false;
+bool Machine::in_use(int rank, AllocationId allocation) const {
+  return std::ranges::any_of(state(rank).operations, [&](const Operation& op) {
+    if (op.ended || op.abandoned) return false;
+    return (reads(op) && op.from.allocation == allocation) || (writes(op) && op.to.allocation == allocation);
+  });
 }
 
 void Machine::claim(int rank, const Part& part, bool write, const Operation* op, std::string_view what) {
   touch(part.allocation, write);
   const auto overlaps = [&](const Part& other) {
-    return other.allocation == part.allocation && other.length > Bytes{} && part.length > Bytes{} && other.offset < part.offset + part.length &&
-           part.offset < other.offset + other.length;
+    return other.allocation == part.allocation && other.length > Bytes{} && part.length > Bytes{} &&
+           other.offset < part.offset + part.length && part.offset < other.offset + other.length;
   };
   for (std::size_t r = 0; r < world.ranks.size(); ++r) {
     for (const Operation& other : world.ranks[r].operations) {
       if (other.ended || other.abandoned || &other == op) continue;
-      const bool same_stream = op != nullptr && static_cast<int>(r) == rank && other.stream >= 0 && other.stream == op->stream;
+      const bool same_stream =
+          op != nullptr && static_cast<int>(r) == rank && other.stream >= 0 && other.stream == op->stream;
       if (same_stream) continue;
-      const bool reads = other.verb == Verb::copy || other.verb == Verb::put || other.verb == Verb::send;
-      const bool writes = other.verb == Verb::copy || other.verb == Verb::put || other.verb == Verb::receive;
-      if ((writes && overlaps(other.to)) || (write && reads && overlaps(other.from))) {
+      if ((writes(other) && overlaps(other.to)) || (write && reads(other) && overlaps(other.from))) {
         violation("rank " + std::to_string(rank) + ": " + std::string(what) + " " + (write ? "writes " : "reads ") +
                   describe(part) + " while this is in flight: rank " + std::to_string(r) + ": " +
                   describe(static_cast<int>(r), other));
@@ -130,7 +129,12 @@ void Machine::claim(int rank, const Part& part, bool write, const Operation* op,
 Buffer Machine::allocate(int rank, Memory kind, Bytes size) {
   auto& own = state(rank).allocations;
   const AllocationId id{rank, static_cast<std::uint32_t>(own.size())};
-  own.push_back({.buffer = static_cast<std::uint32_t>(state(rank).buffers.size() + 1), .memory = kind, .size = size});
+  std::uint32_t address = 1;
+  while (std::ranges::any_of(own, [&](const Allocation& a) { return !a.released && a.address == address; })) ++address;
+  own.push_back({.buffer = static_cast<std::uint32_t>(state(rank).buffers.size() + 1),
+                 .address = address,
+                 .memory = kind,
+                 .size = size});
   set_content(own.back(), model::Content(size));
   return hold(rank, id, false);
 }
@@ -140,22 +144,25 @@ void Machine::release(int rank, Buffer buffer) {
   Allocation& allocation = at(of.allocation);
   touch(of.allocation, true);
   if (of.mapped) throw UsageError(name(buffer) + " is a peer's memory: close it, its owner releases it");
-  if (in_use(of.allocation)) throw UsageError(name(buffer) + " cannot be released: an operation uses it");
-  if (allocation.opened > 0) throw UsageError(name(buffer) + " cannot be released: a peer has it open");
+  if (in_use(rank, of.allocation)) throw UsageError(name(buffer) + " cannot be released: an operation uses it");
+  if (allocation.opened > 0 && allocation.memory == Memory::device) {
+    throw UsageError(name(buffer) + " cannot be released: a peer has it open");
+  }
   of.gone = true;
   allocation.released = true;
-  set_content(allocation, model::Content(allocation.size));
+  if (allocation.opened == 0) set_content(allocation, model::Content(allocation.size));
 }
 
 IpcHandle Machine::export_memory(int rank, Buffer buffer) {
   const Held& of = held(rank, buffer);
   Allocation& allocation = at(of.allocation);
-  if (of.mapped || allocation.memory != Memory::device) {
-    throw UsageError(name(buffer) + " cannot be exported: only the rank's own device memory can");
+  if (of.mapped || (allocation.memory != Memory::device && allocation.memory != Memory::shared_pinned)) {
+    throw UsageError(name(buffer) + " cannot be exported: only the rank's own device or shared pinned memory can");
   }
   allocation.exported = allocation.exposed = true;
   touch(of.allocation, true);
-  IpcHandle handle{.size = buffer.size.count()};
+  IpcHandle handle{.size = allocation.size.count(), .address = allocation.address};
+  if (allocation.memory == Memory::device) handle.device.fill(static_cast<std::byte>(rank + 1));
   const Token token{kMagic, of.allocation.owner, of.allocation.index};
   std::memcpy(handle.token.data(), &token, sizeof token);
   return handle;
@@ -163,9 +170,11 @@ IpcHandle Machine::export_memory(int rank, Buffer buffer) {
 
 Buffer Machine::open_memory(int rank, RankId owner, const IpcHandle& handle) {
   require_peer(rank, owner);
-  if (!scenario_.path.device_mapping) {
+  const bool host = handle.device == std::array<std::byte, 16>{};
+  const Answer& mapping = scenario_.path.device_mapping;
+  if (host ? !scenario_.path.same_node : !mapping.yes) {
     throw UnavailableError("memory of rank " + std::to_string(owner.value) +
-                           " cannot be opened: " + scenario_.path.device_mapping.reason);
+                           " cannot be opened: " + (host ? "it is host memory of another node" : mapping.reason));
   }
   Token token{};
   std::memcpy(&token, handle.token.data(), sizeof token);
@@ -185,11 +194,7 @@ void Machine::close_memory(int rank, Buffer buffer) {
   Held& of = held(rank, buffer);
   touch(of.allocation, true);
   if (!of.mapped) throw UsageError(name(buffer) + " was not opened from a peer: release it");
-  for (const Operation& op : state(rank).operations) {
-    if (op.ended || op.abandoned || (op.verb != Verb::copy && op.verb != Verb::put)) continue;
-    if (op.from.allocation != of.allocation && op.to.allocation != of.allocation) continue;
-    throw UsageError(name(buffer) + " cannot be closed: an operation uses it");
-  }
+  if (in_use(rank, of.allocation)) throw UsageError(name(buffer) + " cannot be closed: an operation uses it");
   of.gone = true;
   --at(of.allocation).opened;
 }
@@ -203,7 +208,7 @@ void Machine::register_memory(int rank, Buffer buffer, bool known) {
   if (allocation.registered == known) {
     throw UsageError(name(buffer) + (known ? " is registered already" : " is not registered"));
   }
-  if (!known && in_use(of.allocation)) {
+  if (!known && in_use(rank, of.allocation)) {
     throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
   }
   touch(of.allocation, true);

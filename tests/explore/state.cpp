@@ -33,7 +33,8 @@ void add_to(Hash& hash, const Operation& op) {
 void add_to(Hash& hash, const Channel& channel) {
   hash.add((static_cast<std::uint64_t>(channel.from) << 32U) | static_cast<std::uint64_t>(channel.to),
            static_cast<std::uint64_t>(channel.tag) * 4 + static_cast<std::uint64_t>(channel.plane));
-  hash.add((static_cast<std::uint64_t>(channel.given) << 32U) | channel.asked, channel.raised * 2 + (channel.failed ? 1U : 0U));
+  hash.add((static_cast<std::uint64_t>(channel.given) << 32U) | channel.asked,
+           channel.raised * 2 + (channel.failed ? 1U : 0U));
   hash.add(channel.heard);
   hash.add(channel.parcels.size(), channel.letters.size());
   for (const Parcel& parcel : channel.parcels) {
@@ -45,7 +46,7 @@ void add_to(Hash& hash, const Channel& channel) {
 void add_to(Hash& hash, const Allocation& allocation) {
   hash.add((static_cast<std::uint64_t>(allocation.opened) << 32U) | allocation.buffer,
            flags({allocation.exported, allocation.exposed, allocation.released, allocation.registered}));
-  hash.add(allocation.digest);
+  hash.add(allocation.digest, allocation.address);
 }
 
 void add_to(Hash& hash, const RankState& rank) {

@@ -47,9 +47,9 @@ struct Operation {
   std::uint32_t number = 0;  ///< of a send: its parcel
   Part to{};
   Part from{};
-  std::vector<Block> blocks{};      ///< of a copy or put
+  std::vector<Block> blocks{};     ///< of a copy or put
   std::optional<Signal> signal{};  ///< of a put
-  Message* into = nullptr;  ///< of a hear: on the fiber
+  Message* into = nullptr;         ///< of a hear: on the fiber
 };
 
 /// Bytes on their way, from the start of the send until a receive takes them.
@@ -73,13 +73,14 @@ struct Channel {
   std::uint32_t asked = 0;  ///< receives, hears or awaits so far
   std::vector<Parcel> parcels{};
   std::vector<Message> letters{};
-  std::uint64_t heard = 0;  ///< a digest of the letters that were taken
+  std::uint64_t heard = 0;   ///< a digest of the letters that were taken
   std::uint32_t raised = 0;  ///< and not awaited yet
   bool failed = false;       ///< a raise has failed
 };
 
 struct Allocation {
-  std::uint32_t buffer = 0;  ///< the owner's id for it
+  std::uint32_t buffer = 0;   ///< the owner's id for it
+  std::uint32_t address = 0;  ///< the lowest that no living allocation of the owner has: caches meet old ones again
   Memory memory = Memory::pageable;
   Bytes size{};
   bool exported = false;
@@ -101,13 +102,13 @@ struct Held {
 struct RankState {
   std::vector<Operation> operations;  ///< by id
   std::vector<Allocation> allocations;
-  std::vector<Held> buffers;  ///< by id, from 1
+  std::vector<Held> buffers;                                                      ///< by id, from 1
   std::vector<std::uint32_t> streams = std::vector<std::uint32_t>(kStreams, 0U);  ///< operations so far
   // Where it stands in wait_any().
   const Op* waits_for = nullptr;
   std::size_t waits_for_count = 0;
   Seconds deadline{};
-  const void* where = nullptr;                               ///< the code that called it
+  const void* where = nullptr;                              ///< the code that called it
   const std::function<std::uint64_t()>* watched = nullptr;  ///< on the fiber
   bool finished = false;
   std::string failure{};  ///< what its body threw

@@ -136,8 +136,7 @@ Op Machine::start_send(int rank, RankId peer, Tag tag, View from) {
   auto content =
       std::make_shared<const model::Content>(at(op.from.allocation).content->slice(op.from.offset, op.from.length));
   const std::uint64_t digest = content->digest();
-  to_peer.parcels.push_back(
-      {.number = op.number, .eager = op.eager, .content = std::move(content), .digest = digest});
+  to_peer.parcels.push_back({.number = op.number, .eager = op.eager, .content = std::move(content), .digest = digest});
   match_parcels(rank, peer.value, tag.value);
   const Operation& started = insert(rank, std::move(op));
   claim(rank, started.from, false, &started, "send");
@@ -148,8 +147,7 @@ Op Machine::start_receive(int rank, RankId peer, Tag tag, View to) {
   require_peer(rank, peer);
   Operation op{.verb = Verb::receive, .peer = peer.value, .tag = tag.value, .to = part(rank, to)};
   require_sendable(rank, op.to, peer);
-  op.id = make_id(Family::receive, peer.value, tag.value,
-                  channel(peer.value, rank, tag.value, Plane::data).asked++);
+  op.id = make_id(Family::receive, peer.value, tag.value, channel(peer.value, rank, tag.value, Plane::data).asked++);
   const Operation& started = insert(rank, std::move(op));
   claim(rank, started.to, true, &started, "receive");
   match_parcels(peer.value, rank, tag.value);
