@@ -9,6 +9,8 @@ inline constexpr Tag kData{1};       ///< payload of a protocol
 inline constexpr Tag kReady{2};      ///< "my buffer is ready, write into it"
 inline constexpr Tag kDelivered{3};  ///< "your buffer is written"
 
+inline constexpr Tag kIpcFifo{8};  ///< cuda-ipc: everything that one end tells the other, in order
+
 /// From here on tags belong to the program that runs the protocols: benchmarks, tests.
 inline constexpr Tag kFirstFree{64};
 
