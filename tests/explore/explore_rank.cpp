@@ -139,4 +139,6 @@ void ExploreRank::watch(const std::function<std::uint64_t()>& digest) {
   machine_.world.ranks[static_cast<std::size_t>(id_)].watched = &digest;
 }
 
+void ExploreRank::unwatch() { machine_.world.ranks[static_cast<std::size_t>(id_)].watched = nullptr; }
+
 }  // namespace twinlink::explore

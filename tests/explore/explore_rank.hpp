@@ -55,6 +55,7 @@ class ExploreRank final : public Rank, public Witness {
   void ending(std::string_view how) override;
   void require(bool holds, std::string_view what) override;
   void watch(const std::function<std::uint64_t()>& digest) override;
+  void unwatch() override;
 
  private:
   Machine& machine_;

@@ -14,16 +14,18 @@ namespace {
 using testing::ElementsAre;
 using testing::Pair;
 
-/// All that a protocol may do with messages that are both sent and received: deliver them, whatever ends first.
-void expect_delivered(const Scenario& scenario, const Limits& limits = {.likeness = Likeness::looks}) {
-  const ExploreResult result = explore(scenario, limits);
-  EXPECT_TRUE(result.clean()) << to_string(result);
-  EXPECT_THAT(result.endings, ElementsAre(Pair("delivered | delivered", testing::Gt(0U))));
-  EXPECT_EQ(result.ambiguous, 0U);
-}
-
 class ExploredProtocol : public testing::TestWithParam<std::string> {
  protected:
+  /// All that a protocol may do with messages that are both sent and received: deliver them, whatever ends first.
+  static void expect_delivered(Scenario scenario, const Limits& limits = {.likeness = Likeness::looks}) {
+    // cuda-ipc has so many in flight that the orders of their ends would hide all else; its own tests have some.
+    scenario.late_tells = GetParam() != "cuda-ipc";
+    const ExploreResult result = explore(scenario, limits);
+    EXPECT_TRUE(result.clean()) << to_string(result);
+    EXPECT_THAT(result.endings, ElementsAre(Pair("delivered | delivered", testing::Gt(0U))));
+    EXPECT_EQ(result.ambiguous, 0U);
+  }
+
   [[nodiscard]] Exchange exchange(int forth, int back, int depth, Bytes size = 64_B) const {
     return {.protocol = GetParam(), .forth = forth, .back = back, .size = size, .settings = {.depth = depth}};
   }

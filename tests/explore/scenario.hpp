@@ -21,8 +21,10 @@ class Witness {
   /// Something that must hold in all interleavings. If not, `words` become a violation, and the body goes on.
   virtual void require(bool holds, std::string_view words) = 0;
   /// Something that distinguishes states of the body which the outside cannot tell apart, such as the state of a
-  /// handshake: see Likeness::looks. `digest` lives as long as the body waits, and is called between its steps.
+  /// handshake: see Likeness::looks. `digest` lives until unwatch() or the body ends, and is called whenever the body
+  /// waits.
   virtual void watch(const std::function<std::uint64_t()>& digest) = 0;
+  virtual void unwatch() = 0;
 };
 
 /// What one rank does. It runs once for every interleaving, or from the middle, so all that it changes must be its
@@ -41,6 +43,8 @@ struct Scenario {
   Path path = neighbours();
   /// Up to this size a send may end although nobody has asked for it; beyond, only when a receive is posted.
   Bytes eager_limit{1024};
+  /// May a tell() end later than at once? Where many are in flight, the orders of their ends are most of all orders.
+  bool late_tells = true;
 };
 
 enum class Reduction {

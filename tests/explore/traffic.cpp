@@ -160,6 +160,7 @@ Op Machine::start_tell(int rank, RankId peer, Tag tag, const Message& message) {
   to_peer.letters.push_back(message);
   return Op{insert(rank, {.id = make_id(Family::tell, peer.value, tag.value, to_peer.given++),
                           .verb = Verb::tell,
+                          .ended = !scenario_.late_tells,
                           .peer = peer.value,
                           .tag = tag.value})
                 .id};
