@@ -10,10 +10,11 @@ namespace {
 
 void both_ways(benchmark::State& state, const std::string& protocol, Likeness likeness) {
   const auto messages = static_cast<int>(state.range(0));
-  const Scenario scenario = exchange_of({.protocol = protocol,
-                                         .forth = messages,
-                                         .back = messages,
-                                         .settings = {.depth = static_cast<int>(state.range(1))}});
+  Scenario scenario = exchange_of({.protocol = protocol,
+                                   .forth = messages,
+                                   .back = messages,
+                                   .settings = {.depth = static_cast<int>(state.range(1))}});
+  scenario.late_tells = protocol != "cuda-ipc";
   ExploreResult result;
   std::uint64_t states = 0;
   for (auto _ : state) {
@@ -31,6 +32,10 @@ BENCHMARK_CAPTURE(both_ways, staging, "staging", Likeness::looks)->Args({7, 2})-
 BENCHMARK_CAPTURE(both_ways, gpudirect_v2, "gpudirect-v2", Likeness::looks)
     ->Args({7, 1})
     ->Args({7, 2})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(both_ways, cuda_ipc, "cuda-ipc", Likeness::looks)
+    ->Args({4, 1})
+    ->Args({7, 1})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(both_ways, gpudirect_v2_by_bytes, "gpudirect-v2", Likeness::bytes)
     ->Args({2, 1})

@@ -5,9 +5,14 @@
 #include <string_view>
 
 #include "protocols/protocol.hpp"
+#include "tests/explore/fiber.hpp"
 #include "tests/explore/scenario.hpp"
 
 namespace twinlink::explore {
+
+/// How many messages a test explores: fewer where fibers cannot go back, and each step back costs an execution.
+inline constexpr int kMany = kFibersCanGoBack ? 7 : 3;
+inline constexpr int kSome = kFibersCanGoBack ? 4 : 2;
 
 /// What rank `from` sends as message `index`.
 Pattern content(int from, int index);

@@ -108,10 +108,10 @@ class ExploredCudaIpc : public testing::TestWithParam<Fidelity> {};
 
 TEST_P(ExploredCudaIpc, DeliversWithAndWithoutPeerAccess) {
   for (const bool access : {true, false}) {
-    clean_exploration_of({.fidelity = GetParam(), .sends = {3, 3}, .peer_access = access});
+    clean_exploration_of({.fidelity = GetParam(), .sends = {kSome - 1, kSome - 1}, .peer_access = access});
     clean_exploration_of({.fidelity = GetParam(), .sends = {2, 1}, .exchanges = 2, .peer_access = access});
-    clean_exploration_of({.fidelity = GetParam(), .sends = {7, 0}, .peer_access = access});
-    clean_exploration_of({.fidelity = GetParam(), .sends = {4, 4}, .peer_access = access, .eager = 256_B});
+    clean_exploration_of({.fidelity = GetParam(), .sends = {kMany, 0}, .peer_access = access});
+    clean_exploration_of({.fidelity = GetParam(), .sends = {kSome, kSome}, .peer_access = access, .eager = 256_B});
   }
 }
 
