@@ -10,12 +10,12 @@ namespace twinlink {
 using handshake::Action;
 using handshake::Event;
 
-CudaIpcEndpoint::CudaIpcEndpoint(Rank& of, RankId with, const CudaIpcOptions& chosen, Seconds timeout)
-    : rank(of),
-      peer(with),
+CudaIpcEndpoint::CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOptions& chosen, Seconds timeout)
+    : rank(this_rank),
+      peer(to),
       options(chosen),
-      cache(of, with, chosen.cache, chosen.eviction),
-      handshake_(chosen.fidelity, with < of.id()),
+      cache(this_rank, to, chosen.cache, chosen.eviction),
+      handshake_(chosen.fidelity, to < this_rank.id()),
       cuda_in_use_(!chosen.late) {
   for (int slot = options.fragments; slot-- > 0;) free_slots_.push_back(static_cast<std::uint16_t>(slot));
   mine_ = rank.allocate(Memory::shared_pinned, options.payload * static_cast<std::uint64_t>(options.fragments));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,8 +24,8 @@ struct CudaIpcCounts {
 class CudaIpcEndpoint {
  public:
   /// Meets the peer, which must do the same: both open each other's fragments. A peer that does not come until the
-  /// timeout leaves an endpoint that is broken(). `rank` must outlive it.
-  CudaIpcEndpoint(Rank& rank, RankId peer, const CudaIpcOptions& options, Seconds timeout);
+  /// timeout leaves an endpoint that is broken(). `this_rank` must outlive it.
+  CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOptions& chosen, Seconds timeout);
   ~CudaIpcEndpoint();
   CudaIpcEndpoint(const CudaIpcEndpoint&) = delete;
   CudaIpcEndpoint& operator=(const CudaIpcEndpoint&) = delete;
@@ -39,8 +38,6 @@ class CudaIpcEndpoint {
   }
   /// What has been told and is still under way, for wait_any().
   std::vector<Op> tells{};
-  /// Messages of later exchanges whose headers have come already, in order.
-  std::deque<Message> early{};
 
   // ---- the handshake ----------------------------------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ Outcome CudaIpcExchange::run() {
 
 /// The reactor: do what can be done, then wait for what comes next.
 Outcome CudaIpcExchange::drive() {
-  Outcome outcome = hear_early();
+  Outcome outcome;
   while (outcome.ok()) {
     outcome = start_sends();
     if (outcome.ok()) outcome = send_fragments();
@@ -167,16 +167,6 @@ Outcome CudaIpcExchange::pull(std::size_t index) {
 
 // ---- what it hears --------------------------------------------------------------------------------------------------
 
-Outcome CudaIpcExchange::hear_early() {
-  while (!end_.early.empty()) {
-    const Message message = end_.early.front();
-    if (incoming(packet_of(message).number) == nullptr) return {};
-    end_.early.pop_front();
-    if (Outcome outcome = hear_header(message); !outcome.ok()) return outcome;
-  }
-  return {};
-}
-
 Outcome CudaIpcExchange::hear(const Message& message) {
   const Packet packet = packet_of(message);
   if (end_.hear_handshake(packet)) return {};
@@ -188,9 +178,7 @@ Outcome CudaIpcExchange::hear(const Message& message) {
     case PacketKind::eager:
     case PacketKind::header:
     case PacketKind::rget:
-      if (packet.number - first_in_ < incoming_.size()) return hear_header(message);
-      end_.early.push_back(message);
-      return {};
+      return hear_header(message);
     case PacketKind::clear_to_send: {
       Outgoing* const sent = outgoing(packet.number);
       if (sent == nullptr || sent->state != Sending::waits_for_clear) return broken();
@@ -221,7 +209,12 @@ Outcome CudaIpcExchange::hear(const Message& message) {
 
 Outcome CudaIpcExchange::hear_header(const Message& message) {
   const Packet packet = packet_of(message);
-  Incoming& received = *incoming(packet.number);
+  Incoming* const found = incoming(packet.number);
+  if (found == nullptr) {
+    return fail(Status::wrong_size,
+                "the peer sends more messages than are expected: " + std::to_string(incoming_.size()));
+  }
+  Incoming& received = *found;
   if (packet.length != received.bytes.length.count()) {
     return fail(Status::wrong_size, "message " + std::to_string(packet.number) + ": the sender had " +
                                         size_text(packet.length) + ", and the receiver expected " +

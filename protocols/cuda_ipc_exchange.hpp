@@ -59,7 +59,6 @@ class CudaIpcExchange {
   Outcome pull(std::size_t index);
 
   // What it hears.
-  Outcome hear_early();
   Outcome hear(const Message& message);
   Outcome hear_header(const Message& message);
   Outcome take_eager(Incoming& message, const Packet& packet);

@@ -14,8 +14,13 @@ const Parcel* Machine::parcel_of(int rank, const Operation& send) const {
   return nullptr;  // taken
 }
 
+bool Machine::is_raised(int rank, const Operation& await) const {
+  return position(rank, await) < find_channel(await.peer, rank, await.tag, Plane::signal)->raised.size();
+}
+
 const Operation* Machine::raiser(int rank, const Operation& await) const {
-  std::size_t before = position(rank, await);
+  if (is_raised(rank, await)) return nullptr;
+  std::size_t before = position(rank, await) - find_channel(await.peer, rank, await.tag, Plane::signal)->raised.size();
   for (const Operation& op : state(await.peer).operations) {
     if (op.ended || !op.signal || op.peer != rank || op.signal->tag.value != await.tag) continue;
     if (before-- == 0) return &op;
@@ -44,23 +49,16 @@ bool Machine::can_end(int rank, const Operation& op) const {
       return position(rank, op) < from_peer->letters.size();
     }
     case Verb::await_signal:
-      return raiser(rank, op) != nullptr;
+      return is_raised(rank, op) || raiser(rank, op) != nullptr;
   }
   return false;
 }
 
 /// `op` can end: does `earlier`, which has not ended, end with it?
-bool Machine::ends_with(int rank, const Operation& earlier, const Operation& op) const {
+bool Machine::ends_with(const Operation& earlier, const Operation& op) {
   if (op.stream >= 0) return earlier.stream == op.stream && earlier.id < op.id;
-  if (op.verb == Verb::hear) {
-    return earlier.verb == Verb::hear && earlier.peer == op.peer && earlier.tag == op.tag && earlier.id < op.id;
-  }
-  if (op.verb == Verb::await_signal && earlier.verb == Verb::await_signal && earlier.peer == op.peer) {
-    const Operation* ends = raiser(rank, op);
-    const Operation* also = raiser(rank, earlier);
-    return also != nullptr && also->stream == ends->stream && also->id < ends->id;
-  }
-  return false;
+  if (op.verb != Verb::hear && op.verb != Verb::await_signal) return false;
+  return earlier.verb == op.verb && earlier.peer == op.peer && earlier.tag == op.tag && earlier.id < op.id;
 }
 
 void Machine::takes_of(int rank, std::vector<Choice>& into) const {
@@ -71,7 +69,7 @@ void Machine::takes_of(int rank, std::vector<Choice>& into) const {
     const Operation& op = *find(rank, span[i].id);
     if (can_end(rank, op)) {
       const bool overtaken = !op.ended && std::ranges::any_of(span.first(i), [&](Op earlier) {
-        return ends_with(rank, *find(rank, earlier.id), op);
+        return ends_with(*find(rank, earlier.id), op);
       });
       if (!overtaken) into.push_back({rank, Choice::Kind::take, op.id, i});
     }
@@ -82,7 +80,8 @@ void Machine::takes_of(int rank, std::vector<Choice>& into) const {
 
 bool Machine::is_decided(int rank, const Operation& op) const {
   if (op.ended) return true;
-  if (op.stream < 0) return op.verb != Verb::await_signal && can_end(rank, op);
+  if (op.verb == Verb::await_signal) return is_raised(rank, op);
+  if (op.stream < 0) return can_end(rank, op);
   // A peer that has got a later signal of the stream knows that this one has ended.
   return std::ranges::none_of(state(rank).operations, [&](const Operation& other) {
     return other.stream == op.stream && other.id >= op.id && !other.ended && other.signal;
@@ -99,9 +98,9 @@ bool Machine::decided(int rank) const {
       if (op.ended) return true;
       continue;
     }
-    // A hear behind another hear of the same pair and tag in the span is never returned before it.
-    const bool behind = op.verb == Verb::hear && std::ranges::any_of(span.first(i), [&](Op earlier) {
-                          return ends_with(rank, *find(rank, earlier.id), op);
+    // What is behind another one of its pair and tag in the span is never returned before it.
+    const bool behind = op.stream < 0 && std::ranges::any_of(span.first(i), [&](Op earlier) {
+                          return ends_with(*find(rank, earlier.id), op);
                         });
     if (!behind) return false;
   }
@@ -111,11 +110,10 @@ bool Machine::decided(int rank) const {
 void Machine::single_steps_of(int rank, std::vector<Choice>& into) const {
   const RankState& at_rank = state(rank);
   for (const Operation& op : at_rank.operations) {
-    if (op.ended || op.verb == Verb::await_signal || !can_end(rank, op)) continue;
-    const bool first = (op.stream < 0 && op.verb != Verb::hear) ||
-                       std::ranges::none_of(at_rank.operations, [&](const Operation& other) {
-                         return !other.ended && ends_with(rank, other, op);
-                       });
+    if (op.ended || !can_end(rank, op)) continue;
+    if (op.verb == Verb::await_signal && !is_raised(rank, op)) continue;
+    const bool first = std::ranges::none_of(
+        at_rank.operations, [&](const Operation& other) { return !other.ended && ends_with(other, op); });
     if (first) into.push_back({.rank = rank, .kind = Choice::Kind::end, .operation = op.id});
   }
   if (at_rank.finished) return;
@@ -128,12 +126,12 @@ void Machine::single_steps_of(int rank, std::vector<Choice>& into) const {
   if (at_rank.deadline <= world.now) into.push_back({.rank = rank, .kind = Choice::Kind::nothing});
 }
 
-/// What the rank may take next depends on signals that others may have got already.
+/// What the rank may take next depends on who has got the signals of its puts already.
 void Machine::note_signals(int rank) {
   const std::span<const Op> span(state(rank).waits_for, state(rank).waits_for_count);
   for (const Op waited : span) {
     const Operation& op = *find(rank, waited.id);
-    if (op.verb == Verb::await_signal) footprint.signal(op.peer, rank, op.tag);
+
     if (op.stream < 0) continue;
     for (const Operation& other : state(rank).operations) {
       if (other.stream == op.stream && other.signal) footprint.signal(rank, other.peer, other.signal->tag.value);

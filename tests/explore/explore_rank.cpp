@@ -81,8 +81,8 @@ Op ExploreRank::put(View to, View from, Stream stream, Engine, std::optional<Sig
   return outside([&] { return machine_.start_put(id_, to, from, stream, signal); });
 }
 
-Op ExploreRank::await_signal(RankId peer, Tag tag) {
-  return outside([&] { return machine_.start_await(id_, peer, tag); });
+Op ExploreRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
+  return outside([&] { return machine_.start_await(id_, peer, tag, value); });
 }
 
 Op ExploreRank::send(RankId peer, Tag tag, View from) {

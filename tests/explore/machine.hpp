@@ -77,7 +77,7 @@ class Machine {
   Op start_receive(int rank, RankId peer, Tag tag, View to);
   Op start_tell(int rank, RankId peer, Tag tag, const Message& message);
   Op start_hear(int rank, RankId peer, Tag tag, Message& into);
-  Op start_await(int rank, RankId peer, Tag tag);
+  Op start_await(int rank, RankId peer, Tag tag, std::uint64_t& value);
   void abandon(int rank, Op op);
   /// Notes what the rank waits for. A UsageError for operations that are not in flight.
   void wait(int rank, std::span<const Op> ops, Seconds deadline);
@@ -129,10 +129,12 @@ class Machine {
   [[nodiscard]] const Parcel* parcel_of(int rank, const Operation& send) const;
   /// The copy or put that raises what the await waits for, where it is not ended yet.
   [[nodiscard]] const Operation* raiser(int rank, const Operation& await) const;
+  /// Is the signal of the await on its way already?
+  [[nodiscard]] bool is_raised(int rank, const Operation& await) const;
   [[nodiscard]] bool can_end(int rank, const Operation& op) const;
   [[nodiscard]] bool is_decided(int rank, const Operation& op) const;
   /// Would `earlier` have ended, too, if `op` has?
-  [[nodiscard]] bool ends_with(int rank, const Operation& earlier, const Operation& op) const;
+  [[nodiscard]] static bool ends_with(const Operation& earlier, const Operation& op);
   void note_signals(int rank);
   void end(int rank, std::uint64_t id);
   void end_stream(int rank, int stream, std::uint64_t last);

@@ -107,7 +107,8 @@ Scenario put_and_answer(Reuse reuse) {
                        const View mine(rank.allocate(Memory::device, 8_B));
                        rank.fill(mine, kSentinel);
                        wait(rank, rank.tell(RankId{1}, kA, Message(rank.export_memory(mine.buffer))), kLong);
-                       wait(rank, rank.await_signal(RankId{1}, kB), kLong);
+                       std::uint64_t value = 0;
+                       wait(rank, rank.await_signal(RankId{1}, kSignal, value), kLong);
                        witness.ending(rank.check(mine, Pattern{1}).intact() ? "new" : "old");
                        tell(rank, 1, kA);
                      },
@@ -117,7 +118,7 @@ Scenario put_and_answer(Reuse reuse) {
                        const Buffer theirs = rank.open_memory(RankId{0}, handle.as<IpcHandle>());
                        const View source(rank.allocate(Memory::device, 8_B));
                        rank.fill(source, Pattern{1});
-                       const Op put = rank.put(View(theirs), source, Stream{0}, Engine::dma, Signal{kB});
+                       const Op put = rank.put(View(theirs), source, Stream{0}, Engine::dma, Signal{kSignal, 7});
                        if (reuse == Reuse::after_the_put) wait(rank, put, kLong);
                        if (reuse == Reuse::at_once) rank.fill(source, Pattern{2});
                        hear(rank, 0, kA);
@@ -135,7 +136,9 @@ Scenario put_behind_a_copy(bool put_first) {
                        wait(rank, rank.tell(RankId{1}, kA, Message(rank.export_memory(mine.buffer))), kLong);
                        Message heard;
                        const Op hearing = rank.hear(RankId{1}, kB, heard);
-                       say_first(rank, witness, hearing, rank.await_signal(RankId{1}, kB));
+                       std::uint64_t value = 0;
+                       say_first(rank, witness, hearing, rank.await_signal(RankId{1}, kSignal, value));
+                       witness.require(value == 7, "a wrong signal");
                        tell(rank, 1, kB);
                      },
                      [=](Rank& rank, Witness& witness) {
@@ -145,7 +148,7 @@ Scenario put_behind_a_copy(bool put_first) {
                        const View one(rank.allocate(Memory::pinned, 8_B));
                        const View two(rank.allocate(Memory::device, 8_B));
                        const Op copy = rank.copy(two, one, Stream{0}, Engine::dma);
-                       const Op put = rank.put(View(theirs), two, Stream{0}, Engine::dma, Signal{kB});
+                       const Op put = rank.put(View(theirs), two, Stream{0}, Engine::dma, Signal{kSignal, 7});
                        std::vector<Op> ops{rank.hear(RankId{0}, kB, heard), put_first ? put : copy,
                                            put_first ? copy : put, rank.tell(RankId{0}, kB, Message())};
                        std::string order;

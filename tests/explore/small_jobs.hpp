@@ -11,6 +11,7 @@ namespace twinlink::explore {
 inline constexpr Seconds kLong{1000};
 inline constexpr Tag kA{64};
 inline constexpr Tag kB{65};
+inline constexpr Tag kSignal{3};
 
 /// Tells `value`, and waits until that has ended.
 void tell(Rank& rank, int peer, Tag tag, int value = 0);

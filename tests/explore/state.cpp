@@ -26,15 +26,16 @@ void add_to(Hash& hash, const Operation& op) {
     hash.add(block.to.count(), block.from.count());
     hash.add(block.length.count());
   }
-  if (op.signal) hash.add(static_cast<std::uint64_t>(op.signal->tag.value), op.signal->failed ? 1 : 0);
+  if (op.signal) hash.add(static_cast<std::uint64_t>(op.signal->tag.value), op.signal->value);
   hash.add(std::bit_cast<std::uintptr_t>(op.into), op.number);
+  hash.add(std::bit_cast<std::uintptr_t>(op.value));
 }
 
 void add_to(Hash& hash, const Channel& channel) {
   hash.add((static_cast<std::uint64_t>(channel.from) << 32U) | static_cast<std::uint64_t>(channel.to),
            static_cast<std::uint64_t>(channel.tag) * 4 + static_cast<std::uint64_t>(channel.plane));
-  hash.add((static_cast<std::uint64_t>(channel.given) << 32U) | channel.asked,
-           channel.raised * 2 + (channel.failed ? 1U : 0U));
+  hash.add((static_cast<std::uint64_t>(channel.given) << 32U) | channel.asked, channel.raised.size());
+  for (const std::uint64_t value : channel.raised) hash.add(value);
   hash.add(channel.heard);
   hash.add(channel.parcels.size(), channel.letters.size());
   for (const Parcel& parcel : channel.parcels) {

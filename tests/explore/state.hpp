@@ -50,6 +50,7 @@ struct Operation {
   std::vector<Block> blocks{};     ///< of a copy or put
   std::optional<Signal> signal{};  ///< of a put
   Message* into = nullptr;         ///< of a hear: on the fiber
+  std::uint64_t* value = nullptr;  ///< of an await: on the fiber
 };
 
 /// Bytes on their way, from the start of the send until a receive takes them.
@@ -73,9 +74,8 @@ struct Channel {
   std::uint32_t asked = 0;  ///< receives, hears or awaits so far
   std::vector<Parcel> parcels{};
   std::vector<Message> letters{};
-  std::uint64_t heard = 0;   ///< a digest of the letters that were taken
-  std::uint32_t raised = 0;  ///< and not awaited yet
-  bool failed = false;       ///< a raise has failed
+  std::uint64_t heard = 0;              ///< a digest of the letters that were taken
+  std::vector<std::uint64_t> raised{};  ///< the values of signals that were not awaited yet
 };
 
 struct Allocation {

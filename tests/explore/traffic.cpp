@@ -93,6 +93,7 @@ Op Machine::start_copy(int rank, View to, View from, std::vector<Block> blocks, 
 Op Machine::start_put(int rank, View to, View from, Stream stream, std::optional<Signal> signal) {
   require_stream(stream);
   require_same_length(to, from);
+  if (signal) require_signal(*signal);
   if (!held(rank, to.buffer).mapped) throw UsageError("put() writes into memory that was opened from a peer");
   Operation op{.verb = Verb::put, .stream = stream.index, .to = part(rank, to), .from = part(rank, from)};
   op.peer = op.to.allocation.owner;
@@ -177,20 +178,16 @@ Op Machine::start_hear(int rank, RankId peer, Tag tag, Message& into) {
                 .id};
 }
 
-Op Machine::start_await(int rank, RankId peer, Tag tag) {
+Op Machine::start_await(int rank, RankId peer, Tag tag, std::uint64_t& value) {
   require_peer(rank, peer);
-  footprint.signal(peer.value, rank, tag.value);
+  require_signal({.tag = tag});
   Channel& from_peer = channel(peer.value, rank, tag.value, Plane::signal);
-  Operation& op = insert(rank, {.id = make_id(Family::await_signal, peer.value, tag.value, from_peer.asked++),
-                                .verb = Verb::await_signal,
-                                .peer = peer.value,
-                                .tag = tag.value});
-  if (from_peer.raised > 0) {
-    --from_peer.raised;
-    op.ended = true;
-    op.status = from_peer.failed ? Status::wrong_size : Status::delivered;
-  }
-  return Op{op.id};
+  return Op{insert(rank, {.id = make_id(Family::await_signal, peer.value, tag.value, from_peer.asked++),
+                          .verb = Verb::await_signal,
+                          .peer = peer.value,
+                          .tag = tag.value,
+                          .value = &value})
+                .id};
 }
 
 /// Notes for which parcels a receive is posted. That lasts: the sender may have been told.
@@ -266,14 +263,7 @@ void Machine::raise(int from, int to, const Signal& signal) {
   footprint.signal(from, to, signal.tag.value);
   Channel& signals = channel(from, to, signal.tag.value, Plane::signal);
   ++signals.given;
-  signals.failed = signals.failed || signal.failed;
-  for (Operation& op : state(to).operations) {
-    if (op.verb != Verb::await_signal || op.peer != from || op.tag != signal.tag.value || op.ended) continue;
-    op.ended = true;
-    op.status = signals.failed ? Status::wrong_size : Status::delivered;
-    return;
-  }
-  ++signals.raised;
+  signals.raised.push_back(signal.value);
 }
 
 void Machine::end_stream(int rank, int stream, std::uint64_t last) {
@@ -327,8 +317,16 @@ void Machine::end(int rank, std::uint64_t id) {
       return;
     }
     case Verb::await_signal: {
-      const Operation* from = raiser(rank, op);
-      return end_stream(op.peer, from->stream, from->id);
+      if (const Operation* from = raiser(rank, op)) end_stream(op.peer, from->stream, from->id);
+      auto& raised = channel(op.peer, rank, op.tag, Plane::signal).raised;
+      for (Operation& other : all) {
+        if (other.verb != Verb::await_signal || other.peer != op.peer || other.tag != op.tag || other.ended) continue;
+        if (other.id > id) break;
+        *other.value = raised.front();
+        raised.erase(raised.begin());
+        other.ended = true;
+      }
+      return;
     }
     case Verb::send:
       touch(op.from.allocation, false);
