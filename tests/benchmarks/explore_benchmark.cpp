@@ -33,6 +33,9 @@ BENCHMARK_CAPTURE(both_ways, gpudirect_v2, "gpudirect-v2", Likeness::looks)
     ->Args({7, 1})
     ->Args({7, 2})
     ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(both_ways, symmetric_put, "symmetric-put", Likeness::looks)
+    ->Args({7, 1})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(both_ways, cuda_ipc, "cuda-ipc", Likeness::looks)
     ->Args({4, 1})
     ->Args({7, 1})

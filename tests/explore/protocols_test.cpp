@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "protocols/options.hpp"
 #include "protocols/registry.hpp"
 #include "tests/explore/bodies.hpp"
 
@@ -60,6 +62,22 @@ TEST_P(ExploredProtocol, DeliversBetweenNodes) {
   scenario.path = apart();
   if (!find_protocol(GetParam()).supports(scenario.path).usable()) GTEST_SKIP() << "not between nodes";
   expect_delivered(scenario);
+}
+
+/// Every choice of every option that is a list of words, alone.
+TEST_P(ExploredProtocol, DeliversWithEveryOption) {
+  const Protocol& protocol = find_protocol(GetParam());
+  for (const Option& option : protocol.options()) {
+    if (option.values.find('|') == std::string_view::npos) continue;
+    std::istringstream values{std::string(option.values)};
+    for (std::string value; std::getline(values, value, '|');) {
+      SCOPED_TRACE(std::string(option.name) + "=" + value);
+      Exchange chosen = exchange(2, 1, 2, 100_B);
+      chosen.settings.chunk = 82_B;  // some choices need one
+      set_option(protocol, chosen.settings, option.name, value);
+      expect_delivered(exchange_of(chosen));
+    }
+  }
 }
 
 /// Every byte of stacks and heaps is compared here, so this is slower, and it shows that looks are enough to compare.
