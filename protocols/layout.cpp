@@ -65,7 +65,8 @@ Layout::Layout(std::vector<LayoutBlock> list, Bytes period) : list_(std::move(li
 Layout Layout::vector(Bytes block, Bytes stride) {
   check_block({Bytes{}, block});
   if (stride < block) {
-    throw UsageError("blocks of " + format_size(block) + " that begin " + format_size(stride) + " apart overlap");
+    throw UsageError("blocks of " + std::to_string(block.count()) + " B that begin " + std::to_string(stride.count()) +
+                     " B apart overlap");
   }
   check_block({stride, block});
   return {{{Bytes{}, block}}, stride};
