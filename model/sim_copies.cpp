@@ -105,7 +105,10 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   const OperationPtr operation = make_copy(to, from, stream, engine);
   const RankId owner = operation->to.allocation->owner;
   if (!memory_.opened(to.buffer)) throw UsageError("put() writes into memory that was opened from a peer");
-  if (signal) require_signal(*signal);
+  if (signal) {
+    require_signal(*signal);
+    static_cast<void>(needed(world_.topology.platform().runtime.signal, "signal"));
+  }
   operation->kind = Operation::Kind::put;
   operation->report.verb = "put";
   operation->peer = owner;
