@@ -41,6 +41,7 @@ class Content {
 
     friend bool operator==(const Segment&, const Segment&) = default;
   };
+  [[nodiscard]] std::vector<Segment>::const_iterator segment_at(std::uint64_t at) const;
   void replace(std::uint64_t begin, std::uint64_t end, const std::vector<Segment>& by);
 
   std::vector<Segment> segments_;  ///< ascending, without gaps
