@@ -10,6 +10,7 @@
 // A buffer is opened at its first use and stays open, so that only the first message pays for it. Between GPUs
 // without peer access the same copy still arrives: the driver moves it through host memory. supports() calls that a
 // fallback and gives the reason.
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <optional>
@@ -56,10 +57,12 @@ class PeerChannel final : public Channel {
 
   Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     const auto depth = static_cast<std::size_t>(settings_.depth);
-    std::vector<Message> ready(depth);
-    std::vector<Message> delivered(depth);
+    const std::vector<View> sent = cut(outgoing, settings_.chunk);
+    const std::vector<View> awaited = cut(incoming, settings_.chunk);
+    std::vector<Message> ready(std::min(depth, sent.size()));  // one per slot
+    std::vector<Message> delivered(std::min(depth, awaited.size()));
 
-    const Lane out{.pieces = cut(outgoing, settings_.chunk),
+    const Lane out{.pieces = sent,
                    .depth = depth,
                    .steps = {
                        {"hear ready", [&](const Piece& p) { return rank_.hear(peer_, tags::kReady, ready[p.slot]); }},
@@ -70,7 +73,7 @@ class PeerChannel final : public Channel {
                         }},
                    }};
     const Lane in{
-        .pieces = cut(incoming, settings_.chunk),
+        .pieces = awaited,
         .depth = depth,
         .steps = {
             {"tell ready",
