@@ -269,8 +269,13 @@ Op SimRank::tell(RankId to, Tag tag, const Message& message) {
 Op SimRank::hear(RankId from, Tag tag, Message& into) {
   require_peer(from);
   const OperationPtr operation = make("hear");
-  operation->kind = Operation::Kind::hear;
   operation->into = &into;
+  return await_next_letter(operation, from, tag);
+}
+
+/// The operation takes the next letter of `from` with `tag` that nobody waits for yet.
+Op SimRank::await_next_letter(const OperationPtr& operation, RankId from, Tag tag) {
+  operation->kind = Operation::Kind::hear;
   operation->peer = from;
   operation->tag = tag;
   Channel& channel = channel_from(from, tag);

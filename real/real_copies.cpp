@@ -1,8 +1,6 @@
 // RealRank's copies: whole views, blocks that lie apart, and one-sided puts with their signals.
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "protocols/blocks.hpp"
 #include "real/real_rank.hpp"
 
@@ -53,9 +51,7 @@ Op RealRank::copy(View to, View from, Stream stream, Engine engine) {
   const Part source = memory_.part(from);
   require_reach(target, source, engine);
   if (!has(target, source, Memory::device)) {
-    // The calling CPU copies, in its turn of the stream.
-    runtime_.synchronize(stream);
-    std::memmove(target.data, source.data, source.length.count());
+    runtime_.copy_on_host(target.data, source.data, source.length, stream);
     const Slot slot = start(Kind::copy, source, target);
     operations_[slot].ended = true;
     return op_of(slot);
@@ -77,6 +73,7 @@ Op RealRank::put(View to, View from, Stream stream, Engine engine, std::optional
   require_stream(stream);
   const Part target = memory_.part(to);
   const Part source = memory_.part(from);
+  if (signal) require_signal(*signal);
   if (!target.allocation->owner) throw UsageError("put() writes into memory that was opened from a peer");
   require_reach(target, source, engine);
   if (!signal) return copy(to, from, stream, engine);
@@ -85,22 +82,23 @@ Op RealRank::put(View to, View from, Stream stream, Engine engine, std::optional
                     target, source);
 }
 
-Op RealRank::await_signal(RankId peer, Tag tag) {
+Op RealRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
   static_cast<void>(path_to(peer));
-  Signals::require(tag);
+  require_signal({tag, 0});
   const Slot slot = start(Kind::signal, {}, {});
+  operations_[slot].signal_value = &value;
   awaited_[{peer, tag}].slots.push_back(slot);
   return op_of(slot);
 }
 
 void RealRank::poll_signals() {
   for (auto& [key, awaited] : awaited_) {
-    if (awaited.slots.empty()) continue;
-    const Signals::State state = signals_.look(key.first, key.second);
-    while (!awaited.slots.empty() && awaited.taken < state.count) {
+    while (!awaited.slots.empty()) {
+      const auto value = signals_.look(key.first, key.second, awaited.taken);
+      if (!value) break;
       Operation& operation = operations_[awaited.slots.front()];
       operation.ended = true;
-      if (state.failed) operation.status = Status::wrong_size;
+      *operation.signal_value = *value;
       awaited.slots.pop_front();
       ++awaited.taken;
     }

@@ -1,0 +1,302 @@
+// A symmetric heap and one-sided puts, as in OpenSHMEM and NVSHMEM: the origin writes, the target's CPU does nothing.
+//
+//   origin                                         target
+//   the heap is made collectively: when a buffer is used for the first time
+//                                                  tell place: the handle of my buffer
+//   hear place
+//   with every exchange (not with `order=user`)
+//   1. hear open                                   1. tell open
+//   with every message
+//   2. put: device -> the target's device, signal  2. await signal
+//                                                  3. check signal
+//   quiet: all puts have ended
+//
+// A transfer needs no message: the origin knows where to write, and the signal says which place was written, which the
+// target compares with its own.
+//
+// What the origin cannot know by itself is whether the target's memory may be overwritten. A program on a symmetric
+// heap orders that by its own means, and uses the same places at both ends: the n-th buffer that is sent from goes to
+// the n-th buffer that is received into, at the same offset (`order=user`). By default the target opens its memory once
+// per exchange, and says where its messages are to lie whenever that has changed since it said so last.
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <vector>
+
+#include "protocols/builtin.hpp"
+#include "protocols/lane.hpp"
+#include "protocols/options.hpp"
+#include "protocols/tags.hpp"
+
+namespace twinlink {
+namespace {
+
+constexpr Stream kPutStream{0};
+/// Messages between two openings: each may have a signal that nobody has taken yet.
+constexpr std::size_t kMostInRound = kMostSignals / 2;
+
+enum class Mover { copy_engine, kernel };
+enum class Order { exchange, user };
+
+constexpr std::array kOptions{
+    Option{"engine", "copy-engine|kernel", "copy-engine", "who writes into a peer's memory on the same node"},
+    Option{"order", "exchange|user", "exchange",
+           "exchange: the target opens its memory once per exchange; user: the caller orders them, as on a real heap"}};
+
+/// A place of the symmetric heap.
+struct HeapPlace {
+  std::uint64_t buffer = 0;  ///< of the target, in the order of first use
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+
+  friend bool operator==(const HeapPlace&, const HeapPlace&) = default;
+
+  /// In the 48 bits that a signal carries: FNV-1a on whole numbers.
+  [[nodiscard]] std::uint64_t digest() const {
+    std::uint64_t all = 0xcbf29ce484222325U;
+    for (const std::uint64_t number : {buffer, offset, length}) all = (all ^ number) * 0x100000001b3U;
+    return (all ^ (all >> 48U)) & kMostSignal;
+  }
+};
+
+/// From target to origin: the messages of this round may be written.
+struct Open {
+  std::uint64_t messages = 0;
+  bool moved = false;  ///< they lie elsewhere than in the round before: the places follow
+};
+/// As many places as a control message holds.
+struct Places {
+  std::array<HeapPlace, Message::kCapacity / sizeof(HeapPlace)> places;
+};
+
+/// The buffers of one direction, in the order of their first use.
+class Buffers {
+ public:
+  /// Takes in the buffers of `views`; returns those that are new.
+  std::vector<Buffer> meet(std::span<const View> views) {
+    std::vector<Buffer> fresh;
+    for (const View& view : views) {
+      if (std::ranges::find(known_, view.buffer) != known_.end()) continue;
+      known_.push_back(view.buffer);
+      fresh.push_back(view.buffer);
+    }
+    return fresh;
+  }
+  [[nodiscard]] std::vector<HeapPlace> places(std::span<const View> views) const {
+    std::vector<HeapPlace> all;
+    for (const View& view : views) {
+      const auto found = std::ranges::find(known_, view.buffer);
+      all.push_back({static_cast<std::uint64_t>(found - known_.begin()), view.offset.count(), view.length.count()});
+    }
+    return all;
+  }
+
+  [[nodiscard]] Buffer front() const { return known_.front(); }
+
+ private:
+  std::vector<Buffer> known_;
+};
+
+class SymmetricChannel final : public Channel {
+ public:
+  SymmetricChannel(Rank& rank, RankId peer, const Settings& settings, Engine engine, Order order)
+      : rank_(rank),
+        peer_(peer),
+        settings_(settings),
+        engine_(engine),
+        order_(order),
+        through_adapter_(!rank.path_to(peer).same_node) {}
+
+  ~SymmetricChannel() override {
+    // While an exception passes, a put may still use the memory; the rank closes it when it ends.
+    if (std::uncaught_exceptions() > 0) return;
+    for (const Buffer& buffer : theirs_) rank_.close_memory(buffer);
+    for (const Buffer& buffer : registered_) rank_.deregister_memory(buffer);
+  }
+  SymmetricChannel(const SymmetricChannel&) = delete;
+  SymmetricChannel& operator=(const SymmetricChannel&) = delete;
+
+  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+    deadline_ = rank_.now() + settings_.timeout;
+    if (Outcome outcome = extend_heap(outgoing, incoming); !outcome.ok()) return outcome;
+    const std::vector<View> out = cut(outgoing, settings_.chunk);
+    const std::vector<View> in = cut(incoming, settings_.chunk);
+    const auto part = [](const std::vector<View>& all, std::size_t begin) {
+      const std::size_t from = std::min(begin, all.size());
+      return std::span(all).subspan(from, std::min(kMostInRound, all.size() - from));
+    };
+    for (std::size_t begin = 0; begin < std::max(out.size(), in.size()); begin += kMostInRound) {
+      const bool open = order_ == Order::exchange || begin > 0;
+      if (Outcome outcome = round(part(out, begin), part(in, begin), open); !outcome.ok()) return outcome;
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string path_taken() const override {
+    if (through_adapter_) return "one-sided put by the network adapter";
+    return engine_ == Engine::kernel ? "one-sided put by a kernel's stores" : "one-sided put by the copy engine";
+  }
+
+ private:
+  /// The collective: both ends learn of each other's new buffers. Of the same number, for they are symmetric.
+  Outcome extend_heap(std::span<const View> outgoing, std::span<const View> incoming) {
+    rank_.step("tell place");
+    for (const Buffer& buffer : in_.meet(incoming)) {
+      make_known_to_adapter(buffer);
+      const Op told = rank_.tell(peer_, tags::kHeader, Message(rank_.export_memory(buffer)));
+      if (wait(rank_, told, deadline_) != Status::delivered) return {Status::timed_out, "step 'tell place'"};
+    }
+    rank_.step("hear place");
+    for (const Buffer& buffer : out_.meet(outgoing)) {
+      make_known_to_adapter(buffer);
+      Message place;
+      const Status status = wait(rank_, rank_.hear(peer_, tags::kHeader, place), deadline_);
+      if (status != Status::delivered) return {status, "step 'hear place': the peer has no buffer beside this one"};
+      theirs_.push_back(rank_.open_memory(peer_, place.as<IpcHandle>()));
+    }
+    return {};
+  }
+
+  void make_known_to_adapter(Buffer buffer) {
+    if (!through_adapter_ || std::ranges::find(registered_, buffer) != registered_.end()) return;
+    rank_.register_memory(buffer);
+    registered_.push_back(buffer);
+  }
+
+  Outcome round(std::span<const View> outgoing, std::span<const View> incoming, bool open) {
+    const std::vector<HeapPlace> mine = in_.places(incoming);
+    std::vector<HeapPlace> theirs = out_.places(outgoing);
+    if (open) {
+      if (Outcome outcome = tell_open(mine); !outcome.ok()) return outcome;
+      if (Outcome outcome = hear_open(theirs); !outcome.ok()) return outcome;
+    }
+    const auto depth = static_cast<std::size_t>(settings_.depth);
+    std::vector<std::uint64_t> signals(depth);
+    const auto await = [&](const Piece& p) {
+      return rank_.await_signal(peer_, tags::kSymmetricSignal, signals[p.slot]);
+    };
+    const auto check = [&, index = std::size_t{0}](const Piece& p) mutable -> Started {
+      return signals[p.slot] == mine[index++].digest() ? Outcome{} : not_symmetric();
+    };
+    const auto put = [&, index = std::size_t{0}](const Piece& p) mutable { return put_to(theirs[index++], p.bytes); };
+    const std::array lanes{Lane{.pieces = {incoming.begin(), incoming.end()},
+                                .depth = depth,
+                                .steps = {{"await signal", await}, {"check signal", check}}},
+                           Lane{.pieces = {outgoing.begin(), outgoing.end()}, .depth = depth, .steps = {{"put", put}}}};
+    return move(rank_, lanes, deadline_);
+  }
+
+  Outcome tell_open(const std::vector<HeapPlace>& mine) {
+    if (mine.empty()) return {};
+    rank_.step("tell open");
+    const bool moved = mine != told_;
+    Status status = tell(Message(Open{mine.size(), moved}));
+    if (moved) told_ = mine;
+    constexpr std::size_t kAtOnce = Places{}.places.size();
+    for (std::size_t i = 0; moved && i < mine.size() && status == Status::delivered; i += kAtOnce) {
+      Places some{};
+      std::copy_n(mine.begin() + static_cast<std::ptrdiff_t>(i), std::min(kAtOnce, mine.size() - i),
+                  some.places.begin());
+      status = tell(Message(some));
+    }
+    return {status, "step 'tell open'"};
+  }
+
+  /// Replaces `theirs`, which holds the places of what this side has, by those that the target names.
+  Outcome hear_open(std::vector<HeapPlace>& theirs) {
+    if (theirs.empty()) return {};
+    rank_.step("hear open");
+    Message message;
+    Status status = hear(message);
+    if (status != Status::delivered) return {status, "step 'hear open'"};
+    const auto open = message.as<Open>();
+    if (open.moved) {
+      heard_.clear();
+      while (heard_.size() < open.messages) {
+        if (status = hear(message); status != Status::delivered) return {status, "step 'hear open'"};
+        for (const HeapPlace& place : message.as<Places>().places) {
+          if (heard_.size() < open.messages) heard_.push_back(place);
+        }
+      }
+    }
+    const auto fits = [&](const HeapPlace& there, const HeapPlace& here) {
+      return there.length == here.length && there.buffer < theirs_.size();
+    };
+    if (!std::ranges::equal(heard_, theirs, fits)) return refuse();
+    theirs = heard_;
+    return {};
+  }
+
+  Status tell(const Message& message) { return wait(rank_, rank_.tell(peer_, tags::kReady, message), deadline_); }
+  Status hear(Message& message) { return wait(rank_, rank_.hear(peer_, tags::kReady, message), deadline_); }
+
+  Started put_to(const HeapPlace& place, const View& from) {
+    const Buffer target = theirs_[place.buffer];
+    if (Bytes{place.offset} + from.length > target.size) return refuse();
+    const Signal signal{tags::kSymmetricSignal, place.digest()};
+    return rank_.put({target, Bytes{place.offset}, from.length}, from, kPutStream, engine_, signal);
+  }
+
+  /// The target must learn it too; without this signal it would wait until its deadline.
+  Outcome refuse() {
+    const View nothing(theirs_.front(), Bytes{}, Bytes{});
+    const View from(out_.front(), Bytes{}, Bytes{});
+    const Op told = rank_.put(nothing, from, kPutStream, engine_, Signal{tags::kSymmetricSignal, kMostSignal});
+    wait(rank_, told, deadline_);
+    return not_symmetric();
+  }
+
+  static Outcome not_symmetric() {
+    return {Status::wrong_size, "the two ends do not have messages of the same length at the same places of the heap"};
+  }
+
+  Rank& rank_;
+  RankId peer_;
+  Settings settings_;
+  Engine engine_;
+  Order order_;
+  bool through_adapter_;
+  Seconds deadline_{};
+  Buffers out_;
+  Buffers in_;
+  std::vector<Buffer> theirs_;      ///< the peer's, by the place of out_
+  std::vector<Buffer> registered_;  ///< with the adapter
+  std::vector<HeapPlace> told_;     ///< where the messages of the last round were to lie, here
+  std::vector<HeapPlace> heard_;    ///< and there
+};
+
+class SymmetricPut final : public Protocol {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "symmetric-put"; }
+  [[nodiscard]] std::string_view description() const override {
+    return "one-sided puts into a symmetric heap with a signal behind the data, as NVSHMEM does";
+  }
+  [[nodiscard]] Memory message_memory() const override { return Memory::device; }
+  [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = 64}; }
+  [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
+  [[nodiscard]] Support supports(const Path& path) const override {
+    if (!path.one_sided) return {Support::Kind::no, path.one_sided.reason};
+    // The driver would stage the copy through the host: that is no put.
+    if (path.same_node && !path.peer_access) return {Support::Kind::no, path.peer_access.reason};
+    return {};
+  }
+  [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
+    check_settings(*this, settings);
+    require_support(*this, rank.path_to(peer));
+    const OptionReader read(*this, settings);
+    const Engine engine = read.choice<Mover>("engine") == Mover::kernel ? Engine::kernel : Engine::dma;
+    if (engine == Engine::kernel && !rank.path_to(peer).same_node) {
+      throw UnavailableError("protocol 'symmetric-put' by a kernel cannot run here: the ranks are on different nodes");
+    }
+    return std::make_unique<SymmetricChannel>(rank, peer, settings, engine, read.choice<Order>("order"));
+  }
+};
+
+}  // namespace
+
+const Protocol& symmetric_put_protocol() {
+  static const SymmetricPut protocol;
+  return protocol;
+}
+
+}  // namespace twinlink
