@@ -103,15 +103,17 @@ void SimMemory::register_with_adapter(Buffer buffer) {
   if (entry.mapped || entry.allocation->memory != Memory::device) {
     throw UsageError(name(buffer) + " cannot be registered: only the rank's own device memory can");
   }
-  if (entry.allocation->registered) throw UsageError(name(buffer) + " is registered already");
-  entry.allocation->registered = true;
+  ++entry.allocation->registrations;
 }
 
 void SimMemory::deregister(Buffer buffer) {
   const Entry& entry = find(buffer);
-  if (!entry.allocation->registered) throw UsageError(name(buffer) + " is not registered");
-  if (entry.allocation->in_use > 0) throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
-  entry.allocation->registered = false;
+  int& registrations = entry.allocation->registrations;
+  if (entry.mapped || registrations == 0) throw UsageError(name(buffer) + " is not registered");
+  if (registrations == 1 && entry.allocation->in_use > 0) {
+    throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
+  }
+  --registrations;
 }
 
 Part SimMemory::part(const View& view) const {

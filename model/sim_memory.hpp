@@ -21,7 +21,7 @@ struct Allocation {
   int in_use = 0;            ///< operations in flight, abandoned ones not counted
   int opened = 0;            ///< how often peers have it open
   bool exported = false;
-  bool registered = false;  ///< with the network adapter
+  int registrations = 0;    ///< with the network adapter
 };
 
 /// Some bytes of an allocation, as an operation holds them.

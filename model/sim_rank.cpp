@@ -177,7 +177,7 @@ void SimRank::require_sendable(const Part& part, RankId peer) const {
 }
 
 void SimRank::require_registered(const Part& part) const {
-  if (part.allocation->registered) return;
+  if (part.allocation->registrations > 0) return;
   throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
 }
 

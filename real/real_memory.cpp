@@ -148,15 +148,16 @@ void RealMemory::register_with_adapter(Buffer buffer) {
   if (allocation.owner || allocation.memory != Memory::device) {
     throw UsageError(name(buffer) + " cannot be registered: only the rank's own device memory can");
   }
-  if (allocation.registered) throw UsageError(name(buffer) + " is registered already");
-  allocation.registered = true;
+  ++allocation.registrations;
 }
 
 void RealMemory::deregister(Buffer buffer) {
   Allocation& allocation = *find(buffer)->second;
-  if (!allocation.registered) throw UsageError(name(buffer) + " is not registered");
-  if (allocation.in_use > 0) throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
-  allocation.registered = false;
+  if (allocation.registrations == 0) throw UsageError(name(buffer) + " is not registered");
+  if (allocation.registrations == 1 && allocation.in_use > 0) {
+    throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
+  }
+  --allocation.registrations;
 }
 
 void RealMemory::remove(Table::const_iterator entry) {

@@ -20,7 +20,7 @@ struct Allocation {
   Memory memory = Memory::pageable;
   Bytes size{};
   int in_use = 0;                        ///< operations that wait_any() has not returned yet
-  bool registered = false;               ///< with the network adapter
+  int registrations = 0;                 ///< with the network adapter
   bool kept = false;                     ///< an abandoned operation may still use it: freed at the very end
   std::optional<SharedMemory> shared{};  ///< shared pinned memory lies here
   std::optional<IpcHandle> handle{};     ///< exported
