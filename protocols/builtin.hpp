@@ -9,5 +9,6 @@ const Protocol& host_protocol();
 const Protocol& staging_protocol();
 const Protocol& gpudirect_v1_protocol();
 const Protocol& gpudirect_v2_protocol();
+const Protocol& gpudirect_v3_protocol();
 
 }  // namespace twinlink
