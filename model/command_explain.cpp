@@ -54,6 +54,12 @@ void print_path(const Path& path, const Platform& platform, const std::vector<Pl
   std::cout << fmt::format("  peer access                {}\n", in_words(path.peer_access));
   std::cout << fmt::format("  memory can be mapped       {}\n", in_words(path.device_mapping));
   std::cout << fmt::format("  network reaches the GPUs   {}\n", in_words(path.device_memory_on_network));
+  if (!path.hypothetical.empty()) std::cout << fmt::format("  but hypothetically only    {}\n", path.hypothetical);
+  if (path.same_node) {
+    std::cout << fmt::format("  messages within the node   {}\n", platform.within_node.loopback
+                                                                      ? "in loopback through the adapter"
+                                                                      : "through shared memory");
+  }
 }
 
 void print_choice(const Path& path, const Protocol& chosen) {
@@ -95,13 +101,13 @@ ExitCode explain(const Options& options) {
     const RankId peer{1 - rank.id().value};
     const View message(rank.allocate(protocol.message_memory(), options.size));
     const auto channel = protocol.connect(rank, peer, protocol.defaults());
-    path_taken = channel->path_taken();
     // The first message pays for buffers and handles; the second is explained.
     for (int round = 0; round < 2; ++round) {
       if (rank.id().value == 0) began = rank.now();
       const Outcome outcome = rank.id().value == 0 ? channel->send(message) : channel->receive(message);
       if (!outcome.ok()) throw Error(outcome.reason);
       if (rank.id().value == 1) delivered = rank.now();
+      path_taken = channel->path_taken();
       if (round == 0 && rank.id().value == 1) reports.clear();
       rank.step("");  // what follows is no part of the protocol
       Message round_over;

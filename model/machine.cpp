@@ -70,6 +70,11 @@ struct Machine::NodeLinks {
     s4u::Link* in;
     s4u::Link* duplex;  ///< or nullptr
     s4u::Link* limit;
+    struct Rdma {
+      s4u::Link* read;
+      s4u::Link* write;
+    };
+    std::map<std::size_t, Rdma> rdma;  ///< by GPU, where there are limits
   };
   std::vector<Directions> links;
   std::map<std::string, s4u::Link*> limits;  ///< by entry of the cost table
@@ -144,7 +149,15 @@ Machine::NodeLinks Machine::make_links(int node, s4u::NetZone& root) const {
     made.adapters[nic] = {make_link(root, name + "/out", platform.fabric->link.value),
                           make_link(root, name + "/in", platform.fabric->link.value),
                           duplex ? make_link(root, name + "/duplex", duplex->value) : nullptr,
-                          make_limit(root, name + "/limit", platform.network ? platform.network->rate : std::nullopt)};
+                          make_limit(root, name + "/limit", platform.network ? platform.network->rate : std::nullopt),
+                          {}};
+    for (std::size_t gpu = 0; gpu < platform.node.gpus.size(); ++gpu) {
+      const RdmaLimits* limits = topology_.rdma_limits(gpu, nic);
+      if (limits == nullptr) continue;
+      const std::string between = name + "/rdma " + platform.node.gpus[gpu].name;
+      made.adapters[nic].rdma[gpu] = {make_link(root, between + " read", limits->read.value),
+                                      make_link(root, between + " write", limits->write.value)};
+    }
   }
   return made;
 }
@@ -227,6 +240,10 @@ Machine::HostByName Machine::build_nic(int node, const std::string& nic, const N
     up.emplace_back(adapter.limit);
     up.emplace_back(adapter.out);
     down.emplace_back(adapter.in);
+    if (location.kind == Location::Kind::gpu && adapter.rdma.contains(location.index)) {
+      up.emplace_back(adapter.rdma.at(location.index).read);
+      down.emplace_back(adapter.rdma.at(location.index).write);
+    }
     if (adapter.duplex != nullptr) {
       up.emplace_back(adapter.duplex);
       down.emplace_back(adapter.duplex);

@@ -46,7 +46,7 @@ class Machine {
   [[nodiscard]] simgrid::s4u::CommPtr copy(int node, End from, End to, Bytes size) const;
   /// A message within a node, from host memory to host memory.
   [[nodiscard]] simgrid::s4u::CommPtr message(int node, Location from, Location to, Bytes size) const;
-  /// A message between two nodes, through the adapters `from_nic` and `to_nic`.
+  /// A message through the adapters `from_nic` and `to_nic`: between two nodes, or in loopback within one.
   [[nodiscard]] simgrid::s4u::CommPtr transfer(Site from, const std::string& from_nic, Site to,
                                                const std::string& to_nic, Bytes size) const;
   /// Where all actors live; nothing is computed and nothing flows there.
