@@ -29,6 +29,7 @@ void add_list_command(Program& program);
 void add_explain_command(Program& program);
 void add_check_command(Program& program);
 void add_figure_command(Program& program);
+void add_handshake_command(Program& program);
 
 /// --intra-node and --smp-copy-size: how the simulated MPI library carries messages within a node.
 void add_within_node_options(CLI::App& command, WithinNode& within_node);

@@ -1,5 +1,6 @@
 #include "model/sim_memory.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -36,12 +37,26 @@ const SimMemory::Entry& SimMemory::find(Buffer buffer) const {
   return found->second;
 }
 
+/// The first gap that is large enough, as allocators do: what was released is used again.
+std::uint64_t SimMemory::take_address(Bytes size) {
+  constexpr std::uint64_t kBlock = (2_MiB).count();
+  const std::uint64_t length = (std::max(size, 1_B).count() + kBlock - 1) / kBlock * kBlock;
+  std::uint64_t begin = kBlock;
+  for (const auto& [used, end] : addresses_) {
+    if (used - begin >= length) break;
+    begin = end;
+  }
+  addresses_.emplace(begin, begin + length);
+  return begin;
+}
+
 Buffer SimMemory::allocate(Memory kind, Bytes size, Site site) {
   auto allocation = std::make_shared<Allocation>();
   allocation->memory = kind;
   allocation->site = site;
   allocation->content = Content{size};
   allocation->owner = owner_;
+  allocation->address = take_address(size);
   return insert({std::move(allocation), false});
 }
 
@@ -49,16 +64,18 @@ void SimMemory::release(Buffer buffer) {
   const Entry& entry = find(buffer);
   if (entry.mapped) throw UsageError(name(buffer) + " is a peer's memory: close it, its owner releases it");
   if (entry.allocation->in_use > 0) throw UsageError(name(buffer) + " cannot be released: an operation uses it");
-  if (entry.allocation->opened > 0) throw UsageError(name(buffer) + " cannot be released: a peer has it open");
+  if (entry.allocation->opened > 0 && buffer.memory == Memory::device)
+    throw UsageError(name(buffer) + " cannot be released: a peer has it open");
   if (entry.allocation->exported) exports_.erase(entry.allocation->serial);
+  addresses_.erase(entry.allocation->address);
   buffers_.erase(buffer.id);
 }
 
 IpcHandle SimMemory::export_memory(Buffer buffer) {
   const Entry& entry = find(buffer);
   Allocation& allocation = *entry.allocation;
-  if (entry.mapped || allocation.memory != Memory::device) {
-    throw UsageError(name(buffer) + " cannot be exported: only the rank's own device memory can");
+  if (entry.mapped || (allocation.memory != Memory::device && allocation.memory != Memory::shared_pinned)) {
+    throw UsageError(name(buffer) + " cannot be exported: only the rank's own device and shared pinned memory can");
   }
   if (!allocation.exported) {
     static_assert(sizeof(Token) <= sizeof(IpcHandle::token));
@@ -67,17 +84,13 @@ IpcHandle SimMemory::export_memory(Buffer buffer) {
     allocation.exported = true;
     exports_[allocation.serial] = entry.allocation;
   }
-  IpcHandle handle{.size = buffer.size.count()};
+  IpcHandle handle{.size = buffer.size.count(), .address = allocation.address};
   const Token token{kMagic, owner_.value, allocation.serial};
   std::memcpy(handle.token.data(), &token, sizeof token);
   return handle;
 }
 
-Buffer SimMemory::open(RankId owner, const IpcHandle& handle, const Answer& owner_on_node) {
-  if (!owner_on_node) {
-    throw UnavailableError("memory of rank " + std::to_string(owner.value) +
-                           " cannot be opened: " + owner_on_node.reason);
-  }
+Buffer SimMemory::open(RankId owner, const IpcHandle& handle, const Path& path) {
   Token token{};
   std::memcpy(&token, handle.token.data(), sizeof token);
   const auto found = exports_.find(token.serial);
@@ -86,6 +99,16 @@ Buffer SimMemory::open(RankId owner, const IpcHandle& handle, const Answer& owne
       allocation->content.size().count() != handle.size) {
     throw UsageError("the handle names no memory that rank " + std::to_string(owner.value) + " has exported");
   }
+  const Answer allowed = allocation->memory == Memory::device
+                             ? (path.same_node ? path.device_mapping : path.one_sided)
+                         : path.same_node                     ? Answer::granted()
+                                                              : Answer::refused("it lies on another node");
+  if (!allowed) {
+    throw UnavailableError("memory of rank " + std::to_string(owner.value) + " cannot be opened: " + allowed.reason);
+  }
+  if (!path.same_node && allocation->registrations == 0) {
+    throw UsageError("memory of another node can be opened once its owner has registered it: it has no key yet");
+  }
   ++allocation->opened;
   return insert({allocation, true});
 }
@@ -93,7 +116,7 @@ Buffer SimMemory::open(RankId owner, const IpcHandle& handle, const Answer& owne
 void SimMemory::close(Buffer buffer) {
   const Entry& entry = find(buffer);
   if (!entry.mapped) throw UsageError(name(buffer) + " was not opened from a peer: release it");
-  if (entry.allocation->in_use > 0) throw UsageError(name(buffer) + " cannot be closed: an operation uses it");
+  if (entry.allocation->in_use_by_peers > 0) throw UsageError(name(buffer) + " cannot be closed: an operation uses it");
   --entry.allocation->opened;
   buffers_.erase(buffer.id);
 }
@@ -123,7 +146,7 @@ Part SimMemory::part(const View& view) const {
     throw UsageError("bytes " + std::to_string(view.offset.count()) + " + " + std::to_string(view.length.count()) +
                      " lie beyond the end of " + name(view.buffer));
   }
-  return {entry.allocation, view.offset, view.length};
+  return {entry.allocation, view.offset, view.length, entry.mapped};
 }
 
 }  // namespace twinlink::model

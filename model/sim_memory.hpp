@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <unordered_map>
 
@@ -17,9 +18,11 @@ struct Allocation {
   Site site{};
   Content content{Bytes{}};
   RankId owner{};
-  std::uint64_t serial = 0;  ///< unique in the simulation; what IPC handles name
-  int in_use = 0;            ///< operations in flight, abandoned ones not counted
-  int opened = 0;            ///< how often peers have it open
+  std::uint64_t serial = 0;   ///< unique in the simulation; what IPC handles name
+  std::uint64_t address = 0;  ///< in the owner's address space
+  int in_use = 0;             ///< the owner's operations in flight, abandoned ones not counted
+  int in_use_by_peers = 0;    ///< the same of peers that have it open
+  int opened = 0;             ///< how often peers have it open
   bool exported = false;
   int registrations = 0;    ///< with the network adapter
 };
@@ -29,15 +32,18 @@ struct Part {
   std::shared_ptr<Allocation> allocation{};
   Bytes offset{};
   Bytes length{};
+  bool mapped = false;  ///< seen through a mapping of a peer's memory
 
+  /// The operations in flight that use the bytes from this side.
+  [[nodiscard]] int& users() const { return mapped ? allocation->in_use_by_peers : allocation->in_use; }
   [[nodiscard]] End end() const { return {allocation->site.location, allocation->memory}; }
   [[nodiscard]] Content content() const { return allocation->content.slice(offset, length); }
   /// An operation uses the bytes from now on, or not any more. Nothing without an allocation.
   void hold() const {
-    if (allocation) ++allocation->in_use;
+    if (allocation) ++users();
   }
   void let_go() const {
-    if (allocation) --allocation->in_use;
+    if (allocation) --users();
   }
 };
 
@@ -52,8 +58,8 @@ class SimMemory {
   Buffer allocate(Memory kind, Bytes size, Site site);
   void release(Buffer buffer);
   IpcHandle export_memory(Buffer buffer);
-  /// `owner_on_node` says whether the owner's memory can be mapped, and why not.
-  Buffer open(RankId owner, const IpcHandle& handle, const Answer& owner_on_node);
+  /// `path` leads to the owner.
+  Buffer open(RankId owner, const IpcHandle& handle, const Path& path);
   void close(Buffer buffer);
   void register_with_adapter(Buffer buffer);
   void deregister(Buffer buffer);
@@ -70,11 +76,13 @@ class SimMemory {
   };
   [[nodiscard]] const Entry& find(Buffer buffer) const;
   Buffer insert(Entry entry);
+  std::uint64_t take_address(Bytes size);
 
   RankId owner_;
   ExportTable& exports_;
   std::unordered_map<std::uint32_t, Entry> buffers_;
   std::uint32_t next_id_ = 1;
+  std::map<std::uint64_t, std::uint64_t> addresses_;  ///< in use: begin and end
 };
 
 }  // namespace twinlink::model

@@ -129,29 +129,27 @@ void SimRank::release(Buffer buffer) {
 
 IpcHandle SimRank::export_memory(Buffer buffer) {
   const IpcHandle handle = memory_.export_memory(buffer);
-  be_busy(world_.topology.platform().runtime.ipc_export.value);
+  if (buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_export.value);
   return handle;
 }
 
 Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
+  const RuntimeCosts& costs = world_.topology.platform().runtime;
   const Path& path = path_to(owner);
-  if (path.same_node) {
-    const Buffer buffer = memory_.open(owner, handle, path.device_mapping);
-    be_busy(world_.topology.platform().runtime.ipc_open.value);
-    return buffer;
-  }
-  // Nothing is mapped: the handle brought the key that the adapter needs, and its message has been paid for.
-  const Buffer buffer = memory_.open(owner, handle, path.one_sided);
-  if (memory_.part(View(buffer)).allocation->registrations > 0) return buffer;
-  memory_.close(buffer);
-  throw UsageError("memory of another node can be opened once its owner has registered it");
+  const Buffer buffer = memory_.open(owner, handle, path);
+  // Memory of another node is not mapped: the handle brought the adapter's key, and its message has been paid for.
+  if (!path.same_node) return buffer;
+  // Host memory is mapped by the system at once, and page-locked for this rank's copy engine.
+  be_busy(buffer.memory == Memory::device ? costs.ipc_open.value
+                                          : per_gib(costs.pin_base.value, costs.pin_per_gib.value, buffer.size));
+  return buffer;
 }
 
 void SimRank::close_memory(Buffer buffer) {
   if (world_.aborting) return;
   const bool mapped = memory_.part(View(buffer)).allocation->site.node == place(id_).node;
   memory_.close(buffer);
-  if (mapped) be_busy(world_.topology.platform().runtime.ipc_close.value);
+  if (mapped && buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_close.value);
 }
 
 void SimRank::register_memory(Buffer buffer) {

@@ -142,9 +142,12 @@ class Message {
 /// What a peer needs in order to open memory of this rank: it fits into one Message.
 struct IpcHandle {
   std::array<std::byte, 64> token{};   ///< the backend's own; cudaIpcMemHandle_t on real GPUs
-  std::array<std::byte, 16> device{};  ///< UUID of the owner's device
+  std::array<std::byte, 16> device{};  ///< UUID of the owner's device; zeros for host memory
   std::uint64_t offset = 0;            ///< of the buffer within the allocation that the token names, bytes
   std::uint64_t size = 0;              ///< of the buffer, bytes
+  /// Of the allocation in the owner's address space, as a key for caches: no two buffers of a rank have the same one at
+  /// the same time, but a new buffer may have that of a released one.
+  std::uint64_t address = 0;
 
   auto operator<=>(const IpcHandle&) const = default;
 };
@@ -198,14 +201,18 @@ class Rank {
 
   /// New memory, owned by this rank until release(). `locality` matters for host memory only.
   virtual Buffer allocate(Memory kind, Bytes size, Locality locality = Locality::near) = 0;
-  /// Frees a buffer. A UsageError while an operation uses it or a peer has it open. After abandon() the memory itself
-  /// is kept, but the buffer is gone for the caller.
+  /// Frees a buffer. A UsageError while an operation of this rank uses it, and for device memory while a peer has it
+  /// open; shared pinned memory stays for the peers that have it open. After abandon() the memory itself is kept, but
+  /// the buffer is gone for the caller.
   virtual void release(Buffer buffer) = 0;
 
-  /// Makes a buffer of this rank's device known to its node. Cheap; the handle stays valid until release().
+  /// Makes a buffer of this rank's device, or of shared pinned memory, known to its node. Cheap; the handle stays valid
+  /// until release().
   virtual IpcHandle export_memory(Buffer buffer) = 0;
   /// Maps memory that `owner` has exported. The buffer may be used in copy(); close it with close_memory(), not
-  /// release(). An UnavailableError where the device refuses.
+  /// release(). An UnavailableError where path_to() refuses the mapping, or for host memory of another node. Device
+  /// memory of another node is not mapped, but opened for put() alone, where path_to() grants one_sided and the owner
+  /// has registered it; copy() of it is a UsageError.
   virtual Buffer open_memory(RankId owner, const IpcHandle& handle) = 0;
   /// Unmaps. A UsageError while an operation uses the buffer.
   virtual void close_memory(Buffer buffer) = 0;

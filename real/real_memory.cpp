@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "real/system_error.hpp"
 
@@ -21,6 +22,16 @@ std::byte* map_pages(Bytes size) {
   void* pages = ::mmap(nullptr, size.count(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) throw_errno(fmt::format("mmap of {} B", size.count()));
   return static_cast<std::byte*>(pages);
+}
+
+std::uint64_t address_of(const Allocation& allocation) { return reinterpret_cast<std::uintptr_t>(allocation.data); }
+
+IpcHandle handle_of_host_memory(const Allocation& allocation) {
+  IpcHandle handle{.size = allocation.size.count(), .address = address_of(allocation)};
+  const SharedMemory::Token& token = allocation.shared->token();
+  static_assert(sizeof token <= sizeof handle.token);
+  std::memcpy(handle.token.data(), &token, sizeof token);
+  return handle;
 }
 
 bool page_locked(Memory memory) { return memory == Memory::pinned || memory == Memory::shared_pinned; }
@@ -83,7 +94,7 @@ void RealMemory::fetch(Allocation& allocation, Locality locality) {
 }
 
 void RealMemory::free(const Allocation& allocation) {
-  if (allocation.owner) {
+  if (allocation.owner && allocation.memory == Memory::device) {
     runtime_.close_memory(allocation.data);
     return exports_.leave(*allocation.owner, allocation.slot);
   }
@@ -105,34 +116,60 @@ void RealMemory::release(Buffer buffer) {
 
 IpcHandle RealMemory::export_memory(Buffer buffer) {
   Allocation& allocation = *find(buffer)->second;
-  if (allocation.owner || allocation.memory != Memory::device) {
-    throw UsageError(name(buffer) + " cannot be exported: only the rank's own device memory can");
+  if (allocation.owner || (allocation.memory != Memory::device && allocation.memory != Memory::shared_pinned)) {
+    throw UsageError(name(buffer) + " cannot be exported: only the rank's own device and shared pinned memory can");
   }
+  if (allocation.memory == Memory::shared_pinned) return handle_of_host_memory(allocation);
   if (!allocation.handle) {
     const IpcHandle handle{.token = runtime_.export_memory(allocation.data),
                            .device = runtime_.device().uuid,
-                           .size = allocation.size.count()};
+                           .size = allocation.size.count(),
+                           .address = address_of(allocation)};
     allocation.slot = exports_.publish(handle);
     allocation.handle = handle;
   }
   return *allocation.handle;
 }
 
-Buffer RealMemory::open(RankId owner, const Uuid& device, const IpcHandle& handle, const Answer& allowed) {
+Buffer RealMemory::open(RankId owner, const Uuid& device, const IpcHandle& handle, const Path& path) {
+  const bool on_device = handle.device != Uuid{};
+  const Answer allowed = on_device        ? path.device_mapping
+                         : path.same_node ? Answer::granted()
+                                          : Answer::refused("it lies on another node");
   if (!allowed)
     throw UnavailableError(fmt::format("memory of rank {} cannot be opened: {}", owner.value, allowed.reason));
   auto allocation = std::make_unique<Allocation>();
-  allocation->memory = Memory::device;
+  allocation->memory = on_device ? Memory::device : Memory::shared_pinned;
   allocation->size = Bytes{handle.size};
   allocation->owner = owner;
-  allocation->slot = exports_.enter(owner, handle);
-  try {
-    allocation->data = runtime_.open_memory(handle.token, device);
-  } catch (...) {
-    exports_.leave(owner, allocation->slot);
-    throw;
+  if (on_device) {
+    map_device_memory(*allocation, device, handle);
+  } else {
+    map_host_memory(*allocation, handle);
   }
   return insert(std::move(allocation));
+}
+
+void RealMemory::map_device_memory(Allocation& allocation, const Uuid& device, const IpcHandle& handle) {
+  allocation.slot = exports_.enter(*allocation.owner, handle);
+  try {
+    allocation.data = runtime_.open_memory(handle.token, device);
+  } catch (...) {
+    exports_.leave(*allocation.owner, allocation.slot);
+    throw;
+  }
+}
+
+/// The owner need not know: the pages live as long as somebody maps them.
+void RealMemory::map_host_memory(Allocation& allocation, const IpcHandle& handle) {
+  SharedMemory::Token token{};
+  std::memcpy(&token, handle.token.data(), sizeof token);
+  if (token.size != mappable(allocation.size).count()) {
+    throw UsageError(fmt::format("the handle names no memory that rank {} has exported", allocation.owner->value));
+  }
+  allocation.shared = SharedMemory::open(token);
+  allocation.data = allocation.shared->data();
+  runtime_.pin(allocation.data, mappable(allocation.size));
 }
 
 void RealMemory::close(Buffer buffer) {

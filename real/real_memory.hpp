@@ -22,8 +22,8 @@ struct Allocation {
   int in_use = 0;                        ///< operations that wait_any() has not returned yet
   int registrations = 0;                 ///< with the network adapter
   bool kept = false;                     ///< an abandoned operation may still use it: freed at the very end
-  std::optional<SharedMemory> shared{};  ///< shared pinned memory lies here
-  std::optional<IpcHandle> handle{};     ///< exported
+  std::optional<SharedMemory> shared{};  ///< shared pinned memory lies here, the rank's own or a peer's
+  std::optional<IpcHandle> handle{};     ///< exported device memory
   std::optional<RankId> owner{};         ///< opened from this peer
   Exports::Slot slot = 0;                ///< of the handle, in the owner's table
 };
@@ -47,8 +47,8 @@ class RealMemory {
   Buffer allocate(Memory kind, Bytes size, Locality locality);
   void release(Buffer buffer);
   IpcHandle export_memory(Buffer buffer);
-  /// `device` is the owner's; `allowed` says whether its memory can be mapped, and why not.
-  Buffer open(RankId owner, const Uuid& device, const IpcHandle& handle, const Answer& allowed);
+  /// `device` is the owner's; `path` leads there.
+  Buffer open(RankId owner, const Uuid& device, const IpcHandle& handle, const Path& path);
   void close(Buffer buffer);
   /// The MPI library registers device memory itself, when it is sent first; here is only noted that it may be.
   void register_with_adapter(Buffer buffer);
@@ -64,6 +64,8 @@ class RealMemory {
   [[nodiscard]] Table::const_iterator find(Buffer buffer) const;
   Buffer insert(AllocationPtr allocation);
   void fetch(Allocation& allocation, Locality locality);
+  void map_device_memory(Allocation& allocation, const Uuid& device, const IpcHandle& handle);
+  void map_host_memory(Allocation& allocation, const IpcHandle& handle);
   void free(const Allocation& allocation);
   void remove(Table::const_iterator entry);
 

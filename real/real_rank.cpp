@@ -63,7 +63,7 @@ const Path& RealRank::path_to(RankId peer) const {
 Buffer RealRank::allocate(Memory kind, Bytes size, Locality locality) { return memory_.allocate(kind, size, locality); }
 
 Buffer RealRank::open_memory(RankId owner, const IpcHandle& handle) {
-  return memory_.open(owner, neighbour(owner).device.uuid, handle, path_to(owner).device_mapping);
+  return memory_.open(owner, neighbour(owner).device.uuid, handle, path_to(owner));
 }
 
 // ---- operations -----------------------------------------------------------------------------------------------------

@@ -194,17 +194,108 @@ TEST(Ipc, OwnMemoryIsNotOpened) {
   });
 }
 
-TEST(Ipc, WhatIsNotDeviceMemoryIsNotExported) {
+TEST(Ipc, TheAddressTellsTheBuffersOfARankApart) {
   on_every_rank([](Rank& rank) {
-    const Scratch pageable(rank, Memory::pageable, kSize);
-    EXPECT_THROW(static_cast<void>(rank.export_memory(pageable.buffer())), UsageError);
+    const Scratch one(rank, Memory::device, kSize);
+    const Scratch other(rank, Memory::device, kSize);
+    const Scratch host(rank, Memory::shared_pinned, kSize);
+    const std::uint64_t address = rank.export_memory(one.buffer()).address;
+    EXPECT_EQ(rank.export_memory(one.buffer()).address, address);
+    EXPECT_NE(rank.export_memory(other.buffer()).address, address);
+    EXPECT_NE(rank.export_memory(host.buffer()).address, address);
+  });
+}
+
+/// Runs `owner` on the pair's first rank and `guest`, with a handle of the owner's shared pinned memory, on the other.
+void on_every_pair_of_a_node(const std::function<void(Rank&, RankId peer, Buffer mine)>& owner,
+                             const std::function<void(Rank&, RankId peer, const IpcHandle& theirs)>& guest) {
+  on_every_pair([&](Rank& rank, RankId peer) {
+    if (!rank.path_to(peer).same_node) return;
+    if (first(rank, peer)) {
+      const Buffer mine = rank.allocate(Memory::shared_pinned, kSize);
+      rank.fill(View(mine), kContent);
+      tell_now(rank, peer, tag(0), Message(rank.export_memory(mine)));
+      owner(rank, peer, mine);
+    } else {
+      const Message handle = hear_now(rank, peer, tag(0));
+      guest(rank, peer, handle.as<IpcHandle>());
+    }
+    meet(rank, peer);
+  });
+}
+
+TEST(Ipc, SharedPinnedMemoryIsReadAndWrittenByItsNeighbours) {
+  on_every_pair_of_a_node(
+      [](Rank& rank, RankId peer, Buffer mine) {
+        hear_now(rank, peer, tag(1));
+        EXPECT_TRUE(rank.check(View(mine), Pattern{64}).intact());
+        rank.release(mine);
+      },
+      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+        const Buffer opened = rank.open_memory(peer, theirs);
+        EXPECT_EQ(opened.size, kSize);
+        EXPECT_EQ(opened.memory, Memory::shared_pinned);
+        const Scratch device(rank, Memory::device, kSize);
+        copy_now(rank, device.view(), View(opened));
+        EXPECT_TRUE(rank.check(device.view(), kContent).intact());
+        rank.fill(device.view(), Pattern{64});
+        copy_now(rank, View(opened), device.view());
+        rank.close_memory(opened);
+        tell_now(rank, peer, tag(1));
+      });
+}
+
+TEST(Ipc, SharedPinnedMemoryStaysForThePeersThatHaveItOpen) {
+  on_every_pair_of_a_node(
+      [](Rank& rank, RankId peer, Buffer mine) {
+        hear_now(rank, peer, tag(1));
+        rank.release(mine);
+        tell_now(rank, peer, tag(2));
+      },
+      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+        const Buffer opened = rank.open_memory(peer, theirs);
+        tell_now(rank, peer, tag(1));
+        hear_now(rank, peer, tag(2));
+        const Scratch device(rank, Memory::device, kSize);
+        copy_now(rank, device.view(), View(opened));
+        EXPECT_TRUE(rank.check(device.view(), kContent).intact());
+        rank.close_memory(opened);
+        EXPECT_THROW(static_cast<void>(rank.open_memory(peer, theirs)), Error) << "its owner has released it";
+      });
+}
+
+TEST(Ipc, AForgedHandleOfSharedPinnedMemoryIsRefused) {
+  on_every_pair_of_a_node([](Rank& rank, RankId, Buffer mine) { rank.release(mine); },
+                          [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                            IpcHandle forged = theirs;
+                            for (std::byte& b : forged.token) b = ~b;
+                            EXPECT_THROW(static_cast<void>(rank.open_memory(peer, forged)), Error);
+                          });
+}
+
+TEST(Ipc, SharedPinnedMemoryOfAnotherNodeIsUnavailable) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    if (rank.path_to(peer).same_node) return;
+    const Scratch mine(rank, Memory::shared_pinned, kSize);
+    const auto theirs = swap_with(rank, peer, rank.export_memory(mine.buffer()));
+    EXPECT_THROW(static_cast<void>(rank.open_memory(peer, theirs)), UnavailableError);
+    meet(rank, peer);
+  });
+}
+
+TEST(Ipc, WhatOtherProcessesCannotMapIsNotExported) {
+  on_every_rank([](Rank& rank) {
+    for (const Memory kind : {Memory::pageable, Memory::pinned}) {
+      const Scratch host(rank, kind, kSize);
+      EXPECT_THROW(static_cast<void>(rank.export_memory(host.buffer())), UsageError) << to_string(kind);
+    }
     EXPECT_THROW(static_cast<void>(rank.export_memory(Buffer{})), UsageError);
   });
 }
 
 TEST(Ipc, OpeningIsUnavailableWhereThePathRefusesIt) {
   on_every_pair([](Rank& rank, RankId peer) {
-    if (rank.path_to(peer).device_mapping) return;
+    if (rank.path_to(peer).device_mapping || rank.path_to(peer).one_sided) return;
     const Scratch mine(rank, Memory::device, kSize);
     const auto theirs = swap_with(rank, peer, rank.export_memory(mine.buffer()));
     EXPECT_THROW(static_cast<void>(rank.open_memory(peer, theirs)), UnavailableError);

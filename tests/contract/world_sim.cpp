@@ -22,14 +22,23 @@ std::vector<Place> places() {
   return result;
 }
 
+/// The machine: a file of platforms/ in TWINLINK_CONTRACT_PLATFORM. With TWINLINK_CONTRACT_LOOPBACK set, messages
+/// within a node pass through the adapter.
+model::Platform machine() {
+  const char* file = std::getenv("TWINLINK_CONTRACT_PLATFORM");
+  const auto folder = std::filesystem::path(TWINLINK_PLATFORMS);
+  model::Platform platform = model::read_platform(folder / (file != nullptr ? file : "keeneland-kids.yaml"));
+  platform.within_node.loopback = std::getenv("TWINLINK_CONTRACT_LOOPBACK") != nullptr;
+  return platform;
+}
+
 }  // namespace
 
 void on_every_rank(const std::function<void(Rank&)>& body) {
   static bool used = false;
   if (used) throw UsageError("one simulation per process: run this program through ctest, or with one test as filter");
   used = true;
-  const auto file = std::filesystem::path(TWINLINK_PLATFORMS) / "keeneland-kids.yaml";
-  model::simulate(model::read_platform(file), places(), body);
+  model::simulate(machine(), places(), body);
 }
 
 }  // namespace twinlink::contract

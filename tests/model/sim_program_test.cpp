@@ -127,5 +127,17 @@ TEST(SimProgram, HelpIsNoError) {
   }
 }
 
+TEST(SimProgram, PrintsTheHandshakeAsATableAndAsAGraph) {
+  const Ended table = run("handshake --fidelity openmpi-4.1");
+  EXPECT_EQ(table.code, 0);
+  EXPECT_THAT(table.text, AllOf(HasSubstr("state   event"), HasSubstr("the higher rank answers")));
+  const Ended graph = run("handshake --dot");
+  EXPECT_EQ(graph.code, 0);
+  EXPECT_THAT(graph.text, AllOf(HasSubstr("digraph \"design\""), HasSubstr("SENT -> OK")));
+  const Ended unknown = run("handshake --fidelity 4.1");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.text, HasSubstr("there are: design openmpi-4.1 openmpi-5 repaired"));
+}
+
 }  // namespace
 }  // namespace twinlink::model

@@ -103,10 +103,11 @@ void FakeRank::release(Buffer buffer) {
 IpcHandle FakeRank::export_memory(Buffer buffer) {
   pass(Bytes{});
   const std::scoped_lock lock(world_.mutex);
-  world_.exports[{id_.value, buffer.id}] = buffers_.at(buffer.id).bytes;
+  world_.exports[{id_.value, buffer.id}] = {buffers_.at(buffer.id).bytes, buffer.memory};
   IpcHandle handle;
   std::memcpy(handle.token.data(), &buffer.id, sizeof buffer.id);
   handle.size = buffer.size.count();
+  handle.address = buffer.id;
   return handle;
 }
 
@@ -117,8 +118,8 @@ Buffer FakeRank::open_memory(RankId owner, const IpcHandle& handle) {
   const std::scoped_lock lock(world_.mutex);
   const auto found = world_.exports.find({owner.value, id});
   if (found == world_.exports.end()) throw UsageError("opened memory that nobody exports");
-  const Buffer buffer{++last_buffer_, Memory::device, Bytes{handle.size}};
-  buffers_[buffer.id] = {found->second, owner};
+  const Buffer buffer{++last_buffer_, found->second.memory, Bytes{handle.size}};
+  buffers_[buffer.id] = {found->second.bytes, owner};
   return buffer;
 }
 

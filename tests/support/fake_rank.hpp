@@ -60,7 +60,11 @@ struct FakeWorld {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<Mailbox, std::deque<Parcel>> mail;
-  std::map<std::pair<int, std::uint32_t>, std::shared_ptr<Bytestring>> exports;  ///< by owner and buffer
+  struct Export {
+    std::shared_ptr<Bytestring> bytes;
+    Memory memory = Memory::device;
+  };
+  std::map<std::pair<int, std::uint32_t>, Export> exports;  ///< by owner and buffer
   int running = 0;
   int waiting = 0;  ///< ranks asleep that nothing has happened for
   std::uint64_t happenings = 0;
