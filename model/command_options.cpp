@@ -17,8 +17,8 @@ const std::string kLoopback = "loopback";
 void add_within_node_options(CLI::App& command, WithinNode& within_node) {
   const auto read = [&within_node](const std::string& text) {
     if (text != kSharedMemory && text != kLoopback) {
-      throw CLI::ValidationError("--intra-node", "unknown choice '" + text + "' (there are: " + kSharedMemory + ", " +
-                                                     kLoopback + ")");
+      throw CLI::ValidationError("--intra-node",
+                                 "unknown choice '" + text + "' (there are: " + kSharedMemory + ", " + kLoopback + ")");
     }
     within_node.loopback = text == kLoopback;
   };

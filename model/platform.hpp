@@ -155,7 +155,7 @@ struct RdmaLimits {
 /// GPUDirect RDMA: the adapters read and write device memory. Which limits hold is decided by what lies between GPU and
 /// adapter: see RdmaWay.
 struct Rdma {
-  std::string hypothetical{};              ///< why the real machine cannot do it; empty if it can
+  std::string hypothetical{};                  ///< why the real machine cannot do it; empty if it can
   std::optional<RdmaLimits> through_switch{};  ///< absent: the links alone limit it
   std::optional<RdmaLimits> near{};            ///< absent: it does not work there
   std::optional<RdmaLimits> far{};             ///< absent: it does not work there

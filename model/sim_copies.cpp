@@ -123,8 +123,8 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   const NetworkCosts& costs = network_to(owner);
   operation->report.cost = "network";
   operation->report.host = costs.send_host.value;
-  start_copy(operation, costs.latency.value.at(operation->size) + rdma_latency(operation->from) +
-                            rdma_latency(operation->to));
+  start_copy(operation,
+             costs.latency.value.at(operation->size) + rdma_latency(operation->from) + rdma_latency(operation->to));
   return operation->op;
 }
 

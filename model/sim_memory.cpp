@@ -99,8 +99,7 @@ Buffer SimMemory::open(RankId owner, const IpcHandle& handle, const Path& path) 
       allocation->content.size().count() != handle.size) {
     throw UsageError("the handle names no memory that rank " + std::to_string(owner.value) + " has exported");
   }
-  const Answer allowed = allocation->memory == Memory::device
-                             ? (path.same_node ? path.device_mapping : path.one_sided)
+  const Answer allowed = allocation->memory == Memory::device ? (path.same_node ? path.device_mapping : path.one_sided)
                          : path.same_node                     ? Answer::granted()
                                                               : Answer::refused("it lies on another node");
   if (!allowed) {

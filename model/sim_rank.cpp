@@ -230,8 +230,8 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->report.cost = by_shared_memory(to) ? "intra_node" : "network";
   operation->size = operation->report.size = source.length;
   operation->report.host = costs.send_host.value;
-  operation->report.latency = costs.latency.value.at(source.length) + rdma_latency(source) +
-                              copying_through_shared_memory(to, source.length);
+  operation->report.latency =
+      costs.latency.value.at(source.length) + rdma_latency(source) + copying_through_shared_memory(to, source.length);
   operation->queue = &wires_[to];
   be_busy(costs.send_host.value);
 
@@ -331,12 +331,10 @@ void SimRank::start_flow(const OperationPtr& operation) {
   const Location target = target_of(*operation);
   const Bytes size = operation->size;
   const bool by_memory = by_shared_memory(operation->peer);
-  operation->flow = by_memory
-                        ? world_.machine.message(from.node, from.location, target, size)
-                        : world_.machine.transfer(from, nic_here, {there.node, target}, nic_there, size);
+  operation->flow = by_memory ? world_.machine.message(from.node, from.location, target, size)
+                              : world_.machine.transfer(from, nic_here, {there.node, target}, nic_there, size);
   if (world_.observer) {
-    operation->report.route =
-        world_.topology.describe_transfer(from.location, nic_here, target, nic_there, by_memory);
+    operation->report.route = world_.topology.describe_transfer(from.location, nic_here, target, nic_there, by_memory);
   }
 }
 

@@ -162,8 +162,7 @@ Answer Topology::rdma(std::size_t gpu) const {
                            std::to_string(device.capability_minor) + ", and it began with 3.0");
   }
   if (!described) {
-    return Answer::refused("platform '" + platform_.name +
-                           "' describes no adapter that reads or writes device memory");
+    return Answer::refused("platform '" + platform_.name + "' describes no adapter that reads or writes device memory");
   }
   const RdmaWay way = rdma_way(gpu, device.nic);
   if (way == RdmaWay::through_switch || rdma_limits(gpu, device.nic) != nullptr) return Answer::granted();

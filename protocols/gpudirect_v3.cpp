@@ -10,7 +10,8 @@
 // goes through page-locked buffers as GPUDirect v1 does, because a root complex lets an adapter read device memory, and
 // on some machines write it, more slowly than the copy engine copies. A message above the smaller of the two limits is
 // cut into chunks, so that copies and network overlap on the side that is not direct; both ends have the same settings,
-// so both cut alike. Registrations stay in a cache of the connection, so that only the first message from a buffer pays.
+// so both cut alike. Registrations stay in a cache of the connection, so that only the first message from a buffer
+// pays.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -233,8 +234,8 @@ class GpuDirectV3 final : public Protocol {
     const OptionReader options(*this, settings);
     const std::size_t capacity = cache_capacity(*this, options);
     require_support(*this, rank.path_to(peer));
-    return std::make_unique<RdmaChannel>(
-        rank, peer, settings, Limits{options.size("send_limit"), options.size("receive_limit")}, capacity);
+    return std::make_unique<RdmaChannel>(rank, peer, settings,
+                                         Limits{options.size("send_limit"), options.size("receive_limit")}, capacity);
   }
 };
 

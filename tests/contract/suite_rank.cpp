@@ -89,7 +89,8 @@ TEST(WhereAmI, BothEndsKnowEachOthersPlace) {
 TEST(WhereAmI, ARefusalOfThePathHasAReason) {
   on_every_pair([](Rank& rank, RankId peer) {
     const Path& path = rank.path_to(peer);
-    for (const Answer* answer : {&path.peer_access, &path.device_mapping, &path.one_sided, &path.device_memory_on_network}) {
+    for (const Answer* answer :
+         {&path.peer_access, &path.device_mapping, &path.one_sided, &path.device_memory_on_network}) {
       EXPECT_EQ(answer->yes, answer->reason.empty()) << answer->reason;
     }
   });

@@ -84,7 +84,7 @@ TEST(SimProgram, WrongUsageEndsWithTwoAndSaysWhatIsAllowed) {
   };
   expect_refusal("run " + kKids + "--protocol host --from 0/7", "nodes are 0 to 119, GPUs 0 to 2");
   expect_refusal("run " + kKids + "--protocol host --from 07", "'07' is no device; expected NODE/GPU");
-  expect_refusal("run " + kKids + "--protocol gpudirect-v3", "did you mean 'gpudirect-v2'?");
+  expect_refusal("run " + kKids + "--protocol gpudirect-v4", "did you mean 'gpudirect-v2'?");
   expect_refusal("run " + kKids + "--protocol host -b 5x", "unknown unit 'x'; allowed: none, K, M, G");
   expect_refusal("run " + kKids + "--protocol host --depth 0", "--depth");
   expect_refusal("run --protocol host", "--platform is required");
