@@ -111,6 +111,7 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   const OperationPtr operation = make_copy(to, from, stream, engine);
   const RankId owner = operation->to.allocation->owner;
   if (!memory_.opened(to.buffer)) throw UsageError("put() writes into memory that was opened from a peer");
+  if (signal) require_signal(*signal);
   operation->kind = Operation::Kind::put;
   operation->report.verb = "put";
   operation->peer = owner;
@@ -128,21 +129,25 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   return operation->op;
 }
 
-/// A signal that has failed once stays so.
 void SimRank::raise(const Operation& put) {
-  const std::pair key{put.peer, put.signal->tag};
-  if (put.signal->failed) failed_signals_.insert(key);
-  const Status status = failed_signals_.contains(key) ? Status::wrong_size : Status::delivered;
   SimRank& owner = rank_object(put.peer);
   const Seconds arrival = now() + needed(world_.topology.platform().runtime.signal, "signal");
-  owner.channel_from(id_, signal_tag(put.signal->tag)).letters.push_back({arrival, Message(), status});
+  owner.channel_from(id_, signal_tag(put.signal->tag)).letters.push_back({arrival, Message(put.signal->value)});
   owner.ring();
 }
 
-Op SimRank::await_signal(RankId peer, Tag tag) {
-  const Op op = hear(peer, signal_tag(tag), nowhere_);
-  ops_.at(op.id)->report.verb = "await signal";
-  return op;
+Op SimRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
+  require_peer(peer);
+  require_signal({tag, 0});
+  const OperationPtr operation = make("await signal");
+  operation->kind = Operation::Kind::hear;
+  operation->signal_value = &value;
+  operation->peer = peer;
+  operation->tag = signal_tag(tag);
+  Channel& channel = channel_from(peer, operation->tag);
+  channel.hears.push_back(operation);
+  take_letters(channel);
+  return operation->op;
 }
 
 }  // namespace twinlink::model

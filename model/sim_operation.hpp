@@ -33,8 +33,9 @@ struct SimRank::Operation {
   RankId peer{};
   Tag tag{};
   bool eager = false;
-  OperationPtr partner{};  ///< the receive of a send
-  Message* into = nullptr;
+  OperationPtr partner{};                 ///< the receive of a send
+  Message* into = nullptr;                ///< of a hear
+  std::uint64_t* signal_value = nullptr;  ///< of an await_signal, which is a hear beside the others
 
   Seconds due{};
   Seconds flow_began{};

@@ -21,10 +21,10 @@ void SimRank::take_letters(Channel& channel) {
   while (!channel.hears.empty() && !channel.letters.empty() && reached(channel.letters.front().arrival, now())) {
     const OperationPtr hear = channel.hears.front();
     channel.hears.pop_front();
-    *hear->into = channel.letters.front().message;
-    const Status status = channel.letters.front().status;
+    if (hear->into != nullptr) *hear->into = channel.letters.front().message;
+    if (hear->signal_value != nullptr) *hear->signal_value = channel.letters.front().message.as<std::uint64_t>();
     channel.letters.pop_front();
-    complete(hear, status);
+    complete(hear, Status::delivered);
   }
 }
 

@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -81,7 +80,7 @@ class SimRank final : public Rank {
   Op copy(View to, View from, Stream stream, Engine engine) override;
   Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
-  Op await_signal(RankId peer, Tag tag) override;
+  Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId to, Tag tag, View from) override;
   Op receive(RankId from, Tag tag, View to) override;
   Op tell(RankId to, Tag tag, const Message& message) override;
@@ -103,7 +102,6 @@ class SimRank final : public Rank {
   struct Letter {
     Seconds arrival;
     Message message;
-    Status status = Status::delivered;
   };
   /// What has come, and what is awaited, from one peer with one tag.
   struct Channel {
@@ -158,8 +156,6 @@ class SimRank final : public Rank {
   RankId id_;
   SimMemory memory_;
   mutable std::map<RankId, Path> paths_;
-  std::set<std::pair<RankId, Tag>> failed_signals_;     ///< by receiver and tag
-  Message nowhere_;                                     ///< signals carry nothing
   std::map<std::pair<RankId, Tag>, Channel> channels_;  ///< by source and tag
 
   std::uint64_t next_op_ = 1;

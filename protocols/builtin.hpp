@@ -10,5 +10,6 @@ const Protocol& staging_protocol();
 const Protocol& gpudirect_v1_protocol();
 const Protocol& gpudirect_v2_protocol();
 const Protocol& gpudirect_v3_protocol();
+const Protocol& symmetric_put_protocol();
 
 }  // namespace twinlink

@@ -32,7 +32,7 @@ class DecoratedRank : public Rank {
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override {
     return inner_.put(to, from, stream, engine, signal);
   }
-  Op await_signal(RankId peer, Tag tag) override { return inner_.await_signal(peer, tag); }
+  Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override { return inner_.await_signal(peer, tag, value); }
   Op send(RankId peer, Tag tag, View from) override { return inner_.send(peer, tag, from); }
   Op receive(RankId peer, Tag tag, View to) override { return inner_.receive(peer, tag, to); }
   Op tell(RankId peer, Tag tag, const Message& message) override { return inner_.tell(peer, tag, message); }

@@ -1,18 +1,44 @@
-// GPUDirect v1: the GPU and the network adapter share one page-locked buffer.
+// GPUDirect v1: page-locked host buffers that the GPU and what moves the bytes on both reach.
 //
+// Buffers of one's own (the option `buffers`): the GPU and the network adapter share them
 //   sender                                   receiver
 //   1. copy out: device -> pinned buffer     1. receive: network -> pinned buffer
-//   2. send:     pinned buffer -> network    2. copy in: pinned buffer -> device
+//   2. hear credit                           2. copy in: pinned buffer -> device
+//   3. send:     pinned buffer -> network    3. grant credit
 //
 // Without the sharing, the CPU copied each message from the GPU's pinned buffer to the adapter's; that copy is gone.
-// By default a message goes whole, as explicit code does it. With --chunk and --depth the copies out, the network and
-// the copies in of successive chunks overlap: the pipeline of a CUDA-aware MPI library (MVAPICH2: MV2_CUDA_BLOCK_SIZE,
-// eight blocks in flight).
+// By default a message goes whole and without credits, as explicit code does it. With --chunk and --depth the copies
+// out, the network and the copies in of successive chunks overlap: the pipeline of a CUDA-aware MPI library, whose
+// receiver grants credits for its buffers in batches (the option `credits`).
+//
+// Buffers that both processes of a node share: the GPUs of both reach them
+//   sender                                   receiver
+//   1. tell header, with every message       1. hear header
+//   2. hear clear to send                    2. tell clear to send
+//   3. hear credit                           3. hear filled
+//   4. copy out: device -> shared buffer     4. copy in: shared buffer -> device
+//   5. tell filled                           5. grant credit
+#include <array>
+
 #include "protocols/builtin.hpp"
+#include "protocols/options.hpp"
+#include "protocols/segment_channel.hpp"
 #include "protocols/staged_channel.hpp"
 
 namespace twinlink {
 namespace {
+
+enum class Buffers { own, shared };
+enum class Copies { asynchronous, synchronous };
+
+constexpr std::array kOptions{
+    Option{"buffers", "own|shared", "own",
+           "own: the network moves the bytes on; shared: both GPUs of a node reach one segment"},
+    Option{"credits", "COUNT", "0", "the receiver grants so many at once; 0: posted receives are enough"},
+    Option{"copies", "asynchronous|synchronous", "asynchronous", "synchronous: the CPU waits for every copy"}};
+
+constexpr std::array kAliases{Alias{"MV2_CUDA_BLOCK_SIZE", "chunk"}, Alias{"btl_smcuda_cuda_max_send_size", "chunk"},
+                              Alias{"pml_ob1_send_pipeline_depth", "depth"}};
 
 class GpuDirectV1 final : public Protocol {
  public:
@@ -22,10 +48,49 @@ class GpuDirectV1 final : public Protocol {
   }
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
   [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = 2}; }
+  [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
+  [[nodiscard]] std::span<const Alias> aliases() const override { return kAliases; }
+  [[nodiscard]] std::span<const Preset> presets() const override {
+    // A fragment of smcuda is 128 KiB, of which 32 B are its header.
+    static const std::array presets{
+        Preset{"mvapich2",
+               "blocks of 256 KiB, 8 under way, credits in batches of 8 (MVAPICH2 2.3.7's source)",
+               {.chunk = 256_KiB, .depth = 8, .options = {{"credits", "8"}}}},
+        Preset{"mvapich2-1.8",
+               "the same with blocks of 64 KiB (the default of the older manuals)",
+               {.chunk = 64_KiB, .depth = 8, .options = {{"credits", "8"}}}},
+        Preset{"openmpi-smcuda-staged",
+               "fragments of 128 KiB, 3 under way, each side waits for its copies (Open MPI's source)",
+               {.chunk = 128_KiB - 32_B,
+                .depth = 3,
+                .options = {{"buffers", "shared"}, {"credits", "1"}, {"copies", "synchronous"}}}}};
+    return presets;
+  }
   [[nodiscard]] Support supports(const Path&) const override { return {}; }
+
   [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
     check_settings(*this, settings);
-    return std::make_unique<StagedChannel>(rank, peer, settings, Memory::pinned);
+    const OptionReader read(*this, settings);
+    const auto credits = read.count("credits");
+    const bool synchronous = read.choice<Copies>("copies") == Copies::synchronous;
+    if (credits > static_cast<std::uint64_t>(settings.depth)) {
+      throw UsageError("protocol 'gpudirect-v1': credits come in batches of " + std::to_string(credits) +
+                       ", but the depth gives the receiver only " + std::to_string(settings.depth) +
+                       " buffers: the sender would wait for ever");
+    }
+    if (read.choice<Buffers>("buffers") == Buffers::own) {
+      const StagedStyle style{.memory = Memory::pinned, .credits = credits, .synchronous = synchronous};
+      return std::make_unique<StagedChannel>(rank, peer, settings, style);
+    }
+    if (!rank.path_to(peer).same_node) {
+      throw UnavailableError(
+          "protocol 'gpudirect-v1' with shared buffers cannot run here: the ranks are on different nodes");
+    }
+    if (settings.chunk == Bytes{}) {
+      throw UsageError("protocol 'gpudirect-v1' with shared buffers needs a chunk: the size of a buffer");
+    }
+    return std::make_unique<SegmentChannel>(rank, peer, settings,
+                                            SegmentStyle{std::max<std::size_t>(credits, 1), synchronous});
   }
 };
 

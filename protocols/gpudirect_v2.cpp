@@ -1,120 +1,93 @@
-// GPUDirect v2: the copy engine of the sender's GPU writes straight into the memory of a GPU on the same node.
+// GPUDirect v2: one GPU reaches into the memory of another on the same node. Three ways, by the option `engine`:
 //
-//   sender                                        receiver
-//                                                 1. tell ready: the handle and the place of my buffer
-//   1. hear ready
-//   2. peer copy: device -> the peer's device
-//   3. tell delivered                             2. hear delivered
-//                                                 3. check delivered
+//   copy-engine: the copy engine of the sender's GPU writes
+//     sender                                        receiver
+//                                                   1. tell ready: the handle and the place of my buffer
+//     1. hear ready
+//     2. peer copy: device -> the peer's device
+//     3. tell delivered                             2. hear delivered
+//                                                   3. check delivered
+//
+//   kernel-push: a kernel on the sender's GPU stores, and a flag behind the bytes tells the receiver
+//     sender                                        receiver
+//                                                   1. tell ready
+//     1. hear ready
+//     2. push: device -> the peer's device, flag    2. await flag
+//                                                   3. check flag
+//
+//   kernel-pull: a kernel on the receiver's GPU loads
+//     sender                                        receiver
+//     1. tell ready: the handle and the place of my message
+//                                                   1. hear ready
+//                                                   2. pull: the peer's device -> device
+//     2. hear delivered                             3. tell delivered
+//     3. check delivered
 //
 // A buffer is opened at its first use and stays open, so that only the first message pays for it. Between GPUs
-// without peer access the same copy still arrives: the driver moves it through host memory. supports() calls that a
-// fallback and gives the reason.
+// without peer access the copy engine's copy still arrives: the driver moves it through host memory. supports() calls
+// that a fallback and gives the reason. A kernel's loads and stores have no such help.
 #include <array>
 #include <exception>
-#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "protocols/builtin.hpp"
 #include "protocols/lane.hpp"
+#include "protocols/options.hpp"
 #include "protocols/tags.hpp"
 
 namespace twinlink {
 namespace {
 
 constexpr Stream kPeerStream{0};
+constexpr Tag kFlag = tags::kPushFlag;
 
-/// Receiver to sender: write `length` bytes at `offset` of the buffer that `handle` names.
+/// The values of the option, in its order.
+enum class Mover { copy_engine, kernel_push, kernel_pull };
+
+constexpr std::array kOptions{
+    Option{"engine", "copy-engine|kernel-push|kernel-pull", "copy-engine", "who moves the bytes between the two GPUs"}};
+
+std::string_view words(Mover mover) {
+  switch (mover) {
+    case Mover::copy_engine:
+      return "peer copy by the copy engine";
+    case Mover::kernel_push:
+      return "peer copy by a kernel's stores";
+    case Mover::kernel_pull:
+      return "peer copy by a kernel's loads";
+  }
+  return "";
+}
+
+/// To the side that moves the bytes: `length` bytes at `offset` of the buffer that `handle` names are mine.
 struct Ready {
   IpcHandle handle;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
 };
 
-/// Sender to receiver: it is written, or refused, because what I had to send has another size.
+/// From the side that moves the bytes: it is done, or refused, because what I have has another size.
 struct Delivered {
-  std::uint64_t length = 0;  ///< of what the sender had
+  std::uint64_t length = 0;  ///< of what the mover has
   bool refused = false;
 };
 
-Outcome wrong_size(std::uint64_t sent) {
-  return {Status::wrong_size, "the sender had " + std::to_string(sent) + " B, and the receiver expected another size"};
-}
-
-class PeerChannel final : public Channel {
+/// Memory of this rank that the peer knows, and memory of the peer that is open here.
+class SharedBuffers {
  public:
-  PeerChannel(Rank& rank, RankId peer, const Settings& settings, std::string path_taken)
-      : rank_(rank), peer_(peer), settings_(settings), path_taken_(std::move(path_taken)) {}
-
-  ~PeerChannel() override {
+  SharedBuffers(Rank& rank, RankId peer) : rank_(rank), peer_(peer) {}
+  ~SharedBuffers() {
     // While an exception passes, a copy may still use the memory; the rank closes it when it ends.
     if (std::uncaught_exceptions() > 0) return;
-    for (const Opened& opened : opened_) rank_.close_memory(opened.buffer);
+    for (const Known& opened : opened_) rank_.close_memory(opened.buffer);
   }
-  PeerChannel(const PeerChannel&) = delete;
-  PeerChannel& operator=(const PeerChannel&) = delete;
-
-  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
-    const auto depth = static_cast<std::size_t>(settings_.depth);
-    std::vector<Message> ready(depth);
-    std::vector<Message> delivered(depth);
-
-    const Lane out{.pieces = cut(outgoing, settings_.chunk),
-                   .depth = depth,
-                   .steps = {
-                       {"hear ready", [&](const Piece& p) { return rank_.hear(peer_, tags::kReady, ready[p.slot]); }},
-                       {"peer copy", [&](const Piece& p) { return peer_copy(p.bytes, ready[p.slot].as<Ready>()); }},
-                       {"tell delivered",
-                        [&](const Piece& p) {
-                          return rank_.tell(peer_, tags::kDelivered, Message(Delivered{p.bytes.length.count()}));
-                        }},
-                   }};
-    const Lane in{
-        .pieces = cut(incoming, settings_.chunk),
-        .depth = depth,
-        .steps = {
-            {"tell ready",
-             [&](const Piece& p) {
-               return rank_.tell(
-                   peer_, tags::kReady,
-                   Message(Ready{handle_of(p.bytes.buffer), p.bytes.offset.count(), p.bytes.length.count()}));
-             }},
-            {"hear delivered", [&](const Piece& p) { return rank_.hear(peer_, tags::kDelivered, delivered[p.slot]); }},
-            {"check delivered",
-             [&](const Piece& p) -> Started {
-               // A refusal may overtake the answers for pieces before it: it ends the transfer whatever its size says.
-               const auto answer = delivered[p.slot].as<Delivered>();
-               return answer.refused ? wrong_size(answer.length) : Outcome{};
-             }},
-        }};
-    const std::array lanes{in, out};
-    return move(rank_, lanes, rank_.now() + settings_.timeout);
-  }
-
-  [[nodiscard]] std::string path_taken() const override { return path_taken_; }
-
- private:
-  struct Exported {
-    Buffer buffer;
-    IpcHandle handle;
-  };
-  struct Opened {
-    IpcHandle handle;
-    Buffer buffer;
-  };
-
-  Started peer_copy(const View& from, const Ready& to) {
-    if (to.length != from.length.count()) {
-      // The receiver must learn it too; without this message it would wait until its deadline.
-      const Message refusal(Delivered{.length = from.length.count(), .refused = true});
-      wait(rank_, rank_.tell(peer_, tags::kDelivered, refusal), rank_.now() + settings_.timeout);
-      return wrong_size(from.length.count());
-    }
-    return rank_.copy({open(to.handle), Bytes{to.offset}, from.length}, from, kPeerStream, Engine::dma);
-  }
+  SharedBuffers(const SharedBuffers&) = delete;
+  SharedBuffers& operator=(const SharedBuffers&) = delete;
 
   IpcHandle handle_of(const Buffer& buffer) {
-    for (const Exported& known : exported_) {
+    for (const Known& known : exported_) {
       if (known.buffer == buffer) return known.handle;
     }
     exported_.push_back({buffer, rank_.export_memory(buffer)});
@@ -122,29 +95,156 @@ class PeerChannel final : public Channel {
   }
 
   Buffer open(const IpcHandle& handle) {
-    for (const Opened& known : opened_) {
+    for (const Known& known : opened_) {
       if (known.handle == handle) return known.buffer;
     }
-    opened_.push_back({handle, rank_.open_memory(peer_, handle)});
+    opened_.push_back({rank_.open_memory(peer_, handle), handle});
     return opened_.back().buffer;
   }
+
+ private:
+  struct Known {
+    Buffer buffer;
+    IpcHandle handle;
+  };
+  Rank& rank_;
+  RankId peer_;
+  std::vector<Known> exported_;
+  std::vector<Known> opened_;
+};
+
+class PeerChannel final : public Channel {
+ public:
+  PeerChannel(Rank& rank, RankId peer, const Settings& settings, Mover mover, std::string path_taken)
+      : rank_(rank),
+        peer_(peer),
+        settings_(settings),
+        mover_(mover),
+        path_taken_(std::move(path_taken)),
+        shared_(rank, peer) {}
+
+  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+    const auto depth = static_cast<std::size_t>(settings_.depth);
+    std::vector<Message> here(depth);   // what the peer says about the pieces that this side moves
+    std::vector<Message> there(depth);  // and about those that it moves itself
+    flags_.resize(depth);
+    const bool push = mover_ != Mover::kernel_pull;
+    const std::array lanes{
+        Lane{.pieces = cut(incoming, settings_.chunk), .depth = depth, .steps = push ? stand_by(there) : pull(here)},
+        Lane{.pieces = cut(outgoing, settings_.chunk),
+             .depth = depth,
+             .steps = push ? this->push(here) : stand_by(there)}};
+    return move(rank_, lanes, rank_.now() + settings_.timeout);
+  }
+
+  [[nodiscard]] std::string path_taken() const override { return path_taken_; }
+
+ private:
+  using Steps = std::vector<Step>;
+  [[nodiscard]] bool flagged() const { return mover_ == Mover::kernel_push; }
+
+  /// Of the side whose memory is reached into.
+  Steps stand_by(std::vector<Message>& delivered) {
+    Steps steps{{"tell ready", [this](const Piece& p) {
+                   const Ready ready{shared_.handle_of(p.bytes.buffer), p.bytes.offset.count(), p.bytes.length.count()};
+                   return rank_.tell(peer_, tags::kReady, Message(ready));
+                 }}};
+    if (flagged()) {
+      steps.push_back(
+          {"await flag", [this](const Piece& p) { return rank_.await_signal(peer_, kFlag, flags_[p.slot]); }});
+      steps.push_back({"check flag", [this](const Piece& p) -> Started {
+                         const std::uint64_t length = p.bytes.length.count();
+                         return flags_[p.slot] == length ? Outcome{} : wrong_size(length, flags_[p.slot]);
+                       }});
+      return steps;
+    }
+    steps.push_back({"hear delivered", [this, &delivered](const Piece& p) {
+                       return rank_.hear(peer_, tags::kDelivered, delivered[p.slot]);
+                     }});
+    steps.push_back({"check delivered", [&delivered](const Piece& p) -> Started {
+                       // A refusal may overtake the answers for pieces before it: it ends the transfer whatever its
+                       // size says.
+                       const auto answer = delivered[p.slot].as<Delivered>();
+                       return answer.refused ? wrong_size(answer.length, p.bytes.length.count()) : Outcome{};
+                     }});
+    return steps;
+  }
+
+  Steps push(std::vector<Message>& ready) {
+    Steps steps{hear_ready(ready)};
+    if (flagged()) {
+      steps.push_back(
+          {"push", [this, &ready](const Piece& p) { return push_flagged(p.bytes, ready[p.slot].as<Ready>()); }});
+      return steps;
+    }
+    steps.push_back({"peer copy", [this, &ready](const Piece& p) -> Started {
+                       const auto to = ready[p.slot].as<Ready>();
+                       if (to.length != p.bytes.length.count()) return refuse(p.bytes.length.count(), to.length);
+                       return rank_.copy(view(to), p.bytes, kPeerStream, Engine::dma);
+                     }});
+    steps.push_back(tell_delivered());
+    return steps;
+  }
+
+  Steps pull(std::vector<Message>& ready) {
+    return {hear_ready(ready),
+            {"pull",
+             [this, &ready](const Piece& p) -> Started {
+               const auto from = ready[p.slot].as<Ready>();
+               if (from.length != p.bytes.length.count()) return refuse(p.bytes.length.count(), from.length);
+               return rank_.copy(p.bytes, view(from), kPeerStream, Engine::kernel);
+             }},
+            tell_delivered()};
+  }
+
+  Step hear_ready(std::vector<Message>& ready) {
+    return {"hear ready", [this, &ready](const Piece& p) { return rank_.hear(peer_, tags::kReady, ready[p.slot]); }};
+  }
+  Step tell_delivered() {
+    return {"tell delivered", [this](const Piece& p) {
+              return rank_.tell(peer_, tags::kDelivered, Message(Delivered{p.bytes.length.count()}));
+            }};
+  }
+
+  /// The other side must learn it too; without this message it would wait until its deadline.
+  Outcome refuse(std::uint64_t mine, std::uint64_t theirs) {
+    const Message refusal(Delivered{.length = mine, .refused = true});
+    wait(rank_, rank_.tell(peer_, tags::kDelivered, refusal), rank_.now() + settings_.timeout);
+    return wrong_size(mine, theirs);
+  }
+
+  /// The flag says how long the message is; of one that does not fit, nothing but the flag is written.
+  Started push_flagged(const View& from, const Ready& to) {
+    const std::uint64_t length = from.length.count();
+    const Signal flag{kFlag, length};
+    if (to.length == length) return rank_.put(view(to), from, kPeerStream, Engine::kernel, flag);
+    const View nothing = view(to).slice(Bytes{}, Bytes{});
+    const Op refusal = rank_.put(nothing, from.slice(Bytes{}, Bytes{}), kPeerStream, Engine::kernel, flag);
+    wait(rank_, refusal, rank_.now() + settings_.timeout);
+    return wrong_size(length, to.length);
+  }
+
+  View view(const Ready& theirs) { return {shared_.open(theirs.handle), Bytes{theirs.offset}, Bytes{theirs.length}}; }
 
   Rank& rank_;
   RankId peer_;
   Settings settings_;
+  Mover mover_;
   std::string path_taken_;
-  std::vector<Exported> exported_;
-  std::vector<Opened> opened_;
+  SharedBuffers shared_;
+  std::vector<std::uint64_t> flags_;  ///< by slot
 };
 
 class GpuDirectV2 final : public Protocol {
  public:
   [[nodiscard]] std::string_view name() const override { return "gpudirect-v2"; }
   [[nodiscard]] std::string_view description() const override {
-    return "peer copy by the copy engine between GPUs of one node; through the host where peer access is missing";
+    return "peer copy between GPUs of one node, by copy engine or kernel; through the host where peer access is "
+           "missing";
   }
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
   [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = 16}; }
+  [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
   [[nodiscard]] Support supports(const Path& path) const override {
     if (!path.same_node)
       return {Support::Kind::no, "the GPUs are on different nodes, and peer-to-peer ends at the node"};
@@ -156,10 +256,14 @@ class GpuDirectV2 final : public Protocol {
     check_settings(*this, settings);
     const Path& path = rank.path_to(peer);
     require_support(*this, path);
-    return std::make_unique<PeerChannel>(rank, peer, settings,
-                                         path.peer_access
-                                             ? "peer copy by the copy engine"
-                                             : "staged through the host by the driver: " + path.peer_access.reason);
+    const auto mover = OptionReader(*this, settings).choice<Mover>("engine");
+    if (!path.peer_access && mover != Mover::copy_engine) {
+      throw UnavailableError("protocol 'gpudirect-v2' by a kernel cannot run here, and no driver helps it: " +
+                             path.peer_access.reason);
+    }
+    std::string way(words(mover));
+    if (!path.peer_access) way = "staged through the host by the driver: " + path.peer_access.reason;
+    return std::make_unique<PeerChannel>(rank, peer, settings, mover, std::move(way));
   }
 };
 

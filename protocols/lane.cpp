@@ -16,16 +16,13 @@ class LaneState {
     assert(lane.depth >= 1 && !lane.steps.empty());
   }
 
-  /// Starts every step that may start now, the last steps first: what is nearly through makes room for the rest.
+  /// Starts every step that may start now, the last steps first: what is nearly through makes room for the rest. Looks
+  /// again after each, for a step that takes its time, such as a copy that the CPU waits for, has made others possible.
   Outcome advance() {
-    for (bool progress = true; progress;) {
-      progress = false;
-      for (std::size_t step = lane_.steps.size(); step-- > 0;) {
-        while (may_start(step)) {
-          if (Outcome outcome = start(step); !outcome.ok()) return outcome;
-          progress = true;
-        }
-      }
+    for (std::size_t step = lane_.steps.size(); step-- > 0;) {
+      if (!may_start(step)) continue;
+      if (Outcome outcome = start(step); !outcome.ok()) return outcome;
+      step = lane_.steps.size();
     }
     return {};
   }

@@ -16,6 +16,11 @@ void check_settings(const Protocol& protocol, const Settings& settings) {
   static_cast<void>(OptionReader(protocol, settings));
 }
 
+Outcome wrong_size(std::uint64_t mine, std::uint64_t theirs) {
+  return {Status::wrong_size,
+          "this side has " + std::to_string(mine) + " B, the other " + std::to_string(theirs) + " B"};
+}
+
 void require_support(const Protocol& protocol, const Path& path) {
   const Support support = protocol.supports(path);
   if (!support.usable()) {

@@ -113,6 +113,8 @@ class Protocol {
 
 /// What every connect() checks first: a UsageError for settings that make no sense, which says what is allowed.
 void check_settings(const Protocol& protocol, const Settings& settings);
+/// What both ends of a transfer report when they have messages of different lengths.
+Outcome wrong_size(std::uint64_t mine, std::uint64_t theirs);
 /// An UnavailableError with the reason where `protocol` does not support `path`.
 void require_support(const Protocol& protocol, const Path& path);
 

@@ -40,6 +40,16 @@ void Message::assign(std::span<const std::byte> content) {
   size_ = content.size();
 }
 
+void require_signal(const Signal& signal) {
+  if (signal.tag.value < 0 || signal.tag.value >= kSignalTags) {
+    throw UsageError("there is no signal " + std::to_string(signal.tag.value) + "; signals are 0 to " +
+                     std::to_string(kSignalTags - 1));
+  }
+  if (signal.value > kMostSignal) {
+    throw UsageError("a signal carries 48 bits, and " + std::to_string(signal.value) + " needs more");
+  }
+}
+
 Status wait(Rank& rank, Op op, Seconds deadline) {
   if (const auto completion = rank.wait_any({&op, 1}, deadline)) return completion->status;
   rank.abandon(op);

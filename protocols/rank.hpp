@@ -90,13 +90,16 @@ struct Block {
   Bytes length{};
 };
 
-/// What a put() raises at the owner of the memory that it wrote, once the bytes are there. Raises of one origin with
-/// one tag are counted, and await_signal() takes them one by one.
+/// What a put() raises at the owner of the memory that it wrote, once the bytes are there. Signals of one origin with
+/// one tag stay in order, and await_signal() takes them one by one.
 struct Signal {
-  Tag tag{};
-  /// Nothing good was written: this await_signal() and all later ones of this tag end with wrong_size.
-  bool failed = false;
+  Tag tag{};                ///< 0 to kSignalTags-1
+  std::uint64_t value = 0;  ///< what it says: up to kMostSignal
 };
+inline constexpr int kSignalTags = 16;
+inline constexpr std::uint64_t kMostSignal = (std::uint64_t{1} << 48) - 1;
+/// So many signals of one origin and tag may be raised and not yet taken; protocols keep to it by their own means.
+inline constexpr std::size_t kMostSignals = 1024;
 
 /// An operation in flight. Valid until wait_any() has returned it or abandon() was called.
 struct Op {
@@ -235,11 +238,12 @@ class Rank {
   /// destination or lie outside. Otherwise as copy(). Not between two host buffers.
   virtual Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) = 0;
   /// One-sided: writes into memory that was opened from a peer, behind what is in the stream, then raises `signal`
-  /// there. No CPU of the peer takes part. Ends when the bytes are in place and the signal is raised. Puts that raise
-  /// one tag at one peer use one stream.
+  /// there. No CPU of the peer takes part. Ends when the bytes are in place and the signal is on its way. Puts that
+  /// raise one tag at one peer use one stream.
   virtual Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) = 0;
-  /// Takes the next signal that `peer` raises with `tag`. What the put before it wrote is then there.
-  virtual Op await_signal(RankId peer, Tag tag) = 0;
+  /// Takes the next signal that `peer` raises with `tag`: what its put wrote is there then. `value` must live until the
+  /// operation has ended.
+  virtual Op await_signal(RankId peer, Tag tag, std::uint64_t& value) = 0;
   /// Sends bytes over the network to another rank; a rank that names itself, here or in the calls below, is a
   /// UsageError. Ends when the buffer may be written again. Device memory only where path_to() allows it,
   /// and registered.
@@ -270,6 +274,9 @@ class Rank {
   /// Names the step of the protocol that the next operation belongs to, in the words of the protocol's scenario.
   virtual void step(std::string_view words) { static_cast<void>(words); }
 };
+
+/// A UsageError for a signal whose tag or value is out of range: what every backend checks.
+void require_signal(const Signal& signal);
 
 /// Waits for one operation. `timed_out` once now() has reached `deadline`; the operation is then abandoned.
 Status wait(Rank& rank, Op op, Seconds deadline);

@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "protocols/lane.hpp"
 #include "protocols/tags.hpp"
 
 namespace twinlink {
@@ -14,33 +13,60 @@ constexpr Stream kInStream{1};
 
 }  // namespace
 
-StagedChannel::StagedChannel(Rank& rank, RankId peer, const Settings& settings, Memory memory)
-    : rank_(rank), peer_(peer), settings_(settings), memory_(memory), out_(rank, memory), in_(rank, memory) {}
+Started pipeline_copy(Rank& rank, View to, View from, Stream stream, bool synchronous, Seconds deadline) {
+  const Op op = rank.copy(to, from, stream, Engine::dma);
+  if (!synchronous) return op;
+  const Status status = wait(rank, op, deadline);
+  return Outcome{status, std::string(to_string(status))};
+}
+
+StagedChannel::StagedChannel(Rank& rank, RankId peer, const Settings& settings, const StagedStyle& style)
+    : rank_(rank), peer_(peer), settings_(settings), style_(style), out_(rank, style.memory), in_(rank, style.memory) {}
+
+std::vector<Step> StagedChannel::sending_steps(const Credits& credits) {
+  const auto copy_out = [this](const Piece& p) {
+    return pipeline_copy(rank_, out_.at(p), p.bytes, kOutStream, style_.synchronous, rank_.now() + settings_.timeout);
+  };
+  // Of the pieces that wait for one grant only the first hears it: those behind it are sent after it.
+  const auto hear_credit = [this, credits, index = std::size_t{0}](const Piece&) mutable -> Started {
+    if (!credits.sender_hears_before(index++)) return Outcome{};
+    return rank_.hear(peer_, tags::kCredit, credit_);
+  };
+  const auto send = [this](const Piece& p) { return rank_.send(peer_, tags::kData, out_.at(p)); };
+  if (style_.credits == 0) return {{"copy out", copy_out}, {"send", send}};
+  return {{"copy out", copy_out}, {"hear credit", hear_credit}, {"send", send}};
+}
+
+std::vector<Step> StagedChannel::receiving_steps(const Credits& credits) {
+  const auto receive = [this](const Piece& p) { return rank_.receive(peer_, tags::kData, in_.at(p)); };
+  const auto copy_in = [this](const Piece& p) {
+    return pipeline_copy(rank_, p.bytes, in_.at(p), kInStream, style_.synchronous, rank_.now() + settings_.timeout);
+  };
+  const auto grant_credit = [this, credits, index = std::size_t{0}](const Piece&) mutable -> Started {
+    if (!credits.receiver_grants_after(index++)) return Outcome{};
+    return rank_.tell(peer_, tags::kCredit, credit_);
+  };
+  if (style_.credits == 0) return {{"receive", receive}, {"copy in", copy_in}};
+  return {{"receive", receive}, {"copy in", copy_in}, {"grant credit", grant_credit}};
+}
 
 Outcome StagedChannel::exchange(std::span<const View> outgoing, std::span<const View> incoming) {
   const auto depth = static_cast<std::size_t>(settings_.depth);
-  const Lane out{
-      .pieces = cut(outgoing, settings_.chunk),
-      .depth = depth,
-      .steps = {
-          {"copy out", [&](const Piece& p) { return rank_.copy(out_.at(p), p.bytes, kOutStream, Engine::dma); }},
-          {"send", [&](const Piece& p) { return rank_.send(peer_, tags::kData, out_.at(p)); }},
-      }};
-  const Lane in{.pieces = cut(incoming, settings_.chunk),
-                .depth = depth,
-                .steps = {
-                    {"receive", [&](const Piece& p) { return rank_.receive(peer_, tags::kData, in_.at(p)); }},
-                    {"copy in", [&](const Piece& p) { return rank_.copy(p.bytes, in_.at(p), kInStream, Engine::dma); }},
-                }};
-  out_.reserve(out.pieces, depth);
-  in_.reserve(in.pieces, depth);
+  const auto lane = [&](std::span<const View> messages, auto steps_of) {
+    std::vector<View> pieces = cut(messages, settings_.chunk);
+    const Credits credits(pieces.size(), depth, style_.credits);
+    return Lane{.pieces = std::move(pieces), .depth = depth, .steps = (this->*steps_of)(credits)};
+  };
   // Receives come first: a posted receive lets the peer's bytes flow while this rank copies out.
-  const std::array lanes{in, out};
+  const std::array lanes{lane(incoming, &StagedChannel::receiving_steps),
+                         lane(outgoing, &StagedChannel::sending_steps)};
+  in_.reserve(lanes[0].pieces, depth);
+  out_.reserve(lanes[1].pieces, depth);
   return move(rank_, lanes, rank_.now() + settings_.timeout);
 }
 
 std::string StagedChannel::path_taken() const {
-  return "staged through " + std::string(to_string(memory_)) + " host memory";
+  return "staged through " + std::string(to_string(style_.memory)) + " host memory";
 }
 
 }  // namespace twinlink

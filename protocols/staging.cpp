@@ -23,7 +23,7 @@ class Staging final : public Protocol {
   [[nodiscard]] Support supports(const Path&) const override { return {}; }
   [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
     check_settings(*this, settings);
-    return std::make_unique<StagedChannel>(rank, peer, settings, Memory::pageable);
+    return std::make_unique<StagedChannel>(rank, peer, settings, StagedStyle{});
   }
 };
 

@@ -8,6 +8,12 @@ namespace twinlink::tags {
 inline constexpr Tag kData{1};       ///< payload of a protocol
 inline constexpr Tag kReady{2};      ///< "my buffer is ready, write into it"
 inline constexpr Tag kDelivered{3};  ///< "your buffer is written"
+inline constexpr Tag kCredit{4};     ///< "so many of my buffers are free again"
+inline constexpr Tag kHeader{5};     ///< "a message of this size will come", and the answer
+
+// Signals have numbers of their own.
+inline constexpr Tag kPushFlag{0};         ///< GPUDirect v2: a kernel has stored the message
+inline constexpr Tag kSymmetricSignal{1};  ///< symmetric-put: the put is there
 
 /// From here on tags belong to the program that runs the protocols: benchmarks, tests.
 inline constexpr Tag kFirstFree{64};

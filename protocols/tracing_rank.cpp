@@ -133,9 +133,9 @@ Op TracingRank::put(View to, View from, Stream stream, Engine engine, std::optio
                started, op);
 }
 
-Op TracingRank::await_signal(RankId peer, Tag tag) {
+Op TracingRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
   const Seconds started = now();
-  const Op op = inner().await_signal(peer, tag);
+  const Op op = inner().await_signal(peer, tag, value);
   return track("await signal of " + describe(peer), started, op);
 }
 

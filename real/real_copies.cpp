@@ -77,6 +77,7 @@ Op RealRank::put(View to, View from, Stream stream, Engine engine, std::optional
   require_stream(stream);
   const Part target = memory_.part(to);
   const Part source = memory_.part(from);
+  if (signal) require_signal(*signal);
   if (!target.allocation->owner) throw UsageError("put() writes into memory that was opened from a peer");
   require_reach(target, source, engine);
   if (!signal) return copy(to, from, stream, engine);
@@ -85,22 +86,23 @@ Op RealRank::put(View to, View from, Stream stream, Engine engine, std::optional
                     target, source);
 }
 
-Op RealRank::await_signal(RankId peer, Tag tag) {
+Op RealRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
   static_cast<void>(path_to(peer));
-  Signals::require(tag);
+  require_signal({tag, 0});
   const Slot slot = start(Kind::signal, {}, {});
+  operations_[slot].signal_value = &value;
   awaited_[{peer, tag}].slots.push_back(slot);
   return op_of(slot);
 }
 
 void RealRank::poll_signals() {
   for (auto& [key, awaited] : awaited_) {
-    if (awaited.slots.empty()) continue;
-    const Signals::State state = signals_.look(key.first, key.second);
-    while (!awaited.slots.empty() && awaited.taken < state.count) {
+    while (!awaited.slots.empty()) {
+      const auto value = signals_.look(key.first, key.second, awaited.taken);
+      if (!value) break;
       Operation& operation = operations_[awaited.slots.front()];
       operation.ended = true;
-      if (state.failed) operation.status = Status::wrong_size;
+      *operation.signal_value = *value;
       awaited.slots.pop_front();
       ++awaited.taken;
     }

@@ -49,7 +49,7 @@ class RealRank final : public Rank {
   Op copy(View to, View from, Stream stream, Engine engine) override;
   Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
-  Op await_signal(RankId peer, Tag tag) override;
+  Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;
   Op receive(RankId peer, Tag tag, View to) override;
   Op tell(RankId peer, Tag tag, const Message& message) override;
@@ -74,6 +74,7 @@ class RealRank final : public Rank {
     Event event{};
     Stream stream{};
     Message* into = nullptr;
+    std::uint64_t* signal_value = nullptr;
     std::array<std::byte, Message::kCapacity> letter{};
   };
   using Slot = std::uint32_t;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -13,13 +14,10 @@
 
 namespace twinlink::real {
 
-/// One word per origin and tag, in memory of the rank that is signalled. It counts how often it was raised; its highest
-/// bit says that something failed.
+/// Per origin and tag a ring of words, in memory of the rank that is signalled. A word says which raise wrote it, and
+/// the value that it carries.
 class Signals {
  public:
-  /// Tags of signals are 0 to kTags-1.
-  static constexpr int kTags = 4096;
-
   /// For a job of `ranks`; `runtime` must outlive this object.
   Signals(RankId self, int ranks, DeviceRuntime& runtime);
   ~Signals();
@@ -32,20 +30,15 @@ class Signals {
   void meet(RankId peer, const SharedMemory::Token& token);
 
   /// Counts one more raise of `signal` at `peer`, and says what the device must write, and where, for it to be seen. A
-  /// UsageError for a tag or a peer that cannot be signalled.
+  /// UsageError for a peer that cannot be signalled.
   Flag next(RankId peer, const Signal& signal);
-  /// How often `peer` has raised `tag` here, and whether it failed.
-  struct State {
-    std::uint64_t count = 0;
-    bool failed = false;
-  };
-  [[nodiscard]] State look(RankId peer, Tag tag) const;
-  /// A UsageError for a tag that signals do not have.
-  static void require(Tag tag);
+  /// The value of raise `number` (from 0) of `peer` with `tag`, once it is here. An EnvironmentError if a later raise
+  /// has taken its place: more than kMostSignals were raised and not taken.
+  [[nodiscard]] std::optional<std::uint64_t> look(RankId peer, Tag tag, std::uint64_t number) const;
 
  private:
   using Key = std::pair<RankId, Tag>;
-  static std::size_t word(RankId origin, Tag tag);
+  [[nodiscard]] std::byte* first_byte(const SharedMemory& memory) const;
 
   RankId self_;
   DeviceRuntime& runtime_;

@@ -45,6 +45,12 @@ class Source {
   Scratch scratch_;
 };
 
+std::uint64_t take_signal(Rank& rank, RankId peer, Tag with) {
+  std::uint64_t value = 0;
+  finish(rank, rank.await_signal(peer, with, value));
+  return value;
+}
+
 std::vector<Engine> engines(Rank& rank, RankId peer) {
   if (rank.path_to(peer).peer_access) return {Engine::dma, Engine::kernel};
   return {Engine::dma};
@@ -56,7 +62,7 @@ TEST(OneSided, ASignalComesAfterTheDataOfItsPut) {
         int n = 1;
         for (const Engine engine : engines(rank, peer)) {
           const Source source(rank, kSize);
-          const Op put = rank.put(View(theirs), source.filled(Pattern{70}), Stream{n}, engine, Signal{tag(n)});
+          const Op put = rank.put(View(theirs), source.filled(Pattern{70}), Stream{n}, engine, Signal{Tag{n}});
           finish(rank, put);
           hear_now(rank, peer, tag(4));
           ++n;
@@ -65,7 +71,7 @@ TEST(OneSided, ASignalComesAfterTheDataOfItsPut) {
       [](Rank& rank, RankId peer, Buffer mine) {
         int n = 1;
         for ([[maybe_unused]] const Engine engine : engines(rank, peer)) {
-          finish(rank, rank.await_signal(peer, tag(n++)));
+          take_signal(rank, peer, Tag{n++});
           const Verdict verdict = rank.check(View(mine), Pattern{70});
           EXPECT_TRUE(verdict.intact()) << to_string(verdict);
           rank.fill(View(mine), kSentinel);
@@ -83,7 +89,7 @@ TEST(OneSided, SignalsOfOneTagAreTakenOneByOneAndWaitForTheirTaker) {
         std::vector<Op> puts;
         for (int i = 0; i < kPuts; ++i) {
           puts.push_back(rank.put(View(theirs, from.length * static_cast<std::uint64_t>(i), from.length), from,
-                                  Stream{0}, Engine::dma, Signal{tag(1)}));
+                                  Stream{0}, Engine::dma, Signal{Tag{1}}));
         }
         finish_all(rank, puts);
         tell_now(rank, peer, tag(2));
@@ -91,10 +97,11 @@ TEST(OneSided, SignalsOfOneTagAreTakenOneByOneAndWaitForTheirTaker) {
       [](Rank& rank, RankId peer, Buffer mine) {
         hear_now(rank, peer, tag(2));  // all were raised before anybody waits
         for (std::uint64_t i = 0; i < kPuts; ++i) {
-          finish(rank, rank.await_signal(peer, tag(1)));
+          take_signal(rank, peer, Tag{1});
           EXPECT_TRUE(rank.check(View(mine, 1000_B * i, 1000_B), Pattern{71}).intact());
         }
-        const Op none = rank.await_signal(peer, tag(1));
+        std::uint64_t value = 0;
+        const Op none = rank.await_signal(peer, Tag{1}, value);
         EXPECT_FALSE(rank.wait_any({&none, 1}, rank.now() + 10.0_us));
         rank.abandon(none);
       });
@@ -106,28 +113,30 @@ TEST(OneSided, ASignalThatIsGivenUpGoesToTheNextTaker) {
         const Source source(rank, 8_B);
         hear_now(rank, peer, tag(2));
         finish(rank,
-               rank.put(View(theirs, 0_B, 8_B), source.filled(Pattern{72}), Stream{0}, Engine::dma, Signal{tag(1)}));
+               rank.put(View(theirs, 0_B, 8_B), source.filled(Pattern{72}), Stream{0}, Engine::dma, Signal{Tag{1}}));
       },
       [](Rank& rank, RankId peer, Buffer) {
-        rank.abandon(rank.await_signal(peer, tag(1)));
-        const Op next = rank.await_signal(peer, tag(1));
+        std::uint64_t value = 0;
+        rank.abandon(rank.await_signal(peer, Tag{1}, value));
+        const Op next = rank.await_signal(peer, Tag{1}, value);
         tell_now(rank, peer, tag(2));
         finish(rank, next);
       });
 }
 
-TEST(OneSided, AFailedSignalIsNeverDelivered) {
+TEST(OneSided, ASignalCarriesItsValueAndMayComeWithoutData) {
   on_every_target(
       [](Rank& rank, RankId, Buffer theirs) {
         const Source source(rank, 8_B);
-        const View from = source.filled(Pattern{73});
-        const View nothing(theirs, 0_B, 0_B);
-        finish(rank, rank.put(nothing, from.slice(0_B, 0_B), Stream{0}, Engine::dma, Signal{tag(1), true}));
-        finish(rank, rank.put(View(theirs, 0_B, 8_B), from, Stream{0}, Engine::dma, Signal{tag(1)}));
+        const View from = source.filled(Pattern{73}).slice(0_B, 0_B);
+        for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{12345}, kMostSignal}) {
+          finish(rank, rank.put(View(theirs, 0_B, 0_B), from, Stream{0}, Engine::dma, Signal{Tag{1}, value}));
+        }
       },
       [](Rank& rank, RankId peer, Buffer) {
-        for (int i = 0; i < 2; ++i)
-          EXPECT_EQ(wait(rank, rank.await_signal(peer, tag(1)), soon(rank)), Status::wrong_size);
+        for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{12345}, kMostSignal}) {
+          EXPECT_EQ(take_signal(rank, peer, Tag{1}), value);
+        }
       });
 }
 
@@ -180,10 +189,15 @@ TEST(OneSided, MemoryOfAnotherNodeIsOpenedOnceItIsRegistered) {
 
 TEST(OneSided, WhatMakesNoSenseIsRefused) {
   on_every_target(
-      [](Rank& rank, RankId, Buffer theirs) {
+      [](Rank& rank, RankId peer, Buffer theirs) {
         const Source source(rank, 1000_B);
         const View from = source.filled(Pattern{75});
-        EXPECT_THROW(rank.await_signal(rank.id(), tag(1)), UsageError);
+        std::uint64_t value = 0;
+        EXPECT_THROW(rank.await_signal(rank.id(), Tag{1}, value), UsageError);
+        EXPECT_THROW(rank.await_signal(peer, Tag{kSignalTags}, value), UsageError);
+        const View to(theirs, 0_B, 1000_B);
+        EXPECT_THROW(rank.put(to, from, Stream{0}, Engine::dma, Signal{Tag{-1}}), UsageError);
+        EXPECT_THROW(rank.put(to, from, Stream{0}, Engine::dma, Signal{Tag{1}, kMostSignal + 1}), UsageError);
         EXPECT_THROW(rank.put(from, View(theirs, 0_B, 1000_B), Stream{0}, Engine::dma, {}), UsageError);
         EXPECT_THROW(rank.put(View(theirs, 0_B, 999_B), from, Stream{0}, Engine::dma, {}), UsageError);
         EXPECT_THROW(rank.put(View(theirs, kSize - 999_B, 1000_B), from, Stream{0}, Engine::dma, {}), UsageError);

@@ -14,6 +14,7 @@
 #include "model/sim_rank.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/tags.hpp"
+#include "tests/model/one_message.hpp"
 #include "tests/model/sample_platform.hpp"
 
 namespace twinlink::model {
@@ -21,13 +22,6 @@ namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
 using ::testing::HasSubstr;
-
-constexpr Seconds kLong{10};
-constexpr double kTolerance_us = 1e-4;
-const Place kLoneGpu{0, 0, {}};
-const Place kFirstPeer{0, 1, {}};
-const Place kSecondPeer{0, 2, {}};
-const Place kOtherNode{1, 0, {}};
 
 using Body = std::function<void(Rank&)>;
 
@@ -210,32 +204,6 @@ TEST(Simulation, ControlMessagesTakeTheirTime) {
     }
   });
 }
-
-/// One message of `size` from rank 0 to rank 1; the time at which it is there.
-Seconds one_message(const std::string& name, std::vector<Place> places, Bytes size, Settings settings) {
-  Seconds arrived{};
-  run(std::move(places), [&](Rank& rank) {
-    const Protocol& protocol = find_protocol(name);
-    const RankId peer{1 - rank.id().value};
-    const Buffer buffer = rank.allocate(protocol.message_memory(), size);
-    rank.fill(View(buffer), rank.id().value == 0 ? Pattern{1} : kSentinel);
-    {
-      const auto channel = protocol.connect(rank, peer, settings);
-      const Outcome outcome = rank.id().value == 0 ? channel->send(View(buffer)) : channel->receive(View(buffer));
-      EXPECT_TRUE(outcome.ok()) << outcome.reason;
-      if (rank.id().value == 1) arrived = rank.now();
-      EXPECT_TRUE(rank.check(View(buffer), Pattern{1}).intact());
-      // The receiver's buffer must outlive the sender's channel.
-      Message done;
-      if (rank.id().value == 0) wait(rank, rank.hear(peer, tags::kFirstFree, done), kLong);
-    }
-    Message done;
-    if (rank.id().value == 1) wait(rank, rank.tell(peer, tags::kFirstFree, done), kLong);
-  });
-  return arrived;
-}
-
-constexpr Seconds kOverhead = kHost + kLatency;
 
 TEST(ClosedForm, Host) {
   EXPECT_NEAR(one_message("host", {kLoneGpu, kOtherNode}, 1_MiB, {}).microseconds(),

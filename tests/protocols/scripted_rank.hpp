@@ -45,7 +45,7 @@ class ScriptedRank final : public Rank {
   // Every verb takes a microsecond.
   Op copy_blocks(View, View, std::span<const Block>, Stream, Engine) override { return begin(1.0_us); }
   Op put(View, View, Stream, Engine, std::optional<Signal>) override { return begin(1.0_us); }
-  Op await_signal(RankId, Tag) override { return begin(1.0_us); }
+  Op await_signal(RankId, Tag, std::uint64_t&) override { return begin(1.0_us); }
   Op copy(View, View, Stream, Engine) override { return begin(1.0_us); }
   Op send(RankId, Tag, View) override { return begin(1.0_us); }
   Op receive(RankId, Tag, View) override { return begin(1.0_us); }

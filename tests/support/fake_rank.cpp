@@ -202,14 +202,16 @@ Op FakeRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stre
 Op FakeRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
   const RankId owner = buffers_.at(to.buffer.id).owner;
   if (owner == id_) throw UsageError("put() writes into memory that was opened from a peer");
+  if (signal) require_signal(*signal);
   const Op op = copy(to, from, stream, engine);
-  if (signal) post(owner, signal_tag(signal->tag), true, Message(signal->failed).bytes());
+  if (signal) post(owner, signal_tag(signal->tag), true, Message(signal->value).bytes());
   return op;
 }
 
-Op FakeRank::await_signal(RankId peer, Tag tag) {
+Op FakeRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
   require_peer(peer);
-  return start({.from = {{peer.value, id_.value, signal_tag(tag).value, true}}, .signal = true});
+  require_signal({tag, 0});
+  return start({.from = {{peer.value, id_.value, signal_tag(tag).value, true}}, .signal = &value});
 }
 
 void FakeRank::post(RankId peer, Tag tag, bool control, std::span<const std::byte> content) {
@@ -252,8 +254,8 @@ void FakeRank::take_mail() {
     mailbox.pop_front();
     pending.from.reset();
     now_ = std::max(now_, parcel.arrival);
-    if (pending.signal) {
-      if (parcel.content.front() != std::byte{0}) pending.status = Status::wrong_size;
+    if (pending.signal != nullptr) {
+      std::memcpy(pending.signal, parcel.content.data(), sizeof *pending.signal);
     } else if (pending.into) {
       pending.into->assign(parcel.content);
     } else if (parcel.content.size() == pending.to.length.count()) {

@@ -94,7 +94,7 @@ class FakeRank final : public Rank {
   Op copy(View to, View from, Stream stream, Engine engine) override;
   Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
-  Op await_signal(RankId peer, Tag tag) override;
+  Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;
   Op receive(RankId peer, Tag tag, View to) override;
   Op tell(RankId peer, Tag tag, const Message& message) override;
@@ -118,9 +118,9 @@ class FakeRank final : public Rank {
     Op op{};
     Status status = Status::delivered;
     std::optional<FakeWorld::Mailbox> from{};
-    View to{};                ///< of a receive
-    Message* into = nullptr;  ///< of a hear
-    bool signal = false;      ///< of an await_signal
+    View to{};                        ///< of a receive
+    Message* into = nullptr;          ///< of a hear
+    std::uint64_t* signal = nullptr;  ///< of an await_signal
   };
 
   void pass(Bytes moved) { now_ += Seconds{1e-6 + 1e-9 * static_cast<double>(moved.count())}; }

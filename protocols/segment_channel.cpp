@@ -1,0 +1,143 @@
+#include "protocols/segment_channel.hpp"
+
+#include <array>
+#include <exception>
+
+#include "protocols/credits.hpp"
+#include "protocols/staged_channel.hpp"
+#include "protocols/tags.hpp"
+
+namespace twinlink {
+namespace {
+
+constexpr Stream kOutStream{0};
+constexpr Stream kInStream{1};
+
+/// What is told of a message before its first piece, and what is answered.
+struct Header {
+  std::uint64_t length = 0;  ///< of what this side has
+};
+
+}  // namespace
+
+/// One direction of one exchange.
+struct SegmentChannel::Transfer {
+  Transfer(std::span<const View> messages, const Settings& settings, const SegmentStyle& style)
+      : pieces(cut(messages, settings.chunk)),
+        credits(pieces.size(), static_cast<std::size_t>(settings.depth), style.credits),
+        heard(static_cast<std::size_t>(settings.depth)) {
+    for (const View& message : messages) {
+      lengths.push_back(message.length.count());
+      const std::size_t count = cut({&message, 1}, settings.chunk).size();
+      for (std::size_t i = 0; i < count; ++i) first_of.push_back(i == 0 ? lengths.size() : 0);
+    }
+  }
+  /// Of the message whose first piece is number `piece`; nothing for other pieces.
+  [[nodiscard]] const std::uint64_t* begins(std::size_t piece) const {
+    return first_of[piece] == 0 ? nullptr : &lengths[first_of[piece] - 1];
+  }
+
+  std::vector<View> pieces;
+  Credits credits;
+  std::vector<std::uint64_t> lengths;  ///< of the messages
+  std::vector<std::size_t> first_of;   ///< by piece: 1 + the message that it begins, or 0
+  std::vector<Message> heard;          ///< by slot: the header, or its answer
+};
+
+SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings, const SegmentStyle& style)
+    : rank_(rank), peer_(peer), settings_(settings), style_(style) {
+  const Seconds deadline = rank.now() + settings.timeout;
+  mine_ = rank_.allocate(Memory::shared_pinned, settings_.chunk * static_cast<std::uint64_t>(settings_.depth));
+  const Op told = rank_.tell(peer_, tags::kHeader, Message(rank_.export_memory(mine_)));
+  Message handle;
+  const Op heard = rank_.hear(peer_, tags::kHeader, handle);
+  if (wait(rank_, heard, deadline) != Status::delivered || wait(rank_, told, deadline) != Status::delivered) {
+    throw EnvironmentError("connect", "rank " + std::to_string(peer.value) + " did not share its segment in time");
+  }
+  theirs_ = rank_.open_memory(peer_, handle.as<IpcHandle>());
+}
+
+SegmentChannel::~SegmentChannel() {
+  // While an exception passes, copies may still use the segments; the rank frees them when it ends.
+  if (std::uncaught_exceptions() > 0) return;
+  rank_.close_memory(theirs_);
+  rank_.release(mine_);
+}
+
+View SegmentChannel::slot(Buffer segment, const Piece& piece) const {
+  return {segment, settings_.chunk * static_cast<std::uint64_t>(piece.slot), piece.bytes.length};
+}
+
+std::vector<Step> SegmentChannel::sending_steps(Transfer& t) {
+  const auto tell_header = [this, &t, index = std::size_t{0}](const Piece&) mutable -> Started {
+    const std::uint64_t* const length = t.begins(index++);
+    if (length == nullptr) return Outcome{};
+    return rank_.tell(peer_, tags::kHeader, Message(Header{*length}));
+  };
+  const auto hear_answer = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
+    if (t.begins(index++) == nullptr) return Outcome{};
+    return rank_.hear(peer_, tags::kReady, t.heard[p.slot]);
+  };
+  const auto hear_credit = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
+    const std::size_t piece = index++;
+    if (const std::uint64_t* const length = t.begins(piece)) {
+      const std::uint64_t theirs = t.heard[p.slot].as<Header>().length;
+      if (theirs != *length) return wrong_size(*length, theirs);
+    }
+    if (!t.credits.sender_hears_before(piece)) return Outcome{};
+    return rank_.hear(peer_, tags::kCredit, nothing_);
+  };
+  const auto copy_out = [this](const Piece& p) {
+    return pipeline_copy(rank_, slot(mine_, p), p.bytes, kOutStream, style_.synchronous,
+                         rank_.now() + settings_.timeout);
+  };
+  const auto tell_filled = [this](const Piece&) { return rank_.tell(peer_, tags::kDelivered, nothing_); };
+  return {{"tell header", tell_header},
+          {"hear clear to send", hear_answer},
+          {"hear credit", hear_credit},
+          {"copy out", copy_out},
+          {"tell filled", tell_filled}};
+}
+
+std::vector<Step> SegmentChannel::receiving_steps(Transfer& t) {
+  const auto hear_header = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
+    if (t.begins(index++) == nullptr) return Outcome{};
+    return rank_.hear(peer_, tags::kHeader, t.heard[p.slot]);
+  };
+  const auto answer = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
+    const std::uint64_t* const length = t.begins(index++);
+    if (length == nullptr) return Outcome{};
+    const Op told = rank_.tell(peer_, tags::kReady, Message(Header{*length}));
+    const std::uint64_t theirs = t.heard[p.slot].as<Header>().length;
+    if (theirs == *length) return told;
+    wait(rank_, told, rank_.now() + settings_.timeout);
+    return wrong_size(*length, theirs);
+  };
+  const auto hear_filled = [this](const Piece&) { return rank_.hear(peer_, tags::kDelivered, nothing_); };
+  const auto copy_in = [this](const Piece& p) {
+    return pipeline_copy(rank_, p.bytes, slot(theirs_, p), kInStream, style_.synchronous,
+                         rank_.now() + settings_.timeout);
+  };
+  const auto grant_credit = [this, &t, index = std::size_t{0}](const Piece&) mutable -> Started {
+    if (!t.credits.receiver_grants_after(index++)) return Outcome{};
+    return rank_.tell(peer_, tags::kCredit, nothing_);
+  };
+  return {{"hear header", hear_header},
+          {"tell clear to send", answer},
+          {"hear filled", hear_filled},
+          {"copy in", copy_in},
+          {"grant credit", grant_credit}};
+}
+
+Outcome SegmentChannel::exchange(std::span<const View> outgoing, std::span<const View> incoming) {
+  Transfer in(incoming, settings_, style_);
+  Transfer out(outgoing, settings_, style_);
+  const auto depth = static_cast<std::size_t>(settings_.depth);
+  const std::array lanes{Lane{.pieces = in.pieces, .depth = depth, .steps = receiving_steps(in)},
+                         Lane{.pieces = out.pieces, .depth = depth, .steps = sending_steps(out)}};
+  return move(rank_, lanes, rank_.now() + settings_.timeout);
+}
+
+std::string SegmentChannel::path_taken() const { return "staged through one segment of shared pinned host memory"; }
+
+}  // namespace twinlink

@@ -1,0 +1,24 @@
+// One message over one protocol on the sample machine: what closed forms are compared with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "protocols/protocol.hpp"
+#include "tests/model/sample_platform.hpp"
+
+namespace twinlink::model::testing {
+
+inline constexpr Seconds kLong{10};
+/// Nothing is fitted, so the tolerance is that of the arithmetic: far below the 0.1 % that is asked for.
+inline constexpr double kTolerance_us = 1e-4;
+inline const Place kLoneGpu{0, 0, {}};
+inline const Place kFirstPeer{0, 1, {}};
+inline const Place kSecondPeer{0, 2, {}};
+inline const Place kOtherNode{1, 0, {}};
+inline constexpr Seconds kOverhead = kHost + kLatency;
+
+/// When the first message of a new connection has arrived, byte for byte. Opening the connection is counted in.
+Seconds one_message(const std::string& name, std::vector<Place> places, Bytes size, const Settings& settings);
+
+}  // namespace twinlink::model::testing
