@@ -109,7 +109,9 @@ void together(const Mpi& mpi, const std::string& host, const std::function<void(
 /// the exports, in which opened memory is signed off.
 struct Job::Parts {
   explicit Parts(const JobOptions& options) {
+    nlohmann::json within_node;
     const Finding device = attempt([&] {
+      within_node = choose_within_node(options.within_node);
       runtime = make_runtime(options, host);  // before MPI_Init
       numa.emplace(runtime->device().pci_bus_id);
     });
@@ -120,6 +122,7 @@ struct Job::Parts {
       neighbours = meet_neighbours(*mpi, *runtime, host, exports, *signals);
       note_shared_devices(*mpi, neighbours);
       environment = describe_environment(*mpi, *runtime, neighbours, *numa, options.command_line);
+      environment["intra_node"] = within_node;
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together
       rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, RealRank::Clock::now());

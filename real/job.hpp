@@ -10,6 +10,7 @@
 #include "protocols/errors.hpp"
 #include "protocols/rank.hpp"
 #include "real/host_runtime.hpp"
+#include "real/within_node.hpp"
 
 namespace twinlink::real {
 
@@ -21,8 +22,9 @@ enum class DeviceKind {
 struct JobOptions {
   std::string command{};  ///< what the ranks are about to do; they must agree
   DeviceKind device = DeviceKind::host;
-  HostPeers host_peers = HostPeers::all;  ///< of emulated devices
-  std::string command_line{};             ///< for the environment block
+  HostPeers host_peers = HostPeers::all;         ///< of emulated devices
+  WithinNode within_node = WithinNode::library;  ///< messages of ranks that share a node
+  std::string command_line{};                    ///< for the environment block
 };
 
 /// What became of a rank's part of something that all ranks do.

@@ -55,6 +55,10 @@ void add_job_options(CLI::App& command, JobOptions& options) {
              "host: devices that are emulated in host memory; cuda: for each rank the GPU of its number on the node");
   add_choice(command, "--host-peers", options.host_peers, {{"all", HostPeers::all}, {"none", HostPeers::none}}, "all",
              "Peer access between emulated devices: all, none");
+  add_choice(command, "--intra-node", options.within_node,
+             {{"shared-memory", WithinNode::shared_memory}, {"loopback", WithinNode::loopback}}, "the library's choice",
+             "How MPI messages pass within a node: through shared-memory, or in loopback through the adapter (sockets "
+             "where there is none). Sets the library's own switches unless they are set already");
 }
 
 void require_ranks(const Rank& rank, const bench::Plan& plan) {

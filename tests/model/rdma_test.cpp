@@ -168,7 +168,7 @@ TEST(Rdma, HostMemoryIsNotLimited) {
 
 /// The first rank puts into memory of the second, which may lie on another node.
 void put_and_expect(const std::vector<Place>& places, Memory from, Seconds expected) {
-  constexpr Tag done{64};
+  constexpr Tag done{3};
   Seconds began{};
   simulate(sample_platform_with_rdma(), places, [&](Rank& rank) {
     const RankId peer{1 - rank.id().value};
@@ -176,7 +176,8 @@ void put_and_expect(const std::vector<Place>& places, Memory from, Seconds expec
     if (mine.memory == Memory::device) rank.register_memory(mine);
     if (rank.id().value == 1) {
       EXPECT_EQ(wait(rank, rank.tell(peer, tags::kReady, Message(rank.export_memory(mine))), kLong), Status::delivered);
-      EXPECT_EQ(wait(rank, rank.await_signal(peer, done), kLong), Status::delivered);
+      std::uint64_t value = 0;
+      EXPECT_EQ(wait(rank, rank.await_signal(peer, done, value), kLong), Status::delivered);
       expect_near(rank.now() - began, expected + kSignal);
       EXPECT_TRUE(rank.check(View(mine), Pattern{5}).intact());
       return;
