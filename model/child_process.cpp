@@ -1,10 +1,13 @@
 #include "model/child_process.hpp"
 
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <iostream>
+#include <utility>
 
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,18 +26,6 @@ void write_all(int file, const std::string& text) {
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) ::_exit(kCannotWrite);
     done += static_cast<std::size_t>(count);
-  }
-}
-
-std::string read_all(int file) {
-  std::string text;
-  std::array<char, 65536> block{};
-  for (;;) {
-    const ssize_t count = ::read(file, block.data(), block.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw EnvironmentError("read", std::strerror(errno));
-    if (count == 0) return text;
-    text.append(block.data(), static_cast<std::size_t>(count));
   }
 }
 
@@ -70,27 +61,96 @@ std::string read_all(int file) {
   }
 }
 
-}  // namespace
+struct Child {
+  std::size_t number;  ///< of its work
+  pid_t id;
+  int output;          ///< the reading end of its pipe
+  std::string text{};  ///< what has come so far
+};
 
-std::string in_child_process(const std::function<std::string()>& work) {
-  std::cout.flush();
+/// How a child ended: its text, or the message of its error.
+struct End {
+  int exit_status = 0;
+  std::string text{};
+};
+
+Child start_child(std::size_t number, const std::function<std::string()>& work) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) throw EnvironmentError("pipe", std::strerror(errno));
-  const pid_t child = ::fork();
-  if (child < 0) throw EnvironmentError("fork", std::strerror(errno));
-  if (child == 0) {
+  const pid_t id = ::fork();
+  if (id < 0) {
+    const int reason = errno;
+    ::close(ends[0]);
+    ::close(ends[1]);
+    throw EnvironmentError("fork", std::strerror(reason));
+  }
+  if (id == 0) {
     ::close(ends[0]);
     be_child(ends[1], work);
   }
   ::close(ends[1]);
-  std::string text = read_all(ends[0]);
-  ::close(ends[0]);
+  return {.number = number, .id = id, .output = ends[0]};
+}
+
+/// Takes what the child has written. False: it has closed its end.
+bool read_some(Child& child) {
+  std::array<char, 65536> block{};
+  const ssize_t count = ::read(child.output, block.data(), block.size());
+  if (count < 0 && errno == EINTR) return true;
+  if (count < 0) throw EnvironmentError("read", std::strerror(errno));
+  child.text.append(block.data(), static_cast<std::size_t>(count));
+  return count > 0;
+}
+
+End await_end(Child& child) {
+  ::close(child.output);
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
+  while (::waitpid(child.id, &status, 0) < 0) {
     if (errno != EINTR) throw EnvironmentError("waitpid", std::strerror(errno));
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
-  rethrow(WIFEXITED(status) ? WEXITSTATUS(status) : kCannotWrite, text);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : kCannotWrite, std::move(child.text)};
+}
+
+/// Waits until some of `children` have written or ended. Those that have ended leave `children`.
+void take_output(std::vector<Child>& children, std::vector<End>& ends) {
+  std::vector<pollfd> files;
+  for (const Child& child : children) files.push_back({.fd = child.output, .events = POLLIN, .revents = 0});
+  if (::poll(files.data(), files.size(), -1) < 0) {
+    if (errno == EINTR) return;
+    throw EnvironmentError("poll", std::strerror(errno));
+  }
+  for (std::size_t i = children.size(); i-- > 0;) {
+    if (files[i].revents == 0 || read_some(children[i])) continue;
+    ends[children[i].number] = await_end(children[i]);
+    children.erase(children.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> in_child_processes(std::span<const std::function<std::string()>> works, int at_once) {
+  assert(at_once >= 1);
+  std::cout.flush();
+  std::vector<End> ends(works.size());
+  std::vector<Child> children;
+  for (std::size_t next = 0; next < works.size() || !children.empty();) {
+    if (next < works.size() && children.size() < static_cast<std::size_t>(at_once)) {
+      children.push_back(start_child(next, works[next]));
+      ++next;
+    } else {
+      take_output(children, ends);
+    }
+  }
+  std::vector<std::string> texts;
+  for (End& end : ends) {
+    if (end.exit_status != 0) rethrow(end.exit_status, end.text);
+    texts.push_back(std::move(end.text));
+  }
+  return texts;
+}
+
+std::string in_child_process(const std::function<std::string()>& work) {
+  return std::move(in_child_processes({&work, 1}, 1).front());
 }
 
 }  // namespace twinlink::model

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace twinlink::model {
 
@@ -10,5 +12,9 @@ namespace twinlink::model {
 /// with its message; an EnvironmentError if it died. This process must be single-threaded and have no simulation of its
 /// own.
 std::string in_child_process(const std::function<std::string()>& work);
+
+/// As in_child_process() for each of `works`, `at_once` (at least 1) at a time; the texts in the order of `works`. If
+/// several threw, the error of the first of them in that order, once all children have ended.
+std::vector<std::string> in_child_processes(std::span<const std::function<std::string()>> works, int at_once);
 
 }  // namespace twinlink::model

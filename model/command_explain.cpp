@@ -18,6 +18,8 @@ struct Options {
   PairOptions pair{};
   std::string protocol{};  ///< empty: the one that would be chosen
   Bytes size{1U << 20U};
+  bool compare = false;
+  bench::OutputOptions output{};  ///< of a comparison
 };
 
 std::string in_words(const Answer& answer) { return answer ? "yes" : "no: " + answer.reason; }
@@ -63,7 +65,7 @@ void print_path(const Path& path, const Platform& platform, const std::vector<Pl
 }
 
 void print_choice(const Path& path, const Protocol& chosen) {
-  std::cout << "\nProtocols (chosen is the first that needs no fallback; their speeds are not compared)\n";
+  std::cout << "\nProtocols (chosen is the first that needs no fallback; --compare compares their speeds)\n";
   for (const Protocol* protocol : all_protocols()) {
     const std::string verdict = protocol == &chosen ? "chosen" : why_not(*protocol, chosen, protocol->supports(path));
     std::cout << fmt::format("  {:<14} {}\n", protocol->name(), verdict);
@@ -138,7 +140,20 @@ void add_explain_command(Program& program) {
   add_pair_options(*command, options->pair);
   command->add_option("--protocol", options->protocol, "Explain the steps of this protocol [the one chosen]");
   bench::add_size_option(*command, "--size", options->size, "Message size [1M]");
-  command->callback([&program, options] { program.action = [options] { return explain(*options); }; });
+  auto* compare = command->add_flag(
+      "--compare", options->compare,
+      "Simulate all protocols, with their defaults and with their presets, and show their times side by side");
+  compare->excludes("--protocol");
+  bench::add_output_options(
+      *command, options->output,
+      {{"table", bench::Format::table}, {"csv", bench::Format::csv}, {"json", bench::Format::json}});
+  for (const char* of_comparison : {"--format", "--json", "--csv"}) command->get_option(of_comparison)->needs(compare);
+  command->callback([&program, options] {
+    program.action = [&program, options] {
+      if (!options->compare) return explain(*options);
+      return compare_protocols(options->platform, options->pair, options->size, options->output, program.command_line);
+    };
+  });
 }
 
 }  // namespace twinlink::model

@@ -1,5 +1,3 @@
-#include <charconv>
-
 #include "model/commands.hpp"
 #include "model/machine.hpp"
 #include "model/platform_reader.hpp"
@@ -84,17 +82,6 @@ std::vector<Place> read_pair(const PairOptions& options, const Platform& platfor
   const Topology topology(platform);
   for (const Place& place : places) topology.require(place);
   return places;
-}
-
-Place parse_place(const std::string& text) {
-  Place place;
-  const char* const end = text.data() + text.size();
-  const auto node = std::from_chars(text.data(), end, place.node);
-  if (node.ec == std::errc{} && node.ptr != end && *node.ptr == '/') {
-    const auto gpu = std::from_chars(node.ptr + 1, end, place.gpu);
-    if (gpu.ec == std::errc{} && gpu.ptr == end && place.node >= 0 && place.gpu >= 0) return place;
-  }
-  throw UsageError("'" + text + "' is no device; expected NODE/GPU, such as 0/1");
 }
 
 nlohmann::json environment_of(const Platform& platform, const std::vector<std::string>& overrides) {

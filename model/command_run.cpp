@@ -6,8 +6,8 @@
 #include "protocols/bench/driver.hpp"
 #include "protocols/bench/files.hpp"
 #include "protocols/bench/options.hpp"
+#include "protocols/bench/trace.hpp"
 #include "protocols/registry.hpp"
-#include "protocols/tracing_rank.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -16,7 +16,6 @@ struct Options {
   PlatformOptions platform{};
   PairOptions pair{};
   bench::RunOptions run{};
-  std::filesystem::path trace{};
 };
 
 ExitCode run(const Options& options, const std::string& command_line) {
@@ -24,19 +23,18 @@ ExitCode run(const Options& options, const std::string& command_line) {
   const std::vector<Place> places = read_pair(options.pair, platform);
   const Protocol& protocol = find_protocol(options.run.protocol);
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
-  require_writable(options.run.output);
-  if (!options.trace.empty()) bench::require_writable(options.trace);
+  require_writable(options.run);
   const Support support = protocol.supports(Topology(platform).path(places[0], places[1]));
   if (support.kind == Support::Kind::fallback) std::cerr << "twinlink-sim: note: " << support.reason << "\n";
 
   bench::Series series;
-  Trace trace;
-  const bool traced = !options.trace.empty();
-  simulate(platform, places, [&](Rank& plain) {
-    TracingRank tracing(plain, trace);
-    Rank& rank = traced ? static_cast<Rank&>(tracing) : plain;
+  std::string trace;
+  simulate(platform, places, [&](Rank& rank) {
     bench::Series mine = bench::measure(rank, protocol, plan);
-    if (rank.id() == plan.first) series = std::move(mine);
+    std::string lines = options.run.trace.empty() ? "" : bench::trace(rank, protocol, plan, options.run.trace_times);
+    if (rank.id() != plan.first) return;
+    series = std::move(mine);
+    trace = std::move(lines);
   });
   series.clock = "simulated";
   bench::deliver({.world = "simulated",
@@ -45,7 +43,7 @@ ExitCode run(const Options& options, const std::string& command_line) {
                   .environment = environment_of(platform, options.platform.overrides),
                   .series = std::move(series)},
                  options.run.output, std::cout);
-  if (traced) bench::write_file(options.trace, trace.timeline());
+  if (!options.run.trace.empty()) bench::write_file(options.run.trace, trace);
   return ExitCode::ok;
 }
 
@@ -57,7 +55,6 @@ void add_run_command(Program& program) {
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
   bench::add_run_options(*command, options->run);
-  command->add_option("--trace", options->trace, "Write every step of both ranks with its times to this file");
   command->callback(
       [&program, options] { program.action = [&program, options] { return run(*options, program.command_line); }; });
 }

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/platform.hpp"
+#include "protocols/bench/options.hpp"
 #include "protocols/errors.hpp"
 #include "protocols/path.hpp"
 
@@ -27,6 +28,7 @@ void add_run_command(Program& program);
 void add_probe_command(Program& program);
 void add_list_command(Program& program);
 void add_explain_command(Program& program);
+void add_advise_command(Program& program);
 void add_check_command(Program& program);
 void add_figure_command(Program& program);
 void add_handshake_command(Program& program);
@@ -55,8 +57,10 @@ struct PairOptions {
 void add_pair_options(CLI::App& command, PairOptions& options);
 std::vector<Place> read_pair(const PairOptions& options, const Platform& platform);
 
-/// "NODE/GPU". A UsageError that says so.
-Place parse_place(const std::string& text);
+/// `explain --compare`: every protocol with its defaults and its presets at one size, simulated and printed side by
+/// side. An UnavailableError if there is none for the two devices.
+ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair, Bytes size,
+                           const bench::OutputOptions& output, const std::string& command_line);
 
 /// The environment block of simulated results: the same in every run.
 nlohmann::json environment_of(const Platform& platform, const std::vector<std::string>& overrides);

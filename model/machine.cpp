@@ -2,40 +2,44 @@
 
 #include <simgrid/version.h>
 
+#include <algorithm>
 #include <array>
-#include <optional>
-#include <set>
 #include <utility>
 
 namespace twinlink::model {
 namespace s4u = simgrid::s4u;
 namespace {
 
-// Nothing is computed, so the speed of hosts is of no consequence; SimGrid wants one.
-constexpr double kHostSpeed = 1e9;
-// For costs without a rate of their own.
-constexpr double kUnlimited = 1e15;
-const std::string kMessageLimit = "message";
+// The slots of one link of the platform, or of one adapter, in the table of a node's links.
+enum Slot : std::size_t { kForward, kBackward, kTotal, kSlotsPerLink };
+enum NicSlot : std::size_t { kOut, kIn, kDuplex, kSlotsPerNic };
+// What an adapter gets from and to the memory of one GPU: for each adapter with each GPU.
+enum RdmaSlot : std::size_t { kRead, kWrite, kSlotsPerRdma };
 
-/// The name of a location in one use of it, within its node's zone.
-std::string host_of(const Topology& topology, const End& end) {
-  const std::string& name = topology.name(end.location);
-  if (end.memory == Memory::device) return end.kernel ? name + ".kernel" : name;
-  return name + (end.memory == Memory::pageable ? ".pageable" : ".pinned");
-}
-std::string message_host_of(const Topology& topology, Location memory) { return topology.name(memory) + ".message"; }
+std::size_t slot_of_link(std::size_t link, Slot slot) { return link * kSlotsPerLink + slot; }
 
-s4u::Link* make_link(s4u::NetZone& zone, const std::string& name, Rate rate) {
-  return zone.create_link(name, rate.bytes_per_second())->set_latency(0);
-}
-
-/// Limits every flow that crosses it by itself.
-s4u::Link* make_limit(s4u::NetZone& zone, const std::string& name, const std::optional<Sourced<Rate>>& rate) {
-  s4u::Link* link = make_link(zone, name, rate ? rate->value : Rate{kUnlimited});
-  return link->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
+/// The GPUs and adapters of a node that no rank on one of `gpus` uses. Their links stay idle, for routes pass through
+/// neither.
+std::set<std::string> idle_devices(const Node& node, const std::set<std::size_t>& gpus) {
+  std::set<std::string> idle(node.nics.begin(), node.nics.end());
+  for (const Gpu& gpu : node.gpus) idle.insert(gpu.name);
+  for (const std::size_t used : gpus) {
+    idle.erase(node.gpus[used].name);
+    idle.erase(node.gpus[used].nic);
+  }
+  return idle;
 }
 
-std::string node_name(int node) { return "node" + std::to_string(node); }
+/// What `table` has for `key`; what `make` gives, if that is asked for for the first time.
+template <class Key, class Value, class Make>
+const Value& remembered(std::map<Key, Value>& table, const Key& key, Make make) {
+  const auto known = table.find(key);
+  return known != table.end() ? known->second : table.emplace(key, make()).first->second;
+}
+
+std::optional<Rate> value_of(const std::optional<Sourced<Rate>>& rate) {
+  return rate ? std::optional(rate->value) : std::nullopt;
+}
 
 }  // namespace
 
@@ -58,217 +62,137 @@ std::string simgrid_version() {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-/// The links of one node: each direction of each link of the platform, and one limit per entry of the cost table.
-struct Machine::NodeLinks {
-  struct Directions {
-    s4u::Link* forward;
-    s4u::Link* backward;
-    s4u::Link* total;  ///< or nullptr
-  };
-  struct Adapter {
-    s4u::Link* out;
-    s4u::Link* in;
-    s4u::Link* duplex;  ///< or nullptr
-    s4u::Link* limit;
-    struct Rdma {
-      s4u::Link* read;
-      s4u::Link* write;
-    };
-    std::map<std::size_t, Rdma> rdma;  ///< by GPU, where there are limits
-  };
-  std::vector<Directions> links;
-  std::map<std::string, s4u::Link*> limits;  ///< by entry of the cost table
-  std::map<std::string, Adapter> adapters;   ///< by adapter; empty without a fabric
-
-  [[nodiscard]] std::vector<s4u::LinkInRoute> of(const Route& route) const {
-    std::vector<s4u::LinkInRoute> result;
-    std::set<const s4u::Link*> seen;  // the way through host memory may cross a link's total twice
-    for (const Hop& hop : route) {
-      const Directions& link = links[hop.link];
-      for (s4u::Link* l : {hop.forward ? link.forward : link.backward, link.total}) {
-        if (l != nullptr && seen.insert(l).second) result.emplace_back(l);
-      }
-    }
-    return result;
-  }
-};
-
 Machine::Machine(const Topology& topology, std::span<const Place> places) : topology_(topology) {
-  auto* root = s4u::create_full_zone("machine");
-  home_ = root->create_host("actors", kHostSpeed);
-  s4u::Link* home_link = make_link(*root, "actors", Rate{kUnlimited});
-  root->add_route(home_->get_netpoint(), home_->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(home_link)}, false);
-
-  std::map<int, NodeLinks> links;
+  std::map<int, std::set<std::size_t>> gpus;
   for (const Place& place : places) {
     topology.require(place);
-    if (!links.contains(place.node)) links.emplace(place.node, make_links(place.node, *root));
+    gpus[place.node].insert(static_cast<std::size_t>(place.gpu));
   }
-  for (const auto& [node, of_node] : links) nodes_[node].local = build_local_zone(node, of_node, *root);
-  if (topology.platform().fabric) {
-    auto* fabric = s4u::create_star_zone("fabric")->set_parent(root);
-    for (const auto& [node, of_node] : links) {
-      for (const std::string& nic : topology.platform().node.nics) {
-        nodes_[node].by_nic[nic] = build_nic(node, nic, of_node, *fabric);
-      }
-    }
-    fabric->seal();
-  }
-  root->seal();
+  for (const auto& [node, used] : gpus) nodes_.emplace(node, make_links(node, used));
 }
 
-std::vector<Location> Machine::locations() const {
-  std::vector<Location> all;
-  for (std::size_t i = 0; i < topology_.platform().node.memories.size(); ++i) {
-    all.push_back({Location::Kind::memory, i});
-  }
-  for (std::size_t i = 0; i < topology_.platform().node.gpus.size(); ++i) all.push_back({Location::Kind::gpu, i});
-  return all;
+std::size_t Machine::slot_of_nic(const std::string& nic) const {
+  const Node& node = topology_.platform().node;
+  const auto index = static_cast<std::size_t>(std::ranges::find(node.nics, nic) - node.nics.begin());
+  return node.links.size() * kSlotsPerLink + index * kSlotsPerNic;
 }
 
-Machine::NodeLinks Machine::make_links(int node, s4u::NetZone& root) const {
+std::size_t Machine::slot_of_rdma(const std::string& nic, std::size_t gpu) const {
+  const Node& node = topology_.platform().node;
+  const auto index = static_cast<std::size_t>(std::ranges::find(node.nics, nic) - node.nics.begin());
+  return node.links.size() * kSlotsPerLink + node.nics.size() * kSlotsPerNic +
+         (index * node.gpus.size() + gpu) * kSlotsPerRdma;
+}
+
+std::size_t Machine::slot_of_no_link() const {
+  const Node& node = topology_.platform().node;
+  return node.links.size() * kSlotsPerLink + node.nics.size() * (kSlotsPerNic + node.gpus.size() * kSlotsPerRdma);
+}
+
+Machine::NodeLinks Machine::make_links(int node, const std::set<std::size_t>& gpus) {
   const Platform& platform = topology_.platform();
-  const std::string prefix = node_name(node) + "/";
-  NodeLinks made;
-  for (const Link& link : platform.node.links) {
+  const std::string prefix = "node" + std::to_string(node) + "/";
+  const std::set<std::string> idle = idle_devices(platform.node, gpus);
+  NodeLinks links(slot_of_no_link() + 1, nullptr);
+  for (std::size_t i = 0; i < platform.node.links.size(); ++i) {
+    const Link& link = platform.node.links[i];
+    if (idle.contains(link.from) || idle.contains(link.to)) continue;
     const std::string name = prefix + link.name;
-    made.links.push_back({make_link(root, name + "/forward", link.forward.value),
-                          make_link(root, name + "/backward", link.backward.value),
-                          link.total ? make_link(root, name + "/total", link.total->value) : nullptr});
+    links[slot_of_link(i, kForward)] = network_.add_link(name + "/forward", link.forward.value);
+    links[slot_of_link(i, kBackward)] = network_.add_link(name + "/backward", link.backward.value);
+    if (link.total) links[slot_of_link(i, kTotal)] = network_.add_link(name + "/total", link.total->value);
   }
-  const auto add_limit = [&](const std::string& entry, const std::optional<Sourced<Rate>>& rate) {
-    made.limits[entry] = make_limit(root, prefix + "limit " + entry, rate);
-  };
-  for (const auto& [copy_class, cost] : platform.copies) add_limit(std::string(to_string(copy_class)), cost.rate);
-  for (const StagedPeer& staged : platform.staged_peers) add_limit(staged_name(staged), staged.cost.rate);
-  add_limit(kMessageLimit, platform.intra_node.rate);
-  if (!platform.fabric) return made;
+  links[slot_of_no_link()] = network_.add_open_link(prefix + "within one memory");
+  if (!platform.fabric) return links;
   for (const std::string& nic : platform.node.nics) {
+    if (idle.contains(nic)) continue;
     const std::string name = prefix + nic;
-    const auto& duplex = platform.fabric->duplex;
-    made.adapters[nic] = {make_link(root, name + "/out", platform.fabric->link.value),
-                          make_link(root, name + "/in", platform.fabric->link.value),
-                          duplex ? make_link(root, name + "/duplex", duplex->value) : nullptr,
-                          make_limit(root, name + "/limit", platform.network ? platform.network->rate : std::nullopt),
-                          {}};
-    for (std::size_t gpu = 0; gpu < platform.node.gpus.size(); ++gpu) {
+    const std::size_t slot = slot_of_nic(nic);
+    links[slot + kOut] = network_.add_link(name + "/out", platform.fabric->link.value);
+    links[slot + kIn] = network_.add_link(name + "/in", platform.fabric->link.value);
+    if (platform.fabric->duplex) {
+      links[slot + kDuplex] = network_.add_link(name + "/duplex", platform.fabric->duplex->value);
+    }
+    for (const std::size_t gpu : gpus) {
       const RdmaLimits* limits = topology_.rdma_limits(gpu, nic);
       if (limits == nullptr) continue;
       const std::string between = name + "/rdma " + platform.node.gpus[gpu].name;
-      made.adapters[nic].rdma[gpu] = {make_link(root, between + " read", limits->read.value),
-                                      make_link(root, between + " write", limits->write.value)};
+      links[slot_of_rdma(nic, gpu) + kRead] = network_.add_link(between + " read", limits->read.value);
+      links[slot_of_rdma(nic, gpu) + kWrite] = network_.add_link(between + " write", limits->write.value);
     }
   }
-  return made;
+  return links;
 }
 
-/// The zone of one node's own traffic, while it is built.
-class Machine::LocalZone {
- public:
-  LocalZone(const Topology& topology, const NodeLinks& links, s4u::NetZone& root, const std::string& prefix)
-      : topology_(topology), links_(links), prefix_(prefix), zone_(s4u::create_full_zone(prefix)->set_parent(&root)) {}
-
-  void add_host(const std::string& name) { hosts_[name] = zone_->create_host(prefix_ + "/" + name, kHostSpeed); }
-
-  /// The way of a copy, limited by the copy's own rate. What the platform has no cost for is never asked for.
-  void add_copy_route(End from, End to) {
-    const CopyCost cost = topology_.find_copy_cost(from, to);
-    if (cost.cost == nullptr) return;
-    add_route(host_of(topology_, from), host_of(topology_, to), topology_.copy_route(from.location, to.location),
-              cost.name);
+Machine::Way Machine::way_of(const Route& route) const {
+  Way way;
+  const auto add = [&](std::size_t slot) {
+    // The way through host memory may cross a link's total twice.
+    if (std::ranges::find(way, slot) == way.end()) way.push_back(slot);
+  };
+  for (const Hop& hop : route) {
+    add(slot_of_link(hop.link, hop.forward ? kForward : kBackward));
+    if (topology_.platform().node.links[hop.link].total) add(slot_of_link(hop.link, kTotal));
   }
-  void add_message_route(Location from, Location to) {
-    add_route(message_host_of(topology_, from), message_host_of(topology_, to), topology_.copy_route(from, to),
-              kMessageLimit);
-  }
-
-  HostByName seal() {
-    zone_->seal();
-    return std::move(hosts_);
-  }
-
- private:
-  void add_route(const std::string& from, const std::string& to, const Route& way, const std::string& limit) {
-    std::vector<s4u::LinkInRoute> route = links_.of(way);
-    route.emplace_back(links_.limits.at(limit));
-    zone_->add_route(hosts_.at(from)->get_netpoint(), hosts_.at(to)->get_netpoint(), nullptr, nullptr, route, false);
-  }
-
-  const Topology& topology_;
-  const NodeLinks& links_;
-  std::string prefix_;
-  s4u::NetZone* zone_;
-  HostByName hosts_;
-};
-
-Machine::HostByName Machine::build_local_zone(int node, const NodeLinks& links, s4u::NetZone& root) const {
-  LocalZone zone(topology_, links, root, node_name(node));
-  std::vector<End> ends;
-  std::vector<Location> memories;
-  for (const Location location : locations()) {
-    if (location.kind == Location::Kind::gpu) {
-      ends.push_back({location, Memory::device});
-      ends.push_back({location, Memory::device, true});
-    } else {
-      ends.push_back({location, Memory::pinned});
-      ends.push_back({location, Memory::pageable});
-      memories.push_back(location);
-    }
-  }
-  for (const End& end : ends) zone.add_host(host_of(topology_, end));
-  for (const Location memory : memories) zone.add_host(message_host_of(topology_, memory));
-  for (const End& from : ends) {
-    for (const End& to : ends) zone.add_copy_route(from, to);
-  }
-  for (const Location from : memories) {
-    for (const Location to : memories) zone.add_message_route(from, to);
-  }
-  return zone.seal();
+  return way;
 }
 
-/// The node's memories and GPUs as the fabric sees them through one adapter.
-Machine::HostByName Machine::build_nic(int node, const std::string& nic, const NodeLinks& links,
-                                       s4u::NetZone& fabric) const {
-  const NodeLinks::Adapter& adapter = links.adapters.at(nic);
-  HostByName hosts;
-  for (const Location location : locations()) {
-    const std::string& name = topology_.name(location);
-    auto* host = fabric.create_host(node_name(node) + "/" + nic + "/" + name, kHostSpeed);
-    hosts[name] = host;
-    std::vector<s4u::LinkInRoute> up = links.of(topology_.to_nic_route(location, nic));
-    std::vector<s4u::LinkInRoute> down = links.of(topology_.from_nic_route(nic, location));
-    up.emplace_back(adapter.limit);
-    up.emplace_back(adapter.out);
-    down.emplace_back(adapter.in);
-    if (location.kind == Location::Kind::gpu && adapter.rdma.contains(location.index)) {
-      up.emplace_back(adapter.rdma.at(location.index).read);
-      down.emplace_back(adapter.rdma.at(location.index).write);
-    }
-    if (adapter.duplex != nullptr) {
-      up.emplace_back(adapter.duplex);
-      down.emplace_back(adapter.duplex);
-    }
-    fabric.add_route(host->get_netpoint(), nullptr, nullptr, nullptr, up, false);
-    fabric.add_route(nullptr, host->get_netpoint(), nullptr, nullptr, down, false);
-  }
-  return hosts;
+const Machine::Way& Machine::local_way(Location from, Location to) {
+  return remembered(local_ways_, {from, to}, [&] {
+    Way way = way_of(topology_.copy_route(from, to));
+    if (way.empty()) way.push_back(slot_of_no_link());
+    return way;
+  });
 }
 
-s4u::CommPtr Machine::copy(int node, End from, End to, Bytes size) const {
-  const HostByName& hosts = nodes_.at(node).local;
-  return s4u::Comm::sendto_async(hosts.at(host_of(topology_, from)), hosts.at(host_of(topology_, to)), size.count());
+const Machine::Way& Machine::way_out(Location from, const std::string& nic) {
+  return remembered(ways_out_, {from, nic}, [&] {
+    Way way = way_of(topology_.to_nic_route(from, nic));
+    way.push_back(slot_of_nic(nic) + kOut);
+    if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + kDuplex);
+    if (is_limited(from, nic)) way.push_back(slot_of_rdma(nic, from.index) + kRead);
+    return way;
+  });
 }
 
-s4u::CommPtr Machine::message(int node, Location from, Location to, Bytes size) const {
-  const HostByName& hosts = nodes_.at(node).local;
-  return s4u::Comm::sendto_async(hosts.at(message_host_of(topology_, from)), hosts.at(message_host_of(topology_, to)),
-                                 size.count());
+const Machine::Way& Machine::way_in(const std::string& nic, Location to) {
+  return remembered(ways_in_, {nic, to}, [&] {
+    Way way = way_of(topology_.from_nic_route(nic, to));
+    way.push_back(slot_of_nic(nic) + kIn);
+    if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + kDuplex);
+    if (is_limited(to, nic)) way.push_back(slot_of_rdma(nic, to.index) + kWrite);
+    return way;
+  });
 }
 
-s4u::CommPtr Machine::transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic,
-                               Bytes size) const {
-  return s4u::Comm::sendto_async(nodes_.at(from.node).by_nic.at(from_nic).at(topology_.name(from.location)),
-                                 nodes_.at(to.node).by_nic.at(to_nic).at(topology_.name(to.location)), size.count());
+/// Is there a limit to what the adapter reads and writes there?
+bool Machine::is_limited(Location location, const std::string& nic) const {
+  return location.kind == Location::Kind::gpu && topology_.rdma_limits(location.index, nic) != nullptr;
+}
+
+void Machine::append(FlowNetwork::Route& route, int node, const Way& way) const {
+  const NodeLinks& links = nodes_.at(node);
+  for (const std::size_t slot : way) route.emplace_back(links[slot]);
+}
+
+std::unique_ptr<Flow> Machine::copy(int node, End from, End to, Bytes size, Ended ended) {
+  FlowNetwork::Route route;
+  append(route, node, local_way(from.location, to.location));
+  return network_.start(route, value_of(topology_.copy_cost(from, to).cost->rate), size, std::move(ended));
+}
+
+std::unique_ptr<Flow> Machine::message(int node, Location from, Location to, Bytes size, Ended ended) {
+  FlowNetwork::Route route;
+  append(route, node, local_way(from, to));
+  return network_.start(route, value_of(topology_.platform().intra_node.rate), size, std::move(ended));
+}
+
+std::unique_ptr<Flow> Machine::transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic,
+                                        Bytes size, Ended ended) {
+  FlowNetwork::Route route;
+  append(route, from.node, way_out(from.location, from_nic));
+  append(route, to.node, way_in(to_nic, to.location));
+  return network_.start(route, value_of(topology_.platform().network->rate), size, std::move(ended));
 }
 
 }  // namespace twinlink::model

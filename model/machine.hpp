@@ -1,21 +1,20 @@
 // Machine: a platform as SimGrid sees it. Links carry bandwidth and no latency: latency is SimRank's, sharing is
 // SimGrid's.
 //
-// SimGrid's world: every node has one zone for the traffic inside it. One star zone is the fabric; a node's memories
-// and GPUs appear there once per network adapter, as seen through it. So every transfer is one SimGrid communication
-// between two hosts. Few zones and links made before them, because SimGrid 3.32 searches all zones for every new link.
-//
-// A copy's own rate is a link too, one that limits every flow on it by itself (a "fat pipe"): SimGrid 3.32 ignores the
-// rate of communications between hosts. Therefore a memory is several hosts, one for each way in which it is used.
+// SimGrid's world is links only, of those nodes that take part. Which links a transfer crosses is worked out once for
+// all nodes, which are alike, and given to SimGrid when the transfer starts: so there are no tables of routes, and the
+// size of the machine is the number of its links.
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include <simgrid/s4u.hpp>
-
+#include "model/flow.hpp"
 #include "model/topology.hpp"
 #include "protocols/path.hpp"
 
@@ -42,34 +41,42 @@ class Machine {
   /// Builds the nodes that `places` name, in the one Engine of this process, which must not have a platform yet.
   Machine(const Topology& topology, std::span<const Place> places);
 
-  /// Each of these starts to move `size` bytes from now on. The caller waits for it.
-  [[nodiscard]] simgrid::s4u::CommPtr copy(int node, End from, End to, Bytes size) const;
+  using Ended = std::function<void()>;
+  /// Each of these starts to move `size` bytes, which is not zero, from now on, as FlowNetwork::start() does.
+  [[nodiscard]] std::unique_ptr<Flow> copy(int node, End from, End to, Bytes size, Ended ended);
   /// A message within a node, from host memory to host memory.
-  [[nodiscard]] simgrid::s4u::CommPtr message(int node, Location from, Location to, Bytes size) const;
+  [[nodiscard]] std::unique_ptr<Flow> message(int node, Location from, Location to, Bytes size, Ended ended);
   /// A message through the adapters `from_nic` and `to_nic`: between two nodes, or in loopback within one.
-  [[nodiscard]] simgrid::s4u::CommPtr transfer(Site from, const std::string& from_nic, Site to,
-                                               const std::string& to_nic, Bytes size) const;
+  [[nodiscard]] std::unique_ptr<Flow> transfer(Site from, const std::string& from_nic, Site to,
+                                               const std::string& to_nic, Bytes size, Ended ended);
+
   /// Where all actors live; nothing is computed and nothing flows there.
-  [[nodiscard]] simgrid::s4u::Host* actors_home() const { return home_; }
+  [[nodiscard]] simgrid::s4u::Host* actors_home() const { return network_.home(); }
 
  private:
-  using HostByName = std::map<std::string, simgrid::s4u::Host*>;
-  struct NodeHosts {
-    HostByName local;
-    std::map<std::string, HostByName> by_nic;
-  };
-  struct NodeLinks;
-  class LocalZone;
+  /// Indices into the links of any node.
+  using Way = std::vector<std::size_t>;
+  /// The links of one node, see slot_of_link() and slot_of_nic(). Null where the platform has no such link, and where
+  /// no rank could use it.
+  using NodeLinks = std::vector<simgrid::s4u::Link*>;
 
-  [[nodiscard]] NodeLinks make_links(int node, simgrid::s4u::NetZone& root) const;
-  [[nodiscard]] HostByName build_local_zone(int node, const NodeLinks& links, simgrid::s4u::NetZone& root) const;
-  [[nodiscard]] HostByName build_nic(int node, const std::string& nic, const NodeLinks& links,
-                                     simgrid::s4u::NetZone& fabric) const;
-  [[nodiscard]] std::vector<Location> locations() const;
+  [[nodiscard]] NodeLinks make_links(int node, const std::set<std::size_t>& gpus);
+  [[nodiscard]] std::size_t slot_of_nic(const std::string& nic) const;
+  [[nodiscard]] std::size_t slot_of_rdma(const std::string& nic, std::size_t gpu) const;
+  [[nodiscard]] std::size_t slot_of_no_link() const;
+  [[nodiscard]] bool is_limited(Location location, const std::string& nic) const;
+  [[nodiscard]] Way way_of(const Route& route) const;
+  [[nodiscard]] const Way& local_way(Location from, Location to);
+  [[nodiscard]] const Way& way_out(Location from, const std::string& nic);
+  [[nodiscard]] const Way& way_in(const std::string& nic, Location to);
+  void append(FlowNetwork::Route& route, int node, const Way& way) const;
 
   const Topology& topology_;
-  std::map<int, NodeHosts> nodes_;
-  simgrid::s4u::Host* home_ = nullptr;
+  FlowNetwork network_;
+  std::map<int, NodeLinks> nodes_;
+  std::map<std::pair<Location, Location>, Way> local_ways_;  ///< worked out when first asked for, like those below
+  std::map<std::pair<Location, std::string>, Way> ways_out_;
+  std::map<std::pair<std::string, Location>, Way> ways_in_;
 };
 
 }  // namespace twinlink::model

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   model::add_probe_command(program);
   model::add_figure_command(program);
   model::add_explain_command(program);
+  model::add_advise_command(program);
   model::add_handshake_command(program);
   model::add_list_command(program);
   model::add_check_command(program);

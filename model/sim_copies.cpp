@@ -101,7 +101,7 @@ Op SimRank::run_copy(const OperationPtr& operation, Seconds more_latency) {
   const bool occupies_cpu = take_copy_cost(*operation);
   start_copy(operation, operation->report.latency + more_latency);
   if (occupies_cpu) {
-    for (progress(); operation->state != Operation::State::ended; progress()) sleep_until(next_event());
+    for (progress(); operation->state != Operation::State::ended; progress()) alarm_.sleep_until(next_event());
   }
   return operation->op;
 }
@@ -130,24 +130,16 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
 }
 
 void SimRank::raise(const Operation& put) {
-  SimRank& owner = rank_object(put.peer);
   const Seconds arrival = now() + needed(world_.topology.platform().runtime.signal, "signal");
-  owner.channel_from(id_, signal_tag(put.signal->tag)).letters.push_back({arrival, Message(put.signal->value)});
-  owner.ring();
+  rank_object(put.peer).post(id_, signal_tag(put.signal->tag), {arrival, Message(put.signal->value)});
 }
 
 Op SimRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
   require_peer(peer);
   require_signal({tag, 0});
   const OperationPtr operation = make("await signal");
-  operation->kind = Operation::Kind::hear;
   operation->signal_value = &value;
-  operation->peer = peer;
-  operation->tag = signal_tag(tag);
-  Channel& channel = channel_from(peer, operation->tag);
-  channel.hears.push_back(operation);
-  take_letters(channel);
-  return operation->op;
+  return await_next_letter(operation, peer, signal_tag(tag));
 }
 
 }  // namespace twinlink::model

@@ -39,7 +39,7 @@ struct SimRank::Operation {
 
   Seconds due{};
   Seconds flow_began{};
-  simgrid::s4u::CommPtr flow{};
+  std::unique_ptr<Flow> flow{};
 
   OpReport report{};
 

@@ -15,11 +15,7 @@ Seconds per_gib(Seconds base, Seconds share, Bytes size) {
 
 }  // namespace
 
-SimRank::SimRank(SimWorld& world, RankId id)
-    : world_(world),
-      id_(id),
-      memory_(id, world.exports),
-      mailbox_(simgrid::s4u::Mailbox::by_name("rank" + std::to_string(id.value))) {
+SimRank::SimRank(SimWorld& world, RankId id) : world_(world), id_(id), memory_(id, world.exports) {
   world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
 }
 
@@ -64,8 +60,9 @@ const NetworkCosts& SimRank::network_to(RankId peer) const {
 Seconds SimRank::rdma_latency(const Part& end) const {
   if (end.allocation->memory != Memory::device) return Seconds{};
   const std::size_t gpu = end.allocation->site.location.index;
+  if (const auto known = rdma_latencies_.find(gpu); known != rdma_latencies_.end()) return known->second;
   const RdmaLimits* limits = world_.topology.rdma_limits(gpu, world_.topology.platform().node.gpus[gpu].nic);
-  return limits == nullptr ? Seconds{} : limits->latency.value;
+  return rdma_latencies_[gpu] = limits == nullptr ? Seconds{} : limits->latency.value;
 }
 
 /// What it adds to a large message that the library copies piece by piece: the copy out of the shared buffer begins
@@ -189,7 +186,9 @@ SimRank::OperationPtr SimRank::make(std::string verb) {
 void SimRank::delay(const OperationPtr& operation, Seconds until) {
   operation->state = Operation::State::delayed;
   operation->due = until;
-  active_.push_back(operation);
+  ++unfinished_;
+  schedule(until, operation, nullptr);
+  alarm_.ring_at(until);  // for another rank may have done this
 }
 
 /// The operation's latency is over. It flows at once, or after those before it in its queue.
@@ -275,9 +274,7 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
     deliver(send);
   } else if (!send->eager) {
     // The sender has asked already; the answer that it may send takes one control message.
-    SimRank& sender = rank_object(from);
-    sender.delay(send, std::max(send->due, now() + costs.control.value) + rdma_latency(target));
-    sender.ring();
+    rank_object(from).delay(send, std::max(send->due, now() + costs.control.value) + rdma_latency(target));
   }
   return operation->op;
 }
@@ -294,22 +291,28 @@ Op SimRank::tell(RankId to, Tag tag, const Message& message) {
   operation->report.latency = costs.control.value - operation->report.host;
   const Seconds arrival = now() + costs.control.value;
   be_busy(operation->report.host);
-  receiver.channel_from(id_, tag).letters.push_back({arrival, message});
+  receiver.post(id_, tag, {arrival, message});
   complete(operation, Status::delivered);
-  receiver.ring();
   return operation->op;
 }
 
 Op SimRank::hear(RankId from, Tag tag, Message& into) {
   require_peer(from);
   const OperationPtr operation = make("hear");
-  operation->kind = Operation::Kind::hear;
   operation->into = &into;
+  return await_next_letter(operation, from, tag);
+}
+
+/// The operation takes the next letter of `from` with `tag` that nobody waits for yet.
+Op SimRank::await_next_letter(const OperationPtr& operation, RankId from, Tag tag) {
+  operation->kind = Operation::Kind::hear;
   operation->peer = from;
   operation->tag = tag;
   Channel& channel = channel_from(from, tag);
   channel.hears.push_back(operation);
-  take_letters(channel);
+  if (channel.letters.size() >= channel.hears.size()) {
+    await_letter(channel, *std::next(channel.letters.begin(), static_cast<std::ptrdiff_t>(channel.hears.size()) - 1));
+  }
   return operation->op;
 }
 
@@ -318,10 +321,15 @@ void SimRank::start_flow(const OperationPtr& operation) {
   operation->flow_began = now();
   if (operation->is_copy()) operation->snapshot = operation->read();
   if (operation->size == Bytes{}) return end_flow(operation);
+  // The operation is at the front of its queue until its flow has ended.
+  const auto ended = [this, queue = operation->queue] {
+    ended_flows_.push_back(queue);
+    alarm_.ring();
+  };
   const Site& from = operation->from.allocation->site;
   if (operation->is_copy() && from.node == operation->to.allocation->site.node) {
     operation->flow = world_.machine.copy(from.node, end_of(operation->from, operation->engine),
-                                          end_of(operation->to, operation->engine), operation->size);
+                                          end_of(operation->to, operation->engine), operation->size, ended);
     return;
   }
   const Node& node = world_.topology.platform().node;
@@ -331,8 +339,8 @@ void SimRank::start_flow(const OperationPtr& operation) {
   const Location target = target_of(*operation);
   const Bytes size = operation->size;
   const bool by_memory = by_shared_memory(operation->peer);
-  operation->flow = by_memory ? world_.machine.message(from.node, from.location, target, size)
-                              : world_.machine.transfer(from, nic_here, {there.node, target}, nic_there, size);
+  operation->flow = by_memory ? world_.machine.message(from.node, from.location, target, size, ended)
+                              : world_.machine.transfer(from, nic_here, {there.node, target}, nic_there, size, ended);
   if (world_.observer) {
     operation->report.route = world_.topology.describe_transfer(from.location, nic_here, target, nic_there, by_memory);
   }
@@ -348,7 +356,7 @@ Location SimRank::target_of(const Operation& send) const {
 }
 
 void SimRank::end_flow(const OperationPtr& operation) {
-  operation->flow.reset();
+  const std::unique_ptr<Flow> flow = std::move(operation->flow);
   operation->report.flow = now() - operation->flow_began;
   // The source must not have changed while it was read: then the hardware would have sent a mixture.
   const std::vector<Content> now_there = operation->read();
@@ -361,6 +369,7 @@ void SimRank::end_flow(const OperationPtr& operation) {
   if (operation->partner) deliver(operation);
   Queue& queue = *operation->queue;
   queue.pop_front();
+  if (flow) flow->close();
   if (!queue.empty() && queue.front()->state == Operation::State::queued) start_flow(queue.front());
 }
 
@@ -374,10 +383,11 @@ void SimRank::deliver(const OperationPtr& send) {
   receive->to.allocation->content.write(receive->to.offset,
                                         send->snapshot.front().slice(Bytes{}, std::min(sent, room)));
   receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
-  receiver.ring();
+  receiver.alarm_.ring_at(now());
 }
 
 void SimRank::complete(const OperationPtr& operation, Status status) {
+  if (operation->state != Operation::State::unmatched) --unfinished_;
   operation->state = Operation::State::ended;
   operation->status = status;
   if (!operation->abandoned) {
@@ -401,8 +411,8 @@ void SimRank::abandon(Op op) {
   operation->to.let_go();
   // Nobody waits any more for what has not begun to come. A send stays: the peer may have been told of it.
   Channel& channel = channels_[{operation->peer, operation->tag}];
-  if (operation->kind == Operation::Kind::hear) std::erase(channel.hears, operation);
-  if (operation->kind == Operation::Kind::receive) std::erase(channel.receives, operation);
+  if (operation->kind == Operation::Kind::hear) channel.hears.remove(operation);
+  if (operation->kind == Operation::Kind::receive) channel.receives.remove(operation);
 }
 
 }  // namespace twinlink::model

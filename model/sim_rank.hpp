@@ -2,20 +2,21 @@
 //
 // An operation first waits its overhead and latency, by this rank's own account, and then becomes a flow of SimGrid,
 // which shares links with all others. Ranks share one address space and one thread: a message to a peer is an entry in
-// the peer's mailbox object; the peer is woken through a SimGrid mailbox, its bell, only if it sleeps.
+// the peer's own tables, and the peer is woken, by its alarm, at the time at which the message is there.
 #pragma once
 
 #include <array>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
+#include <queue>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
-#include <simgrid/s4u.hpp>
-
+#include "model/alarm.hpp"
 #include "model/machine.hpp"
 #include "model/sim_memory.hpp"
 #include "protocols/rank.hpp"
@@ -43,7 +44,7 @@ class SimRank;
 /// What all ranks of a simulation share.
 struct SimWorld {
   const Topology& topology;
-  const Machine& machine;
+  Machine& machine;
   std::vector<Place> places;
   OpObserver observer{};
   std::vector<SimRank*> ranks{};
@@ -97,7 +98,7 @@ class SimRank final : public Rank {
   using OperationPtr = std::shared_ptr<Operation>;
   /// Operations whose flows follow each other: the copies of a stream, the messages to one peer. The latency of one
   /// overlaps the flow of the one before it, for commands are queued ahead of the data.
-  using Queue = std::deque<OperationPtr>;
+  using Queue = std::list<OperationPtr>;
   /// A control message on its way.
   struct Letter {
     Seconds arrival;
@@ -105,10 +106,21 @@ class SimRank final : public Rank {
   };
   /// What has come, and what is awaited, from one peer with one tag.
   struct Channel {
-    std::deque<Letter> letters;
-    std::deque<OperationPtr> hears;
-    std::deque<OperationPtr> sends;     ///< of the peer, not yet matched
-    std::deque<OperationPtr> receives;  ///< of this rank, not yet matched
+    std::list<Letter> letters;
+    std::list<OperationPtr> hears;
+    std::list<OperationPtr> sends;     ///< of the peer, not yet matched
+    std::list<OperationPtr> receives;  ///< of this rank, not yet matched
+  };
+  /// What happens by itself: the latency of an operation is over, or a letter that is waited for arrives.
+  struct Event {
+    Seconds when{};
+    std::uint64_t number = 0;  ///< of this rank's events; those of one time happen in this order
+    OperationPtr operation{};  ///< or else
+    Channel* channel = nullptr;
+
+    friend bool operator<(const Event& a, const Event& b) {  // the queue's top is its greatest
+      return std::tie(a.when, a.number) > std::tie(b.when, b.number);
+    }
   };
 
   /// A cost that a platform need not have. An InputError that names it where it does not.
@@ -134,7 +146,7 @@ class SimRank final : public Rank {
   [[nodiscard]] Channel& channel_from(RankId source, Tag tag);
   [[nodiscard]] bool by_shared_memory(RankId peer) const;  ///< and not through the adapter
   [[nodiscard]] const NetworkCosts& network_to(RankId peer) const;
-  [[nodiscard]] Seconds rdma_latency(const Part& end) const;
+  [[nodiscard]] Seconds rdma_latency(const Part& end);
   [[nodiscard]] Seconds copying_through_shared_memory(RankId peer, Bytes size) const;
   void delay(const OperationPtr& operation, Seconds until);
   void become_ready(const OperationPtr& operation);
@@ -146,29 +158,30 @@ class SimRank final : public Rank {
 
   // Waiting (sim_progress.cpp).
   void progress();
+  void post(RankId source, Tag tag, Letter letter);
+  void await_letter(Channel& channel, const Letter& letter);
+  Op await_next_letter(const OperationPtr& operation, RankId from, Tag tag);
   void take_letters(Channel& channel);
-  [[nodiscard]] Seconds next_event();
-  void sleep_until(Seconds wake);
+  void schedule(Seconds when, OperationPtr operation, Channel* channel);
+  [[nodiscard]] Seconds next_event() const;
   void be_busy(Seconds duration);
-  void ring();
 
   SimWorld& world_;
   RankId id_;
   SimMemory memory_;
   mutable std::map<RankId, Path> paths_;
+  std::map<std::size_t, Seconds> rdma_latencies_;  ///< by GPU, worked out when first needed; nodes are alike
   std::map<std::pair<RankId, Tag>, Channel> channels_;  ///< by source and tag
 
   std::uint64_t next_op_ = 1;
   std::unordered_map<std::uint64_t, OperationPtr> ops_;  ///< started, and not yet returned by wait_any()
-  std::vector<OperationPtr> active_;                     ///< waiting for a time, or flowing
+  std::priority_queue<Event> agenda_;
+  std::uint64_t events_ = 0;       ///< ever put on the agenda
+  std::size_t unfinished_ = 0;     ///< operations whose latency runs or has run, and which have not ended
+  std::list<Queue*> ended_flows_;  ///< those at the front of these queues, noted by SimGrid
   std::array<Queue, kStreams> streams_;
   std::map<RankId, Queue> wires_;  ///< by receiver, in the order in which messages are ready
-
-  simgrid::s4u::Mailbox* mailbox_;
-  simgrid::s4u::CommPtr bell_;  ///< posted while nobody has rung
-  bool rung_ = false;           ///< somebody has rung, and the bell is not answered yet
-  void* bell_payload_ = nullptr;
-  bool asleep_ = false;
+  Alarm alarm_;
 
   std::string step_;
 };

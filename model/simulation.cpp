@@ -41,22 +41,18 @@ Seconds simulate(const Platform& platform, std::span<const Place> places, const 
   s4u::Engine::set_config(std::string("contexts/stack-size:") + kStackKiB);
 
   const Topology topology(platform);
-  const Machine machine(topology, places);
+  Machine machine(topology, places);
   SimWorld world{.topology = topology, .machine = machine, .places = {places.begin(), places.end()}};
   for (Place& place : world.places) place.device = platform.node.gpus[static_cast<std::size_t>(place.gpu)].model;
   world.observer = options.observer;
   world.ranks.resize(places.size(), nullptr);
 
-  // Ranks leave together: SimGrid cancels what an actor has sent, the ringing of a peer's bell too, when the actor
-  // ends.
-  const s4u::BarrierPtr all_done = s4u::Barrier::create(static_cast<unsigned int>(places.size()));
   std::exception_ptr failure;
   const auto run_rank = [&](int number) {
     SimRank* rank = world.ranks[static_cast<std::size_t>(number)];
     try {
       body(*rank);
       rank->finish();
-      all_done->wait();
     } catch (const simgrid::ForcefulKillException&) {
       throw;  // SimGrid ends the actor this way
     } catch (...) {

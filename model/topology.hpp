@@ -28,7 +28,7 @@ struct Location {
   Kind kind = Kind::memory;
   std::size_t index = 0;
 
-  friend bool operator==(const Location&, const Location&) = default;
+  friend auto operator<=>(const Location&, const Location&) = default;
 };
 
 /// One end of a copy: where the bytes lie, and in which kind of memory.
@@ -36,6 +36,8 @@ struct End {
   Location location{};
   Memory memory = Memory::device;
   bool kernel = false;  ///< a kernel on this GPU moves the bytes; of a copy within one GPU, both ends say so
+
+  friend auto operator<=>(const End&, const End&) = default;
 };
 
 /// What a copy between two locations costs, and under which name the platform file has it.

@@ -75,7 +75,7 @@ constexpr std::array kTable{
 
 std::span<const Row> table() { return kTable; }
 
-bool Endpoint::holds(unsigned condition, const Facts& facts) const {
+bool Endpoint::holds(Condition condition, const Facts& facts) const {
   const auto asks = [condition](Condition one) { return (condition & one) != 0; };
   if (asks(kGpuBuffer) && !facts.gpu_buffer) return false;
   if (asks(kCudaInUse) && !facts.cuda_in_use) return false;
@@ -102,15 +102,15 @@ Reaction Endpoint::react(Event event, const Facts& facts) {
 // ---- words ----------------------------------------------------------------------------------------------------------
 
 std::string_view to_string(Fidelity fidelity) {
-  constexpr std::array<std::string_view, kFidelities.size()> names{"design", "openmpi-4.1", "openmpi-5", "repaired"};
-  return names[static_cast<std::size_t>(fidelity)];
+  constexpr std::array<std::string_view, kFidelities.size()> kNames{"design", "openmpi-4.1", "openmpi-5", "repaired"};
+  return kNames[static_cast<std::size_t>(fidelity)];
 }
 
 std::string_view describe(Fidelity fidelity) {
-  constexpr std::array<std::string_view, kFidelities.size()> texts{
+  constexpr std::array<std::string_view, kFidelities.size()> kTexts{
       "the smcuda design document of 2013, to the letter", "the code of Open MPI 4.1", "the code of Open MPI 5",
       "the design document, and a refusal is told, so that nobody waits for ever"};
-  return texts[static_cast<std::size_t>(fidelity)];
+  return kTexts[static_cast<std::size_t>(fidelity)];
 }
 
 Fidelity parse_fidelity(std::string_view name) {
@@ -123,20 +123,20 @@ Fidelity parse_fidelity(std::string_view name) {
 }
 
 std::string_view to_string(State state) {
-  constexpr std::array<std::string_view, kStates.size()> names{"INIT", "SENT", "ACKING", "ACKED", "OK", "BAD"};
-  return names[static_cast<std::size_t>(state)];
+  constexpr std::array<std::string_view, kStates.size()> kNames{"INIT", "SENT", "ACKING", "ACKED", "OK", "BAD"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 std::string_view to_string(Event event) {
-  constexpr std::array<std::string_view, kEvents.size()> names{"send",    "REQ",    "ACK",      "NOTREADY",
-                                                               "REFUSED", "access", "no access"};
-  return names[static_cast<std::size_t>(event)];
+  constexpr std::array<std::string_view, kEvents.size()> kNames{"send",    "REQ",    "ACK",      "NOTREADY",
+                                                                "REFUSED", "access", "no access"};
+  return kNames[static_cast<std::size_t>(event)];
 }
 
 std::string_view to_string(Action action) {
-  constexpr std::array<std::string_view, 6> words{"send REQ",       "answer ACK",   "answer NOTREADY",
-                                                  "answer REFUSED", "check access", "enable GET"};
-  return words[static_cast<std::size_t>(action)];
+  constexpr std::array<std::string_view, 6> kWords{"send REQ",       "answer ACK",   "answer NOTREADY",
+                                                   "answer REFUSED", "check access", "enable GET"};
+  return kWords[static_cast<std::size_t>(action)];
 }
 
 }  // namespace twinlink::handshake

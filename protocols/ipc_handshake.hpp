@@ -80,16 +80,15 @@ struct Facts {
 };
 
 /// What must hold for a row to apply; several are joined by |.
-enum Condition : unsigned {
-  kAlways = 0,
-  kGpuBuffer = 1U << 0U,
-  kCudaInUse = 1U << 1U,
-  kCudaNotInUse = 1U << 2U,
-  kTriesLeft = 1U << 3U,
-  kNoTriesLeft = 1U << 4U,
-  kOutranksPeer = 1U << 5U,
-  kOutranked = 1U << 6U
-};
+using Condition = unsigned;
+inline constexpr Condition kAlways = 0;
+inline constexpr Condition kGpuBuffer = 1U << 0U;
+inline constexpr Condition kCudaInUse = 1U << 1U;
+inline constexpr Condition kCudaNotInUse = 1U << 2U;
+inline constexpr Condition kTriesLeft = 1U << 3U;
+inline constexpr Condition kNoTriesLeft = 1U << 4U;
+inline constexpr Condition kOutranksPeer = 1U << 5U;
+inline constexpr Condition kOutranked = 1U << 6U;
 
 /// A rank asks at most so often.
 inline constexpr int kMaxTries = 5;
@@ -113,7 +112,7 @@ struct Row {
   unsigned fidelities;  ///< bit n: kFidelities[n] has this row
   State from;
   Event on;
-  unsigned condition;
+  Condition condition;
   Actions actions;
   State to;
   std::string_view note;  ///< what is worth knowing about the rule
@@ -151,7 +150,7 @@ class Endpoint {
   auto operator<=>(const Endpoint&) const = default;
 
  private:
-  [[nodiscard]] bool holds(unsigned condition, const Facts& facts) const;
+  [[nodiscard]] bool holds(Condition condition, const Facts& facts) const;
 
   Fidelity fidelity_;
   bool outranks_peer_;

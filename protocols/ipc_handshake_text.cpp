@@ -16,7 +16,7 @@ constexpr std::array<std::pair<Condition, std::string_view>, 7> kConditions{{{kG
                                                                              {kOutranksPeer, "my rank > peer's"},
                                                                              {kOutranked, "my rank < peer's"}}};
 
-std::string condition_text(unsigned condition) {
+std::string condition_text(Condition condition) {
   std::string text;
   for (const auto& [bit, words] : kConditions) {
     if ((condition & bit) == 0) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "protocols/units.hpp"
 
@@ -27,6 +28,8 @@ struct Place {
 };
 
 std::string to_string(const Place& place);
+/// Reads NODE/GPU. A UsageError that says so.
+Place parse_place(std::string_view text);
 
 /// The path between two ranks. Pure: it does not change during a run. Symmetric: both ends see the same answers, so
 /// both decide for the same protocol without asking each other.

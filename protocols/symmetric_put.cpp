@@ -11,12 +11,13 @@
 //                                                  3. check signal
 //   quiet: all puts have ended
 //
-// Symmetric means that both ends use the same place: the n-th buffer that the origin sends from goes to the n-th buffer
-// that the target receives into, at the same offset. A transfer needs no message, for the origin knows where to write;
-// the signal says which place was written, and the target compares it with its own.
+// A transfer needs no message: the origin knows where to write, and the signal says which place was written, which the
+// target compares with its own.
 //
-// What the origin must not know by itself is whether the target's memory may be overwritten. A program on a symmetric
-// heap orders that by its own means (`order=user`). By default the target opens its memory once per exchange.
+// What the origin cannot know by itself is whether the target's memory may be overwritten. A program on a symmetric
+// heap orders that by its own means, and uses the same places at both ends: the n-th buffer that is sent from goes to
+// the n-th buffer that is received into, at the same offset (`order=user`). By default the target opens its memory once
+// per exchange, and says where its messages are to lie whenever that has changed since it said so last.
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -42,25 +43,30 @@ constexpr std::array kOptions{
     Option{"order", "exchange|user", "exchange",
            "exchange: the target opens its memory once per exchange; user: the caller orders them, as on a real heap"}};
 
-/// Mixes a number into a digest: one round of FNV-1a on whole numbers.
-std::uint64_t mix(std::uint64_t digest, std::uint64_t number) { return (digest ^ number) * 0x100000001b3U; }
-
 /// A place of the symmetric heap.
 struct HeapPlace {
-  std::size_t buffer = 0;  ///< in the order of first use
-  Bytes offset{};
-  Bytes length{};
+  std::uint64_t buffer = 0;  ///< of the target, in the order of first use
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
 
-  /// In the 48 bits that a signal carries.
+  friend bool operator==(const HeapPlace&, const HeapPlace&) = default;
+
+  /// In the 48 bits that a signal carries: FNV-1a on whole numbers.
   [[nodiscard]] std::uint64_t digest() const {
-    const std::uint64_t all = mix(mix(mix(0xcbf29ce484222325U, buffer), offset.count()), length.count());
+    std::uint64_t all = 0xcbf29ce484222325U;
+    for (const std::uint64_t number : {buffer, offset, length}) all = (all ^ number) * 0x100000001b3U;
     return (all ^ (all >> 48U)) & kMostSignal;
   }
 };
 
-/// From target to origin: these messages may be written.
+/// From target to origin: the messages of this round may be written.
 struct Open {
-  std::uint64_t digest = 0;  ///< of all places of the round
+  std::uint64_t messages = 0;
+  bool moved = false;  ///< they lie elsewhere than in the round before: the places follow
+};
+/// As many places as a control message holds.
+struct Places {
+  std::array<HeapPlace, Message::kCapacity / sizeof(HeapPlace)> places;
 };
 
 /// The buffers of one direction, in the order of their first use.
@@ -76,15 +82,16 @@ class Buffers {
     }
     return fresh;
   }
-  [[nodiscard]] HeapPlace place(const View& view) const {
-    const auto found = std::ranges::find(known_, view.buffer);
-    return {static_cast<std::size_t>(found - known_.begin()), view.offset, view.length};
-  }
-  [[nodiscard]] std::uint64_t digest(std::span<const View> views) const {
-    std::uint64_t all = views.size();
-    for (const View& view : views) all = mix(all, place(view).digest());
+  [[nodiscard]] std::vector<HeapPlace> places(std::span<const View> views) const {
+    std::vector<HeapPlace> all;
+    for (const View& view : views) {
+      const auto found = std::ranges::find(known_, view.buffer);
+      all.push_back({static_cast<std::uint64_t>(found - known_.begin()), view.offset.count(), view.length.count()});
+    }
     return all;
   }
+
+  [[nodiscard]] Buffer front() const { return known_.front(); }
 
  private:
   std::vector<Buffer> known_;
@@ -157,62 +164,90 @@ class SymmetricChannel final : public Channel {
   }
 
   Outcome round(std::span<const View> outgoing, std::span<const View> incoming, bool open) {
+    const std::vector<HeapPlace> mine = in_.places(incoming);
+    std::vector<HeapPlace> theirs = out_.places(outgoing);
     if (open) {
-      if (Outcome outcome = open_memory(outgoing, incoming); !outcome.ok()) return outcome;
+      if (Outcome outcome = tell_open(mine); !outcome.ok()) return outcome;
+      if (Outcome outcome = hear_open(theirs); !outcome.ok()) return outcome;
     }
     const auto depth = static_cast<std::size_t>(settings_.depth);
     std::vector<std::uint64_t> signals(depth);
+    const auto await = [&](const Piece& p) {
+      return rank_.await_signal(peer_, tags::kSymmetricSignal, signals[p.slot]);
+    };
+    const auto check = [&, index = std::size_t{0}](const Piece& p) mutable -> Started {
+      return signals[p.slot] == mine[index++].digest() ? Outcome{} : not_symmetric();
+    };
+    const auto put = [&, index = std::size_t{0}](const Piece& p) mutable { return put_to(theirs[index++], p.bytes); };
     const std::array lanes{Lane{.pieces = {incoming.begin(), incoming.end()},
                                 .depth = depth,
-                                .steps = {{"await signal",
-                                           [&](const Piece& p) {
-                                             return rank_.await_signal(peer_, tags::kSymmetricSignal, signals[p.slot]);
-                                           }},
-                                          {"check signal",
-                                           [&](const Piece& p) -> Started {
-                                             if (signals[p.slot] == in_.place(p.bytes).digest()) return Outcome{};
-                                             return not_symmetric();
-                                           }}}},
-                           Lane{.pieces = {outgoing.begin(), outgoing.end()},
-                                .depth = depth,
-                                .steps = {{"put", [this](const Piece& p) { return put(p.bytes); }}}}};
+                                .steps = {{"await signal", await}, {"check signal", check}}},
+                           Lane{.pieces = {outgoing.begin(), outgoing.end()}, .depth = depth, .steps = {{"put", put}}}};
     return move(rank_, lanes, deadline_);
   }
 
-  Outcome open_memory(std::span<const View> outgoing, std::span<const View> incoming) {
-    if (!incoming.empty()) {
-      rank_.step("tell open");
-      const Op told = rank_.tell(peer_, tags::kReady, Message(Open{in_.digest(incoming)}));
-      if (wait(rank_, told, deadline_) != Status::delivered) return {Status::timed_out, "step 'tell open'"};
+  Outcome tell_open(const std::vector<HeapPlace>& mine) {
+    if (mine.empty()) return {};
+    rank_.step("tell open");
+    const bool moved = mine != told_;
+    Status status = tell(Message(Open{mine.size(), moved}));
+    if (moved) told_ = mine;
+    constexpr std::size_t kAtOnce = Places{}.places.size();
+    for (std::size_t i = 0; moved && i < mine.size() && status == Status::delivered; i += kAtOnce) {
+      Places some{};
+      std::copy_n(mine.begin() + static_cast<std::ptrdiff_t>(i), std::min(kAtOnce, mine.size() - i),
+                  some.places.begin());
+      status = tell(Message(some));
     }
-    if (outgoing.empty()) return {};
-    rank_.step("hear open");
-    Message opened;
-    const Status status = wait(rank_, rank_.hear(peer_, tags::kReady, opened), deadline_);
-    if (status != Status::delivered) return {status, "step 'hear open': the deadline passed"};
-    if (opened.as<Open>().digest == out_.digest(outgoing)) return {};
-    return refuse(outgoing.front());
+    return {status, "step 'tell open'"};
   }
 
-  Started put(const View& from) {
-    const HeapPlace place = out_.place(from);
+  /// Replaces `theirs`, which holds the places of what this side has, by those that the target names.
+  Outcome hear_open(std::vector<HeapPlace>& theirs) {
+    if (theirs.empty()) return {};
+    rank_.step("hear open");
+    Message message;
+    Status status = hear(message);
+    if (status != Status::delivered) return {status, "step 'hear open'"};
+    const auto open = message.as<Open>();
+    if (open.moved) {
+      heard_.clear();
+      while (heard_.size() < open.messages) {
+        if (status = hear(message); status != Status::delivered) return {status, "step 'hear open'"};
+        for (const HeapPlace& place : message.as<Places>().places) {
+          if (heard_.size() < open.messages) heard_.push_back(place);
+        }
+      }
+    }
+    const auto fits = [&](const HeapPlace& there, const HeapPlace& here) {
+      return there.length == here.length && there.buffer < theirs_.size();
+    };
+    if (!std::ranges::equal(heard_, theirs, fits)) return refuse();
+    theirs = heard_;
+    return {};
+  }
+
+  Status tell(const Message& message) { return wait(rank_, rank_.tell(peer_, tags::kReady, message), deadline_); }
+  Status hear(Message& message) { return wait(rank_, rank_.hear(peer_, tags::kReady, message), deadline_); }
+
+  Started put_to(const HeapPlace& place, const View& from) {
     const Buffer target = theirs_[place.buffer];
-    if (place.offset + place.length > target.size) return refuse(from);
+    if (Bytes{place.offset} + from.length > target.size) return refuse();
     const Signal signal{tags::kSymmetricSignal, place.digest()};
-    return rank_.put({target, place.offset, place.length}, from, kPutStream, engine_, signal);
+    return rank_.put({target, Bytes{place.offset}, from.length}, from, kPutStream, engine_, signal);
   }
 
   /// The target must learn it too; without this signal it would wait until its deadline.
-  Outcome refuse(const View& from) {
-    const Buffer target = theirs_[out_.place(from).buffer];
-    const Signal signal{tags::kSymmetricSignal, kMostSignal};
-    const Op told = rank_.put({target, Bytes{}, Bytes{}}, from.slice(Bytes{}, Bytes{}), kPutStream, engine_, signal);
+  Outcome refuse() {
+    const View nothing(theirs_.front(), Bytes{}, Bytes{});
+    const View from(out_.front(), Bytes{}, Bytes{});
+    const Op told = rank_.put(nothing, from, kPutStream, engine_, Signal{tags::kSymmetricSignal, kMostSignal});
     wait(rank_, told, deadline_);
     return not_symmetric();
   }
 
   static Outcome not_symmetric() {
-    return {Status::wrong_size, "the two ends do not have messages of the same length at the same place of the heap"};
+    return {Status::wrong_size, "the two ends do not have messages of the same length at the same places of the heap"};
   }
 
   Rank& rank_;
@@ -226,6 +261,8 @@ class SymmetricChannel final : public Channel {
   Buffers in_;
   std::vector<Buffer> theirs_;      ///< the peer's, by the place of out_
   std::vector<Buffer> registered_;  ///< with the adapter
+  std::vector<HeapPlace> told_;     ///< where the messages of the last round were to lie, here
+  std::vector<HeapPlace> heard_;    ///< and there
 };
 
 class SymmetricPut final : public Protocol {

@@ -15,6 +15,8 @@ inline constexpr Tag kHeader{5};     ///< "a message of this size will come", an
 inline constexpr Tag kPushFlag{0};         ///< GPUDirect v2: a kernel has stored the message
 inline constexpr Tag kSymmetricSignal{1};  ///< symmetric-put: the put is there
 
+inline constexpr Tag kIpcFifo{8};  ///< cuda-ipc: everything that one end tells the other, in order
+
 /// From here on tags belong to the program that runs the protocols: benchmarks, tests.
 inline constexpr Tag kFirstFree{64};
 

@@ -1,7 +1,9 @@
 #include "protocols/tracing_rank.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 namespace twinlink {
@@ -18,6 +20,15 @@ std::string describe(Stream stream, Engine engine) {
 }
 
 std::string describe(RankId peer) { return "rank " + std::to_string(peer.value); }
+
+constexpr std::size_t kStepWidth = 16;
+
+std::string times_of(const TraceEvent& event, Seconds origin) {
+  std::array<char, 64> columns{};
+  std::snprintf(columns.data(), columns.size(), "%10.3f %9.3f  ", (event.started - origin).microseconds(),
+                (event.ended - origin).microseconds());
+  return columns.data();
+}
 
 }  // namespace
 
@@ -44,14 +55,19 @@ std::string Trace::order() const {
   return text;
 }
 
-std::string Trace::timeline() const {
-  std::string text = "# start_us     end_us  rank  step              what\n";
-  std::array<char, 256> line{};
-  for (const TraceEvent& event : events_) {
-    std::snprintf(line.data(), line.size(), "%10.3f %10.3f  %4d  %-16s  %s%s\n", event.started.microseconds(),
-                  event.ended.microseconds(), event.rank.value, event.step.c_str(), event.what.c_str(),
-                  event.finished ? "" : "  (never ended)");
-    text += line.data();
+std::string list_by_step(std::span<const TraceEvent> events, std::optional<Seconds> origin) {
+  std::vector<std::string_view> steps;
+  for (const TraceEvent& event : events) {
+    if (std::ranges::find(steps, event.step) == steps.end()) steps.push_back(event.step);
+  }
+  std::string text;
+  for (const std::string_view step : steps) {
+    for (const TraceEvent& event : events) {
+      if (event.step != step) continue;
+      if (origin) text += times_of(event, *origin);
+      text += event.step + std::string(event.step.size() < kStepWidth ? kStepWidth - event.step.size() : 0, ' ');
+      text += "  " + event.what + (event.finished ? "\n" : "  (never ended)\n");
+    }
   }
   return text;
 }

@@ -1,6 +1,8 @@
 // TracingRank: writes down what a rank did, in which order, and when each operation was found to have ended.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -28,8 +30,6 @@ class Trace {
   /// The order of things without any times: a line when an operation starts and a line when it ends. What golden traces
   /// compare.
   [[nodiscard]] std::string order() const;
-  /// One line per event with its times in microseconds, for people.
-  [[nodiscard]] std::string timeline() const;
 
  private:
   friend class TracingRank;
@@ -43,6 +43,12 @@ class Trace {
   std::vector<TraceEvent> events_;
   std::vector<Line> lines_;
 };
+
+/// One line per event of one rank: the step, then what was done. Grouped by step: the steps in the order in which they
+/// began, the events of a step in the order in which they were started. So it says the same whichever of several pieces
+/// under way was the fastest. With `origin`, each line begins with when the event started and ended, in microseconds
+/// since then.
+std::string list_by_step(std::span<const TraceEvent> events, std::optional<Seconds> origin = std::nullopt);
 
 class TracingRank final : public DecoratedRank {
  public:

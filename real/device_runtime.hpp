@@ -67,6 +67,14 @@ class DeviceRuntime {
   /// Page-locks host memory for the copy engine, until unpin().
   virtual void pin(std::byte* memory, Bytes size) = 0;
   virtual void unpin(std::byte* memory) = 0;
+  /// Tells of host memory that copies may name, before pin(), and of its end. It lies near to or far from `device`,
+  /// which is its owner's. For a runtime that must know what an address is; the devices find out by themselves.
+  virtual void know_host_memory(std::byte* memory, Memory kind, Locality locality, const Uuid& device);
+  virtual void forget_host_memory(std::byte* memory);
+  /// Tells that the network adapter is to know device memory, `memory` being its start, and that it need not any more.
+  /// The MPI library registers by itself, when it sends the memory first.
+  virtual void register_memory(std::byte* memory, Bytes size);
+  virtual void deregister_memory(std::byte* memory);
 
   /// Starts a copy behind all others of its stream. With pageable memory it may block.
   virtual Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) = 0;
@@ -77,6 +85,8 @@ class DeviceRuntime {
   /// copy(), and then `flag`: whoever sees the flag sees the bytes. Also of no bytes.
   virtual Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                                Engine engine) = 0;
+  /// Copies between host memory by the calling CPU, in its turn of the stream, and waits.
+  virtual void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream);
   /// Has the copy ended? Never blocks. The event is used up once the answer was yes.
   virtual bool ended(Event event) = 0;
   /// Waits for all copies of a stream; their events still have to be asked for.

@@ -16,15 +16,6 @@ namespace {
 /// As much as moves in one go: some 20 microseconds, so that messages do not wait long for a copy.
 constexpr std::size_t kSlice = std::size_t{256} << 10;
 
-/// The same in every process of the host, and different on every host.
-Uuid emulated_uuid(const std::string& host, int device) {
-  const std::array<std::uint64_t, 2> words{std::hash<std::string>{}(host), static_cast<std::uint64_t>(device)};
-  Uuid uuid{};
-  static_assert(sizeof words == sizeof uuid);
-  std::memcpy(uuid.data(), words.data(), sizeof words);
-  return uuid;
-}
-
 DeviceInfo emulated_device(const std::string& host, int device) {
   return {.name = "emulated",
           .uuid = emulated_uuid(host, device),
@@ -34,6 +25,14 @@ DeviceInfo emulated_device(const std::string& host, int device) {
 }
 
 }  // namespace
+
+Uuid emulated_uuid(const std::string& host, int device) {
+  const std::array<std::uint64_t, 2> words{std::hash<std::string>{}(host), static_cast<std::uint64_t>(device)};
+  Uuid uuid{};
+  static_assert(sizeof words == sizeof uuid);
+  std::memcpy(uuid.data(), words.data(), sizeof words);
+  return uuid;
+}
 
 HostRuntime::HostRuntime(const std::string& host, int device, HostPeers peers)
     : peers_(peers), bounce_(peers == HostPeers::none ? kSlice : 0) {

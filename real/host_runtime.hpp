@@ -17,6 +17,9 @@ enum class HostPeers {
   none  ///< between none, as between GPUs below different I/O hubs
 };
 
+/// What emulated device number `device` of `host` is told apart by: the same in every process.
+Uuid emulated_uuid(const std::string& host, int device);
+
 /// Device memory is shared memory; handles name it through /proc. Copies wait in their streams' queues and move, a
 /// slice per stream, in progress(): they overlap with everything else that the rank does, as MPI's own messages do.
 class HostRuntime final : public DeviceRuntime {

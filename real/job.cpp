@@ -21,9 +21,21 @@
 namespace twinlink::real {
 namespace {
 
+/// Null unless the job is to keep a platform's pace.
+std::unique_ptr<Pace> make_pace(const JobOptions& options) {
+  if (options.pace.platform.empty()) return nullptr;
+  if (options.device != DeviceKind::host) {
+    throw UsageError("--pace is for emulated devices (--device host): a real one keeps its own");
+  }
+  if (options.host_peers) {
+    throw UsageError("--host-peers and --pace exclude each other: the platform says which devices are peers");
+  }
+  return std::make_unique<Pace>(options.pace, RankId{launcher_rank().value_or(0)});
+}
+
 std::unique_ptr<DeviceRuntime> make_runtime(const JobOptions& options, const std::string& host) {
   if (options.device == DeviceKind::host) {
-    return std::make_unique<HostRuntime>(host, local_rank(), options.host_peers);
+    return std::make_unique<HostRuntime>(host, local_rank(), options.host_peers.value_or(HostPeers::all));
   }
 #ifdef TWINLINK_HAS_CUDA
   return make_cuda_runtime(local_rank());
@@ -112,17 +124,29 @@ struct Job::Parts {
     nlohmann::json within_node;
     const Finding device = attempt([&] {
       within_node = choose_within_node(options.within_node);
-      runtime = make_runtime(options, host);  // before MPI_Init
+      pace = make_pace(options);
+      if (pace) {
+        auto made = pace->make_runtime(host);
+        paced = made.get();
+        runtime = std::move(made);
+      } else {
+        runtime = make_runtime(options, host);  // before MPI_Init
+      }
       numa.emplace(runtime->device().pci_bus_id);
     });
     mpi.emplace();
-    meet(*mpi, device, options.command);
+    meet(*mpi, device, fmt::format("{} {} {}", options.command, options.pace.platform.string(), options.pace.places));
     together(*mpi, host, [&] {
       signals.emplace(RankId{mpi->rank()}, mpi->size(), *runtime);
       neighbours = meet_neighbours(*mpi, *runtime, host, exports, *signals);
+      if (pace) {
+        throw_agreed(*mpi, attempt([&] { pace->require(neighbours); }));
+        pace->apply(neighbours);
+      }
       note_shared_devices(*mpi, neighbours);
       environment = describe_environment(*mpi, *runtime, neighbours, *numa, options.command_line);
       environment["intra_node"] = within_node;
+      if (pace) numa->pretend(pace->numa_domains());  // the environment tells of the real ones
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together
       rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, RealRank::Clock::now());
@@ -132,7 +156,9 @@ struct Job::Parts {
   std::string host = host_name();
   bool agreed_to_end = false;
   Exports exports;
+  std::unique_ptr<Pace> pace;  ///< null: there is none
   std::unique_ptr<DeviceRuntime> runtime;
+  PacedRuntime* paced = nullptr;  ///< the runtime, where there is a pace
   std::optional<Numa> numa;
   Neighbours neighbours;
   nlohmann::json environment;
@@ -165,6 +191,10 @@ void Job::agree(const std::function<void()>& check) {
 
 void Job::run(const std::function<void(Rank&)>& work) {
   together(*parts_->mpi, parts_->host, [&] { work(rank()); });
+}
+
+void Job::conclude() {
+  if (parts_->pace) parts_->environment["pace"] = parts_->pace->conclude(*parts_->mpi, *parts_->paced);
 }
 
 ExitCode leave_together(const Finding& mine, const std::string& command) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "protocols/errors.hpp"
 #include "protocols/rank.hpp"
 #include "real/host_runtime.hpp"
+#include "real/pace.hpp"
 #include "real/within_node.hpp"
 
 namespace twinlink::real {
@@ -22,7 +24,8 @@ enum class DeviceKind {
 struct JobOptions {
   std::string command{};  ///< what the ranks are about to do; they must agree
   DeviceKind device = DeviceKind::host;
-  HostPeers host_peers = HostPeers::all;         ///< of emulated devices
+  std::optional<HostPeers> host_peers{};         ///< of emulated devices; all, unless it is said
+  PaceOptions pace{};                            ///< of emulated devices; says itself who are peers
   WithinNode within_node = WithinNode::library;  ///< messages of ranks that share a node
   std::string command_line{};                    ///< for the environment block
 };
@@ -56,7 +59,7 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   [[nodiscard]] Rank& rank();
-  /// What the result was measured on.
+  /// What the result was measured on; complete after conclude().
   [[nodiscard]] const nlohmann::json& environment() const;
 
   /// Runs `check` on every rank. If it throws an Error on any, all throw the AgreedError of the first of those ranks.
@@ -64,6 +67,9 @@ class Job {
   /// Runs `work` on every rank. If it throws anything but an AgreedError, prints "twinlink-real: rank N of M on HOST:
   /// MESSAGE" to standard error and ends all ranks with the error's exit code.
   void run(const std::function<void(Rank&)>& work);
+  /// Adds to the environment what is known only after the work, and says what the user should know of it. To be called
+  /// on every rank, within run().
+  void conclude();
 
  private:
   struct Parts;

@@ -13,10 +13,12 @@
 #include <utility>
 
 #include "protocols/bench/driver.hpp"
+#include "protocols/bench/files.hpp"
 #include "protocols/bench/options.hpp"
 #include "protocols/bench/probe.hpp"
 #include "protocols/bench/program.hpp"
 #include "protocols/bench/protocol_list.hpp"
+#include "protocols/bench/trace.hpp"
 #include "protocols/registry.hpp"
 #include "real/job.hpp"
 #include "real/launch.hpp"
@@ -53,8 +55,25 @@ void add_choice(CLI::App& command, const std::string& option, T& value, const st
 void add_job_options(CLI::App& command, JobOptions& options) {
   add_choice(command, "--device", options.device, {{"host", DeviceKind::host}, {"cuda", DeviceKind::cuda}}, "host",
              "host: devices that are emulated in host memory; cuda: for each rank the GPU of its number on the node");
-  add_choice(command, "--host-peers", options.host_peers, {{"all", HostPeers::all}, {"none", HostPeers::none}}, "all",
-             "Peer access between emulated devices: all, none");
+  add_choice<std::optional<HostPeers>>(command, "--host-peers", options.host_peers,
+                                       {{"all", HostPeers::all}, {"none", HostPeers::none}}, "all",
+                                       "Peer access between emulated devices: all, none");
+  PaceOptions& pace = options.pace;
+  CLI::Option* const platform =
+      command.add_option("--pace", pace.platform,
+                         "Emulated devices take the time that this platform gives them, and have its peer access: a "
+                         "YAML file, such as platforms/keeneland-kids.yaml. Messages go at this host's own pace");
+  command
+      .add_option("--places", pace.places,
+                  "The GPU of the platform that each rank plays, such as 0/1,0/2 [ranks fill the nodes in order]")
+      ->type_name("NODE/GPU,...")
+      ->needs(platform);
+  command
+      .add_option("--set", pace.overrides,
+                  "Another value for a number of the platform: nodes.links.qpi.forward='9 GB/s'; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATH=VALUE")
+      ->needs(platform);
   add_choice(command, "--intra-node", options.within_node,
              {{"shared-memory", WithinNode::shared_memory}, {"loopback", WithinNode::loopback}}, "the library's choice",
              "How MPI messages pass within a node: through shared-memory, or in loopback through the adapter (sockets "
@@ -77,7 +96,7 @@ ExitCode run(const Options& options) {
     plan.keep_samples = true;  // a measurement is stored with all that was seen
     require_ranks(rank, plan);
     if (rank.id() != plan.first) return;
-    require_writable(options.run.output);
+    require_writable(options.run);
     const Path& path = rank.path_to(plan.second);
     require_support(*protocol, path);
     const Support support = protocol->supports(path);
@@ -86,6 +105,9 @@ ExitCode run(const Options& options) {
   });
   job.run([&](Rank& self) {
     bench::Series series = bench::measure(self, *protocol, plan);
+    job.conclude();
+    const bool traced = !options.run.trace.empty();
+    const std::string trace = traced ? bench::trace(self, *protocol, plan, options.run.trace_times) : "";
     if (self.id() != plan.first) return;
     series.clock = "host";
     bench::deliver({.world = "measured",
@@ -94,6 +116,7 @@ ExitCode run(const Options& options) {
                     .environment = job.environment(),
                     .series = std::move(series)},
                    options.run.output, std::cout);
+    if (traced) bench::write_file(options.run.trace, trace);
   });
   return ExitCode::ok;
 }
@@ -107,6 +130,7 @@ ExitCode probe(const Options& options) {
   });
   job.run([&](Rank& self) {
     bench::ProbeFindings findings = bench::probe(self, plan);
+    job.conclude();
     if (self.id() != RankId{0}) return;
     bench::deliver(bench::ProbeFile{.world = "measured",
                                     .program = kProgram,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,9 @@ class Numa {
   ~Numa();
 
   /// Domains with CPUs that memory can be bound to. 1 where the system refuses to bind, as containers often do.
-  [[nodiscard]] int domains() const { return domains_; }
+  [[nodiscard]] int domains() const { return pretended_.value_or(domains_); }
+  /// Says from now on that there are `domains`, for an emulated machine that has them. Memory is bound as before.
+  void pretend(int domains) { pretended_ = domains; }
   /// The system's number of a domain.
   [[nodiscard]] int number(Locality locality) const { return locality == Locality::near ? near_ : far_; }
   /// Binds memory that was not touched yet. Does nothing with one domain.
@@ -31,6 +34,7 @@ class Numa {
   struct Topology;
   std::unique_ptr<Topology> topology_;
   int domains_ = 1;
+  std::optional<int> pretended_{};
   int near_ = 0;
   int far_ = 0;
 };

@@ -1,8 +1,6 @@
 // RealRank's copies: whole views, blocks that lie apart, and one-sided puts with their signals.
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "protocols/blocks.hpp"
 #include "real/real_rank.hpp"
 
@@ -53,9 +51,7 @@ Op RealRank::copy(View to, View from, Stream stream, Engine engine) {
   const Part source = memory_.part(from);
   require_reach(target, source, engine);
   if (!has(target, source, Memory::device)) {
-    // The calling CPU copies, in its turn of the stream.
-    runtime_.synchronize(stream);
-    std::memmove(target.data, source.data, source.length.count());
+    runtime_.copy_on_host(target.data, source.data, source.length, stream);
     const Slot slot = start(Kind::copy, source, target);
     operations_[slot].ended = true;
     return op_of(slot);

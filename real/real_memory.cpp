@@ -29,8 +29,9 @@ std::uint64_t address_of(const Allocation& allocation) { return reinterpret_cast
 IpcHandle handle_of_host_memory(const Allocation& allocation) {
   IpcHandle handle{.size = allocation.size.count(), .address = address_of(allocation)};
   const SharedMemory::Token& token = allocation.shared->token();
-  static_assert(sizeof token <= sizeof handle.token);
+  static_assert(sizeof token < sizeof handle.token);
   std::memcpy(handle.token.data(), &token, sizeof token);
+  handle.token[sizeof token] = static_cast<std::byte>(allocation.locality);
   return handle;
 }
 
@@ -68,11 +69,12 @@ Buffer RealMemory::allocate(Memory kind, Bytes size, Locality locality) {
   auto allocation = std::make_unique<Allocation>();
   allocation->memory = kind;
   allocation->size = size;
-  fetch(*allocation, locality);
+  allocation->locality = locality;
+  fetch(*allocation);
   return insert(std::move(allocation));
 }
 
-void RealMemory::fetch(Allocation& allocation, Locality locality) {
+void RealMemory::fetch(Allocation& allocation) {
   const Bytes size = mappable(allocation.size);
   if (allocation.memory == Memory::device) {
     allocation.data = runtime_.allocate(size);
@@ -85,9 +87,11 @@ void RealMemory::fetch(Allocation& allocation, Locality locality) {
     allocation.data = map_pages(size);
   }
   try {
-    numa_.bind(allocation.data, size, locality);
+    numa_.bind(allocation.data, size, allocation.locality);
+    runtime_.know_host_memory(allocation.data, allocation.memory, allocation.locality, runtime_.device().uuid);
     if (page_locked(allocation.memory)) runtime_.pin(allocation.data, size);
   } catch (...) {
+    runtime_.forget_host_memory(allocation.data);
     if (!allocation.shared) ::munmap(allocation.data, size.count());
     throw;
   }
@@ -100,6 +104,7 @@ void RealMemory::free(const Allocation& allocation) {
   }
   if (allocation.memory == Memory::device) return runtime_.free(allocation.data);
   if (page_locked(allocation.memory)) runtime_.unpin(allocation.data);
+  runtime_.forget_host_memory(allocation.data);
   if (!allocation.shared) ::munmap(allocation.data, mappable(allocation.size).count());
 }
 
@@ -145,7 +150,7 @@ Buffer RealMemory::open(RankId owner, const Uuid& device, const IpcHandle& handl
   if (on_device) {
     map_device_memory(*allocation, device, handle);
   } else {
-    map_host_memory(*allocation, handle);
+    map_host_memory(*allocation, device, handle);
   }
   return insert(std::move(allocation));
 }
@@ -161,7 +166,7 @@ void RealMemory::map_device_memory(Allocation& allocation, const Uuid& device, c
 }
 
 /// The owner need not know: the pages live as long as somebody maps them.
-void RealMemory::map_host_memory(Allocation& allocation, const IpcHandle& handle) {
+void RealMemory::map_host_memory(Allocation& allocation, const Uuid& device, const IpcHandle& handle) {
   SharedMemory::Token token{};
   std::memcpy(&token, handle.token.data(), sizeof token);
   if (token.size != mappable(allocation.size).count()) {
@@ -169,6 +174,8 @@ void RealMemory::map_host_memory(Allocation& allocation, const IpcHandle& handle
   }
   allocation.shared = SharedMemory::open(token);
   allocation.data = allocation.shared->data();
+  allocation.locality = handle.token[sizeof token] == std::byte{} ? Locality::near : Locality::far;
+  runtime_.know_host_memory(allocation.data, allocation.memory, allocation.locality, device);
   runtime_.pin(allocation.data, mappable(allocation.size));
 }
 
@@ -185,6 +192,7 @@ void RealMemory::register_with_adapter(Buffer buffer) {
   if (allocation.owner || allocation.memory != Memory::device) {
     throw UsageError(name(buffer) + " cannot be registered: only the rank's own device memory can");
   }
+  runtime_.register_memory(allocation.data, allocation.size);
   ++allocation.registrations;
 }
 
@@ -194,6 +202,7 @@ void RealMemory::deregister(Buffer buffer) {
   if (allocation.registrations == 1 && allocation.in_use > 0) {
     throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
   }
+  runtime_.deregister_memory(allocation.data);
   --allocation.registrations;
 }
 

@@ -19,6 +19,7 @@ struct Allocation {
   std::byte* data = nullptr;
   Memory memory = Memory::pageable;
   Bytes size{};
+  Locality locality = Locality::near;    ///< of host memory, as its owner asked for it
   int in_use = 0;                        ///< operations that wait_any() has not returned yet
   int registrations = 0;                 ///< with the network adapter
   bool kept = false;                     ///< an abandoned operation may still use it: freed at the very end
@@ -63,9 +64,9 @@ class RealMemory {
 
   [[nodiscard]] Table::const_iterator find(Buffer buffer) const;
   Buffer insert(AllocationPtr allocation);
-  void fetch(Allocation& allocation, Locality locality);
+  void fetch(Allocation& allocation);
   void map_device_memory(Allocation& allocation, const Uuid& device, const IpcHandle& handle);
-  void map_host_memory(Allocation& allocation, const IpcHandle& handle);
+  void map_host_memory(Allocation& allocation, const Uuid& device, const IpcHandle& handle);
   void free(const Allocation& allocation);
   void remove(Table::const_iterator entry);
 

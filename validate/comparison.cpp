@@ -13,8 +13,8 @@ namespace twinlink::validate {
 namespace {
 
 struct FourTimes {
-  TwoTimes measured{};
-  TwoTimes simulated{};
+  bench::TwoTimes measured{};
+  bench::TwoTimes simulated{};
 };
 
 /// The sizes that both pairs hold in both worlds, ascending.
@@ -35,8 +35,8 @@ std::vector<FourTimes> common_sizes(const Pair& a, const Pair& b) {
 
 CurveOrder order_curves(const std::vector<Pair>& pairs, std::size_t a, std::size_t b) {
   CurveOrder order{.a = a, .b = b};
-  std::vector<TwoTimes> measured;
-  std::vector<TwoTimes> simulated;
+  std::vector<bench::TwoTimes> measured;
+  std::vector<bench::TwoTimes> simulated;
   for (const auto& times : common_sizes(pairs[a], pairs[b])) {
     measured.push_back(times.measured);
     simulated.push_back(times.simulated);

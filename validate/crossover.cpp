@@ -7,13 +7,6 @@
 namespace twinlink::validate {
 namespace {
 
-/// Where a curve's advantage changes sign: `before` and `after` have opposite signs.
-double zero_between(double size_before, double before, double size_after, double after) {
-  const double low = std::log2(size_before);
-  const double high = std::log2(size_after);
-  return std::exp2(low + (high - low) * before / (before - after));
-}
-
 std::optional<Crossover> take_closest(std::vector<Lead>& measured, std::vector<Lead>& simulated) {
   double best = std::numeric_limits<double>::infinity();
   auto best_measured = measured.end();
@@ -42,29 +35,26 @@ std::vector<Lead> crossings(std::span<const Lead> leads) {
 
 }  // namespace
 
-std::vector<Lead> leads(std::span<const TwoTimes> times) {
+std::vector<Lead> leads(std::span<const bench::TwoTimes> times) {
   std::vector<Lead> result;
-  double last_size = 0;  // the last size with a winner, and by how much it won
-  double last = 0;
-  double tied_since = 0;  // the first size of the ties that follow it; zero: none
-  for (const auto& [bytes, a_us, b_us] : times) {
-    if (bytes == Bytes{0}) continue;
-    const auto size = static_cast<double>(bytes.count());
-    const double advantage_of_a = std::log(b_us) - std::log(a_us);
-    if (advantage_of_a == 0) {
-      if (tied_since == 0) tied_since = size;
+  bench::TwoTimes last;  // at the last size with a winner
+  Bytes tied_since;      // the first size of the ties that follow it; zero: none
+  for (const bench::TwoTimes& now : times) {
+    if (now.size == Bytes{}) continue;
+    const double advantage = bench::advantage_of_a(now);
+    if (advantage == 0) {
+      if (tied_since == Bytes{}) tied_since = now.size;
       continue;
     }
-    const Faster winner = advantage_of_a > 0 ? Faster::a : Faster::b;
+    const Faster winner = advantage > 0 ? Faster::a : Faster::b;
     if (result.empty()) {
-      result.push_back({.curve = winner, .from_bytes = size});
+      result.push_back({.curve = winner, .from_bytes = static_cast<double>(now.size.count())});
     } else if (winner != result.back().curve) {
-      const double from = tied_since != 0 ? tied_since : zero_between(last_size, last, size, advantage_of_a);
+      const double from = tied_since == Bytes{} ? bench::crossing(last, now) : static_cast<double>(tied_since.count());
       result.push_back({.curve = winner, .from_bytes = from});
     }
-    last_size = size;
-    last = advantage_of_a;
-    tied_since = 0;
+    last = now;
+    tied_since = {};
   }
   return result;
 }

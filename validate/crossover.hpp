@@ -5,16 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "protocols/units.hpp"
+#include "protocols/bench/crossing.hpp"
 
 namespace twinlink::validate {
-
-/// The times of two curves at one size, both positive.
-struct TwoTimes {
-  Bytes size{};
-  double a_us = 0;
-  double b_us = 0;
-};
 
 enum class Faster { a, b };
 
@@ -24,11 +17,10 @@ struct Lead {
   double from_bytes = 0;  ///< interpolated, hence not a whole number
 };
 
-/// Who leads from where; every entry but the first is a crossover. Between two sizes the crossing is where straight
-/// lines in log(time) over log(size) meet; at a size with equal times it is that size, if the lead really changes
-/// there. Curves that only touch do not cross. Empty if the curves are equal everywhere. `times` ascends by size; a
-/// size of zero bytes has no logarithm and is left out.
-std::vector<Lead> leads(std::span<const TwoTimes> times);
+/// Who leads from where; every entry but the first is a crossover. Between two sizes it is bench::crossing(); at a size
+/// with equal times it is that size, if the lead really changes there. Curves that only touch do not cross. Empty if
+/// the curves are equal everywhere. `times` ascends by size; a size of zero bytes has no logarithm and is left out.
+std::vector<Lead> leads(std::span<const bench::TwoTimes> times);
 
 /// A crossover in both worlds, or in one of them only.
 struct Crossover {

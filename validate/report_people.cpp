@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "protocols/bench/crossing.hpp"
 #include "validate/flatten.hpp"
 #include "validate/report.hpp"
 
@@ -17,14 +18,6 @@ using Align = Column::Align;
 std::string percent(double fraction) { return fmt::format("{:.2f} %", fraction * 100); }
 std::string signed_percent(double fraction) { return fmt::format("{:+.2f} %", fraction * 100); }
 std::string microseconds(double time_us) { return fmt::format("{:.3f}", time_us); }
-
-/// A size that was interpolated, to four digits: "13.21K".
-std::string rounded_size(double bytes) {
-  for (const auto& [prefix, unit] : {std::pair{"G", 0x1p30}, std::pair{"M", 0x1p20}, std::pair{"K", 0x1p10}}) {
-    if (bytes >= unit) return fmt::format("{:.4g}{}", bytes / unit, prefix);
-  }
-  return fmt::format("{:.4g}", bytes);
-}
 
 std::string joined_keys(const std::vector<Key>& keys) {
   std::vector<std::string> texts;
@@ -93,13 +86,13 @@ Table summary_table(const Comparison& comparison) {
 std::string leads_text(const std::vector<Lead>& leads, const std::string& a, const std::string& b) {
   std::vector<std::string> parts;
   for (const auto& lead : leads) {
-    parts.push_back(fmt::format("{} from {}", lead.curve == Faster::a ? a : b, rounded_size(lead.from_bytes)));
+    parts.push_back(fmt::format("{} from {}", lead.curve == Faster::a ? a : b, bench::rounded_size(lead.from_bytes)));
   }
   return parts.empty() ? "neither at any size" : fmt::format("{}", fmt::join(parts, ", then "));
 }
 
 std::string crossover_text(const Crossover& crossover, const std::string& curve) {
-  const auto size = [](const std::optional<double>& bytes) { return bytes ? rounded_size(*bytes) : "nowhere"; };
+  const auto size = [](const std::optional<double>& bytes) { return bytes ? bench::rounded_size(*bytes) : "nowhere"; };
   auto text = fmt::format("{} takes the lead: measured {}, simulated {}", curve, size(crossover.measured_bytes),
                           size(crossover.simulated_bytes));
   if (const auto distance = crossover.distance()) text += fmt::format(" ({:+.2f} powers of two)", *distance);

@@ -1,3 +1,5 @@
+#include "protocols/bench/csv.hpp"
+
 #include <fmt/format.h>
 
 #include "protocols/bench/files.hpp"
@@ -9,14 +11,6 @@ namespace {
 
 constexpr std::string_view kStatisticsColumns = "n,time_us,min_us,max_us,p5_us,p95_us,bandwidth_MBps";
 
-/// RFC 4180: quoted where the text would break the row.
-std::string cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + '"';
-}
-
 // {} prints the shortest text that reads back as the same number.
 std::string cells(const Statistics& time_us, double rate) {
   return fmt::format("{},{},{},{},{},{},{}", time_us.n, time_us.median, time_us.min, time_us.max, time_us.p5,
@@ -25,17 +19,24 @@ std::string cells(const Statistics& time_us, double rate) {
 
 }  // namespace
 
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
 std::string to_csv(const Result& result) {
   const Series& series = result.series;
   std::string csv =
       fmt::format("world,label,protocol,pattern,from,to,chunk_bytes,depth,window,cold_us,bytes,{},path,verified\n",
                   kStatisticsColumns);
   for (const Point& point : series.points) {
-    csv +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", cell(result.world), cell(series.label),
-                    cell(series.protocol), to_string(series.pattern), cell(series.from), cell(series.to),
-                    series.settings.chunk.count(), series.settings.depth, series.window, series.cold_us,
-                    point.size.count(), cells(point.time_us, point.bandwidth_MBps), cell(point.path), point.verified);
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(result.world), csv_cell(series.label),
+                       csv_cell(series.protocol), to_string(series.pattern), csv_cell(series.from), csv_cell(series.to),
+                       series.settings.chunk.count(), series.settings.depth, series.window, series.cold_us,
+                       point.size.count(), cells(point.time_us, point.bandwidth_MBps), csv_cell(point.path),
+                       point.verified);
   }
   return csv;
 }
@@ -45,8 +46,8 @@ void write_csv(const Result& result, const std::filesystem::path& file) { write_
 std::string to_csv(const ProbeFile& probes) {
   std::string csv = fmt::format("world,name,gpu,peer,bytes,{}\n", kStatisticsColumns);
   for (const ProbeLine& line : probes.findings.lines) {
-    csv += fmt::format("{},{},{},{},{},{}\n", cell(probes.world), cell(line.name), cell(line.gpu), cell(line.peer),
-                       line.size.count(), cells(line.time_us, line.bandwidth_MBps));
+    csv += fmt::format("{},{},{},{},{},{}\n", csv_cell(probes.world), csv_cell(line.name), csv_cell(line.gpu),
+                       csv_cell(line.peer), line.size.count(), cells(line.time_us, line.bandwidth_MBps));
   }
   return csv;
 }

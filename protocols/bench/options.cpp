@@ -47,11 +47,7 @@ CLI::Option* add_count_option(CLI::App& app, const std::string& name, int least,
 
 void add_sweep_options(CLI::App& app, SweepOptions& options) {
   constexpr int kMostRounds = 10'000'000;
-  constexpr int kLargestFactor = 1 << 20;
-  add_size_option(app, "-b,--begin", options.begin, "Smallest message; K, M, G are binary");
-  add_size_option(app, "-e,--end", options.end, "Largest message");
-  add_count_option(app, "-f,--factor", 2, kLargestFactor, std::to_string(options.factor),
-                   "Each size is this many times the one before", [&](int factor) { options.factor = factor; });
+  add_size_options(app, options);
   add_count_option(app, "-x,--warmup", 0, kMostRounds, {},
                    "Rounds of each size that are not counted (default: depends on size and pattern)",
                    [&](int rounds) { options.warmup = rounds; });
@@ -65,6 +61,45 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
                     options.timeout = timeout;
                   });
   app.add_flag("--no-verify", options.no_verify, "Do not compare the payloads byte for byte");
+}
+
+Repeats with_wishes(Repeats repeats, const SweepOptions& wishes) {
+  return {wishes.warmup.value_or(repeats.warmup), wishes.iterations.value_or(repeats.iterations)};
+}
+
+/// Who asks for a number of rounds gets it.
+Seconds budget_of(const SweepOptions& wishes, const DefaultRepeats& defaults) {
+  return wishes.iterations ? Seconds{} : defaults.budget;
+}
+
+}  // namespace
+
+CLI::Option* add_size_option(CLI::App& app, const std::string& name, Bytes& value, const std::string& description) {
+  return add_read_option(app, name, "SIZE", format_size(value), description,
+                         [&value](const std::string& text) { value = parse_size(text); });
+}
+
+void add_size_options(CLI::App& app, SweepOptions& options) {
+  constexpr int kLargestFactor = 1 << 20;
+  add_size_option(app, "-b,--begin", options.begin, "Smallest message; K, M, G are binary");
+  add_size_option(app, "-e,--end", options.end, "Largest message");
+  add_count_option(app, "-f,--factor", 2, kLargestFactor, std::to_string(options.factor),
+                   "Each size is this many times the one before", [&](int factor) { options.factor = factor; });
+}
+
+void add_pattern_options(CLI::App& app, Pattern& pattern, int& window) {
+  add_read_option(
+      app, "--pattern", "NAME", std::string(to_string(pattern)),
+      "What is measured: pingpong (time there and back, halved), bandwidth, bidirectional",
+      [&pattern](const std::string& text) {
+        const Pattern wanted = find_pattern(text);
+        if (wanted == Pattern::copy) {
+          throw UsageError("the pattern 'copy' has no peer; pingpong, bandwidth and bidirectional have one");
+        }
+        pattern = wanted;
+      });
+  add_count_option(app, "-W,--window", 1, kMaxWindow, std::to_string(window),
+                   "Messages that bandwidth and bidirectional send at once", [&](int messages) { window = messages; });
 }
 
 void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats) {
@@ -82,29 +117,12 @@ void add_output_options(CLI::App& app, OutputOptions& options, const std::map<st
   app.add_option("--csv", options.csv, "Also write the result to this file, one row per size")->type_name("FILE");
 }
 
-Repeats with_wishes(Repeats repeats, const SweepOptions& wishes) {
-  return {wishes.warmup.value_or(repeats.warmup), wishes.iterations.value_or(repeats.iterations)};
-}
-
-/// Who asks for a number of rounds gets it.
-Seconds budget_of(const SweepOptions& wishes, const DefaultRepeats& defaults) {
-  return wishes.iterations ? Seconds{} : defaults.budget;
-}
-
-/// Each piece costs memory and time of its own; a one-byte chunk would take the whole machine.
-void check_pieces(Bytes largest, Bytes chunk) {
+void require_few_pieces(Bytes largest, Bytes chunk) {
   constexpr std::uint64_t kMostPieces = 65536;
   const Bytes smallest{(largest.count() + kMostPieces - 1) / kMostPieces};
   if (chunk == Bytes{} || chunk >= smallest) return;
   throw UsageError(fmt::format("--chunk {} cuts a message of {} into more than {} pieces: at least {} is needed",
                                format_size(chunk), format_size(largest), kMostPieces, format_size(smallest)));
-}
-
-}  // namespace
-
-CLI::Option* add_size_option(CLI::App& app, const std::string& name, Bytes& value, const std::string& description) {
-  return add_read_option(app, name, "SIZE", format_size(value), description,
-                         [&value](const std::string& text) { value = parse_size(text); });
 }
 
 void add_run_options(CLI::App& app, RunOptions& options) {
@@ -113,19 +131,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   add_read_option(app, "-p,--protocol", "NAME", options.protocol, "How messages travel: " + names,
                   [&options](const std::string& text) { options.protocol = find_protocol(text).name(); })
       ->required(options.protocol.empty());
-  add_read_option(
-      app, "--pattern", "NAME", std::string(to_string(options.pattern)),
-      "What is measured: pingpong (time there and back, halved), bandwidth, bidirectional",
-      [&options](const std::string& text) {
-        const Pattern pattern = find_pattern(text);
-        if (pattern == Pattern::copy) {
-          throw UsageError("the pattern 'copy' has no peer; pingpong, bandwidth and bidirectional have one");
-        }
-        options.pattern = pattern;
-      });
-  add_count_option(app, "-W,--window", 1, kMaxWindow, std::to_string(options.window),
-                   "Messages that bandwidth and bidirectional send at once",
-                   [&](int window) { options.window = window; });
+  add_pattern_options(app, options.pattern, options.window);
   add_read_option(app, "--chunk", "SIZE", {},
                   "Cut messages into pieces of this size; 0 does not (default: the protocol's)",
                   [&options](const std::string& text) { options.chunk = parse_size(text); });
@@ -149,6 +155,11 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   add_sweep_options(app, options.sweep);
   add_output_options(app, options.output,
                      {{"table", Format::table}, {"osu", Format::osu}, {"csv", Format::csv}, {"json", Format::json}});
+  CLI::Option* trace = app.add_option("--trace", options.trace,
+                                      "Also write to this file what both ranks do for a first and a warm message of "
+                                      "the smallest size, step by step, in the same words in every world")
+                           ->type_name("FILE");
+  app.add_flag("--trace-times", options.trace_times, "Begin the lines of the trace with their times")->needs(trace);
 }
 
 void add_probe_options(CLI::App& app, ProbeOptions& options) {
@@ -176,6 +187,11 @@ void require_writable(const OutputOptions& options) {
   }
 }
 
+void require_writable(const RunOptions& options) {
+  require_writable(options.output);
+  if (!options.trace.empty()) require_writable(options.trace);
+}
+
 Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
   const bool latency = options.pattern == Pattern::pingpong;
   const SweepOptions& sweep = options.sweep;
@@ -186,7 +202,7 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
   settings.depth = options.depth.value_or(settings.depth);
   settings.timeout = sweep.timeout;
   std::vector<Bytes> sizes = size_sweep(sweep.begin, sweep.end, sweep.factor);
-  check_pieces(sizes.back(), settings.chunk);
+  require_few_pieces(sizes.back(), settings.chunk);
   return {.pattern = options.pattern,
           .sizes = std::move(sizes),
           .window = options.window,

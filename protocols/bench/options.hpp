@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <iosfwd>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,6 +47,8 @@ struct RunOptions {
   std::vector<std::pair<std::string, std::string>> options{};  ///< the protocol's own, by name or alias
   SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}};
   OutputOptions output{};
+  std::filesystem::path trace{};  ///< empty: not written
+  bool trace_times = false;
 };
 
 struct ProbeOptions {
@@ -71,9 +74,19 @@ DefaultRepeats simulated_repeats();
 void add_run_options(CLI::App& app, RunOptions& options);
 void add_probe_options(CLI::App& app, ProbeOptions& options);
 
+/// Parts of them, for commands of another kind: -b, -e and -f; --pattern and --window; --format, --json and --csv.
+void add_size_options(CLI::App& app, SweepOptions& options);
+void add_pattern_options(CLI::App& app, Pattern& pattern, int& window);
+void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats);
+
+/// A UsageError for a chunk that cuts the largest message into too many pieces: each costs memory and time of its own,
+/// and a one-byte chunk would take the whole machine.
+void require_few_pieces(Bytes largest, Bytes chunk);
+
 /// A UsageError for a file that cannot be written: found at once, not after an hour of measuring. For the rank that
 /// writes; the others may be on hosts without that folder.
 void require_writable(const OutputOptions& options);
+void require_writable(const RunOptions& options);
 
 /// A UsageError for options that contradict each other.
 Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults);

@@ -51,7 +51,7 @@ const std::vector<Part>& parts() {
        {"protocols", "platform description"},
        {kSimgrid, kMpi, kCuda}},
       {"model", {"model/"}, {"protocols", "bench", "platform description", "model"}, {kMpi, kCuda}},
-      {"real", {"real/"}, {"protocols", "bench", "real"}, {kSimgrid, kYaml}},
+      {"real", {"real/"}, {"protocols", "bench", "platform description", "real"}, {kSimgrid, kYaml}},
       {"validate", {"validate/"}, {"protocols", "bench", "platform description", "validate"}, {kSimgrid, kMpi, kCuda}},
       {"tests", {"tests/"}, {"protocols", "bench", "platform description", "model", "real", "validate", "tests"}, {}}};
   return all;

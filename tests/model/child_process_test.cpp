@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <csignal>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "protocols/errors.hpp"
@@ -43,6 +45,41 @@ TEST(ChildProcess, ItsDeathIsAnError) {
                }),
                EnvironmentError);
   EXPECT_THROW(in_child_process([]() -> std::string { ::_exit(99); }), EnvironmentError);
+}
+
+using Works = std::vector<std::function<std::string()>>;
+
+TEST(ChildProcesses, GiveTheirTextsInOrderWhoeverEndsFirst) {
+  // Of two at a time, the first waits for the second: it ends when the second closes its end of a pipe.
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const Works works{[&] {
+                      char c = 0;
+                      return ::read(ends[0], &c, 1) == 1 ? std::string(1, c) : "nothing";
+                    },
+                    [&] { return ::write(ends[1], "x", 1) == 1 ? std::string(200'000, 'y') : "nothing"; },
+                    [] { return std::string("z"); }};
+  EXPECT_EQ(in_child_processes(works, 2), (std::vector<std::string>{"x", std::string(200'000, 'y'), "z"}));
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST(ChildProcesses, OneAtATimeAndNoneAreFine) {
+  const Works works{[] { return std::string("a"); }, [] { return std::string("b"); }, [] { return std::string(); }};
+  EXPECT_EQ(in_child_processes(works, 1), (std::vector<std::string>{"a", "b", ""}));
+  EXPECT_TRUE(in_child_processes({}, 4).empty());
+}
+
+TEST(ChildProcesses, TheFirstErrorInTheOrderOfTheWorksIsThrownAfterAllHaveEnded) {
+  const Works works{[] { return std::string("fine"); }, []() -> std::string { throw UsageError("first"); },
+                    []() -> std::string { throw UnavailableError("second"); }};
+  try {
+    in_child_processes(works, 3);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "first");
+  }
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
 }
 
 }  // namespace

@@ -1,39 +1,17 @@
 // twinlink-sim as a user runs it: what it prints and how it ends.
-#include <sys/wait.h>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
-#include <string>
+#include "tests/model/sim_program.hpp"
 
 namespace twinlink::model {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-
-struct Ended {
-  int code = -1;
-  std::string text{};  ///< standard output and standard error
-};
-
-/// Runs twinlink-sim in the project's folder.
-Ended run(const std::string& arguments) {
-  const std::string command = "cd '" TWINLINK_SOURCE_DIR "' && '" TWINLINK_SIM_PROGRAM "' " + arguments + " 2>&1";
-  std::FILE* output = popen(command.c_str(), "r");
-  if (output == nullptr) return {};
-  Ended ended;
-  std::array<char, 4096> block{};
-  for (std::size_t count = 1; count > 0;) {
-    count = std::fread(block.data(), 1, block.size(), output);
-    ended.text.append(block.data(), count);
-  }
-  const int status = pclose(output);
-  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ended;
-}
 
 const std::string kKids = "--platform platforms/keeneland-kids.yaml ";
 
@@ -55,6 +33,20 @@ TEST(SimProgram, AWrongSetSaysWhatIsThere) {
   const Ended ended = run("run " + kKids + "--protocol host --set 'costs.copies.per.rate=2 GB/s'");
   EXPECT_EQ(ended.code, 2);
   EXPECT_THAT(ended.text, HasSubstr("did you mean 'peer'?"));
+}
+
+TEST(SimProgram, WritesATraceWithoutTimesOrWithThem) {
+  const std::string job = "run " + kKids + "--protocol gpudirect-v2 --from 0/1 --to 0/2 -b 4 -e 4 --trace /dev/stdout";
+  const Ended ended = run(job);
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("# gpudirect-v2, messages of 4, chunk whole, depth 16\n"),
+                                HasSubstr("# rank 0, warm message to rank 1\n"
+                                          "hear ready        hear rank 1\n"
+                                          "peer copy         copy device[0+4] -> device[0+4] stream 0\n"
+                                          "tell delivered    tell rank 1 16 B\n")));
+  const Ended timed = run(job + " --trace-times");
+  EXPECT_EQ(timed.code, 0);
+  EXPECT_THAT(timed.text, ContainsRegex("\n +[0-9]+\\.[0-9]{3} +[0-9]+\\.[0-9]{3}  peer copy         copy device"));
 }
 
 TEST(SimProgram, AnOddByteOnTheCommandLineDoesNotLoseTheResult) {
@@ -138,6 +130,7 @@ TEST(SimProgram, WrongUsageEndsWithTwoAndSaysWhatIsAllowed) {
   expect_refusal("run --protocol host", "--platform is required");
   expect_refusal("run --platform nowhere.yaml --protocol host", "nowhere.yaml");
   expect_refusal("run " + kKids + "--protocol host --trace /no-such-folder/t", "/no-such-folder/t cannot be written");
+  expect_refusal("run " + kKids + "--protocol host --trace-times", "--trace-times requires --trace");
   expect_refusal("run " + kKids + "--protocol host --set schema=7", "unknown schema '7'");
   expect_refusal("run " + kKids + "--protocol host --intra-node shm",
                  "unknown choice 'shm' (there are: shared-memory, loopback)");
@@ -176,7 +169,7 @@ TEST(SimProgram, ProbesBothHubsAndTheNetwork) {
 }
 
 TEST(SimProgram, HelpIsNoError) {
-  for (const std::string command : {"", "run", "probe", "figure", "explain", "list", "check"}) {
+  for (const std::string command : {"", "run", "probe", "figure", "explain", "advise", "list", "check"}) {
     EXPECT_EQ(run(command + " --help").code, 0) << command;
   }
 }

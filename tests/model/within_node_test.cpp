@@ -61,6 +61,12 @@ TEST(WithinNode, InLoopbackItCrossesTheAdaptersBusOnTheWayIn) {
   expect_near(host_message(machine, kFirst, kSecond, 1_MiB), kOverhead + 1_MiB / Rate{1e9});
 }
 
+TEST(WithinNode, InLoopbackEveryByteCountsTwiceForWhatTheAdapterMovesBothWays) {
+  Platform machine = platform({.loopback = true});
+  machine.fabric.value().duplex = Sourced<Rate>{Rate{4e9}, {}};
+  expect_near(host_message(machine, kFirst, kSecond, 1_MiB), kOverhead + 1_MiB / Rate{2e9});
+}
+
 TEST(WithinNode, InLoopbackItSharesTheAdapterWithMessagesFromOtherNodes) {
   const std::vector<Place> places{kFirst, kSecond, {1, 0, {}}, kLone};
   simulate(platform({.loopback = true}), places, [](Rank& rank) {

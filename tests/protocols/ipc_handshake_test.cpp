@@ -132,7 +132,7 @@ TEST(Handshake, NoTwoRulesApplyAtOnce) {
       for (const Row& other : table()) {
         if (&one == &other || !one.applies_to(fidelity) || !other.applies_to(fidelity)) continue;
         if (one.from != other.from || one.on != other.on) continue;
-        const unsigned both = one.condition | other.condition;
+        const Condition both = one.condition | other.condition;
         const auto excluded = [both](Condition a, Condition b) { return (both & (a | b)) == (a | b); };
         EXPECT_TRUE(excluded(kCudaInUse, kCudaNotInUse) || excluded(kTriesLeft, kNoTriesLeft) ||
                     excluded(kOutranksPeer, kOutranked))

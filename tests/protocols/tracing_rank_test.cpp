@@ -1,5 +1,7 @@
 #include "protocols/tracing_rank.hpp"
 
+#include <array>
+
 #include <gmock/gmock.h>
 
 #include "tests/protocols/scripted_rank.hpp"
@@ -68,7 +70,7 @@ TEST_F(TracingRankTest, AnAbandonedOperationIsMarked) {
 TEST_F(TracingRankTest, AnOperationThatIsStillInFlightHasNoEnd) {
   rank.copy(View(pinned), View(device), Stream{0}, Engine::kernel);
   EXPECT_EQ(trace.order(), "rank 0 |  | copy device[0+4096] -> pinned[0+4096] stream 0 by kernel\n");
-  EXPECT_THAT(trace.timeline(), HasSubstr("(never ended)"));
+  EXPECT_THAT(list_by_step(trace.events()), HasSubstr("(never ended)"));
 }
 
 TEST_F(TracingRankTest, AWaitThatTimesOutEndsNothing) {
@@ -78,6 +80,39 @@ TEST_F(TracingRankTest, AWaitThatTimesOutEndsNothing) {
   EXPECT_FALSE(trace.events()[0].finished);
   EXPECT_TRUE(rank.wait_any({&op, 1}, Seconds{1}));
   EXPECT_TRUE(trace.events()[0].finished);
+}
+
+TEST_F(TracingRankTest, AListByStepDependsOnNoSpeed) {
+  const auto list = [&](bool second_piece_first) {
+    ScriptedRank inner;
+    Trace trace_of_run;
+    TracingRank traced(inner, trace_of_run);
+    const Buffer buffer = inner.allocate(Memory::pinned, 4096_B, Locality::near);
+    std::array<Op, 2> copies;
+    for (const std::uint64_t piece : {0U, 1U}) {
+      traced.step("copy out");
+      copies[piece] = traced.copy({buffer, Bytes{piece * 64}, 64_B}, {buffer, 1024_B, 64_B}, Stream{0}, Engine::dma);
+    }
+    for (const std::uint64_t turn : {0U, 1U}) {
+      const std::uint64_t piece = second_piece_first ? 1 - turn : turn;
+      static_cast<void>(wait(traced, copies[piece], Seconds{1}));
+      traced.step(turn == 0 ? "send" : "copy out");  // whatever ends first, something begins in between
+      if (turn == 0) static_cast<void>(wait(traced, traced.send(RankId{1}, Tag{1}, View(buffer)), Seconds{1}));
+    }
+    return list_by_step(trace_of_run.events());
+  };
+  EXPECT_EQ(list(false), list(true));
+  EXPECT_EQ(list(false),
+            "copy out          copy pinned[1024+64] -> pinned[0+64] stream 0\n"
+            "copy out          copy pinned[1024+64] -> pinned[64+64] stream 0\n"
+            "send              send pinned[0+4096] -> rank 1\n");
+}
+
+TEST_F(TracingRankTest, AListByStepMayBeginWithTimes) {
+  static_cast<void>(wait(scripted, scripted.begin(5.0_us), Seconds{1}));
+  rank.step("tell ready");
+  EXPECT_EQ(wait(rank, rank.tell(RankId{1}, Tag{2}, Message(1)), Seconds{1}), Status::delivered);
+  EXPECT_EQ(list_by_step(trace.events(), 2.0_us), "     3.000     4.000  tell ready        tell rank 1 4 B\n");
 }
 
 TEST_F(TracingRankTest, CallsThatAreNoOperationsAreOneLineEach) {

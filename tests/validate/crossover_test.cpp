@@ -7,9 +7,11 @@
 namespace twinlink::validate {
 namespace {
 
-TwoTimes at(std::uint64_t size, double a_us, double b_us) { return {.size = Bytes{size}, .a_us = a_us, .b_us = b_us}; }
+bench::TwoTimes at(std::uint64_t size, double a_us, double b_us) {
+  return {.size = Bytes{size}, .a_us = a_us, .b_us = b_us};
+}
 
-std::vector<Lead> leads_of(std::vector<TwoTimes> times) { return leads(times); }
+std::vector<Lead> leads_of(std::vector<bench::TwoTimes> times) { return leads(times); }
 
 TEST(Leads, NoCrossoverLeavesTheFirstLead) {
   const auto found = leads_of({at(4, 1, 2), at(8, 2, 3), at(16, 3, 4)});
@@ -28,7 +30,7 @@ TEST(Leads, OneCrossoverIsInterpolatedInLogarithms) {
 
 TEST(Leads, ExactForPowerLaws) {
   // a = size / 1000 and b = sqrt(size) / 10 are straight lines in logarithms; they meet at 10^4, between any two sizes.
-  std::vector<TwoTimes> times;
+  std::vector<bench::TwoTimes> times;
   for (const std::uint64_t size : {64U, 512U, 4096U, 32768U, 262144U}) {
     const auto bytes = static_cast<double>(size);
     times.push_back(at(size, bytes / 1000, std::sqrt(bytes) / 10));

@@ -1,0 +1,56 @@
+#include "model/flow.hpp"
+
+#include <cassert>
+
+#include <simgrid/simix.hpp>
+
+namespace twinlink::model {
+namespace s4u = simgrid::s4u;
+namespace {
+
+// Nothing is computed, so the speed of hosts is of no consequence; SimGrid wants one.
+constexpr double kHostSpeed = 1e9;
+constexpr double kOpenRate = 1e15;
+
+}  // namespace
+
+FlowNetwork::FlowNetwork()
+    : zone_(s4u::create_star_zone("machine")),
+      home_(zone_->create_host("home", kHostSpeed)),
+      mailbox_(s4u::Mailbox::by_name("flows")) {}
+
+s4u::Link* FlowNetwork::add_link(const std::string& name, Rate rate) {
+  return zone_->create_link(name, rate.bytes_per_second())->set_latency(0);
+}
+
+s4u::Link* FlowNetwork::add_open_link(const std::string& name) {
+  return add_link(name, Rate{kOpenRate})->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
+}
+
+std::unique_ptr<Flow> FlowNetwork::start(const Route& route, const std::optional<Rate>& limit, Bytes size,
+                                         std::function<void()> ended) {
+  assert(!route.empty() && size > Bytes{});
+  // The constructor is private.
+  std::unique_ptr<Flow> flow(new Flow(std::move(ended)));
+  flow->put_ = mailbox_->put_init(flow.get(), size.count());
+  if (limit) flow->put_->set_rate(limit->bytes_per_second());
+  flow->get_ = mailbox_->get_init();
+  flow->get_->set_dst_data(&flow->nothing_, sizeof flow->nothing_);
+  // SimGrid calls this when the communication has ended, in order to copy the data.
+  flow->get_->set_copy_data_callback([](auto*, void* payload, std::size_t) { static_cast<Flow*>(payload)->ended_(); });
+  // The actor sends to itself. All in one step of the simulation: whoever starts a flow next sets the route anew.
+  simgrid::kernel::actor::simcall_answered([&] {
+    auto* here = home_->get_netpoint();
+    zone_->add_route(here, here, nullptr, nullptr, route, false);
+    flow->put_->start();
+    flow->get_->start();
+  });
+  return flow;
+}
+
+void Flow::close() {
+  // Returns at once, and takes the communication off the actor's list of activities.
+  get_->wait();
+}
+
+}  // namespace twinlink::model

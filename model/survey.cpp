@@ -1,0 +1,185 @@
+#include "model/survey.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "model/child_process.hpp"
+#include "model/simulation.hpp"
+#include "model/topology.hpp"
+#include "protocols/bench/driver.hpp"
+#include "protocols/bench/files.hpp"
+#include "protocols/registry.hpp"
+
+namespace twinlink::model {
+namespace {
+
+constexpr std::string_view kRefused = "refused";  // the member of a child's answer that tells why there are no times
+
+/// A variant, and the settings that its tunings are put into.
+struct Candidate {
+  Variant who{};
+  const Protocol* protocol = nullptr;
+  Settings base{};
+};
+
+/// The protocol with its defaults and with its presets.
+std::vector<Candidate> candidates_of(const Protocol& protocol, const SurveyPlan& plan) {
+  const std::string name(protocol.name());
+  const Settings defaults = protocol.defaults();
+  std::vector<Candidate> candidates{{.who = {name, ""}, .protocol = &protocol, .base = defaults}};
+  for (const Preset& preset : protocol.presets()) {
+    if (!plan.all_presets && preset.settings.options == defaults.options) continue;
+    candidates.push_back({.who = {name, std::string(preset.name)}, .protocol = &protocol, .base = preset.settings});
+  }
+  return candidates;
+}
+
+/// One simulation: one tuning of one candidate, at all sizes at which it differs from the others.
+struct Task {
+  Candidate candidate{};
+  Tuning tuning{};
+  std::vector<Bytes> sizes{};
+};
+
+void add_tasks(std::vector<Task>& tasks, const Candidate& candidate, const SurveyPlan& plan) {
+  const SearchSpace space = plan.space(candidate.base);
+  const auto first = static_cast<std::ptrdiff_t>(tasks.size());
+  for (const Bytes size : plan.sizes) {
+    for (const Tuning& tuning : tunings_at(size, plan.window, space)) {
+      auto task = std::ranges::find(tasks.begin() + first, tasks.end(), tuning, &Task::tuning);
+      if (task == tasks.end()) task = tasks.insert(task, {.candidate = candidate, .tuning = tuning});
+      task->sizes.push_back(size);
+    }
+  }
+}
+
+/// Warm times do not vary in a simulation, so one round is enough once buffers have grown and handles are open. The
+/// payload is proved by its content tags, as in every run.
+bench::Plan plan_of(const Task& task, const SurveyPlan& survey) {
+  constexpr bench::Repeats kOnce{.warmup = 1, .iterations = 1};
+  Settings settings = task.candidate.base;
+  settings.chunk = task.tuning.chunk;
+  settings.depth = task.tuning.depth;
+  return {.pattern = survey.pattern,
+          .sizes = task.sizes,
+          .window = survey.window,
+          .small = kOnce,
+          .large = kOnce,
+          .settings = settings};
+}
+
+/// In a child process: the times as JSON, or why the protocol refuses the settings.
+std::string simulate_task(const Task& task, const Platform& platform, const SurveyPlan& survey) {
+  const bench::Plan plan = plan_of(task, survey);
+  bench::Series series;
+  try {
+    simulate(platform, survey.places, [&](Rank& rank) {
+      bench::Series mine = bench::measure(rank, *task.candidate.protocol, plan);
+      if (rank.id() == plan.first) series = std::move(mine);
+    });
+  } catch (const UsageError& error) {
+    return bench::to_text({{kRefused, error.what()}});
+  } catch (const UnavailableError& error) {
+    return bench::to_text({{kRefused, error.what()}});
+  }
+  nlohmann::json answer = nlohmann::json::array();
+  for (const bench::Point& point : series.points) {
+    answer.push_back({{"bytes", point.size.count()}, {"time_us", point.time_us.median}, {"path", point.path}});
+  }
+  return bench::to_text(answer);
+}
+
+std::vector<std::string> simulate_tasks(const std::vector<Task>& tasks, const Platform& platform,
+                                        const SurveyPlan& plan) {
+  std::vector<std::function<std::string()>> works;
+  for (const Task& task : tasks) works.emplace_back([&] { return simulate_task(task, platform, plan); });
+  return in_child_processes(works, plan.at_once);
+}
+
+/// Adds the times that `answer` holds to those of its protocol. Returns why there are none; empty if there are.
+std::string take_answer(Contestant& contestant, const Task& task, const std::string& text) {
+  const nlohmann::json answer = nlohmann::json::parse(text);
+  if (answer.is_object()) return answer.at(kRefused).get<std::string>();
+  for (const nlohmann::json& point : answer) {
+    contestant.samples[Bytes{point.at("bytes").get<std::uint64_t>()}].push_back(
+        {task.tuning, point.at("time_us").get<double>(), point.at("path").get<std::string>()});
+  }
+  return {};
+}
+
+/// The refusals of one protocol.
+struct Refusals {
+  int count = 0;
+  std::string first{};
+
+  void add(const std::string& why) {
+    if (count++ == 0) first = why;
+  }
+};
+
+}  // namespace
+
+Survey make_survey(const Platform& platform, const SurveyPlan& plan) {
+  const Path path = Topology(platform).path(plan.places[0], plan.places[1]);
+  Survey survey;
+  std::vector<Task> tasks;
+  for (const Protocol* protocol : all_protocols()) {
+    const std::string name(protocol->name());
+    const Support support = protocol->supports(path);
+    if (!support.usable()) {
+      survey.left_out.push_back({name, "refused: " + support.reason});
+    } else if (protocol->message_memory() != Memory::device && !plan.references) {
+      survey.left_out.push_back({name, "a reference only: it moves host memory"});
+    } else {
+      if (support.kind == Support::Kind::fallback) survey.remarks.push_back({name, "falls back: " + support.reason});
+      for (const Candidate& candidate : candidates_of(*protocol, plan)) add_tasks(tasks, candidate, plan);
+    }
+  }
+  const std::vector<std::string> answers = simulate_tasks(tasks, platform, plan);
+  for (std::size_t first = 0; first < tasks.size();) {
+    const Candidate& candidate = tasks[first].candidate;
+    Contestant contestant{.who = candidate.who};
+    Refusals refusals;
+    std::size_t next = first;
+    for (; next < tasks.size() && tasks[next].candidate.who == candidate.who; ++next) {
+      if (const std::string why = take_answer(contestant, tasks[next], answers[next]); !why.empty()) refusals.add(why);
+    }
+    if (contestant.samples.empty()) {
+      survey.left_out.push_back({to_string(candidate.who), "refused: " + refusals.first});
+    } else {
+      if (refusals.count > 0) {
+        survey.remarks.push_back({to_string(candidate.who), fmt::format("refuses {} of {} settings: {}", refusals.count,
+                                                                        next - first, refusals.first)});
+      }
+      const bool of_device = candidate.protocol->message_memory() == Memory::device;
+      (of_device ? survey.contestants : survey.references).push_back(std::move(contestant));
+    }
+    first = next;
+  }
+  return survey;
+}
+
+void simulate_missing(std::vector<Contestant>& contestants, const std::vector<SingleTuning>& tunings,
+                      const Platform& platform, const SurveyPlan& plan) {
+  std::vector<Task> tasks;
+  for (const auto& [who, tuning, loss, missing] : tunings) {
+    const bool listed = std::ranges::any_of(
+        tasks, [&](const Task& task) { return task.candidate.who == who && task.tuning == tuning; });
+    if (missing.empty() || listed) continue;
+    const auto candidates = candidates_of(find_protocol(who.protocol), plan);
+    tasks.push_back(
+        {.candidate = *std::ranges::find(candidates, who, &Candidate::who), .tuning = tuning, .sizes = missing});
+  }
+  const std::vector<std::string> answers = simulate_tasks(tasks, platform, plan);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    take_answer(*std::ranges::find(contestants, tasks[i].candidate.who, &Contestant::who), tasks[i], answers[i]);
+  }
+}
+
+int cores() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
+
+}  // namespace twinlink::model

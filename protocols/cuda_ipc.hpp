@@ -1,0 +1,35 @@
+// The channel of the cuda-ipc protocol, for those who look inside: explanations, explorations, tests. Everybody else
+// takes the protocol from the registry.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "protocols/cuda_ipc_endpoint.hpp"
+#include "protocols/protocol.hpp"
+
+namespace twinlink {
+
+class CudaIpcChannel final : public Channel {
+ public:
+  CudaIpcChannel(Rank& rank, RankId peer, const CudaIpcOptions& options, Seconds timeout)
+      : end_(rank, peer, options, timeout), timeout_(timeout) {}
+
+  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
+  [[nodiscard]] std::string path_taken() const override;
+  [[nodiscard]] std::vector<Counter> counters() const override;
+
+  /// Says whether this rank has initialised CUDA. A send sets it: its message lies on the GPU.
+  void set_cuda_in_use(bool in_use) { end_.set_cuda_in_use(in_use); }
+  [[nodiscard]] const handshake::Endpoint& handshake() const { return end_.handshake(); }
+  [[nodiscard]] const CacheCounts& cache_counts() const { return end_.cache.counts(); }
+  [[nodiscard]] const CudaIpcCounts& counts() const { return end_.counts; }
+
+ private:
+  CudaIpcEndpoint end_;
+  Seconds timeout_;
+};
+
+}  // namespace twinlink

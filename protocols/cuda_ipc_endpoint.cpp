@@ -1,0 +1,149 @@
+#include "protocols/cuda_ipc_endpoint.hpp"
+
+#include <cassert>
+#include <exception>
+
+#include "protocols/tags.hpp"
+
+namespace twinlink {
+
+using handshake::Action;
+using handshake::Event;
+
+CudaIpcEndpoint::CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOptions& chosen, Seconds timeout)
+    : rank(this_rank),
+      peer(to),
+      options(chosen),
+      cache(this_rank, to, chosen.cache, chosen.eviction),
+      handshake_(chosen.fidelity, to < this_rank.id()),
+      cuda_in_use_(!chosen.late) {
+  for (int slot = options.fragments; slot-- > 0;) free_slots_.push_back(static_cast<std::uint16_t>(slot));
+  mine_ = rank.allocate(Memory::shared_pinned, options.payload * static_cast<std::uint64_t>(options.fragments));
+  meet(rank.now() + timeout);
+}
+
+CudaIpcEndpoint::~CudaIpcEndpoint() {
+  // While an exception passes, operations may still use the memory; the rank frees it when it ends.
+  if (std::uncaught_exceptions() > 0) return;
+  for (const Op op : tells) rank.abandon(op);
+  if (theirs_) rank.close_memory(*theirs_);
+  rank.release(mine_);
+}
+
+/// Both ends tell hello and open the fragments of the other. What an earlier connection has left in the FIFO comes
+/// before the peer's hello, and is thrown away. Neither goes on before the peer has opened its fragments, for it might
+/// be through with everything, and release them, before that.
+void CudaIpcEndpoint::meet(Seconds deadline) {
+  tell("tell hello",
+       {.kind = PacketKind::hello,
+        .slot = static_cast<std::uint16_t>(options.fragments),
+        .length = options.payload.count()},
+       rank.export_memory(mine_));
+  const auto hello = hear_only("hear hello", PacketKind::hello, deadline);
+  if (!hello) return;
+  their_payload_ = Bytes{packet_of(*hello).length};
+  rank.step("open fragments");
+  theirs_ = rank.open_memory(peer, hello->as<PacketWithHandle>().handle);
+  tell("tell opened", {.kind = PacketKind::opened});
+  static_cast<void>(hear_only("hear opened", PacketKind::opened, deadline));
+}
+
+/// The next packet of that kind; others are thrown away. Nothing, and a broken connection, after the deadline.
+std::optional<Message> CudaIpcEndpoint::hear_only(std::string_view words, PacketKind kind, Seconds deadline) {
+  for (;;) {
+    Message message;
+    rank.step(words);
+    const Status status = wait(rank, rank.hear(peer, tags::kIpcFifo, message), deadline);
+    if (status != Status::delivered) {
+      broken_ = Outcome{status, "step '" + std::string(words) + "': the peer did not connect"};
+      return std::nullopt;
+    }
+    if (packet_of(message).kind == kind) return message;
+  }
+}
+
+void CudaIpcEndpoint::tell(std::string_view words, const Message& message) {
+  rank.step(words);
+  tells.push_back(rank.tell(peer, tags::kIpcFifo, message));
+}
+
+// ---- the handshake --------------------------------------------------------------------------------------------------
+
+void CudaIpcEndpoint::about_to_send() {
+  cuda_in_use_ = true;  // the message lies on the GPU
+  if (options.use_ipc) react(Event::send);
+}
+
+bool CudaIpcEndpoint::hear_handshake(const Packet& packet) {
+  switch (packet.kind) {
+    case PacketKind::request:
+      react(Event::request);
+      return true;
+    case PacketKind::ack:
+      react(Event::ack);
+      return true;
+    case PacketKind::not_ready:
+      react(Event::not_ready);
+      return true;
+    case PacketKind::refusal:
+      react(Event::refusal);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void CudaIpcEndpoint::react(Event event) {
+  const handshake::Reaction reaction = handshake_.react(event, {.gpu_buffer = true, .cuda_in_use = cuda_in_use_});
+  for (const Action action : reaction.actions) perform(action);
+}
+
+void CudaIpcEndpoint::perform(Action action) {
+  const std::string_view words = handshake::to_string(action);
+  switch (action) {
+    case Action::send_request:
+      tell(words, {.kind = PacketKind::request, .number = static_cast<std::uint32_t>(rank.place(rank.id()).gpu)});
+      return;
+    case Action::send_ack:
+      tell(words, {.kind = PacketKind::ack});
+      return;
+    case Action::send_not_ready:
+      tell(words, {.kind = PacketKind::not_ready});
+      return;
+    case Action::send_refusal:
+      tell(words, {.kind = PacketKind::refusal});
+      return;
+    case Action::enable_get:
+      rank.step(words);
+      return;
+    case Action::check_access: {
+      rank.step(words);
+      // Devices are told apart by what they are, not by their ordinals, which differ from process to process.
+      const Path& path = rank.path_to(peer);
+      react(path.same_device || path.peer_access ? Event::access_granted : Event::access_refused);
+      return;
+    }
+  }
+}
+
+// ---- the fragments --------------------------------------------------------------------------------------------------
+
+std::optional<std::uint16_t> CudaIpcEndpoint::take_slot() {
+  if (free_slots_.empty()) return std::nullopt;
+  const std::uint16_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
+void CudaIpcEndpoint::return_slot(std::uint16_t slot) { free_slots_.push_back(slot); }
+
+View CudaIpcEndpoint::my_fragment(std::uint16_t slot, Bytes length) const {
+  return {mine_, options.payload * slot, length};
+}
+
+View CudaIpcEndpoint::peers_fragment(std::uint16_t slot, Bytes length) const {
+  assert(theirs_);
+  return {*theirs_, their_payload_ * slot, length};
+}
+
+}  // namespace twinlink

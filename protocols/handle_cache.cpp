@@ -1,0 +1,78 @@
+#include "protocols/handle_cache.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <exception>
+
+namespace twinlink {
+
+HandleCache::~HandleCache() {
+  // While an exception passes, a copy may still use the memory; the rank closes it when it ends.
+  if (std::uncaught_exceptions() > 0) return;
+  for (const auto& [range, entry] : entries_) rank_.close_memory(entry.buffer);
+  for (const Entry& entry : replaced_) rank_.close_memory(entry.buffer);
+}
+
+Buffer HandleCache::acquire(const IpcHandle& handle) {
+  const Range range{handle.address, handle.size};
+  if (const auto found = entries_.find(range); found != entries_.end()) {
+    Entry& entry = found->second;
+    if (entry.handle == handle) {
+      ++counts_.hits;
+      ++entry.users;
+      return entry.buffer;
+    }
+    ++counts_.invalid;
+    const Entry old = entry;
+    entries_.erase(found);
+    if (old.users > 0) {
+      replaced_.push_back(old);
+    } else {
+      rank_.close_memory(old.buffer);
+    }
+  } else {
+    ++counts_.misses;
+  }
+  if (capacity_ > 0) shrink_to(capacity_ - 1);
+  const Buffer opened = rank_.open_memory(owner_, handle);
+  entries_.emplace(range, Entry{.handle = handle, .buffer = opened, .users = 1});
+  return opened;
+}
+
+void HandleCache::release(Buffer buffer) {
+  const auto known = std::ranges::find_if(entries_, [&](const auto& item) { return item.second.buffer == buffer; });
+  if (known != entries_.end()) {
+    assert(known->second.users > 0);
+    --known->second.users;
+    known->second.released = ++releases_;
+    if (capacity_ > 0) shrink_to(capacity_);
+    return;
+  }
+  const auto old = std::ranges::find(replaced_, buffer, &Entry::buffer);
+  assert(old != replaced_.end() && old->users > 0);
+  if (--old->users > 0) return;
+  rank_.close_memory(old->buffer);
+  replaced_.erase(old);
+}
+
+void HandleCache::shrink_to(std::size_t count) {
+  while (entries_.size() > count) {
+    const auto chosen = victim();
+    if (chosen == entries_.end()) return;
+    rank_.close_memory(chosen->second.buffer);
+    entries_.erase(chosen);
+    ++counts_.evicted;
+  }
+}
+
+HandleCache::Entries::iterator HandleCache::victim() {
+  auto chosen = entries_.end();
+  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+    if (entry->second.users > 0) continue;
+    const bool later = chosen != entries_.end() && entry->second.released > chosen->second.released;
+    if (chosen == entries_.end() || later == (eviction_ == Eviction::openmpi)) chosen = entry;
+  }
+  return chosen;
+}
+
+}  // namespace twinlink

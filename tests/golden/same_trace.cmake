@@ -1,0 +1,43 @@
+# Runs every protocol on simulated and on emulated devices, and compares the traces, byte for byte.
+#   cmake -D FOLDER=<scratch folder> -D SIM=twinlink-sim -D PLATFORM=FILE -D FROM=0/1 -D TO=0/2 -D MPIEXEC=mpirun
+#         -D REAL=twinlink-real -D REAL_ARGUMENTS="a;b" -D ARGUMENTS="a|b" -P same_trace.cmake
+# REAL_ARGUMENTS are for twinlink-real alone, ARGUMENTS for both. A protocol that cannot run on one of the two machines
+# must be refused by the other one too.
+string(REPLACE "|" ";" ARGUMENTS "${ARGUMENTS}")
+file(REMOVE_RECURSE ${FOLDER})
+file(MAKE_DIRECTORY ${FOLDER})
+
+execute_process(COMMAND ${SIM} list protocols OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "(^|\n)[a-z][a-z0-9-]*" protocols "${listed}")
+list(TRANSFORM protocols STRIP)
+set(compared 0)
+foreach(protocol IN LISTS protocols)
+  set(arguments run --protocol ${protocol} -x 0 -i 1 ${ARGUMENTS} --trace)
+  execute_process(COMMAND ${SIM} ${arguments} ${FOLDER}/${protocol}.simulated
+      --platform ${PLATFORM} --from ${FROM} --to ${TO}
+    OUTPUT_VARIABLE story ERROR_VARIABLE story RESULT_VARIABLE simulated)
+  execute_process(COMMAND ${MPIEXEC} --oversubscribe --bind-to none -n 2
+      ${REAL} ${arguments} ${FOLDER}/${protocol}.real --device host ${REAL_ARGUMENTS}
+    OUTPUT_VARIABLE story ERROR_VARIABLE story RESULT_VARIABLE real TIMEOUT 60)
+  if(simulated EQUAL 77 AND real EQUAL 77)
+    message(STATUS "${protocol}: cannot run here")
+    continue()
+  endif()
+  if(NOT simulated EQUAL 0 OR NOT real EQUAL 0)
+    message(FATAL_ERROR "${protocol}: simulated ended with ${simulated}, real with ${real}\n${story}")
+  endif()
+  file(READ ${FOLDER}/${protocol}.simulated simulated_trace)
+  file(READ ${FOLDER}/${protocol}.real real_trace)
+  if(NOT simulated_trace MATCHES "# rank 1, warm message from rank 0\n[^#]")
+    message(FATAL_ERROR "${protocol}: nothing was traced\n${simulated_trace}")
+  endif()
+  if(NOT simulated_trace STREQUAL real_trace)
+    message(FATAL_ERROR "diff ${FOLDER}/${protocol}.simulated ${FOLDER}/${protocol}.real\n"
+                        "simulated:\n${simulated_trace}\nreal:\n${real_trace}")
+  endif()
+  message(STATUS "${protocol}: the same")
+  math(EXPR compared "${compared} + 1")
+endforeach()
+if(compared LESS 2)
+  message(FATAL_ERROR "only ${compared} protocols were compared, of these: ${protocols}")
+endif()

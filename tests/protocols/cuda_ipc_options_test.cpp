@@ -1,0 +1,71 @@
+#include "protocols/cuda_ipc_options.hpp"
+
+#include <gtest/gtest.h>
+
+#include "protocols/options.hpp"
+#include "protocols/registry.hpp"
+
+namespace twinlink {
+namespace {
+
+const Protocol& protocol() { return find_protocol("cuda-ipc"); }
+
+CudaIpcOptions options_with(std::string_view name, std::string_view value) {
+  Settings settings = protocol().defaults();
+  set_option(protocol(), settings, name, value);
+  return read_cuda_ipc_options(protocol(), settings);
+}
+
+TEST(CudaIpcOptions, DefaultsAreThoseOfSmcuda) {
+  const CudaIpcOptions options = read_cuda_ipc_options(protocol(), protocol().defaults());
+  EXPECT_EQ(options.fidelity, handshake::Fidelity::design);
+  EXPECT_TRUE(options.use_ipc);
+  EXPECT_EQ(options.cache, 0U);
+  EXPECT_EQ(options.eviction, Eviction::lru);
+  EXPECT_EQ(options.eager, 256_B);
+  EXPECT_FALSE(options.late);
+  EXPECT_EQ(options.payload, 128_KiB - 32_B);
+  EXPECT_EQ(options.fragments, 3);
+}
+
+TEST(CudaIpcOptions, ChoicesAreReadByTheirNames) {
+  for (const handshake::Fidelity fidelity : handshake::kFidelities) {
+    EXPECT_EQ(options_with("fidelity", to_string(fidelity)).fidelity, fidelity);
+  }
+  EXPECT_EQ(options_with("eviction", "openmpi").eviction, Eviction::openmpi);
+  EXPECT_TRUE(options_with("start", "late").late);
+  EXPECT_EQ(options_with("cache", "7").cache, 7U);
+  EXPECT_EQ(options_with("eager", "1K").eager, 1_KiB);
+}
+
+TEST(CudaIpcOptions, UsersKnowThemByTheNamesOfOpenMpi) {
+  EXPECT_FALSE(options_with("btl_smcuda_use_cuda_ipc", "0").use_ipc);
+  EXPECT_EQ(options_with("btl_smcuda_cuda_max_send_size", "64K").payload, 64_KiB - 32_B);
+  EXPECT_EQ(options_with("pml_ob1_send_pipeline_depth", "5").fragments, 5);
+  EXPECT_THROW(options_with("btl_smcuda_use_cuda_ipc", "yes"), UsageError);
+}
+
+TEST(CudaIpcOptions, AFragmentHasAtLeastOneByteOfPayload) {
+  const auto payload = [](Bytes chunk) {
+    return read_cuda_ipc_options(protocol(), {.chunk = chunk, .depth = 3}).payload;
+  };
+  EXPECT_EQ(payload(0_B), 128_KiB - 32_B);
+  EXPECT_EQ(payload(1_B), 1_B);
+  EXPECT_EQ(payload(32_B), 1_B);
+  EXPECT_EQ(payload(34_B), 2_B);
+}
+
+TEST(CudaIpcOptions, AnEagerMessageFitsIntoOneFragment) {
+  EXPECT_EQ(read_cuda_ipc_options(protocol(), {.chunk = 100_B, .depth = 3}).eager, 68_B);
+}
+
+TEST(CudaIpcOptions, PresetsAreComplete) {
+  for (const Preset& preset : protocol().presets()) {
+    const CudaIpcOptions options = read_cuda_ipc_options(protocol(), preset.settings);
+    EXPECT_EQ(to_string(options.fidelity), preset.name);
+    EXPECT_EQ(options.eviction, Eviction::openmpi);
+  }
+}
+
+}  // namespace
+}  // namespace twinlink

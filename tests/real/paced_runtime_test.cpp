@@ -1,0 +1,375 @@
+// Paced devices against closed forms, on a clock that only the test moves. The same platform and the same times as in
+// tests/model/simulation_test.cpp.
+#include "real/paced_runtime.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "real/host_runtime.hpp"
+#include "real/pattern.hpp"
+#include "tests/model/sample_platform.hpp"
+
+namespace twinlink::real {
+namespace {
+
+using namespace model::testing;  // NOLINT: the sample platform's numbers
+using model::CopyClass;
+using ::testing::ElementsAre;
+using ::testing::FieldsAre;
+using ::testing::Pair;
+
+constexpr Bytes kSize = 1_MiB;  // several of the emulation's slices
+constexpr double kTolerance_us = 1e-6;
+
+/// Waiting is all that takes time.
+class TestClock final : public PaceClock {
+ public:
+  Seconds now() override { return now_; }
+  void wait_until(Seconds time) override { now_ = std::max(now_, time); }
+
+ private:
+  Seconds now_{};
+};
+
+/// Gpu1 of the sample: it has gpu2 for a peer, and gpu0 beyond the sockets.
+class PacedRuntimeTest : public testing::Test {
+ protected:
+  static constexpr int kGpu = 1;
+
+  explicit PacedRuntimeTest(model::Platform described = sample_platform())
+      : platform(std::move(described)),
+        runtime(std::make_unique<HostRuntime>("here", kGpu, HostPeers::all),
+                {.topology = topology,
+                 .gpu = kGpu,
+                 .node_gpus = {{emulated_uuid("here", 0), 0},
+                               {emulated_uuid("here", 1), 1},
+                               {emulated_uuid("here", 2), 2}}},
+                clock) {}
+
+  std::byte* host_memory(Memory kind, Locality locality = Locality::near, int gpu = kGpu) {
+    std::vector<std::byte>& memory = host.emplace_back(kSize.count());
+    runtime.know_host_memory(memory.data(), kind, locality, emulated_uuid("here", gpu));
+    return memory.data();
+  }
+  /// Memory of the sample's GPU `gpu`, opened.
+  std::byte* peer_memory(int gpu) {
+    HostRuntime& owner = *owners.emplace_back(std::make_unique<HostRuntime>("here", gpu, HostPeers::all));
+    return runtime.open_memory(owner.export_memory(owner.allocate(kSize)), owner.device().uuid);
+  }
+  /// Moves all bytes that are to be moved, in no time.
+  void move_all() {
+    for (int slice = 0; slice < 64; ++slice) runtime.progress();
+  }
+  /// `event` ends at `time`, and not before.
+  void expect_end(Event event, Seconds time) {
+    move_all();
+    clock.wait_until(time - 1.0_ns);
+    EXPECT_FALSE(runtime.ended(event));
+    clock.wait_until(time + 1.0_ns);
+    EXPECT_TRUE(runtime.ended(event));
+  }
+  /// What a copy takes, all in all.
+  void expect_time(std::byte* to, std::byte* from, Seconds time, Engine engine = Engine::dma) {
+    const Seconds start = clock.now();
+    expect_end(runtime.copy(to, from, kSize, Stream{0}, engine), start + time);
+  }
+  void expect_took(Seconds since, Seconds time) {
+    EXPECT_NEAR((clock.now() - since).microseconds(), time.microseconds(), kTolerance_us);
+  }
+
+  TestClock clock;
+  model::Platform platform;
+  model::Topology topology{platform};
+  std::deque<std::vector<std::byte>> host;
+  std::vector<std::unique_ptr<HostRuntime>> owners;
+  PacedRuntime runtime;
+};
+
+TEST_F(PacedRuntimeTest, ACopyCostsHostThenLatencyThenFlow) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  for (const Bytes size : {0_B, 1_B, 4_KiB, kSize}) {
+    const Seconds start = clock.now();
+    const Event event = runtime.copy(device, pinned, size, Stream{0}, Engine::dma);
+    expect_took(start, kHost);
+    expect_end(event, start + kHost + kLatency + size / kDown);
+  }
+}
+
+TEST_F(PacedRuntimeTest, EveryClassOfCopiesHasItsRate) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const other = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  const Seconds fixed = kHost + kLatency;
+  expect_time(device, pinned, fixed + kSize / kDown);
+  expect_time(pinned, device, fixed + kSize / kUp);
+  expect_time(host_memory(Memory::shared_pinned), device, fixed + kSize / kUp);
+  expect_time(other, device, fixed + kSize / Rate{50e9});
+  expect_time(peer_memory(2), device, fixed + kSize / kPeer);
+  expect_time(device, peer_memory(2), fixed + kSize / kPeer);
+  expect_time(peer_memory(0), device, fixed + kSize / kStagedPeer);
+  expect_time(peer_memory(2), device, fixed + kSize / kKernelPush, Engine::kernel);
+  expect_time(device, peer_memory(2), fixed + kSize / kKernelPull, Engine::kernel);
+  expect_time(other, device, fixed + kSize / Rate{50e9}, Engine::kernel);
+}
+
+class PacedWithOtherRates : public PacedRuntimeTest {
+ protected:
+  PacedWithOtherRates() : PacedRuntimeTest(changed()) {}
+  static model::Platform changed() {
+    model::Platform platform = sample_platform();
+    platform.copies[CopyClass::pinned_to_device_far].rate->value = Rate{1e9};
+    platform.copies[CopyClass::pinned_to_device_near].rate.reset();
+    platform.copies[CopyClass::peer].rate->value = Rate{100e9};
+    model::Link& bus = *std::ranges::find(platform.node.links, "bus1", &model::Link::name);
+    bus.forward.value = Rate{7e9};
+    bus.total = {Rate{6e9}, {}};
+    model::Link& peers = *std::ranges::find(platform.node.links, "bus2", &model::Link::name);
+    peers.backward.value = Rate{3e9};
+    return platform;
+  }
+};
+
+TEST_F(PacedWithOtherRates, TheNarrowestLinkOfTheRouteLimits) {
+  std::byte* const device = runtime.allocate(kSize);
+  const Seconds fixed = kHost + kLatency;
+  expect_time(device, host_memory(Memory::pinned), fixed + kSize / Rate{6e9});
+  expect_time(peer_memory(2), device, fixed + kSize / Rate{3e9});
+  expect_time(device, peer_memory(2), fixed + kSize / Rate{6e9});
+}
+
+TEST_F(PacedWithOtherRates, FarMemoryHasItsOwnCosts) {
+  const Seconds time = kHost + kLatency + kSize / Rate{1e9};
+  std::byte* const device = runtime.allocate(kSize);
+  expect_time(device, host_memory(Memory::pinned, Locality::far), time);
+  // What is near to its owner beyond the sockets is far from here.
+  expect_time(device, host_memory(Memory::shared_pinned, Locality::near, 0), time);
+}
+
+TEST_F(PacedRuntimeTest, CopiesOfAStreamFollowEachOtherAndHideTheirLatency) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  const Seconds start = clock.now();
+  std::vector<Event> events;
+  for (int i = 0; i < 3; ++i) events.push_back(runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma));
+  for (int i = 0; i < 3; ++i) {
+    expect_end(events[static_cast<std::size_t>(i)], start + kHost + kLatency + (kSize / kDown) * (i + 1));
+  }
+}
+
+TEST_F(PacedRuntimeTest, StreamsDoNotSlowEachOther) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  const Seconds start = clock.now();
+  const Event one = runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma);
+  const Event other = runtime.copy(device, pinned, kSize, Stream{1}, Engine::dma);
+  expect_end(one, start + kHost + kLatency + kSize / kDown);
+  expect_end(other, start + kHost * 2 + kLatency + kSize / kDown);
+}
+
+TEST_F(PacedRuntimeTest, ACopyEndsOnlyWhenItsBytesAreThere) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  write_pattern({pinned, kSize.count()}, Pattern{5}, 0);
+  const Event event = runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma);
+  clock.wait_until(clock.now() + 1.0_s);
+  EXPECT_FALSE(runtime.ended(event)) << "its time is over, and nothing was moved";
+  move_all();
+  EXPECT_TRUE(runtime.ended(event));
+  EXPECT_FALSE(find_difference({device, kSize.count()}, Pattern{5}, 0));
+}
+
+TEST_F(PacedRuntimeTest, CopiesThatTheHostMovesTooLateAreCounted) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  const auto down = [&](Bytes size, int stream) { runtime.copy(device, pinned, size, Stream{stream}, Engine::dma); };
+  down(kSize, 0);
+  down(4_KiB, 1);
+  runtime.copy_on_host(host_memory(Memory::pageable), pinned, kSize, Stream{2});
+  move_all();
+  down(kSize, 0);
+  const auto on_host = Pair("host-to-host", ElementsAre(Pair(kSize, FieldsAre(1, 0))));
+  const auto small = Pair(4_KiB, FieldsAre(1, 0));
+  EXPECT_THAT(runtime.counts(),
+              ElementsAre(on_host, Pair("pinned-to-device-near", ElementsAre(small, Pair(kSize, FieldsAre(1, 0))))))
+      << "what is still under way does not count yet";
+  clock.wait_until(clock.now() + 1.0_s);
+  move_all();
+  EXPECT_THAT(runtime.counts(),
+              ElementsAre(on_host, Pair("pinned-to-device-near", ElementsAre(small, Pair(kSize, FieldsAre(2, 1))))));
+}
+
+TEST_F(PacedRuntimeTest, SynchronizeTakesThePlatformsTime) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pageable = host_memory(Memory::pageable);
+  const Seconds start = clock.now();
+  const Event event = runtime.copy(pageable, device, kSize, Stream{2}, Engine::dma);
+  runtime.synchronize(Stream{2});
+  expect_took(start, kHost + kLatency + kSize / kUp);
+  EXPECT_TRUE(runtime.ended(event));
+}
+
+TEST_F(PacedRuntimeTest, ACopyBetweenHostBuffersTakesItsTurnInTheStream) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  std::byte* const pageable = host_memory(Memory::pageable);
+  write_pattern({device, kSize.count()}, Pattern{3}, 0);
+  const Seconds start = clock.now();
+  const Event event = runtime.copy(pinned, device, kSize, Stream{0}, Engine::dma);
+  runtime.copy_on_host(pageable, pinned, kSize, Stream{0});
+  expect_took(start, kHost + kLatency + kSize / kUp + kSize / Rate{8e9});
+  EXPECT_TRUE(runtime.ended(event));
+  EXPECT_FALSE(find_difference({pageable, kSize.count()}, Pattern{3}, 0));
+}
+
+class PacedCalls : public PacedRuntimeTest {
+ protected:
+  PacedCalls() : PacedRuntimeTest(with_costs()) {}
+  static model::Platform with_costs() {
+    model::Platform platform = sample_platform();
+    platform.runtime.allocate_device.value = 100.0_us;
+    platform.runtime.pin_base.value = 16.0_us;
+    platform.runtime.pin_per_gib.value = 1.024_s;
+    return platform;
+  }
+};
+
+TEST_F(PacedCalls, TakeThePlatformsTime) {
+  Seconds start = clock.now();
+  std::byte* const device = runtime.allocate(kSize);
+  expect_took(start, 100.0_us);
+  start = clock.now();
+  runtime.export_memory(device);
+  expect_took(start, kExport);
+  start = clock.now();
+  std::byte* const opened = peer_memory(2);
+  expect_took(start, kOpen);
+  start = clock.now();
+  runtime.close_memory(opened);
+  expect_took(start, kClose);
+  std::byte* const memory = host_memory(Memory::pinned);
+  start = clock.now();
+  runtime.pin(memory, kSize);
+  expect_took(start, 1016.0_us);
+}
+
+TEST_F(PacedCalls, LetCopiesGoOn) {
+  std::byte* const device = runtime.allocate(kSize);
+  const Event event = runtime.copy(device, host_memory(Memory::pinned), kSize, Stream{0}, Engine::dma);
+  const Bytes half{kSize.count() / 2};
+  runtime.pin(host_memory(Memory::pinned), half);
+  EXPECT_TRUE(runtime.ended(event)) << "page-locking takes longer than the copy";
+}
+
+TEST_F(PacedCalls, WhatTheJobPinsForItselfTakesNoTime) {
+  std::vector<std::byte> memory(4096);
+  const Seconds start = clock.now();
+  runtime.pin(memory.data(), 4_KiB);
+  expect_took(start, Seconds{});
+}
+
+TEST_F(PacedCalls, RegisteringTakesThePlatformsTime) {
+  std::byte* const device = runtime.allocate(kSize);
+  Seconds start = clock.now();
+  runtime.register_memory(device, kSize);
+  expect_took(start, kRegister + kRegisterPerGib / 1024);
+  start = clock.now();
+  runtime.deregister_memory(device);
+  expect_took(start, kDeregister);
+}
+
+TEST_F(PacedCalls, EachBlockOfACopyAddsItsShare) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  write_pattern({pinned, kSize.count()}, Pattern{7}, 0);
+  std::vector<Block> blocks;
+  for (std::uint64_t i = 0; i < 8; ++i) blocks.push_back({8_KiB * i, 8_KiB * i, 4_KiB});
+  Seconds start = clock.now();
+  expect_end(runtime.copy_blocks(device, pinned, blocks, Stream{0}, Engine::dma),
+             start + kHost + kLatency + kEngineBlock * 8 + 32_KiB / kDown);
+  EXPECT_FALSE(find_difference({device + (8_KiB).count(), (4_KiB).count()}, Pattern{7}, (8_KiB).count()));
+  start = clock.now();
+  expect_end(runtime.copy_blocks(device, pinned, blocks, Stream{0}, Engine::kernel),
+             start + kHost + kLatency + kKernelBlock * 8 + 32_KiB / kDown);
+}
+
+TEST_F(PacedCalls, ASignalIsSeenItsTimeAfterTheLastByte) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const peer = peer_memory(2);
+  std::uint64_t word = 0;
+  const Seconds start = clock.now();
+  const Seconds last_byte = start + kHost + kLatency + kSize / kPeer;
+  const Event put = runtime.copy_and_raise(peer, device, kSize, {.word = &word, .value = 5}, Stream{0}, Engine::dma);
+  const Event next = runtime.copy(peer, device, kSize, Stream{0}, Engine::dma);
+  move_all();
+  clock.wait_until(last_byte + kSignal - 1.0_ns);
+  runtime.progress();
+  EXPECT_EQ(word, 0U) << "bytes that have really come do not raise it";
+  EXPECT_FALSE(runtime.ended(put));
+  clock.wait_until(last_byte + kSignal + 1.0_ns);
+  runtime.progress();
+  EXPECT_EQ(word, 5U);
+  EXPECT_TRUE(runtime.ended(put));
+  expect_end(next, last_byte + kSize / kPeer);
+}
+
+TEST_F(PacedCalls, SynchronizeWaitsForTheSignalToo) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::uint64_t word = 0;
+  const Event put =
+      runtime.copy_and_raise(peer_memory(2), device, 0_B, {.word = &word, .value = 1}, Stream{3}, Engine::dma);
+  runtime.synchronize(Stream{3});
+  EXPECT_EQ(word, 1U);
+  EXPECT_TRUE(runtime.ended(put));
+}
+
+class PacedWithoutCosts : public PacedRuntimeTest {
+ protected:
+  PacedWithoutCosts() : PacedRuntimeTest(bare()) {}
+  static model::Platform bare() {
+    model::Platform platform = sample_platform();
+    platform.copies.erase(CopyClass::kernel_local);
+    platform.runtime.engine_block.reset();
+    return platform;
+  }
+};
+
+TEST_F(PacedWithoutCosts, WhatThePlatformHasNoCostForIsNamed) {
+  std::byte* const device = runtime.allocate(kSize);
+  const std::vector<Block> blocks{{0_B, 0_B, 8_B}};
+  const auto refusal = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal([&] { runtime.copy_blocks(device, device, blocks, Stream{0}, Engine::dma); }),
+            "sample.yaml: error: the platform's costs have no 'runtime.engine_block', which this run needs");
+  EXPECT_EQ(refusal([&] { runtime.copy(device, device, 8_B, Stream{0}, Engine::kernel); }),
+            "sample.yaml: error: the platform's costs have no 'kernel-local', which this run needs");
+}
+
+TEST_F(PacedRuntimeTest, TheDeviceIsThePlatforms) {
+  EXPECT_EQ(runtime.device().name, "emulated Sample");
+  EXPECT_EQ(runtime.device().memory, 6_GiB);
+  EXPECT_EQ(runtime.device().uuid, emulated_uuid("here", kGpu));
+}
+
+TEST(MonotonicClock, WaitsAsLongAsItIsAskedTo) {
+  const auto clock = monotonic_clock();
+  for (const Seconds wait : {Seconds{}, 10.0_us, 3000.0_us}) {
+    const Seconds until = clock->now() + wait;
+    clock->wait_until(until);
+    EXPECT_GE(clock->now(), until);
+  }
+}
+
+}  // namespace
+}  // namespace twinlink::real
