@@ -57,7 +57,7 @@ const NetworkCosts& SimRank::network_to(RankId peer) const {
 }
 
 /// What an end of a message adds to its latency if the adapter has to reach into device memory there.
-Seconds SimRank::rdma_latency(const Part& end) const {
+Seconds SimRank::rdma_latency(const Part& end) {
   if (end.allocation->memory != Memory::device) return Seconds{};
   const std::size_t gpu = end.allocation->site.location.index;
   if (const auto known = rdma_latencies_.find(gpu); known != rdma_latencies_.end()) return known->second;
