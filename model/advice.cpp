@@ -31,6 +31,8 @@ bool simpler(const Tuning& a, const Tuning& b) {
   return a.depth < b.depth;
 }
 
+double fastest(std::span<const Sample> samples) { return std::ranges::min(samples, {}, &Sample::time_us).time_us; }
+
 /// The time of a message of `size` with `tuning`: that of the deepest sample that is not deeper, for tunings_at()
 /// leaves out what is deeper than there are pieces.
 const Sample* sample_for(Bytes size, const std::vector<Sample>& samples, const Tuning& tuning) {
@@ -66,29 +68,52 @@ std::optional<SingleTuning> as_single(const Contestant& contestant, const Tuning
     if (sample == nullptr) single.missing.push_back(size);
     const auto time = sample != nullptr ? sample->time_us : extrapolate(contestant, size, tuning);
     if (!time) return std::nullopt;
-    sum += std::log(*time / std::ranges::min(samples, {}, &Sample::time_us).time_us);
+    sum += std::log(*time / fastest(samples));
   }
   single.loss = std::exp(sum / static_cast<double>(contestant.samples.size())) - 1;
   return single;
 }
 
-bool simulated_at(const Contestant& contestant, int depth) {
-  return std::ranges::any_of(contestant.samples, [&](const auto& at_size) {
-    return std::ranges::count(at_size.second, depth, [](const Sample& sample) { return sample.tuning.depth; }) > 0;
-  });
+/// The simplest of those up to `limit_us`; null if there is none.
+const Sample* simplest_within(std::span<const Sample> samples, double limit_us) {
+  const Sample* best = nullptr;
+  for (const Sample& sample : samples) {
+    if (sample.time_us <= limit_us && (best == nullptr || simpler(sample.tuning, best->tuning))) best = &sample;
+  }
+  return best;
 }
 
-std::optional<double> time_of(const SizeAdvice& advice, const Variant& who) {
-  const auto found = std::ranges::find(advice.ranking, who, &Choice::who);
+/// The variants of one protocol at one size.
+struct Group {
+  struct Entry {
+    const Variant* who;
+    std::span<const Sample> samples;
+  };
+  std::vector<Entry> variants{};
+};
+
+Choice choose(const Group& group, double margin) {
+  double fastest_us = std::numeric_limits<double>::infinity();
+  for (const auto& [who, samples] : group.variants) fastest_us = std::min(fastest_us, fastest(samples));
+  for (const auto& [who, samples] : group.variants) {
+    if (const Sample* best = simplest_within(samples, fastest_us * (1 + margin))) return {*who, *best, fastest_us};
+  }
+  assert(false && "the fastest is within every margin");
+  return {};
+}
+
+std::optional<double> time_of(const SizeAdvice& advice, const std::string& protocol) {
+  const auto found =
+      std::ranges::find(advice.ranking, protocol, [](const Choice& choice) { return choice.who.protocol; });
   return found == advice.ranking.end() ? std::nullopt : std::optional(found->fastest_us);
 }
 
+const std::string& winner_of(const SizeAdvice& advice) { return advice.ranking.front().who.protocol; }
+
 Takeover make_takeover(const SizeAdvice& before, const SizeAdvice& after) {
-  const Variant& from = before.ranking.front().who;
-  const Variant& to = after.ranking.front().who;
-  Takeover takeover{.from = from, .to = to, .after = before.size, .by = after.size};
-  const auto to_before = time_of(before, to);
-  const auto from_after = time_of(after, from);
+  Takeover takeover{.from = winner_of(before), .to = winner_of(after), .after = before.size, .by = after.size};
+  const auto to_before = time_of(before, takeover.to);
+  const auto from_after = time_of(after, takeover.from);
   if (to_before && from_after) {
     takeover.at = bench::crossing({before.size, before.ranking.front().fastest_us, *to_before},
                                   {after.size, *from_after, after.ranking.front().fastest_us});
@@ -102,11 +127,12 @@ std::string to_string(const Variant& variant) {
   return variant.preset.empty() ? variant.protocol : variant.protocol + " " + variant.preset;
 }
 
-SearchSpace default_search(Bytes largest, const Tuning& protocol_default) {
-  SearchSpace space{.chunks = {Bytes{}}, .depths = {1, 2, 4, 8, 16}, .most_pieces = kMostPieces};
+SearchSpace default_search(Bytes largest, const Tuning& own) {
+  SearchSpace space{
+      .chunks = {Bytes{}}, .depths = {1, 2, 4, 8, 16}, .own_depth = own.depth, .most_pieces = kMostPieces};
   for (Bytes chunk = kSmallestChunk; chunk < largest; chunk = chunk * 2) space.chunks.push_back(chunk);
-  if (!std::ranges::count(space.chunks, protocol_default.chunk)) space.chunks.push_back(protocol_default.chunk);
-  if (!std::ranges::count(space.depths, protocol_default.depth)) space.depths.push_back(protocol_default.depth);
+  if (!std::ranges::count(space.chunks, own.chunk)) space.chunks.push_back(own.chunk);
+  if (!std::ranges::count(space.depths, own.depth)) space.depths.push_back(own.depth);
   std::ranges::sort(space.depths);
   return space;
 }
@@ -119,9 +145,10 @@ std::vector<Tuning> tunings_at(Bytes size, int window, const SearchSpace& space)
   for (const Bytes chunk : chunks) {
     const std::uint64_t pieces = pieces_of(size, chunk) * static_cast<std::uint64_t>(window);
     if (chunk != Bytes{} && pieces > space.most_pieces) continue;
-    for (std::size_t i = 0; i < space.depths.size(); ++i) {
-      if (i > 0 && static_cast<std::uint64_t>(space.depths[i - 1]) >= pieces) break;
-      tunings.push_back({chunk, space.depths[i]});
+    std::uint64_t shallower = 0;  // the depth before
+    for (const int depth : space.depths) {
+      if (shallower < pieces || depth == space.own_depth) tunings.push_back({chunk, depth});
+      shallower = static_cast<std::uint64_t>(depth);
     }
   }
   return tunings;
@@ -129,12 +156,7 @@ std::vector<Tuning> tunings_at(Bytes size, int window, const SearchSpace& space)
 
 const Sample& simplest_of_fastest(std::span<const Sample> samples, double margin) {
   assert(!samples.empty());
-  const double limit = std::ranges::min(samples, {}, &Sample::time_us).time_us * (1 + margin);
-  const Sample* best = nullptr;
-  for (const Sample& sample : samples) {
-    if (sample.time_us <= limit && (best == nullptr || simpler(sample.tuning, best->tuning))) best = &sample;
-  }
-  return *best;
+  return *simplest_within(samples, fastest(samples) * (1 + margin));
 }
 
 double slower_by(const SizeAdvice& advice, std::size_t place) {
@@ -166,56 +188,46 @@ std::optional<SingleTuning> best_single_tuning(const Contestant& contestant, con
   return *std::ranges::find(singles, simplest_of_fastest(means, margin).tuning, &SingleTuning::tuning);
 }
 
-std::vector<LibraryAdvice> advice_in_aliases(std::span<const Alias> aliases, std::span<const Preset> presets,
-                                             const Contestant& contestant, Bytes finest_chunk) {
-  const auto names_of = [&](std::string_view target) {
-    std::vector<std::string> names;
+std::optional<LibraryAdvice> advice_in_aliases(std::span<const Alias> aliases, const Preset& preset,
+                                               const Contestant& contestant, Bytes finest_chunk) {
+  const auto name_of = [&](std::string_view target) -> std::optional<std::string> {
     for (const Alias& alias : aliases) {
-      if (alias.target == target) names.emplace_back(alias.name);
+      const bool of_library = !alias.library.empty() && preset.name.starts_with(alias.library);
+      if (alias.target == target && of_library) return std::string(alias.name);
     }
-    return names;
+    return std::nullopt;
   };
-  std::vector<LibraryAdvice> all;
-  const auto add = [&](const std::vector<int>& depths, std::string_view fixed_depth_of) {
-    auto best = best_single_tuning(contestant, {.depths = depths, .finest_chunk = finest_chunk});
-    if (!best || best->tuning.chunk == Bytes{}) return;
-    LibraryAdvice advice{.tuning = std::move(*best), .fixed_depth_of = std::string(fixed_depth_of)};
-    const Tuning& tuning = advice.tuning.tuning;
-    for (const std::string& name : names_of("chunk")) {
-      advice.lines.push_back(name + "=" + std::to_string(tuning.chunk.count()));
-    }
-    if (depths.empty()) {
-      for (const std::string& name : names_of("depth")) {
-        advice.lines.push_back(name + "=" + std::to_string(tuning.depth));
-      }
-    }
-    all.push_back(std::move(advice));
-  };
-  if (names_of("chunk").empty()) return all;
-  if (!names_of("depth").empty()) {
-    add({}, {});
-  } else {
-    for (const Preset& preset : presets) {
-      if (simulated_at(contestant, preset.settings.depth)) add({preset.settings.depth}, preset.name);
-    }
-  }
-  return all;
+  const auto chunk = name_of("chunk");
+  const auto depth = name_of("depth");
+  if (!chunk) return std::nullopt;
+  SingleSearch search{.finest_chunk = finest_chunk};
+  if (!depth) search.depths = {preset.settings.depth};
+  auto best = best_single_tuning(contestant, search);
+  if (!best || best->tuning.chunk == Bytes{}) return std::nullopt;
+  LibraryAdvice advice{.tuning = std::move(*best), .fixed_depth = !depth};
+  const Tuning& tuning = advice.tuning.tuning;
+  advice.lines.push_back(*chunk + "=" + std::to_string(tuning.chunk.count()));
+  if (depth) advice.lines.push_back(*depth + "=" + std::to_string(tuning.depth));
+  return advice;
 }
 
-Advice make_advice(std::span<const Contestant> contestants, double margin) {
-  std::map<Bytes, SizeAdvice> by_size;
-  Advice advice;
+Advice make_advice(std::span<const Contestant> contestants, Ranks ranks, double margin) {
+  std::map<Bytes, std::vector<Group>> by_size;
   for (const Contestant& contestant : contestants) {
     for (const auto& [size, samples] : contestant.samples) {
-      by_size[size].ranking.push_back({.who = contestant.who,
-                                       .best = simplest_of_fastest(samples, margin),
-                                       .fastest_us = std::ranges::min(samples, {}, &Sample::time_us).time_us});
+      std::vector<Group>& groups = by_size[size];
+      const bool same = ranks == Ranks::protocols && !groups.empty() &&
+                        groups.back().variants.front().who->protocol == contestant.who.protocol;
+      if (!same) groups.emplace_back();
+      groups.back().variants.push_back({&contestant.who, samples});
     }
   }
-  for (auto& [size, at_size] : by_size) {
-    at_size.size = size;
+  Advice advice;
+  for (const auto& [size, groups] : by_size) {
+    SizeAdvice at_size{.size = size};
+    for (const Group& group : groups) at_size.ranking.push_back(choose(group, margin));
     std::ranges::stable_sort(at_size.ranking, {}, &Choice::fastest_us);
-    if (!advice.sizes.empty() && advice.sizes.back().ranking.front().who != at_size.ranking.front().who) {
+    if (!advice.sizes.empty() && winner_of(advice.sizes.back()) != winner_of(at_size)) {
       advice.takeovers.push_back(make_takeover(advice.sizes.back(), at_size));
     }
     advice.sizes.push_back(std::move(at_size));

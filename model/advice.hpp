@@ -26,13 +26,15 @@ struct Tuning {
 struct SearchSpace {
   std::vector<Bytes> chunks{};  ///< zero: the whole message; a chunk that is not smaller than a message means the same
   std::vector<int> depths{};    ///< ascending, there is one, and each is at least 1
+  /// Tried also where there are fewer pieces, for a protocol may refuse others.
+  std::optional<int> own_depth{};
   std::uint64_t most_pieces = 0;  ///< of one exchange; chunks that would cut finer are not tried
 };
 
-/// What is tried unless the user says otherwise: whole messages, powers of two from 4 KiB to below `largest`, depths 1,
-/// 2, 4, 8 and 16, and the protocol's own default. Not more than 256 pieces: while it fills, a pipeline loses the time
-/// of a piece or two, and beyond 256 pieces that is less than the margin.
-SearchSpace default_search(Bytes largest, const Tuning& protocol_default);
+/// What is tried around a protocol's `own` settings unless the user says otherwise: whole messages, powers of two from
+/// 4 KiB to below `largest`, depths 1, 2, 4, 8 and 16, and its own chunk and depth. Not more than 256 pieces: while it
+/// fills, a pipeline loses the time of a piece or two, and beyond 256 pieces that is less than the margin.
+SearchSpace default_search(Bytes largest, const Tuning& own);
 
 /// What of `space` differs at one size: no chunk that is as long as the message but the whole message, and no depth
 /// beyond the number of pieces. `window` messages are exchanged at once.
@@ -58,6 +60,8 @@ struct Sample {
 /// A protocol with all that was simulated of it.
 struct Contestant {
   Variant who{};
+  Bytes
+      whole{};  ///< the chunk that stands for whole messages: zero, or not less than any size where zero says otherwise
   std::map<Bytes, std::vector<Sample>> samples{};  ///< by size, in no order; every size has one at least
 };
 
@@ -71,14 +75,15 @@ const Sample& simplest_of_fastest(std::span<const Sample> samples, double margin
 
 /// One protocol at one size.
 struct Choice {
-  Variant who{};
-  Sample best{};          ///< the tuning to use: the simplest of the fastest
-  double fastest_us = 0;  ///< the least time of all tunings; ranks and crossovers go by it, so that no tie decides them
+  Variant who{};          ///< the first of its variants that is within the margin
+  Sample best{};          ///< and the tuning to use: the simplest within the margin
+  double fastest_us = 0;  ///< the least time of all variants and tunings; ranks and crossovers go by it, so that no
+                          ///< margin decides them
 };
 
 struct SizeAdvice {
   Bytes size{};
-  std::vector<Choice> ranking{};  ///< the fastest first; equal ones in the order of the contestants
+  std::vector<Choice> ranking{};  ///< protocols, the fastest first; equal ones in the order of the contestants
 };
 
 /// By how much the ranking's `place` (1: the runner-up) is slower than the winner: 0.12 is 12 %.
@@ -86,8 +91,8 @@ double slower_by(const SizeAdvice& advice, std::size_t place);
 
 /// Another protocol wins from some size on.
 struct Takeover {
-  Variant from{};
-  Variant to{};
+  std::string from{};  ///< a protocol, whatever its variant
+  std::string to{};
   Bytes after{};  ///< the last size at which `from` wins
   Bytes by{};     ///< the next size, at which `to` wins
   std::optional<double>
@@ -118,22 +123,26 @@ std::optional<SingleTuning> best_single_tuning(const Contestant& contestant, con
 /// A single tuning in the names that the users of a library know.
 struct LibraryAdvice {
   SingleTuning tuning{};
-  std::string fixed_depth_of{};      ///< the preset whose depth it has, for the library cannot set it; empty: it can
+  bool fixed_depth = false;          ///< the library has no name for the depth: it is the preset's
   std::vector<std::string> lines{};  ///< to be pasted: "MV2_CUDA_BLOCK_SIZE=65536"
 };
 
-/// What `aliases` and `presets` of the contestant's protocol make of it: with a name for the depth, one advice; without
-/// one, an advice for the depth of each preset. None without a name for the chunk, for a depth that was not simulated,
-/// and where whole messages are best, for which libraries have no setting.
-std::vector<LibraryAdvice> advice_in_aliases(std::span<const Alias> aliases, std::span<const Preset> presets,
-                                             const Contestant& contestant, Bytes finest_chunk);
+/// What a contestant that runs `preset` can be given by the names of the preset's library. Nothing without a name for
+/// the chunk, and where whole messages are best, for which libraries have no setting.
+std::optional<LibraryAdvice> advice_in_aliases(std::span<const Alias> aliases, const Preset& preset,
+                                               const Contestant& contestant, Bytes finest_chunk);
 
 struct Advice {
   std::vector<SizeAdvice> sizes{};    ///< ascending
   std::vector<Takeover> takeovers{};  ///< ascending
 };
 
-/// Contestants come in the order in which equal ones are preferred.
-Advice make_advice(std::span<const Contestant> contestants, double margin = kTieMargin);
+enum class Ranks {
+  protocols,  ///< each once, with its best variant
+  variants    ///< each for itself
+};
+
+/// Contestants come in the order in which equal ones are preferred, the variants of one protocol side by side.
+Advice make_advice(std::span<const Contestant> contestants, Ranks ranks = Ranks::protocols, double margin = kTieMargin);
 
 }  // namespace twinlink::model

@@ -29,6 +29,16 @@ std::string pattern_text(const AdviceReport& report) {
   return text;
 }
 
+/// What --chunk takes for this chunk of this variant.
+Bytes chunk_option(const AdviceReport& report, const Variant& who, Bytes chunk) {
+  if (chunk != Bytes{}) return chunk;
+  for (const auto* contestants : {&report.survey.contestants, &report.survey.references}) {
+    const auto found = std::ranges::find(*contestants, who, &Contestant::who);
+    if (found != contestants->end()) return found->whole;
+  }
+  return chunk;
+}
+
 /// Of the longest name, and the space behind it.
 std::size_t name_width(const AdviceReport& report) {
   std::size_t width = 0;
@@ -67,12 +77,11 @@ void print_takeovers(const Advice& advice, std::ostream& out) {
   out << "\nCrossovers\n";
   for (const Takeover& takeover : advice.takeovers) {
     const std::string at = takeover.at ? fmt::format(" at about {},", bench::rounded_size(*takeover.at)) : "";
-    out << fmt::format("  {} overtakes {}{} between {} and {}\n", to_string(takeover.to), to_string(takeover.from), at,
+    out << fmt::format("  {} overtakes {}{} between {} and {}\n", takeover.to, takeover.from, at,
                        format_size(takeover.after), format_size(takeover.by));
   }
   if (advice.takeovers.empty()) {
-    out << fmt::format("  none: {} is the fastest at every size\n",
-                       to_string(advice.sizes.front().ranking.front().who));
+    out << fmt::format("  none: {} is the fastest at every size\n", advice.sizes.front().ranking.front().who.protocol);
   }
 }
 
@@ -81,25 +90,24 @@ void print_singles(const AdviceReport& report, std::ostream& out) {
   for (const SingleTuning& single : report.singles) {
     const std::string preset = single.who.preset.empty() ? "" : "--preset " + single.who.preset + " ";
     out << fmt::format("  {:<14} {}--chunk {} --depth {}: {}\n", single.who.protocol, preset,
-                       format_size(single.tuning.chunk), single.tuning.depth, percent(single.loss));
+                       format_size(chunk_option(report, single.who, single.tuning.chunk)), single.tuning.depth,
+                       percent(single.loss));
   }
   for (const LibraryAdvice& library : report.libraries) {
     const auto& [who, tuning, loss, missing] = library.tuning;
-    const std::string depth = library.fixed_depth_of.empty()
-                                  ? ""
-                                  : fmt::format(" (depth {}, as {} has it)", tuning.depth, library.fixed_depth_of);
-    out << fmt::format("\nThe same for {} in a library's names{}: {}\n  {}\n", to_string(who), depth, percent(loss),
-                       fmt::join(library.lines, "\n  "));
+    const std::string depth = library.fixed_depth ? fmt::format(" (its depth is {})", tuning.depth) : "";
+    out << fmt::format("\nThe same for {}, in the library's own names{}: {}\n  {}\n", to_string(who), depth,
+                       percent(loss), fmt::join(library.lines, "\n  "));
   }
 }
 
-nlohmann::json to_json(const Tuning& tuning) {
-  return {{"chunk_bytes", tuning.chunk.count()}, {"depth", tuning.depth}};
-}
-
-void add_name(nlohmann::json& json, const Variant& who) {
-  json["protocol"] = who.protocol;
+/// What a user sets to have it so.
+nlohmann::json to_json(const AdviceReport& report, const Variant& who, const Tuning& tuning) {
+  nlohmann::json json{{"protocol", who.protocol},
+                      {"chunk_bytes", chunk_option(report, who, tuning.chunk).count()},
+                      {"depth", tuning.depth}};
   if (!who.preset.empty()) json["preset"] = who.preset;
+  return json;
 }
 
 nlohmann::json to_json(const std::vector<Remark>& remarks) {
@@ -109,8 +117,7 @@ nlohmann::json to_json(const std::vector<Remark>& remarks) {
 }
 
 nlohmann::json to_json(const AdviceReport& report, Bytes size, const Choice& choice) {
-  nlohmann::json json = to_json(choice.best.tuning);
-  add_name(json, choice.who);
+  nlohmann::json json = to_json(report, choice.who, choice.best.tuning);
   json["time_us"] = choice.best.time_us;
   json["fastest_us"] = choice.fastest_us;
   json["bandwidth_MBps"] = bandwidth_MBps(report, size, choice.best.time_us);
@@ -139,8 +146,8 @@ nlohmann::json points_json(const AdviceReport& report) {
 nlohmann::json takeovers_json(const Advice& advice) {
   nlohmann::json json = nlohmann::json::array();
   for (const Takeover& takeover : advice.takeovers) {
-    json.push_back({{"from", to_string(takeover.from)},
-                    {"to", to_string(takeover.to)},
+    json.push_back({{"from", takeover.from},
+                    {"to", takeover.to},
                     {"after_bytes", takeover.after.count()},
                     {"by_bytes", takeover.by.count()},
                     {"at_bytes", takeover.at ? nlohmann::json(*takeover.at) : nlohmann::json()}});
@@ -148,9 +155,8 @@ nlohmann::json takeovers_json(const Advice& advice) {
   return json;
 }
 
-nlohmann::json to_json(const SingleTuning& single) {
-  nlohmann::json json = to_json(single.tuning);
-  add_name(json, single.who);
+nlohmann::json to_json(const AdviceReport& report, const SingleTuning& single) {
+  nlohmann::json json = to_json(report, single.who, single.tuning);
   json["slower_percent"] = 100 * single.loss;
   return json;
 }
@@ -193,11 +199,11 @@ void print_comparison(const AdviceReport& report, std::ostream& out) {
 
 nlohmann::json to_json(const AdviceReport& report) {
   nlohmann::json singles = nlohmann::json::array();
-  for (const SingleTuning& single : report.singles) singles.push_back(to_json(single));
+  for (const SingleTuning& single : report.singles) singles.push_back(to_json(report, single));
   nlohmann::json libraries = nlohmann::json::array();
   for (const LibraryAdvice& library : report.libraries) {
-    nlohmann::json json = to_json(library.tuning);
-    if (!library.fixed_depth_of.empty()) json["fixed_depth_of"] = library.fixed_depth_of;
+    nlohmann::json json = to_json(report, library.tuning);
+    json["fixed_depth"] = library.fixed_depth;
     json["lines"] = library.lines;
     libraries.push_back(std::move(json));
   }
@@ -229,8 +235,8 @@ std::string to_csv(const AdviceReport& report) {
       const auto& [who, best, fastest_us] = at_size.ranking[place];
       csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(report.pattern), report.window,
                          to_string(report.from), to_string(report.to), at_size.size.count(), place + 1, who.protocol,
-                         who.preset, best.tuning.chunk.count(), best.tuning.depth, best.time_us,
-                         bandwidth_MBps(report, at_size.size, best.time_us), fastest_us,
+                         who.preset, chunk_option(report, who, best.tuning.chunk).count(), best.tuning.depth,
+                         best.time_us, bandwidth_MBps(report, at_size.size, best.time_us), fastest_us,
                          100 * slower_by(at_size, place), bench::csv_cell(best.path));
     }
   }

@@ -8,6 +8,7 @@
 #include "model/survey.hpp"
 #include "protocols/bench/driver.hpp"
 #include "protocols/bench/files.hpp"
+#include "protocols/options.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {
@@ -52,7 +53,10 @@ SearchSpace space_for(const Settings& base, Bytes largest, const std::vector<Byt
     space.chunks = chunks;
     space.most_pieces = UINT64_MAX;
   }
-  if (!depths.empty()) space.depths = depths;
+  if (!depths.empty()) {
+    space.depths = depths;
+    space.own_depth.reset();
+  }
   return space;
 }
 
@@ -82,9 +86,11 @@ Singles best_singles(const std::vector<Contestant>& contestants, Bytes finest_ch
     if (auto single = best_single_tuning(contestant, {.finest_chunk = finest_chunk})) {
       singles.ours.push_back(std::move(*single));
     }
+    if (contestant.who.preset.empty()) continue;
     const Protocol& protocol = find_protocol(contestant.who.protocol);
-    for (LibraryAdvice& advice : advice_in_aliases(protocol.aliases(), protocol.presets(), contestant, finest_chunk)) {
-      singles.libraries.push_back(std::move(advice));
+    const Preset& preset = find_preset(protocol, contestant.who.preset);
+    if (auto advice = advice_in_aliases(protocol.aliases(), preset, contestant, finest_chunk)) {
+      singles.libraries.push_back(std::move(*advice));
     }
   }
   return singles;
@@ -106,7 +112,7 @@ Singles simulated_singles(std::vector<Contestant>& contestants, const Platform& 
   return singles;
 }
 
-AdviceReport make_report(const Platform& platform, const SurveyPlan& plan, Survey survey) {
+AdviceReport make_report(const Platform& platform, const SurveyPlan& plan, Survey survey, Ranks ranks) {
   if (survey.contestants.empty()) {
     std::string reasons;
     for (const Remark& remark : survey.left_out) reasons += fmt::format("\n  {}: {}", remark.who, remark.text);
@@ -121,7 +127,7 @@ AdviceReport make_report(const Platform& platform, const SurveyPlan& plan, Surve
   for (Place* place : {&report.from, &report.to}) {
     place->device = platform.node.gpus[static_cast<std::size_t>(place->gpu)].model;
   }
-  report.advice = make_advice(survey.contestants);
+  report.advice = make_advice(survey.contestants, ranks);
   report.survey = std::move(survey);
   return report;
 }
@@ -157,7 +163,7 @@ ExitCode advise(Options options, const std::string& command_line) {
   plan.space = [&](const Settings& base) { return space_for(base, largest, chunks, options.depths); };
   Survey survey = make_survey(platform, plan);
   Singles singles = simulated_singles(survey.contestants, platform, plan);
-  AdviceReport report = make_report(platform, plan, std::move(survey));
+  AdviceReport report = make_report(platform, plan, std::move(survey), Ranks::protocols);
   report.command = command_line;
   report.environment = environment_of(platform, options.platform.overrides);
   report.singles = std::move(singles.ours);
@@ -183,7 +189,7 @@ ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair,
   if (size == Bytes{}) throw UsageError("--size: the smallest message that can be compared is 1 B");
   require_two_devices(plan.places);
   require_writable(output);
-  AdviceReport report = make_report(platform, plan, make_survey(platform, plan));
+  AdviceReport report = make_report(platform, plan, make_survey(platform, plan), Ranks::variants);
   report.command = command_line;
   report.environment = environment_of(platform, from.overrides);
   deliver(report, output, print_comparison);

@@ -83,7 +83,7 @@ bool SimRank::take_copy_cost(Operation& operation) {
 Op SimRank::copy(View to, View from, Stream stream, Engine engine) {
   require_same_length(to, from);
   const OperationPtr operation = make_copy(to, from, stream, engine);
-  return run_copy(operation, Seconds{});
+  return run_copy(operation);
 }
 
 Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
@@ -94,12 +94,13 @@ Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Strea
   const RuntimeCosts& costs = world_.topology.platform().runtime;
   const Seconds each = engine == Engine::kernel ? needed(costs.kernel_block, "kernel_block")
                                                 : needed(costs.engine_block, "engine_block");
-  return run_copy(operation, each * static_cast<double>(blocks.size()));
+  operation->time_of_blocks = each * static_cast<double>(blocks.size());
+  return run_copy(operation);
 }
 
-Op SimRank::run_copy(const OperationPtr& operation, Seconds more_latency) {
+Op SimRank::run_copy(const OperationPtr& operation) {
   const bool occupies_cpu = take_copy_cost(*operation);
-  start_copy(operation, operation->report.latency + more_latency);
+  start_copy(operation, operation->report.latency);
   if (occupies_cpu) {
     for (progress(); operation->state != Operation::State::ended; progress()) alarm_.sleep_until(next_event());
   }
@@ -111,12 +112,15 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   const OperationPtr operation = make_copy(to, from, stream, engine);
   const RankId owner = operation->to.allocation->owner;
   if (!memory_.opened(to.buffer)) throw UsageError("put() writes into memory that was opened from a peer");
-  if (signal) require_signal(*signal);
+  if (signal) {
+    require_signal(*signal);
+    static_cast<void>(needed(world_.topology.platform().runtime.signal, "signal"));
+  }
   operation->kind = Operation::Kind::put;
   operation->report.verb = "put";
   operation->peer = owner;
   operation->signal = signal;
-  if (place(owner).node == place(id_).node) return run_copy(operation, Seconds{});
+  if (place(owner).node == place(id_).node) return run_copy(operation);
   if (engine == Engine::kernel) require_one_node(operation->to, operation->from);
   for (const Part* end : {&operation->from, &operation->to}) {
     if (end->allocation->memory == Memory::device) require_registered(*end);

@@ -25,6 +25,7 @@ struct SimRank::Operation {
   Part to{};
   std::vector<Content> snapshot{};  ///< of `from`, when the operation began to read it
   std::vector<Block> blocks{};      ///< of a copy of blocks
+  Seconds time_of_blocks{};         ///< what they add, all together; zero once they have
   Bytes size{};                     ///< the bytes that flow
   std::optional<Signal> signal{};
   Engine engine = Engine::dma;

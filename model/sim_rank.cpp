@@ -195,7 +195,18 @@ void SimRank::delay(const OperationPtr& operation, Seconds until) {
 void SimRank::become_ready(const OperationPtr& operation) {
   operation->state = Operation::State::queued;
   if (operation->kind == Operation::Kind::send) operation->queue->push_back(operation);
-  if (operation->queue->front() == operation) start_flow(operation);
+  if (operation->queue->front() == operation) take_turn(operation);
+}
+
+/// Nothing is before it in its queue. The blocks of a copy take their time one copy after the other, unlike its
+/// latency, which hides behind the copy before it.
+void SimRank::take_turn(const OperationPtr& operation) {
+  if (operation->time_of_blocks == Seconds{}) return start_flow(operation);
+  operation->state = Operation::State::delayed;
+  operation->due = now() + operation->time_of_blocks;
+  schedule(operation->due, operation, nullptr);
+  operation->report.latency += operation->time_of_blocks;
+  operation->time_of_blocks = {};
 }
 
 /// Device memory goes over the network only where the path allows it.
@@ -370,7 +381,7 @@ void SimRank::end_flow(const OperationPtr& operation) {
   Queue& queue = *operation->queue;
   queue.pop_front();
   if (flow) flow->close();
-  if (!queue.empty() && queue.front()->state == Operation::State::queued) start_flow(queue.front());
+  if (!queue.empty() && queue.front()->state == Operation::State::queued) take_turn(queue.front());
 }
 
 /// The bytes of a send have arrived where a receive wants them.

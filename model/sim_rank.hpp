@@ -132,7 +132,7 @@ class SimRank final : public Rank {
   OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
   [[nodiscard]] bool take_copy_cost(Operation& operation);
   void start_copy(const OperationPtr& operation, Seconds latency);
-  Op run_copy(const OperationPtr& operation, Seconds more_latency);
+  Op run_copy(const OperationPtr& operation);
   [[nodiscard]] End end_of(const Part& part, Engine engine) const;
   void raise(const Operation& put);
 
@@ -151,6 +151,7 @@ class SimRank final : public Rank {
   void delay(const OperationPtr& operation, Seconds until);
   void become_ready(const OperationPtr& operation);
   [[nodiscard]] Location target_of(const Operation& send) const;
+  void take_turn(const OperationPtr& operation);
   void start_flow(const OperationPtr& operation);
   void end_flow(const OperationPtr& operation);
   void complete(const OperationPtr& operation, Status status);

@@ -1,6 +1,7 @@
 #include "model/survey.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "model/topology.hpp"
 #include "protocols/bench/driver.hpp"
 #include "protocols/bench/files.hpp"
+#include "protocols/bench/options.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {
@@ -24,15 +26,22 @@ struct Candidate {
   Variant who{};
   const Protocol* protocol = nullptr;
   Settings base{};
+
+  /// Settings with a chunk of their own may have no other meaning for zero, or one of their own.
+  [[nodiscard]] Bytes whole(const SurveyPlan& plan) const {
+    return base.chunk == Bytes{} ? Bytes{} : plan.sizes.back();
+  }
 };
 
-/// The protocol with its defaults and with its presets.
+/// The protocol with its defaults and with its presets; those that differ from one before in chunk and depth alone only
+/// if the plan wants all.
 std::vector<Candidate> candidates_of(const Protocol& protocol, const SurveyPlan& plan) {
   const std::string name(protocol.name());
-  const Settings defaults = protocol.defaults();
-  std::vector<Candidate> candidates{{.who = {name, ""}, .protocol = &protocol, .base = defaults}};
+  std::vector<Candidate> candidates{{.who = {name, ""}, .protocol = &protocol, .base = protocol.defaults()}};
   for (const Preset& preset : protocol.presets()) {
-    if (!plan.all_presets && preset.settings.options == defaults.options) continue;
+    const bool known = std::ranges::any_of(
+        candidates, [&](const Candidate& candidate) { return candidate.base.options == preset.settings.options; });
+    if (known && !plan.all_presets) continue;
     candidates.push_back({.who = {name, std::string(preset.name)}, .protocol = &protocol, .base = preset.settings});
   }
   return candidates;
@@ -57,18 +66,19 @@ void add_tasks(std::vector<Task>& tasks, const Candidate& candidate, const Surve
   }
 }
 
-/// Warm times do not vary in a simulation, so one round is enough once buffers have grown and handles are open. The
-/// payload is proved by its content tags, as in every run.
+/// As 'run' measures, but without rounds to warm up: the round that proves the payload, which comes first, grows the
+/// buffers and opens the handles.
 bench::Plan plan_of(const Task& task, const SurveyPlan& survey) {
-  constexpr bench::Repeats kOnce{.warmup = 1, .iterations = 1};
+  bench::Repeats repeats = bench::simulated_repeats().latency_small;
+  repeats.warmup = 0;
   Settings settings = task.candidate.base;
-  settings.chunk = task.tuning.chunk;
+  settings.chunk = task.tuning.chunk == Bytes{} ? task.candidate.whole(survey) : task.tuning.chunk;
   settings.depth = task.tuning.depth;
   return {.pattern = survey.pattern,
           .sizes = task.sizes,
           .window = survey.window,
-          .small = kOnce,
-          .large = kOnce,
+          .small = repeats,
+          .large = repeats,
           .settings = settings};
 }
 
@@ -100,13 +110,16 @@ std::vector<std::string> simulate_tasks(const std::vector<Task>& tasks, const Pl
   return in_child_processes(works, plan.at_once);
 }
 
+/// To the simulation's own precision, so that equal times are equal.
+double rounded(double time_us) { return std::round(time_us * 1e6) / 1e6; }
+
 /// Adds the times that `answer` holds to those of its protocol. Returns why there are none; empty if there are.
 std::string take_answer(Contestant& contestant, const Task& task, const std::string& text) {
   const nlohmann::json answer = nlohmann::json::parse(text);
   if (answer.is_object()) return answer.at(kRefused).get<std::string>();
   for (const nlohmann::json& point : answer) {
     contestant.samples[Bytes{point.at("bytes").get<std::uint64_t>()}].push_back(
-        {task.tuning, point.at("time_us").get<double>(), point.at("path").get<std::string>()});
+        {task.tuning, rounded(point.at("time_us").get<double>()), point.at("path").get<std::string>()});
   }
   return {};
 }
@@ -142,7 +155,7 @@ Survey make_survey(const Platform& platform, const SurveyPlan& plan) {
   const std::vector<std::string> answers = simulate_tasks(tasks, platform, plan);
   for (std::size_t first = 0; first < tasks.size();) {
     const Candidate& candidate = tasks[first].candidate;
-    Contestant contestant{.who = candidate.who};
+    Contestant contestant{.who = candidate.who, .whole = candidate.whole(plan)};
     Refusals refusals;
     std::size_t next = first;
     for (; next < tasks.size() && tasks[next].candidate.who == candidate.who; ++next) {

@@ -22,7 +22,7 @@ struct SurveyPlan {
   int at_once = 1;             ///< simulations at a time
   /// Which tunings are tried around these settings.
   std::function<SearchSpace(const Settings&)> space{};
-  /// Are presets tried that differ from the defaults in chunk and depth alone?
+  /// Are presets tried that differ from the defaults or from each other in chunk and depth alone?
   bool all_presets = false;
   bool references = false;  ///< are protocols for host memory simulated too?
 };

@@ -37,8 +37,9 @@ constexpr std::array kOptions{
     Option{"credits", "COUNT", "0", "the receiver grants so many at once; 0: posted receives are enough"},
     Option{"copies", "asynchronous|synchronous", "asynchronous", "synchronous: the CPU waits for every copy"}};
 
-constexpr std::array kAliases{Alias{"MV2_CUDA_BLOCK_SIZE", "chunk"}, Alias{"btl_smcuda_cuda_max_send_size", "chunk"},
-                              Alias{"pml_ob1_send_pipeline_depth", "depth"}};
+constexpr std::array kAliases{Alias{"MV2_CUDA_BLOCK_SIZE", "chunk", "mvapich2"},
+                              Alias{"btl_smcuda_cuda_max_send_size", "chunk", "openmpi"},
+                              Alias{"pml_ob1_send_pipeline_depth", "depth", "openmpi"}};
 
 class GpuDirectV1 final : public Protocol {
  public:

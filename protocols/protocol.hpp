@@ -41,6 +41,8 @@ struct Option {
 struct Alias {
   std::string_view name;    ///< "MV2_CUDA_BLOCK_SIZE"
   std::string_view target;  ///< "chunk", "depth" or the name of an option
+  /// "mvapich2": whose name it is; the library's presets begin with this. Empty: of no preset's library.
+  std::string_view library = {};
 };
 
 /// Settings that belong together: those of a library that people run.

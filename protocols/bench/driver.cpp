@@ -58,10 +58,18 @@ class PairRun {
         peer_(leading_ ? plan.second : plan.first),
         patience_{std::max(plan.settings.timeout, kPatience)} {
     Bytes memory{};
-    for (const Bytes size : plan.sizes) memory = std::max(memory, Window(size, window_size()).memory());
+    Bytes packed{};
+    for (const Bytes size : plan.sizes) {
+      memory = std::max(memory, window_of(size).memory());
+      packed = std::max(packed, Window(size, static_cast<int>(window_of(size).places())).memory());
+    }
     // One buffer for all sizes: a protocol that maps the peer's memory does so once.
-    if (sends()) out_.emplace(rank, protocol.message_memory(), memory);
-    if (receives()) in_.emplace(rank, protocol.message_memory(), memory);
+    const Memory kind = plan.packing.needed() ? Memory::device : protocol.message_memory();
+    if (sends()) out_.emplace(rank, kind, memory);
+    if (receives()) in_.emplace(rank, kind, memory);
+    if (plan.packing.needed()) {
+      packed_.emplace(rank, protocol, sends() ? packed : Bytes{}, receives() ? packed : Bytes{});
+    }
   }
 
   Series run() {
@@ -72,6 +80,10 @@ class PairRun {
                   .window = window_size(),
                   .from = to_string(rank_.place(plan_.first)),
                   .to = to_string(rank_.place(plan_.second))};
+    if (plan_.packing.needed()) {
+      series.settings.options[std::string(kLayoutOption)] = to_string(plan_.packing.layout);
+      series.settings.options[std::string(kPackOption)] = to_string(plan_.packing.method);
+    }
     series.cold_us = cold_message();
     for (const Bytes size : plan_.sizes) {
       series.points.push_back(measure_size(size));
@@ -89,20 +101,26 @@ class PairRun {
   [[nodiscard]] bool sends() const { return leading_ || plan_.pattern != Pattern::bandwidth; }
   [[nodiscard]] bool receives() const { return !leading_ || plan_.pattern != Pattern::bandwidth; }
   [[nodiscard]] int window_size() const { return plan_.pattern == Pattern::pingpong ? 1 : plan_.window; }
+  [[nodiscard]] Window window_of(Bytes size) const { return {size, window_size(), plan_.packing.layout}; }
   /// What one round's time is divided by to give the one-way time of one message.
   [[nodiscard]] double messages_in_turn(int window) const { return plan_.pattern == Pattern::pingpong ? 2 : window; }
 
+  std::unique_ptr<Channel> connect() {
+    std::unique_ptr<Channel> channel = protocol_.connect(rank_, peer_, plan_.settings);
+    if (!packed_) return channel;
+    return std::make_unique<PackingChannel>(rank_, std::move(channel), plan_.packing, *packed_, plan_.settings.timeout);
+  }
+
   double cold_message() {
-    const Window one(plan_.sizes.front(), 1);
+    const Window one(plan_.sizes.front(), 1, plan_.packing.layout);
     meet(rank_, peer_, patience_);
-    const double connect_us =
-        time_rounds(rank_, 1, [&] { channel_ = protocol_.connect(rank_, peer_, plan_.settings); }).front();
+    const double connect_us = time_rounds(rank_, 1, [&] { channel_ = connect(); }).front();
     const double round_us = time_rounds(rank_, 1, [&] { round(one, plan_.sizes.front()); }).front();
     return connect_us + round_us / messages_in_turn(1);
   }
 
   Point measure_size(Bytes size) {
-    const Window window(size, window_size());
+    const Window window = window_of(size);
     const Repeats& repeats = repeats_of(plan_, size);
     const auto one_round = [&] { round(window, size); };
     if (plan_.verify) verified_round(window, size);
@@ -165,6 +183,7 @@ class PairRun {
   Patience patience_;
   std::optional<ScopedBuffer> out_;
   std::optional<ScopedBuffer> in_;
+  std::optional<PackedBuffers> packed_;
   std::unique_ptr<Channel> channel_;
   std::uint64_t verified_rounds_ = 0;
 };
@@ -266,6 +285,7 @@ Series measure(Rank& rank, const Protocol& protocol, const Plan& plan) {
   if (rank.id() != plan.first && rank.id() != plan.second) return {};
   check_settings(protocol, plan.settings);
   require_support(protocol, rank.path_to(rank.id() == plan.first ? plan.second : plan.first));
+  for (const Bytes size : plan.sizes) check_packing(plan.packing, size);
   return PairRun(rank, protocol, plan).run();
 }
 

@@ -9,13 +9,6 @@
 namespace twinlink::bench {
 namespace {
 
-std::string settings_text(const Settings& settings) {
-  const std::string chunk = settings.chunk == Bytes{} ? "whole message" : format_size(settings.chunk);
-  std::string text = fmt::format("chunk {}, depth {}", chunk, settings.depth);
-  for (const auto& [name, value] : settings.options) text += fmt::format(", {}={}", name, value);
-  return text;
-}
-
 void print(const Protocol& protocol, std::ostream& out) {
   out << fmt::format("{:<16}{}\n", protocol.name(), protocol.description());
   out << fmt::format("{:16}defaults: {}\n", "", settings_text(protocol.defaults()));
@@ -33,6 +26,13 @@ void print(const Protocol& protocol, std::ostream& out) {
 }
 
 }  // namespace
+
+std::string settings_text(const Settings& settings) {
+  const std::string chunk = settings.chunk == Bytes{} ? "whole message" : format_size(settings.chunk);
+  std::string text = fmt::format("chunk {}, depth {}", chunk, settings.depth);
+  for (const auto& [name, value] : settings.options) text += fmt::format(", {}={}", name, value);
+  return text;
+}
 
 void print_protocols(std::ostream& out) {
   for (const Protocol* protocol : all_protocols()) print(*protocol, out);

@@ -11,6 +11,7 @@
 
 #include "protocols/bench/meeting.hpp"
 #include "protocols/bench/payload.hpp"
+#include "protocols/bench/protocol_list.hpp"
 #include "protocols/tracing_rank.hpp"
 
 namespace twinlink::bench {
@@ -85,10 +86,8 @@ std::string trace(Rank& rank, const Protocol& protocol, const Plan& plan, bool t
   const std::string mine = takes_part ? TracedEnd(rank, protocol, plan, times).run() : "";
   const std::vector<std::string> texts = gather(rank, mine, kPatience);
   if (rank.id() != RankId{0}) return {};
-  const Bytes chunk = plan.settings.chunk;
-  std::string text =
-      fmt::format("# {}, messages of {}, chunk {}, depth {}\n", protocol.name(), format_size(plan.sizes.front()),
-                  chunk == Bytes{} ? "whole" : format_size(chunk), plan.settings.depth);
+  std::string text = fmt::format("# {}, messages of {}, {}\n", protocol.name(), format_size(plan.sizes.front()),
+                                 settings_text(plan.settings));
   if (times) text += "# start us    end us  step              what\n";
   for (const std::string& of_rank : texts) text += of_rank;
   return text;

@@ -64,7 +64,8 @@ TEST(DefaultSearch, HasPowersOfTwoUpToTheMessageAndTheProtocolsOwn) {
 }
 
 TEST(TuningsAt, AWholeMessageHasNoUseForDepth) {
-  EXPECT_THAT(tunings_at(4_KiB, 1, default_search(64_MiB, {})), ElementsAre(Tuning{0_B, 1}));
+  EXPECT_THAT(tunings_at(4_KiB, 1, default_search(64_MiB, {.depth = 3})), ElementsAre(Tuning{0_B, 1}, Tuning{0_B, 3}))
+      << "but the protocol's own depth is tried";
 }
 
 TEST(TuningsAt, DepthEndsWithTheFirstThatHoldsAllPieces) {
@@ -109,7 +110,7 @@ TEST(SimplestOfFastest, ThenTheLeastDepth) {
 TEST(MakeAdvice, FindsTheBestChunkOfAPipeline) {
   // (n + 1) (o + s r / n) is least at n = sqrt(s r / o): 1 MiB at 1/1024 us a byte and 4 us a piece gives n = 16.
   const Pipeline pipeline{.overhead_us = 4, .us_per_byte = 1.0 / 1024};
-  const Advice advice = make_advice(std::vector{simulate("pipe", pipeline, std::vector{1_MiB})}, 0);
+  const Advice advice = make_advice(std::vector{simulate("pipe", pipeline, std::vector{1_MiB})}, Ranks::protocols, 0);
   ASSERT_EQ(advice.sizes.size(), 1U);
   const Sample& best = advice.sizes[0].ranking.front().best;
   EXPECT_EQ(best.tuning, (Tuning{64_KiB, 2}));
@@ -120,7 +121,7 @@ TEST(MakeAdvice, DoesNotCutWhereOverheadRules) {
   // Two pieces overlap half of the message and pay one more overhead: better from s r = 2 o on, which is 8 KiB.
   const Pipeline pipeline{.overhead_us = 4, .us_per_byte = 1.0 / 1024};
   const std::vector sizes{4_KiB, 8_KiB, 16_KiB};
-  const Advice advice = make_advice(std::vector{simulate("pipe", pipeline, sizes)}, 0);
+  const Advice advice = make_advice(std::vector{simulate("pipe", pipeline, sizes)}, Ranks::protocols, 0);
   ASSERT_EQ(advice.sizes.size(), 3U);
   EXPECT_EQ(advice.sizes[0].ranking.front().best.tuning, (Tuning{0_B, 1}));
   EXPECT_EQ(advice.sizes[1].ranking.front().best.tuning, (Tuning{0_B, 1})) << "equal: 2 (4 + 8) = 3 (4 + 4)";
@@ -155,6 +156,23 @@ TEST(MakeAdvice, NoTieOfTuningsDecidesBetweenProtocols) {
   EXPECT_NEAR(slower_by(advice.sizes[0], 1), 0.005, 1e-12);
 }
 
+TEST(MakeAdvice, AProtocolRanksOnceWithTheFirstVariantWithinTheMargin) {
+  Contestant preset{.who = {"a", "preset"}};
+  preset.samples[8_KiB] = {sample(0_B, 1, 99.5)};
+  preset.samples[16_KiB] = {sample(4_KiB, 2, 150)};
+  const std::vector contestants{curve("a", {{8_KiB, 100}, {16_KiB, 200}}), preset,
+                                curve("b", {{8_KiB, 120}, {16_KiB, 160}})};
+  const Advice advice = make_advice(contestants);
+  ASSERT_EQ(advice.sizes.size(), 2U);
+  ASSERT_EQ(advice.sizes[0].ranking.size(), 2U);
+  EXPECT_THAT(winners(advice), ElementsAre("a", "a preset"));
+  EXPECT_DOUBLE_EQ(advice.sizes[0].ranking[0].fastest_us, 99.5);
+  EXPECT_TRUE(advice.takeovers.empty()) << "it is one protocol";
+  const Advice apart = make_advice(contestants, Ranks::variants);
+  EXPECT_THAT(winners(apart), ElementsAre("a preset", "a preset"));
+  EXPECT_EQ(apart.sizes[0].ranking.size(), 3U);
+}
+
 TEST(MakeAdvice, EqualOnesStandInTheOrderOfTheContestants) {
   const Advice advice =
       make_advice(std::vector{curve("first", {{4_B, 2}, {8_B, 2}}), curve("second", {{4_B, 2}, {8_B, 2}})});
@@ -175,8 +193,8 @@ TEST(MakeAdvice, ATakeoverIsWhereTheTwoCurvesCross) {
   EXPECT_THAT(winners(advice), ElementsAre("a", "a", "a", "b", "b"));
   ASSERT_EQ(advice.takeovers.size(), 1U);
   const Takeover& takeover = advice.takeovers[0];
-  EXPECT_EQ(takeover.from.protocol, "a");
-  EXPECT_EQ(takeover.to.protocol, "b");
+  EXPECT_EQ(takeover.from, "a");
+  EXPECT_EQ(takeover.to, "b");
   EXPECT_EQ(takeover.after, 4096_B);
   EXPECT_EQ(takeover.by, 32768_B);
   ASSERT_TRUE(takeover.at);
@@ -188,10 +206,10 @@ TEST(MakeAdvice, TakeoversFollowEachOther) {
                                                 curve("b", {{4_B, 2}, {16_B, 1}, {64_B, 2}}),
                                                 curve("c", {{4_B, 9}, {16_B, 9}, {64_B, 1}})});
   ASSERT_EQ(advice.takeovers.size(), 2U);
-  EXPECT_EQ(advice.takeovers[0].to.protocol, "b");
+  EXPECT_EQ(advice.takeovers[0].to, "b");
   EXPECT_NEAR(advice.takeovers[0].at.value(), 8, 1e-9);
-  EXPECT_EQ(advice.takeovers[1].from.protocol, "b");
-  EXPECT_EQ(advice.takeovers[1].to.protocol, "c");
+  EXPECT_EQ(advice.takeovers[1].from, "b");
+  EXPECT_EQ(advice.takeovers[1].to, "c");
   EXPECT_GT(advice.takeovers[1].at.value(), 16);
   EXPECT_LT(advice.takeovers[1].at.value(), 64);
 }
@@ -270,34 +288,35 @@ Contestant piped() {
   return contestant;
 }
 
-constexpr Alias kChunk{"C", "chunk"};
-constexpr Alias kDepth{"D", "depth"};
+constexpr Alias kChunk{"C", "chunk", "lib"};
+constexpr Alias kDepth{"D", "depth", "lib"};
+constexpr Alias kOther{"O", "chunk", "other"};
 
-std::vector<Preset> presets(int depth) {
-  return {{.name = "lib", .description = "", .settings = {.chunk = 4_KiB, .depth = depth}}};
+Preset preset(int depth) {
+  return {.name = "lib-2.3", .description = "", .settings = {.chunk = 4_KiB, .depth = depth}};
 }
 
 TEST(AdviceInAliases, GivesBothSettingsWhereBothHaveNames) {
-  const auto advice = advice_in_aliases(std::vector{kDepth, kChunk}, presets(2), piped(), {});
-  ASSERT_EQ(advice.size(), 1U);
-  EXPECT_THAT(advice[0].lines, ElementsAre("C=16384", "D=4"));
-  EXPECT_EQ(advice[0].fixed_depth_of, "");
+  const auto advice = advice_in_aliases(std::vector{kOther, kDepth, kChunk}, preset(2), piped(), {});
+  ASSERT_TRUE(advice);
+  EXPECT_THAT(advice->lines, ElementsAre("C=16384", "D=4"));
+  EXPECT_FALSE(advice->fixed_depth);
 }
 
-TEST(AdviceInAliases, KeepsAPresetsDepthWhereNobodyCanSetIt) {
-  const auto advice = advice_in_aliases(std::vector{kChunk}, presets(2), piped(), {});
-  ASSERT_EQ(advice.size(), 1U);
-  EXPECT_THAT(advice[0].lines, ElementsAre("C=16384"));
-  EXPECT_EQ(advice[0].fixed_depth_of, "lib");
-  EXPECT_EQ(advice[0].tuning.tuning.depth, 2);
-  EXPECT_DOUBLE_EQ(advice[0].tuning.loss, 40.0 / 30 - 1);
+TEST(AdviceInAliases, KeepsThePresetsDepthWhereNobodyCanSetIt) {
+  const auto advice = advice_in_aliases(std::vector{kChunk}, preset(2), piped(), {});
+  ASSERT_TRUE(advice);
+  EXPECT_THAT(advice->lines, ElementsAre("C=16384"));
+  EXPECT_TRUE(advice->fixed_depth);
+  EXPECT_EQ(advice->tuning.tuning.depth, 2);
+  EXPECT_DOUBLE_EQ(advice->tuning.loss, 40.0 / 30 - 1);
 }
 
-TEST(AdviceInAliases, SaysNothingWithoutANameOrASimulationOrAnythingToSet) {
-  EXPECT_TRUE(advice_in_aliases({}, presets(2), piped(), {}).empty()) << "no name";
-  EXPECT_TRUE(advice_in_aliases(std::vector{kDepth}, presets(2), piped(), {}).empty()) << "none for the chunk";
-  EXPECT_TRUE(advice_in_aliases(std::vector{kChunk}, presets(8), piped(), {}).empty()) << "8 was not simulated";
-  EXPECT_TRUE(advice_in_aliases(std::vector{kChunk, kDepth}, {}, curve("p", {{4_B, 1}}), {}).empty())
+TEST(AdviceInAliases, SaysNothingWithoutANameOrAnythingToSet) {
+  EXPECT_FALSE(advice_in_aliases({}, preset(2), piped(), {})) << "no name";
+  EXPECT_FALSE(advice_in_aliases(std::vector{kOther}, preset(2), piped(), {})) << "another library's";
+  EXPECT_FALSE(advice_in_aliases(std::vector{kDepth}, preset(2), piped(), {})) << "none for the chunk";
+  EXPECT_FALSE(advice_in_aliases(std::vector{kChunk, kDepth}, preset(1), curve("p", {{4_B, 1}}), {}))
       << "whole messages are best";
 }
 

@@ -14,7 +14,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kKids = "--platform platforms/keeneland-kids.yaml ";
 
@@ -33,19 +32,24 @@ double time_of_run(const std::string& arguments) {
   return read_json(file).at("points").at(0).at("time_us").get<double>();
 }
 
+/// The time that 'run' gives for one size and the settings of a ranking's entry.
+double time_with(const std::string& job, const nlohmann::json& choice, const std::string& size) {
+  const auto preset = choice.contains("preset") ? " --preset " + choice.at("preset").get<std::string>() : "";
+  return time_of_run(job + " --protocol " + choice.at("protocol").get<std::string>() + preset + " --chunk " +
+                     choice.at("chunk_bytes").dump() + " --depth " + choice.at("depth").dump() + " -b " + size +
+                     " -e " + size);
+}
+
 TEST(AdviseProgram, ItsTimesAreThoseOfRun) {
   const std::string file = scratch_file(".json");
-  for (const std::string pattern : {"pingpong", "bandwidth", "bidirectional"}) {
-    const std::string job = kKids + "--from 0/0 --to 1/0 -b 256K -e 256K -W 4 --pattern " + pattern;
-    ASSERT_EQ(run("advise " + job + " --json " + file).code, 0);
-    for (const auto& choice : read_json(file).at("points").at(0).at("ranking")) {
-      const auto chunk = std::to_string(choice.at("chunk_bytes").get<int>());
-      const auto depth = std::to_string(choice.at("depth").get<int>());
-      const auto protocol = choice.at("protocol").get<std::string>();
+  for (const std::string pattern : {"pingpong", "bidirectional"}) {
+    const std::string job = kKids + "--from 0/1 --to 0/2 -W 4 --pattern " + pattern;
+    ASSERT_EQ(run("advise " + job + " -b 256K -e 256K --json " + file).code, 0);
+    const nlohmann::json ranking = read_json(file).at("points").at(0).at("ranking");
+    EXPECT_GE(ranking.size(), 3U);
+    for (const nlohmann::json& choice : ranking) {
       const double time_us = choice.at("time_us").get<double>();
-      EXPECT_NEAR(time_of_run(job + " --protocol " + protocol + " --chunk " + chunk + " --depth " + depth), time_us,
-                  1e-6 * time_us)
-          << pattern << " " << protocol;
+      EXPECT_NEAR(time_with(job, choice, "256K"), time_us, 1e-6 * time_us) << pattern << " " << choice;
       EXPECT_NEAR(choice.at("bandwidth_MBps").get<double>(), (pattern == "bidirectional" ? 2 : 1) * 262144 / time_us,
                   1e-6);
     }
@@ -78,13 +82,15 @@ TEST(AdviseProgram, NamesCrossoversWhereTheFallbackOvertakes) {
   const auto bytes = [&](const char* name) { return crossovers[0].at(name).get<double>(); };
   EXPECT_LT(bytes("after_bytes"), bytes("at_bytes"));
   EXPECT_LT(bytes("at_bytes"), bytes("by_bytes"));
-  // Simulated on both sides of the crossover, the two change places.
-  const auto faster_at = [&](const std::string& size) {
-    const std::string there = job + "-b " + size + " -e " + size + " --chunk 0 --protocol ";
-    return time_of_run(there + "gpudirect-v1") < time_of_run(there + "gpudirect-v2") ? "v1" : "v2";
-  };
-  EXPECT_EQ(faster_at(std::to_string(crossovers[0].at("after_bytes").get<int>())), std::string("v1"));
-  EXPECT_EQ(faster_at(std::to_string(crossovers[0].at("by_bytes").get<int>())), std::string("v2"));
+  // Run on both sides of the crossover, the two change places.
+  for (const nlohmann::json& point : read_json(file).at("points")) {
+    const bool before = point.at("bytes") == crossovers[0].at("after_bytes");
+    if (!before && point.at("bytes") != crossovers[0].at("by_bytes")) continue;
+    const nlohmann::json& ranking = point.at("ranking");
+    EXPECT_EQ(ranking.at(0).at("protocol"), before ? "gpudirect-v1" : "gpudirect-v2");
+    EXPECT_LT(time_with(job, ranking.at(0), point.at("bytes").dump()),
+              time_with(job, ranking.at(1), point.at("bytes").dump()));
+  }
 }
 
 TEST(AdviseProgram, TriesTheChunksAndDepthsAskedFor) {
@@ -99,7 +105,7 @@ TEST(AdviseProgram, SettingsOfALibraryAreReadyToPaste) {
   const Ended ended = run("advise " + kKids + "--from 0/0 --to 1/0 -b 64K -e 4M -f 4");
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.text,
-              AllOf(HasSubstr("The same for gpudirect-v1 in a library's names (depth 8, as mvapich2 has it): "),
+              AllOf(HasSubstr("The same for gpudirect-v1 mvapich2, in the library's own names (its depth is 8): "),
                     HasSubstr("\n  MV2_CUDA_BLOCK_SIZE=")));
 }
 
@@ -182,7 +188,7 @@ TEST(CompareProgram, AFallbackTakesPartAndIsNamed) {
   const Ended ended = run("explain " + kKids + "--from 0/0 --to 0/1 --compare --size 4K");
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.text, AllOf(HasSubstr("gpudirect-v2   falls back: no peer access between gpu0 (ioh0)"),
-                                HasSubstr("staged through the host by the driver"), Not(HasSubstr("Not compared"))));
+                                HasSubstr("staged through the host by the driver")));
 }
 
 TEST(CompareProgram, JsonHoldsTheReferencesApart) {
@@ -192,8 +198,8 @@ TEST(CompareProgram, JsonHoldsTheReferencesApart) {
   EXPECT_EQ(json.at("kind"), "twinlink-advice");
   EXPECT_EQ(json.at("environment").at("platform"), "keeneland-kids");
   const nlohmann::json point = json.at("points").at(0);
-  EXPECT_EQ(point.at("ranking").size(), 4U);
-  EXPECT_EQ(point.at("ranking").at(0).at("protocol"), "gpudirect-v2");
+  EXPECT_GE(point.at("ranking").size(), 3U);
+  for (const nlohmann::json& choice : point.at("ranking")) EXPECT_NE(choice.at("protocol"), "host");
   ASSERT_EQ(point.at("references").size(), 1U);
   EXPECT_EQ(point.at("references").at(0).at("protocol"), "host");
 }

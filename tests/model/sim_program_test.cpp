@@ -39,7 +39,7 @@ TEST(SimProgram, WritesATraceWithoutTimesOrWithThem) {
   const std::string job = "run " + kKids + "--protocol gpudirect-v2 --from 0/1 --to 0/2 -b 4 -e 4 --trace /dev/stdout";
   const Ended ended = run(job);
   EXPECT_EQ(ended.code, 0);
-  EXPECT_THAT(ended.text, AllOf(HasSubstr("# gpudirect-v2, messages of 4, chunk whole, depth 16\n"),
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("# gpudirect-v2, messages of 4, chunk whole message, depth 16\n"),
                                 HasSubstr("# rank 0, warm message to rank 1\n"
                                           "hear ready        hear rank 1\n"
                                           "peer copy         copy device[0+4] -> device[0+4] stream 0\n"
