@@ -12,6 +12,8 @@ namespace {
 // The slots of one link of the platform, or of one adapter, in the table of a node's links.
 enum Slot : std::size_t { kForward, kBackward, kTotal, kSlotsPerLink };
 enum NicSlot : std::size_t { kOut, kIn, kDuplex, kSlotsPerNic };
+// What an adapter gets from and to the memory of one GPU: for each adapter with each GPU.
+enum RdmaSlot : std::size_t { kRead, kWrite, kSlotsPerRdma };
 
 std::size_t slot_of_link(std::size_t link, Slot slot) { return link * kSlotsPerLink + slot; }
 
@@ -74,9 +76,16 @@ std::size_t Machine::slot_of_nic(const std::string& nic) const {
   return node.links.size() * kSlotsPerLink + index * kSlotsPerNic;
 }
 
+std::size_t Machine::slot_of_rdma(const std::string& nic, std::size_t gpu) const {
+  const Node& node = topology_.platform().node;
+  const auto index = static_cast<std::size_t>(std::ranges::find(node.nics, nic) - node.nics.begin());
+  return node.links.size() * kSlotsPerLink + node.nics.size() * kSlotsPerNic +
+         (index * node.gpus.size() + gpu) * kSlotsPerRdma;
+}
+
 std::size_t Machine::slot_of_no_link() const {
   const Node& node = topology_.platform().node;
-  return node.links.size() * kSlotsPerLink + node.nics.size() * kSlotsPerNic;
+  return node.links.size() * kSlotsPerLink + node.nics.size() * (kSlotsPerNic + node.gpus.size() * kSlotsPerRdma);
 }
 
 Machine::NodeLinks Machine::make_links(int node, const std::set<std::size_t>& gpus) {
@@ -100,6 +109,12 @@ Machine::NodeLinks Machine::make_links(int node, const std::set<std::size_t>& gp
     add(slot_of_nic(nic) + kOut, platform.fabric->link.value);
     add(slot_of_nic(nic) + kIn, platform.fabric->link.value);
     if (platform.fabric->duplex) add(slot_of_nic(nic) + kDuplex, platform.fabric->duplex->value);
+    for (const std::size_t gpu : gpus) {
+      const RdmaLimits* limits = topology_.rdma_limits(gpu, nic);
+      if (limits == nullptr) continue;
+      add(slot_of_rdma(nic, gpu) + kRead, limits->read.value);
+      add(slot_of_rdma(nic, gpu) + kWrite, limits->write.value);
+    }
   }
   return links;
 }
@@ -130,6 +145,7 @@ const Machine::Way& Machine::way_out(Location from, const std::string& nic) {
     Way way = way_of(topology_.to_nic_route(from, nic));
     way.push_back(slot_of_nic(nic) + kOut);
     if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + kDuplex);
+    if (is_limited(from, nic)) way.push_back(slot_of_rdma(nic, from.index) + kRead);
     return way;
   });
 }
@@ -139,8 +155,14 @@ const Machine::Way& Machine::way_in(const std::string& nic, Location to) {
     Way way = way_of(topology_.from_nic_route(nic, to));
     way.push_back(slot_of_nic(nic) + kIn);
     if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + kDuplex);
+    if (is_limited(to, nic)) way.push_back(slot_of_rdma(nic, to.index) + kWrite);
     return way;
   });
+}
+
+/// Is there a limit to what the adapter reads and writes there?
+bool Machine::is_limited(Location location, const std::string& nic) const {
+  return location.kind == Location::Kind::gpu && topology_.rdma_limits(location.index, nic) != nullptr;
 }
 
 void Machine::append(Course& course, int node, const Way& way) const {
