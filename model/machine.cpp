@@ -192,7 +192,13 @@ std::unique_ptr<Flow> Machine::transfer(Site from, const std::string& from_nic, 
   FlowNetwork::Route route;
   append(route, from.node, way_out(from.location, from_nic));
   append(route, to.node, way_in(to_nic, to.location));
-  return network_.start(route, value_of(topology_.platform().network->rate), size, std::move(ended));
+  std::optional<Rate> limit = value_of(topology_.platform().network->rate);
+  if (const auto& duplex = topology_.platform().fabric->duplex; duplex && from.node == to.node && from_nic == to_nic) {
+    // In loopback every byte passes the adapter both ways, and SimGrid counts a link of a route once.
+    const Rate half{duplex->value.bytes_per_second() / 2};
+    limit = limit ? std::min(*limit, half) : half;
+  }
+  return network_.start(route, limit, size, std::move(ended));
 }
 
 }  // namespace twinlink::model
