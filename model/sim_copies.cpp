@@ -47,6 +47,7 @@ SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engi
   operation->engine = engine;
   operation->queue = &streams_[static_cast<std::size_t>(stream.index)];
   operation->size = operation->report.size = source.length;
+  prepare_flow(*operation);
   return operation;
 }
 
@@ -101,9 +102,7 @@ Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Strea
 Op SimRank::run_copy(const OperationPtr& operation) {
   const bool occupies_cpu = take_copy_cost(*operation);
   start_copy(operation, operation->report.latency);
-  if (occupies_cpu) {
-    for (progress(); operation->state != Operation::State::ended; progress()) alarm_.sleep_until(next_event());
-  }
+  if (occupies_cpu) wait_until_ended(*operation);
   return operation->op;
 }
 

@@ -15,7 +15,8 @@ Seconds per_gib(Seconds base, Seconds share, Bytes size) {
 
 }  // namespace
 
-SimRank::SimRank(SimWorld& world, RankId id) : world_(world), id_(id), memory_(id, world.exports) {
+SimRank::SimRank(SimWorld& world, RankId id)
+    : world_(world), id_(id), memory_(id, world.exports), timer_(world.clock, [this] { act(); }), alarm_(world.clock) {
   world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
 }
 
@@ -188,7 +189,6 @@ void SimRank::delay(const OperationPtr& operation, Seconds until) {
   operation->due = until;
   ++unfinished_;
   schedule(until, operation, nullptr);
-  alarm_.ring_at(until);  // for another rank may have done this
 }
 
 /// The operation's latency is over. It flows at once, or after those before it in its queue.
@@ -243,6 +243,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->report.latency =
       costs.latency.value.at(source.length) + rdma_latency(source) + copying_through_shared_memory(to, source.length);
   operation->queue = &wires_[to];
+  prepare_flow(*operation);
   be_busy(costs.send_host.value);
 
   Channel& channel = receiver.channel_from(id_, tag);
@@ -327,34 +328,36 @@ Op SimRank::await_next_letter(const OperationPtr& operation, RankId from, Tag ta
   return operation->op;
 }
 
+/// The flow will start when the operation is ready, which is not in the rank's own code.
+void SimRank::prepare_flow(Operation& operation) {
+  operation.flow = world_.machine.network().prepare([this, queue = operation.queue] { flow_has_ended(*queue); });
+}
+
 void SimRank::start_flow(const OperationPtr& operation) {
   operation->state = Operation::State::flowing;
   operation->flow_began = now();
   if (operation->is_copy()) operation->snapshot = operation->read();
   if (operation->size == Bytes{}) return end_flow(operation);
-  // The operation is at the front of its queue until its flow has ended.
-  const auto ended = [this, queue = operation->queue] {
-    ended_flows_.push_back(queue);
-    alarm_.ring();
-  };
-  const Site& from = operation->from.allocation->site;
-  if (operation->is_copy() && from.node == operation->to.allocation->site.node) {
-    operation->flow = world_.machine.copy(from.node, end_of(operation->from, operation->engine),
-                                          end_of(operation->to, operation->engine), operation->size, ended);
-    return;
+  world_.machine.network().start(*operation->flow, course_of(*operation), operation->size);
+}
+
+Course SimRank::course_of(Operation& operation) const {
+  const Site& from = operation.from.allocation->site;
+  if (operation.is_copy() && from.node == operation.to.allocation->site.node) {
+    return world_.machine.copy(from.node, end_of(operation.from, operation.engine),
+                               end_of(operation.to, operation.engine));
   }
   const Node& node = world_.topology.platform().node;
-  const Place& there = place(operation->peer);
+  const Place& there = place(operation.peer);
   const std::string& nic_here = node.gpus[static_cast<std::size_t>(place(id_).gpu)].nic;
   const std::string& nic_there = node.gpus[static_cast<std::size_t>(there.gpu)].nic;
-  const Location target = target_of(*operation);
-  const Bytes size = operation->size;
-  const bool by_memory = by_shared_memory(operation->peer);
-  operation->flow = by_memory ? world_.machine.message(from.node, from.location, target, size, ended)
-                              : world_.machine.transfer(from, nic_here, {there.node, target}, nic_there, size, ended);
+  const Location target = target_of(operation);
+  const bool by_memory = by_shared_memory(operation.peer);
   if (world_.observer) {
-    operation->report.route = world_.topology.describe_transfer(from.location, nic_here, target, nic_there, by_memory);
+    operation.report.route = world_.topology.describe_transfer(from.location, nic_here, target, nic_there, by_memory);
   }
+  if (by_memory) return world_.machine.message(from.node, from.location, target);
+  return world_.machine.transfer(from, nic_here, {there.node, target}, nic_there);
 }
 
 /// Where the bytes of a message or a put go. An eager message that nobody awaits yet goes to the library's own buffer,
@@ -367,7 +370,7 @@ Location SimRank::target_of(const Operation& send) const {
 }
 
 void SimRank::end_flow(const OperationPtr& operation) {
-  const std::unique_ptr<Flow> flow = std::move(operation->flow);
+  if (operation->size > Bytes{}) ended_flows_.push_back(std::move(operation->flow));
   operation->report.flow = now() - operation->flow_began;
   // The source must not have changed while it was read: then the hardware would have sent a mixture.
   const std::vector<Content> now_there = operation->read();
@@ -380,7 +383,6 @@ void SimRank::end_flow(const OperationPtr& operation) {
   if (operation->partner) deliver(operation);
   Queue& queue = *operation->queue;
   queue.pop_front();
-  if (flow) flow->close();
   if (!queue.empty() && queue.front()->state == Operation::State::queued) take_turn(queue.front());
 }
 
@@ -394,7 +396,6 @@ void SimRank::deliver(const OperationPtr& send) {
   receive->to.allocation->content.write(receive->to.offset,
                                         send->snapshot.front().slice(Bytes{}, std::min(sent, room)));
   receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
-  receiver.alarm_.ring_at(now());
 }
 
 void SimRank::complete(const OperationPtr& operation, Status status) {
@@ -407,6 +408,7 @@ void SimRank::complete(const OperationPtr& operation, Status status) {
   }
   operation->report.ended = now();
   if (world_.observer) world_.observer(operation->report);
+  alarm_.ring();
 }
 
 void SimRank::abandon(Op op) {
