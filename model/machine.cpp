@@ -186,6 +186,11 @@ Course Machine::transfer(Site from, const std::string& from_nic, Site to, const 
   Course course{.limit = value_of(topology_.platform().network->rate)};
   append(course, from.node, way_out(from.location, from_nic));
   append(course, to.node, way_in(to_nic, to.location));
+  if (const auto& duplex = topology_.platform().fabric->duplex; duplex && from.node == to.node && from_nic == to_nic) {
+    // In loopback every byte passes the adapter both ways, and SimGrid counts a link of a course once.
+    const Rate half{duplex->value.bytes_per_second() / 2};
+    course.limit = course.limit ? std::min(*course.limit, half) : half;
+  }
   return course;
 }
 

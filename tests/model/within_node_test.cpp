@@ -61,7 +61,7 @@ TEST(WithinNode, InLoopbackItCrossesTheAdaptersBusOnTheWayIn) {
   expect_near(host_message(machine, kFirst, kSecond, 1_MiB), kOverhead + 1_MiB / Rate{1e9});
 }
 
-TEST(WithinNode, InLoopbackEveryByteCountsTwiceForWhatTheAdapterMovesBothWays) {
+TEST(WithinNode, InLoopbackAMessageGetsHalfOfWhatTheAdapterMovesBothWays) {
   Platform machine = platform({.loopback = true});
   machine.fabric.value().duplex = Sourced<Rate>{Rate{4e9}, {}};
   expect_near(host_message(machine, kFirst, kSecond, 1_MiB), kOverhead + 1_MiB / Rate{2e9});
