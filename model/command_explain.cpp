@@ -158,14 +158,10 @@ ExitCode explain(const Options& options) {
   Seconds delivered{};
   const auto body = [&](Rank& rank) {
     const RankId peer{1 - rank.id().value};
-    const Memory kind = packing.needed() ? Memory::device : protocol.message_memory();
-    const View message(rank.allocate(kind, packing.layout.extent(options.size)));
-    std::optional<PackedBuffers> packed;
-    auto channel = protocol.connect(rank, peer, protocol.defaults());
-    if (packing.needed()) {
-      packed.emplace(rank, protocol, options.size, options.size);
-      channel = std::make_unique<PackingChannel>(rank, std::move(channel), packing, *packed, timeout);
-    }
+    const View message(rank.allocate(message_memory(protocol, packing), packing.layout.extent(options.size)));
+    const PackedBuffers packed(rank, protocol, packing, options.size, options.size);
+    auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, packed);
+    path_taken = channel->path_taken();
     // The first message pays for buffers and handles; the second is explained.
     for (int round = 0; round < 2; ++round) {
       if (rank.id().value == 0) began = rank.now();
