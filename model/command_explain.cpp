@@ -161,7 +161,6 @@ ExitCode explain(const Options& options) {
     const View message(rank.allocate(message_memory(protocol, packing), packing.layout.extent(options.size)));
     const PackedBuffers packed(rank, protocol, packing, options.size, options.size);
     auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, packed);
-    path_taken = channel->path_taken();
     // The first message pays for buffers and handles; the second is explained.
     for (int round = 0; round < 2; ++round) {
       if (rank.id().value == 0) began = rank.now();
