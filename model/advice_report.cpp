@@ -86,7 +86,8 @@ void print_takeovers(const Advice& advice, std::ostream& out) {
 }
 
 void print_singles(const AdviceReport& report, std::ostream& out) {
-  out << "\nOne setting for all sizes, and how much slower it is than the best of every size (geometric mean)\n";
+  out << "\nOne setting for all sizes, and how much slower it is than its protocol's best of every size (geometric "
+         "mean)\n";
   for (const SingleTuning& single : report.singles) {
     const std::string preset = single.who.preset.empty() ? "" : "--preset " + single.who.preset + " ";
     out << fmt::format("  {:<14} {}--chunk {} --depth {}: {}\n", single.who.protocol, preset,

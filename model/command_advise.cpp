@@ -17,6 +17,7 @@ namespace {
 struct Options {
   PlatformOptions platform{};
   PairOptions pair{};
+  std::vector<std::string> protocols{};  ///< empty: all
   bench::Pattern pattern = bench::Pattern::pingpong;
   int window = 64;
   bench::SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}};
@@ -154,7 +155,9 @@ ExitCode advise(Options options, const std::string& command_line) {
                   .pattern = options.pattern,
                   .window = options.pattern == bench::Pattern::pingpong ? 1 : options.window,
                   .sizes = bench::size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor),
-                  .at_once = options.jobs};
+                  .at_once = options.jobs,
+                  .protocols = options.protocols};
+  for (const std::string& name : plan.protocols) static_cast<void>(find_protocol(name));  // refuses what there is not
   require_two_devices(plan.places);
   require_writable(options.output);
   const Bytes largest = plan.sizes.back();
@@ -202,6 +205,9 @@ void add_advise_command(Program& program) {
   const auto options = std::make_shared<Options>();
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
+  command->add_option("-p,--protocol", options->protocols, "Compare only these [all]")
+      ->delimiter(',')
+      ->type_name("NAME,...");
   bench::add_pattern_options(*command, options->pattern, options->window);
   bench::add_size_options(*command, options->sweep);
   command

@@ -100,6 +100,21 @@ void Content::write(Bytes at, const Content& what) {
 
 void Content::tear() { *this = Content{Bytes{size_}}; }
 
+std::uint64_t Content::digest() const {
+  std::uint64_t digest = size_;
+  const auto mix = [&](std::uint64_t number) {
+    digest = (digest ^ number) * 0x9E3779B97F4A7C15U;
+    digest ^= digest >> 32U;
+  };
+  for (const Segment& segment : segments_) {
+    mix(segment.end);
+    mix(segment.defined ? 1 : 0);
+    mix(segment.seed);
+    mix(segment.source);
+  }
+  return digest;
+}
+
 Verdict Content::check(Bytes at, Bytes length, Pattern pattern) const {
   for (const Segment& segment : slice(at, length).segments_) {
     if (segment.defined && segment.seed == pattern.seed && segment.source == segment.begin) continue;

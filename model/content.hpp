@@ -25,6 +25,8 @@ class Content {
 
   [[nodiscard]] Verdict check(Bytes at, Bytes length, Pattern pattern) const;
   [[nodiscard]] Bytes size() const;
+  /// A number that equal contents share, and that different ones hardly ever share.
+  [[nodiscard]] std::uint64_t digest() const;
 
   friend bool operator==(const Content&, const Content&) = default;
 

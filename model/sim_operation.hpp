@@ -61,7 +61,4 @@ struct SimRank::Operation {
   }
 };
 
-/// Two points in time closer than this are the same: SimGrid's own precision, see simgrid_settings().
-inline constexpr Seconds kTimePrecision{1e-12};
-
 }  // namespace twinlink::model

@@ -142,6 +142,7 @@ Survey make_survey(const Platform& platform, const SurveyPlan& plan) {
   std::vector<Task> tasks;
   for (const Protocol* protocol : all_protocols()) {
     const std::string name(protocol->name());
+    if (!plan.protocols.empty() && !std::ranges::count(plan.protocols, name)) continue;
     const Support support = protocol->supports(path);
     if (!support.usable()) {
       survey.left_out.push_back({name, "refused: " + support.reason});

@@ -24,7 +24,8 @@ struct SurveyPlan {
   std::function<SearchSpace(const Settings&)> space{};
   /// Are presets tried that differ from the defaults or from each other in chunk and depth alone?
   bool all_presets = false;
-  bool references = false;  ///< are protocols for host memory simulated too?
+  std::vector<std::string> protocols{};  ///< only these; empty: all
+  bool references = false;               ///< are protocols for host memory simulated too?
 };
 
 /// A protocol that takes no part, or a remark on one that does.

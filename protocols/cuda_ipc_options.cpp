@@ -22,9 +22,9 @@ constexpr std::array kOptions{
 };
 
 constexpr std::array kAliases{
-    Alias{"btl_smcuda_use_cuda_ipc", "ipc"},
-    Alias{"btl_smcuda_cuda_max_send_size", "chunk"},
-    Alias{"pml_ob1_send_pipeline_depth", "depth"},
+    Alias{"btl_smcuda_use_cuda_ipc", "ipc", "openmpi"},
+    Alias{"btl_smcuda_cuda_max_send_size", "chunk", "openmpi"},
+    Alias{"pml_ob1_send_pipeline_depth", "depth", "openmpi"},
 };
 
 Settings preset(std::string_view fidelity) {

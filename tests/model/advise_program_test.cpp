@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kKids = "--platform platforms/keeneland-kids.yaml ";
 
@@ -101,6 +102,15 @@ TEST(AdviseProgram, TriesTheChunksAndDepthsAskedFor) {
                                 HasSubstr("\npingpong,1,0/0,1/0,1048576,2,staging,")));
 }
 
+TEST(AdviseProgram, ComparesTheProtocolsAskedFor) {
+  const Ended ended = run("advise " + kKids + "--from 0/1 --to 0/2 -b 4 -e 4 -p staging,gpudirect-v2 --format csv");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr(",4,1,gpudirect-v2,"), HasSubstr(",4,2,staging,"), Not(HasSubstr(",4,3,"))));
+  const Ended none = run("advise " + kKids + "--from 0/0 --to 1/0 -b 4 -e 4 -p gpudirect-v2");
+  EXPECT_EQ(none.code, 77);
+  EXPECT_THAT(none.text, HasSubstr("gpudirect-v2: refused: the GPUs are on different nodes"));
+}
+
 TEST(AdviseProgram, SettingsOfALibraryAreReadyToPaste) {
   const Ended ended = run("advise " + kKids + "--from 0/0 --to 1/0 -b 64K -e 4M -f 4");
   EXPECT_EQ(ended.code, 0);
@@ -156,6 +166,7 @@ TEST(AdviseProgram, WrongUsageSaysWhatIsAllowed) {
                  "--from and --to are both 0/1: a comparison needs two devices");
   expect_refusal("advise " + kKids + "--to 0/7", "nodes are 0 to 119, GPUs 0 to 2");
   expect_refusal("advise " + kKids + "-e 64K --chunk 1M", "--chunk 1M is larger than the largest message, 64K (-e)");
+  expect_refusal("advise " + kKids + "--protocol stagin", "did you mean 'staging'?");
   expect_refusal("advise " + kKids + "--chunk 16", "at least 1K is needed");
   expect_refusal("advise " + kKids + "--chunk 4K,x", "'x'");
   expect_refusal("advise " + kKids + "--depth 0", "--depth");
