@@ -185,7 +185,7 @@ class SimRank final : public Rank {
   RankId id_;
   SimMemory memory_;
   mutable std::map<RankId, Path> paths_;
-  std::map<std::size_t, Seconds> rdma_latencies_;  ///< by GPU, worked out when first needed; nodes are alike
+  std::map<std::size_t, Seconds> rdma_latencies_;       ///< by GPU, worked out when first needed; nodes are alike
   std::map<std::pair<RankId, Tag>, Channel> channels_;  ///< by source and tag
 
   std::uint64_t next_op_ = 1;
