@@ -2,6 +2,7 @@
 #include <array>
 #include <iostream>
 #include <optional>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "model/simulation.hpp"
 #include "protocols/bench/meeting.hpp"
 #include "protocols/bench/options.hpp"
+#include "protocols/cuda_aware.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/tags.hpp"
 
@@ -119,6 +121,20 @@ void print_steps(const std::vector<OpReport>& reports, const Protocol& protocol,
   std::cout << fmt::format("\nDelivered after {}\n", format_seconds(total));
 }
 
+/// What libraries would do, whose choice depends on the size too.
+void print_rules(const Path& path, Bytes size) {
+  const Protocol& protocol = find_protocol("cuda-aware");
+  std::cout << fmt::format("\nA CUDA-aware library chooses for {}\n", format_size(size));
+  for (const Preset& preset : protocol.presets()) {
+    const CudaAwareRules rules = cuda_aware_rules(preset.settings);
+    const CudaAwareWay way = choose_way(rules, path, size);
+    std::cout << fmt::format("  {:<14}{}: {}\n  {:14}by the first of these rules that fits\n", preset.name,
+                             way.protocol, way.reason, "");
+    std::istringstream lines(describe(rules));
+    for (std::string line; std::getline(lines, line);) std::cout << fmt::format("  {:14}  {}\n", "", line);
+  }
+}
+
 ExitCode explain(const Options& options) {
   const Platform platform = read_platform(options.platform);
   const std::vector<Place> places = read_pair(options.pair, platform);
@@ -134,6 +150,7 @@ ExitCode explain(const Options& options) {
                              format_size(packing.layout.extent(options.size)));
   }
   print_choice(path, chosen);
+  print_rules(path, options.size);
 
   std::vector<OpReport> reports;
   std::string path_taken;
@@ -141,14 +158,9 @@ ExitCode explain(const Options& options) {
   Seconds delivered{};
   const auto body = [&](Rank& rank) {
     const RankId peer{1 - rank.id().value};
-    const Memory kind = packing.needed() ? Memory::device : protocol.message_memory();
-    const View message(rank.allocate(kind, packing.layout.extent(options.size)));
-    std::optional<PackedBuffers> packed;
-    auto channel = protocol.connect(rank, peer, protocol.defaults());
-    if (packing.needed()) {
-      packed.emplace(rank, protocol, options.size, options.size);
-      channel = std::make_unique<PackingChannel>(rank, std::move(channel), packing, *packed, timeout);
-    }
+    const View message(rank.allocate(message_memory(protocol, packing), packing.layout.extent(options.size)));
+    const PackedBuffers packed(rank, protocol, packing, options.size, options.size);
+    auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, packed);
     // The first message pays for buffers and handles; the second is explained.
     for (int round = 0; round < 2; ++round) {
       if (rank.id().value == 0) began = rank.now();

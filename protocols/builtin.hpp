@@ -10,6 +10,7 @@ const Protocol& staging_protocol();
 const Protocol& gpudirect_v1_protocol();
 const Protocol& gpudirect_v2_protocol();
 const Protocol& gpudirect_v3_protocol();
+const Protocol& cuda_aware_protocol();
 const Protocol& cuda_ipc_protocol();
 const Protocol& symmetric_put_protocol();
 

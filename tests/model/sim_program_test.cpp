@@ -186,5 +186,24 @@ TEST(SimProgram, PrintsTheHandshakeAsATableAndAsAGraph) {
   EXPECT_THAT(unknown.text, HasSubstr("there are: design openmpi-4.1 openmpi-5 repaired"));
 }
 
+TEST(SimProgram, ExplainsWhatPackingCosts) {
+  const std::string message = "explain " + kKids + "--protocol host --size 4K --layout vector:64,128 --pack ";
+  const Ended copies = run(message + "copies");
+  EXPECT_EQ(copies.code, 0);
+  EXPECT_THAT(copies.text,
+              AllOf(HasSubstr("vector:64,128, 8128 of memory"), HasSubstr("device-to-pinned-near, 64 times"),
+                    HasSubstr("packed by a copy for each block into pinned memory")));
+  const Ended kernel = run(message + "kernel");
+  EXPECT_EQ(kernel.code, 0);
+  EXPECT_THAT(kernel.text, AllOf(HasSubstr("pack "), HasSubstr("kernel-to-pinned"), HasSubstr("unpack "),
+                                 HasSubstr("kernel-from-pinned")));
+}
+
+TEST(SimProgram, RefusesALayoutThatCannotBePacked) {
+  const Ended ended = run("run " + kKids + "--protocol host --layout indexed:0+8,10+4 --pack 2d");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.text, HasSubstr("is no 2-D copy"));
+}
+
 }  // namespace
 }  // namespace twinlink::model
