@@ -118,8 +118,9 @@ TEST_F(IncludingPlatform, ReplacesANumberWithItsSource) {
 }
 
 TEST_F(IncludingPlatform, MayDescribeWhatAdaptersReachOfDeviceMemory) {
-  const std::string limits = "{read: {value: 1 GB/s, measured: by me}, write: {value: 5 GB/s, measured: by me}, "
-                             "latency: {value: 2 us, measured: by me}}";
+  const std::string limits =
+      "{read: {value: 1 GB/s, measured: by me}, write: {value: 5 GB/s, measured: by me}, "
+      "latency: {value: 2 us, measured: by me}}";
   const std::string text = "fabric: {rdma: {hypothetical: not in this life, near: " + limits + "}}\n";
   const Platform platform = read(text);
   EXPECT_EQ(present(platform.fabric).link.value, Rate{3e9}) << "as included";
