@@ -1,7 +1,11 @@
 // 'twinlink-sim advise' and 'explain --compare' as a user runs them.
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <fstream>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -137,6 +141,16 @@ TEST(AdviseProgram, ASingleSettingIsSimulatedAtEverySize) {
                point.at("ranking").at(0).at("fastest_us").get<double>();
   }
   EXPECT_NEAR(1 + single.at("slower_percent").get<double>() / 100, std::cbrt(product), 1e-6);
+}
+
+TEST(AdviseProgram, CsvHasAsManyCellsAsColumns) {
+  const Ended ended =
+      run("advise " + kKids + "--from 0/1 --to 0/2 -b 4 -e 64 -f 16 -p staging,gpudirect-v1 --format csv");
+  ASSERT_EQ(ended.code, 0);
+  std::istringstream lines(ended.text);
+  std::vector<std::ptrdiff_t> commas;
+  for (std::string line; std::getline(lines, line);) commas.push_back(std::ranges::count(line, ','));
+  EXPECT_EQ(commas, std::vector<std::ptrdiff_t>(5, 14)) << ended.text;
 }
 
 TEST(AdviseProgram, SaysWhoTakesNoPartAndWhy) {
