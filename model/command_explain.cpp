@@ -1,12 +1,17 @@
 #include <algorithm>
+#include <array>
 #include <iostream>
+#include <optional>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "model/commands.hpp"
 #include "model/sim_rank.hpp"
 #include "model/simulation.hpp"
+#include "protocols/bench/meeting.hpp"
 #include "protocols/bench/options.hpp"
+#include "protocols/cuda_aware.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/tags.hpp"
 
@@ -18,8 +23,15 @@ struct Options {
   PairOptions pair{};
   std::string protocol{};  ///< empty: the one that would be chosen
   Bytes size{1U << 20U};
+  bench::LayoutOptions layout{};
   bool compare = false;
   bench::OutputOptions output{};  ///< of a comparison
+};
+
+/// One line of the table of steps: one operation, or the copies of many blocks.
+struct Line {
+  OpReport report{};
+  std::size_t operations = 1;
 };
 
 std::string in_words(const Answer& answer) { return answer ? "yes" : "no: " + answer.reason; }
@@ -56,6 +68,12 @@ void print_path(const Path& path, const Platform& platform, const std::vector<Pl
   std::cout << fmt::format("  peer access                {}\n", in_words(path.peer_access));
   std::cout << fmt::format("  memory can be mapped       {}\n", in_words(path.device_mapping));
   std::cout << fmt::format("  network reaches the GPUs   {}\n", in_words(path.device_memory_on_network));
+  if (!path.hypothetical.empty()) std::cout << fmt::format("  but hypothetically only    {}\n", path.hypothetical);
+  if (path.same_node) {
+    std::cout << fmt::format("  messages within the node   {}\n", platform.within_node.loopback
+                                                                      ? "in loopback through the adapter"
+                                                                      : "through shared memory");
+  }
 }
 
 void print_choice(const Path& path, const Protocol& chosen) {
@@ -66,18 +84,55 @@ void print_choice(const Path& path, const Protocol& chosen) {
   }
 }
 
+/// Copies of the blocks of one message follow each other on their rank: a line for all of them.
+std::vector<Line> lines_of(const std::vector<OpReport>& reports) {
+  std::vector<Line> lines;
+  std::array<std::optional<std::size_t>, 2> latest{};  // by rank: its last line
+  for (const OpReport& report : reports) {
+    auto& last = latest.at(static_cast<std::size_t>(report.rank.value));
+    const bool packing = report.step == "pack" || report.step == "unpack";
+    if (packing && last && lines[*last].report.step == report.step && lines[*last].report.cost == report.cost) {
+      Line& line = lines[*last];
+      ++line.operations;
+      line.report.ended = report.ended;
+      line.report.host += report.host;
+      line.report.latency += report.latency;
+      line.report.flow += report.flow;
+      line.report.size += report.size;
+    } else {
+      last = lines.size();
+      lines.push_back({report});
+    }
+  }
+  return lines;
+}
+
 void print_steps(const std::vector<OpReport>& reports, const Protocol& protocol, const std::string& path_taken,
                  Seconds total) {
   std::cout << fmt::format("\nSteps of {} ({}), times in microseconds\n", protocol.name(), path_taken);
   std::cout << "  rank     start       end  step            =     host   + latency  +    flow  size    cost entry\n";
-  for (const OpReport& r : reports) {
-    std::cout << fmt::format("  {:>4} {:>9.3f} {:>9.3f}  {:<15} {:>10.3f} {:>10.3f} {:>10.3f}  {:<6}  {}\n",
+  for (const auto& [r, operations] : lines_of(reports)) {
+    std::cout << fmt::format("  {:>4} {:>9.3f} {:>9.3f}  {:<15} {:>10.3f} {:>10.3f} {:>10.3f}  {:<6}  {}{}\n",
                              r.rank.value, r.started.microseconds(), r.ended.microseconds(), r.step,
                              r.host.microseconds(), r.latency.microseconds(), r.flow.microseconds(),
-                             format_size(r.size), r.cost);
+                             format_size(r.size), r.cost, operations > 1 ? fmt::format(", {} times", operations) : "");
     if (!r.route.empty()) std::cout << fmt::format("{:28}by {}\n", "", r.route);
   }
   std::cout << fmt::format("\nDelivered after {}\n", format_seconds(total));
+}
+
+/// What libraries would do, whose choice depends on the size too.
+void print_rules(const Path& path, Bytes size) {
+  const Protocol& protocol = find_protocol("cuda-aware");
+  std::cout << fmt::format("\nA CUDA-aware library chooses for {}\n", format_size(size));
+  for (const Preset& preset : protocol.presets()) {
+    const CudaAwareRules rules = cuda_aware_rules(preset.settings);
+    const CudaAwareWay way = choose_way(rules, path, size);
+    std::cout << fmt::format("  {:<14}{}: {}\n  {:14}by the first of these rules that fits\n", preset.name,
+                             way.protocol, way.reason, "");
+    std::istringstream lines(describe(rules));
+    for (std::string line; std::getline(lines, line);) std::cout << fmt::format("  {:14}  {}\n", "", line);
+  }
 }
 
 ExitCode explain(const Options& options) {
@@ -86,8 +141,16 @@ ExitCode explain(const Options& options) {
   const Path path = Topology(platform).path(places[0], places[1]);
   const Protocol& chosen = choose(path);
   const Protocol& protocol = options.protocol.empty() ? chosen : find_protocol(options.protocol);
+  const Packing packing = make_packing(options.layout);
+  check_packing(packing, options.size);
+  const Seconds timeout = protocol.defaults().timeout;
   print_path(path, platform, places, options.size);
+  if (packing.needed()) {
+    std::cout << fmt::format("  layout                     {}, {} of memory\n", describe(packing.layout),
+                             format_size(packing.layout.extent(options.size)));
+  }
   print_choice(path, chosen);
+  print_rules(path, options.size);
 
   std::vector<OpReport> reports;
   std::string path_taken;
@@ -95,23 +158,26 @@ ExitCode explain(const Options& options) {
   Seconds delivered{};
   const auto body = [&](Rank& rank) {
     const RankId peer{1 - rank.id().value};
-    const View message(rank.allocate(protocol.message_memory(), options.size));
-    const auto channel = protocol.connect(rank, peer, protocol.defaults());
-    path_taken = channel->path_taken();
+    const View message(rank.allocate(message_memory(protocol, packing), packing.layout.extent(options.size)));
+    const PackedBuffers packed(rank, protocol, packing, options.size, options.size);
+    auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, packed);
     // The first message pays for buffers and handles; the second is explained.
     for (int round = 0; round < 2; ++round) {
       if (rank.id().value == 0) began = rank.now();
       const Outcome outcome = rank.id().value == 0 ? channel->send(message) : channel->receive(message);
       if (!outcome.ok()) throw Error(outcome.reason);
       if (rank.id().value == 1) delivered = rank.now();
+      path_taken = channel->path_taken();
       if (round == 0 && rank.id().value == 1) reports.clear();
       rank.step("");  // what follows is no part of the protocol
       Message round_over;
       const Tag tag = tags::kFirstFree;
       const Op op = rank.id().value == 0 ? rank.hear(peer, tag, round_over) : rank.tell(peer, tag, round_over);
-      if (wait(rank, op, rank.now() + protocol.defaults().timeout) != Status::delivered)
-        throw Error("the peer is lost");
+      if (wait(rank, op, rank.now() + timeout) != Status::delivered) throw Error("the peer is lost");
     }
+    // The peer may have the packed buffers open until its end is closed too.
+    channel.reset();
+    bench::meet(rank, peer, bench::Patience{timeout});
   };
   simulate(platform, places, body, {.observer = [&](const OpReport& report) { reports.push_back(report); }});
   std::erase_if(reports, [](const OpReport& r) { return r.step.empty(); });
@@ -134,10 +200,13 @@ void add_explain_command(Program& program) {
   add_pair_options(*command, options->pair);
   command->add_option("--protocol", options->protocol, "Explain the steps of this protocol [the one chosen]");
   bench::add_size_option(*command, "--size", options->size, "Message size [1M]");
+  bench::add_layout_options(*command, options->layout);
   auto* compare = command->add_flag(
       "--compare", options->compare,
       "Simulate all protocols, with their defaults and with their presets, and show their times side by side");
-  compare->excludes("--protocol");
+  for (const char* of_one_message : {"--protocol", "--layout", "--pack"}) {
+    compare->excludes(command->get_option(of_one_message));
+  }
   bench::add_output_options(
       *command, options->output,
       {{"table", bench::Format::table}, {"csv", bench::Format::csv}, {"json", bench::Format::json}});

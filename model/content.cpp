@@ -10,11 +10,18 @@ Content::Content(Bytes size) : size_(size.count()) {
 
 Bytes Content::size() const { return Bytes{size_}; }
 
+/// The first segment that ends behind byte `at`.
+std::vector<Content::Segment>::const_iterator Content::segment_at(std::uint64_t at) const {
+  return std::ranges::upper_bound(segments_, at, {}, &Segment::end);
+}
+
+/// Touches the segments at [begin, end) and their two neighbours only: messages in a million blocks are written block
+/// by block.
 void Content::replace(std::uint64_t begin, std::uint64_t end, const std::vector<Segment>& by) {
   if (begin == end) return;
   std::vector<Segment> merged;
-  merged.reserve(segments_.size() + by.size() + 1);
-  const auto append = [&](Segment segment) {
+  merged.reserve(by.size() + 4);
+  const auto append = [&](const Segment& segment) {
     if (segment.begin == segment.end) return;
     if (!merged.empty()) {
       Segment& last = merged.back();
@@ -27,27 +34,33 @@ void Content::replace(std::uint64_t begin, std::uint64_t end, const std::vector<
     }
     merged.push_back(segment);
   };
-  bool inserted = false;
-  for (const Segment& old : segments_) {
-    if (old.begin < begin) {
-      Segment head = old;
-      head.end = std::min(old.end, begin);
-      append(head);
-    }
-    if (old.end > begin && !inserted) {
-      for (const Segment& segment : by) append(segment);
-      inserted = true;
-    }
-    if (old.end > end) {
-      Segment tail = old;
-      if (tail.begin < end) {
-        tail.source += end - tail.begin;
-        tail.begin = end;
-      }
-      append(tail);
-    }
+  // From the segment that holds the byte before `begin` to the one that holds byte `end`: they may merge with `by`.
+  const auto first = segments_.begin() + (segment_at(begin == 0 ? 0 : begin - 1) - segments_.cbegin());
+  const auto last = std::find_if(first, segments_.end(), [&](const Segment& s) { return s.end > end; });
+  if (first->begin < begin) {
+    Segment head = *first;
+    head.end = begin;
+    append(head);
   }
-  segments_ = std::move(merged);
+  for (const Segment& segment : by) append(segment);
+  if (last != segments_.end()) {
+    Segment tail = *last;
+    if (tail.begin < end) {
+      tail.source += end - tail.begin;
+      tail.begin = end;
+    }
+    append(tail);
+  }
+  // In place as far as it goes: as a rule the number of segments does not change.
+  const auto old_end = last == segments_.end() ? last : last + 1;
+  const std::size_t common = std::min(merged.size(), static_cast<std::size_t>(old_end - first));
+  const auto merged_rest = merged.begin() + static_cast<std::ptrdiff_t>(common);
+  const auto rest = std::copy(merged.begin(), merged_rest, first);
+  if (rest != old_end) {
+    segments_.erase(rest, old_end);
+  } else {
+    segments_.insert(rest, merged_rest, merged.end());
+  }
 }
 
 void Content::fill(Bytes at, Bytes length, Pattern pattern) {
@@ -61,8 +74,9 @@ Content Content::slice(Bytes at, Bytes length) const {
   part.size_ = length.count();
   const std::uint64_t begin = at.count();
   const std::uint64_t end = begin + part.size_;
-  for (Segment segment : segments_) {
-    if (segment.end <= begin || segment.begin >= end || begin == end) continue;
+  if (begin == end) return part;
+  for (auto next = segment_at(begin); next != segments_.end() && next->begin < end; ++next) {
+    Segment segment = *next;
     if (segment.begin < begin) {
       segment.source += begin - segment.begin;
       segment.begin = begin;
@@ -85,6 +99,21 @@ void Content::write(Bytes at, const Content& what) {
 }
 
 void Content::tear() { *this = Content{Bytes{size_}}; }
+
+std::uint64_t Content::digest() const {
+  std::uint64_t digest = size_;
+  const auto mix = [&](std::uint64_t number) {
+    digest = (digest ^ number) * 0x9E3779B97F4A7C15U;
+    digest ^= digest >> 32U;
+  };
+  for (const Segment& segment : segments_) {
+    mix(segment.end);
+    mix(segment.defined ? 1 : 0);
+    mix(segment.seed);
+    mix(segment.source);
+  }
+  return digest;
+}
 
 Verdict Content::check(Bytes at, Bytes length, Pattern pattern) const {
   for (const Segment& segment : slice(at, length).segments_) {

@@ -25,6 +25,8 @@ class Content {
 
   [[nodiscard]] Verdict check(Bytes at, Bytes length, Pattern pattern) const;
   [[nodiscard]] Bytes size() const;
+  /// A number that equal contents share, and that different ones hardly ever share.
+  [[nodiscard]] std::uint64_t digest() const;
 
   friend bool operator==(const Content&, const Content&) = default;
 
@@ -39,6 +41,7 @@ class Content {
 
     friend bool operator==(const Segment&, const Segment&) = default;
   };
+  [[nodiscard]] std::vector<Segment>::const_iterator segment_at(std::uint64_t at) const;
   void replace(std::uint64_t begin, std::uint64_t end, const std::vector<Segment>& by);
 
   std::vector<Segment> segments_;  ///< ascending, without gaps

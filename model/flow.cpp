@@ -27,29 +27,33 @@ s4u::Link* FlowNetwork::add_open_link(const std::string& name) {
   return add_link(name, Rate{kOpenRate})->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
 }
 
-std::unique_ptr<Flow> FlowNetwork::start(const Route& route, const std::optional<Rate>& limit, Bytes size,
-                                         std::function<void()> ended) {
-  assert(!route.empty() && size > Bytes{});
-  // The constructor is private.
+std::unique_ptr<Flow> FlowNetwork::prepare(std::function<void()> ended) {
+  // The actor will send a message to itself. SimGrid knows the two sides by the actor that makes them.
   std::unique_ptr<Flow> flow(new Flow(std::move(ended)));
-  flow->put_ = mailbox_->put_init(flow.get(), size.count());
-  if (limit) flow->put_->set_rate(limit->bytes_per_second());
+  flow->put_ = mailbox_->put_init();
+  flow->put_->set_src_data(flow.get(), sizeof(void*));
   flow->get_ = mailbox_->get_init();
   flow->get_->set_dst_data(&flow->nothing_, sizeof flow->nothing_);
-  // SimGrid calls this when the communication has ended, in order to copy the data.
+  // SimGrid calls this when the message has arrived, in order to copy the data.
   flow->get_->set_copy_data_callback([](auto*, void* payload, std::size_t) { static_cast<Flow*>(payload)->ended_(); });
-  // The actor sends to itself. All in one step of the simulation: whoever starts a flow next sets the route anew.
-  simgrid::kernel::actor::simcall_answered([&] {
-    auto* here = home_->get_netpoint();
-    zone_->add_route(here, here, nullptr, nullptr, route, false);
-    flow->put_->start();
-    flow->get_->start();
-  });
   return flow;
 }
 
+void FlowNetwork::start(Flow& flow, const Course& course, Bytes size) {
+  assert(!course.links.empty() && size > Bytes{});
+  flow.put_->set_payload_size(size.count());
+  if (course.limit) flow.put_->set_rate(course.limit->bytes_per_second());
+  // All in one step of the simulation, for whoever starts a flow next sets the route anew.
+  simgrid::kernel::actor::simcall_answered([&] {
+    auto* here = home_->get_netpoint();
+    zone_->add_route(here, here, nullptr, nullptr, course.links, false);
+    flow.put_->start();
+    flow.get_->start();
+  });
+}
+
 void Flow::close() {
-  // Returns at once, and takes the communication off the actor's list of activities.
+  // Returns at once, and takes the message off the actor's list of activities.
   get_->wait();
 }
 

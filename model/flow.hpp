@@ -1,5 +1,4 @@
-// Flows: bytes on their way over links that SimGrid shares among all that cross them. Here and in alarm.cpp is all that
-// ranks ask of SimGrid while they run.
+// Flows: bytes on their way over links that SimGrid shares among all that cross them.
 #pragma once
 
 #include <functional>
@@ -14,13 +13,13 @@
 
 namespace twinlink::model {
 
-/// One transfer of bytes, from its start to its end. Belongs to the rank that started it.
+/// One transfer of bytes, before, while and after they move.
 class Flow {
  public:
   Flow(const Flow&) = delete;
   Flow& operator=(const Flow&) = delete;
 
-  /// Lets SimGrid forget the flow. By the actor that started it, once it has ended; other ranks may run meanwhile.
+  /// Lets SimGrid forget the flow once it has ended. By the actor that prepared it; others may run meanwhile.
   void close();
 
  private:
@@ -33,11 +32,15 @@ class Flow {
   simgrid::s4u::CommPtr get_{};
 };
 
+/// The links that a flow crosses, at least one, and its own limit.
+struct Course {
+  std::vector<simgrid::s4u::LinkInRoute> links{};
+  std::optional<Rate> limit{};
+};
+
 /// All links of the machine, and where its actors live. Once per process: it is the platform of SimGrid's engine.
 class FlowNetwork {
  public:
-  using Route = std::vector<simgrid::s4u::LinkInRoute>;
-
   FlowNetwork();
   FlowNetwork(const FlowNetwork&) = delete;
   FlowNetwork& operator=(const FlowNetwork&) = delete;
@@ -47,11 +50,11 @@ class FlowNetwork {
   /// A link that limits nobody, for flows that cross no other: SimGrid forbids empty routes.
   simgrid::s4u::Link* add_open_link(const std::string& name);
 
-  /// `size` bytes, which is not zero, begin to move over `route`, which is not empty, at no more than `limit`. Called
-  /// in an actor; others may run meanwhile. `ended` is called once, when the last byte has arrived, and not in an
-  /// actor: it may note down what happened, and ring alarms. It is not called if the actor ends before the flow.
-  std::unique_ptr<Flow> start(const Route& route, const std::optional<Rate>& limit, Bytes size,
-                              std::function<void()> ended);
+  /// A flow that the calling actor will start, or have started. `ended` is called outside of actors when the last byte
+  /// has arrived; not if the actor ends before.
+  std::unique_ptr<Flow> prepare(std::function<void()> ended);
+  /// `size` bytes, which is not zero, begin to move. If an actor calls this, others may run meanwhile.
+  void start(Flow& flow, const Course& course, Bytes size);
 
   /// Where all actors live; nothing is computed there.
   [[nodiscard]] simgrid::s4u::Host* home() const { return home_; }

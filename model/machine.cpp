@@ -7,12 +7,13 @@
 #include <utility>
 
 namespace twinlink::model {
-namespace s4u = simgrid::s4u;
 namespace {
 
 // The slots of one link of the platform, or of one adapter, in the table of a node's links.
 enum Slot : std::size_t { kForward, kBackward, kTotal, kSlotsPerLink };
 enum NicSlot : std::size_t { kOut, kIn, kDuplex, kSlotsPerNic };
+// What an adapter gets from and to the memory of one GPU: for each adapter with each GPU.
+enum RdmaSlot : std::size_t { kRead, kWrite, kSlotsPerRdma };
 
 std::size_t slot_of_link(std::size_t link, Slot slot) { return link * kSlotsPerLink + slot; }
 
@@ -75,34 +76,44 @@ std::size_t Machine::slot_of_nic(const std::string& nic) const {
   return node.links.size() * kSlotsPerLink + index * kSlotsPerNic;
 }
 
+std::size_t Machine::slot_of_rdma(const std::string& nic, std::size_t gpu) const {
+  const Node& node = topology_.platform().node;
+  const auto index = static_cast<std::size_t>(std::ranges::find(node.nics, nic) - node.nics.begin());
+  return node.links.size() * kSlotsPerLink + node.nics.size() * kSlotsPerNic +
+         (index * node.gpus.size() + gpu) * kSlotsPerRdma;
+}
+
 std::size_t Machine::slot_of_no_link() const {
   const Node& node = topology_.platform().node;
-  return node.links.size() * kSlotsPerLink + node.nics.size() * kSlotsPerNic;
+  return node.links.size() * kSlotsPerLink + node.nics.size() * (kSlotsPerNic + node.gpus.size() * kSlotsPerRdma);
 }
 
 Machine::NodeLinks Machine::make_links(int node, const std::set<std::size_t>& gpus) {
   const Platform& platform = topology_.platform();
-  const std::string prefix = "node" + std::to_string(node) + "/";
   const std::set<std::string> idle = idle_devices(platform.node, gpus);
   NodeLinks links(slot_of_no_link() + 1, nullptr);
+  // Nobody reads the names: short ones take less memory.
+  const auto name = [&](std::size_t slot) { return std::to_string(node) + "/" + std::to_string(slot); };
+  const auto add = [&](std::size_t slot, Rate rate) { links[slot] = network_.add_link(name(slot), rate); };
   for (std::size_t i = 0; i < platform.node.links.size(); ++i) {
     const Link& link = platform.node.links[i];
     if (idle.contains(link.from) || idle.contains(link.to)) continue;
-    const std::string name = prefix + link.name;
-    links[slot_of_link(i, kForward)] = network_.add_link(name + "/forward", link.forward.value);
-    links[slot_of_link(i, kBackward)] = network_.add_link(name + "/backward", link.backward.value);
-    if (link.total) links[slot_of_link(i, kTotal)] = network_.add_link(name + "/total", link.total->value);
+    add(slot_of_link(i, kForward), link.forward.value);
+    add(slot_of_link(i, kBackward), link.backward.value);
+    if (link.total) add(slot_of_link(i, kTotal), link.total->value);
   }
-  links[slot_of_no_link()] = network_.add_open_link(prefix + "within one memory");
+  links[slot_of_no_link()] = network_.add_open_link(name(slot_of_no_link()));
   if (!platform.fabric) return links;
   for (const std::string& nic : platform.node.nics) {
     if (idle.contains(nic)) continue;
-    const std::string name = prefix + nic;
-    const std::size_t slot = slot_of_nic(nic);
-    links[slot + kOut] = network_.add_link(name + "/out", platform.fabric->link.value);
-    links[slot + kIn] = network_.add_link(name + "/in", platform.fabric->link.value);
-    if (platform.fabric->duplex) {
-      links[slot + kDuplex] = network_.add_link(name + "/duplex", platform.fabric->duplex->value);
+    add(slot_of_nic(nic) + kOut, platform.fabric->link.value);
+    add(slot_of_nic(nic) + kIn, platform.fabric->link.value);
+    if (platform.fabric->duplex) add(slot_of_nic(nic) + kDuplex, platform.fabric->duplex->value);
+    for (const std::size_t gpu : gpus) {
+      const RdmaLimits* limits = topology_.rdma_limits(gpu, nic);
+      if (limits == nullptr) continue;
+      add(slot_of_rdma(nic, gpu) + kRead, limits->read.value);
+      add(slot_of_rdma(nic, gpu) + kWrite, limits->write.value);
     }
   }
   return links;
@@ -134,6 +145,7 @@ const Machine::Way& Machine::way_out(Location from, const std::string& nic) {
     Way way = way_of(topology_.to_nic_route(from, nic));
     way.push_back(slot_of_nic(nic) + kOut);
     if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + kDuplex);
+    if (is_limited(from, nic)) way.push_back(slot_of_rdma(nic, from.index) + kRead);
     return way;
   });
 }
@@ -143,33 +155,43 @@ const Machine::Way& Machine::way_in(const std::string& nic, Location to) {
     Way way = way_of(topology_.from_nic_route(nic, to));
     way.push_back(slot_of_nic(nic) + kIn);
     if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + kDuplex);
+    if (is_limited(to, nic)) way.push_back(slot_of_rdma(nic, to.index) + kWrite);
     return way;
   });
 }
 
-void Machine::append(FlowNetwork::Route& route, int node, const Way& way) const {
+/// Is there a limit to what the adapter reads and writes there?
+bool Machine::is_limited(Location location, const std::string& nic) const {
+  return location.kind == Location::Kind::gpu && topology_.rdma_limits(location.index, nic) != nullptr;
+}
+
+void Machine::append(Course& course, int node, const Way& way) const {
   const NodeLinks& links = nodes_.at(node);
-  for (const std::size_t slot : way) route.emplace_back(links[slot]);
+  for (const std::size_t slot : way) course.links.emplace_back(links[slot]);
 }
 
-std::unique_ptr<Flow> Machine::copy(int node, End from, End to, Bytes size, Ended ended) {
-  FlowNetwork::Route route;
-  append(route, node, local_way(from.location, to.location));
-  return network_.start(route, value_of(topology_.copy_cost(from, to).cost->rate), size, std::move(ended));
+Course Machine::copy(int node, End from, End to) {
+  Course course{.limit = value_of(topology_.copy_cost(from, to).cost->rate)};
+  append(course, node, local_way(from.location, to.location));
+  return course;
 }
 
-std::unique_ptr<Flow> Machine::message(int node, Location from, Location to, Bytes size, Ended ended) {
-  FlowNetwork::Route route;
-  append(route, node, local_way(from, to));
-  return network_.start(route, value_of(topology_.platform().intra_node.rate), size, std::move(ended));
+Course Machine::message(int node, Location from, Location to) {
+  Course course{.limit = value_of(topology_.platform().intra_node.rate)};
+  append(course, node, local_way(from, to));
+  return course;
 }
 
-std::unique_ptr<Flow> Machine::transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic,
-                                        Bytes size, Ended ended) {
-  FlowNetwork::Route route;
-  append(route, from.node, way_out(from.location, from_nic));
-  append(route, to.node, way_in(to_nic, to.location));
-  return network_.start(route, value_of(topology_.platform().network->rate), size, std::move(ended));
+Course Machine::transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic) {
+  Course course{.limit = value_of(topology_.platform().network->rate)};
+  append(course, from.node, way_out(from.location, from_nic));
+  append(course, to.node, way_in(to_nic, to.location));
+  if (const auto& duplex = topology_.platform().fabric->duplex; duplex && from.node == to.node && from_nic == to_nic) {
+    // In loopback every byte passes the adapter both ways, and SimGrid counts a link of a course once.
+    const Rate half{duplex->value.bytes_per_second() / 2};
+    course.limit = course.limit ? std::min(*course.limit, half) : half;
+  }
+  return course;
 }
 
 }  // namespace twinlink::model

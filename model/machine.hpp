@@ -7,7 +7,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -41,17 +40,14 @@ class Machine {
   /// Builds the nodes that `places` name, in the one Engine of this process, which must not have a platform yet.
   Machine(const Topology& topology, std::span<const Place> places);
 
-  using Ended = std::function<void()>;
-  /// Each of these starts to move `size` bytes, which is not zero, from now on, as FlowNetwork::start() does.
-  [[nodiscard]] std::unique_ptr<Flow> copy(int node, End from, End to, Bytes size, Ended ended);
+  /// The links that the bytes cross, and the limit of the transfer itself.
+  [[nodiscard]] Course copy(int node, End from, End to);
   /// A message within a node, from host memory to host memory.
-  [[nodiscard]] std::unique_ptr<Flow> message(int node, Location from, Location to, Bytes size, Ended ended);
-  /// A message between two nodes, through the adapters `from_nic` and `to_nic`.
-  [[nodiscard]] std::unique_ptr<Flow> transfer(Site from, const std::string& from_nic, Site to,
-                                               const std::string& to_nic, Bytes size, Ended ended);
+  [[nodiscard]] Course message(int node, Location from, Location to);
+  /// A message through the adapters `from_nic` and `to_nic`: between two nodes, or in loopback within one.
+  [[nodiscard]] Course transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic);
 
-  /// Where all actors live; nothing is computed and nothing flows there.
-  [[nodiscard]] simgrid::s4u::Host* actors_home() const { return network_.home(); }
+  [[nodiscard]] FlowNetwork& network() { return network_; }
 
  private:
   /// Indices into the links of any node.
@@ -62,12 +58,14 @@ class Machine {
 
   [[nodiscard]] NodeLinks make_links(int node, const std::set<std::size_t>& gpus);
   [[nodiscard]] std::size_t slot_of_nic(const std::string& nic) const;
+  [[nodiscard]] std::size_t slot_of_rdma(const std::string& nic, std::size_t gpu) const;
   [[nodiscard]] std::size_t slot_of_no_link() const;
+  [[nodiscard]] bool is_limited(Location location, const std::string& nic) const;
   [[nodiscard]] Way way_of(const Route& route) const;
   [[nodiscard]] const Way& local_way(Location from, Location to);
   [[nodiscard]] const Way& way_out(Location from, const std::string& nic);
   [[nodiscard]] const Way& way_in(const std::string& nic, Location to);
-  void append(FlowNetwork::Route& route, int node, const Way& way) const;
+  void append(Course& course, int node, const Way& way) const;
 
   const Topology& topology_;
   FlowNetwork network_;

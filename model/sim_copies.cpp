@@ -18,6 +18,12 @@ void require_same_length(const View& to, const View& from) {
                    std::to_string(to.length.count()) + " B");
 }
 
+/// Memory of another node is reached by the adapter only.
+void require_one_node(const Part& to, const Part& from) {
+  if (to.allocation->site.node == from.allocation->site.node) return;
+  throw UsageError("a copy does not leave its node: put() by the copy engine writes into memory of another one");
+}
+
 }  // namespace
 
 /// One end of a copy, with the kernel on this rank's GPU where there is one.
@@ -41,6 +47,7 @@ SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engi
   operation->engine = engine;
   operation->queue = &streams_[static_cast<std::size_t>(stream.index)];
   operation->size = operation->report.size = source.length;
+  prepare_flow(*operation);
   return operation;
 }
 
@@ -56,6 +63,7 @@ void SimRank::start_copy(const OperationPtr& operation, Seconds latency) {
 
 /// What the platform says about a copy by the engine or the kernel; the part of the blocks comes on top.
 bool SimRank::take_copy_cost(Operation& operation) {
+  require_one_node(operation.to, operation.from);
   const End from = end_of(operation.from, operation.engine);
   const End to = end_of(operation.to, operation.engine);
   const bool by_kernel = operation.engine == Engine::kernel;
@@ -76,7 +84,7 @@ bool SimRank::take_copy_cost(Operation& operation) {
 Op SimRank::copy(View to, View from, Stream stream, Engine engine) {
   require_same_length(to, from);
   const OperationPtr operation = make_copy(to, from, stream, engine);
-  return run_copy(operation, Seconds{});
+  return run_copy(operation);
 }
 
 Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
@@ -87,15 +95,14 @@ Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Strea
   const RuntimeCosts& costs = world_.topology.platform().runtime;
   const Seconds each = engine == Engine::kernel ? needed(costs.kernel_block, "kernel_block")
                                                 : needed(costs.engine_block, "engine_block");
-  return run_copy(operation, each * static_cast<double>(blocks.size()));
+  operation->time_of_blocks = each * static_cast<double>(blocks.size());
+  return run_copy(operation);
 }
 
-Op SimRank::run_copy(const OperationPtr& operation, Seconds more_latency) {
+Op SimRank::run_copy(const OperationPtr& operation) {
   const bool occupies_cpu = take_copy_cost(*operation);
-  start_copy(operation, operation->report.latency + more_latency);
-  if (occupies_cpu) {
-    for (progress(); operation->state != Operation::State::ended; progress()) alarm_.sleep_until(next_event());
-  }
+  start_copy(operation, operation->report.latency);
+  if (occupies_cpu) wait_until_ended(*operation);
   return operation->op;
 }
 
@@ -104,17 +111,24 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   const OperationPtr operation = make_copy(to, from, stream, engine);
   const RankId owner = operation->to.allocation->owner;
   if (!memory_.opened(to.buffer)) throw UsageError("put() writes into memory that was opened from a peer");
-  if (signal) require_signal(*signal);
+  if (signal) {
+    require_signal(*signal);
+    static_cast<void>(needed(world_.topology.platform().runtime.signal, "signal"));
+  }
   operation->kind = Operation::Kind::put;
   operation->report.verb = "put";
   operation->peer = owner;
   operation->signal = signal;
-  if (place(owner).node == place(id_).node) return run_copy(operation, Seconds{});
-  require_registered(operation->from);
+  if (place(owner).node == place(id_).node) return run_copy(operation);
+  if (engine == Engine::kernel) require_one_node(operation->to, operation->from);
+  for (const Part* end : {&operation->from, &operation->to}) {
+    if (end->allocation->memory == Memory::device) require_registered(*end);
+  }
   const NetworkCosts& costs = network_to(owner);
   operation->report.cost = "network";
   operation->report.host = costs.send_host.value;
-  start_copy(operation, costs.latency.value.at(operation->size));
+  start_copy(operation,
+             costs.latency.value.at(operation->size) + rdma_latency(operation->from) + rdma_latency(operation->to));
   return operation->op;
 }
 

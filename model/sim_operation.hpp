@@ -25,6 +25,7 @@ struct SimRank::Operation {
   Part to{};
   std::vector<Content> snapshot{};  ///< of `from`, when the operation began to read it
   std::vector<Block> blocks{};      ///< of a copy of blocks
+  Seconds time_of_blocks{};         ///< what they add, all together; zero once they have
   Bytes size{};                     ///< the bytes that flow
   std::optional<Signal> signal{};
   Engine engine = Engine::dma;
@@ -59,8 +60,5 @@ struct SimRank::Operation {
     for (std::size_t i = 0; i < blocks.size(); ++i) content.write(to.offset + blocks[i].to, snapshot[i]);
   }
 };
-
-/// Two points in time closer than this are the same: SimGrid's own precision, see simgrid_settings().
-inline constexpr Seconds kTimePrecision{1e-12};
 
 }  // namespace twinlink::model

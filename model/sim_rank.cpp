@@ -15,7 +15,8 @@ Seconds per_gib(Seconds base, Seconds share, Bytes size) {
 
 }  // namespace
 
-SimRank::SimRank(SimWorld& world, RankId id) : world_(world), id_(id), memory_(id, world.exports) {
+SimRank::SimRank(SimWorld& world, RankId id)
+    : world_(world), id_(id), memory_(id, world.exports), timer_(world.clock, [this] { act(); }), alarm_(world.clock) {
   world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
 }
 
@@ -45,11 +46,37 @@ const Path& SimRank::path_to(RankId peer) const {
 
 int SimRank::numa_domains() const { return static_cast<int>(world_.topology.platform().node.memories.size()); }
 
+bool SimRank::by_shared_memory(RankId peer) const {
+  return place(id_).node == place(peer).node && !world_.topology.platform().within_node.loopback;
+}
+
 const NetworkCosts& SimRank::network_to(RankId peer) const {
   const Platform& platform = world_.topology.platform();
-  if (place(id_).node == place(peer).node) return platform.intra_node;
+  if (by_shared_memory(peer)) return platform.intra_node;
   if (!platform.network) throw InputError(platform.file + ": error: no fabric joins the nodes of this platform");
   return *platform.network;
+}
+
+/// What an end of a message adds to its latency if the adapter has to reach into device memory there.
+Seconds SimRank::rdma_latency(const Part& end) {
+  if (end.allocation->memory != Memory::device) return Seconds{};
+  const std::size_t gpu = end.allocation->site.location.index;
+  if (const auto known = rdma_latencies_.find(gpu); known != rdma_latencies_.end()) return known->second;
+  const RdmaLimits* limits = world_.topology.rdma_limits(gpu, world_.topology.platform().node.gpus[gpu].nic);
+  return rdma_latencies_[gpu] = limits == nullptr ? Seconds{} : limits->latency.value;
+}
+
+/// What it adds to a large message that the library copies piece by piece: the copy out of the shared buffer begins
+/// when the first piece has been copied in, and every piece is a call of memcpy.
+Seconds SimRank::copying_through_shared_memory(RankId peer, Bytes size) const {
+  const Platform& platform = world_.topology.platform();
+  const std::optional<Bytes>& piece = platform.within_node.copy_size;
+  if (!piece || !by_shared_memory(peer) || size <= platform.intra_node.eager_limit.value) return Seconds{};
+  const auto gpu = static_cast<std::size_t>(place(id_).gpu);
+  const End memory{{Location::Kind::memory, world_.topology.memory_near(gpu)}, Memory::pageable};
+  const Cost& copy = *world_.topology.copy_cost(memory, memory).cost;
+  const std::uint64_t pieces = (size.count() + piece->count() - 1) / piece->count();
+  return std::min(size, *piece) / copy.rate->value + copy.host.value * static_cast<double>(pieces);
 }
 
 SimRank& SimRank::rank_object(RankId rank) const { return *world_.ranks[static_cast<std::size_t>(rank.value)]; }
@@ -106,7 +133,10 @@ IpcHandle SimRank::export_memory(Buffer buffer) {
 
 Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
   const RuntimeCosts& costs = world_.topology.platform().runtime;
-  const Buffer buffer = memory_.open(owner, handle, path_to(owner));
+  const Path& path = path_to(owner);
+  const Buffer buffer = memory_.open(owner, handle, path);
+  // Memory of another node is not mapped: the handle brought the adapter's key, and its message has been paid for.
+  if (!path.same_node) return buffer;
   // Host memory is mapped by the system at once, and page-locked for this rank's copy engine.
   be_busy(buffer.memory == Memory::device ? costs.ipc_open.value
                                           : per_gib(costs.pin_base.value, costs.pin_per_gib.value, buffer.size));
@@ -115,8 +145,9 @@ Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
 
 void SimRank::close_memory(Buffer buffer) {
   if (world_.aborting) return;
+  const bool mapped = memory_.part(View(buffer)).allocation->site.node == place(id_).node;
   memory_.close(buffer);
-  if (buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_close.value);
+  if (mapped && buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_close.value);
 }
 
 void SimRank::register_memory(Buffer buffer) {
@@ -158,14 +189,24 @@ void SimRank::delay(const OperationPtr& operation, Seconds until) {
   operation->due = until;
   ++unfinished_;
   schedule(until, operation, nullptr);
-  alarm_.ring_at(until);  // for another rank may have done this
 }
 
 /// The operation's latency is over. It flows at once, or after those before it in its queue.
 void SimRank::become_ready(const OperationPtr& operation) {
   operation->state = Operation::State::queued;
   if (operation->kind == Operation::Kind::send) operation->queue->push_back(operation);
-  if (operation->queue->front() == operation) start_flow(operation);
+  if (operation->queue->front() == operation) take_turn(operation);
+}
+
+/// Nothing is before it in its queue. The blocks of a copy take their time one copy after the other, unlike its
+/// latency, which hides behind the copy before it.
+void SimRank::take_turn(const OperationPtr& operation) {
+  if (operation->time_of_blocks == Seconds{}) return start_flow(operation);
+  operation->state = Operation::State::delayed;
+  operation->due = now() + operation->time_of_blocks;
+  schedule(operation->due, operation, nullptr);
+  operation->report.latency += operation->time_of_blocks;
+  operation->time_of_blocks = {};
 }
 
 /// Device memory goes over the network only where the path allows it.
@@ -178,7 +219,7 @@ void SimRank::require_sendable(const Part& part, RankId peer) const {
 }
 
 void SimRank::require_registered(const Part& part) const {
-  if (part.allocation->registered) return;
+  if (part.allocation->registrations > 0) return;
   throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
 }
 
@@ -196,23 +237,25 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->eager = source.length <= costs.eager_limit.value;
   operation->snapshot = operation->read();
   source.hold();
-  operation->report.cost = place(id_).node == place(to).node ? "intra_node" : "network";
+  operation->report.cost = by_shared_memory(to) ? "intra_node" : "network";
   operation->size = operation->report.size = source.length;
   operation->report.host = costs.send_host.value;
-  operation->report.latency = costs.latency.value.at(source.length);
+  operation->report.latency =
+      costs.latency.value.at(source.length) + rdma_latency(source) + copying_through_shared_memory(to, source.length);
   operation->queue = &wires_[to];
+  prepare_flow(*operation);
   be_busy(costs.send_host.value);
-  operation->due = now() + operation->report.latency;
 
   Channel& channel = receiver.channel_from(id_, tag);
-  if (channel.receives.empty()) {
-    channel.sends.push_back(operation);
-    if (operation->eager) delay(operation, operation->due);
-  } else {
+  if (!channel.receives.empty()) {
     operation->partner = channel.receives.front();
     channel.receives.pop_front();
-    delay(operation, operation->due);
+    operation->report.latency += rdma_latency(operation->partner->to);
+  } else {
+    channel.sends.push_back(operation);
   }
+  operation->due = now() + operation->report.latency;
+  if (operation->partner || operation->eager) delay(operation, operation->due);
   return operation->op;
 }
 
@@ -243,7 +286,7 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
     deliver(send);
   } else if (!send->eager) {
     // The sender has asked already; the answer that it may send takes one control message.
-    rank_object(from).delay(send, std::max(send->due, now() + costs.control.value));
+    rank_object(from).delay(send, std::max(send->due, now() + costs.control.value) + rdma_latency(target));
   }
   return operation->op;
 }
@@ -254,7 +297,7 @@ Op SimRank::tell(RankId to, Tag tag, const Message& message) {
   const NetworkCosts& costs = network_to(to);
   const OperationPtr operation = make("tell");
   operation->kind = Operation::Kind::tell;
-  operation->report.cost = place(id_).node == place(to).node ? "intra_node control" : "network control";
+  operation->report.cost = by_shared_memory(to) ? "intra_node control" : "network control";
   operation->report.size = Bytes{message.bytes().size()};
   operation->report.host = std::min(costs.send_host.value, costs.control.value);
   operation->report.latency = costs.control.value - operation->report.host;
@@ -285,35 +328,36 @@ Op SimRank::await_next_letter(const OperationPtr& operation, RankId from, Tag ta
   return operation->op;
 }
 
+/// The flow will start when the operation is ready, which is not in the rank's own code.
+void SimRank::prepare_flow(Operation& operation) {
+  operation.flow = world_.machine.network().prepare([this, queue = operation.queue] { flow_has_ended(*queue); });
+}
+
 void SimRank::start_flow(const OperationPtr& operation) {
   operation->state = Operation::State::flowing;
   operation->flow_began = now();
   if (operation->is_copy()) operation->snapshot = operation->read();
   if (operation->size == Bytes{}) return end_flow(operation);
-  // The operation is at the front of its queue until its flow has ended.
-  const auto ended = [this, queue = operation->queue] {
-    ended_flows_.push_back(queue);
-    alarm_.ring();
-  };
-  const Site& from = operation->from.allocation->site;
-  if (operation->is_copy() && from.node == operation->to.allocation->site.node) {
-    operation->flow = world_.machine.copy(from.node, end_of(operation->from, operation->engine),
-                                          end_of(operation->to, operation->engine), operation->size, ended);
-    return;
+  world_.machine.network().start(*operation->flow, course_of(*operation), operation->size);
+}
+
+Course SimRank::course_of(Operation& operation) const {
+  const Site& from = operation.from.allocation->site;
+  if (operation.is_copy() && from.node == operation.to.allocation->site.node) {
+    return world_.machine.copy(from.node, end_of(operation.from, operation.engine),
+                               end_of(operation.to, operation.engine));
   }
   const Node& node = world_.topology.platform().node;
-  const Place& there = place(operation->peer);
+  const Place& there = place(operation.peer);
   const std::string& nic_here = node.gpus[static_cast<std::size_t>(place(id_).gpu)].nic;
   const std::string& nic_there = node.gpus[static_cast<std::size_t>(there.gpu)].nic;
-  const Location target = target_of(*operation);
-  const Bytes size = operation->size;
-  operation->flow = from.node == there.node
-                        ? world_.machine.message(from.node, from.location, target, size, ended)
-                        : world_.machine.transfer(from, nic_here, {there.node, target}, nic_there, size, ended);
+  const Location target = target_of(operation);
+  const bool by_memory = by_shared_memory(operation.peer);
   if (world_.observer) {
-    operation->report.route =
-        world_.topology.describe_transfer(from.location, nic_here, target, nic_there, from.node == there.node);
+    operation.report.route = world_.topology.describe_transfer(from.location, nic_here, target, nic_there, by_memory);
   }
+  if (by_memory) return world_.machine.message(from.node, from.location, target);
+  return world_.machine.transfer(from, nic_here, {there.node, target}, nic_there);
 }
 
 /// Where the bytes of a message or a put go. An eager message that nobody awaits yet goes to the library's own buffer,
@@ -326,7 +370,7 @@ Location SimRank::target_of(const Operation& send) const {
 }
 
 void SimRank::end_flow(const OperationPtr& operation) {
-  const std::unique_ptr<Flow> flow = std::move(operation->flow);
+  if (operation->size > Bytes{}) ended_flows_.push_back(std::move(operation->flow));
   operation->report.flow = now() - operation->flow_began;
   // The source must not have changed while it was read: then the hardware would have sent a mixture.
   const std::vector<Content> now_there = operation->read();
@@ -339,8 +383,7 @@ void SimRank::end_flow(const OperationPtr& operation) {
   if (operation->partner) deliver(operation);
   Queue& queue = *operation->queue;
   queue.pop_front();
-  if (flow) flow->close();
-  if (!queue.empty() && queue.front()->state == Operation::State::queued) start_flow(queue.front());
+  if (!queue.empty() && queue.front()->state == Operation::State::queued) take_turn(queue.front());
 }
 
 /// The bytes of a send have arrived where a receive wants them.
@@ -353,7 +396,6 @@ void SimRank::deliver(const OperationPtr& send) {
   receive->to.allocation->content.write(receive->to.offset,
                                         send->snapshot.front().slice(Bytes{}, std::min(sent, room)));
   receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
-  receiver.alarm_.ring_at(now());
 }
 
 void SimRank::complete(const OperationPtr& operation, Status status) {
@@ -366,6 +408,7 @@ void SimRank::complete(const OperationPtr& operation, Status status) {
   }
   operation->report.ended = now();
   if (world_.observer) world_.observer(operation->report);
+  alarm_.ring();
 }
 
 void SimRank::abandon(Op op) {

@@ -1,11 +1,13 @@
-// SimRank: a rank on a simulated machine. One SimGrid actor per rank and one progress() over all that it has in flight.
+// SimRank: a rank on a simulated machine. One SimGrid actor per rank, which runs the rank's own code and sleeps while
+// that waits. What happens meanwhile happens outside of actors, by timers and by flows that end.
 //
 // An operation first waits its overhead and latency, by this rank's own account, and then becomes a flow of SimGrid,
 // which shares links with all others. Ranks share one address space and one thread: a message to a peer is an entry in
-// the peer's own tables, and the peer is woken, by its alarm, at the time at which the message is there.
+// the peer's own tables.
 #pragma once
 
 #include <array>
+#include <exception>
 #include <functional>
 #include <list>
 #include <map>
@@ -16,7 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/alarm.hpp"
+#include "model/clock.hpp"
 #include "model/machine.hpp"
 #include "model/sim_memory.hpp"
 #include "protocols/rank.hpp"
@@ -45,12 +47,17 @@ class SimRank;
 struct SimWorld {
   const Topology& topology;
   Machine& machine;
+  Clock& clock;
   std::vector<Place> places;
   OpObserver observer{};
   std::vector<SimRank*> ranks{};
   ExportTable exports{};
   std::map<std::pair<int, int>, Bytes> device_memory_used{};  ///< by node and GPU
-  bool aborting = false;  ///< a rank has failed and all are being ended: no verb may wait any more
+  bool aborting = false;         ///< a rank has failed and all are being ended: no verb may wait any more
+  std::exception_ptr failure{};  ///< the first one
+
+  /// Ends all ranks because of the exception that is being handled. The calling actor itself goes on.
+  void abort();
 };
 
 class SimRank final : public Rank {
@@ -65,7 +72,7 @@ class SimRank final : public Rank {
 
   [[nodiscard]] RankId id() const override { return id_; }
   [[nodiscard]] int ranks() const override { return static_cast<int>(world_.places.size()); }
-  Seconds now() override;
+  Seconds now() override { return world_.clock.now(); }
   [[nodiscard]] const Place& place(RankId rank) const override;
   [[nodiscard]] const Path& path_to(RankId peer) const override;
   [[nodiscard]] int numa_domains() const override;
@@ -132,7 +139,7 @@ class SimRank final : public Rank {
   OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
   [[nodiscard]] bool take_copy_cost(Operation& operation);
   void start_copy(const OperationPtr& operation, Seconds latency);
-  Op run_copy(const OperationPtr& operation, Seconds more_latency);
+  Op run_copy(const OperationPtr& operation);
   [[nodiscard]] End end_of(const Part& part, Engine engine) const;
   void raise(const Operation& put);
 
@@ -144,37 +151,51 @@ class SimRank final : public Rank {
   void require_peer(RankId rank) const;                   ///< another rank than this one
   [[nodiscard]] SimRank& rank_object(RankId rank) const;  ///< in this process as all are
   [[nodiscard]] Channel& channel_from(RankId source, Tag tag);
+  [[nodiscard]] bool by_shared_memory(RankId peer) const;  ///< and not through the adapter
   [[nodiscard]] const NetworkCosts& network_to(RankId peer) const;
+  [[nodiscard]] Seconds rdma_latency(const Part& end);
+  [[nodiscard]] Seconds copying_through_shared_memory(RankId peer, Bytes size) const;
   void delay(const OperationPtr& operation, Seconds until);
   void become_ready(const OperationPtr& operation);
   [[nodiscard]] Location target_of(const Operation& send) const;
+  void take_turn(const OperationPtr& operation);
+  void prepare_flow(Operation& operation);
   void start_flow(const OperationPtr& operation);
+  [[nodiscard]] Course course_of(Operation& operation) const;
   void end_flow(const OperationPtr& operation);
   void complete(const OperationPtr& operation, Status status);
   void deliver(const OperationPtr& send);
 
-  // Waiting (sim_progress.cpp).
-  void progress();
+  // What happens while the rank's own code waits (sim_progress.cpp).
+  void schedule(Seconds when, OperationPtr operation, Channel* channel);
+  void act();
+  void run_agenda();
+  void flow_has_ended(Queue& queue);
   void post(RankId source, Tag tag, Letter letter);
   void await_letter(Channel& channel, const Letter& letter);
   Op await_next_letter(const OperationPtr& operation, RankId from, Tag tag);
   void take_letters(Channel& channel);
-  void schedule(Seconds when, OperationPtr operation, Channel* channel);
-  [[nodiscard]] Seconds next_event() const;
+
+  // How it waits (sim_progress.cpp).
   void be_busy(Seconds duration);
+  void wait_for_change(Seconds deadline);
+  void wait_until_ended(const Operation& operation);
 
   SimWorld& world_;
   RankId id_;
   SimMemory memory_;
   mutable std::map<RankId, Path> paths_;
+  std::map<std::size_t, Seconds> rdma_latencies_;       ///< by GPU, worked out when first needed; nodes are alike
   std::map<std::pair<RankId, Tag>, Channel> channels_;  ///< by source and tag
 
   std::uint64_t next_op_ = 1;
   std::unordered_map<std::uint64_t, OperationPtr> ops_;  ///< started, and not yet returned by wait_any()
   std::priority_queue<Event> agenda_;
-  std::uint64_t events_ = 0;       ///< ever put on the agenda
-  std::size_t unfinished_ = 0;     ///< operations whose latency runs or has run, and which have not ended
-  std::list<Queue*> ended_flows_;  ///< those at the front of these queues, noted by SimGrid
+  std::uint64_t events_ = 0;    ///< ever put on the agenda
+  Timer timer_;                 ///< set to the agenda's next event
+  std::size_t unfinished_ = 0;  ///< operations whose latency runs or has run, and which have not ended
+  std::vector<std::unique_ptr<Flow>> ended_flows_;  ///< not closed yet
+  bool finished_ = false;  ///< the rank's code has returned: nothing of this rank happens any more
   std::array<Queue, kStreams> streams_;
   std::map<RankId, Queue> wires_;  ///< by receiver, in the order in which messages are ready
   Alarm alarm_;

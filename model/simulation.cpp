@@ -1,5 +1,6 @@
 #include "model/simulation.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <exception>
@@ -42,29 +43,30 @@ Seconds simulate(const Platform& platform, std::span<const Place> places, const 
 
   const Topology topology(platform);
   Machine machine(topology, places);
-  SimWorld world{.topology = topology, .machine = machine, .places = {places.begin(), places.end()}};
+  Clock clock;
+  SimWorld world{.topology = topology, .machine = machine, .clock = clock, .places = {places.begin(), places.end()}};
   for (Place& place : world.places) place.device = platform.node.gpus[static_cast<std::size_t>(place.gpu)].model;
   world.observer = options.observer;
   world.ranks.resize(places.size(), nullptr);
 
-  std::exception_ptr failure;
+  // The engine's clock may go on to the deadlines of waits that have ended long before.
+  Seconds end{};
   const auto run_rank = [&](int number) {
     SimRank* rank = world.ranks[static_cast<std::size_t>(number)];
     try {
       body(*rank);
       rank->finish();
+      end = std::max(end, rank->now());
     } catch (const simgrid::ForcefulKillException&) {
       throw;  // SimGrid ends the actor this way
     } catch (...) {
-      if (!failure) failure = std::current_exception();
-      world.aborting = true;
-      s4u::Actor::kill_all();
+      world.abort();
     }
   };
   std::vector<std::unique_ptr<SimRank>> ranks;
   for (int number = 0; number < static_cast<int>(places.size()); ++number) {
     ranks.push_back(std::make_unique<SimRank>(world, RankId{number}));
-    s4u::Actor::create("rank" + std::to_string(number), machine.actors_home(), run_rank, number);
+    s4u::Actor::create("rank" + std::to_string(number), machine.network().home(), run_rank, number);
   }
   bool deadlock = false;
   s4u::Engine::on_deadlock_cb([&] {
@@ -72,9 +74,9 @@ Seconds simulate(const Platform& platform, std::span<const Place> places, const 
     world.aborting = true;
   });
   engine.run();
-  if (failure) std::rethrow_exception(failure);
+  if (world.failure) std::rethrow_exception(world.failure);
   if (deadlock) throw Error("deadlock: every rank that is left waits for another one, without a deadline");
-  return Seconds{s4u::Engine::get_clock()};
+  return end;
 }
 
 }  // namespace twinlink::model

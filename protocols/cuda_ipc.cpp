@@ -49,6 +49,9 @@ std::string CudaIpcChannel::path_taken() const {
   const Path& path = end_.rank.path_to(end_.peer);
   if (!end_.options.use_ipc) return staged + ": CUDA IPC is switched off";
   if (!path.same_device && !path.peer_access) return staged + ": " + path.peer_access.reason;
+  if (end_.last_way() == CudaIpcEndpoint::Way::none) {
+    return "CUDA IPC: one copy by the receiver's copy engine, once the handshake is through";
+  }
   return staged + ": the handshake is " + std::string(to_string(end_.handshake().state()));
 }
 

@@ -26,6 +26,7 @@
 // A buffer is opened at its first use and stays open, so that only the first message pays for it. Between GPUs
 // without peer access the copy engine's copy still arrives: the driver moves it through host memory. supports() calls
 // that a fallback and gives the reason. A kernel's loads and stores have no such help.
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <span>
@@ -125,15 +126,15 @@ class PeerChannel final : public Channel {
 
   Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     const auto depth = static_cast<std::size_t>(settings_.depth);
-    std::vector<Message> here(depth);   // what the peer says about the pieces that this side moves
-    std::vector<Message> there(depth);  // and about those that it moves itself
-    flags_.resize(depth);
+    const std::vector<View> awaited = cut(incoming, settings_.chunk);
+    const std::vector<View> sent = cut(outgoing, settings_.chunk);
+    const std::size_t slots = std::min(depth, std::max(awaited.size(), sent.size()));
+    std::vector<Message> here(slots);   // what the peer says about the pieces that this side moves
+    std::vector<Message> there(slots);  // and about those that it moves itself
+    flags_.resize(slots);
     const bool push = mover_ != Mover::kernel_pull;
-    const std::array lanes{
-        Lane{.pieces = cut(incoming, settings_.chunk), .depth = depth, .steps = push ? stand_by(there) : pull(here)},
-        Lane{.pieces = cut(outgoing, settings_.chunk),
-             .depth = depth,
-             .steps = push ? this->push(here) : stand_by(there)}};
+    const std::array lanes{Lane{.pieces = awaited, .depth = depth, .steps = push ? stand_by(there) : pull(here)},
+                           Lane{.pieces = sent, .depth = depth, .steps = push ? this->push(here) : stand_by(there)}};
     return move(rank_, lanes, rank_.now() + settings_.timeout);
   }
 

@@ -10,12 +10,11 @@ inline constexpr Tag kReady{2};      ///< "my buffer is ready, write into it"
 inline constexpr Tag kDelivered{3};  ///< "your buffer is written"
 inline constexpr Tag kCredit{4};     ///< "so many of my buffers are free again"
 inline constexpr Tag kHeader{5};     ///< "a message of this size will come", and the answer
+inline constexpr Tag kIpcFifo{6};    ///< cuda-ipc: everything that one end tells the other, in order
 
 // Signals have numbers of their own.
 inline constexpr Tag kPushFlag{0};         ///< GPUDirect v2: a kernel has stored the message
 inline constexpr Tag kSymmetricSignal{1};  ///< symmetric-put: the put is there
-
-inline constexpr Tag kIpcFifo{8};  ///< cuda-ipc: everything that one end tells the other, in order
 
 /// From here on tags belong to the program that runs the protocols: benchmarks, tests.
 inline constexpr Tag kFirstFree{64};

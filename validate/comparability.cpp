@@ -32,18 +32,29 @@ void note_difference(std::vector<std::string>& notes, std::string_view what, std
 
 std::string chunk_text(Bytes chunk) { return chunk == Bytes{0} ? "whole message" : format_size(chunk); }
 
+/// How messages lay and were packed; those of files without these options were contiguous.
+std::string packing_text(const Settings& settings) {
+  const auto layout = settings.options.find(std::string(bench::kLayoutOption));
+  if (layout == settings.options.end()) return "contiguous";
+  const auto method = settings.options.find(std::string(bench::kPackOption));
+  return layout->second + (method == settings.options.end() ? "" : " packed by " + method->second);
+}
+
 /// Why the two curves are different quantities. Empty: they are not.
 std::vector<std::string> mismatches(const bench::Series& measured, const bench::Series& simulated) {
   std::vector<std::string> result;
   note_difference(result, "pattern", to_string(measured.pattern), to_string(simulated.pattern));
   note_difference(result, "protocol", measured.protocol, simulated.protocol);
+  note_difference(result, "layout", packing_text(measured.settings), packing_text(simulated.settings));
   return result;
 }
 
 std::string options_text(const Settings& settings) {
   std::string text;
-  for (const auto& [name, value] : settings.options)
+  for (const auto& [name, value] : settings.options) {
+    if (name == bench::kLayoutOption || name == bench::kPackOption) continue;  // mismatches() compares them
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  }
   return text.empty() ? "defaults" : text;
 }
 

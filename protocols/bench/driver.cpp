@@ -58,17 +58,23 @@ class PairRun {
         peer_(leading_ ? plan.second : plan.first),
         patience_{std::max(plan.settings.timeout, kPatience)} {
     Bytes memory{};
-    for (const Bytes size : plan.sizes) memory = std::max(memory, Window(size, window_size()).memory());
+    Bytes packed{};
+    for (const Bytes size : plan.sizes) {
+      memory = std::max(memory, window_of(size).memory());
+      packed = std::max(packed, Window(size, static_cast<int>(window_of(size).places())).memory());
+    }
     // One buffer for all sizes: a protocol that maps the peer's memory does so once.
-    if (sends()) out_.emplace(rank, protocol.message_memory(), memory);
-    if (receives()) in_.emplace(rank, protocol.message_memory(), memory);
+    const Memory kind = message_memory(protocol, plan.packing);
+    if (sends()) out_.emplace(rank, kind, memory);
+    if (receives()) in_.emplace(rank, kind, memory);
+    packed_.emplace(rank, protocol, plan.packing, sends() ? packed : Bytes{}, receives() ? packed : Bytes{});
   }
 
   Series run() {
     Series series{.label = std::string(protocol_.name()),
                   .protocol = std::string(protocol_.name()),
                   .pattern = plan_.pattern,
-                  .settings = plan_.settings,
+                  .settings = stored_settings(plan_),
                   .window = window_size(),
                   .from = to_string(rank_.place(plan_.first)),
                   .to = to_string(rank_.place(plan_.second))};
@@ -89,20 +95,23 @@ class PairRun {
   [[nodiscard]] bool sends() const { return leading_ || plan_.pattern != Pattern::bandwidth; }
   [[nodiscard]] bool receives() const { return !leading_ || plan_.pattern != Pattern::bandwidth; }
   [[nodiscard]] int window_size() const { return plan_.pattern == Pattern::pingpong ? 1 : plan_.window; }
+  [[nodiscard]] Window window_of(Bytes size) const { return {size, window_size(), plan_.packing.layout}; }
   /// What one round's time is divided by to give the one-way time of one message.
   [[nodiscard]] double messages_in_turn(int window) const { return plan_.pattern == Pattern::pingpong ? 2 : window; }
 
   double cold_message() {
-    const Window one(plan_.sizes.front(), 1);
+    const Window one(plan_.sizes.front(), 1, plan_.packing.layout);
     meet(rank_, peer_, patience_);
-    const double connect_us =
-        time_rounds(rank_, 1, [&] { channel_ = protocol_.connect(rank_, peer_, plan_.settings); }).front();
+    const double connect_us = time_rounds(rank_, 1, [&] {
+                                channel_ =
+                                    twinlink::connect(rank_, peer_, protocol_, plan_.settings, plan_.packing, *packed_);
+                              }).front();
     const double round_us = time_rounds(rank_, 1, [&] { round(one, plan_.sizes.front()); }).front();
     return connect_us + round_us / messages_in_turn(1);
   }
 
   Point measure_size(Bytes size) {
-    const Window window(size, window_size());
+    const Window window = window_of(size);
     const Repeats& repeats = repeats_of(plan_, size);
     const auto one_round = [&] { round(window, size); };
     if (plan_.verify) verified_round(window, size);
@@ -165,6 +174,7 @@ class PairRun {
   Patience patience_;
   std::optional<ScopedBuffer> out_;
   std::optional<ScopedBuffer> in_;
+  std::optional<PackedBuffers> packed_;
   std::unique_ptr<Channel> channel_;
   std::uint64_t verified_rounds_ = 0;
 };
@@ -259,6 +269,14 @@ std::vector<Bytes> size_sweep(Bytes begin, Bytes end, int factor) {
   }
 }
 
+Settings stored_settings(const Plan& plan) {
+  Settings settings = plan.settings;
+  if (!plan.packing.needed()) return settings;
+  settings.options[std::string(kLayoutOption)] = to_string(plan.packing.layout);
+  settings.options[std::string(kPackOption)] = to_string(plan.packing.method);
+  return settings;
+}
+
 Series measure(Rank& rank, const Protocol& protocol, const Plan& plan) {
   check_plan(rank, plan);
   if (plan.pattern == Pattern::copy) throw UsageError("the pattern 'copy' has no peer, and so no protocol");
@@ -266,6 +284,7 @@ Series measure(Rank& rank, const Protocol& protocol, const Plan& plan) {
   if (rank.id() != plan.first && rank.id() != plan.second) return {};
   check_settings(protocol, plan.settings);
   require_support(protocol, rank.path_to(rank.id() == plan.first ? plan.second : plan.first));
+  for (const Bytes size : plan.sizes) check_packing(plan.packing, size);
   return PairRun(rank, protocol, plan).run();
 }
 

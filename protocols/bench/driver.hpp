@@ -6,13 +6,14 @@
 #include "protocols/bench/check_error.hpp"
 #include "protocols/bench/results.hpp"
 #include "protocols/bench/rounds.hpp"
+#include "protocols/packing.hpp"
 #include "protocols/protocol.hpp"
 
 namespace twinlink::bench {
 
 struct Plan {
   Pattern pattern = Pattern::pingpong;
-  std::vector<Bytes> sizes{};  ///< ascending
+  std::vector<Bytes> sizes{};  ///< ascending; without the gaps of a layout
   int window = 64;             ///< messages of one exchange for bandwidth and bidirectional
   Repeats small{};             ///< up to and including `large_from` - 1
   Repeats large{};             ///< from `large_from`
@@ -21,9 +22,13 @@ struct Plan {
   bool verify = true;          ///< compare payloads byte for byte before and after the timed rounds of every size
   bool keep_samples = false;   ///< store each round's time
   Settings settings{};
-  RankId first{0};  ///< the sender of the first message
+  Packing packing{};  ///< of messages whose bytes lie apart, in device memory; stored among the settings' options
+  RankId first{0};    ///< the sender of the first message
   RankId second{1};
 };
+
+/// The settings as result files have them: with the layout and the method of packing among the options.
+Settings stored_settings(const Plan& plan);
 
 /// The largest window.
 inline constexpr int kMaxWindow = 4096;

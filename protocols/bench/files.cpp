@@ -83,6 +83,18 @@ void require_writable(const fs::path& file) {
   }
 }
 
+std::string read_file(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream || fs::is_directory(file)) {
+    throw InputError(fmt::format("{}: error: cannot be read", file.string()));
+  }
+  std::string text(kMostText + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() > kMostText) throw InputError(fmt::format("{}: error: longer than {} B", file.string(), kMostText));
+  return text;
+}
+
 nlohmann::json read_json_file(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream || fs::is_directory(file)) {

@@ -15,6 +15,9 @@ void write_file(const std::filesystem::path& file, std::string_view content);
 /// A UsageError if write_file() could not write `file`: to be asked before the work that gives the content.
 void require_writable(const std::filesystem::path& file);
 
+/// The content of a text file of at most kMostText bytes. An InputError that names the file.
+inline constexpr std::size_t kMostText = std::size_t{16} << 20U;
+std::string read_file(const std::filesystem::path& file);
 /// An InputError that names the file if it cannot be read or is not JSON.
 nlohmann::json read_json_file(const std::filesystem::path& file);
 /// JSON text, indented unless `indent` is negative. What is no UTF-8, such as an odd byte of a command line, becomes

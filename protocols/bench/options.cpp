@@ -14,21 +14,6 @@
 namespace twinlink::bench {
 namespace {
 
-/// An option whose text `read` takes; what `read` refuses with a UsageError is a usage error of the command line.
-CLI::Option* add_read_option(CLI::App& app, const std::string& name, const std::string& type,
-                             const std::string& shown_default, const std::string& description,
-                             std::function<void(const std::string&)> read) {
-  const auto convert = [name, read = std::move(read)](const std::string& text) {
-    try {
-      read(text);
-    } catch (const UsageError& error) {
-      throw CLI::ValidationError(name, error.what());
-    }
-  };
-  CLI::Option* option = app.add_option_function<std::string>(name, convert, description)->type_name(type);
-  return shown_default.empty() ? option : option->default_str(shown_default);
-}
-
 /// An option that takes a whole number from `least` to `most`.
 CLI::Option* add_count_option(CLI::App& app, const std::string& name, int least, int most,
                               const std::string& shown_default, const std::string& description,
@@ -73,6 +58,20 @@ Seconds budget_of(const SweepOptions& wishes, const DefaultRepeats& defaults) {
 }
 
 }  // namespace
+
+CLI::Option* add_read_option(CLI::App& app, const std::string& name, const std::string& type,
+                             const std::string& shown_default, const std::string& description,
+                             std::function<void(const std::string&)> read) {
+  const auto convert = [name, read = std::move(read)](const std::string& text) {
+    try {
+      read(text);
+    } catch (const UsageError& error) {
+      throw CLI::ValidationError(name, error.what());
+    }
+  };
+  CLI::Option* option = app.add_option_function<std::string>(name, convert, description)->type_name(type);
+  return shown_default.empty() ? option : option->default_str(shown_default);
+}
 
 CLI::Option* add_size_option(CLI::App& app, const std::string& name, Bytes& value, const std::string& description) {
   return add_read_option(app, name, "SIZE", format_size(value), description,
@@ -152,6 +151,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
          "-o,--option", take_option, "Set an option of the protocol; may be repeated; 'list' says which there are")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  add_layout_options(app, options.layout);
   add_sweep_options(app, options.sweep);
   add_output_options(app, options.output,
                      {{"table", Format::table}, {"osu", Format::osu}, {"csv", Format::csv}, {"json", Format::json}});
@@ -203,6 +203,8 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
   settings.timeout = sweep.timeout;
   std::vector<Bytes> sizes = size_sweep(sweep.begin, sweep.end, sweep.factor);
   require_few_pieces(sizes.back(), settings.chunk);
+  Packing packing = make_packing(options.layout);
+  for (const Bytes size : sizes) check_packing(packing, size);
   return {.pattern = options.pattern,
           .sizes = std::move(sizes),
           .window = options.window,
@@ -210,7 +212,8 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
           .large = with_wishes(latency ? defaults.latency_large : defaults.bandwidth_large, sweep),
           .budget = budget_of(sweep, defaults),
           .verify = !sweep.no_verify,
-          .settings = settings};
+          .settings = settings,
+          .packing = std::move(packing)};
 }
 
 ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include "protocols/bench/driver.hpp"
+#include "protocols/bench/layout_options.hpp"
 #include "protocols/bench/probe.hpp"
 #include "protocols/bench/results.hpp"
 
@@ -45,6 +47,7 @@ struct RunOptions {
   std::optional<int> depth{};    ///< empty: the protocol's default
   std::string preset{};          ///< empty: the protocol's defaults; --chunk, --depth and options win over it
   std::vector<std::pair<std::string, std::string>> options{};  ///< the protocol's own, by name or alias
+  LayoutOptions layout{};
   SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}};
   OutputOptions output{};
   std::filesystem::path trace{};  ///< empty: not written
@@ -97,6 +100,10 @@ void deliver(const Result& result, const OutputOptions& options, std::ostream& o
 /// Probes have no OSU form: a UsageError.
 void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out);
 
+/// For an option whose text `read` takes; what `read` refuses with a UsageError is a usage error of the command line.
+CLI::Option* add_read_option(CLI::App& app, const std::string& name, const std::string& type,
+                             const std::string& shown_default, const std::string& description,
+                             std::function<void(const std::string&)> read);
 /// For an option that takes a size: "4", "256K", "64M".
 CLI::Option* add_size_option(CLI::App& app, const std::string& name, Bytes& value, const std::string& description);
 

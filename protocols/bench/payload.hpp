@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "protocols/layout.hpp"
 #include "protocols/rank.hpp"
 
 namespace twinlink::bench {
@@ -35,28 +36,36 @@ class ScopedBuffer {
 /// do.
 class Window {
  public:
-  /// `messages` messages of `size` bytes. As many as fit into kMaxWindowMemory have places of their own, at least one;
-  /// the others share these places in turn.
-  Window(Bytes size, int messages);
+  /// `messages` messages of `size` bytes, gaps of the layout not counted. As many as fit into kMaxWindowMemory have
+  /// places of their own, at least one; the others share these places in turn.
+  Window(Bytes size, int messages, Layout layout = {});
 
   [[nodiscard]] Bytes memory() const;
   [[nodiscard]] std::size_t places() const { return places_; }
+  /// All of a message's memory, gaps included.
   [[nodiscard]] View place(Buffer buffer, std::size_t index) const;
+  /// Within a place: the blocks of the message, and the gaps between them.
+  [[nodiscard]] const std::vector<LayoutBlock>& blocks() const { return blocks_; }
+  [[nodiscard]] const std::vector<LayoutBlock>& gaps() const { return gaps_; }
   /// All messages, in order.
   [[nodiscard]] std::vector<View> messages(Buffer buffer) const;
 
  private:
-  Bytes size_;
+  Bytes extent_;
+  std::vector<LayoutBlock> blocks_;
+  std::vector<LayoutBlock> gaps_;
   Bytes stride_;
   std::size_t messages_;
   std::size_t places_;
 };
 
-/// Fills every place of the window with a pattern of its own, different for every `seed`.
+/// Fills every block of every place of the window with a pattern of its own, different for every `seed`, and the gaps
+/// with yet another.
 void fill(Rank& rank, const Window& window, Buffer buffer, std::uint64_t seed);
 /// Fills every place with the sentinel.
 void wipe(Rank& rank, const Window& window, Buffer buffer);
-/// What is wrong with a window that should hold what fill() wrote with `seed`: "dropped at byte 4096 of message 3".
+/// What is wrong with a window that should hold what fill() wrote with `seed` into its blocks, and wipe() into its
+/// gaps: "dropped at byte 4096 of message 3", "written at byte 70 of message 3, between its blocks".
 std::optional<std::string> check(Rank& rank, const Window& window, Buffer buffer, std::uint64_t seed);
 
 }  // namespace twinlink::bench

@@ -5,6 +5,7 @@
 
 #include "protocols/bench/probe.hpp"
 #include "protocols/bench/results.hpp"
+#include "protocols/layout.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -49,7 +50,9 @@ void print_table(const Result& result, std::ostream& out) {
   if (series.settings.chunk > Bytes{}) {
     out << fmt::format(", chunk {}, depth {}", format_size(series.settings.chunk), series.settings.depth);
   }
-  for (const auto& [name, value] : series.settings.options) out << fmt::format(", {}={}", name, value);
+  for (const auto& [name, value] : series.settings.options) {
+    out << fmt::format(", {}={}", name, name == kLayoutOption ? describe(parse_layout(value)) : value);
+  }
   out << fmt::format("\n# first message, set-up included: {:.3f} us\n", series.cold_us);
   if (std::ranges::any_of(series.points, [](const Point& point) { return !point.verified; })) {
     out << "# the payload was not verified\n";

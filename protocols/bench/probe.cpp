@@ -48,7 +48,10 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
   for (RankId leader{0}; leader.value < rank.ranks(); ++leader.value) {
     if (repeats_a_place(rank, leader)) continue;
     meet_all(rank, turn);
-    if (rank.id() == leader) probe_local(prober);
+    if (rank.id() == leader) {
+      probe_local(prober);
+      probe_blocks(prober);
+    }
     for (RankId follower{0}; follower.value < rank.ranks(); ++follower.value) {
       if (follower == leader || repeats_a_place(rank, follower)) continue;
       meet_all(rank, turn);
@@ -60,7 +63,9 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
     meet_all(rank, turn);
     const auto partner = partner_of_first(rank, same_node);
     const auto peer = partner ? other_of(rank.id(), RankId{0}, *partner) : std::nullopt;
-    if (peer) probe_messages(prober, *peer, rank.id() == RankId{0});
+    if (!peer) continue;
+    probe_messages(prober, *peer, rank.id() == RankId{0});
+    probe_signals(prober, *peer, rank.id() == RankId{0});
   }
   meet_all(rank, turn);
 

@@ -38,17 +38,27 @@ class PeerCopier {
         own_(prober.rank(), Memory::device, prober.largest()),
         remote_(probe_handle(prober, owner, hear_now(prober.rank(), owner, prober.patience()).as<IpcHandle>())) {}
 
-  void write(Bytes size, twinlink::Pattern pattern) {
+  /// May a kernel copy between the two? The owner learns it too.
+  bool offers_kernels() {
+    const View byte(remote_, Bytes{}, Bytes{1});
+    const bool possible = direct_ && can(prober_, "copies kernel-push and kernel-pull", [&] {
+                            prober_.copy(byte, own_.first(Bytes{1}), Engine::kernel);
+                            prober_.copy(own_.first(Bytes{1}), byte, Engine::kernel);
+                          });
+    return agree(prober_.rank(), owner_, true, possible ? 1 : 0, prober_.patience()) != 0;
+  }
+
+  void write(Bytes size, twinlink::Pattern pattern, Engine engine) {
     if (prober_.plan().verify) prober_.rank().fill(own_.first(size), pattern);
     meet(prober_.rank(), owner_, prober_.patience());
-    measure("write", size, View(remote_, Bytes{}, size), own_.first(size));
+    measure("write", size, View(remote_, Bytes{}, size), own_.first(size), engine);
     meet(prober_.rank(), owner_, prober_.patience());
   }
 
-  void read(Bytes size, twinlink::Pattern pattern) {
+  void read(Bytes size, twinlink::Pattern pattern, Engine engine) {
     if (prober_.plan().verify) prober_.rank().fill(own_.first(size), kSentinel);
     meet(prober_.rank(), owner_, prober_.patience());
-    measure("read", size, own_.first(size), View(remote_, Bytes{}, size));
+    measure("read", size, own_.first(size), View(remote_, Bytes{}, size), engine);
     if (prober_.plan().verify) prober_.expect(own_.first(size), pattern, "peer copy read");
     meet(prober_.rank(), owner_, prober_.patience());
   }
@@ -56,9 +66,12 @@ class PeerCopier {
   void close() { prober_.rank().close_memory(remote_); }
 
  private:
-  void measure(std::string_view direction, Bytes size, View to, View from) {
-    prober_.record(fmt::format("peer copy {} {}", direction, direct_ ? "direct" : "staged"), place_of(prober_, owner_),
-                   size, prober_.sample(size, [&] { prober_.copy(to, from); }), true);
+  void measure(std::string_view direction, Bytes size, View to, View from, Engine engine) {
+    const std::string name = engine == Engine::kernel
+                                 ? fmt::format("copy kernel-{}", direction == "write" ? "push" : "pull")
+                                 : fmt::format("peer copy {} {}", direction, direct_ ? "direct" : "staged");
+    prober_.record(name, place_of(prober_, owner_), size, prober_.sample(size, [&] { prober_.copy(to, from, engine); }),
+                   true);
   }
 
   Prober& prober_;
@@ -77,13 +90,15 @@ class PeerOwner {
     tell_now(prober.rank(), copier, Message(prober.rank().export_memory(memory_.buffer())), prober.patience());
   }
 
-  void write(Bytes size, twinlink::Pattern pattern) {
+  bool offers_kernels() { return agree(prober_.rank(), copier_, false, 0, prober_.patience()) != 0; }
+
+  void write(Bytes size, twinlink::Pattern pattern, Engine) {
     if (prober_.plan().verify) prober_.rank().fill(memory_.first(size), kSentinel);
     wait_for_copier();
     if (prober_.plan().verify) prober_.expect(memory_.first(size), pattern, "peer copy write");
   }
 
-  void read(Bytes size, twinlink::Pattern pattern) {
+  void read(Bytes size, twinlink::Pattern pattern, Engine) {
     if (prober_.plan().verify) prober_.rank().fill(memory_.first(size), pattern);
     wait_for_copier();
   }
@@ -103,8 +118,11 @@ class PeerOwner {
 template <class End>
 void copy_all_sizes(Prober& prober, End& end) {
   std::uint64_t seed = 0;
-  for (const Bytes size : prober.plan().sizes) end.write(size, {++seed});
-  for (const Bytes size : prober.plan().sizes) end.read(size, {++seed});
+  for (const Engine engine : {Engine::dma, Engine::kernel}) {
+    if (engine == Engine::kernel && !end.offers_kernels()) continue;
+    for (const Bytes size : prober.plan().sizes) end.write(size, {++seed}, engine);
+    for (const Bytes size : prober.plan().sizes) end.read(size, {++seed}, engine);
+  }
 }
 
 void probe_network(Prober& prober, RankId peer, bool leading, const std::string& name, Memory memory) {

@@ -32,7 +32,9 @@ void Prober::record(const std::string& name, const std::string& peer, Bytes size
   findings_.lines.push_back({name, gpu, peer, size, time_us, bandwidth_MBps});
 }
 
-void Prober::copy(View to, View from) { finish(rank_.copy(to, from, Stream{0}, Engine::dma), "copy", from.length); }
+void Prober::copy(View to, View from, Engine engine) {
+  finish(rank_.copy(to, from, Stream{0}, engine), "copy", from.length);
+}
 
 void Prober::finish(Op op, std::string_view what, Bytes size) {
   const Status status = wait(rank_, op, rank_.now() + plan_.timeout);

@@ -34,7 +34,7 @@ class Prober {
   void note(std::string text) { findings_.notes.push_back(std::move(text)); }
 
   /// Copies and waits. A CheckError if it does not end.
-  void copy(View to, View from);
+  void copy(View to, View from, Engine engine = Engine::dma);
   void finish(Op op, std::string_view what, Bytes size);
   /// A CheckError that names `what` unless `view` holds `pattern`.
   void expect(View view, twinlink::Pattern pattern, std::string_view what);
@@ -55,8 +55,14 @@ class Prober {
 
 /// The primitives of one rank: copies, handles, allocation.
 void probe_local(Prober& prober);
+/// Tries something that this machine may lack. If it does, says so in a note and returns false.
+bool can(Prober& prober, const std::string& what, const std::function<void()>& attempt);
+/// Copies of one rank by kernels, and copies of many blocks.
+void probe_blocks(Prober& prober);
 /// Copies between this rank's GPU and the peer's. Both ranks call it; the leading one copies.
 void probe_peer_copies(Prober& prober, RankId peer, bool leading);
+/// Puts that raise a signal, there and back between ranks of one node. Both ranks call it.
+void probe_signals(Prober& prober, RankId peer, bool leading);
 /// Messages between host buffers and control messages, there and back. Both ranks call it.
 void probe_messages(Prober& prober, RankId peer, bool leading);
 

@@ -8,6 +8,7 @@
 #include "protocols/bench/files.hpp"
 #include "protocols/bench/json_members.hpp"
 #include "protocols/bench/json_statistics.hpp"
+#include "protocols/packing.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -51,11 +52,26 @@ Pattern read_pattern(Members& members) {
   }
 }
 
+/// What readers rely on: to print a layout, and to tell one from another.
+void check_packing(Members& members, const std::map<std::string, std::string>& options) {
+  try {
+    if (const auto layout = options.find(std::string(kLayoutOption)); layout != options.end()) {
+      static_cast<void>(parse_layout(layout->second));
+    }
+    if (const auto method = options.find(std::string(kPackOption)); method != options.end()) {
+      static_cast<void>(find_pack_method(method->second));
+    }
+  } catch (const UsageError& error) {
+    members.fail("options", fmt::format("is wrong: {}", error.what()));
+  }
+}
+
 Settings read_settings(Members members) {
   Settings settings{.chunk = Bytes{members.count("chunk_bytes")},
                     .depth = static_cast<int>(members.count("depth", kMostInt)),
                     .timeout = Seconds{members.number("timeout_s")}};
   if (members.has("options")) settings.options = members.texts("options");
+  check_packing(members, settings.options);
   members.done();
   return settings;
 }

@@ -19,6 +19,10 @@ namespace twinlink::bench {
 
 inline constexpr int kResultSchema = 1;
 inline constexpr std::string_view kResultKind = "twinlink-result";
+/// How messages whose bytes lie apart were laid out and packed: among the options of the settings, absent for
+/// contiguous messages. No protocol has options of these names.
+inline constexpr std::string_view kLayoutOption = "layout";
+inline constexpr std::string_view kPackOption = "pack";
 
 enum class Pattern {
   pingpong,       ///< a message there and one back, in turn; time_us is half of the round trip

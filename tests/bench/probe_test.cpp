@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "protocols/bench/check_error.hpp"
+#include "protocols/decorated_rank.hpp"
 #include "tests/bench/samples.hpp"
 #include "tests/support/fake_rank.hpp"
 
@@ -52,38 +53,57 @@ std::set<std::string> names(const ProbeFindings& findings) {
 
 double transfer_us(Bytes size) { return 1 + 1e-3 * static_cast<double>(size.count()); }
 
+/// "engine-block device-to-pinned of 8 B" and its like: each engine, way and block that `small_plan()` can measure.
+std::set<std::string> block_lines() {
+  std::set<std::string> all;
+  for (const std::string engine : {"engine", "kernel"}) {
+    for (const std::string way : {"device-to-device", "device-to-pinned", "pinned-to-device"}) {
+      for (const std::string block : {"8", "64", "4096"}) all.insert(engine + "-block " + way + " of " + block + " B");
+    }
+  }
+  return all;
+}
+
 TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
   const ProbeFindings findings = probe_world({});
-  EXPECT_EQ(names(findings), (std::set<std::string>{"copy pinned-to-device near",
-                                                    "copy device-to-pinned near",
-                                                    "copy pinned-to-device far",
-                                                    "copy device-to-pinned far",
-                                                    "copy pageable-to-device near",
-                                                    "copy device-to-pageable near",
-                                                    "copy pageable-to-device far",
-                                                    "copy device-to-pageable far",
-                                                    "copy shared-pinned-to-device near",
-                                                    "copy device-to-shared-pinned near",
-                                                    "copy shared-pinned-to-device far",
-                                                    "copy device-to-shared-pinned far",
-                                                    "copy device-to-device",
-                                                    "copy host-to-host",
-                                                    "allocate device",
-                                                    "allocate pinned",
-                                                    "allocate pageable",
-                                                    "allocate shared-pinned",
-                                                    "release device",
-                                                    "release pinned",
-                                                    "release pageable",
-                                                    "release shared-pinned",
-                                                    "handle export",
-                                                    "handle open",
-                                                    "handle close",
-                                                    "peer copy write direct",
-                                                    "peer copy read direct",
-                                                    "message pinned same-node",
-                                                    "message pageable same-node",
-                                                    "control message same-node"}));
+  std::set<std::string> found = names(findings);
+  for (const std::string& line : block_lines()) EXPECT_EQ(found.erase(line), 1U) << line;
+  EXPECT_EQ(found, (std::set<std::string>{"copy pinned-to-device near",
+                                          "copy device-to-pinned near",
+                                          "copy pinned-to-device far",
+                                          "copy device-to-pinned far",
+                                          "copy pageable-to-device near",
+                                          "copy device-to-pageable near",
+                                          "copy pageable-to-device far",
+                                          "copy device-to-pageable far",
+                                          "copy shared-pinned-to-device near",
+                                          "copy device-to-shared-pinned near",
+                                          "copy shared-pinned-to-device far",
+                                          "copy device-to-shared-pinned far",
+                                          "copy device-to-device",
+                                          "copy host-to-host",
+                                          "copy kernel-local",
+                                          "copy kernel-to-pinned",
+                                          "copy kernel-from-pinned",
+                                          "copy kernel-push",
+                                          "copy kernel-pull",
+                                          "put and signal same-node",
+                                          "allocate device",
+                                          "allocate pinned",
+                                          "allocate pageable",
+                                          "allocate shared-pinned",
+                                          "release device",
+                                          "release pinned",
+                                          "release pageable",
+                                          "release shared-pinned",
+                                          "handle export",
+                                          "handle open",
+                                          "handle close",
+                                          "peer copy write direct",
+                                          "peer copy read direct",
+                                          "message pinned same-node",
+                                          "message pageable same-node",
+                                          "control message same-node"}));
   for (const std::string gpu : {"0/0", "0/1"}) {
     for (const std::string name : {"copy pinned-to-device near", "copy host-to-host", "peer copy write direct"}) {
       EXPECT_EQ(lines(findings, name, gpu).size(), 2U) << name << " on " << gpu;
@@ -108,6 +128,43 @@ TEST(Probe, TimesAreOneWay) {
     }
   }
   EXPECT_EQ(lines(findings, "handle open").at(0).bandwidth_MBps, 0);
+}
+
+TEST(Probe, BlocksAreCountedByTheBytesThatMove) {
+  const ProbeFindings findings = probe_world({});
+  const auto found = lines(findings, "engine-block device-to-pinned of 4096 B");
+  ASSERT_EQ(found.size(), 1U) << "4 B are no whole block";
+  EXPECT_EQ(found[0].size, 64_KiB);
+  EXPECT_THAT(found[0].time_us.median, DoubleNear(transfer_us(64_KiB), 1e-6));
+}
+
+/// Refuses what a platform without these costs refuses.
+class PlainRank final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  Op copy(View to, View from, Stream stream, Engine engine) override {
+    if (engine == Engine::kernel) throw InputError("no kernels here");
+    return DecoratedRank::copy(to, from, stream, engine);
+  }
+  Op copy_blocks(View, View, std::span<const Block>, Stream, Engine) override { throw InputError("no blocks here"); }
+  Op put(View, View, Stream, Engine, std::optional<Signal>) override { throw UnavailableError("no signals here"); }
+};
+
+TEST(Probe, LeavesOutWhatTheMachineLacks) {
+  ProbeFindings findings;
+  run_fake_world({}, [&](Rank& rank) {
+    PlainRank plain(rank);
+    ProbeFindings mine = probe(plain, small_plan());
+    if (rank.id() == RankId{0}) findings = std::move(mine);
+  });
+  for (const std::string& name : names(findings)) {
+    EXPECT_THAT(name, testing::Not(testing::AnyOf(HasSubstr("kernel"), HasSubstr("block"), HasSubstr("signal"))));
+  }
+  EXPECT_EQ(lines(findings, "peer copy write direct").size(), 2U);
+  EXPECT_THAT(findings.notes, Contains("0/0: no copies kernel-to-pinned: no kernels here"));
+  EXPECT_THAT(findings.notes, Contains("0/1: no blocks device-to-pinned by the copy engine: no blocks here"));
+  EXPECT_THAT(findings.notes, Contains("0/0: no copies kernel-push and kernel-pull: no kernels here"));
+  EXPECT_THAT(findings.notes, Contains("0/0: no signals: no signals here"));
 }
 
 TEST(Probe, SaysWhatItLeftOutAndWhy) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace twinlink::model {
 namespace {
 
@@ -60,6 +64,43 @@ TEST(Content, TornMatchesNothing) {
   content.fill(0_B, 16_B, kA);
   content.tear();
   EXPECT_FALSE(verdict(content, 0_B, 16_B, kA).intact());
+}
+
+/// Against one tag for each byte, which needs no segments.
+TEST(Content, IsWhatAListOfBytesWouldBe) {
+  constexpr std::uint64_t kSize = 60;
+  using Tag = std::pair<std::uint64_t, std::uint64_t>;  // of which pattern, and which byte of it
+  Content content{Bytes{kSize}};
+  content.fill(0_B, Bytes{kSize}, kSentinel);
+  std::vector<Tag> bytes;
+  for (std::uint64_t i = 0; i < kSize; ++i) bytes.emplace_back(kSentinel.seed, i);
+  std::uint64_t state = 1;
+  const auto draw = [&](std::uint64_t below) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return (state >> 33U) % below;
+  };
+  for (int step = 0; step < 3000; ++step) {
+    const std::uint64_t at = draw(kSize);
+    const std::uint64_t length = draw(kSize - at + 1);
+    if (step % 3 == 0) {
+      const std::uint64_t seed = 1 + draw(3);
+      content.fill(Bytes{at}, Bytes{length}, Pattern{seed});
+      for (std::uint64_t i = 0; i < length; ++i) bytes[at + i] = {seed, i};
+    } else {
+      const std::uint64_t from = draw(kSize - length + 1);
+      content.write(Bytes{at}, content.slice(Bytes{from}, Bytes{length}));
+      const std::vector<Tag> moved(bytes.begin() + static_cast<std::ptrdiff_t>(from),
+                                   bytes.begin() + static_cast<std::ptrdiff_t>(from + length));
+      std::ranges::copy(moved, bytes.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    const std::uint64_t seen = draw(kSize);
+    Content expected(1_B);
+    const auto [seed, index] = bytes[seen];
+    Content source{Bytes{index + 1}};
+    source.fill(0_B, Bytes{index + 1}, Pattern{seed});
+    expected.write(0_B, source.slice(Bytes{index}, 1_B));
+    ASSERT_EQ(content.slice(Bytes{seen}, 1_B), expected) << "byte " << seen << " after step " << step;
+  }
 }
 
 }  // namespace

@@ -145,6 +145,7 @@ TEST(CudaIpcTimes, FragmentsArePacedByTheSlowerProcess) {
 TEST(CudaIpcWays, TheFirstMessageIsStagedAndTheSecondGoesByIpc) {
   run_ipc_pair({}, [](const IpcEnd& end) {
     const View message(end.device(1_MiB));
+    EXPECT_THAT(end.channel.path_taken(), HasSubstr("once the handshake is through"));
     end.one_message(message);
     EXPECT_THAT(end.channel.path_taken(), StartsWith("staged through shared pinned host memory"));
     end.one_message(message);

@@ -1,0 +1,167 @@
+// Rules about messages whose bytes lie apart: every method of packing, every layout, over every protocol.
+#include <memory>
+
+#include "protocols/packing.hpp"
+#include "protocols/registry.hpp"
+#include "tests/contract/helpers.hpp"
+
+namespace twinlink::contract {
+namespace {
+
+constexpr PackMethod kMethods[] = {PackMethod::copies, PackMethod::rows, PackMethod::kernel};
+
+/// Runs `body` with every protocol that the path to the peer supports.
+void on_every_connection(const std::function<void(Rank&, RankId peer, const Protocol&)>& body) {
+  on_every_pair([&](Rank& rank, RankId peer) {
+    for (const Protocol* protocol : all_protocols()) {
+      if (protocol->supports(rank.path_to(peer)).usable()) body(rank, peer, *protocol);
+    }
+  });
+}
+
+/// The messages of one direction, one behind the other.
+class Spread {
+ public:
+  Spread(Rank& rank, const Layout& layout, std::span<const Bytes> sizes)
+      : rank_(rank), memory_(rank, Memory::device, room(layout, sizes)) {
+    Bytes at{};
+    for (const Bytes size : sizes) {
+      const View message = memory_.slice(at, layout.extent(size));
+      messages_.push_back(message);
+      at += message.length;
+      for (const LayoutBlock& block : layout.blocks(size)) {
+        blocks_.push_back(message.slice(block.displacement, block.length));
+      }
+    }
+    Bytes end{};
+    for (const View& block : blocks_) {
+      if (block.offset > end) gaps_.push_back(memory_.slice(end, block.offset - end));
+      end = block.offset + block.length;
+    }
+  }
+
+  [[nodiscard]] std::span<const View> messages() const { return messages_; }
+  /// Block i holds pattern `first + i`, and the gaps hold `gap`.
+  void fill(std::uint64_t first, Pattern gap) const {
+    for (const View& view : blocks_) rank_.fill(view, Pattern{first++});
+    for (const View& view : gaps_) rank_.fill(view, gap);
+  }
+  void expect(std::uint64_t first, Pattern gap, const std::string& what) const {
+    for (const View& view : blocks_) {
+      const Verdict verdict = rank_.check(view, Pattern{first++});
+      ASSERT_TRUE(verdict.intact()) << what << ", block at " << view.offset.count() << ": " << to_string(verdict);
+    }
+    for (const View& view : gaps_) ASSERT_TRUE(rank_.check(view, gap).intact()) << what << ": a gap was written";
+  }
+
+ private:
+  static Bytes room(const Layout& layout, std::span<const Bytes> sizes) {
+    Bytes sum{};
+    for (const Bytes size : sizes) sum += layout.extent(size);
+    return sum;
+  }
+
+  Rank& rank_;
+  Scratch memory_;
+  std::vector<View> messages_;
+  std::vector<View> blocks_;
+  std::vector<View> gaps_;
+};
+
+/// Both ends send and receive messages of these sizes, twice over one connection.
+void exchange(Rank& rank, RankId peer, const Protocol& protocol, const Packing& packing, std::span<const Bytes> sizes) {
+  constexpr Pattern kSendersGap{5};
+  const std::string what = std::string(protocol.name()) + ", " + to_string(packing.layout) + " packed by " +
+                           std::string(to_string(packing.method));
+  const Spread outgoing(rank, packing.layout, sizes);
+  const Spread incoming(rank, packing.layout, sizes);
+  Bytes room{};
+  for (const Bytes size : sizes) room += size + PackedBuffers::kAlignment;
+  const PackedBuffers buffers(rank, protocol, packing, room, room);
+  {
+    const auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, buffers);
+    for (const std::uint64_t round : {1U, 2U}) {
+      const auto seed = [&](RankId of) { return 100'000 * round + 10'000 * static_cast<std::uint64_t>(of.value); };
+      outgoing.fill(seed(rank.id()), kSendersGap);
+      incoming.fill(9, kSentinel);
+      const Outcome outcome = channel->exchange(outgoing.messages(), incoming.messages());
+      EXPECT_TRUE(outcome.ok()) << what << ": " << outcome.reason;
+      incoming.expect(seed(peer), kSentinel, what);
+      outgoing.expect(seed(rank.id()), kSendersGap, what + ", at the sender");
+    }
+    EXPECT_NE(channel->path_taken().find("packed by"), std::string::npos);
+  }
+  meet(rank, peer);  // The peer's end may have had our buffers open until now.
+}
+
+TEST(Layouts, ArriveByEveryMethodAndLeaveTheGapsAlone) {
+  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+    constexpr Bytes kSizes[] = {4096_B};
+    for (const PackMethod method : kMethods) {
+      exchange(rank, peer, protocol, {Layout::vector(64_B, 96_B), method}, kSizes);
+      exchange(rank, peer, protocol, {Layout::vector(64_B, 64_B), method}, kSizes);
+      if (method == PackMethod::rows) continue;
+      exchange(rank, peer, protocol, {Layout::indexed({{3_B, 17_B}, {40_B, 1_B}, {100_B, 33_B}}), method}, kSizes);
+    }
+  });
+}
+
+TEST(Layouts, ArriveWhereTheLastBlockIsCutShort) {
+  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+    constexpr Bytes kSizes[] = {777_B};
+    constexpr Bytes kOneRow[] = {5_B};
+    for (const PackMethod method : kMethods) {
+      if (method != PackMethod::rows) exchange(rank, peer, protocol, {Layout::vector(50_B, 60_B), method}, kSizes);
+      exchange(rank, peer, protocol, {Layout::vector(50_B, 60_B), method}, kOneRow);
+    }
+  });
+}
+
+TEST(Layouts, ArriveInWindowsOfUnequalMessages) {
+  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+    constexpr Bytes kSizes[] = {640_B, 0_B, 64_B, 6400_B, 640_B};
+    for (const PackMethod method : kMethods) {
+      exchange(rank, peer, protocol, {Layout::vector(64_B, 1000_B), method}, kSizes);
+    }
+  });
+}
+
+/// A connection whose other end has nothing to do.
+void on_one_end(const std::function<void(Rank&, Channel&)>& body, const Packing& packing) {
+  on_every_pair([&](Rank& rank, RankId peer) {
+    const Protocol& protocol = find_protocol("staging");
+    const PackedBuffers buffers(rank, protocol, packing, 1000_B, 1000_B);
+    {
+      const auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, buffers);
+      body(rank, *channel);
+    }
+    meet(rank, peer);
+  });
+}
+
+TEST(Layouts, MessagesThatMakeNoSenseAreRefusedBeforeAnythingMoves) {
+  on_one_end(
+      [](Rank& rank, Channel& channel) {
+        const Scratch device(rank, Memory::device, 1000_B);
+        EXPECT_THROW(static_cast<void>(channel.send(View(device.buffer(), 0_B, 1001_B))), UsageError);
+        EXPECT_THROW(static_cast<void>(channel.receive(View(device.buffer(), 900_B, 101_B))), UsageError);
+        const Scratch large(rank, Memory::device, 100'000_B);
+        EXPECT_THROW(static_cast<void>(channel.send(large.view())), UsageError) << "more than the packed buffer";
+        const Scratch host(rank, Memory::pinned, 1000_B);
+        EXPECT_THROW(static_cast<void>(channel.send(host.view())), UsageError);
+      },
+      {Layout::vector(50_B, 60_B), PackMethod::kernel});
+}
+
+TEST(Layouts, WhatIsNo2DCopyIsRefusedBeforeAnythingMoves) {
+  on_one_end(
+      [](Rank& rank, Channel& channel) {
+        const Scratch device(rank, Memory::device, 1000_B);
+        EXPECT_THROW(static_cast<void>(channel.send(device.view())), UsageError);
+        EXPECT_THROW(static_cast<void>(channel.receive(device.slice(0_B, 25_B))), UsageError);
+      },
+      {Layout::indexed({{0_B, 10_B}, {20_B, 5_B}}), PackMethod::rows});
+}
+
+}  // namespace
+}  // namespace twinlink::contract

@@ -1,0 +1,32 @@
+// Bodies that several tests explore.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "protocols/protocol.hpp"
+#include "tests/explore/fiber.hpp"
+#include "tests/explore/scenario.hpp"
+
+namespace twinlink::explore {
+
+/// How many messages a test explores: fewer where fibers cannot go back, and each step back costs an execution.
+inline constexpr int kMany = kFibersCanGoBack ? 7 : 3;
+inline constexpr int kSome = kFibersCanGoBack ? 4 : 2;
+
+/// What rank `from` sends as message `index`.
+Pattern content(int from, int index);
+
+/// How two ranks exchange messages: `forth` of them from rank 0 to rank 1, and `back`.
+struct Exchange {
+  std::string_view protocol;
+  int forth = 1;
+  int back = 1;
+  Bytes size = 64_B;
+  Settings settings{};
+};
+
+/// Both ranks connect, exchange once, say their outcome as the ending, and require the right content.
+Scenario exchange_of(const Exchange& exchange);
+
+}  // namespace twinlink::explore

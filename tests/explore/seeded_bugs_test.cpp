@@ -1,0 +1,237 @@
+// Faults that protocols of this kind have had, each planted into a small one. The explorer finds it, and the trace
+// shows how it comes about. Beside each stands the same protocol without the fault, in which nothing is found.
+#include <gmock/gmock.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tests/explore/bodies.hpp"
+
+namespace twinlink::explore {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr Seconds kLong{1000};
+constexpr Bytes kSize = 64_B;
+constexpr RankId kSender{0};
+constexpr RankId kReceiver{1};
+constexpr Tag kHandle{64};
+constexpr Tag kDone{65};
+constexpr Tag kData{66};
+constexpr Tag kRequest{67};
+constexpr Tag kAnswer{68};
+constexpr Tag kHeader{69};
+
+void tell(Rank& rank, RankId peer, Tag tag, const Message& message = Message()) {
+  wait(rank, rank.tell(peer, tag, message), kLong);
+}
+
+Message hear(Rank& rank, RankId peer, Tag tag) {
+  Message heard;
+  wait(rank, rank.hear(peer, tag, heard), kLong);
+  return heard;
+}
+
+void copy(Rank& rank, View to, View from) { wait(rank, rank.copy(to, from, Stream{0}, Engine::dma), kLong); }
+
+/// The one finding whose words contain `words`, or an empty one.
+Finding finding_with(const ExploreResult& result, const std::string& words) {
+  for (const auto* findings : {&result.violations, &result.deadlocks}) {
+    for (const Finding& finding : *findings) {
+      if (finding.what.find(words) != std::string::npos) return finding;
+    }
+  }
+  ADD_FAILURE() << "no finding says '" << words << "'\n" << to_string(result);
+  return {};
+}
+
+// ---- a receiver that fetches the bytes from the sender's memory, and then says so -----------------------------------
+
+enum class Fetch { right, closes_too_early, tells_too_early, sender_frees_too_early };
+
+Scenario fetch(Fetch fault) {
+  const Body sender = [=](Rank& rank, Witness&) {
+    const View message(rank.allocate(Memory::device, kSize));
+    rank.fill(message, content(0, 0));
+    rank.step("tell the handle");
+    tell(rank, kReceiver, kHandle, Message(rank.export_memory(message.buffer)));
+    if (fault != Fetch::sender_frees_too_early) {
+      rank.step("hear done");
+      hear(rank, kReceiver, kDone);
+    }
+    rank.step("free");
+    rank.release(message.buffer);
+  };
+  const Body receiver = [=](Rank& rank, Witness& witness) {
+    const View message(rank.allocate(Memory::device, kSize));
+    rank.fill(message, kSentinel);
+    rank.step("hear the handle");
+    const auto handle = hear(rank, kSender, kHandle).as<IpcHandle>();
+    rank.step("open");
+    const Buffer theirs = rank.open_memory(kSender, handle);
+    rank.step("fetch");
+    const Op fetching = rank.copy(message, View(theirs), Stream{0}, Engine::dma);
+    if (fault == Fetch::tells_too_early) {
+      rank.step("tell done");
+      tell(rank, kSender, kDone);
+    }
+    if (fault != Fetch::closes_too_early) wait(rank, fetching, kLong);
+    rank.step("close");
+    rank.close_memory(theirs);
+    if (fault != Fetch::tells_too_early) {
+      rank.step("tell done");
+      tell(rank, kSender, kDone);
+    }
+    witness.require(rank.check(message, content(0, 0)).intact(), "the message is not what was sent");
+  };
+  return {.bodies = {sender, receiver}};
+}
+
+TEST(SeededBug, NoneInTheRightFetch) {
+  const ExploreResult result = explore(fetch(Fetch::right));
+  EXPECT_TRUE(result.clean()) << to_string(result);
+}
+
+TEST(SeededBug, ACloseWithACopyInFlight) {
+  const Finding found = finding_with(explore(fetch(Fetch::closes_too_early)), "cannot be closed");
+  EXPECT_EQ(found.what, "rank 1 threw: buffer 2 (device, 64 B) cannot be closed: an operation uses it");
+  EXPECT_EQ(
+      found.trace,
+      "rank 0 |  | allocate device[0+64]\n"
+      "rank 0 | tell the handle | export memory device[0+64]\n"
+      "rank 0 | tell the handle | tell rank 1 104 B\n"
+      "rank 1 |  | allocate device[0+64]\n"
+      "rank 1 | hear the handle | hear rank 0\n"
+      "rank 0 | tell the handle | tell rank 1 104 B | ended\n"
+      "rank 0 | hear done | hear rank 1\n"
+      "rank 1 | hear the handle | hear rank 0 | ended\n"
+      "rank 1 | open | open memory of rank 0 device[0+64]\n"
+      "rank 1 | fetch | copy device[0+64] -> device[0+64] stream 0\n"
+      "rank 1 | close | VIOLATION rank 1 threw: buffer 2 (device, 64 B) cannot be closed: an operation uses it\n");
+}
+
+TEST(SeededBug, ADoneBeforeItIsDone) {
+  // The sender may free its memory while the copy still reads it.
+  const Finding found = finding_with(explore(fetch(Fetch::tells_too_early)), "rank 0 threw");
+  EXPECT_THAT(found.what, HasSubstr("cannot be released: a peer has it open"));
+  EXPECT_THAT(found.trace, AllOf(HasSubstr("rank 1 | tell done | tell rank 0 0 B\n"),
+                                 HasSubstr("rank 0 | hear done | hear rank 1 | ended\nrank 0 | free | VIOLATION")));
+}
+
+TEST(SeededBug, AFreeBeforeTheDone) {
+  const ExploreResult result = explore(fetch(Fetch::sender_frees_too_early));
+  // Depending on how far the receiver is: it has not opened the memory yet, or it has.
+  EXPECT_THAT(finding_with(result, "it was released").trace, HasSubstr("rank 0 | free | release device[0+64]\n"));
+  EXPECT_THAT(finding_with(result, "cannot be released: a peer has it open").trace, HasSubstr("rank 1 | open | open"));
+}
+
+// ---- a pipeline through one staging buffer --------------------------------------------------------------------------
+
+Scenario staged(bool waits_for_the_send) {
+  const Body sender = [=](Rank& rank, Witness&) {
+    const View staging(rank.allocate(Memory::pinned, kSize));
+    std::vector<Op> sends;
+    for (int i = 0; i < 2; ++i) {
+      const View message(rank.allocate(Memory::device, kSize));
+      rank.fill(message, content(0, i));
+      rank.step("copy out");
+      copy(rank, staging, message);
+      rank.step("send");
+      sends.push_back(rank.send(kReceiver, kData, staging));
+      if (waits_for_the_send) {
+        wait(rank, sends.back(), kLong);
+        sends.pop_back();
+      }
+    }
+    for (const Op op : sends) wait(rank, op, kLong);
+  };
+  const Body receiver = [](Rank& rank, Witness& witness) {
+    const View message(rank.allocate(Memory::pinned, kSize));
+    for (int i = 0; i < 2; ++i) {
+      rank.step("receive");
+      wait(rank, rank.receive(kSender, kData, message), kLong);
+      witness.require(rank.check(message, content(0, i)).intact(), "the message is not what was sent");
+    }
+  };
+  return {.bodies = {sender, receiver}};
+}
+
+TEST(SeededBug, AStagingBufferThatIsUsedAgainTooEarly) {
+  EXPECT_TRUE(explore(staged(true)).clean());
+  const Finding found = finding_with(explore(staged(false)), "copy writes pinned[0+64] of rank 0");
+  EXPECT_THAT(found.what, HasSubstr("while this is in flight: rank 0: send pinned[0+64] of rank 0 -> rank 1"));
+  EXPECT_THAT(found.trace, HasSubstr("rank 0 | copy out | VIOLATION"));
+}
+
+// ---- a handshake: after the answer, the sender may use what the receiver has enabled --------------------------------
+
+Scenario enabling(bool answers_first) {
+  const Body sender = [](Rank& rank, Witness&) {
+    rank.step("tell request");
+    tell(rank, kReceiver, kRequest);
+    rank.step("hear answer");
+    hear(rank, kReceiver, kAnswer);
+    rank.step("tell header");
+    tell(rank, kReceiver, kHeader);
+  };
+  const Body receiver = [=](Rank& rank, Witness& witness) {
+    const View table(rank.allocate(Memory::pinned, kSize));
+    const View device(rank.allocate(Memory::device, kSize));
+    rank.step("hear request");
+    hear(rank, kSender, kRequest);
+    rank.step("enable");
+    const Op enabling = rank.copy(device, table, Stream{0}, Engine::dma);
+    if (!answers_first) wait(rank, enabling, kLong);
+    rank.step("tell answer");
+    tell(rank, kSender, kAnswer);
+    rank.step("hear header");
+    Message header;
+    const Op heard = rank.hear(kSender, kHeader, header);
+    if (answers_first) {
+      const std::array ops{enabling, heard};
+      const bool enabled = rank.wait_any(ops, kLong)->index == 0;
+      witness.require(enabled, "a header came before this side had enabled what it asks for");
+      wait(rank, enabled ? heard : enabling, kLong);
+    } else {
+      wait(rank, heard, kLong);
+    }
+  };
+  return {.bodies = {sender, receiver}};
+}
+
+TEST(SeededBug, AnAnswerBeforeEnabling) {
+  EXPECT_TRUE(explore(enabling(false)).clean());
+  const Finding found = finding_with(explore(enabling(true)), "before this side had enabled");
+  EXPECT_THAT(found.trace, AllOf(HasSubstr("rank 1 | enable | copy pinned[0+64] -> device[0+64] stream 0\n"),
+                                 HasSubstr("rank 1 | tell answer | tell rank 0 0 B\n"),
+                                 HasSubstr("rank 0 | tell header | tell rank 1 0 B\n"),
+                                 HasSubstr("rank 1 | hear header | hear rank 0 | ended\n"
+                                           "rank 1 | hear header | VIOLATION"),
+                                 testing::Not(HasSubstr("stream 0 | ended"))));
+}
+
+// ---- both first hear ------------------------------------------------------------------------------------------------
+
+TEST(SeededBug, TwoThatBothListenFirst) {
+  const Body body = [](Rank& rank, Witness&) {
+    const RankId peer{1 - rank.id().value};
+    rank.step("hear");
+    hear(rank, peer, kData);
+    rank.step("tell");
+    tell(rank, peer, kData);
+  };
+  const ExploreResult result = explore({.bodies = {body, body}});
+  EXPECT_THAT(result.violations, IsEmpty());
+  EXPECT_EQ(finding_with(result, "WAITS FOR EVER").trace,
+            "rank 0 | hear | hear rank 1\n"
+            "rank 1 | hear | hear rank 0\n"
+            "rank 0 | hear | WAITS FOR EVER for hear rank 1\n"
+            "rank 1 | hear | WAITS FOR EVER for hear rank 0\n");
+}
+
+}  // namespace
+}  // namespace twinlink::explore
