@@ -169,6 +169,8 @@ Survey make_survey(const Platform& platform, const SurveyPlan& plan) {
     const Support support = protocol->supports(path);
     if (!support.usable()) {
       survey.left_out.push_back({name, "refused: " + support.reason});
+    } else if (protocol->delegates() && plan.protocols.empty()) {
+      survey.left_out.push_back({name, "it chooses among the others"});
     } else if (protocol->message_memory() != Memory::device && !plan.references) {
       survey.left_out.push_back({name, "a reference only: it moves host memory"});
     } else {

@@ -151,6 +151,7 @@ class CudaAware final : public Protocol {
                {.depth = 64, .options = {{"rules", "openmpi"}, {"whole_to", "12K"}}}}};
     return presets;
   }
+  [[nodiscard]] bool delegates() const override { return true; }
   [[nodiscard]] Support supports(const Path&) const override { return {}; }
   [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
     check_settings(*this, settings);

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocols/builtin.hpp"
@@ -76,10 +77,10 @@ struct Plan {
 
 class RdmaChannel final : public Channel {
  public:
-  RdmaChannel(Rank& rank, RankId peer, const Settings& settings, Limits limits, std::size_t cache_capacity)
+  RdmaChannel(Rank& rank, RankId peer, Settings settings, Limits limits, std::size_t cache_capacity)
       : rank_(rank),
         peer_(peer),
-        settings_(settings),
+        settings_(std::move(settings)),
         limits_(limits),
         registrations_(rank, cache_capacity),
         out_(rank, Memory::pinned),

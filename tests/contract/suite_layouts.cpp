@@ -126,6 +126,27 @@ TEST(Layouts, ArriveInWindowsOfUnequalMessages) {
   });
 }
 
+TEST(Layouts, MessagesThatShareTheirMemoryShareTheirPackedPlace) {
+  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+    constexpr Bytes kSize[] = {640_B};
+    const Packing packing{Layout::vector(64_B, 100_B), PackMethod::kernel};
+    const Spread outgoing(rank, packing.layout, kSize);
+    const Spread incoming(rank, packing.layout, kSize);
+    const PackedBuffers buffers(rank, protocol, packing, kSize[0], kSize[0]);
+    {
+      const auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, buffers);
+      outgoing.fill(300, Pattern{5});
+      incoming.fill(9, kSentinel);
+      const std::vector<View> out(3, outgoing.messages()[0]);
+      const std::vector<View> in(3, incoming.messages()[0]);
+      const Outcome outcome = channel->exchange(out, in);
+      EXPECT_TRUE(outcome.ok()) << protocol.name() << ": " << outcome.reason;
+      incoming.expect(300, kSentinel, std::string(protocol.name()));
+    }
+    meet(rank, peer);
+  });
+}
+
 /// A connection whose other end has nothing to do.
 void on_one_end(const std::function<void(Rank&, Channel&)>& body, const Packing& packing) {
   on_every_pair([&](Rank& rank, RankId peer) {

@@ -81,11 +81,11 @@ TEST(SimProgram, TheRealKeenelandRefusesRdmaAndSaysWhy) {
 TEST(SimProgram, TheHypotheticalKeenelandRunsRdmaAndSaysThatItIsHypothetical) {
   const Ended ended = run("run " + kKfsRdma + "--protocol gpudirect-v3 -b 4 -e 1M -f 64");
   EXPECT_EQ(ended.code, 0);
-  EXPECT_THAT(ended.text, AllOf(HasSubstr("path: sender direct: the adapter reads device memory, receiver direct"),
-                                HasSubstr("path: sender staged through pinned host memory, receiver direct"),
-                                HasSubstr("path: sender staged through pinned host memory, receiver staged"),
-                                HasSubstr("; hypothetical: Fermi has no GPUDirect RDMA"),
-                                HasSubstr("registration cache hits: ")));
+  EXPECT_THAT(ended.text,
+              AllOf(HasSubstr("path: sender direct: the adapter reads device memory, receiver direct"),
+                    HasSubstr("path: sender staged through pinned host memory, receiver direct"),
+                    HasSubstr("path: sender staged through pinned host memory, receiver staged"),
+                    HasSubstr("; hypothetical: Fermi has no GPUDirect RDMA"), HasSubstr("registration cache hits: ")));
 }
 
 TEST(SimProgram, RdmaTakesThePresetsAndLimitsOfLibraries) {
