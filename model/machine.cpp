@@ -10,12 +10,12 @@ namespace twinlink::model {
 namespace {
 
 // The slots of one link of the platform, or of one adapter, in the table of a node's links.
-enum Slot : std::size_t { kForward, kBackward, kTotal, kSlotsPerLink };
-enum NicSlot : std::size_t { kOut, kIn, kDuplex, kSlotsPerNic };
+enum Slot : std::size_t { forward_slot, backward_slot, total_slot, slots_per_link };
+enum NicSlot : std::size_t { out_slot, in_slot, duplex_slot, slots_per_nic };
 // What an adapter gets from and to the memory of one GPU: for each adapter with each GPU.
-enum RdmaSlot : std::size_t { kRead, kWrite, kSlotsPerRdma };
+enum RdmaSlot : std::size_t { read_slot, write_slot, slots_per_rdma };
 
-std::size_t slot_of_link(std::size_t link, Slot slot) { return link * kSlotsPerLink + slot; }
+std::size_t slot_of_link(std::size_t link, Slot slot) { return link * slots_per_link + slot; }
 
 /// The GPUs and adapters of a node that no rank on one of `gpus` uses. Their links stay idle, for routes pass through
 /// neither.
@@ -73,19 +73,19 @@ Machine::Machine(const Topology& topology, std::span<const Place> places) : topo
 std::size_t Machine::slot_of_nic(const std::string& nic) const {
   const Node& node = topology_.platform().node;
   const auto index = static_cast<std::size_t>(std::ranges::find(node.nics, nic) - node.nics.begin());
-  return node.links.size() * kSlotsPerLink + index * kSlotsPerNic;
+  return node.links.size() * slots_per_link + index * slots_per_nic;
 }
 
 std::size_t Machine::slot_of_rdma(const std::string& nic, std::size_t gpu) const {
   const Node& node = topology_.platform().node;
   const auto index = static_cast<std::size_t>(std::ranges::find(node.nics, nic) - node.nics.begin());
-  return node.links.size() * kSlotsPerLink + node.nics.size() * kSlotsPerNic +
-         (index * node.gpus.size() + gpu) * kSlotsPerRdma;
+  return node.links.size() * slots_per_link + node.nics.size() * slots_per_nic +
+         (index * node.gpus.size() + gpu) * slots_per_rdma;
 }
 
 std::size_t Machine::slot_of_no_link() const {
   const Node& node = topology_.platform().node;
-  return node.links.size() * kSlotsPerLink + node.nics.size() * (kSlotsPerNic + node.gpus.size() * kSlotsPerRdma);
+  return node.links.size() * slots_per_link + node.nics.size() * (slots_per_nic + node.gpus.size() * slots_per_rdma);
 }
 
 Machine::NodeLinks Machine::make_links(int node, const std::set<std::size_t>& gpus) {
@@ -98,22 +98,22 @@ Machine::NodeLinks Machine::make_links(int node, const std::set<std::size_t>& gp
   for (std::size_t i = 0; i < platform.node.links.size(); ++i) {
     const Link& link = platform.node.links[i];
     if (idle.contains(link.from) || idle.contains(link.to)) continue;
-    add(slot_of_link(i, kForward), link.forward.value);
-    add(slot_of_link(i, kBackward), link.backward.value);
-    if (link.total) add(slot_of_link(i, kTotal), link.total->value);
+    add(slot_of_link(i, forward_slot), link.forward.value);
+    add(slot_of_link(i, backward_slot), link.backward.value);
+    if (link.total) add(slot_of_link(i, total_slot), link.total->value);
   }
   links[slot_of_no_link()] = network_.add_open_link(name(slot_of_no_link()));
   if (!platform.fabric) return links;
   for (const std::string& nic : platform.node.nics) {
     if (idle.contains(nic)) continue;
-    add(slot_of_nic(nic) + kOut, platform.fabric->link.value);
-    add(slot_of_nic(nic) + kIn, platform.fabric->link.value);
-    if (platform.fabric->duplex) add(slot_of_nic(nic) + kDuplex, platform.fabric->duplex->value);
+    add(slot_of_nic(nic) + out_slot, platform.fabric->link.value);
+    add(slot_of_nic(nic) + in_slot, platform.fabric->link.value);
+    if (platform.fabric->duplex) add(slot_of_nic(nic) + duplex_slot, platform.fabric->duplex->value);
     for (const std::size_t gpu : gpus) {
       const RdmaLimits* limits = topology_.rdma_limits(gpu, nic);
       if (limits == nullptr) continue;
-      add(slot_of_rdma(nic, gpu) + kRead, limits->read.value);
-      add(slot_of_rdma(nic, gpu) + kWrite, limits->write.value);
+      add(slot_of_rdma(nic, gpu) + read_slot, limits->read.value);
+      add(slot_of_rdma(nic, gpu) + write_slot, limits->write.value);
     }
   }
   return links;
@@ -126,8 +126,8 @@ Machine::Way Machine::way_of(const Route& route) const {
     if (std::ranges::find(way, slot) == way.end()) way.push_back(slot);
   };
   for (const Hop& hop : route) {
-    add(slot_of_link(hop.link, hop.forward ? kForward : kBackward));
-    if (topology_.platform().node.links[hop.link].total) add(slot_of_link(hop.link, kTotal));
+    add(slot_of_link(hop.link, hop.forward ? forward_slot : backward_slot));
+    if (topology_.platform().node.links[hop.link].total) add(slot_of_link(hop.link, total_slot));
   }
   return way;
 }
@@ -143,9 +143,9 @@ const Machine::Way& Machine::local_way(Location from, Location to) {
 const Machine::Way& Machine::way_out(Location from, const std::string& nic) {
   return remembered(ways_out_, {from, nic}, [&] {
     Way way = way_of(topology_.to_nic_route(from, nic));
-    way.push_back(slot_of_nic(nic) + kOut);
-    if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + kDuplex);
-    if (is_limited(from, nic)) way.push_back(slot_of_rdma(nic, from.index) + kRead);
+    way.push_back(slot_of_nic(nic) + out_slot);
+    if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + duplex_slot);
+    if (is_limited(from, nic)) way.push_back(slot_of_rdma(nic, from.index) + read_slot);
     return way;
   });
 }
@@ -153,9 +153,9 @@ const Machine::Way& Machine::way_out(Location from, const std::string& nic) {
 const Machine::Way& Machine::way_in(const std::string& nic, Location to) {
   return remembered(ways_in_, {nic, to}, [&] {
     Way way = way_of(topology_.from_nic_route(nic, to));
-    way.push_back(slot_of_nic(nic) + kIn);
-    if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + kDuplex);
-    if (is_limited(to, nic)) way.push_back(slot_of_rdma(nic, to.index) + kWrite);
+    way.push_back(slot_of_nic(nic) + in_slot);
+    if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + duplex_slot);
+    if (is_limited(to, nic)) way.push_back(slot_of_rdma(nic, to.index) + write_slot);
     return way;
   });
 }

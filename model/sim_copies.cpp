@@ -41,7 +41,7 @@ SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engi
   }
   const Part source = memory_.part(from);
   const Part target = memory_.part(to);
-  const OperationPtr operation = make("copy");
+  OperationPtr operation = make("copy");
   operation->from = source;
   operation->to = target;
   operation->engine = engine;
