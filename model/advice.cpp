@@ -154,6 +154,17 @@ std::vector<Tuning> tunings_at(Bytes size, int window, const SearchSpace& space)
   return tunings;
 }
 
+bool chunks_matter(const Contestant& contestant) {
+  for (const auto& [size, samples] : contestant.samples) {
+    for (const Sample& sample : samples) {
+      if (sample.tuning.chunk == Bytes{}) continue;
+      const Sample* const whole = sample_for(size, samples, {Bytes{}, sample.tuning.depth});
+      if (whole == nullptr || whole->time_us != sample.time_us) return true;
+    }
+  }
+  return false;
+}
+
 const Sample& simplest_of_fastest(std::span<const Sample> samples, double margin) {
   assert(!samples.empty());
   return *simplest_within(samples, fastest(samples) * (1 + margin));

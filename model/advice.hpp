@@ -65,6 +65,10 @@ struct Contestant {
   std::map<Bytes, std::vector<Sample>> samples{};  ///< by size, in no order; every size has one at least
 };
 
+/// Has a message that was cut up another time than a whole one, at any size? Where none has, cutting means nothing to
+/// the protocol: it cuts as it likes, or not at all.
+bool chunks_matter(const Contestant& contestant);
+
 /// A setting that is this much slower than the fastest still counts as equal to it; then the simpler one is chosen.
 /// What the simulation leaves out of the numbers is larger.
 inline constexpr double kTieMargin = 0.01;

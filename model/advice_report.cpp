@@ -14,7 +14,8 @@ namespace {
 
 std::string chunk_text(Bytes chunk) { return chunk == Bytes{} ? "whole" : format_size(chunk); }
 
-double bandwidth_MBps(const AdviceReport& report, Bytes size, double time_us) {
+/// In MB/s.
+double bandwidth_of(const AdviceReport& report, Bytes size, double time_us) {
   const double directions = report.pattern == bench::Pattern::bidirectional ? 2 : 1;
   return directions * static_cast<double>(size.count()) / time_us;
 }
@@ -67,7 +68,7 @@ void print_sizes(const AdviceReport& report, std::ostream& out) {
     const bool alone = at_size.ranking.size() == 1;
     out << fmt::format("{:<8}{:<{}}{:>6}{:>7}{:>13.3f}{:>12.2f}  {:<{}}{:>9}\n", format_size(at_size.size),
                        to_string(winner.who), width, chunk_text(winner.best.tuning.chunk), winner.best.tuning.depth,
-                       winner.best.time_us, bandwidth_MBps(report, at_size.size, winner.best.time_us),
+                       winner.best.time_us, bandwidth_of(report, at_size.size, winner.best.time_us),
                        alone ? "none" : to_string(at_size.ranking[1].who), width,
                        alone ? "" : percent(slower_by(at_size, 1)));
   }
@@ -121,7 +122,7 @@ nlohmann::json to_json(const AdviceReport& report, Bytes size, const Choice& cho
   nlohmann::json json = to_json(report, choice.who, choice.best.tuning);
   json["time_us"] = choice.best.time_us;
   json["fastest_us"] = choice.fastest_us;
-  json["bandwidth_MBps"] = bandwidth_MBps(report, size, choice.best.time_us);
+  json["bandwidth_MBps"] = bandwidth_of(report, size, choice.best.time_us);
   json["path"] = choice.best.path;
   return json;
 }
@@ -186,7 +187,7 @@ void print_comparison(const AdviceReport& report, std::ostream& out) {
   const auto print = [&](const std::string& protocol, const Sample& sample, const std::string& slower) {
     out << fmt::format("{:<{}}{:>6}{:>7}{:>13.3f}{:>12.2f}{:>11}  {}\n", protocol, width,
                        chunk_text(sample.tuning.chunk), sample.tuning.depth, sample.time_us,
-                       bandwidth_MBps(report, at_size.size, sample.time_us), slower, sample.path);
+                       bandwidth_of(report, at_size.size, sample.time_us), slower, sample.path);
   };
   for (std::size_t place = 0; place < at_size.ranking.size(); ++place) {
     const Choice& choice = at_size.ranking[place];
@@ -229,15 +230,15 @@ nlohmann::json to_json(const AdviceReport& report) {
 
 std::string to_csv(const AdviceReport& report) {
   std::string csv =
-      "pattern,window,from,to,bytes,place,protocol,preset,chunk_bytes,depth,time_us,bandwidth_MBps,slower_percent,"
-      "path\n";
+      "pattern,window,from,to,bytes,place,protocol,preset,chunk_bytes,depth,time_us,bandwidth_MBps,fastest_us,"
+      "slower_percent,path\n";
   for (const SizeAdvice& at_size : report.advice.sizes) {
     for (std::size_t place = 0; place < at_size.ranking.size(); ++place) {
       const auto& [who, best, fastest_us] = at_size.ranking[place];
       csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(report.pattern), report.window,
                          to_string(report.from), to_string(report.to), at_size.size.count(), place + 1, who.protocol,
                          who.preset, chunk_option(report, who, best.tuning.chunk).count(), best.tuning.depth,
-                         best.time_us, bandwidth_MBps(report, at_size.size, best.time_us), fastest_us,
+                         best.time_us, bandwidth_of(report, at_size.size, best.time_us), fastest_us,
                          100 * slower_by(at_size, place), bench::csv_cell(best.path));
     }
   }

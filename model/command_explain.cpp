@@ -2,6 +2,7 @@
 #include <array>
 #include <iostream>
 #include <optional>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "model/simulation.hpp"
 #include "protocols/bench/meeting.hpp"
 #include "protocols/bench/options.hpp"
+#include "protocols/cuda_aware.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/tags.hpp"
 
@@ -66,6 +68,12 @@ void print_path(const Path& path, const Platform& platform, const std::vector<Pl
   std::cout << fmt::format("  peer access                {}\n", in_words(path.peer_access));
   std::cout << fmt::format("  memory can be mapped       {}\n", in_words(path.device_mapping));
   std::cout << fmt::format("  network reaches the GPUs   {}\n", in_words(path.device_memory_on_network));
+  if (!path.hypothetical.empty()) std::cout << fmt::format("  but hypothetically only    {}\n", path.hypothetical);
+  if (path.same_node) {
+    std::cout << fmt::format("  messages within the node   {}\n", platform.within_node.loopback
+                                                                      ? "in loopback through the adapter"
+                                                                      : "through shared memory");
+  }
 }
 
 void print_choice(const Path& path, const Protocol& chosen) {
@@ -113,6 +121,20 @@ void print_steps(const std::vector<OpReport>& reports, const Protocol& protocol,
   std::cout << fmt::format("\nDelivered after {}\n", format_seconds(total));
 }
 
+/// What libraries would do, whose choice depends on the size too.
+void print_rules(const Path& path, Bytes size) {
+  const Protocol& protocol = find_protocol("cuda-aware");
+  std::cout << fmt::format("\nA CUDA-aware library chooses for {}\n", format_size(size));
+  for (const Preset& preset : protocol.presets()) {
+    const CudaAwareRules rules = cuda_aware_rules(preset.settings);
+    const CudaAwareWay way = choose_way(rules, path, size);
+    std::cout << fmt::format("  {:<14}{}: {}\n  {:14}by the first of these rules that fits\n", preset.name,
+                             way.protocol, way.reason, "");
+    std::istringstream lines(describe(rules));
+    for (std::string line; std::getline(lines, line);) std::cout << fmt::format("  {:14}  {}\n", "", line);
+  }
+}
+
 ExitCode explain(const Options& options) {
   const Platform platform = read_platform(options.platform);
   const std::vector<Place> places = read_pair(options.pair, platform);
@@ -128,6 +150,7 @@ ExitCode explain(const Options& options) {
                              format_size(packing.layout.extent(options.size)));
   }
   print_choice(path, chosen);
+  print_rules(path, options.size);
 
   std::vector<OpReport> reports;
   std::string path_taken;
@@ -135,21 +158,16 @@ ExitCode explain(const Options& options) {
   Seconds delivered{};
   const auto body = [&](Rank& rank) {
     const RankId peer{1 - rank.id().value};
-    const Memory kind = packing.needed() ? Memory::device : protocol.message_memory();
-    const View message(rank.allocate(kind, packing.layout.extent(options.size)));
-    std::optional<PackedBuffers> packed;
-    auto channel = protocol.connect(rank, peer, protocol.defaults());
-    if (packing.needed()) {
-      packed.emplace(rank, protocol, options.size, options.size);
-      channel = std::make_unique<PackingChannel>(rank, std::move(channel), packing, *packed, timeout);
-    }
-    path_taken = channel->path_taken();
+    const View message(rank.allocate(message_memory(protocol, packing), packing.layout.extent(options.size)));
+    const PackedBuffers packed(rank, protocol, packing, options.size, options.size);
+    auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, packed);
     // The first message pays for buffers and handles; the second is explained.
     for (int round = 0; round < 2; ++round) {
       if (rank.id().value == 0) began = rank.now();
       const Outcome outcome = rank.id().value == 0 ? channel->send(message) : channel->receive(message);
       if (!outcome.ok()) throw Error(outcome.reason);
       if (rank.id().value == 1) delivered = rank.now();
+      path_taken = channel->path_taken();
       if (round == 0 && rank.id().value == 1) reports.clear();
       rank.step("");  // what follows is no part of the protocol
       Message round_over;

@@ -16,6 +16,7 @@ namespace {
 struct Options {
   std::filesystem::path platforms = "platforms";
   std::filesystem::path out = "results";
+  WithinNode within_node{};
   bench::RunOptions run{};
 };
 
@@ -71,7 +72,8 @@ ExitCode draw_figures(const Options& options, const std::string& command_line) {
   std::filesystem::create_directories(options.out, error);
   if (error) throw EnvironmentError("create_directories " + options.out.string(), error.message());
   for (const Figure& figure : keeneland_figures()) {
-    const Platform platform = read_platform(options.platforms / figure.platform, {});
+    Platform platform = read_platform(options.platforms / figure.platform, {});
+    set_within_node(platform, options.within_node);
     std::vector<bench::Result> results;
     for (const FigureCurve& curve : figure.curves) {
       results.push_back(make_result(curve, platform, options, command_line));
@@ -93,6 +95,7 @@ void add_figure_command(Program& program) {
   command->add_option("--out", options->out, "The folder for result files; made if missing")
       ->capture_default_str()
       ->take_last();
+  add_within_node_options(*command, options->within_node);
   command->callback([&program, options] {
     program.action = [&program, options] { return draw_figures(*options, program.command_line); };
   });

@@ -33,10 +33,16 @@ void add_check_command(Program& program);
 void add_figure_command(Program& program);
 void add_handshake_command(Program& program);
 
-/// Which machine is simulated: --platform and --set.
+/// --intra-node and --smp-copy-size: how the simulated MPI library carries messages within a node.
+void add_within_node_options(CLI::App& command, WithinNode& within_node);
+/// A UsageError for a way that `platform` does not have.
+void set_within_node(Platform& platform, const WithinNode& within_node);
+
+/// Which machine is simulated: --platform and --set, and how the library on it carries messages within a node.
 struct PlatformOptions {
   std::filesystem::path file{};
   std::vector<std::string> overrides{};
+  WithinNode within_node{};
 };
 /// `options` must live until the command line has been parsed.
 void add_platform_options(CLI::App& command, PlatformOptions& options);

@@ -10,10 +10,12 @@ namespace twinlink::model {
 namespace {
 
 // The slots of one link of the platform, or of one adapter, in the table of a node's links.
-enum Slot : std::size_t { kForward, kBackward, kTotal, kSlotsPerLink };
-enum NicSlot : std::size_t { kOut, kIn, kDuplex, kSlotsPerNic };
+enum Slot : std::size_t { forward_slot, backward_slot, total_slot, slots_per_link };
+enum NicSlot : std::size_t { out_slot, in_slot, duplex_slot, slots_per_nic };
+// What an adapter gets from and to the memory of one GPU: for each adapter with each GPU.
+enum RdmaSlot : std::size_t { read_slot, write_slot, slots_per_rdma };
 
-std::size_t slot_of_link(std::size_t link, Slot slot) { return link * kSlotsPerLink + slot; }
+std::size_t slot_of_link(std::size_t link, Slot slot) { return link * slots_per_link + slot; }
 
 /// What `table` has for `key`; what `make` gives, if that is asked for for the first time.
 template <class Key, class Value, class Make>
@@ -55,12 +57,19 @@ Machine::Machine(const Topology& topology, std::span<const Place> places)
 std::size_t Machine::slot_of_nic(const std::string& nic) const {
   const Node& node = topology_.platform().node;
   const auto index = static_cast<std::size_t>(std::ranges::find(node.nics, nic) - node.nics.begin());
-  return node.links.size() * kSlotsPerLink + index * kSlotsPerNic;
+  return node.links.size() * slots_per_link + index * slots_per_nic;
+}
+
+std::size_t Machine::slot_of_rdma(const std::string& nic, std::size_t gpu) const {
+  const Node& node = topology_.platform().node;
+  const auto index = static_cast<std::size_t>(std::ranges::find(node.nics, nic) - node.nics.begin());
+  return node.links.size() * slots_per_link + node.nics.size() * slots_per_nic +
+         (index * node.gpus.size() + gpu) * slots_per_rdma;
 }
 
 std::size_t Machine::slot_of_no_link() const {
   const Node& node = topology_.platform().node;
-  return node.links.size() * kSlotsPerLink + node.nics.size() * kSlotsPerNic;
+  return node.links.size() * slots_per_link + node.nics.size() * (slots_per_nic + node.gpus.size() * slots_per_rdma);
 }
 
 /// Zero where the platform has no such link.
@@ -69,14 +78,20 @@ std::vector<Rate> Machine::rates_by_slot() const {
   std::vector<Rate> rates(slot_of_no_link());
   for (std::size_t i = 0; i < platform.node.links.size(); ++i) {
     const Link& link = platform.node.links[i];
-    rates[slot_of_link(i, kForward)] = link.forward.value;
-    rates[slot_of_link(i, kBackward)] = link.backward.value;
-    if (link.total) rates[slot_of_link(i, kTotal)] = link.total->value;
+    rates[slot_of_link(i, forward_slot)] = link.forward.value;
+    rates[slot_of_link(i, backward_slot)] = link.backward.value;
+    if (link.total) rates[slot_of_link(i, total_slot)] = link.total->value;
   }
   if (!platform.fabric) return rates;
   for (const std::string& nic : platform.node.nics) {
-    rates[slot_of_nic(nic) + kOut] = rates[slot_of_nic(nic) + kIn] = platform.fabric->link.value;
-    if (platform.fabric->duplex) rates[slot_of_nic(nic) + kDuplex] = platform.fabric->duplex->value;
+    rates[slot_of_nic(nic) + out_slot] = rates[slot_of_nic(nic) + in_slot] = platform.fabric->link.value;
+    if (platform.fabric->duplex) rates[slot_of_nic(nic) + duplex_slot] = platform.fabric->duplex->value;
+    for (std::size_t gpu = 0; gpu < platform.node.gpus.size(); ++gpu) {
+      const RdmaLimits* limits = topology_.rdma_limits(gpu, nic);
+      if (limits == nullptr) continue;
+      rates[slot_of_rdma(nic, gpu) + read_slot] = limits->read.value;
+      rates[slot_of_rdma(nic, gpu) + write_slot] = limits->write.value;
+    }
   }
   return rates;
 }
@@ -94,8 +109,8 @@ Machine::Way Machine::way_of(const Route& route) const {
     if (std::ranges::find(way, slot) == way.end()) way.push_back(slot);
   };
   for (const Hop& hop : route) {
-    add(slot_of_link(hop.link, hop.forward ? kForward : kBackward));
-    if (topology_.platform().node.links[hop.link].total) add(slot_of_link(hop.link, kTotal));
+    add(slot_of_link(hop.link, hop.forward ? forward_slot : backward_slot));
+    if (topology_.platform().node.links[hop.link].total) add(slot_of_link(hop.link, total_slot));
   }
   return way;
 }
@@ -111,8 +126,9 @@ const Machine::Way& Machine::local_way(Location from, Location to) {
 const Machine::Way& Machine::way_out(Location from, const std::string& nic) {
   return remembered(ways_out_, {from, nic}, [&] {
     Way way = way_of(topology_.to_nic_route(from, nic));
-    way.push_back(slot_of_nic(nic) + kOut);
-    if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + kDuplex);
+    way.push_back(slot_of_nic(nic) + out_slot);
+    if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + duplex_slot);
+    if (is_limited(from, nic)) way.push_back(slot_of_rdma(nic, from.index) + read_slot);
     return way;
   });
 }
@@ -120,10 +136,16 @@ const Machine::Way& Machine::way_out(Location from, const std::string& nic) {
 const Machine::Way& Machine::way_in(const std::string& nic, Location to) {
   return remembered(ways_in_, {nic, to}, [&] {
     Way way = way_of(topology_.from_nic_route(nic, to));
-    way.push_back(slot_of_nic(nic) + kIn);
-    if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + kDuplex);
+    way.push_back(slot_of_nic(nic) + in_slot);
+    if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + duplex_slot);
+    if (is_limited(to, nic)) way.push_back(slot_of_rdma(nic, to.index) + write_slot);
     return way;
   });
+}
+
+/// Is there a limit to what the adapter reads and writes there?
+bool Machine::is_limited(Location location, const std::string& nic) const {
+  return location.kind == Location::Kind::gpu && topology_.rdma_limits(location.index, nic) != nullptr;
 }
 
 void Machine::append(Course& course, int node, const Way& way) {
@@ -150,6 +172,11 @@ Course Machine::transfer(Site from, const std::string& from_nic, Site to, const 
   Course course{.limit = value_of(topology_.platform().network->rate)};
   append(course, from.node, way_out(from.location, from_nic));
   append(course, to.node, way_in(to_nic, to.location));
+  if (const auto& duplex = topology_.platform().fabric->duplex; duplex && from.node == to.node && from_nic == to_nic) {
+    // In loopback every byte passes the adapter both ways, and SimGrid counts a link of a course once.
+    const Rate half{duplex->value.bytes_per_second() / 2};
+    course.limit = course.limit ? std::min(*course.limit, half) : half;
+  }
   return course;
 }
 

@@ -45,7 +45,7 @@ class Machine {
   [[nodiscard]] Course copy(int node, End from, End to);
   /// A message within a node, from host memory to host memory.
   [[nodiscard]] Course message(int node, Location from, Location to);
-  /// A message between two nodes, through the adapters `from_nic` and `to_nic`.
+  /// A message through the adapters `from_nic` and `to_nic`: between two nodes, or in loopback within one.
   [[nodiscard]] Course transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic);
 
   [[nodiscard]] FlowNetwork& network() { return network_; }
@@ -57,9 +57,11 @@ class Machine {
   using NodeLinks = std::vector<simgrid::s4u::Link*>;
 
   [[nodiscard]] std::size_t slot_of_nic(const std::string& nic) const;
+  [[nodiscard]] std::size_t slot_of_rdma(const std::string& nic, std::size_t gpu) const;
   [[nodiscard]] std::size_t slot_of_no_link() const;
   [[nodiscard]] std::vector<Rate> rates_by_slot() const;
   [[nodiscard]] simgrid::s4u::Link* make_link(int node, std::size_t slot);
+  [[nodiscard]] bool is_limited(Location location, const std::string& nic) const;
   [[nodiscard]] Way way_of(const Route& route) const;
   [[nodiscard]] const Way& local_way(Location from, Location to);
   [[nodiscard]] const Way& way_out(Location from, const std::string& nic);

@@ -33,6 +33,11 @@ constexpr std::array<std::string_view, kCopyClasses> kCopyClassNames{"pinned-to-
 
 std::string_view to_string(Quality quality) { return kQualityNames.at(static_cast<std::size_t>(quality)); }
 
+std::string_view to_string(RdmaWay way) {
+  constexpr std::array<std::string_view, 3> kNames{"switch", "near", "far"};
+  return kNames.at(static_cast<std::size_t>(way));
+}
+
 std::string_view to_string(CopyClass copy_class) { return kCopyClassNames.at(static_cast<std::size_t>(copy_class)); }
 
 Piecewise::Piecewise(std::vector<Knot> knots) : knots_(std::move(knots)) {

@@ -145,10 +145,45 @@ struct Node {
   std::vector<Link> links{};
 };
 
+/// What an adapter that reads and writes device memory gets between one GPU and itself, all its flows together.
+struct RdmaLimits {
+  Sourced<Rate> read{};        ///< the adapter reads device memory, to send it
+  Sourced<Rate> write{};       ///< the adapter writes device memory, which it has received
+  Sourced<Seconds> latency{};  ///< what an end in device memory adds to a message's latency
+};
+
+/// GPUDirect RDMA: the adapters read and write device memory. Which limits hold is decided by what lies between GPU and
+/// adapter: see RdmaWay.
+struct Rdma {
+  std::string hypothetical{};                  ///< why the real machine cannot do it; empty if it can
+  std::optional<RdmaLimits> through_switch{};  ///< absent: the links alone limit it
+  std::optional<RdmaLimits> near{};            ///< absent: it does not work there
+  std::optional<RdmaLimits> far{};             ///< absent: it does not work there
+};
+
+/// What lies between a GPU and an adapter of its node.
+enum class RdmaWay {
+  through_switch,  ///< PCIe switches only
+  near,            ///< the root complex of one socket: a hub that has a link to a host memory, or the memory itself
+  far              ///< two sockets
+};
+/// As the platform file spells it: "switch", "near", "far".
+std::string_view to_string(RdmaWay way);
+
 /// How nodes are joined: a switch that never blocks; an adapter's link is the only limit.
 struct Fabric {
   Sourced<Rate> link{};                   ///< of one adapter, each way
   std::optional<Sourced<Rate>> duplex{};  ///< both ways together, where that is less than twice `link`
+  std::optional<Rdma> rdma{};             ///< none: the adapters reach host memory only
+};
+
+/// How the MPI library carries messages within a node. Whoever runs the library chooses, so the file does not say it.
+struct WithinNode {
+  /// Through the adapter and back instead of through shared memory: what MVAPICH2 does by default with MV2_USE_CUDA.
+  bool loopback = false;
+  /// Shared memory: messages above the eager limit are copied in and out of it in pieces of this size
+  /// (MV2_SMP_SEND_BUF_SIZE); empty: pieces so small that the two copies overlap from the start.
+  std::optional<Bytes> copy_size{};
 };
 
 struct Platform {
@@ -162,6 +197,7 @@ struct Platform {
   std::optional<NetworkCosts> network{};  ///< between nodes
   NetworkCosts intra_node{};              ///< MPI through shared memory
   RuntimeCosts runtime{};
+  WithinNode within_node{};
 };
 
 }  // namespace twinlink::model

@@ -68,6 +68,21 @@ class NumberList {
     add(path + ".eager_limit", costs.eager_limit);
     add(path + ".control", costs.control);
   }
+  void add(const std::string& path, const RdmaLimits& limits) {
+    add(path + ".read", limits.read);
+    add(path + ".write", limits.write);
+    add(path + ".latency", limits.latency);
+  }
+  void add(const std::string& path, const Rdma& rdma) {
+    add(path + ".switch", rdma.through_switch);
+    add(path + ".near", rdma.near);
+    add(path + ".far", rdma.far);
+  }
+  void add(const std::string& path, const Fabric& fabric) {
+    add(path + ".link", fabric.link);
+    add(path + ".duplex", fabric.duplex);
+    add(path + ".rdma", fabric.rdma);
+  }
   void add(const std::string& path, const RuntimeCosts& costs) {
     add(path + ".allocate_device", costs.allocate_device);
     add(path + ".ipc_export", costs.ipc_export);
@@ -105,10 +120,7 @@ class NumberList {
 std::vector<NumberEntry> all_numbers(const Platform& platform) {
   NumberList list;
   list.add("nodes", platform.node);
-  if (platform.fabric) {
-    list.add("fabric.link", platform.fabric->link);
-    list.add("fabric.duplex", platform.fabric->duplex);
-  }
+  list.add("fabric", platform.fabric);
   for (const auto& [copy_class, cost] : platform.copies) {
     list.add("costs.copies." + std::string(to_string(copy_class)), cost);
   }

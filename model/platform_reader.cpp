@@ -76,6 +76,31 @@ Node read_node(Section& section) {
   return node;
 }
 
+// ---- fabric ---------------------------------------------------------------------------------------------------------
+
+Rdma read_rdma(Section& section) {
+  Rdma rdma{.hypothetical = section.optional("hypothetical", &Section::text).value_or("")};
+  const auto read = [&](RdmaWay way, std::optional<RdmaLimits>& limits) {
+    const std::string name(to_string(way));
+    if (section.find(name) == nullptr) return;
+    section.nested(name, "rdma '" + name + "'", [&](Section& map) {
+      limits = RdmaLimits{map.rate("read"), map.rate("write"), map.seconds("latency")};
+    });
+  };
+  read(RdmaWay::through_switch, rdma.through_switch);
+  read(RdmaWay::near, rdma.near);
+  read(RdmaWay::far, rdma.far);
+  return rdma;
+}
+
+Fabric read_fabric(Section& section) {
+  Fabric fabric{.link = section.rate("link"), .duplex = section.optional("duplex", &Section::rate)};
+  if (section.find("rdma") != nullptr) {
+    section.nested("rdma", "'rdma'", [&](Section& rdma) { fabric.rdma = read_rdma(rdma); });
+  }
+  return fabric;
+}
+
 // ---- costs ----------------------------------------------------------------------------------------------------------
 
 Cost read_cost(Section& section) {
@@ -198,9 +223,7 @@ void read_document(const YamlValue& document, Platform& platform, ReadContext& c
   platform.description = root.text("description");
   root.nested("nodes", "'nodes'", [&](Section& nodes) { platform.node = read_node(nodes); });
   if (root.find("fabric") != nullptr) {
-    root.nested("fabric", "'fabric'", [&](Section& fabric) {
-      platform.fabric = Fabric{fabric.rate("link"), fabric.optional("duplex", &Section::rate)};
-    });
+    root.nested("fabric", "'fabric'", [&](Section& fabric) { platform.fabric = read_fabric(fabric); });
   }
   root.nested("costs", "'costs'", [&](Section& costs) { read_costs(costs, platform); });
 }

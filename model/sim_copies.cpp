@@ -18,6 +18,12 @@ void require_same_length(const View& to, const View& from) {
                    std::to_string(to.length.count()) + " B");
 }
 
+/// Memory of another node is reached by the adapter only.
+void require_one_node(const Part& to, const Part& from) {
+  if (to.allocation->site.node == from.allocation->site.node) return;
+  throw UsageError("a copy does not leave its node: put() by the copy engine writes into memory of another one");
+}
+
 }  // namespace
 
 /// One end of a copy, with the kernel on this rank's GPU where there is one.
@@ -35,7 +41,7 @@ SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engi
   }
   const Part source = memory_.part(from);
   const Part target = memory_.part(to);
-  const OperationPtr operation = make("copy");
+  OperationPtr operation = make("copy");
   operation->from = source;
   operation->to = target;
   operation->engine = engine;
@@ -57,6 +63,7 @@ void SimRank::start_copy(const OperationPtr& operation, Seconds latency) {
 
 /// What the platform says about a copy by the engine or the kernel; the part of the blocks comes on top.
 bool SimRank::take_copy_cost(Operation& operation) {
+  require_one_node(operation.to, operation.from);
   const End from = end_of(operation.from, operation.engine);
   const End to = end_of(operation.to, operation.engine);
   const bool by_kernel = operation.engine == Engine::kernel;
@@ -113,11 +120,15 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   operation->peer = owner;
   operation->signal = signal;
   if (place(owner).node == place(id_).node) return run_copy(operation);
-  require_registered(operation->from);
+  if (engine == Engine::kernel) require_one_node(operation->to, operation->from);
+  for (const Part* end : {&operation->from, &operation->to}) {
+    if (end->allocation->memory == Memory::device) require_registered(*end);
+  }
   const NetworkCosts& costs = network_to(owner);
   operation->report.cost = "network";
   operation->report.host = costs.send_host.value;
-  start_copy(operation, costs.latency.value.at(operation->size));
+  start_copy(operation,
+             costs.latency.value.at(operation->size) + rdma_latency(operation->from) + rdma_latency(operation->to));
   return operation->op;
 }
 

@@ -99,11 +99,14 @@ Buffer SimMemory::open(RankId owner, const IpcHandle& handle, const Path& path) 
       allocation->content.size().count() != handle.size) {
     throw UsageError("the handle names no memory that rank " + std::to_string(owner.value) + " has exported");
   }
-  const Answer allowed = allocation->memory == Memory::device ? path.device_mapping
+  const Answer allowed = allocation->memory == Memory::device ? (path.same_node ? path.device_mapping : path.one_sided)
                          : path.same_node                     ? Answer::granted()
                                                               : Answer::refused("it lies on another node");
   if (!allowed) {
     throw UnavailableError("memory of rank " + std::to_string(owner.value) + " cannot be opened: " + allowed.reason);
+  }
+  if (!path.same_node && allocation->registrations == 0) {
+    throw UsageError("memory of another node can be opened once its owner has registered it: it has no key yet");
   }
   ++allocation->opened;
   return insert({allocation, true});
@@ -122,15 +125,17 @@ void SimMemory::register_with_adapter(Buffer buffer) {
   if (entry.mapped || entry.allocation->memory != Memory::device) {
     throw UsageError(name(buffer) + " cannot be registered: only the rank's own device memory can");
   }
-  if (entry.allocation->registered) throw UsageError(name(buffer) + " is registered already");
-  entry.allocation->registered = true;
+  ++entry.allocation->registrations;
 }
 
 void SimMemory::deregister(Buffer buffer) {
   const Entry& entry = find(buffer);
-  if (!entry.allocation->registered) throw UsageError(name(buffer) + " is not registered");
-  if (entry.allocation->in_use > 0) throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
-  entry.allocation->registered = false;
+  int& registrations = entry.allocation->registrations;
+  if (entry.mapped || registrations == 0) throw UsageError(name(buffer) + " is not registered");
+  if (registrations == 1 && entry.allocation->in_use > 0) {
+    throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
+  }
+  --registrations;
 }
 
 Part SimMemory::part(const View& view) const {

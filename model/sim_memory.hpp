@@ -24,7 +24,7 @@ struct Allocation {
   int in_use_by_peers = 0;    ///< the same of peers that have it open
   int opened = 0;             ///< how often peers have it open
   bool exported = false;
-  bool registered = false;  ///< with the network adapter
+  int registrations = 0;  ///< with the network adapter
 };
 
 /// Some bytes of an allocation, as an operation holds them.

@@ -49,11 +49,37 @@ const Path& SimRank::path_to(RankId peer) const {
 
 int SimRank::numa_domains() const { return static_cast<int>(world_.topology.platform().node.memories.size()); }
 
+bool SimRank::by_shared_memory(RankId peer) const {
+  return place(id_).node == place(peer).node && !world_.topology.platform().within_node.loopback;
+}
+
 const NetworkCosts& SimRank::network_to(RankId peer) const {
   const Platform& platform = world_.topology.platform();
-  if (place(id_).node == place(peer).node) return platform.intra_node;
+  if (by_shared_memory(peer)) return platform.intra_node;
   if (!platform.network) throw InputError(platform.file + ": error: no fabric joins the nodes of this platform");
   return *platform.network;
+}
+
+/// What an end of a message adds to its latency if the adapter has to reach into device memory there.
+Seconds SimRank::rdma_latency(const Part& end) {
+  if (end.allocation->memory != Memory::device) return Seconds{};
+  const std::size_t gpu = end.allocation->site.location.index;
+  if (const auto known = rdma_latencies_.find(gpu); known != rdma_latencies_.end()) return known->second;
+  const RdmaLimits* limits = world_.topology.rdma_limits(gpu, world_.topology.platform().node.gpus[gpu].nic);
+  return rdma_latencies_[gpu] = limits == nullptr ? Seconds{} : limits->latency.value;
+}
+
+/// What it adds to a large message that the library copies piece by piece: the copy out of the shared buffer begins
+/// when the first piece has been copied in, and every piece is a call of memcpy.
+Seconds SimRank::copying_through_shared_memory(RankId peer, Bytes size) const {
+  const Platform& platform = world_.topology.platform();
+  const std::optional<Bytes>& piece = platform.within_node.copy_size;
+  if (!piece || !by_shared_memory(peer) || size <= platform.intra_node.eager_limit.value) return Seconds{};
+  const auto gpu = static_cast<std::size_t>(place(id_).gpu);
+  const End memory{{Location::Kind::memory, world_.topology.memory_near(gpu)}, Memory::pageable};
+  const Cost& copy = *world_.topology.copy_cost(memory, memory).cost;
+  const std::uint64_t pieces = (size.count() + piece->count() - 1) / piece->count();
+  return std::min(size, *piece) / copy.rate->value + copy.host.value * static_cast<double>(pieces);
 }
 
 SimRank& SimRank::rank_object(RankId rank) const { return *world_.ranks[static_cast<std::size_t>(rank.value)]; }
@@ -110,7 +136,10 @@ IpcHandle SimRank::export_memory(Buffer buffer) {
 
 Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
   const RuntimeCosts& costs = world_.topology.platform().runtime;
-  const Buffer buffer = memory_.open(owner, handle, path_to(owner));
+  const Path& path = path_to(owner);
+  const Buffer buffer = memory_.open(owner, handle, path);
+  // Memory of another node is not mapped: the handle brought the adapter's key, and its message has been paid for.
+  if (!path.same_node) return buffer;
   // Host memory is mapped by the system at once, and page-locked for this rank's copy engine.
   be_busy(buffer.memory == Memory::device ? costs.ipc_open.value
                                           : per_gib(costs.pin_base.value, costs.pin_per_gib.value, buffer.size));
@@ -119,8 +148,9 @@ Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
 
 void SimRank::close_memory(Buffer buffer) {
   if (world_.aborting) return;
+  const bool mapped = memory_.part(View(buffer)).allocation->site.node == place(id_).node;
   memory_.close(buffer);
-  if (buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_close.value);
+  if (mapped && buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_close.value);
 }
 
 void SimRank::register_memory(Buffer buffer) {
@@ -192,7 +222,7 @@ void SimRank::require_sendable(const Part& part, RankId peer) const {
 }
 
 void SimRank::require_registered(const Part& part) const {
-  if (part.allocation->registered) return;
+  if (part.allocation->registrations > 0) return;
   throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
 }
 
@@ -210,24 +240,25 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->eager = source.length <= costs.eager_limit.value;
   operation->snapshot = operation->read();
   source.hold();
-  operation->report.cost = place(id_).node == place(to).node ? "intra_node" : "network";
+  operation->report.cost = by_shared_memory(to) ? "intra_node" : "network";
   operation->size = operation->report.size = source.length;
   operation->report.host = costs.send_host.value;
-  operation->report.latency = costs.latency.value.at(source.length);
+  operation->report.latency =
+      costs.latency.value.at(source.length) + rdma_latency(source) + copying_through_shared_memory(to, source.length);
   operation->queue = &wires_[to];
   prepare_flow(*operation);
   be_busy(costs.send_host.value);
-  operation->due = now() + operation->report.latency;
 
   Channel& channel = receiver.channel_from(id_, tag);
-  if (channel.receives.empty()) {
-    channel.sends.push_back(operation);
-    if (operation->eager) delay(operation, operation->due);
-  } else {
+  if (!channel.receives.empty()) {
     operation->partner = channel.receives.front();
     channel.receives.pop_front();
-    delay(operation, operation->due);
+    operation->report.latency += rdma_latency(operation->partner->to);
+  } else {
+    channel.sends.push_back(operation);
   }
+  operation->due = now() + operation->report.latency;
+  if (operation->partner || operation->eager) delay(operation, operation->due);
   return operation->op;
 }
 
@@ -258,7 +289,7 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
     deliver(send);
   } else if (!send->eager) {
     // The sender has asked already; the answer that it may send takes one control message.
-    rank_object(from).delay(send, std::max(send->due, now() + costs.control.value));
+    rank_object(from).delay(send, std::max(send->due, now() + costs.control.value) + rdma_latency(target));
   }
   return operation->op;
 }
@@ -269,7 +300,7 @@ Op SimRank::tell(RankId to, Tag tag, const Message& message) {
   const NetworkCosts& costs = network_to(to);
   const OperationPtr operation = make("tell");
   operation->kind = Operation::Kind::tell;
-  operation->report.cost = place(id_).node == place(to).node ? "intra_node control" : "network control";
+  operation->report.cost = by_shared_memory(to) ? "intra_node control" : "network control";
   operation->report.size = Bytes{message.bytes().size()};
   operation->report.host = std::min(costs.send_host.value, costs.control.value);
   operation->report.latency = costs.control.value - operation->report.host;
@@ -324,11 +355,11 @@ Course SimRank::course_of(Operation& operation) const {
   const std::string& nic_here = node.gpus[static_cast<std::size_t>(place(id_).gpu)].nic;
   const std::string& nic_there = node.gpus[static_cast<std::size_t>(there.gpu)].nic;
   const Location target = target_of(operation);
+  const bool by_memory = by_shared_memory(operation.peer);
   if (world_.observer) {
-    operation.report.route =
-        world_.topology.describe_transfer(from.location, nic_here, target, nic_there, from.node == there.node);
+    operation.report.route = world_.topology.describe_transfer(from.location, nic_here, target, nic_there, by_memory);
   }
-  if (from.node == there.node) return world_.machine.message(from.node, from.location, target);
+  if (by_memory) return world_.machine.message(from.node, from.location, target);
   return world_.machine.transfer(from, nic_here, {there.node, target}, nic_there);
 }
 

@@ -152,7 +152,10 @@ class SimRank final : public Rank {
   void require_peer(RankId rank) const;                   ///< another rank than this one
   [[nodiscard]] SimRank& rank_object(RankId rank) const;  ///< in this process as all are
   [[nodiscard]] Channel& channel_from(RankId source, Tag tag);
+  [[nodiscard]] bool by_shared_memory(RankId peer) const;  ///< and not through the adapter
   [[nodiscard]] const NetworkCosts& network_to(RankId peer) const;
+  [[nodiscard]] Seconds rdma_latency(const Part& end);
+  [[nodiscard]] Seconds copying_through_shared_memory(RankId peer, Bytes size) const;
   void delay(const OperationPtr& operation, Seconds until);
   void become_ready(const OperationPtr& operation);
   [[nodiscard]] Location target_of(const Operation& send) const;
@@ -182,6 +185,7 @@ class SimRank final : public Rank {
   SimWorld& world_;
   RankId id_;
   SimMemory memory_;
+  std::map<std::size_t, Seconds> rdma_latencies_;       ///< by GPU, worked out when first needed; nodes are alike
   std::map<std::pair<RankId, Tag>, Channel> channels_;  ///< by source and tag
 
   std::uint64_t next_op_ = 1;

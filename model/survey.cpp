@@ -54,18 +54,6 @@ struct Task {
   std::vector<Bytes> sizes{};
 };
 
-void add_tasks(std::vector<Task>& tasks, const Candidate& candidate, const SurveyPlan& plan) {
-  const SearchSpace space = plan.space(candidate.base);
-  const auto first = static_cast<std::ptrdiff_t>(tasks.size());
-  for (const Bytes size : plan.sizes) {
-    for (const Tuning& tuning : tunings_at(size, plan.window, space)) {
-      auto task = std::ranges::find(tasks.begin() + first, tasks.end(), tuning, &Task::tuning);
-      if (task == tasks.end()) task = tasks.insert(task, {.candidate = candidate, .tuning = tuning});
-      task->sizes.push_back(size);
-    }
-  }
-}
-
 /// As 'run' measures, but without rounds to warm up: the round that proves the payload, which comes first, grows the
 /// buffers and opens the handles.
 bench::Plan plan_of(const Task& task, const SurveyPlan& survey) {
@@ -124,55 +112,88 @@ std::string take_answer(Contestant& contestant, const Task& task, const std::str
   return {};
 }
 
-/// The refusals of one protocol.
-struct Refusals {
-  int count = 0;
-  std::string first{};
-
-  void add(const std::string& why) {
-    if (count++ == 0) first = why;
-  }
+/// A candidate with what has been simulated of it, and what it has refused.
+struct Trial {
+  Candidate candidate{};
+  Contestant contestant{};
+  int tried = 0;
+  int refused = 0;
+  std::string first_refusal{};
 };
+
+enum class Look {
+  first,  ///< whole messages, and one way to cut each size
+  close   ///< all the rest
+};
+
+void add_tasks(std::vector<Task>& tasks, const Candidate& candidate, const SurveyPlan& plan, Look look) {
+  const SearchSpace space = plan.space(candidate.base);
+  const auto first = static_cast<std::ptrdiff_t>(tasks.size());
+  for (const Bytes size : plan.sizes) {
+    const std::vector<Tuning> tunings = tunings_at(size, plan.window, space);
+    for (const Tuning& tuning : tunings) {
+      // The last one has the largest chunk that cuts the message, and the greatest depth.
+      const bool at_first = tuning.chunk == Bytes{} || tuning == tunings.back();
+      if (at_first != (look == Look::first)) continue;
+      auto task = std::ranges::find(tasks.begin() + first, tasks.end(), tuning, &Task::tuning);
+      if (task == tasks.end()) task = tasks.insert(task, {.candidate = candidate, .tuning = tuning});
+      task->sizes.push_back(size);
+    }
+  }
+}
+
+void simulate_trials(std::vector<Trial>& trials, const Platform& platform, const SurveyPlan& plan, Look look) {
+  std::vector<Task> tasks;
+  for (const Trial& trial : trials) {
+    if (look == Look::first || chunks_matter(trial.contestant)) add_tasks(tasks, trial.candidate, plan, look);
+  }
+  const std::vector<std::string> answers = simulate_tasks(tasks, platform, plan);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const Variant& who = tasks[i].candidate.who;
+    Trial& trial = *std::ranges::find(trials, who, [](const Trial& each) { return each.candidate.who; });
+    ++trial.tried;
+    const std::string refusal = take_answer(trial.contestant, tasks[i], answers[i]);
+    if (!refusal.empty() && trial.refused++ == 0) trial.first_refusal = refusal;
+  }
+}
 
 }  // namespace
 
 Survey make_survey(const Platform& platform, const SurveyPlan& plan) {
   const Path path = Topology(platform).path(plan.places[0], plan.places[1]);
   Survey survey;
-  std::vector<Task> tasks;
+  std::vector<Trial> trials;
   for (const Protocol* protocol : all_protocols()) {
     const std::string name(protocol->name());
     if (!plan.protocols.empty() && !std::ranges::count(plan.protocols, name)) continue;
     const Support support = protocol->supports(path);
     if (!support.usable()) {
       survey.left_out.push_back({name, "refused: " + support.reason});
+    } else if (protocol->delegates() && plan.protocols.empty()) {
+      survey.left_out.push_back({name, "it chooses among the others"});
     } else if (protocol->message_memory() != Memory::device && !plan.references) {
       survey.left_out.push_back({name, "a reference only: it moves host memory"});
     } else {
       if (support.kind == Support::Kind::fallback) survey.remarks.push_back({name, "falls back: " + support.reason});
-      for (const Candidate& candidate : candidates_of(*protocol, plan)) add_tasks(tasks, candidate, plan);
+      for (const Candidate& candidate : candidates_of(*protocol, plan)) {
+        trials.push_back(
+            {.candidate = candidate, .contestant = {.who = candidate.who, .whole = candidate.whole(plan)}});
+      }
     }
   }
-  const std::vector<std::string> answers = simulate_tasks(tasks, platform, plan);
-  for (std::size_t first = 0; first < tasks.size();) {
-    const Candidate& candidate = tasks[first].candidate;
-    Contestant contestant{.who = candidate.who, .whole = candidate.whole(plan)};
-    Refusals refusals;
-    std::size_t next = first;
-    for (; next < tasks.size() && tasks[next].candidate.who == candidate.who; ++next) {
-      if (const std::string why = take_answer(contestant, tasks[next], answers[next]); !why.empty()) refusals.add(why);
+  for (const Look look : {Look::first, Look::close}) simulate_trials(trials, platform, plan, look);
+  for (Trial& trial : trials) {
+    const std::string name = to_string(trial.candidate.who);
+    if (trial.contestant.samples.empty()) {
+      survey.left_out.push_back({name, "refused: " + trial.first_refusal});
+      continue;
     }
-    if (contestant.samples.empty()) {
-      survey.left_out.push_back({to_string(candidate.who), "refused: " + refusals.first});
-    } else {
-      if (refusals.count > 0) {
-        survey.remarks.push_back({to_string(candidate.who), fmt::format("refuses {} of {} settings: {}", refusals.count,
-                                                                        next - first, refusals.first)});
-      }
-      const bool of_device = candidate.protocol->message_memory() == Memory::device;
-      (of_device ? survey.contestants : survey.references).push_back(std::move(contestant));
+    if (trial.refused > 0) {
+      survey.remarks.push_back(
+          {name, fmt::format("refuses {} of {} settings: {}", trial.refused, trial.tried, trial.first_refusal)});
     }
-    first = next;
+    const bool of_device = trial.candidate.protocol->message_memory() == Memory::device;
+    (of_device ? survey.contestants : survey.references).push_back(std::move(trial.contestant));
   }
   return survey;
 }

@@ -52,6 +52,11 @@ std::size_t Topology::memory_far(std::size_t gpu) const {
 }
 
 Route Topology::route(std::string_view from, std::string_view to, Way way) const {
+  if (auto found = find_route(from, to, way)) return *std::move(found);
+  throw InputError(platform_.file + ": error: no route from '" + std::string(from) + "' to '" + std::string(to) + "'");
+}
+
+std::optional<Route> Topology::find_route(std::string_view from, std::string_view to, Way way) const {
   const Node& node = platform_.node;
   const auto forwards = [&](std::string_view vertex) {
     return std::ranges::find(node.gpus, vertex, &Gpu::name) == node.gpus.end() &&
@@ -77,7 +82,7 @@ Route Topology::route(std::string_view from, std::string_view to, Way way) const
       frontier.push_back(next);
     }
   }
-  throw InputError(platform_.file + ": error: no route from '" + std::string(from) + "' to '" + std::string(to) + "'");
+  return std::nullopt;
 }
 
 Route Topology::copy_route(Location from, Location to) const {
@@ -94,8 +99,88 @@ Route Topology::copy_route(Location from, Location to) const {
   return route(name(from), name(to));
 }
 
-Route Topology::to_nic_route(Location from, std::string_view nic) const { return route(name(from), nic); }
-Route Topology::from_nic_route(std::string_view nic, Location to) const { return route(nic, name(to)); }
+Route Topology::nic_route(std::string_view from, std::string_view to, bool device_memory) const {
+  if (device_memory) {
+    if (auto peer_to_peer = find_route(from, to, Way::past_memory)) return *std::move(peer_to_peer);
+  }
+  return route(from, to);
+}
+
+Route Topology::to_nic_route(Location from, std::string_view nic) const {
+  return nic_route(name(from), nic, from.kind == Location::Kind::gpu);
+}
+
+Route Topology::from_nic_route(std::string_view nic, Location to) const {
+  return nic_route(nic, name(to), to.kind == Location::Kind::gpu);
+}
+
+RdmaWay Topology::rdma_way(std::size_t gpu, std::string_view nic) const {
+  const Node& node = platform_.node;
+  const auto is_memory = [&](std::string_view vertex) {
+    return std::ranges::find(node.memories, vertex, &HostMemory::name) != node.memories.end();
+  };
+  const auto is_root_complex = [&](std::string_view vertex) {
+    return vertex != nic && std::ranges::any_of(node.links, [&](const Link& link) {
+             return (link.from == vertex && is_memory(link.to)) || (link.to == vertex && is_memory(link.from));
+           });
+  };
+  const auto passes = [&](const Route& way, const auto& what) {
+    return std::ranges::count_if(way, [&](const Hop& hop) {
+      const Link& link = node.links[hop.link];
+      return what(hop.forward ? link.to : link.from);
+    });
+  };
+  const std::string& from = node.gpus[gpu].name;
+  const auto past_memory = find_route(from, nic, Way::past_memory);
+  const auto sockets = past_memory ? passes(*past_memory, is_root_complex) : passes(route(from, nic), is_memory);
+  if (sockets == 0) return RdmaWay::through_switch;
+  return sockets == 1 ? RdmaWay::near : RdmaWay::far;
+}
+
+const RdmaLimits* Topology::rdma_limits(std::size_t gpu, std::string_view nic) const {
+  if (!platform_.fabric || !platform_.fabric->rdma) return nullptr;
+  const Rdma& rdma = *platform_.fabric->rdma;
+  const auto pointer = [](const std::optional<RdmaLimits>& limits) { return limits ? &*limits : nullptr; };
+  switch (rdma_way(gpu, nic)) {
+    case RdmaWay::through_switch:
+      return pointer(rdma.through_switch);
+    case RdmaWay::near:
+      return pointer(rdma.near);
+    case RdmaWay::far:
+      return pointer(rdma.far);
+  }
+  return nullptr;
+}
+
+/// Does the adapter of a GPU read and write its memory?
+Answer Topology::rdma(std::size_t gpu) const {
+  const Gpu& device = platform_.node.gpus[gpu];
+  const std::optional<Rdma>& described = platform_.fabric->rdma;
+  if (device.capability_major < 3 && (!described || described->hypothetical.empty())) {
+    return Answer::refused("Fermi has no GPUDirect RDMA: " + device.name + " (" + device.model +
+                           ") has compute capability " + std::to_string(device.capability_major) + "." +
+                           std::to_string(device.capability_minor) + ", and it began with 3.0");
+  }
+  if (!described) {
+    return Answer::refused("platform '" + platform_.name + "' describes no adapter that reads or writes device memory");
+  }
+  const RdmaWay way = rdma_way(gpu, device.nic);
+  if (way == RdmaWay::through_switch || rdma_limits(gpu, device.nic) != nullptr) return Answer::granted();
+  return Answer::refused("platform '" + platform_.name + "' has no 'fabric.rdma." + std::string(to_string(way)) +
+                         "', and the way from " + device.name + " to " + device.nic +
+                         (way == RdmaWay::near ? " passes a root complex" : " leaves the socket"));
+}
+
+Answer Topology::device_memory_on_network(const Place& a, const Place& b) const {
+  if (!platform_.fabric) return Answer::refused("platform '" + platform_.name + "' has no network adapter");
+  for (const Place* place : {&a, &b}) {
+    if (Answer answer = rdma(static_cast<std::size_t>(place->gpu)); !answer) return answer;
+  }
+  if (a.node == b.node && !platform_.within_node.loopback) {
+    return Answer::refused("messages within a node pass through shared memory, not through the adapter in loopback");
+  }
+  return Answer::granted();
+}
 
 Answer Topology::peer_access(std::size_t a, std::size_t b) const {
   const Gpu& first = platform_.node.gpus[a];
@@ -138,9 +223,9 @@ Path Topology::path(const Place& a, const Place& b) const {
     path.peer_access = Answer::refused("the GPUs are on different nodes");
     path.device_mapping = Answer::refused("the GPUs are on different nodes");
   }
-  path.one_sided = path.device_mapping;
-  path.device_memory_on_network =
-      Answer::refused("platform '" + platform_.name + "' describes no adapter that reads or writes device memory");
+  path.device_memory_on_network = device_memory_on_network(a, b);
+  path.one_sided = path.same_node ? path.device_mapping : path.device_memory_on_network;
+  if (path.device_memory_on_network) path.hypothetical = platform_.fabric->rdma->hypothetical;
   return path;
 }
 

@@ -71,9 +71,14 @@ class Topology {
   /// The way that a copy takes: directly, or between GPUs of different peer domains through the host memory next to the
   /// source. Empty within one location.
   [[nodiscard]] Route copy_route(Location from, Location to) const;
-  /// The way between a location and an adapter of its node.
+  /// The way between a location and an adapter of its node; from and to a GPU past host memory, where there is one.
   [[nodiscard]] Route to_nic_route(Location from, std::string_view nic) const;
   [[nodiscard]] Route from_nic_route(std::string_view nic, Location to) const;
+
+  /// What an adapter that reads or writes the memory of a GPU has to pass.
+  [[nodiscard]] RdmaWay rdma_way(std::size_t gpu, std::string_view nic) const;
+  /// What it gets there. nullptr: what the links give, or nothing where the platform says that it does not work.
+  [[nodiscard]] const RdmaLimits* rdma_limits(std::size_t gpu, std::string_view nic) const;
 
   /// The path between the GPUs of two places. A UsageError for a place that the platform does not have.
   [[nodiscard]] Path path(const Place& a, const Place& b) const;
@@ -99,6 +104,10 @@ class Topology {
 
  private:
   [[nodiscard]] std::size_t memory_index(std::string_view name) const;
+  [[nodiscard]] std::optional<Route> find_route(std::string_view from, std::string_view to, Way way) const;
+  [[nodiscard]] Route nic_route(std::string_view from, std::string_view to, bool device_memory) const;
+  [[nodiscard]] Answer rdma(std::size_t gpu) const;
+  [[nodiscard]] Answer device_memory_on_network(const Place& a, const Place& b) const;
   [[nodiscard]] std::optional<CopyClass> kernel_class(End from, End to) const;
 
   const Platform& platform_;

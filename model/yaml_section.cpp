@@ -42,7 +42,7 @@ const Position& Section::position(std::string_view key) const {
 }
 
 const YamlValue* Section::find(std::string_view key) {
-  known_.emplace_back(key);
+  if (std::ranges::find(known_, key) == known_.end()) known_.emplace_back(key);
   return map_.find(key);
 }
 

@@ -9,6 +9,8 @@ const Protocol& host_protocol();
 const Protocol& staging_protocol();
 const Protocol& gpudirect_v1_protocol();
 const Protocol& gpudirect_v2_protocol();
+const Protocol& gpudirect_v3_protocol();
+const Protocol& cuda_aware_protocol();
 const Protocol& cuda_ipc_protocol();
 const Protocol& symmetric_put_protocol();
 

@@ -68,7 +68,7 @@ class LaneState {
     auto& slot = slots_[index];
     slot = {.occupied = true, .piece = piece, .step = step};
     rank_.step(lane_.steps[step].words);
-    Started started = lane_.steps[step].start({lane_.pieces[piece], index});
+    Started started = lane_.steps[step].start({lane_.pieces[piece], index, piece});
     if (const Op* op = std::get_if<Op>(&started)) {
       slot.op = *op;
       return {};

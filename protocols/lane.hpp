@@ -25,6 +25,7 @@ namespace twinlink {
 struct Piece {
   View bytes{};
   std::size_t slot = 0;
+  std::size_t number = 0;  ///< its place among the lane's pieces
 };
 
 /// What starting a step gives: an operation to wait for, or an outcome at once. `delivered` means that there is nothing

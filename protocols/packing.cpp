@@ -82,16 +82,30 @@ void check_packing(const Packing& packing, Bytes packed) {
   if (packing.method == PackMethod::rows) require_rows(packing.layout, blocks, packed);
 }
 
-PackedBuffers::PackedBuffers(Rank& rank, const Protocol& inner, Bytes outgoing, Bytes incoming)
-    : rank_(rank),
-      outgoing_(rank.allocate(packed_memory(inner), outgoing)),
-      incoming_(rank.allocate(packed_memory(inner), incoming)) {}
+Memory message_memory(const Protocol& protocol, const Packing& packing) {
+  return packing.needed() ? Memory::device : protocol.message_memory();
+}
+
+PackedBuffers::PackedBuffers(Rank& rank, const Protocol& inner, const Packing& packing, Bytes outgoing, Bytes incoming)
+    : rank_(rank) {
+  if (!packing.needed()) return;
+  outgoing_ = rank.allocate(packed_memory(inner), outgoing);
+  incoming_ = rank.allocate(packed_memory(inner), incoming);
+}
 
 PackedBuffers::~PackedBuffers() {
   // While an exception passes, operations may still use the buffers; the rank frees them when it ends.
   if (std::uncaught_exceptions() > 0) return;
-  rank_.release(outgoing_);
-  rank_.release(incoming_);
+  for (const Buffer& buffer : {outgoing_, incoming_}) {
+    if (buffer != Buffer{}) rank_.release(buffer);
+  }
+}
+
+std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Protocol& protocol, const Settings& settings,
+                                 const Packing& packing, const PackedBuffers& buffers) {
+  std::unique_ptr<Channel> channel = protocol.connect(rank, peer, settings);
+  if (!packing.needed()) return channel;
+  return std::make_unique<PackingChannel>(rank, std::move(channel), packing, buffers, settings.timeout);
 }
 
 PackingChannel::PackingChannel(Rank& rank, std::unique_ptr<Channel> inner, Packing packing,

@@ -42,13 +42,17 @@ struct Packing {
 /// A UsageError with the reason where `packing` cannot pack a message of `packed` bytes.
 void check_packing(const Packing& packing, Bytes packed);
 
+/// Where the messages lie that the user passes in.
+Memory message_memory(const Protocol& protocol, const Packing& packing);
+
 /// The packed buffers of one end of a connection. A peer's channel may open them: like the messages' own buffers they
 /// must outlive both ends.
 class PackedBuffers {
  public:
   /// Room for `outgoing` and `incoming` bytes of messages that are under way at once, gaps not counted; each message
-  /// but the last counts as rounded up to kAlignment. `rank` must outlive this.
-  PackedBuffers(Rank& rank, const Protocol& inner, Bytes outgoing, Bytes incoming);
+  /// but the last counts as rounded up to kAlignment. Nothing is allocated where nothing is packed. `rank` must outlive
+  /// this.
+  PackedBuffers(Rank& rank, const Protocol& inner, const Packing& packing, Bytes outgoing, Bytes incoming);
   ~PackedBuffers();
   PackedBuffers(const PackedBuffers&) = delete;
   PackedBuffers& operator=(const PackedBuffers&) = delete;
@@ -59,9 +63,13 @@ class PackedBuffers {
 
  private:
   Rank& rank_;
-  Buffer outgoing_;
-  Buffer incoming_;
+  Buffer outgoing_{};
+  Buffer incoming_{};
 };
+
+/// As protocol.connect(); where something is packed, a PackingChannel over that.
+std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Protocol& protocol, const Settings& settings,
+                                 const Packing& packing, const PackedBuffers& buffers);
 
 /// One end of a connection for messages in device memory: a view spans a message's extent, gaps included, and what lies
 /// in the gaps stays as it is. Messages of one exchange that share their memory share their packed place.

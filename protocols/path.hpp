@@ -51,6 +51,9 @@ struct Path {
 
   /// May send() and receive() be given device memory: does the adapter, or the MPI library, read and write it?
   Answer device_memory_on_network{};
+
+  /// Why an adapter that reads and writes device memory exists here on paper only; empty where it does exist.
+  std::string hypothetical{};
 };
 
 }  // namespace twinlink

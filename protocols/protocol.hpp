@@ -106,6 +106,8 @@ class Protocol {
   [[nodiscard]] virtual std::span<const Option> options() const { return {}; }
   [[nodiscard]] virtual std::span<const Alias> aliases() const { return {}; }
   [[nodiscard]] virtual std::span<const Preset> presets() const { return {}; }
+  /// Does it only choose among the other protocols, message by message?
+  [[nodiscard]] virtual bool delegates() const { return false; }
   /// Pure, and the same answer at both ends.
   [[nodiscard]] virtual Support supports(const Path& path) const = 0;
   /// Opens the connection to `peer`, which must do the same. May exchange messages. A UsageError for settings that

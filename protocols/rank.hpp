@@ -213,15 +213,19 @@ class Rank {
   /// until release().
   virtual IpcHandle export_memory(Buffer buffer) = 0;
   /// Maps memory that `owner` has exported. The buffer may be used in copy(); close it with close_memory(), not
-  /// release(). An UnavailableError where path_to() refuses the mapping, or for host memory of another node.
+  /// release(). An UnavailableError where path_to() refuses the mapping, or for host memory of another node. Device
+  /// memory of another node is not mapped, but opened for put() alone, where path_to() grants one_sided and the owner
+  /// has registered it; copy() of it is a UsageError.
   virtual Buffer open_memory(RankId owner, const IpcHandle& handle) = 0;
   /// Unmaps. A UsageError while an operation uses the buffer.
   virtual void close_memory(Buffer buffer) = 0;
 
-  /// Makes device memory of this rank known to the network adapter: send() and receive() of it need that. A UsageError
-  /// for other memory, and if it is registered already. Expensive: it pins pages.
+  /// Makes device memory of this rank known to the network adapter: send() and receive() of it need that, and a put()
+  /// to another node needs it at both ends. A UsageError for other memory. Expensive: it pins pages. Memory may be
+  /// registered again, by another user of it; each registration is paid for and taken back by itself.
   virtual void register_memory(Buffer buffer) = 0;
-  /// A UsageError if it is not registered, or while an operation uses the buffer. release() does it too.
+  /// Takes one registration back. A UsageError if there is none, or if it is the last one and an operation uses the
+  /// buffer. release() takes all back.
   virtual void deregister_memory(Buffer buffer) = 0;
 
   // ---- operations: each starts now and ends in wait_any() ----------------------------------------------------------

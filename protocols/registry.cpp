@@ -10,8 +10,9 @@
 namespace twinlink {
 
 std::span<const Protocol* const> all_protocols() {
-  static const std::array protocols{&gpudirect_v2_protocol(), &symmetric_put_protocol(), &cuda_ipc_protocol(),
-                                    &gpudirect_v1_protocol(), &staging_protocol(),       &host_protocol()};
+  static const std::array protocols{&gpudirect_v2_protocol(), &gpudirect_v3_protocol(), &symmetric_put_protocol(),
+                                    &cuda_ipc_protocol(),     &gpudirect_v1_protocol(), &cuda_aware_protocol(),
+                                    &staging_protocol(),      &host_protocol()};
   return protocols;
 }
 

@@ -55,10 +55,10 @@ class HostRuntime final : public DeviceRuntime {
 
  private:
   struct Copy {
-    std::byte* to;
-    const std::byte* from;
-    std::size_t left;
-    bool staged;
+    std::byte* to = nullptr;
+    const std::byte* from = nullptr;
+    std::size_t left = 0;
+    bool staged = false;
     bool last = true;  ///< of its event: a copy of blocks is many of these
     Flag flag{};       ///< no word: nothing to raise
   };

@@ -121,7 +121,9 @@ void together(const Mpi& mpi, const std::string& host, const std::function<void(
 /// the exports, in which opened memory is signed off.
 struct Job::Parts {
   explicit Parts(const JobOptions& options) {
+    nlohmann::json within_node;
     const Finding device = attempt([&] {
+      within_node = choose_within_node(options.within_node);
       pace = make_pace(options);
       if (pace) {
         auto made = pace->make_runtime(host);
@@ -143,6 +145,7 @@ struct Job::Parts {
       }
       note_shared_devices(*mpi, neighbours);
       environment = describe_environment(*mpi, *runtime, neighbours, *numa, options.command_line);
+      environment["intra_node"] = within_node;
       if (pace) numa->pretend(pace->numa_domains());  // the environment tells of the real ones
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together

@@ -12,6 +12,7 @@
 #include "protocols/rank.hpp"
 #include "real/host_runtime.hpp"
 #include "real/pace.hpp"
+#include "real/within_node.hpp"
 
 namespace twinlink::real {
 
@@ -23,9 +24,10 @@ enum class DeviceKind {
 struct JobOptions {
   std::string command{};  ///< what the ranks are about to do; they must agree
   DeviceKind device = DeviceKind::host;
-  std::optional<HostPeers> host_peers{};  ///< of emulated devices; all, unless it is said
-  PaceOptions pace{};                     ///< of emulated devices; says itself who are peers
-  std::string command_line{};             ///< for the environment block
+  std::optional<HostPeers> host_peers{};         ///< of emulated devices; all, unless it is said
+  PaceOptions pace{};                            ///< of emulated devices; says itself who are peers
+  WithinNode within_node = WithinNode::library;  ///< messages of ranks that share a node
+  std::string command_line{};                    ///< for the environment block
 };
 
 /// What became of a rank's part of something that all ranks do.

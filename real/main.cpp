@@ -74,6 +74,10 @@ void add_job_options(CLI::App& command, JobOptions& options) {
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE")
       ->needs(platform);
+  add_choice(command, "--intra-node", options.within_node,
+             {{"shared-memory", WithinNode::shared_memory}, {"loopback", WithinNode::loopback}}, "the library's choice",
+             "How MPI messages pass within a node: through shared-memory, or in loopback through the adapter (sockets "
+             "where there is none). Sets the library's own switches unless they are set already");
 }
 
 void require_ranks(const Rank& rank, const bench::Plan& plan) {

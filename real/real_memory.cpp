@@ -192,17 +192,18 @@ void RealMemory::register_with_adapter(Buffer buffer) {
   if (allocation.owner || allocation.memory != Memory::device) {
     throw UsageError(name(buffer) + " cannot be registered: only the rank's own device memory can");
   }
-  if (allocation.registered) throw UsageError(name(buffer) + " is registered already");
   runtime_.register_memory(allocation.data, allocation.size);
-  allocation.registered = true;
+  ++allocation.registrations;
 }
 
 void RealMemory::deregister(Buffer buffer) {
   Allocation& allocation = *find(buffer)->second;
-  if (!allocation.registered) throw UsageError(name(buffer) + " is not registered");
-  if (allocation.in_use > 0) throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
+  if (allocation.registrations == 0) throw UsageError(name(buffer) + " is not registered");
+  if (allocation.registrations == 1 && allocation.in_use > 0) {
+    throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
+  }
   runtime_.deregister_memory(allocation.data);
-  allocation.registered = false;
+  --allocation.registrations;
 }
 
 void RealMemory::remove(Table::const_iterator entry) {

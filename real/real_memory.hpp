@@ -21,7 +21,7 @@ struct Allocation {
   Bytes size{};
   Locality locality = Locality::near;    ///< of host memory, as its owner asked for it
   int in_use = 0;                        ///< operations that wait_any() has not returned yet
-  bool registered = false;               ///< with the network adapter
+  int registrations = 0;                 ///< with the network adapter
   bool kept = false;                     ///< an abandoned operation may still use it: freed at the very end
   std::optional<SharedMemory> shared{};  ///< shared pinned memory lies here, the rank's own or a peer's
   std::optional<IpcHandle> handle{};     ///< exported device memory

@@ -113,7 +113,7 @@ void RealRank::require_address(RankId peer, Tag tag) const {
 void RealRank::require_sendable(const View& view, RankId peer) const {
   if (view.buffer.memory != Memory::device) return;
   const Answer& allowed = path_to(peer).device_memory_on_network;
-  if (allowed && memory_.part(view).allocation->registered) return;
+  if (allowed && memory_.part(view).allocation->registrations > 0) return;
   if (allowed) throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
   throw UsageError(
       fmt::format("device memory cannot pass between ranks {} and {}: {}", id().value, peer.value, allowed.reason));

@@ -64,26 +64,20 @@ class PairRun {
       packed = std::max(packed, Window(size, static_cast<int>(window_of(size).places())).memory());
     }
     // One buffer for all sizes: a protocol that maps the peer's memory does so once.
-    const Memory kind = plan.packing.needed() ? Memory::device : protocol.message_memory();
+    const Memory kind = message_memory(protocol, plan.packing);
     if (sends()) out_.emplace(rank, kind, memory);
     if (receives()) in_.emplace(rank, kind, memory);
-    if (plan.packing.needed()) {
-      packed_.emplace(rank, protocol, sends() ? packed : Bytes{}, receives() ? packed : Bytes{});
-    }
+    packed_.emplace(rank, protocol, plan.packing, sends() ? packed : Bytes{}, receives() ? packed : Bytes{});
   }
 
   Series run() {
     Series series{.label = std::string(protocol_.name()),
                   .protocol = std::string(protocol_.name()),
                   .pattern = plan_.pattern,
-                  .settings = plan_.settings,
+                  .settings = stored_settings(plan_),
                   .window = window_size(),
                   .from = to_string(rank_.place(plan_.first)),
                   .to = to_string(rank_.place(plan_.second))};
-    if (plan_.packing.needed()) {
-      series.settings.options[std::string(kLayoutOption)] = to_string(plan_.packing.layout);
-      series.settings.options[std::string(kPackOption)] = to_string(plan_.packing.method);
-    }
     series.cold_us = cold_message();
     for (const Bytes size : plan_.sizes) {
       series.points.push_back(measure_size(size));
@@ -105,16 +99,13 @@ class PairRun {
   /// What one round's time is divided by to give the one-way time of one message.
   [[nodiscard]] double messages_in_turn(int window) const { return plan_.pattern == Pattern::pingpong ? 2 : window; }
 
-  std::unique_ptr<Channel> connect() {
-    std::unique_ptr<Channel> channel = protocol_.connect(rank_, peer_, plan_.settings);
-    if (!packed_) return channel;
-    return std::make_unique<PackingChannel>(rank_, std::move(channel), plan_.packing, *packed_, plan_.settings.timeout);
-  }
-
   double cold_message() {
     const Window one(plan_.sizes.front(), 1, plan_.packing.layout);
     meet(rank_, peer_, patience_);
-    const double connect_us = time_rounds(rank_, 1, [&] { channel_ = connect(); }).front();
+    const double connect_us = time_rounds(rank_, 1, [&] {
+                                channel_ =
+                                    twinlink::connect(rank_, peer_, protocol_, plan_.settings, plan_.packing, *packed_);
+                              }).front();
     const double round_us = time_rounds(rank_, 1, [&] { round(one, plan_.sizes.front()); }).front();
     return connect_us + round_us / messages_in_turn(1);
   }
@@ -276,6 +267,14 @@ std::vector<Bytes> size_sweep(Bytes begin, Bytes end, int factor) {
     sizes.emplace_back(size);
     if (size > end.count() / step) return sizes;
   }
+}
+
+Settings stored_settings(const Plan& plan) {
+  Settings settings = plan.settings;
+  if (!plan.packing.needed()) return settings;
+  settings.options[std::string(kLayoutOption)] = to_string(plan.packing.layout);
+  settings.options[std::string(kPackOption)] = to_string(plan.packing.method);
+  return settings;
 }
 
 Series measure(Rank& rank, const Protocol& protocol, const Plan& plan) {

@@ -27,6 +27,9 @@ struct Plan {
   RankId second{1};
 };
 
+/// The settings as result files have them: with the layout and the method of packing among the options.
+Settings stored_settings(const Plan& plan);
+
 /// The largest window.
 inline constexpr int kMaxWindow = 4096;
 /// The messages of a window have places of their own in the message buffer as long as they fit into this much memory;

@@ -31,7 +31,7 @@ View part(const View& place, const LayoutBlock& block) { return place.slice(bloc
 
 }  // namespace
 
-Window::Window(Bytes size, int messages, Layout layout)
+Window::Window(Bytes size, int messages, const Layout& layout)
     : extent_(layout.extent(size)),
       blocks_(layout.blocks(size)),
       gaps_(gaps_between(blocks_)),

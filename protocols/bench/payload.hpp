@@ -38,7 +38,7 @@ class Window {
  public:
   /// `messages` messages of `size` bytes, gaps of the layout not counted. As many as fit into kMaxWindowMemory have
   /// places of their own, at least one; the others share these places in turn.
-  Window(Bytes size, int messages, Layout layout = {});
+  Window(Bytes size, int messages, const Layout& layout = {});
 
   [[nodiscard]] Bytes memory() const;
   [[nodiscard]] std::size_t places() const { return places_; }

@@ -27,10 +27,12 @@ class TracedEnd {
         plan_(plan),
         times_(times),
         peer_(rank.id() == plan.first ? plan.second : plan.first),
-        buffer_(rank, protocol.message_memory(), plan.sizes.front()) {}
+        buffer_(rank, message_memory(protocol, plan.packing), extent()),
+        packed_(rank, protocol, plan.packing, plan.sizes.front(), plan.sizes.front()) {}
 
   std::string run() {
-    part("connect", "connect", [&] { channel_ = protocol_.connect(traced_, peer_, plan_.settings); });
+    part("connect", "connect",
+         [&] { channel_ = twinlink::connect(traced_, peer_, protocol_, plan_.settings, plan_.packing, packed_); });
     for (const std::string_view which : {"first message", "warm message"}) {
       pass(which, rank_.id() == plan_.first);
       pass(which, rank_.id() != plan_.first);
@@ -41,15 +43,16 @@ class TracedEnd {
   }
 
  private:
+  [[nodiscard]] Bytes extent() const { return plan_.packing.layout.extent(plan_.sizes.front()); }
   [[nodiscard]] Patience patience() const { return {std::max(plan_.settings.timeout, Seconds{60})}; }
 
   void pass(std::string_view which, bool sending) {
     part(fmt::format("{} {} rank {}", which, sending ? "to" : "from", peer_.value), "prepare", [&] {
-      const View message = buffer_.first(plan_.sizes.front());
+      const View message = buffer_.first(extent());
       const Outcome outcome = sending ? channel_->send(message) : channel_->receive(message);
       if (outcome.ok()) return;
       throw CheckError(fmt::format("rank {}: {}, {} B, traced: {}: {}", rank_.id().value, protocol_.name(),
-                                   message.length.count(), to_string(outcome.status), outcome.reason));
+                                   plan_.sizes.front().count(), to_string(outcome.status), outcome.reason));
     });
   }
 
@@ -74,6 +77,7 @@ class TracedEnd {
   bool times_;
   RankId peer_;
   ScopedBuffer buffer_;
+  PackedBuffers packed_;
   std::unique_ptr<Channel> channel_;
   std::string text_;
 };
@@ -87,7 +91,7 @@ std::string trace(Rank& rank, const Protocol& protocol, const Plan& plan, bool t
   const std::vector<std::string> texts = gather(rank, mine, kPatience);
   if (rank.id() != RankId{0}) return {};
   std::string text = fmt::format("# {}, messages of {}, {}\n", protocol.name(), format_size(plan.sizes.front()),
-                                 settings_text(plan.settings));
+                                 settings_text(stored_settings(plan)));
   if (times) text += "# start us    end us  step              what\n";
   for (const std::string& of_rank : texts) text += of_rank;
   return text;

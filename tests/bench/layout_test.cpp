@@ -76,13 +76,6 @@ TEST(LayoutCurve, EveryProtocolPassesItsChecksInEveryPattern) {
   }
 }
 
-TEST(LayoutCurve, MessagesThatShareTheirMemoryShareTheirPackedPlace) {
-  // Each spans 128 MiB, so two of four have a place of their own.
-  Plan plan = small_plan("vector:1,1M", PackMethod::kernel, {128_B});
-  plan.pattern = Pattern::bidirectional;
-  EXPECT_NO_THROW(run("gpudirect-v2", plan));
-}
-
 TEST(LayoutCurve, RefusesWhatCannotBePacked) {
   EXPECT_THROW(run("host", small_plan("indexed:0+8,10+4", PackMethod::rows)), UsageError);
   EXPECT_THROW(run("host", small_plan("vector:64,128", PackMethod::rows, {100_B})), UsageError);

@@ -135,5 +135,17 @@ TEST(Trace, AMessageThatDoesNotArriveIsAnError) {
   EXPECT_THROW(run(), CheckError);
 }
 
+TEST(Trace, ShowsHowAMessageWithGapsIsPackedAndUnpacked) {
+  Plan plan = plan_for(64_B, {.depth = 1});
+  plan.packing = {Layout::vector(16_B, 32_B), PackMethod::kernel};
+  const std::string text = trace_of("host", plan);
+  EXPECT_THAT(text, testing::StartsWith("# host, messages of 64, chunk whole message, depth 1, layout=vector:16,32, "
+                                        "pack=kernel\n"));
+  EXPECT_THAT(text, HasSubstr("pack              copy 4 blocks device[0+112] -> pinned[0+64] stream 0 by kernel\n"
+                              "send              send pinned[0+64] -> rank 1\n"));
+  EXPECT_THAT(text, HasSubstr("receive           receive pinned[0+64] <- rank 0\n"
+                              "unpack            copy 4 blocks pinned[0+64] -> device[0+112] stream 0 by kernel\n"));
+}
+
 }  // namespace
 }  // namespace twinlink::bench

@@ -295,7 +295,7 @@ TEST(Ipc, WhatOtherProcessesCannotMapIsNotExported) {
 
 TEST(Ipc, OpeningIsUnavailableWhereThePathRefusesIt) {
   on_every_pair([](Rank& rank, RankId peer) {
-    if (rank.path_to(peer).device_mapping) return;
+    if (rank.path_to(peer).device_mapping || rank.path_to(peer).one_sided) return;
     const Scratch mine(rank, Memory::device, kSize);
     const auto theirs = swap_with(rank, peer, rank.export_memory(mine.buffer()));
     EXPECT_THROW(static_cast<void>(rank.open_memory(peer, theirs)), UnavailableError);

@@ -77,19 +77,19 @@ void exchange(Rank& rank, RankId peer, const Protocol& protocol, const Packing& 
   const Spread incoming(rank, packing.layout, sizes);
   Bytes room{};
   for (const Bytes size : sizes) room += size + PackedBuffers::kAlignment;
-  const PackedBuffers buffers(rank, protocol, room, room);
+  const PackedBuffers buffers(rank, protocol, packing, room, room);
   {
-    PackingChannel channel(rank, protocol.connect(rank, peer, protocol.defaults()), packing, buffers, Seconds{20});
+    const auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, buffers);
     for (const std::uint64_t round : {1U, 2U}) {
       const auto seed = [&](RankId of) { return 100'000 * round + 10'000 * static_cast<std::uint64_t>(of.value); };
       outgoing.fill(seed(rank.id()), kSendersGap);
       incoming.fill(9, kSentinel);
-      const Outcome outcome = channel.exchange(outgoing.messages(), incoming.messages());
+      const Outcome outcome = channel->exchange(outgoing.messages(), incoming.messages());
       EXPECT_TRUE(outcome.ok()) << what << ": " << outcome.reason;
       incoming.expect(seed(peer), kSentinel, what);
       outgoing.expect(seed(rank.id()), kSendersGap, what + ", at the sender");
     }
-    EXPECT_NE(channel.path_taken().find("packed by"), std::string::npos);
+    EXPECT_NE(channel->path_taken().find("packed by"), std::string::npos);
   }
   meet(rank, peer);  // The peer's end may have had our buffers open until now.
 }
@@ -126,14 +126,35 @@ TEST(Layouts, ArriveInWindowsOfUnequalMessages) {
   });
 }
 
+TEST(Layouts, MessagesThatShareTheirMemoryShareTheirPackedPlace) {
+  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+    constexpr Bytes kSize[] = {640_B};
+    const Packing packing{Layout::vector(64_B, 100_B), PackMethod::kernel};
+    const Spread outgoing(rank, packing.layout, kSize);
+    const Spread incoming(rank, packing.layout, kSize);
+    const PackedBuffers buffers(rank, protocol, packing, kSize[0], kSize[0]);
+    {
+      const auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, buffers);
+      outgoing.fill(300, Pattern{5});
+      incoming.fill(9, kSentinel);
+      const std::vector<View> out(3, outgoing.messages()[0]);
+      const std::vector<View> in(3, incoming.messages()[0]);
+      const Outcome outcome = channel->exchange(out, in);
+      EXPECT_TRUE(outcome.ok()) << protocol.name() << ": " << outcome.reason;
+      incoming.expect(300, kSentinel, std::string(protocol.name()));
+    }
+    meet(rank, peer);
+  });
+}
+
 /// A connection whose other end has nothing to do.
 void on_one_end(const std::function<void(Rank&, Channel&)>& body, const Packing& packing) {
   on_every_pair([&](Rank& rank, RankId peer) {
     const Protocol& protocol = find_protocol("staging");
-    const PackedBuffers buffers(rank, protocol, 1000_B, 1000_B);
+    const PackedBuffers buffers(rank, protocol, packing, 1000_B, 1000_B);
     {
-      PackingChannel channel(rank, protocol.connect(rank, peer, protocol.defaults()), packing, buffers, Seconds{20});
-      body(rank, channel);
+      const auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, buffers);
+      body(rank, *channel);
     }
     meet(rank, peer);
   });

@@ -290,16 +290,34 @@ TEST(Messages, FromAndToDeviceMemoryPassWhereThePathAllowsIt) {
   });
 }
 
-TEST(Messages, OnlyDeviceMemoryIsRegisteredAndOnlyOnce) {
+TEST(Messages, OnlyDeviceMemoryIsRegisteredAndEachRegistrationIsTakenBackOnce) {
   on_every_rank([](Rank& rank) {
     const Scratch host(rank, Memory::pinned, 64_B);
     const Scratch device(rank, Memory::device, 64_B);
     EXPECT_THROW(rank.register_memory(host.buffer()), UsageError);
     EXPECT_THROW(rank.deregister_memory(device.buffer()), UsageError);
     rank.register_memory(device.buffer());
-    EXPECT_THROW(rank.register_memory(device.buffer()), UsageError);
+    rank.register_memory(device.buffer());
     rank.deregister_memory(device.buffer());
+    rank.deregister_memory(device.buffer());
+    EXPECT_THROW(rank.deregister_memory(device.buffer()), UsageError);
     rank.register_memory(device.buffer());  // release() takes it back
+  });
+}
+
+TEST(Messages, TheLastRegistrationStaysWhileAnOperationNeedsIt) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    if (!rank.path_to(peer).device_memory_on_network) return;
+    const Scratch into(rank, Memory::device, 64_B);
+    const Scratch from(rank, Memory::device, 64_B);
+    rank.register_memory(from.buffer());
+    rank.register_memory(into.buffer());
+    rank.register_memory(into.buffer());
+    const Op receive = rank.receive(peer, tag(0), into.view());
+    rank.deregister_memory(into.buffer());
+    EXPECT_THROW(rank.deregister_memory(into.buffer()), UsageError);
+    finish_all(rank, {receive, rank.send(peer, tag(0), from.view())});
+    rank.deregister_memory(into.buffer());
   });
 }
 

@@ -20,6 +20,7 @@ void on_every_target(const std::function<void(Rank&, RankId peer, Buffer theirs)
       meet(rank, peer);
     } else {
       const Scratch mine(rank, Memory::device, kSize);
+      if (!rank.path_to(peer).same_node) rank.register_memory(mine.buffer());
       rank.fill(mine.view(), kSentinel);
       tell_now(rank, peer, tag(0), Message(rank.export_memory(mine.buffer())));
       target(rank, peer, mine.buffer());
@@ -151,6 +152,39 @@ TEST(OneSided, APutNeedsNoSignalAndTakesNothingButItsBytes) {
         EXPECT_TRUE(rank.check(View(mine, 0_B, 500_B), kSentinel).intact());
         EXPECT_TRUE(rank.check(View(mine, 500_B, 1000_B), Pattern{74}).intact());
       });
+}
+
+TEST(OneSided, MemoryOfAnotherNodeTakesPutsAndNothingElse) {
+  on_every_target(
+      [](Rank& rank, RankId peer, Buffer theirs) {
+        if (rank.path_to(peer).same_node) return;
+        const Source source(rank, 1000_B);
+        const View from = source.filled(Pattern{76});
+        const View to(theirs, 0_B, 1000_B);
+        constexpr Block kBlocks[] = {{.length = 10_B}};
+        for (const Engine engine : {Engine::dma, Engine::kernel}) {
+          EXPECT_THROW(rank.copy(to, from, Stream{0}, engine), UsageError);
+          EXPECT_THROW(rank.copy(from, to, Stream{0}, engine), UsageError);
+          EXPECT_THROW(rank.copy_blocks(to, from, kBlocks, Stream{0}, engine), UsageError);
+        }
+        EXPECT_THROW(rank.put(to, from, Stream{0}, Engine::kernel, {}), UsageError);
+        finish(rank, rank.put(to, from, Stream{0}, Engine::dma, {}));
+      },
+      [](Rank&, RankId, Buffer) {});
+}
+
+TEST(OneSided, MemoryOfAnotherNodeIsOpenedOnceItIsRegistered) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    if (!rank.path_to(peer).one_sided || rank.path_to(peer).same_node) return;
+    const Scratch mine(rank, Memory::device, kSize);
+    const auto theirs = swap_with(rank, peer, rank.export_memory(mine.buffer()));
+    EXPECT_THROW(static_cast<void>(rank.open_memory(peer, theirs)), UsageError);
+    meet(rank, peer);
+    rank.register_memory(mine.buffer());
+    meet(rank, peer);
+    rank.close_memory(rank.open_memory(peer, theirs));
+    meet(rank, peer);
+  });
 }
 
 TEST(OneSided, WhatMakesNoSenseIsRefused) {

@@ -15,7 +15,9 @@ struct PathFacts {
   bool same_device = false;
   bool peer_access = false;
   bool device_mapping = false;
+  bool one_sided = false;
   bool device_memory_on_network = false;
+  bool hypothetical = false;
 };
 
 PathFacts facts_of(const Rank& rank, RankId peer) {
@@ -27,7 +29,9 @@ PathFacts facts_of(const Rank& rank, RankId peer) {
           path.same_device,
           path.peer_access.yes,
           path.device_mapping.yes,
-          path.device_memory_on_network.yes};
+          path.one_sided.yes,
+          path.device_memory_on_network.yes,
+          !path.hypothetical.empty()};
 }
 
 TEST(WhereAmI, RanksAreNumberedFromZero) {
@@ -67,7 +71,9 @@ TEST(WhereAmI, ThePathIsTheSameAtBothEnds) {
     EXPECT_EQ(mine.same_device, theirs.same_device);
     EXPECT_EQ(mine.peer_access, theirs.peer_access);
     EXPECT_EQ(mine.device_mapping, theirs.device_mapping);
+    EXPECT_EQ(mine.one_sided, theirs.one_sided);
     EXPECT_EQ(mine.device_memory_on_network, theirs.device_memory_on_network);
+    EXPECT_EQ(mine.hypothetical, theirs.hypothetical);
   });
 }
 
@@ -83,7 +89,8 @@ TEST(WhereAmI, BothEndsKnowEachOthersPlace) {
 TEST(WhereAmI, ARefusalOfThePathHasAReason) {
   on_every_pair([](Rank& rank, RankId peer) {
     const Path& path = rank.path_to(peer);
-    for (const Answer* answer : {&path.peer_access, &path.device_mapping, &path.device_memory_on_network}) {
+    for (const Answer* answer :
+         {&path.peer_access, &path.device_mapping, &path.one_sided, &path.device_memory_on_network}) {
       EXPECT_EQ(answer->yes, answer->reason.empty()) << answer->reason;
     }
   });

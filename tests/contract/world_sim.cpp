@@ -12,10 +12,31 @@
 namespace twinlink::contract {
 namespace {
 
-/// The places of the ranks, as "NODE/GPU,NODE/GPU,..." in TWINLINK_CONTRACT_PLACES.
-std::vector<Place> places() {
+struct Job {
+  std::string platform = "keeneland-kids.yaml";  ///< a file of platforms/
+  bool loopback = false;                         ///< messages within a node pass through the adapter
+  std::string places = "0/1,0/2";                ///< of the ranks: "NODE/GPU,NODE/GPU,..."
+};
+
+/// TWINLINK_CONTRACT_PLACES: places, and before them, if wanted, a platform and "loopback", with spaces between.
+Job job() {
+  Job job;
   const char* text = std::getenv("TWINLINK_CONTRACT_PLACES");
-  std::istringstream words(text != nullptr ? text : "0/1,0/2");
+  std::istringstream words(text != nullptr ? text : "");
+  for (std::string word; words >> word;) {
+    if (word.ends_with(".yaml")) {
+      job.platform = word;
+    } else if (word == "loopback") {
+      job.loopback = true;
+    } else {
+      job.places = word;
+    }
+  }
+  return job;
+}
+
+std::vector<Place> read_places(const std::string& text) {
+  std::istringstream words(text);
   std::vector<Place> result;
   char separator = ',';
   for (Place place; words >> place.node >> separator >> place.gpu; words >> separator) result.push_back(place);
@@ -28,8 +49,10 @@ void on_every_rank(const std::function<void(Rank&)>& body) {
   static bool used = false;
   if (used) throw UsageError("one simulation per process: run this program through ctest, or with one test as filter");
   used = true;
-  const auto file = std::filesystem::path(TWINLINK_PLATFORMS) / "keeneland-kids.yaml";
-  model::simulate(model::read_platform(file), places(), body);
+  const Job wanted = job();
+  model::Platform platform = model::read_platform(std::filesystem::path(TWINLINK_PLATFORMS) / wanted.platform);
+  platform.within_node.loopback = wanted.loopback;
+  model::simulate(platform, read_places(wanted.places), body);
 }
 
 }  // namespace twinlink::contract

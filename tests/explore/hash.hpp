@@ -2,6 +2,7 @@
 // pass over one of them: with 10^8 states the chance is below 10^-22.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -26,14 +27,14 @@ class Hash {
   void add(std::span<const std::byte> bytes) {
     add(bytes.size(), 1);
     while (bytes.size() >= 16) {
-      std::uint64_t words[2];
-      std::memcpy(words, bytes.data(), 16);
+      std::array<std::uint64_t, 2> words{};
+      std::memcpy(words.data(), bytes.data(), 16);
       add(words[0], words[1]);
       bytes = bytes.subspan(16);
     }
     if (bytes.empty()) return;
-    std::uint64_t words[2] = {0, 0};
-    std::memcpy(words, bytes.data(), bytes.size());
+    std::array<std::uint64_t, 2> words{};
+    std::memcpy(words.data(), bytes.data(), bytes.size());
     add(words[0], words[1]);
   }
   [[nodiscard]] Key key() const {

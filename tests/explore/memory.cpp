@@ -205,14 +205,12 @@ void Machine::register_memory(int rank, Buffer buffer, bool known) {
   if (of.mapped || allocation.memory != Memory::device) {
     throw UsageError(name(buffer) + " cannot be registered: only the rank's own device memory can");
   }
-  if (allocation.registered == known) {
-    throw UsageError(name(buffer) + (known ? " is registered already" : " is not registered"));
-  }
-  if (!known && in_use(rank, of.allocation)) {
+  if (!known && allocation.registrations == 0) throw UsageError(name(buffer) + " is not registered");
+  if (!known && allocation.registrations == 1 && in_use(rank, of.allocation)) {
     throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
   }
   touch(of.allocation, true);
-  allocation.registered = known;
+  allocation.registrations += known ? 1 : -1;
 }
 
 void Machine::fill(int rank, View view, Pattern pattern) {

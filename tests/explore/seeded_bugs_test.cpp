@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/explore/bodies.hpp"
+#include "tests/explore/expectations.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -37,17 +38,6 @@ Message hear(Rank& rank, RankId peer, Tag tag) {
 }
 
 void copy(Rank& rank, View to, View from) { wait(rank, rank.copy(to, from, Stream{0}, Engine::dma), kLong); }
-
-/// The one finding whose words contain `words`, or an empty one.
-Finding finding_with(const ExploreResult& result, const std::string& words) {
-  for (const auto* findings : {&result.violations, &result.deadlocks}) {
-    for (const Finding& finding : *findings) {
-      if (finding.what.find(words) != std::string::npos) return finding;
-    }
-  }
-  ADD_FAILURE() << "no finding says '" << words << "'\n" << to_string(result);
-  return {};
-}
 
 // ---- a receiver that fetches the bytes from the sender's memory, and then says so -----------------------------------
 

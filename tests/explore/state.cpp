@@ -46,7 +46,8 @@ void add_to(Hash& hash, const Channel& channel) {
 
 void add_to(Hash& hash, const Allocation& allocation) {
   hash.add((static_cast<std::uint64_t>(allocation.opened) << 32U) | allocation.buffer,
-           flags({allocation.exported, allocation.exposed, allocation.released, allocation.registered}));
+           flags({allocation.exported, allocation.exposed, allocation.released}) +
+               (static_cast<std::uint64_t>(allocation.registrations) << 32U));
   hash.add(allocation.digest, allocation.address);
 }
 

@@ -86,8 +86,8 @@ struct Allocation {
   bool exported = false;
   bool exposed = false;  ///< may end up in another rank's steps: exported, or used by a put
   bool released = false;
-  bool registered = false;
-  int opened = 0;  ///< how often peers have it open
+  int registrations = 0;  ///< with the network adapter
+  int opened = 0;         ///< how often peers have it open
   std::shared_ptr<const model::Content> content{};
   std::uint64_t digest = 0;
 };

@@ -97,7 +97,7 @@ Op Machine::start_put(int rank, View to, View from, Stream stream, std::optional
   if (!held(rank, to.buffer).mapped) throw UsageError("put() writes into memory that was opened from a peer");
   Operation op{.verb = Verb::put, .stream = stream.index, .to = part(rank, to), .from = part(rank, from)};
   op.peer = op.to.allocation.owner;
-  if (!scenario_.path.same_node && !at(op.from.allocation).registered) {
+  if (!scenario_.path.same_node && at(op.from.allocation).registrations == 0) {
     throw UsageError("the adapter does not know the memory that a put() reads: register it");
   }
   op.blocks.push_back({Bytes{}, Bytes{}, from.length});
@@ -123,7 +123,8 @@ void Machine::require_sendable(int rank, const Part& bytes, RankId peer) const {
     throw UsageError("device memory cannot pass between ranks " + std::to_string(rank) + " and " +
                      std::to_string(peer.value) + ": " + allowed.reason);
   }
-  if (!at(bytes.allocation).registered) throw UsageError("the network adapter does not know this memory: register it");
+  if (at(bytes.allocation).registrations > 0) return;
+  throw UsageError("the network adapter does not know this memory: register it");
 }
 
 Op Machine::start_send(int rank, RankId peer, Tag tag, View from) {

@@ -25,17 +25,33 @@ constexpr Bytes kMessage = 150'000_B;  // two whole chunks and a part of one
 constexpr RankId kSender{0};
 constexpr RankId kReceiver{1};
 
+/// A path on which a protocol takes its own way.
+struct Stage {
+  std::string platform = "keeneland-kids.yaml";
+  std::array<Place, 2> places{Place{.node = 0, .gpu = 1}, Place{.node = 0, .gpu = 2}};  // on one I/O hub
+  Settings settings{.chunk = kChunk, .depth = 2};
+};
+
+Stage stage_of(const Protocol& protocol) {
+  Stage stage;
+  if (protocol.name() == "gpudirect-v3") {
+    stage.platform = "keeneland-kfs-rdma.yaml";
+    stage.places = {Place{.node = 0, .gpu = 0}, Place{.node = 1, .gpu = 0}};
+    stage.settings.options["receive_limit"] = "1M";  // both regimes at once: the receiver is direct
+  }
+  return stage;
+}
+
 /// What both ranks do for one message in three chunks, of which two may be under way.
 std::string trace_of(const Protocol& protocol) {
-  // Two GPUs on one I/O hub: a path on which every protocol takes its own way.
-  const std::array places{Place{.node = 0, .gpu = 1}, Place{.node = 0, .gpu = 2}};
-  const auto file = std::filesystem::path(TWINLINK_PLATFORMS) / "keeneland-kids.yaml";
+  const Stage stage = stage_of(protocol);
+  const auto file = std::filesystem::path(TWINLINK_PLATFORMS) / stage.platform;
   Trace trace;
-  model::simulate(model::read_platform(file), places, [&](Rank& rank) {
+  model::simulate(model::read_platform(file), stage.places, [&](Rank& rank) {
     TracingRank traced(rank, trace);
     const View message(rank.allocate(protocol.message_memory(), kMessage));
     const RankId peer = rank.id() == kSender ? kReceiver : kSender;
-    const auto channel = protocol.connect(traced, peer, {.chunk = kChunk, .depth = 2});
+    const auto channel = protocol.connect(traced, peer, stage.settings);
     const Outcome outcome = rank.id() == kSender ? channel->send(message) : channel->receive(message);
     EXPECT_TRUE(outcome.ok()) << outcome.reason;
   });

@@ -1,8 +1,8 @@
 # Runs every protocol on simulated and on emulated devices, and compares the traces, byte for byte.
 #   cmake -D FOLDER=<scratch folder> -D SIM=twinlink-sim -D PLATFORM=FILE -D FROM=0/1 -D TO=0/2 -D MPIEXEC=mpirun
-#         -D REAL=twinlink-real -D REAL_ARGUMENTS="a;b" -D ARGUMENTS="a|b" -P same_trace.cmake
-# REAL_ARGUMENTS are for twinlink-real alone, ARGUMENTS for both. A protocol that cannot run on one of the two machines
-# must be refused by the other one too.
+#         -D REAL=twinlink-real -D ARGUMENTS="a|b" -P same_trace.cmake
+# ARGUMENTS are for both. The emulated devices keep the pace of the platform, and so have its paths: a protocol that
+# cannot run on one of the two machines must be refused by the other one too.
 string(REPLACE "|" ";" ARGUMENTS "${ARGUMENTS}")
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
@@ -17,7 +17,7 @@ foreach(protocol IN LISTS protocols)
       --platform ${PLATFORM} --from ${FROM} --to ${TO}
     OUTPUT_VARIABLE story ERROR_VARIABLE story RESULT_VARIABLE simulated)
   execute_process(COMMAND ${MPIEXEC} --oversubscribe --bind-to none -n 2
-      ${REAL} ${arguments} ${FOLDER}/${protocol}.real --device host ${REAL_ARGUMENTS}
+      ${REAL} ${arguments} ${FOLDER}/${protocol}.real --device host --pace ${PLATFORM} --places ${FROM},${TO}
     OUTPUT_VARIABLE story ERROR_VARIABLE story RESULT_VARIABLE real TIMEOUT 60)
   if(simulated EQUAL 77 AND real EQUAL 77)
     message(STATUS "${protocol}: cannot run here")

@@ -88,6 +88,21 @@ TEST(TuningsAt, CutsNoFinerThanTheLimit) {
   EXPECT_THAT(tunings_at(2_MiB, 64, space), Not(Contains(Tuning{256_KiB, 2}))) << "512 pieces in a window of 64";
 }
 
+TEST(ChunksMatter, WhereAnySizeIsFasterOrSlowerInPieces) {
+  Contestant contestant{.who = {"p", {}}};
+  contestant.samples[8_KiB] = {sample(0_B, 1, 10), sample(0_B, 4, 9), sample(4_KiB, 4, 9), sample(4_KiB, 2, 10)};
+  EXPECT_FALSE(chunks_matter(contestant)) << "9 as the whole one with that depth";
+  contestant.samples[16_KiB] = {sample(0_B, 1, 20), sample(8_KiB, 2, 20.5)};
+  EXPECT_TRUE(chunks_matter(contestant));
+}
+
+TEST(ChunksMatter, WhereWholeMessagesAreRefused) {
+  Contestant contestant{.who = {"p", {}}};
+  contestant.samples[8_KiB] = {sample(4_KiB, 2, 10)};
+  EXPECT_TRUE(chunks_matter(contestant));
+  EXPECT_FALSE(chunks_matter({.who = {"p", {}}}));
+}
+
 // ---- which tuning is chosen ---------------------------------------------------------------------------------------
 
 TEST(SimplestOfFastest, TakesTheLargestChunkWithinTheMargin) {

@@ -1,7 +1,11 @@
 // 'twinlink-sim advise' and 'explain --compare' as a user runs them.
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <fstream>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -60,7 +64,7 @@ TEST(AdviseProgram, ItsTimesAreThoseOfRun) {
 TEST(AdviseProgram, NoTuningThatItTriedIsMoreThanTheMarginFaster) {
   const std::string file = scratch_file(".json");
   const std::string job = kKids + "--from 0/0 --to 1/0 -b 128K -e 128K ";
-  ASSERT_EQ(run("advise " + job + "--json " + file).code, 0);
+  ASSERT_EQ(run("advise " + job + "-p gpudirect-v1 --json " + file).code, 0);
   const nlohmann::json winner = read_json(file).at("points").at(0).at("ranking").at(0);
   EXPECT_EQ(winner.at("protocol"), "gpudirect-v1");
   const double best = winner.at("time_us").get<double>();
@@ -74,7 +78,7 @@ TEST(AdviseProgram, NamesCrossoversWhereTheFallbackOvertakes) {
   // Whole messages between hubs. Up to 64 KiB gpudirect-v1 is the faster one, above the driver's own pipeline.
   const std::string file = scratch_file(".json");
   const std::string job = kKids + "--from 0/0 --to 0/1 ";
-  const Ended ended = run("advise " + job + "-b 4 -e 1M -f 4 --chunk 0 --json " + file);
+  const Ended ended = run("advise " + job + "-p gpudirect-v1,gpudirect-v2 -b 4 -e 1M -f 4 --chunk 0 --json " + file);
   EXPECT_EQ(ended.code, 0) << ended.text;
   EXPECT_THAT(ended.text, AllOf(HasSubstr("gpudirect-v2 overtakes gpudirect-v1 at about"),
                                 HasSubstr("gpudirect-v2   falls back: no peer access between gpu0 (ioh0)")));
@@ -96,7 +100,8 @@ TEST(AdviseProgram, NamesCrossoversWhereTheFallbackOvertakes) {
 
 TEST(AdviseProgram, TriesTheChunksAndDepthsAskedFor) {
   const Ended ended =
-      run("advise " + kKids + "--from 0/0 --to 1/0 -b 1M -e 1M --chunk 128K,256K --depth 8 --format csv");
+      run("advise " + kKids +
+          "--from 0/0 --to 1/0 -p gpudirect-v1,staging -b 1M -e 1M --chunk 128K,256K --depth 8 --format csv");
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.text, AllOf(HasSubstr("\npingpong,1,0/0,1/0,1048576,1,gpudirect-v1,,131072,8,"),
                                 HasSubstr("\npingpong,1,0/0,1/0,1048576,2,staging,")));
@@ -112,7 +117,7 @@ TEST(AdviseProgram, ComparesTheProtocolsAskedFor) {
 }
 
 TEST(AdviseProgram, SettingsOfALibraryAreReadyToPaste) {
-  const Ended ended = run("advise " + kKids + "--from 0/0 --to 1/0 -b 64K -e 4M -f 4");
+  const Ended ended = run("advise " + kKids + "--from 0/0 --to 1/0 -b 64K -e 4M -f 4 -p gpudirect-v1");
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.text,
               AllOf(HasSubstr("The same for gpudirect-v1 mvapich2, in the library's own names (its depth is 8): "),
@@ -123,7 +128,7 @@ TEST(AdviseProgram, ASingleSettingIsSimulatedAtEverySize) {
   // 16 KiB chunks cut 16 MiB into 1,024 pieces, finer than the search goes; the figure must be that of real runs.
   const std::string file = scratch_file(".json");
   const std::string job = kKids + "--from 0/0 --to 1/0 ";
-  ASSERT_EQ(run("advise " + job + "-b 64K -e 16M -f 16 --json " + file).code, 0);
+  ASSERT_EQ(run("advise " + job + "-b 64K -e 16M -f 16 -p gpudirect-v1 --json " + file).code, 0);
   const nlohmann::json advice = read_json(file);
   const nlohmann::json single = advice.at("single_settings").at(0);
   ASSERT_EQ(single.at("protocol"), "gpudirect-v1");
@@ -139,6 +144,16 @@ TEST(AdviseProgram, ASingleSettingIsSimulatedAtEverySize) {
   EXPECT_NEAR(1 + single.at("slower_percent").get<double>() / 100, std::cbrt(product), 1e-6);
 }
 
+TEST(AdviseProgram, CsvHasAsManyCellsAsColumns) {
+  const Ended ended =
+      run("advise " + kKids + "--from 0/1 --to 0/2 -b 4 -e 64 -f 16 -p staging,gpudirect-v1 --format csv");
+  ASSERT_EQ(ended.code, 0);
+  std::istringstream lines(ended.text);
+  std::vector<std::ptrdiff_t> commas;
+  for (std::string line; std::getline(lines, line);) commas.push_back(std::ranges::count(line, ','));
+  EXPECT_EQ(commas, std::vector<std::ptrdiff_t>(5, 14)) << ended.text;
+}
+
 TEST(AdviseProgram, SaysWhoTakesNoPartAndWhy) {
   const Ended ended = run("advise " + kKids + "--from 0/0 --to 1/0 -b 4 -e 4");
   EXPECT_EQ(ended.code, 0);
@@ -148,7 +163,8 @@ TEST(AdviseProgram, SaysWhoTakesNoPartAndWhy) {
 }
 
 TEST(AdviseProgram, IsTheSameWithAnyNumberOfJobs) {
-  const std::string job = "advise " + kKids + "--from 0/1 --to 0/2 -b 4K -e 256K -f 4 --format csv --jobs ";
+  const std::string job =
+      "advise " + kKids + "--from 0/1 --to 0/2 -b 4K -e 256K -f 4 -p gpudirect-v1,gpudirect-v2 --format csv --jobs ";
   const Ended one = run(job + "1");
   EXPECT_EQ(one.code, 0);
   EXPECT_EQ(one.text, run(job + "7").text);

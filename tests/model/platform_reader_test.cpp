@@ -117,6 +117,30 @@ TEST_F(IncludingPlatform, ReplacesANumberWithItsSource) {
   EXPECT_EQ(present(platform.fabric).link.source.quality, Quality::datasheet);
 }
 
+TEST_F(IncludingPlatform, MayDescribeWhatAdaptersReachOfDeviceMemory) {
+  const std::string limits =
+      "{read: {value: 1 GB/s, measured: by me}, write: {value: 5 GB/s, measured: by me}, "
+      "latency: {value: 2 us, measured: by me}}";
+  const std::string text = "fabric: {rdma: {hypothetical: not in this life, near: " + limits + "}}\n";
+  const Platform platform = read(text);
+  EXPECT_EQ(present(platform.fabric).link.value, Rate{3e9}) << "as included";
+  const Rdma& rdma = present(present(platform.fabric).rdma);
+  EXPECT_EQ(rdma.hypothetical, "not in this life");
+  EXPECT_EQ(present(rdma.near).read.value, Rate{1e9});
+  EXPECT_EQ(present(rdma.near).write.value, Rate{5e9});
+  EXPECT_EQ(present(rdma.near).latency.value, 2.0_us);
+  EXPECT_FALSE(rdma.far);
+  EXPECT_FALSE(rdma.through_switch);
+
+  const Platform faster = read_platform(write("again.yaml", "include: platform.yaml\n"),
+                                        std::vector<std::string>{"fabric.rdma.near.read=3.5 GB/s"});
+  EXPECT_EQ(present(present(present(faster.fabric).rdma).near).read.value, Rate{3.5e9});
+  const std::vector<NumberEntry> numbers = all_numbers(faster);
+  for (const char* path : {"fabric.rdma.near.read", "fabric.rdma.near.write", "fabric.rdma.near.latency"}) {
+    EXPECT_NE(std::ranges::find(numbers, path, &NumberEntry::path), numbers.end()) << path;
+  }
+}
+
 TEST_F(IncludingPlatform, MayNameSeveralFilesOfWhichTheLastWins) {
   write("a.yaml", "name: a\ndescription: from a\n");
   write("b.yaml", "name: b\n");

@@ -82,4 +82,14 @@ Platform sample_platform() {
   return platform;
 }
 
+Platform sample_platform_with_rdma() {
+  Platform platform = sample_platform();
+  for (Gpu& gpu : platform.node.gpus) gpu.capability_major = 3;
+  Rdma rdma;
+  rdma.near = RdmaLimits{sourced(kNearRead), sourced(kNearWrite), sourced(kNearExtra)};
+  rdma.far = RdmaLimits{sourced(kFarRead), sourced(kFarWrite), sourced(kFarExtra)};
+  platform.fabric.value().rdma = rdma;
+  return platform;
+}
+
 }  // namespace twinlink::model::testing

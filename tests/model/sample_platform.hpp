@@ -28,7 +28,17 @@ inline constexpr Seconds kRegister = 16.0_us;
 inline constexpr Seconds kRegisterPerGib{64e-3};
 inline constexpr Seconds kDeregister = 10.0_us;
 
+// What an adapter gets that reaches into device memory, of a GPU on its own socket and on the other.
+inline constexpr Rate kNearRead{1e9};
+inline constexpr Rate kNearWrite{2e9};
+inline constexpr Seconds kNearExtra = 0.5_us;
+inline constexpr Rate kFarRead{0.25e9};
+inline constexpr Rate kFarWrite{0.2e9};
+inline constexpr Seconds kFarExtra = 1.0_us;
+
 /// Two memories; gpu0 and nic0 on hub0, gpu1 and gpu2 on hub1; four nodes.
 Platform sample_platform();
+/// The same with GPUs and adapters that have GPUDirect RDMA.
+Platform sample_platform_with_rdma();
 
 }  // namespace twinlink::model::testing

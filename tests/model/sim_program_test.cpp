@@ -68,6 +68,54 @@ TEST(SimProgram, WhatCannotRunHereEndsWith77) {
   EXPECT_THAT(ended.text, HasSubstr("'gpudirect-v2' cannot run here: the GPUs are on different nodes"));
 }
 
+const std::string kKfsRdma = "--platform platforms/keeneland-kfs-rdma.yaml ";
+
+TEST(SimProgram, TheRealKeenelandRefusesRdmaAndSaysWhy) {
+  for (const std::string platform : {"kids", "kfs"}) {
+    const Ended ended = run("run --platform platforms/keeneland-" + platform + ".yaml --protocol gpudirect-v3");
+    EXPECT_EQ(ended.code, 77);
+    EXPECT_THAT(ended.text, HasSubstr("'gpudirect-v3' cannot run here: Fermi has no GPUDirect RDMA: gpu0"));
+  }
+}
+
+TEST(SimProgram, TheHypotheticalKeenelandRunsRdmaAndSaysThatItIsHypothetical) {
+  const Ended ended = run("run " + kKfsRdma + "--protocol gpudirect-v3 -b 4 -e 1M -f 64");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text,
+              AllOf(HasSubstr("path: sender direct: the adapter reads device memory, receiver direct"),
+                    HasSubstr("path: sender staged through pinned host memory, receiver direct"),
+                    HasSubstr("path: sender staged through pinned host memory, receiver staged"),
+                    HasSubstr("; hypothetical: Fermi has no GPUDirect RDMA"), HasSubstr("registration cache hits: ")));
+}
+
+TEST(SimProgram, RdmaTakesThePresetsAndLimitsOfLibraries) {
+  // 29,999 B are direct at the near read limit; a byte more is copied out and in.
+  const std::string openib = "run " + kKfsRdma + "--protocol gpudirect-v3 --preset openmpi-openib ";
+  EXPECT_THAT(run(openib + "-b 29999 -e 29999").text, HasSubstr("sender direct"));
+  EXPECT_THAT(run(openib + "-b 30000 -e 30000").text, HasSubstr("sender staged"));
+  EXPECT_THAT(run(openib + "-o MV2_GPUDIRECT_LIMIT=32K -b 30000 -e 30000").text,
+              AllOf(HasSubstr("sender direct"), HasSubstr("receiver staged")));
+  const Ended bad = run(openib + "-o registration_cache_size=0");
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_THAT(bad.text, HasSubstr("registration_cache_size is 0, but must be 1 or more"));
+}
+
+TEST(SimProgram, MessagesWithinANodeMayPassInLoopback) {
+  const std::string within = kKids + "--protocol host --from 0/1 --to 0/2 -b 1M -e 1M --format json ";
+  const Ended shared = run("run " + within);
+  EXPECT_THAT(shared.text, HasSubstr("\"intra_node\": \"shared-memory\""));
+  const Ended loopback = run("run " + within + "--intra-node loopback");
+  EXPECT_EQ(loopback.code, 0);
+  EXPECT_THAT(loopback.text, HasSubstr("\"intra_node\": \"loopback\""));
+  const Ended pieces = run("run " + within + "--smp-copy-size 64K");
+  EXPECT_THAT(pieces.text, HasSubstr("\"smp_copy_size_bytes\": 65536"));
+  EXPECT_NE(shared.text, pieces.text);
+  const Ended explained = run("explain " + kKids + "--from 0/1 --to 0/2 --protocol host --intra-node loopback");
+  EXPECT_THAT(explained.text, AllOf(HasSubstr("messages within the node   in loopback through the adapter"),
+                                    HasSubstr("=> hca0 -> ioh0")));
+  EXPECT_EQ(run("figure --intra-node loopback --help").code, 0);
+}
+
 TEST(SimProgram, WrongUsageEndsWithTwoAndSaysWhatIsAllowed) {
   const auto expect_refusal = [](const std::string& arguments, const std::string& message) {
     const Ended ended = run(arguments);
@@ -76,7 +124,7 @@ TEST(SimProgram, WrongUsageEndsWithTwoAndSaysWhatIsAllowed) {
   };
   expect_refusal("run " + kKids + "--protocol host --from 0/7", "nodes are 0 to 119, GPUs 0 to 2");
   expect_refusal("run " + kKids + "--protocol host --from 07", "'07' is no device; expected NODE/GPU");
-  expect_refusal("run " + kKids + "--protocol gpudirect-v3", "did you mean 'gpudirect-v2'?");
+  expect_refusal("run " + kKids + "--protocol gpudirect-v4", "did you mean 'gpudirect-v2'?");
   expect_refusal("run " + kKids + "--protocol host -b 5x", "unknown unit 'x'; allowed: none, K, M, G");
   expect_refusal("run " + kKids + "--protocol host --depth 0", "--depth");
   expect_refusal("run --protocol host", "--platform is required");
@@ -84,6 +132,12 @@ TEST(SimProgram, WrongUsageEndsWithTwoAndSaysWhatIsAllowed) {
   expect_refusal("run " + kKids + "--protocol host --trace /no-such-folder/t", "/no-such-folder/t cannot be written");
   expect_refusal("run " + kKids + "--protocol host --trace-times", "--trace-times requires --trace");
   expect_refusal("run " + kKids + "--protocol host --set schema=7", "unknown schema '7'");
+  expect_refusal("run " + kKids + "--protocol host --intra-node shm",
+                 "unknown choice 'shm' (there are: shared-memory, loopback)");
+  expect_refusal("run " + kKids + "--protocol host --smp-copy-size 0", "a piece has a byte at least");
+  expect_refusal("run " + kKids + "--protocol host --smp-copy-size 1K --intra-node loopback", "is for shared memory");
+  expect_refusal("run --platform platforms/h200-nvlink.yaml --protocol host --intra-node loopback",
+                 "needs a network adapter, and platform 'h200-nvlink' has none");
   expect_refusal("", "subcommand is required");
 }
 
@@ -130,6 +184,25 @@ TEST(SimProgram, PrintsTheHandshakeAsATableAndAsAGraph) {
   const Ended unknown = run("handshake --fidelity 4.1");
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.text, HasSubstr("there are: design openmpi-4.1 openmpi-5 repaired"));
+}
+
+TEST(SimProgram, ExplainsWhatPackingCosts) {
+  const std::string message = "explain " + kKids + "--protocol host --size 4K --layout vector:64,128 --pack ";
+  const Ended copies = run(message + "copies");
+  EXPECT_EQ(copies.code, 0);
+  EXPECT_THAT(copies.text,
+              AllOf(HasSubstr("vector:64,128, 8128 of memory"), HasSubstr("device-to-pinned-near, 64 times"),
+                    HasSubstr("packed by a copy for each block into pinned memory")));
+  const Ended kernel = run(message + "kernel");
+  EXPECT_EQ(kernel.code, 0);
+  EXPECT_THAT(kernel.text, AllOf(HasSubstr("pack "), HasSubstr("kernel-to-pinned"), HasSubstr("unpack "),
+                                 HasSubstr("kernel-from-pinned")));
+}
+
+TEST(SimProgram, RefusesALayoutThatCannotBePacked) {
+  const Ended ended = run("run " + kKids + "--protocol host --layout indexed:0+8,10+4 --pack 2d");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.text, HasSubstr("is no 2-D copy"));
 }
 
 }  // namespace

@@ -111,6 +111,17 @@ TEST(Support, PeerCopiesNeedPeerAccessAndOneNode) {
   EXPECT_THAT(v2.supports(Path{}).reason, HasSubstr("different nodes"));
 }
 
+TEST(Support, RdmaGoesWhereTheAdapterReachesDeviceMemoryWhateverTheNodes) {
+  const Protocol& v3 = find_protocol("gpudirect-v3");
+  Path path{.device_memory_on_network = Answer::refused("Fermi has no GPUDirect RDMA")};
+  EXPECT_EQ(v3.supports(path).kind, Support::Kind::no);
+  EXPECT_EQ(v3.supports(path).reason, "Fermi has no GPUDirect RDMA");
+  path.device_memory_on_network = Answer::granted();
+  EXPECT_EQ(v3.supports(path).kind, Support::Kind::yes);
+  path.same_node = true;
+  EXPECT_EQ(v3.supports(path).kind, Support::Kind::yes) << "in loopback";
+}
+
 TEST(Support, StagingThroughTheHostWorksEverywhere) {
   for (const std::string_view name : {"host", "staging", "gpudirect-v1"}) {
     EXPECT_EQ(find_protocol(name).supports(Path{}).kind, Support::Kind::yes) << name;

@@ -50,7 +50,7 @@ TEST(Registry, EveryProtocolAcceptsItsOwnDefaults) {
 
 TEST(Registry, ATypingErrorGetsTheNearestName) {
   EXPECT_THAT(refusal_of("stagin"), HasSubstr("did you mean 'staging'?"));
-  EXPECT_THAT(refusal_of("gpudirect-v3"), HasSubstr("did you mean 'gpudirect-v"));
+  EXPECT_THAT(refusal_of("gpudirect-v4"), HasSubstr("did you mean 'gpudirect-v"));
   EXPECT_THAT(refusal_of("gpudirectv1"), HasSubstr("did you mean 'gpudirect-v1'?"));
 }
 

@@ -22,6 +22,9 @@ class ScriptedRank final : public Rank {
   [[nodiscard]] const std::vector<std::string>& steps() const { return steps_; }
 
   [[nodiscard]] RankId id() const override { return RankId{0}; }
+  /// The path to every peer; all refused until the test says otherwise.
+  [[nodiscard]] Path& path() { return path_; }
+
   [[nodiscard]] int ranks() const override { return 2; }
   Seconds now() override { return now_; }
   [[nodiscard]] const Place& place(RankId) const override { return place_; }

@@ -34,7 +34,7 @@ FakeWorld::FakeWorld(FakeWorldOptions of) : options(of), running(of.ranks) {
       .peer_access = options.peer_access && options.same_node ? Answer::granted() : Answer::refused("no peer access"),
       .device_mapping = options.same_node ? Answer::granted() : Answer::refused("different nodes"),
       .one_sided = options.same_node ? Answer::granted() : Answer::refused("different nodes"),
-      .device_memory_on_network = Answer::refused("the fake network takes host memory only")};
+      .device_memory_on_network = Answer::granted()};
   for (int rank = 0; rank < options.ranks; ++rank) {
     places.push_back(options.same_node ? Place{0, rank, "fake"} : Place{rank, 0, "fake"});
   }
@@ -223,7 +223,6 @@ void FakeRank::post(RankId peer, Tag tag, bool control, std::span<const std::byt
 }
 
 Op FakeRank::send(RankId peer, Tag tag, View from) {
-  if (from.buffer.memory == Memory::device) throw UsageError(world_.path.device_memory_on_network.reason);
   post(peer, tag, false, bytes(from));
   return start({});
 }

@@ -68,6 +68,19 @@ TEST(ComparePair, AnotherProtocolOrPatternNeedsForce) {
   EXPECT_THAT(pair.notes, ElementsAre(HasSubstr("different pattern"), HasSubstr("different protocol")));
 }
 
+TEST(ComparePair, AnotherLayoutOrMethodOfPackingNeedsForce) {
+  auto spread = make_recording("simulated", "staging", kCurve);
+  spread.series->settings.options = {{"layout", "vector:8,16"}, {"pack", "kernel"}};
+  EXPECT_THAT(refusal(measured(), spread),
+              HasSubstr("different layout: measured contiguous, simulated vector:8,16 packed by kernel"));
+  auto copied = measured();
+  copied.series->settings.options = {{"layout", "vector:8,16"}, {"pack", "copies"}};
+  EXPECT_THAT(refusal(copied, spread),
+              HasSubstr("measured vector:8,16 packed by copies, simulated vector:8,16 packed"));
+  copied.series->settings.options["pack"] = "kernel";
+  EXPECT_THAT(compare_pair(copied, spread, false).notes, IsEmpty());
+}
+
 TEST(ComparePair, ProbesAndResultsDoNotMix) {
   auto probes = simulated();
   probes.series.reset();

@@ -1,0 +1,217 @@
+// A CUDA-aware MPI library: device pointers go in, and the library chooses the way, message by message.
+//
+//   1. same device:  a copy within it (gpudirect-v2)
+//   2. CUDA IPC:     one node, peer access, and a message that is worth the handshake (cuda-ipc)
+//   3. RDMA:         the adapter reaches device memory (gpudirect-v3)
+//   4. staged whole: a small message, one copy on each side (gpudirect-v1)
+//   5. pipeline:     everything else, in blocks through pinned memory (gpudirect-v1)
+//
+// Both ends see the same path and the same sizes, so both choose alike without asking each other. The ways are opened
+// when they are needed first. With `library=mpi` the device pointers really go to the MPI library of the job, which
+// does all this by itself.
+#include "protocols/cuda_aware.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "protocols/builtin.hpp"
+#include "protocols/lane.hpp"
+#include "protocols/options.hpp"
+#include "protocols/registry.hpp"
+#include "protocols/tags.hpp"
+
+namespace twinlink {
+namespace {
+
+enum class Mover { own, mpi };
+
+constexpr std::array kOptions{
+    Option{"library", "own|mpi", "own", "own: Twinlink's protocols; mpi: the MPI library gets the device pointers"},
+    Option{"rules", "mvapich2|openmpi", "mvapich2", "whose order and limits the choice follows"},
+    Option{"ipc_from", "SIZE", "32K", "mvapich2: messages of this size and more go by CUDA IPC"},
+    Option{"whole_to", "SIZE", "16K", "messages up to this size are staged whole, larger ones as a pipeline"}};
+
+/// The MPI library of the job moves device memory by itself.
+class LibraryChannel final : public Channel {
+ public:
+  LibraryChannel(Rank& rank, RankId peer, const Settings& settings) : rank_(rank), peer_(peer), settings_(settings) {}
+
+  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+    for (const auto& views : {outgoing, incoming}) {
+      for (const View& view : views) make_known(view.buffer);
+    }
+    const auto depth = static_cast<std::size_t>(settings_.depth);
+    const auto receive = [&](const Piece& p) { return rank_.receive(peer_, tags::kData, p.bytes); };
+    const auto send = [&](const Piece& p) { return rank_.send(peer_, tags::kData, p.bytes); };
+    const std::array lanes{
+        Lane{.pieces = cut(incoming, settings_.chunk), .depth = depth, .steps = {{"receive", receive}}},
+        Lane{.pieces = cut(outgoing, settings_.chunk), .depth = depth, .steps = {{"send", send}}}};
+    return move(rank_, lanes, rank_.now() + settings_.timeout);
+  }
+  [[nodiscard]] std::string path_taken() const override { return "device memory given to the MPI library"; }
+
+ private:
+  /// A buffer that is gone when the channel ends took its registration with it; so they are left to release().
+  void make_known(Buffer buffer) {
+    if (std::ranges::find(known_, buffer) != known_.end()) return;
+    rank_.register_memory(buffer);
+    known_.push_back(buffer);
+  }
+
+  Rank& rank_;
+  RankId peer_;
+  Settings settings_;
+  std::vector<Buffer> known_;
+};
+
+/// Opens the ways as they are needed, and sorts every exchange's messages among them.
+class ChoosingChannel final : public Channel {
+ public:
+  ChoosingChannel(Rank& rank, RankId peer, const Settings& settings)
+      : rank_(rank), peer_(peer), settings_(settings), rules_(cuda_aware_rules(settings)) {}
+
+  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+    // By way, in an order that is the same at both ends.
+    std::map<Key, Messages> sorted;
+    for (const View& view : outgoing) sorted[key_of(view)].outgoing.push_back(view);
+    for (const View& view : incoming) sorted[key_of(view)].incoming.push_back(view);
+    for (const auto& [key, messages] : sorted) {
+      rank_.step("choose " + key.first);
+      Channel& way = open(key);
+      Outcome outcome = way.exchange(messages.outgoing, messages.incoming);
+      last_ = key.first + ": " + way.path_taken();
+      if (!outcome.ok()) return outcome;
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string path_taken() const override { return last_; }
+
+  [[nodiscard]] std::vector<Counter> counters() const override {
+    std::vector<Counter> all;
+    for (const auto& [key, way] : ways_) {
+      for (const Counter& counter : way->counters()) all.push_back({key.first + ", " + counter.name, counter.value});
+    }
+    return all;
+  }
+
+ private:
+  /// A protocol, and its chunk: one protocol may be used in two ways.
+  using Key = std::pair<std::string, std::uint64_t>;
+  struct Messages {
+    std::vector<View> outgoing;
+    std::vector<View> incoming;
+  };
+
+  Key key_of(const View& message) {
+    const CudaAwareWay way = choose_way(rules_, rank_.path_to(peer_), message.length);
+    const Key key{way.protocol, way.settings.chunk.count()};
+    settings_of_.try_emplace(key, way.settings);
+    return key;
+  }
+
+  Channel& open(const Key& key) {
+    std::unique_ptr<Channel>& way = ways_[key];
+    if (!way) {
+      Settings settings = settings_of_.at(key);
+      settings.timeout = settings_.timeout;
+      way = find_protocol(key.first).connect(rank_, peer_, settings);
+    }
+    return *way;
+  }
+
+  Rank& rank_;
+  RankId peer_;
+  Settings settings_;
+  CudaAwareRules rules_;
+  std::map<Key, Settings> settings_of_;
+  std::map<Key, std::unique_ptr<Channel>> ways_;
+  std::string last_ = "not chosen yet";
+};
+
+class CudaAware final : public Protocol {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "cuda-aware"; }
+  [[nodiscard]] std::string_view description() const override {
+    return "a CUDA-aware MPI library: chooses among the others by path and size, or gets the device pointers itself";
+  }
+  [[nodiscard]] Memory message_memory() const override { return Memory::device; }
+  [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = 64}; }
+  [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
+  [[nodiscard]] std::span<const Preset> presets() const override {
+    static const std::array presets{
+        Preset{"mvapich2",
+               "CUDA IPC from 32 KiB (MVAPICH2-GDR's manual), whole messages to 16 KiB, its eager limit",
+               {.depth = 64, .options = {{"rules", "mvapich2"}}}},
+        Preset{"openmpi",
+               "smcuda within a node whatever the size; whole messages to 12 KiB, openib's eager limit",
+               {.depth = 64, .options = {{"rules", "openmpi"}, {"whole_to", "12K"}}}}};
+    return presets;
+  }
+  [[nodiscard]] bool delegates() const override { return true; }
+  [[nodiscard]] Support supports(const Path&) const override { return {}; }
+  [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
+    check_settings(*this, settings);
+    if (OptionReader(*this, settings).choice<Mover>("library") == Mover::own) {
+      return std::make_unique<ChoosingChannel>(rank, peer, settings);
+    }
+    if (const Answer& allowed = rank.path_to(peer).device_memory_on_network; !allowed) {
+      throw UnavailableError("protocol 'cuda-aware' with library=mpi cannot run here: " + allowed.reason);
+    }
+    return std::make_unique<LibraryChannel>(rank, peer, settings);
+  }
+};
+
+}  // namespace
+
+CudaAwareRules cuda_aware_rules(const Settings& settings) {
+  const OptionReader read(cuda_aware_protocol(), settings);
+  return {.library = read.choice<CudaAwareRules::Library>("rules"),
+          .ipc_from = read.size("ipc_from"),
+          .whole_to = read.size("whole_to")};
+}
+
+CudaAwareWay choose_way(const CudaAwareRules& rules, const Path& path, Bytes size) {
+  const auto with_defaults = [](const char* protocol, std::string reason) {
+    return CudaAwareWay{protocol, find_protocol(protocol).defaults(), std::move(reason)};
+  };
+  const auto with_preset = [](const char* protocol, const char* preset, std::string reason) {
+    return CudaAwareWay{protocol, find_preset(find_protocol(protocol), preset).settings, std::move(reason)};
+  };
+  const bool openmpi = rules.library == CudaAwareRules::Library::openmpi;
+  if (path.same_device) return with_defaults("gpudirect-v2", "both ranks use one device: a copy within it");
+  if (path.same_node && path.device_mapping && openmpi) {
+    return with_defaults("cuda-ipc", "one node: smcuda asks for CUDA IPC, and stages what it may not read");
+  }
+  if (path.same_node && path.device_mapping && path.peer_access && size >= rules.ipc_from) {
+    return with_defaults("cuda-ipc", "one node with peer access, and at least " + format_size(rules.ipc_from));
+  }
+  if (find_protocol("gpudirect-v3").supports(path).usable()) {
+    return with_preset("gpudirect-v3", openmpi ? "openmpi-openib" : "mvapich2", "the adapter reaches device memory");
+  }
+  if (size <= rules.whole_to) {
+    return with_defaults("gpudirect-v1", "at most " + format_size(rules.whole_to) + ": whole, a copy on each side");
+  }
+  return with_preset("gpudirect-v1", "mvapich2", "no way past host memory: a pipeline through it");
+}
+
+std::string describe(const CudaAwareRules& rules) {
+  const bool openmpi = rules.library == CudaAwareRules::Library::openmpi;
+  std::string text = "1. same device: a copy within it (gpudirect-v2)\n";
+  text += openmpi ? "2. same node: CUDA IPC, or staged where it is refused (cuda-ipc)\n"
+                  : "2. same node, peer access, from " + format_size(rules.ipc_from) + ": CUDA IPC (cuda-ipc)\n";
+  text += "3. the adapter reaches device memory: RDMA (gpudirect-v3)\n";
+  text += "4. to " + format_size(rules.whole_to) + ": staged whole (gpudirect-v1)\n";
+  text += "5. otherwise: staged as a pipeline (gpudirect-v1)\n";
+  return text;
+}
+
+const Protocol& cuda_aware_protocol() {
+  static const CudaAware protocol;
+  return protocol;
+}
+
+}  // namespace twinlink

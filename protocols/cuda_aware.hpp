@@ -1,0 +1,36 @@
+// Which way a CUDA-aware MPI library takes, and why: for the protocol of that name, and for explanations.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "protocols/path.hpp"
+#include "protocols/protocol.hpp"
+
+namespace twinlink {
+
+/// What the choice depends on beside path and size.
+struct CudaAwareRules {
+  enum class Library { mvapich2, openmpi };
+  Library library = Library::mvapich2;
+  Bytes ipc_from{};  ///< messages of this size and more go by CUDA IPC
+  Bytes whole_to{};  ///< messages up to this size are staged whole; beyond, as a pipeline
+};
+
+/// One way, as the protocol takes it.
+struct CudaAwareWay {
+  std::string protocol;  ///< of the registry
+  Settings settings{};   ///< its own, but for the timeout
+  std::string reason;    ///< in words, for explanations
+};
+
+/// The first rule that fits. Pure, and the same at both ends.
+CudaAwareWay choose_way(const CudaAwareRules& rules, const Path& path, Bytes size);
+
+/// The rules of a connection. A UsageError for options that make no sense.
+CudaAwareRules cuda_aware_rules(const Settings& settings);
+
+/// The rules in words, one per line, in their order.
+std::string describe(const CudaAwareRules& rules);
+
+}  // namespace twinlink

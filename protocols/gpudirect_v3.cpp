@@ -1,0 +1,250 @@
+// GPUDirect v3: the network adapter itself reads and writes device memory (GPUDirect RDMA).
+//
+//   sender                                          receiver
+//   1. register:   tell the adapter of the memory   1. register:   tell the adapter of the memory
+//   2. copy out:   device -> pinned buffer          2. receive:    network -> device or pinned buffer
+//   3. send:       device or pinned buffer -> net   3. copy in:    pinned buffer -> device
+//   4. deregister: the adapter may forget it        4. deregister: the adapter may forget it
+//
+// Each side is direct for messages up to its own limit: then it has no copy. Above its limit it registers nothing and
+// goes through page-locked buffers as GPUDirect v1 does, because a root complex lets an adapter read device memory, and
+// on some machines write it, more slowly than the copy engine copies. A message above the smaller of the two limits is
+// cut into chunks, so that copies and network overlap on the side that is not direct; both ends have the same settings,
+// so both cut alike. Registrations stay in a cache of the connection, so that only the first message from a buffer
+// pays.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocols/builtin.hpp"
+#include "protocols/lane.hpp"
+#include "protocols/options.hpp"
+#include "protocols/registration_cache.hpp"
+#include "protocols/staging_buffers.hpp"
+#include "protocols/tags.hpp"
+
+namespace twinlink {
+namespace {
+
+// One stream per direction, so that copies out and copies in use both copy engines at once.
+constexpr Stream kOutStream{0};
+constexpr Stream kInStream{1};
+
+enum class Caching { on, off };
+
+// The limits are inclusive; Open MPI's is not.
+constexpr std::array<Option, 4> kOptions{{
+    {"send_limit", "SIZE", "8K", "the adapter reads messages up to this size from device memory"},
+    {"receive_limit", "SIZE", "128K", "the adapter writes messages up to this size into device memory"},
+    {"registration_cache", "on|off", "on", "keep device memory registered after its message"},
+    {"registration_cache_size", "COUNT", "1000", "buffers that stay registered, 1 or more"},
+}};
+
+constexpr std::array<Alias, 4> kAliases{{{"MV2_GPUDIRECT_LIMIT", "send_limit"},
+                                         {"MV2_USE_GPUDIRECT_RECEIVE_LIMIT", "receive_limit"},
+                                         {"MV2_NDREG_ENTRIES", "registration_cache_size"},
+                                         {"MV2_CUDA_BLOCK_SIZE", "chunk"}}};
+
+std::size_t cache_capacity(const Protocol& protocol, const OptionReader& options) {
+  const std::uint64_t size = options.count("registration_cache_size");
+  if (size == 0) {
+    throw UsageError("protocol '" + std::string(protocol.name()) +
+                     "': registration_cache_size is 0, but must be 1 or more; registration_cache=off has no cache");
+  }
+  return options.choice<Caching>("registration_cache") == Caching::on ? size : 0;
+}
+
+/// How one side takes part in a message.
+struct Limits {
+  Bytes send{};
+  Bytes receive{};
+};
+
+/// One direction of an exchange as one side sees it.
+struct Plan {
+  struct Role {
+    bool direct = false;  ///< the adapter reaches into device memory
+    bool first = false;   ///< of its message
+    bool last = false;
+  };
+  std::vector<View> pieces{};
+  std::vector<Role> roles{};   ///< of the pieces, in their order
+  std::vector<View> staged{};  ///< the pieces, those that are direct without their bytes
+  bool any_staged = false;
+};
+
+class RdmaChannel final : public Channel {
+ public:
+  RdmaChannel(Rank& rank, RankId peer, Settings settings, Limits limits, std::size_t cache_capacity)
+      : rank_(rank),
+        peer_(peer),
+        settings_(std::move(settings)),
+        limits_(limits),
+        registrations_(rank, cache_capacity),
+        out_(rank, Memory::pinned),
+        in_(rank, Memory::pinned) {}
+
+  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+    const Plan out = plan(outgoing, limits_.send);
+    const Plan in = plan(incoming, limits_.receive);
+    const auto depth = static_cast<std::size_t>(settings_.depth);
+    if (out.any_staged) out_.reserve(out.staged, depth);
+    if (in.any_staged) in_.reserve(in.staged, depth);
+    for (const auto& messages : {incoming, outgoing}) {
+      if (!messages.empty()) last_message_ = messages.back().length;
+      any_message_ = any_message_ || !messages.empty();
+    }
+    // Receives come first: a posted receive lets the peer's bytes flow while this rank copies out.
+    const std::array lanes{receiving(in), sending(out)};
+    try {
+      Outcome outcome = move(rank_, lanes, rank_.now() + settings_.timeout);
+      if (!outcome.ok()) registrations_.let_all_go();
+      return outcome;
+    } catch (...) {
+      registrations_.let_all_go();
+      throw;
+    }
+  }
+
+  [[nodiscard]] std::string path_taken() const override {
+    const std::string& hypothetical = rank_.path_to(peer_).hypothetical;
+    return regimes() + (hypothetical.empty() ? "" : "; hypothetical: " + hypothetical);
+  }
+  [[nodiscard]] std::vector<Counter> counters() const override { return registrations_.counters(); }
+
+ private:
+  [[nodiscard]] std::string regimes() const {
+    if (!any_message_) {
+      return "sender direct up to " + format_size(limits_.send) + ", receiver up to " + format_size(limits_.receive);
+    }
+    const bool reads = last_message_ <= limits_.send;
+    const bool writes = last_message_ <= limits_.receive;
+    return std::string(reads ? "sender direct: the adapter reads device memory"
+                             : "sender staged through pinned host memory") +
+           (writes ? ", receiver direct: the adapter writes device memory"
+                   : ", receiver staged through pinned host memory");
+  }
+
+  [[nodiscard]] Plan plan(std::span<const View> messages, Bytes limit) const {
+    const Bytes cut_above = std::min(limits_.send, limits_.receive);
+    Plan plan;
+    for (const View& message : messages) {
+      const bool direct = message.length <= limit;
+      const auto pieces = cut({&message, 1}, message.length > cut_above ? settings_.chunk : Bytes{});
+      for (const View& piece : pieces) {
+        plan.pieces.push_back(piece);
+        plan.roles.push_back({.direct = direct, .first = &piece == &pieces.front(), .last = &piece == &pieces.back()});
+        plan.staged.push_back(direct ? piece.slice(Bytes{}, Bytes{}) : piece);
+      }
+      plan.any_staged = plan.any_staged || !direct;
+    }
+    return plan;
+  }
+
+  [[nodiscard]] Step registering(const Plan& plan) {
+    return {"register", [this, &plan](const Piece& p) -> Started {
+              const Plan::Role& role = plan.roles[p.number];
+              if (role.direct && role.first) registrations_.hold(p.bytes.buffer);
+              return Outcome{};
+            }};
+  }
+  [[nodiscard]] Step deregistering(const Plan& plan) {
+    return {"deregister", [this, &plan](const Piece& p) -> Started {
+              const Plan::Role& role = plan.roles[p.number];
+              if (role.direct && role.last) registrations_.let_go(p.bytes.buffer);
+              return Outcome{};
+            }};
+  }
+
+  [[nodiscard]] Lane sending(const Plan& plan) {
+    return {.pieces = plan.pieces,
+            .depth = static_cast<std::size_t>(settings_.depth),
+            .steps = {
+                registering(plan),
+                {"copy out",
+                 [this, &plan](const Piece& p) -> Started {
+                   if (plan.roles[p.number].direct) return Outcome{};
+                   return rank_.copy(out_.at(p), p.bytes, kOutStream, Engine::dma);
+                 }},
+                {"send",
+                 [this, &plan](const Piece& p) {
+                   return rank_.send(peer_, tags::kData, plan.roles[p.number].direct ? p.bytes : out_.at(p));
+                 }},
+                deregistering(plan),
+            }};
+  }
+  [[nodiscard]] Lane receiving(const Plan& plan) {
+    return {.pieces = plan.pieces,
+            .depth = static_cast<std::size_t>(settings_.depth),
+            .steps = {
+                registering(plan),
+                {"receive",
+                 [this, &plan](const Piece& p) {
+                   return rank_.receive(peer_, tags::kData, plan.roles[p.number].direct ? p.bytes : in_.at(p));
+                 }},
+                {"copy in",
+                 [this, &plan](const Piece& p) -> Started {
+                   if (plan.roles[p.number].direct) return Outcome{};
+                   return rank_.copy(p.bytes, in_.at(p), kInStream, Engine::dma);
+                 }},
+                deregistering(plan),
+            }};
+  }
+
+  Rank& rank_;
+  RankId peer_;
+  Settings settings_;
+  Limits limits_;
+  RegistrationCache registrations_;
+  StagingBuffers out_;
+  StagingBuffers in_;
+  Bytes last_message_{};
+  bool any_message_ = false;
+};
+
+class GpuDirectV3 final : public Protocol {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "gpudirect-v3"; }
+  [[nodiscard]] std::string_view description() const override {
+    return "the adapter reads and writes device memory up to a limit per side, above it a pipeline through pinned "
+           "buffers";
+  }
+  [[nodiscard]] Memory message_memory() const override { return Memory::device; }
+  [[nodiscard]] Settings defaults() const override { return presets().front().settings; }
+  [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
+  [[nodiscard]] std::span<const Alias> aliases() const override { return kAliases; }
+  [[nodiscard]] std::span<const Preset> presets() const override {
+    static const std::array<Preset, 2> presets{
+        {{"mvapich2",
+          "MVAPICH2's defaults (2.3.7 source): direct up to 8 KiB out and 128 KiB in, 8 blocks of 256 KiB at once",
+          {.chunk = 256_KiB, .depth = 8, .options = {{"send_limit", "8K"}, {"receive_limit", "128K"}}}},
+         {"openmpi-openib",
+          "Open MPI's openib (its source): direct below 30,000 B, from there on 3 fragments of 128 KiB at once",
+          {.chunk = 128_KiB, .depth = 3, .options = {{"send_limit", "29999"}, {"receive_limit", "29999"}}}}}};
+    return presets;
+  }
+  /// Whether the two share a node does not matter: the path says whether the adapter carries their messages.
+  [[nodiscard]] Support supports(const Path& path) const override {
+    if (!path.device_memory_on_network) return {Support::Kind::no, path.device_memory_on_network.reason};
+    return {};
+  }
+  [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
+    check_settings(*this, settings);
+    const OptionReader options(*this, settings);
+    const std::size_t capacity = cache_capacity(*this, options);
+    require_support(*this, rank.path_to(peer));
+    return std::make_unique<RdmaChannel>(rank, peer, settings,
+                                         Limits{options.size("send_limit"), options.size("receive_limit")}, capacity);
+  }
+};
+
+}  // namespace
+
+const Protocol& gpudirect_v3_protocol() {
+  static const GpuDirectV3 protocol;
+  return protocol;
+}
+
+}  // namespace twinlink

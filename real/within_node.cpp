@@ -1,0 +1,76 @@
+#include "real/within_node.hpp"
+
+#include <ifaddrs.h>
+#include <mpi.h>
+#include <net/if.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "protocols/errors.hpp"
+#include "real/system_error.hpp"
+
+namespace twinlink::real {
+
+MpiLibrary mpi_library() {
+#if defined(OPEN_MPI)
+  return MpiLibrary::open_mpi;
+#elif defined(MVAPICH2_VERSION)
+  return MpiLibrary::mvapich2;
+#else
+  return MpiLibrary::other;
+#endif
+}
+
+NodeFacts look_at_node() {
+  NodeFacts facts{.network = false};
+  std::error_code none;
+  for (const auto& adapter : std::filesystem::directory_iterator("/sys/class/infiniband", none)) {
+    facts.adapter = facts.adapter || !adapter.path().empty();
+  }
+  ifaddrs* interfaces = nullptr;
+  if (::getifaddrs(&interfaces) != 0) throw_errno("getifaddrs");
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(interfaces, ::freeifaddrs);
+  for (const ifaddrs* at = interfaces; at != nullptr; at = at->ifa_next) {
+    const bool has_address = at->ifa_addr != nullptr && at->ifa_addr->sa_family == AF_INET;
+    if (has_address && (at->ifa_flags & IFF_UP) != 0 && (at->ifa_flags & IFF_LOOPBACK) == 0) facts.network = true;
+  }
+  return facts;
+}
+
+std::vector<std::pair<std::string, std::string>> switches(WithinNode way, MpiLibrary library, const NodeFacts& facts) {
+  if (way == WithinNode::library) return {};
+  const bool loopback = way == WithinNode::loopback;
+  switch (library) {
+    case MpiLibrary::mvapich2:
+      return {{"MV2_USE_SHARED_MEM", loopback ? "0" : "1"}};
+    case MpiLibrary::open_mpi:
+      if (!loopback) return {};
+      // With an adapter there are two ways to it, Open MPI's own and UCX, and each has a shared memory to leave out.
+      if (facts.adapter) return {{"OMPI_MCA_btl", "^vader,sm,smcuda"}, {"UCX_TLS", "^sm"}};
+      if (facts.network) return {{"OMPI_MCA_pml", "ob1"}, {"OMPI_MCA_btl", "self,tcp"}};
+      // Open MPI leaves the loopback interface out unless it is named.
+      return {{"OMPI_MCA_pml", "ob1"}, {"OMPI_MCA_btl", "self,tcp"}, {"OMPI_MCA_btl_tcp_if_include", "lo"}};
+    case MpiLibrary::other:
+      break;
+  }
+  throw UsageError("--intra-node sets switches of Open MPI and MVAPICH2, and this MPI library is neither");
+}
+
+nlohmann::json choose_within_node(WithinNode way) {
+  constexpr std::array kNames{"the library's choice", "shared-memory", "loopback"};
+  nlohmann::json facts{{"asked", kNames.at(static_cast<std::size_t>(way))},
+                       {"switches", nlohmann::json::object()},
+                       {"kept_as_the_user_set_them", nlohmann::json::array()}};
+  if (way == WithinNode::library) return facts;
+  for (const auto& [name, value] : switches(way, mpi_library(), look_at_node())) {
+    if (std::getenv(name.c_str()) != nullptr) facts["kept_as_the_user_set_them"].push_back(name);
+    ::setenv(name.c_str(), value.c_str(), 0);
+    facts["switches"][name] = std::getenv(name.c_str());
+  }
+  return facts;
+}
+
+}  // namespace twinlink::real
