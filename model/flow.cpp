@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/simix.hpp>
 
 namespace twinlink::model {
@@ -12,15 +13,24 @@ namespace {
 constexpr double kHostSpeed = 1e9;
 constexpr double kOpenRate = 1e15;
 
+/// A zone beside the platform that `root` is. SimGrid takes no more links into the platform's own zones once the
+/// simulation runs. It does not destroy this zone either; like the engine, it lives as long as the process.
+s4u::NetZone* zone_of_links(const s4u::NetZone& root) {
+  static s4u::NetZone* const zone = s4u::create_star_zone("links");
+  zone->get_impl()->set_network_model(root.get_impl()->get_network_model());
+  return zone;
+}
+
 }  // namespace
 
 FlowNetwork::FlowNetwork()
     : zone_(s4u::create_star_zone("machine")),
+      links_(zone_of_links(*zone_)),
       home_(zone_->create_host("home", kHostSpeed)),
       mailbox_(s4u::Mailbox::by_name("flows")) {}
 
 s4u::Link* FlowNetwork::add_link(const std::string& name, Rate rate) {
-  return zone_->create_link(name, rate.bytes_per_second())->set_latency(0);
+  return links_->create_link(name, rate.bytes_per_second())->set_latency(0);
 }
 
 s4u::Link* FlowNetwork::add_open_link(const std::string& name) {

@@ -45,7 +45,8 @@ class FlowNetwork {
   FlowNetwork(const FlowNetwork&) = delete;
   FlowNetwork& operator=(const FlowNetwork&) = delete;
 
-  /// A link that all flows on it share evenly (max-min). It has no latency. Names are unique.
+  /// A link that all flows on it share evenly (max-min). It has no latency. Names are unique. Links may be added while
+  /// the simulation runs.
   simgrid::s4u::Link* add_link(const std::string& name, Rate rate);
   /// A link that limits nobody, for flows that cross no other: SimGrid forbids empty routes.
   simgrid::s4u::Link* add_open_link(const std::string& name);
@@ -61,6 +62,7 @@ class FlowNetwork {
 
  private:
   simgrid::s4u::NetZone* zone_;
+  simgrid::s4u::NetZone* links_;
   simgrid::s4u::Host* home_;
   simgrid::s4u::Mailbox* mailbox_;
 };

@@ -17,18 +17,6 @@ enum RdmaSlot : std::size_t { read_slot, write_slot, slots_per_rdma };
 
 std::size_t slot_of_link(std::size_t link, Slot slot) { return link * slots_per_link + slot; }
 
-/// The GPUs and adapters of a node that no rank on one of `gpus` uses. Their links stay idle, for routes pass through
-/// neither.
-std::set<std::string> idle_devices(const Node& node, const std::set<std::size_t>& gpus) {
-  std::set<std::string> idle(node.nics.begin(), node.nics.end());
-  for (const Gpu& gpu : node.gpus) idle.insert(gpu.name);
-  for (const std::size_t used : gpus) {
-    idle.erase(node.gpus[used].name);
-    idle.erase(node.gpus[used].nic);
-  }
-  return idle;
-}
-
 /// What `table` has for `key`; what `make` gives, if that is asked for for the first time.
 template <class Key, class Value, class Make>
 const Value& remembered(std::map<Key, Value>& table, const Key& key, Make make) {
@@ -61,13 +49,9 @@ std::string simgrid_version() {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-Machine::Machine(const Topology& topology, std::span<const Place> places) : topology_(topology) {
-  std::map<int, std::set<std::size_t>> gpus;
-  for (const Place& place : places) {
-    topology.require(place);
-    gpus[place.node].insert(static_cast<std::size_t>(place.gpu));
-  }
-  for (const auto& [node, used] : gpus) nodes_.emplace(node, make_links(node, used));
+Machine::Machine(const Topology& topology, std::span<const Place> places)
+    : topology_(topology), rates_(rates_by_slot()) {
+  for (const Place& place : places) topology.require(place);
 }
 
 std::size_t Machine::slot_of_nic(const std::string& nic) const {
@@ -88,35 +72,34 @@ std::size_t Machine::slot_of_no_link() const {
   return node.links.size() * slots_per_link + node.nics.size() * (slots_per_nic + node.gpus.size() * slots_per_rdma);
 }
 
-Machine::NodeLinks Machine::make_links(int node, const std::set<std::size_t>& gpus) {
+/// Zero where the platform has no such link.
+std::vector<Rate> Machine::rates_by_slot() const {
   const Platform& platform = topology_.platform();
-  const std::set<std::string> idle = idle_devices(platform.node, gpus);
-  NodeLinks links(slot_of_no_link() + 1, nullptr);
-  // Nobody reads the names: short ones take less memory.
-  const auto name = [&](std::size_t slot) { return std::to_string(node) + "/" + std::to_string(slot); };
-  const auto add = [&](std::size_t slot, Rate rate) { links[slot] = network_.add_link(name(slot), rate); };
+  std::vector<Rate> rates(slot_of_no_link());
   for (std::size_t i = 0; i < platform.node.links.size(); ++i) {
     const Link& link = platform.node.links[i];
-    if (idle.contains(link.from) || idle.contains(link.to)) continue;
-    add(slot_of_link(i, forward_slot), link.forward.value);
-    add(slot_of_link(i, backward_slot), link.backward.value);
-    if (link.total) add(slot_of_link(i, total_slot), link.total->value);
+    rates[slot_of_link(i, forward_slot)] = link.forward.value;
+    rates[slot_of_link(i, backward_slot)] = link.backward.value;
+    if (link.total) rates[slot_of_link(i, total_slot)] = link.total->value;
   }
-  links[slot_of_no_link()] = network_.add_open_link(name(slot_of_no_link()));
-  if (!platform.fabric) return links;
+  if (!platform.fabric) return rates;
   for (const std::string& nic : platform.node.nics) {
-    if (idle.contains(nic)) continue;
-    add(slot_of_nic(nic) + out_slot, platform.fabric->link.value);
-    add(slot_of_nic(nic) + in_slot, platform.fabric->link.value);
-    if (platform.fabric->duplex) add(slot_of_nic(nic) + duplex_slot, platform.fabric->duplex->value);
-    for (const std::size_t gpu : gpus) {
+    rates[slot_of_nic(nic) + out_slot] = rates[slot_of_nic(nic) + in_slot] = platform.fabric->link.value;
+    if (platform.fabric->duplex) rates[slot_of_nic(nic) + duplex_slot] = platform.fabric->duplex->value;
+    for (std::size_t gpu = 0; gpu < platform.node.gpus.size(); ++gpu) {
       const RdmaLimits* limits = topology_.rdma_limits(gpu, nic);
       if (limits == nullptr) continue;
-      add(slot_of_rdma(nic, gpu) + read_slot, limits->read.value);
-      add(slot_of_rdma(nic, gpu) + write_slot, limits->write.value);
+      rates[slot_of_rdma(nic, gpu) + read_slot] = limits->read.value;
+      rates[slot_of_rdma(nic, gpu) + write_slot] = limits->write.value;
     }
   }
-  return links;
+  return rates;
+}
+
+simgrid::s4u::Link* Machine::make_link(int node, std::size_t slot) {
+  // Nobody reads the names: short ones take less memory.
+  const std::string name = std::to_string(node) + "/" + std::to_string(slot);
+  return slot == slot_of_no_link() ? network_.add_open_link(name) : network_.add_link(name, rates_[slot]);
 }
 
 Machine::Way Machine::way_of(const Route& route) const {
@@ -165,9 +148,12 @@ bool Machine::is_limited(Location location, const std::string& nic) const {
   return location.kind == Location::Kind::gpu && topology_.rdma_limits(location.index, nic) != nullptr;
 }
 
-void Machine::append(Course& course, int node, const Way& way) const {
-  const NodeLinks& links = nodes_.at(node);
-  for (const std::size_t slot : way) course.links.emplace_back(links[slot]);
+void Machine::append(Course& course, int node, const Way& way) {
+  NodeLinks& links = nodes_.try_emplace(node, slot_of_no_link() + 1, nullptr).first->second;
+  for (const std::size_t slot : way) {
+    if (links[slot] == nullptr) links[slot] = make_link(node, slot);
+    course.links.emplace_back(links[slot]);
+  }
 }
 
 Course Machine::copy(int node, End from, End to) {

@@ -1,16 +1,16 @@
 // Machine: a platform as SimGrid sees it. Links carry bandwidth and no latency: latency is SimRank's, sharing is
 // SimGrid's.
 //
-// SimGrid's world is links only, of those nodes that take part. Which links a transfer crosses is worked out once for
-// all nodes, which are alike, and given to SimGrid when the transfer starts: so there are no tables of routes, and the
-// size of the machine is the number of its links.
+// SimGrid's world is links only. Which links a transfer crosses is worked out once for all nodes, which are alike, and
+// given to SimGrid when the transfer starts; a link is made when the first transfer crosses it. So there are no tables
+// of routes, and a node costs nothing but the links that are used.
 #pragma once
 
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "model/flow.hpp"
@@ -37,7 +37,8 @@ std::string simgrid_version();
 
 class Machine {
  public:
-  /// Builds the nodes that `places` name, in the one Engine of this process, which must not have a platform yet.
+  /// In the one Engine of this process, which must not have a platform yet. A UsageError for places that the platform
+  /// does not have.
   Machine(const Topology& topology, std::span<const Place> places);
 
   /// The links that the bytes cross, and the limit of the transfer itself.
@@ -52,24 +53,25 @@ class Machine {
  private:
   /// Indices into the links of any node.
   using Way = std::vector<std::size_t>;
-  /// The links of one node, see slot_of_link() and slot_of_nic(). Null where the platform has no such link, and where
-  /// no rank could use it.
+  /// The links of one node, see slot_of_link() and slot_of_nic(). Null until a flow crosses them.
   using NodeLinks = std::vector<simgrid::s4u::Link*>;
 
-  [[nodiscard]] NodeLinks make_links(int node, const std::set<std::size_t>& gpus);
   [[nodiscard]] std::size_t slot_of_nic(const std::string& nic) const;
   [[nodiscard]] std::size_t slot_of_rdma(const std::string& nic, std::size_t gpu) const;
   [[nodiscard]] std::size_t slot_of_no_link() const;
+  [[nodiscard]] std::vector<Rate> rates_by_slot() const;
+  [[nodiscard]] simgrid::s4u::Link* make_link(int node, std::size_t slot);
   [[nodiscard]] bool is_limited(Location location, const std::string& nic) const;
   [[nodiscard]] Way way_of(const Route& route) const;
   [[nodiscard]] const Way& local_way(Location from, Location to);
   [[nodiscard]] const Way& way_out(Location from, const std::string& nic);
   [[nodiscard]] const Way& way_in(const std::string& nic, Location to);
-  void append(Course& course, int node, const Way& way) const;
+  void append(Course& course, int node, const Way& way);
 
   const Topology& topology_;
   FlowNetwork network_;
-  std::map<int, NodeLinks> nodes_;
+  std::vector<Rate> rates_;  ///< of the links of any node
+  std::unordered_map<int, NodeLinks> nodes_;
   std::map<std::pair<Location, Location>, Way> local_ways_;  ///< worked out when first asked for, like those below
   std::map<std::pair<Location, std::string>, Way> ways_out_;
   std::map<std::pair<std::string, Location>, Way> ways_in_;

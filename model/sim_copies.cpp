@@ -45,7 +45,7 @@ SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engi
   operation->from = source;
   operation->to = target;
   operation->engine = engine;
-  operation->queue = &streams_[static_cast<std::size_t>(stream.index)];
+  operation->queue = &streams_[stream.index];
   operation->size = operation->report.size = source.length;
   prepare_flow(*operation);
   return operation;

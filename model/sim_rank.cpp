@@ -39,9 +39,12 @@ const Place& SimRank::place(RankId rank) const {
 
 const Path& SimRank::path_to(RankId peer) const {
   if (peer == id_) throw UsageError("rank " + std::to_string(id_.value) + " asked for the path to itself");
-  const auto found = paths_.find(peer);
-  if (found != paths_.end()) return found->second;
-  return paths_.emplace(peer, world_.topology.path(place(id_), place(peer))).first->second;
+  const Place& here = place(id_);
+  const Place& there = place(peer);
+  const std::tuple key{here.node == there.node, here.gpu, there.gpu};
+  const auto found = world_.paths.find(key);
+  if (found != world_.paths.end()) return found->second;
+  return world_.paths.emplace(key, world_.topology.path(here, there)).first->second;
 }
 
 int SimRank::numa_domains() const { return static_cast<int>(world_.topology.platform().node.memories.size()); }

@@ -6,7 +6,6 @@
 // the peer's own tables.
 #pragma once
 
-#include <array>
 #include <exception>
 #include <functional>
 #include <list>
@@ -53,6 +52,8 @@ struct SimWorld {
   std::vector<SimRank*> ranks{};
   ExportTable exports{};
   std::map<std::pair<int, int>, Bytes> device_memory_used{};  ///< by node and GPU
+  /// By whether the two are on one node, and their GPUs: nodes are alike.
+  std::map<std::tuple<bool, int, int>, Path> paths{};
   bool aborting = false;         ///< a rank has failed and all are being ended: no verb may wait any more
   std::exception_ptr failure{};  ///< the first one
 
@@ -184,7 +185,6 @@ class SimRank final : public Rank {
   SimWorld& world_;
   RankId id_;
   SimMemory memory_;
-  mutable std::map<RankId, Path> paths_;
   std::map<std::size_t, Seconds> rdma_latencies_;       ///< by GPU, worked out when first needed; nodes are alike
   std::map<std::pair<RankId, Tag>, Channel> channels_;  ///< by source and tag
 
@@ -195,8 +195,8 @@ class SimRank final : public Rank {
   Timer timer_;                 ///< set to the agenda's next event
   std::size_t unfinished_ = 0;  ///< operations whose latency runs or has run, and which have not ended
   std::vector<std::unique_ptr<Flow>> ended_flows_;  ///< not closed yet
-  bool finished_ = false;  ///< the rank's code has returned: nothing of this rank happens any more
-  std::array<Queue, kStreams> streams_;
+  bool finished_ = false;          ///< the rank's code has returned: nothing of this rank happens any more
+  std::map<int, Queue> streams_;   ///< by index, once used
   std::map<RankId, Queue> wires_;  ///< by receiver, in the order in which messages are ready
   Alarm alarm_;
 

@@ -40,7 +40,7 @@ RankId partner_of(RankId rank, const Workload& workload) {
 /// A little more for each pair.
 Bytes size_of(RankId rank, const Workload& workload) {
   const int pair = std::min(rank.value, partner_of(rank, workload).value);
-  return parse_size(workload.size) + 64_B * static_cast<std::uint64_t>(pair);
+  return parse_size(workload.size) + 4_B * static_cast<std::uint64_t>(pair);
 }
 
 /// Neighbours sit on one node, so that with an odd number of GPUs the first GPU of each node, which is alone on its

@@ -311,6 +311,27 @@ TEST(Simulation, AFailingRankEndsAllAndItsErrorComesOut) {
   }
 }
 
+/// The observer is told of a copy when its bytes are there, which is in no rank's code.
+TEST(Simulation, AnErrorOutsideOfTheRanksCodeEndsAllRanksToo) {
+  const auto fail = [](const OpReport& report) {
+    if (report.verb == "copy") throw UsageError("planted");
+  };
+  const auto body = [](Rank& rank) {
+    const Buffer device = rank.allocate(Memory::device, 1_MiB);
+    const Buffer pinned = rank.allocate(Memory::pinned, 1_MiB);
+    if (rank.id().value == 0) rank.copy(View(device), View(pinned), Stream{}, Engine::dma);
+    Message message;
+    wait(rank, rank.hear(RankId{1 - rank.id().value}, tags::kReady, message), kLong);
+    FAIL() << "all ranks should have been ended";
+  };
+  try {
+    simulate(sample_platform(), std::vector{kLoneGpu, kOtherNode}, body, {.observer = fail});
+    FAIL() << "the error was lost";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "planted");
+  }
+}
+
 TEST(Simulation, RanksThatWaitForEverAreADeadlock) {
   const auto wait_for_ever = [](Rank& rank) {
     Message message;
