@@ -37,7 +37,8 @@ constexpr std::array kOptions{
 /// The MPI library of the job moves device memory by itself.
 class LibraryChannel final : public Channel {
  public:
-  LibraryChannel(Rank& rank, RankId peer, const Settings& settings) : rank_(rank), peer_(peer), settings_(settings) {}
+  LibraryChannel(Rank& rank, RankId peer, Settings settings)
+      : rank_(rank), peer_(peer), settings_(std::move(settings)) {}
 
   Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     for (const auto& views : {outgoing, incoming}) {
@@ -70,8 +71,8 @@ class LibraryChannel final : public Channel {
 /// Opens the ways as they are needed, and sorts every exchange's messages among them.
 class ChoosingChannel final : public Channel {
  public:
-  ChoosingChannel(Rank& rank, RankId peer, const Settings& settings)
-      : rank_(rank), peer_(peer), settings_(settings), rules_(cuda_aware_rules(settings)) {}
+  ChoosingChannel(Rank& rank, RankId peer, Settings settings)
+      : rank_(rank), peer_(peer), settings_(std::move(settings)), rules_(cuda_aware_rules(settings_)) {}
 
   Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     // By way, in an order that is the same at both ends.
@@ -108,7 +109,7 @@ class ChoosingChannel final : public Channel {
 
   Key key_of(const View& message) {
     const CudaAwareWay way = choose_way(rules_, rank_.path_to(peer_), message.length);
-    const Key key{way.protocol, way.settings.chunk.count()};
+    Key key{way.protocol, way.settings.chunk.count()};
     settings_of_.try_emplace(key, way.settings);
     return key;
   }

@@ -116,10 +116,10 @@ class SharedBuffers {
 
 class PeerChannel final : public Channel {
  public:
-  PeerChannel(Rank& rank, RankId peer, const Settings& settings, Mover mover, std::string path_taken)
+  PeerChannel(Rank& rank, RankId peer, Settings settings, Mover mover, std::string path_taken)
       : rank_(rank),
         peer_(peer),
-        settings_(settings),
+        settings_(std::move(settings)),
         mover_(mover),
         path_taken_(std::move(path_taken)),
         shared_(rank, peer) {}

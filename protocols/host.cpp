@@ -13,7 +13,7 @@ namespace {
 
 class HostChannel final : public Channel {
  public:
-  HostChannel(Rank& rank, RankId peer, const Settings& settings) : rank_(rank), peer_(peer), settings_(settings) {}
+  HostChannel(Rank& rank, RankId peer, Settings settings) : rank_(rank), peer_(peer), settings_(std::move(settings)) {}
 
   Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     const auto depth = static_cast<std::size_t>(settings_.depth);

@@ -20,8 +20,13 @@ Started pipeline_copy(Rank& rank, View to, View from, Stream stream, bool synchr
   return Outcome{status, std::string(to_string(status))};
 }
 
-StagedChannel::StagedChannel(Rank& rank, RankId peer, const Settings& settings, const StagedStyle& style)
-    : rank_(rank), peer_(peer), settings_(settings), style_(style), out_(rank, style.memory), in_(rank, style.memory) {}
+StagedChannel::StagedChannel(Rank& rank, RankId peer, Settings settings, const StagedStyle& style)
+    : rank_(rank),
+      peer_(peer),
+      settings_(std::move(settings)),
+      style_(style),
+      out_(rank, style.memory),
+      in_(rank, style.memory) {}
 
 std::vector<Step> StagedChannel::sending_steps(const Credits& credits) {
   const auto copy_out = [this](const Piece& p) {

@@ -20,7 +20,7 @@ struct StagedStyle {
 /// Device memory -> host buffer -> network -> host buffer -> device memory, piece by piece.
 class StagedChannel : public Channel {
  public:
-  StagedChannel(Rank& rank, RankId peer, const Settings& settings, const StagedStyle& style);
+  StagedChannel(Rank& rank, RankId peer, Settings settings, const StagedStyle& style);
 
   Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
   [[nodiscard]] std::string path_taken() const override;

@@ -99,10 +99,10 @@ class Buffers {
 
 class SymmetricChannel final : public Channel {
  public:
-  SymmetricChannel(Rank& rank, RankId peer, const Settings& settings, Engine engine, Order order)
+  SymmetricChannel(Rank& rank, RankId peer, Settings settings, Engine engine, Order order)
       : rank_(rank),
         peer_(peer),
-        settings_(settings),
+        settings_(std::move(settings)),
         engine_(engine),
         order_(order),
         through_adapter_(!rank.path_to(peer).same_node) {}
