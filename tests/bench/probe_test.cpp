@@ -82,6 +82,13 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "copy device-to-shared-pinned far",
                                           "copy device-to-device",
                                           "copy host-to-host",
+                                          "queued copy pinned-to-device near",
+                                          "queued copy device-to-pinned near",
+                                          "copy pinned near both-ways",
+                                          "copy pinned-to-device near cpu-written",
+                                          "copy pinned-to-device near device-written",
+                                          "copy pinned-to-device near of 2 GPUs",
+                                          "copy device-to-pinned near of 2 GPUs",
                                           "copy kernel-local",
                                           "copy kernel-to-pinned",
                                           "copy kernel-from-pinned",
@@ -96,10 +103,14 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "release pinned",
                                           "release pageable",
                                           "release shared-pinned",
+                                          "register device",
+                                          "deregister device",
                                           "handle export",
                                           "handle open",
                                           "handle close",
                                           "peer copy write direct",
+                                          "peer copy write direct of 2 GPUs",
+                                          "queued peer copy write direct",
                                           "peer copy read direct",
                                           "message pinned same-node",
                                           "message pageable same-node",
@@ -169,7 +180,8 @@ TEST(Probe, LeavesOutWhatTheMachineLacks) {
 
 TEST(Probe, SaysWhatItLeftOutAndWhy) {
   const ProbeFindings alone = probe_world({.ranks = 1, .numa_domains = 1});
-  EXPECT_THAT(alone.notes, testing::ElementsAre("0/0: no far copies: there is one NUMA domain"));
+  EXPECT_THAT(alone.notes, testing::ElementsAre("0/0: no far copies: there is one NUMA domain",
+                                                "0/0: no registration of device memory: there is no peer"));
   EXPECT_THAT(names(alone), testing::Not(Contains(HasSubstr("far"))));
   EXPECT_THAT(names(alone), testing::Not(Contains(HasSubstr("message"))));
 }
