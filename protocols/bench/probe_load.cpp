@@ -151,8 +151,8 @@ void probe_ring_of(Prober& prober, std::span<const RankId> group) {
     }
     std::vector<double> times_us =
         prober.sample_in(group, size, [&] { prober.copy(View(theirs, Bytes{}, size), own.first(size)); });
+    meet_in(rank, group, prober.patience());  // all have written
     if (prober.plan().verify) prober.expect(written.first(size), pattern, name);
-    meet_in(rank, group, prober.patience());  // nobody writes the next size before all have looked
     prober.record(name, to_string(rank.place(next)), size, std::move(times_us), true);
   }
   rank.close_memory(theirs);

@@ -201,17 +201,19 @@ TEST(Probe, MeasuresMessagesBetweenNodesAndNoPeerCopies) {
 }
 
 TEST(Probe, FindsABrokenPeerCopyAtTheOwnersSide) {
-  // The first copy into rank 1 from a peer is the first write of 4 B; warm-up and two rounds follow. The fault hits
-  // the last write of 64 KiB that is measured: nobody writes over it.
-  const FakeWorldOptions world{.fault = {{Fault::Kind::drop, RankId{1}, 4, 4_KiB}}};
+  // The first copy into rank 1 from a peer is the first write of 4 B: one to warm up, three that are timed, and sixteen
+  // queued ones for each of these. The fault hits the last queued write of 64 KiB: nobody writes over it.
+  constexpr int kSmall = 4 + 4 * 16;
+  constexpr int kLarge = 1 + 16;
+  const FakeWorldOptions world{.fault = {{Fault::Kind::scramble, RankId{1}, kSmall + kLarge - 1, 4_KiB}}};
   ProbePlan plan = small_plan();
   plan.large.iterations = 1;
   plan.small = {.warmup = 1, .iterations = 3};
   try {
     probe_world(world, plan);
-    FAIL() << "a dropped byte went unnoticed";
+    FAIL() << "a wrong byte went unnoticed";
   } catch (const CheckError& error) {
-    EXPECT_STREQ(error.what(), "rank 1: peer copy write, 65536 B: dropped at byte 4096");
+    EXPECT_STREQ(error.what(), "rank 1: peer copy write, 65536 B: scrambled at byte 4096");
   }
 }
 
