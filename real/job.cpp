@@ -13,6 +13,7 @@
 
 #include "real/environment.hpp"
 #include "real/launch.hpp"
+#include "real/nvtx_ranges.hpp"
 #include "real/real_rank.hpp"
 #ifdef TWINLINK_HAS_CUDA
 #include "real/cuda_runtime.hpp"
@@ -133,6 +134,7 @@ struct Job::Parts {
         runtime = make_runtime(options, host);  // before MPI_Init
       }
       numa.emplace(runtime->device().pci_bus_id);
+      if (options.nvtx) ranges = make_nvtx_ranges();
     });
     mpi.emplace();
     meet(*mpi, device, fmt::format("{} {} {}", options.command, options.pace.platform.string(), options.pace.places));
@@ -150,6 +152,7 @@ struct Job::Parts {
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together
       rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, RealRank::Clock::now());
+      if (ranges) shown.emplace(*rank, *ranges);
     });
   }
 
@@ -165,7 +168,9 @@ struct Job::Parts {
   std::optional<Signals> signals;
   std::optional<RealMemory> memory;
   std::optional<Mpi> mpi;
+  std::unique_ptr<RangeSink> ranges;  ///< null: nobody is shown anything
   std::optional<RealRank> rank;
+  std::optional<RangeRank> shown;  ///< around `rank`
 };
 
 Job::Job(const JobOptions& options)
@@ -176,7 +181,10 @@ Job::~Job() {
   end_job(*parts_->mpi, parts_->host, "an exception ends the job", ExitCode::failed);
 }
 
-Rank& Job::rank() { return *parts_->rank; }
+Rank& Job::rank() {
+  if (parts_->shown) return *parts_->shown;
+  return *parts_->rank;
+}
 
 const nlohmann::json& Job::environment() const { return parts_->environment; }
 

@@ -27,6 +27,7 @@ struct JobOptions {
   std::optional<HostPeers> host_peers{};         ///< of emulated devices; all, unless it is said
   PaceOptions pace{};                            ///< of emulated devices; says itself who are peers
   WithinNode within_node = WithinNode::library;  ///< messages of ranks that share a node
+  bool nvtx = false;                             ///< show profilers what the ranks do
   std::string command_line{};                    ///< for the environment block
 };
 
