@@ -160,41 +160,38 @@ void on_one_end(const std::function<void(Rank&, Channel&)>& body, const Packing&
   });
 }
 
-/// Nothing has been tried on that end before: after a failure a channel refuses everything.
-void expect_refused(const Packing& packing, const std::function<void(Rank&, Channel&)>& attempt) {
-  on_one_end([&](Rank& rank, Channel& channel) { EXPECT_THROW(attempt(rank, channel), UsageError); }, packing);
+/// A send or a receive of `length` bytes at `offset` of a buffer of `kind`. Nothing has been tried on that end before:
+/// after a failure a channel refuses everything.
+struct Attempt {
+  Memory kind = Memory::device;
+  Bytes size{};  ///< of the buffer
+  Bytes offset{};
+  Bytes length{};
+  bool sends = true;
+};
+
+void expect_refused(const Packing& packing, const Attempt& attempt) {
+  on_one_end(
+      [&](Rank& rank, Channel& channel) {
+        const Scratch buffer(rank, attempt.kind, attempt.size);
+        const View message(buffer.buffer(), attempt.offset, attempt.length);
+        EXPECT_THROW(static_cast<void>(attempt.sends ? channel.send(message) : channel.receive(message)), UsageError);
+      },
+      packing);
 }
 
 TEST(Layouts, MessagesThatMakeNoSenseAreRefusedBeforeAnythingMoves) {
   const Packing packing{Layout::vector(50_B, 60_B), PackMethod::kernel};
-  expect_refused(packing, [](Rank& rank, Channel& channel) {
-    const Scratch device(rank, Memory::device, 1000_B);
-    static_cast<void>(channel.send(View(device.buffer(), 0_B, 1001_B)));
-  });
-  expect_refused(packing, [](Rank& rank, Channel& channel) {
-    const Scratch device(rank, Memory::device, 1000_B);
-    static_cast<void>(channel.receive(View(device.buffer(), 900_B, 101_B)));
-  });
-  expect_refused(packing, [](Rank& rank, Channel& channel) {
-    const Scratch large(rank, Memory::device, 100'000_B);  // more than the packed buffer
-    static_cast<void>(channel.send(large.view()));
-  });
-  expect_refused(packing, [](Rank& rank, Channel& channel) {
-    const Scratch host(rank, Memory::pinned, 1000_B);
-    static_cast<void>(channel.send(host.view()));
-  });
+  expect_refused(packing, {.size = 1000_B, .length = 1001_B});
+  expect_refused(packing, {.size = 1000_B, .offset = 900_B, .length = 101_B, .sends = false});
+  expect_refused(packing, {.size = 100'000_B, .length = 100'000_B});  // more than the packed buffer
+  expect_refused(packing, {.kind = Memory::pinned, .size = 1000_B, .length = 1000_B});
 }
 
 TEST(Layouts, WhatIsNo2DCopyIsRefusedBeforeAnythingMoves) {
   const Packing packing{Layout::indexed({{0_B, 10_B}, {20_B, 5_B}}), PackMethod::rows};
-  expect_refused(packing, [](Rank& rank, Channel& channel) {
-    const Scratch device(rank, Memory::device, 1000_B);
-    static_cast<void>(channel.send(device.view()));
-  });
-  expect_refused(packing, [](Rank& rank, Channel& channel) {
-    const Scratch device(rank, Memory::device, 1000_B);
-    static_cast<void>(channel.receive(device.slice(0_B, 25_B)));
-  });
+  expect_refused(packing, {.size = 1000_B, .length = 1000_B});
+  expect_refused(packing, {.size = 1000_B, .length = 25_B, .sends = false});
 }
 
 }  // namespace
