@@ -34,7 +34,8 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
   constexpr int kMostRounds = 10'000'000;
   add_size_options(app, options);
   add_count_option(app, "-x,--warmup", 0, kMostRounds, {},
-                   "Rounds of each size that are not counted (default: depends on size and pattern)",
+                   "Rounds of each size that are not counted (default: depends on size and pattern). Where time limits "
+                   "the counted ones, one shows what a round takes, so 0 is 1 unless --iterations is given",
                    [&](int rounds) { options.warmup = rounds; });
   add_count_option(app, "-i,--iterations", 1, kMostRounds, {},
                    "Counted rounds of each size (default: depends on size, pattern and time)",

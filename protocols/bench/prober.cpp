@@ -10,13 +10,13 @@ namespace twinlink::bench {
 
 std::vector<double> Prober::sample(Bytes size, const std::function<void()>& round) {
   const Repeats& wanted = repeats(size);
-  const std::vector<double> trial = time_rounds(rank_, wanted.warmup, round);
+  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, round);
   return time_rounds(rank_, rounds_within(plan_.budget, trial, wanted.iterations), round);
 }
 
 std::vector<double> Prober::sample_with(RankId peer, bool leading, Bytes size, const std::function<void()>& round) {
   const Repeats& wanted = repeats(size);
-  const std::vector<double> trial = time_rounds(rank_, wanted.warmup, round);
+  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, round);
   const int rounds = agree(rank_, peer, leading, rounds_within(plan_.budget, trial, wanted.iterations), patience());
   meet(rank_, peer, patience());
   return time_rounds(rank_, rounds, round);
@@ -25,7 +25,7 @@ std::vector<double> Prober::sample_with(RankId peer, bool leading, Bytes size, c
 std::vector<double> Prober::sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round) {
   const Repeats& wanted = repeats(size);
   meet_in(rank_, group, patience());
-  const std::vector<double> trial = time_rounds(rank_, wanted.warmup, round);
+  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, round);
   const int rounds = agree_in(rank_, group, rounds_within(plan_.budget, trial, wanted.iterations), patience());
   return time_rounds(rank_, rounds, round);
 }
@@ -38,7 +38,8 @@ std::vector<double> Prober::sample_after(Bytes size, const std::function<void()>
   };
   const Repeats& wanted = repeats(size);
   const auto whole = [&] { timed(); };
-  const int rounds = rounds_within(plan_.budget, time_rounds(rank_, wanted.warmup, whole), wanted.iterations);
+  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, whole);
+  const int rounds = rounds_within(plan_.budget, trial, wanted.iterations);
   std::vector<double> times_us;
   for (int i = 0; i < rounds; ++i) times_us.push_back(timed());
   return times_us;
