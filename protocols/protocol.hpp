@@ -123,6 +123,12 @@ class Protocol {
   [[nodiscard]] virtual std::span<const Option> options() const { return {}; }
   [[nodiscard]] virtual std::span<const Alias> aliases() const { return {}; }
   [[nodiscard]] virtual std::span<const Preset> presets() const { return {}; }
+  /// Are messages cut into pieces of the chunk? Not where a message goes whole, and the chunk is what its fallback
+  /// moves at a time.
+  [[nodiscard]] virtual bool cuts_messages(const Settings& settings) const {
+    static_cast<void>(settings);
+    return true;
+  }
   /// Does it only choose among the other protocols, message by message?
   [[nodiscard]] virtual bool delegates() const { return false; }
   /// Pure, and the same answer at both ends.
