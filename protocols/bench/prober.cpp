@@ -1,10 +1,12 @@
 #include "protocols/bench/prober.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
 #include "protocols/bench/check_error.hpp"
+#include "protocols/errors.hpp"
 
 namespace twinlink::bench {
 
@@ -57,6 +59,10 @@ void Prober::record(const std::string& name, const std::string& peer, Bytes size
   findings_.lines.push_back({name, gpu, peer, size, time_us, bandwidth_MBps});
 }
 
+void Prober::note(std::string text) {
+  if (std::ranges::find(findings_.notes, text) == findings_.notes.end()) findings_.notes.push_back(std::move(text));
+}
+
 void Prober::copy(View to, View from, Engine engine) {
   finish(rank_.copy(to, from, Stream{0}, engine), "copy", from.length);
 }
@@ -79,6 +85,25 @@ void Prober::expect(View view, twinlink::Pattern pattern, std::string_view what)
 
 void Prober::fail(std::string_view what, Bytes size, std::string_view reason) const {
   throw CheckError(fmt::format("rank {}: {}, {} B: {}", rank_.id().value, what, size.count(), reason));
+}
+
+bool can(Prober& prober, const std::string& what, const std::function<void()>& attempt) {
+  std::string reason;
+  try {
+    attempt();
+    return true;
+  } catch (const InputError& error) {  // a simulated platform that does not say what it costs
+    reason = error.what();
+  } catch (const UnavailableError& error) {
+    reason = error.what();
+  }
+  prober.note(fmt::format("{}: no {}: {}", to_string(prober.rank().place(prober.rank().id())), what, reason));
+  return false;
+}
+
+bool can_copy(Prober& prober, std::string_view words, Buffer to, Buffer from, Engine engine) {
+  return can(prober, fmt::format("copies {}", words),
+             [&] { prober.copy(View(to, Bytes{}, Bytes{1}), View(from, Bytes{}, Bytes{1}), engine); });
 }
 
 }  // namespace twinlink::bench
