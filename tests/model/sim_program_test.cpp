@@ -32,9 +32,10 @@ TEST(SimProgram, SetChangesANumber) {
 /// No cost of its own stands before it.
 TEST(SimProgram, SettingAMemorysCopyRateChangesCopiesBetweenHostBuffers) {
   const auto probe = [](const std::string& rate) {
-    return run("probe --platform platforms/h200-nvlink.yaml -b 64M -e 64M -x 0 -i 1 --no-verify --format csv "
-               "--set 'nodes.memories.numa0.copy_rate=" +
-               rate + "' | grep host-to-host | head -n 1");
+    return run(
+        "probe --platform platforms/h200-nvlink.yaml -b 64M -e 64M -x 0 -i 1 --no-verify --format csv "
+        "--set 'nodes.memories.numa0.copy_rate=" +
+        rate + "' | grep host-to-host | head -n 1");
   };
   // 64 MiB / 10 GB/s, 64 MiB / 5 GB/s, and 6.91 us of latency each
   EXPECT_THAT(probe("10 GB/s").text, HasSubstr(",6717.796"));
