@@ -19,7 +19,7 @@ struct Options {
   PairOptions pair{};
   std::vector<std::string> protocols{};  ///< empty: all
   bench::Pattern pattern = bench::Pattern::pingpong;
-  int window = 64;
+  std::optional<int> window{};
   bench::SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}};
   std::vector<std::string> chunks{};  ///< empty: the default search's
   std::vector<int> depths{};          ///< likewise
@@ -32,7 +32,7 @@ void require_two_devices(const std::vector<Place>& places) {
   throw UsageError(fmt::format("--from and --to are both {}: a comparison needs two devices", to_string(places[0])));
 }
 
-std::vector<Bytes> read_chunks(const std::vector<std::string>& texts, Bytes largest) {
+std::vector<Bytes> read_chunks(const std::vector<std::string>& texts, Bytes largest, int window) {
   std::vector<Bytes> chunks;
   for (const std::string& text : texts) {
     const Bytes chunk = parse_size(text);
@@ -40,7 +40,7 @@ std::vector<Bytes> read_chunks(const std::vector<std::string>& texts, Bytes larg
       throw UsageError(fmt::format("--chunk {} is larger than the largest message, {} (-e); 0 is the whole message",
                                    format_size(chunk), format_size(largest)));
     }
-    bench::require_few_pieces(largest, chunk);
+    bench::require_few_pieces(largest, window, chunk);
     chunks.push_back(chunk);
   }
   return chunks;
@@ -153,7 +153,7 @@ ExitCode advise(Options options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
   SurveyPlan plan{.places = read_pair(options.pair, platform),
                   .pattern = options.pattern,
-                  .window = options.pattern == bench::Pattern::pingpong ? 1 : options.window,
+                  .window = bench::window_of(options.pattern, options.window),
                   .sizes = bench::size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor),
                   .at_once = options.jobs,
                   .protocols = options.protocols};
@@ -161,7 +161,7 @@ ExitCode advise(Options options, const std::string& command_line) {
   require_two_devices(plan.places);
   require_writable(options.output);
   const Bytes largest = plan.sizes.back();
-  const std::vector<Bytes> chunks = read_chunks(options.chunks, largest);
+  const std::vector<Bytes> chunks = read_chunks(options.chunks, largest, plan.window);
   std::ranges::sort(options.depths);
   plan.space = [&](const Settings& base) { return space_for(base, largest, chunks, options.depths); };
   Survey survey = make_survey(platform, plan);

@@ -10,6 +10,7 @@
 
 namespace twinlink {
 
+/// Of one transfer, as both ends work them out. Pure.
 class Credits {
  public:
   /// Of a transfer of `pieces` through `buffers` buffers; `batch` is 1 to `buffers`, or 0 where credits are not used.

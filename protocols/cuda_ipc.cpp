@@ -81,6 +81,9 @@ class CudaIpc final : public Protocol {
   [[nodiscard]] std::span<const Option> options() const override { return cuda_ipc_option_list(); }
   [[nodiscard]] std::span<const Alias> aliases() const override { return cuda_ipc_aliases(); }
   [[nodiscard]] std::span<const Preset> presets() const override { return cuda_ipc_presets(); }
+  [[nodiscard]] bool cuts_messages(const Settings& settings) const override {
+    return !read_cuda_ipc_options(*this, settings).use_ipc;
+  }
   [[nodiscard]] Support supports(const Path& path) const override {
     if (!path.same_node) return {Support::Kind::no, "the GPUs are on different nodes, and CUDA IPC ends at the node"};
     if (!path.device_mapping) return {Support::Kind::no, path.device_mapping.reason};

@@ -11,6 +11,7 @@
 
 namespace twinlink {
 
+/// The messages of one call of exchange(), both ways. The endpoint has what lasts longer: handshake, cache, fragments.
 class CudaIpcExchange {
  public:
   /// Sends `outgoing` and receives `incoming`. All must outlive this object.

@@ -119,10 +119,20 @@ class Protocol {
   [[nodiscard]] virtual std::string_view description() const = 0;
   /// Where the messages lie that the user passes in.
   [[nodiscard]] virtual Memory message_memory() const = 0;
+  /// What a connection has where the user sets nothing.
   [[nodiscard]] virtual Settings defaults() const { return {}; }
+  /// What this protocol alone lets a user set, in the order in which people shall read it.
   [[nodiscard]] virtual std::span<const Option> options() const { return {}; }
+  /// The names that libraries give to chunk, depth and these options; a user may set them by either name.
   [[nodiscard]] virtual std::span<const Alias> aliases() const { return {}; }
+  /// The settings of libraries that run this protocol; a user's own settings win over them.
   [[nodiscard]] virtual std::span<const Preset> presets() const { return {}; }
+  /// Are messages cut into pieces of the chunk? Not where a message goes whole, and the chunk is what its fallback
+  /// moves at a time.
+  [[nodiscard]] virtual bool cuts_messages(const Settings& settings) const {
+    static_cast<void>(settings);
+    return true;
+  }
   /// Does it only choose among the other protocols, message by message?
   [[nodiscard]] virtual bool delegates() const { return false; }
   /// Pure, and the same answer at both ends.

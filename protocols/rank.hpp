@@ -215,7 +215,9 @@ class Rank {
   /// Maps memory that `owner` has exported. The buffer may be used in copy(); close it with close_memory(), not
   /// release(). An UnavailableError where path_to() refuses the mapping, or for host memory of another node. Device
   /// memory of another node is not mapped, but opened for put() alone, where path_to() grants one_sided and the owner
-  /// has registered it; copy() of it is a UsageError.
+  /// has registered it; copy() of it is a UsageError. A handle that names no memory which `owner` exports, made up or
+  /// of memory that has been released, is a UsageError where the backend finds out, and an EnvironmentError where the
+  /// system does.
   virtual Buffer open_memory(RankId owner, const IpcHandle& handle) = 0;
   /// Unmaps. A UsageError while an operation uses the buffer.
   virtual void close_memory(Buffer buffer) = 0;
@@ -242,7 +244,7 @@ class Rank {
   /// raise one tag at one peer use one stream.
   virtual Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) = 0;
   /// Takes the next signal that `peer` raises with `tag`: what its put wrote is there then. `value` must live until the
-  /// operation has ended.
+  /// operation has ended or is abandoned.
   virtual Op await_signal(RankId peer, Tag tag, std::uint64_t& value) = 0;
   /// Sends bytes over the network to another rank; a rank that names itself, here or in the calls below, is a
   /// UsageError. Ends when the buffer may be written again. Device memory only where path_to() allows it,
@@ -259,7 +261,8 @@ class Rank {
   /// ended, the first in the span is returned. The returned operation is used up. `ops` must not be empty.
   virtual std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) = 0;
   /// Gives an operation up, after a timeout. Its memory is kept until the rank ends, for somebody may still write it;
-  /// the message of a hear() is not written any more. What then arrives for it goes to the next receive() or hear().
+  /// the message of a hear() and the value of an await_signal() are not written any more. What then arrives for it goes
+  /// to the next receive(), hear() or await_signal().
   virtual void abandon(Op op) = 0;
 
   // ---- proof of delivery, outside of any timing --------------------------------------------------------------------

@@ -8,6 +8,7 @@
 
 namespace twinlink {
 
+/// How a pipeline through the segment is kept in step.
 struct SegmentStyle {
   std::size_t credits = 1;   ///< the receiver gives so many slots back at once
   bool synchronous = false;  ///< the CPU waits for every copy

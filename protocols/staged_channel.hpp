@@ -11,6 +11,7 @@
 
 namespace twinlink {
 
+/// In what the protocols that share this path differ.
 struct StagedStyle {
   Memory memory = Memory::pageable;  ///< of the host buffers
   std::size_t credits = 0;           ///< the receiver grants so many at once; 0: posted receives are enough

@@ -115,7 +115,7 @@ class PairRun {
     const Repeats& repeats = repeats_of(plan_, size);
     const auto one_round = [&] { round(window, size); };
     if (plan_.verify) verified_round(window, size);
-    const std::vector<double> trial = time_rounds(rank_, repeats.warmup, one_round);
+    const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
     const int rounds = agree(rank_, peer_, leading_, rounds_within(plan_.budget, trial, repeats.iterations), patience_);
     meet(rank_, peer_, patience_);
     std::vector<double> samples = time_rounds(rank_, rounds, one_round);
@@ -201,7 +201,7 @@ class CopyRun {
       const Repeats& repeats = repeats_of(plan_, size);
       const auto one_round = [&] { round(size); };
       if (plan_.verify) verified_round(size);
-      const std::vector<double> trial = time_rounds(rank_, repeats.warmup, one_round);
+      const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
       std::vector<double> samples =
           time_rounds(rank_, rounds_within(plan_.budget, trial, repeats.iterations), one_round);
       if (plan_.verify) verified_round(size);

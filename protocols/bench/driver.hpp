@@ -14,7 +14,7 @@ namespace twinlink::bench {
 struct Plan {
   Pattern pattern = Pattern::pingpong;
   std::vector<Bytes> sizes{};  ///< ascending; without the gaps of a layout
-  int window = 64;             ///< messages of one exchange for bandwidth and bidirectional
+  int window = 1;              ///< messages of one exchange for bandwidth and bidirectional
   Repeats small{};             ///< up to and including `large_from` - 1
   Repeats large{};             ///< from `large_from`
   Bytes large_from{8192};      ///< as in the OSU benchmarks
@@ -30,7 +30,8 @@ struct Plan {
 /// The settings as result files have them: with the layout and the method of packing among the options.
 Settings stored_settings(const Plan& plan);
 
-/// The largest window.
+/// Messages of one exchange where nobody says how many, as in the OSU benchmarks; and the most.
+inline constexpr int kDefaultWindow = 64;
 inline constexpr int kMaxWindow = 4096;
 /// The messages of a window have places of their own in the message buffer as long as they fit into this much memory;
 /// beyond that they share places in turn, as all messages of a window do in the OSU benchmarks.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <ostream>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -34,7 +35,8 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
   constexpr int kMostRounds = 10'000'000;
   add_size_options(app, options);
   add_count_option(app, "-x,--warmup", 0, kMostRounds, {},
-                   "Rounds of each size that are not counted (default: depends on size and pattern)",
+                   "Rounds of each size that are not counted (default: depends on size and pattern). Where time limits "
+                   "the counted ones, one shows what a round takes, so 0 is 1 unless --iterations is given",
                    [&](int rounds) { options.warmup = rounds; });
   add_count_option(app, "-i,--iterations", 1, kMostRounds, {},
                    "Counted rounds of each size (default: depends on size, pattern and time)",
@@ -46,6 +48,13 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
                     options.timeout = timeout;
                   });
   app.add_flag("--no-verify", options.no_verify, "Do not compare the payloads byte for byte");
+}
+
+/// What the user, or nobody, has chosen as the chunk: the beginning of a sentence about it.
+std::string_view whose_chunk(const RunOptions& options, const Settings& base, const Settings& settings) {
+  if (options.chunk) return "--chunk";
+  if (settings.chunk != base.chunk) return "--option's chunk of";
+  return options.preset.empty() ? "the protocol's chunk of" : "the preset's chunk of";
 }
 
 Repeats with_wishes(Repeats repeats, const SweepOptions& wishes) {
@@ -98,7 +107,7 @@ void add_size_options(CLI::App& app, SweepOptions& options) {
                    "Each size is this many times the one before", [&](int factor) { options.factor = factor; });
 }
 
-void add_pattern_options(CLI::App& app, Pattern& pattern, int& window) {
+void add_pattern_options(CLI::App& app, Pattern& pattern, std::optional<int>& window) {
   add_read_option(
       app, "--pattern", "NAME", std::string(to_string(pattern)),
       "What is measured: pingpong (time there and back, halved), bandwidth, bidirectional",
@@ -109,7 +118,7 @@ void add_pattern_options(CLI::App& app, Pattern& pattern, int& window) {
         }
         pattern = wanted;
       });
-  add_count_option(app, "-W,--window", 1, kMaxWindow, std::to_string(window),
+  add_count_option(app, "-W,--window", 1, kMaxWindow, std::to_string(kDefaultWindow),
                    "Messages that bandwidth and bidirectional send at once", [&](int messages) { window = messages; });
 }
 
@@ -128,12 +137,28 @@ void add_output_options(CLI::App& app, OutputOptions& options, const std::map<st
   app.add_option("--csv", options.csv, "Also write the result to this file, one row per size")->type_name("FILE");
 }
 
-void require_few_pieces(Bytes largest, Bytes chunk) {
-  constexpr std::uint64_t kMostPieces = 65536;
-  const Bytes smallest{(largest.count() + kMostPieces - 1) / kMostPieces};
+int window_of(Pattern pattern, std::optional<int> wanted) {
+  if (pattern != Pattern::pingpong) return wanted.value_or(kDefaultWindow);
+  if (!wanted) return 1;
+  throw UsageError(
+      fmt::format("--window {} has no effect: pingpong sends one message at a time; bandwidth and "
+                  "bidirectional (--pattern) send windows",
+                  *wanted));
+}
+
+void require_few_pieces(Bytes largest, int window, Bytes chunk, std::string_view whose) {
+  constexpr std::uint64_t kMostOfMessage = 65536;
+  constexpr std::uint64_t kMostOfWindow = 1U << 20U;
+  const std::uint64_t messages{static_cast<std::uint64_t>(window)};
+  const bool by_window = kMostOfWindow / messages < kMostOfMessage;
+  const std::uint64_t most = by_window ? kMostOfWindow / messages : kMostOfMessage;
+  const Bytes smallest{(largest.count() + most - 1) / most};
   if (chunk == Bytes{} || chunk >= smallest) return;
-  throw UsageError(fmt::format("--chunk {} cuts a message of {} into more than {} pieces: at least {} is needed",
-                               format_size(chunk), format_size(largest), kMostPieces, format_size(smallest)));
+  throw UsageError(fmt::format(
+      "{} {} cuts a {} into more than {} pieces: at least {} is needed{}", whose, format_size(chunk),
+      by_window ? fmt::format("window of {} messages of {}", window, format_size(largest))
+                : fmt::format("message of {}", format_size(largest)),
+      by_window ? kMostOfWindow : kMostOfMessage, format_size(smallest), by_window ? ", or a smaller window" : ""));
 }
 
 void add_run_options(CLI::App& app, RunOptions& options) {
@@ -213,18 +238,22 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
   const bool latency = options.pattern == Pattern::pingpong;
   const SweepOptions& sweep = options.sweep;
   const Protocol& protocol = find_protocol(options.protocol);
-  Settings settings = options.preset.empty() ? protocol.defaults() : find_preset(protocol, options.preset).settings;
+  const Settings base = options.preset.empty() ? protocol.defaults() : find_preset(protocol, options.preset).settings;
+  Settings settings = base;
   for (const auto& [name, value] : options.options) set_option(protocol, settings, name, value);
   settings.chunk = options.chunk.value_or(settings.chunk);
   settings.depth = options.depth.value_or(settings.depth);
   settings.timeout = sweep.timeout;
   std::vector<Bytes> sizes = size_sweep(sweep.begin, sweep.end, sweep.factor);
-  require_few_pieces(sizes.back(), settings.chunk);
+  const int window = window_of(options.pattern, options.window);
+  if (protocol.cuts_messages(settings)) {
+    require_few_pieces(sizes.back(), window, settings.chunk, whose_chunk(options, base, settings));
+  }
   Packing packing = make_packing(options.layout);
   for (const Bytes size : sizes) check_packing(packing, size);
   return {.pattern = options.pattern,
           .sizes = std::move(sizes),
-          .window = options.window,
+          .window = window,
           .small = with_wishes(latency ? defaults.latency_small : defaults.bandwidth_small, sweep),
           .large = with_wishes(latency ? defaults.latency_large : defaults.bandwidth_large, sweep),
           .budget = budget_of(sweep, defaults),

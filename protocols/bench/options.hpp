@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,7 @@ struct SweepOptions {
 struct RunOptions {
   std::string protocol{};  ///< exists
   Pattern pattern = Pattern::pingpong;
-  int window = 64;
+  std::optional<int> window{};   ///< empty: window_of() decides
   std::optional<Bytes> chunk{};  ///< empty: the protocol's default
   std::optional<int> depth{};    ///< empty: the protocol's default
   std::string preset{};          ///< empty: the protocol's defaults; --chunk, --depth and options win over it
@@ -81,12 +82,17 @@ void add_probe_options(CLI::App& app, ProbeOptions& options);
 
 /// Parts of them, for commands of another kind: -b, -e and -f; --pattern and --window; --format, --json and --csv.
 void add_size_options(CLI::App& app, SweepOptions& options);
-void add_pattern_options(CLI::App& app, Pattern& pattern, int& window);
+void add_pattern_options(CLI::App& app, Pattern& pattern, std::optional<int>& window);
 void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats);
 
-/// A UsageError for a chunk that cuts the largest message into too many pieces: each costs memory and time of its own,
-/// and a one-byte chunk would take the whole machine.
-void require_few_pieces(Bytes largest, Bytes chunk);
+/// How many messages one exchange of the pattern has: one for pingpong, else what was asked for, or the default. A
+/// UsageError for a window that pingpong was given.
+int window_of(Pattern pattern, std::optional<int> wanted);
+
+/// A UsageError for a chunk that cuts a message of the largest size, or a window of them, into too many pieces: each
+/// costs memory and time of its own, and a one-byte chunk would take the whole machine. `whose` begins its text:
+/// "--chunk", "the protocol's chunk of".
+void require_few_pieces(Bytes largest, int window, Bytes chunk, std::string_view whose = "--chunk");
 
 /// A UsageError for a file that cannot be written: found at once, not after an hour of measuring. For the rank that
 /// writes; the others may be on hosts without that folder.

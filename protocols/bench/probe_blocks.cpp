@@ -1,11 +1,9 @@
 // Probes of copies by kernels, and of copies of many blocks by the copy engine and by kernels.
 #include <array>
-#include <optional>
 
 #include <fmt/format.h>
 
 #include "protocols/bench/prober.hpp"
-#include "protocols/errors.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -73,20 +71,6 @@ void probe_block_copy(Prober& prober, const Way& way, Engine engine, Bytes lengt
 
 }  // namespace
 
-bool can(Prober& prober, const std::string& what, const std::function<void()>& attempt) {
-  std::string reason;
-  try {
-    attempt();
-    return true;
-  } catch (const InputError& error) {  // a simulated platform that does not say what it costs
-    reason = error.what();
-  } catch (const UnavailableError& error) {
-    reason = error.what();
-  }
-  prober.note(fmt::format("{}: no {}: {}", to_string(prober.rank().place(prober.rank().id())), what, reason));
-  return false;
-}
-
 void probe_blocks(Prober& prober) {
   const ScopedBuffer device(prober.rank(), Memory::device, prober.largest() * 2);
   const ScopedBuffer other(prober.rank(), Memory::device, prober.largest());
@@ -98,9 +82,7 @@ void probe_blocks(Prober& prober) {
     const View to(way.to, Bytes{}, Bytes{1});
     const View from(way.from, Bytes{}, Bytes{1});
     const std::array one{Block{{}, {}, Bytes{1}}};
-    if (can(prober, fmt::format("copies {}", way.kernel_cost), [&] { prober.copy(to, from, Engine::kernel); })) {
-      probe_kernel_copy(prober, way);
-    }
+    if (can_copy(prober, way.kernel_cost, way.to, way.from, Engine::kernel)) probe_kernel_copy(prober, way);
     for (const Engine engine : {Engine::dma, Engine::kernel}) {
       const std::string_view by = engine == Engine::kernel ? "a kernel" : "the copy engine";
       const bool possible = can(prober, fmt::format("blocks {} by {}", way.words, by), [&] {

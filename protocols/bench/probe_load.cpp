@@ -31,6 +31,9 @@ class HostCopies {
     return direction == Direction::out ? View(device_.buffer(), Bytes{}, size)
                                        : View(host_.buffer(), prober_.largest(), size);
   }
+  [[nodiscard]] bool possible(Direction direction) const {
+    return can_copy(prober_, words(direction), to(direction, Bytes{1}).buffer, from(direction, Bytes{1}).buffer);
+  }
   Op start(Direction direction, Bytes size) {
     const Stream stream{direction == Direction::out ? 0 : 1};
     return prober_.rank().copy(to(direction, size), from(direction, size), stream, Engine::dma);
@@ -116,9 +119,15 @@ std::vector<RankId> ranks_with_gpus(const Rank& rank) {
   return found;
 }
 
+/// What one of a group cannot do, none of it measures. Every rank of it makes the same call.
+bool all_can(Prober& prober, std::span<const RankId> group, bool possible) {
+  return agree_in(prober.rank(), group, possible ? 1 : 0, prober.patience()) != 0;
+}
+
 void probe_host_copies_of(Prober& prober, std::span<const RankId> group) {
   HostCopies copies(prober);
   for (const Direction direction : kDirections) {
+    if (!all_can(prober, group, copies.possible(direction))) continue;
     const std::string name = fmt::format("copy {} of {} GPUs", HostCopies::words(direction), group.size());
     for (const Bytes size : prober.plan().sizes) {
       const twinlink::Pattern pattern = prober.fresh_pattern();
@@ -142,8 +151,9 @@ void probe_ring_of(Prober& prober, std::span<const RankId> group) {
   tell_now(rank, previous, Message(rank.export_memory(written.buffer())), prober.patience());
   const Buffer theirs = rank.open_memory(next, hear_now(rank, next, prober.patience()).as<IpcHandle>());
   const std::string name = fmt::format("peer copy write direct of {} GPUs", group.size());
+  const bool possible = all_can(prober, group, can_copy(prober, kPeerWrites, theirs, own.buffer()));
   twinlink::Pattern pattern{};  // the same on all of them
-  for (const Bytes size : prober.plan().sizes) {
+  for (const Bytes size : possible ? prober.plan().sizes : std::vector<Bytes>{}) {
     ++pattern.seed;
     if (prober.plan().verify) {
       rank.fill(own.first(size), pattern);
@@ -163,19 +173,24 @@ void probe_ring_of(Prober& prober, std::span<const RankId> group) {
 bool are_peers(Prober& prober, std::span<const RankId> group) {
   const auto refused = std::ranges::find_if(
       group, [&](RankId other) { return other != prober.rank().id() && !prober.rank().path_to(other).peer_access; });
-  return agree_in(prober.rank(), group, refused == group.end() ? 1 : 0, prober.patience()) != 0;
+  return all_can(prober, group, refused == group.end());
 }
 
 }  // namespace
 
 void probe_load(Prober& prober) {
   HostCopies copies(prober);
-  for (const Direction direction : kDirections) probe_queued(prober, copies, direction);
-  probe_both_ways(prober, copies);
+  const bool out = copies.possible(Direction::out);
+  const bool in = copies.possible(Direction::in);
+  if (out) probe_queued(prober, copies, Direction::out);
+  if (in) probe_queued(prober, copies, Direction::in);
+  if (!in) return;
+  if (out) probe_both_ways(prober, copies);
   probe_written(prober, copies, "cpu", [&](Bytes size, twinlink::Pattern pattern) {
     prober.rank().fill(copies.from(Direction::in, size), pattern);
     if (prober.plan().verify) prober.rank().fill(copies.to(Direction::in, size), kSentinel);
   });
+  if (!out) return;
   const ScopedBuffer source(prober.rank(), Memory::device, prober.largest());
   probe_written(prober, copies, "device", [&](Bytes size, twinlink::Pattern pattern) {
     prober.rank().fill(source.first(size), pattern);

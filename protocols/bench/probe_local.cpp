@@ -19,7 +19,9 @@ std::string word(Memory memory) {
   return text;
 }
 
-void probe_copy(Prober& prober, const std::string& name, Buffer to, Buffer from) {
+void probe_copy(Prober& prober, const std::string& words, Buffer to, Buffer from) {
+  if (!can_copy(prober, words, to, from)) return;
+  const std::string name = "copy " + words;
   for (const Bytes size : prober.plan().sizes) {
     const View target(to, Bytes{}, size);
     const View source(from, Bytes{}, size);
@@ -37,14 +39,14 @@ void probe_host_device_copies(Prober& prober, Memory memory, Locality locality) 
   const ScopedBuffer device(prober.rank(), Memory::device, prober.largest());
   const ScopedBuffer host(prober.rank(), memory, prober.largest(), locality);
   const std::string_view where = locality == Locality::near ? "near" : "far";
-  probe_copy(prober, fmt::format("copy {}-to-device {}", word(memory), where), device.buffer(), host.buffer());
-  probe_copy(prober, fmt::format("copy device-to-{} {}", word(memory), where), host.buffer(), device.buffer());
+  probe_copy(prober, fmt::format("{}-to-device {}", word(memory), where), device.buffer(), host.buffer());
+  probe_copy(prober, fmt::format("device-to-{} {}", word(memory), where), host.buffer(), device.buffer());
 }
 
-void probe_copy_within(Prober& prober, const std::string& name, Memory memory) {
+void probe_copy_within(Prober& prober, const std::string& words, Memory memory) {
   const ScopedBuffer to(prober.rank(), memory, prober.largest());
   const ScopedBuffer from(prober.rank(), memory, prober.largest());
-  probe_copy(prober, name, to.buffer(), from.buffer());
+  probe_copy(prober, words, to.buffer(), from.buffer());
 }
 
 void probe_allocation(Prober& prober, Memory memory) {
@@ -87,6 +89,11 @@ void probe_registration(Prober& prober) {
   for (const Bytes size : prober.plan().sizes) {
     if (size < kPage) continue;
     const ScopedBuffer memory(rank, Memory::device, size);
+    const bool possible = can(prober, "registration of device memory", [&] {
+      rank.register_memory(memory.buffer());
+      rank.deregister_memory(memory.buffer());
+    });
+    if (!possible) return;
     std::vector<double> registration;
     std::vector<double> deregistration;
     for (int i = 0; i < prober.repeats(size).iterations; ++i) {
@@ -109,8 +116,8 @@ void probe_local(Prober& prober) {
   if (rank.numa_domains() == 1) {
     prober.note(fmt::format("{}: no far copies: there is one NUMA domain", to_string(rank.place(rank.id()))));
   }
-  probe_copy_within(prober, "copy device-to-device", Memory::device);
-  probe_copy_within(prober, "copy host-to-host", Memory::pageable);
+  probe_copy_within(prober, "device-to-device", Memory::device);
+  probe_copy_within(prober, "host-to-host", Memory::pageable);
   for (const Memory memory : {Memory::device, Memory::pinned, Memory::pageable, Memory::shared_pinned}) {
     probe_allocation(prober, memory);
   }

@@ -54,6 +54,9 @@ void probe_handles(Prober& prober, RankId peer, bool leading) {
   }
 }
 
+/// Does the copying rank write the other's memory, or read it?
+enum class Way { write, read };
+
 /// The rank that copies.
 class PeerCopier {
  public:
@@ -64,20 +67,19 @@ class PeerCopier {
         own_(prober.rank(), Memory::device, prober.largest()),
         remote_(prober.rank().open_memory(owner, hear_now(prober.rank(), owner, prober.patience()).as<IpcHandle>())) {}
 
-  /// May a kernel copy between the two? The owner learns it too.
-  bool offers_kernels() {
-    const View byte(remote_, Bytes{}, Bytes{1});
-    const bool possible = direct_ && can(prober_, "copies kernel-push and kernel-pull", [&] {
-                            prober_.copy(byte, own_.first(Bytes{1}), Engine::kernel);
-                            prober_.copy(own_.first(Bytes{1}), byte, Engine::kernel);
-                          });
+  /// Can this machine copy so between the two? The owner learns it too.
+  bool offers(Way way, Engine engine) {
+    const Buffer own = own_.buffer();
+    const bool writes = way == Way::write;
+    const bool possible = (direct_ || engine == Engine::dma) &&
+                          can_copy(prober_, words(way, engine), writes ? remote_ : own, writes ? own : remote_, engine);
     return agree(prober_.rank(), owner_, true, possible ? 1 : 0, prober_.patience()) != 0;
   }
 
   void write(Bytes size, twinlink::Pattern pattern, Engine engine) {
     if (prober_.plan().verify) prober_.rank().fill(own_.first(size), pattern);
     meet(prober_.rank(), owner_, prober_.patience());
-    measure("write", size, View(remote_, Bytes{}, size), own_.first(size), engine);
+    measure(Way::write, size, View(remote_, Bytes{}, size), own_.first(size), engine);
     if (engine == Engine::dma) measure_queued(size);
     meet(prober_.rank(), owner_, prober_.patience());
   }
@@ -85,7 +87,7 @@ class PeerCopier {
   void read(Bytes size, twinlink::Pattern pattern, Engine engine) {
     if (prober_.plan().verify) prober_.rank().fill(own_.first(size), kSentinel);
     meet(prober_.rank(), owner_, prober_.patience());
-    measure("read", size, own_.first(size), View(remote_, Bytes{}, size), engine);
+    measure(Way::read, size, own_.first(size), View(remote_, Bytes{}, size), engine);
     if (prober_.plan().verify) prober_.expect(own_.first(size), pattern, "peer copy read");
     meet(prober_.rank(), owner_, prober_.patience());
   }
@@ -93,10 +95,18 @@ class PeerCopier {
   void close() { prober_.rank().close_memory(remote_); }
 
  private:
-  void measure(std::string_view direction, Bytes size, View to, View from, Engine engine) {
-    const std::string name = engine == Engine::kernel
-                                 ? fmt::format("copy kernel-{}", direction == "write" ? "push" : "pull")
-                                 : fmt::format("peer copy {} {}", direction, direct_ ? "direct" : "staged");
+  /// As can_copy() wants them.
+  [[nodiscard]] std::string_view words(Way way, Engine engine) const {
+    if (engine == Engine::kernel) return way == Way::write ? "kernel-push" : "kernel-pull";
+    if (!direct_) return way == Way::write ? "staged into the memory of a peer" : "staged from the memory of a peer";
+    return way == Way::write ? kPeerWrites : "from the memory of a peer";
+  }
+
+  void measure(Way way, Bytes size, View to, View from, Engine engine) {
+    const std::string name =
+        engine == Engine::kernel
+            ? fmt::format("copy {}", words(way, engine))
+            : fmt::format("peer copy {} {}", way == Way::write ? "write" : "read", direct_ ? "direct" : "staged");
     prober_.record(name, place_of(prober_, owner_), size, prober_.sample(size, [&] { prober_.copy(to, from, engine); }),
                    true);
   }
@@ -127,7 +137,7 @@ class PeerOwner {
     tell_now(prober.rank(), copier, Message(prober.rank().export_memory(memory_.buffer())), prober.patience());
   }
 
-  bool offers_kernels() { return agree(prober_.rank(), copier_, false, 0, prober_.patience()) != 0; }
+  bool offers(Way, Engine) { return agree(prober_.rank(), copier_, false, 0, prober_.patience()) != 0; }
 
   void write(Bytes size, twinlink::Pattern pattern, Engine) {
     if (prober_.plan().verify) prober_.rank().fill(memory_.first(size), kSentinel);
@@ -156,9 +166,16 @@ template <class End>
 void copy_all_sizes(Prober& prober, End& end) {
   std::uint64_t seed = 0;
   for (const Engine engine : {Engine::dma, Engine::kernel}) {
-    if (engine == Engine::kernel && !end.offers_kernels()) continue;
-    for (const Bytes size : prober.plan().sizes) end.write(size, {++seed}, engine);
-    for (const Bytes size : prober.plan().sizes) end.read(size, {++seed}, engine);
+    for (const Way way : {Way::write, Way::read}) {
+      if (!end.offers(way, engine)) continue;
+      for (const Bytes size : prober.plan().sizes) {
+        if (way == Way::write) {
+          end.write(size, {++seed}, engine);
+        } else {
+          end.read(size, {++seed}, engine);
+        }
+      }
+    }
   }
 }
 

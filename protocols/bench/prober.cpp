@@ -1,22 +1,24 @@
 #include "protocols/bench/prober.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
 #include "protocols/bench/check_error.hpp"
+#include "protocols/errors.hpp"
 
 namespace twinlink::bench {
 
 std::vector<double> Prober::sample(Bytes size, const std::function<void()>& round) {
   const Repeats& wanted = repeats(size);
-  const std::vector<double> trial = time_rounds(rank_, wanted.warmup, round);
+  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, round);
   return time_rounds(rank_, rounds_within(plan_.budget, trial, wanted.iterations), round);
 }
 
 std::vector<double> Prober::sample_with(RankId peer, bool leading, Bytes size, const std::function<void()>& round) {
   const Repeats& wanted = repeats(size);
-  const std::vector<double> trial = time_rounds(rank_, wanted.warmup, round);
+  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, round);
   const int rounds = agree(rank_, peer, leading, rounds_within(plan_.budget, trial, wanted.iterations), patience());
   meet(rank_, peer, patience());
   return time_rounds(rank_, rounds, round);
@@ -25,7 +27,7 @@ std::vector<double> Prober::sample_with(RankId peer, bool leading, Bytes size, c
 std::vector<double> Prober::sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round) {
   const Repeats& wanted = repeats(size);
   meet_in(rank_, group, patience());
-  const std::vector<double> trial = time_rounds(rank_, wanted.warmup, round);
+  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, round);
   const int rounds = agree_in(rank_, group, rounds_within(plan_.budget, trial, wanted.iterations), patience());
   return time_rounds(rank_, rounds, round);
 }
@@ -38,7 +40,8 @@ std::vector<double> Prober::sample_after(Bytes size, const std::function<void()>
   };
   const Repeats& wanted = repeats(size);
   const auto whole = [&] { timed(); };
-  const int rounds = rounds_within(plan_.budget, time_rounds(rank_, wanted.warmup, whole), wanted.iterations);
+  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, whole);
+  const int rounds = rounds_within(plan_.budget, trial, wanted.iterations);
   std::vector<double> times_us;
   for (int i = 0; i < rounds; ++i) times_us.push_back(timed());
   return times_us;
@@ -54,6 +57,10 @@ void Prober::record(const std::string& name, const std::string& peer, Bytes size
   }
   const double bandwidth_MBps = moves_bytes ? static_cast<double>(size.count()) / time_us.median : 0;
   findings_.lines.push_back({name, gpu, peer, size, time_us, bandwidth_MBps});
+}
+
+void Prober::note(std::string text) {
+  if (std::ranges::find(findings_.notes, text) == findings_.notes.end()) findings_.notes.push_back(std::move(text));
 }
 
 void Prober::copy(View to, View from, Engine engine) {
@@ -78,6 +85,25 @@ void Prober::expect(View view, twinlink::Pattern pattern, std::string_view what)
 
 void Prober::fail(std::string_view what, Bytes size, std::string_view reason) const {
   throw CheckError(fmt::format("rank {}: {}, {} B: {}", rank_.id().value, what, size.count(), reason));
+}
+
+bool can(Prober& prober, const std::string& what, const std::function<void()>& attempt) {
+  std::string reason;
+  try {
+    attempt();
+    return true;
+  } catch (const InputError& error) {  // a simulated platform that does not say what it costs
+    reason = error.what();
+  } catch (const UnavailableError& error) {
+    reason = error.what();
+  }
+  prober.note(fmt::format("{}: no {}: {}", to_string(prober.rank().place(prober.rank().id())), what, reason));
+  return false;
+}
+
+bool can_copy(Prober& prober, std::string_view words, Buffer to, Buffer from, Engine engine) {
+  return can(prober, fmt::format("copies {}", words),
+             [&] { prober.copy(View(to, Bytes{}, Bytes{1}), View(from, Bytes{}, Bytes{1}), engine); });
 }
 
 }  // namespace twinlink::bench

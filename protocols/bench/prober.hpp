@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "protocols/bench/meeting.hpp"
@@ -15,6 +16,9 @@ namespace twinlink::bench {
 
 /// Enough that the launch of the first is little beside the others.
 inline constexpr int kQueuedCopies = 16;
+
+/// In notes: copies into a peer's memory, where there is peer access.
+inline constexpr std::string_view kPeerWrites = "into the memory of a peer";
 
 class Prober {
  public:
@@ -42,7 +46,8 @@ class Prober {
   /// Writes a line. A primitive that takes no time gets none, but a note.
   void record(const std::string& name, const std::string& peer, Bytes size, std::vector<double> times_us,
               bool moves_bytes);
-  void note(std::string text) { findings_.notes.push_back(std::move(text)); }
+  /// The same text twice is one note.
+  void note(std::string text);
 
   /// Copies and waits. A CheckError if it does not end.
   void copy(View to, View from, Engine engine = Engine::dma);
@@ -66,10 +71,13 @@ class Prober {
   std::uint64_t patterns_ = 0;
 };
 
-/// The primitives of one rank: copies, handles, allocation.
-void probe_local(Prober& prober);
 /// Tries something that this machine may lack. If it does, says so in a note and returns false.
 bool can(Prober& prober, const std::string& what, const std::function<void()>& attempt);
+/// can() for a copy of one byte: may this rank copy from the one buffer to the other? `words` name such copies in the
+/// note: "device-to-pinned far".
+bool can_copy(Prober& prober, std::string_view words, Buffer to, Buffer from, Engine engine = Engine::dma);
+/// The primitives of one rank: copies, handles, allocation.
+void probe_local(Prober& prober);
 /// Copies of one rank by kernels, and copies of many blocks.
 void probe_blocks(Prober& prober);
 /// Is there a rank before `rank` on the same GPU? Its lines would say the same.

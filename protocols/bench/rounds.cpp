@@ -24,6 +24,10 @@ std::vector<double> time_rounds(Rank& rank, int count, const std::function<void(
   return samples;
 }
 
+std::vector<double> trial_rounds(Rank& rank, int warmup, Seconds budget, const std::function<void()>& round) {
+  return time_rounds(rank, budget == Seconds{} ? warmup : std::max(warmup, 1), round);
+}
+
 int rounds_within(Seconds budget, const std::vector<double>& trial, int wanted) {
   if (budget == Seconds{} || trial.empty() || trial.back() <= 0) return wanted;
   const double affordable = budget.microseconds() / trial.back();

@@ -121,6 +121,8 @@ TEST(Driver, CutsRoundsToTheBudgetAtBothEnds) {
   plan.small.iterations = 1000;
   plan.budget = Seconds{20 * 1e-6};  // a round takes a little over 2 us
   EXPECT_EQ(run({}, "host", plan).points.at(0).time_us.n, 9U);
+  plan.small.warmup = 0;
+  EXPECT_EQ(run({}, "host", plan).points.at(0).time_us.n, 9U) << "a budget holds without any warm-up";
 }
 
 TEST(Driver, LeavesOtherRanksAlone) {

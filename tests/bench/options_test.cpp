@@ -124,6 +124,38 @@ TEST(RunOptions, ChunksThatCutAMessageToShredsAreRefused) {
   EXPECT_EQ(plan_of({"-p", "host", "-e", "64K", "--chunk", "1"}).settings.chunk, 1_B);
 }
 
+TEST(RunOptions, ChunksThatCutAWindowToShredsAreRefused) {
+  const auto with_chunk = [](const std::string& chunk) {
+    return std::vector<std::string>{"--protocol", "staging", "--pattern", "bandwidth", "-W",      "4096",
+                                    "-e",         "64M",     "-b",        "64M",       "--chunk", chunk};
+  };
+  EXPECT_THAT(refusal(with_chunk("1K")), HasSubstr("--chunk 1K cuts a window of 4096 messages of 64M into more than "
+                                                   "1048576 pieces: at least 256K is needed, or a smaller window"));
+  EXPECT_THAT(refusal(with_chunk("262143")), HasSubstr("at least 256K"));
+  EXPECT_EQ(plan_of(with_chunk("256K")).window, 4096);
+  EXPECT_EQ(plan_of(with_chunk("0")).window, 4096);
+}
+
+TEST(RunOptions, ARefusalSaysWhoseChunkItIs) {
+  EXPECT_THAT(refusal({"--protocol", "cuda-ipc", "-o", "ipc=0", "-e", "16G"}),
+              HasSubstr("the protocol's chunk of 128K cuts a message of 16G"));
+  EXPECT_THAT(refusal({"--protocol", "gpudirect-v1", "--preset", "mvapich2", "-e", "32G"}),
+              HasSubstr("the preset's chunk of 256K cuts a message of 32G"));
+  EXPECT_THAT(refusal({"--protocol", "gpudirect-v1", "-o", "MV2_CUDA_BLOCK_SIZE=4K", "-e", "1G"}),
+              HasSubstr("--option's chunk of 4K cuts a message of 1G"));
+}
+
+TEST(RunOptions, AProtocolThatSendsMessagesWholeMayHaveAnyChunk) {
+  EXPECT_EQ(plan_of({"-p", "cuda-ipc", "-e", "16G"}).sizes.back(), 16_GiB);
+}
+
+TEST(RunOptions, AWindowForPingpongIsRefused) {
+  EXPECT_THAT(refusal({"-W", "16"}), AllOf(HasSubstr("--window 16 has no effect"), HasSubstr("bandwidth")));
+  EXPECT_EQ(plan_of({"-p", "staging"}).window, 1);
+  EXPECT_EQ(plan_of({"-p", "staging", "--pattern", "bandwidth"}).window, kDefaultWindow);
+  EXPECT_EQ(plan_of({"-p", "staging", "--pattern", "bidirectional", "-W", "16"}).window, 16);
+}
+
 TEST(OutputOptions, FilesThatCannotBeWrittenAreRefusedBeforeTheRun) {
   const std::string folder = testing::TempDir();
   const auto refusal_of = [](const OutputOptions& options) -> std::string {

@@ -174,8 +174,45 @@ TEST(Probe, LeavesOutWhatTheMachineLacks) {
   EXPECT_EQ(lines(findings, "peer copy write direct").size(), 2U);
   EXPECT_THAT(findings.notes, Contains("0/0: no copies kernel-to-pinned: no kernels here"));
   EXPECT_THAT(findings.notes, Contains("0/1: no blocks device-to-pinned by the copy engine: no blocks here"));
-  EXPECT_THAT(findings.notes, Contains("0/0: no copies kernel-push and kernel-pull: no kernels here"));
+  EXPECT_THAT(findings.notes, Contains("0/0: no copies kernel-push: no kernels here"));
+  EXPECT_THAT(findings.notes, Contains("0/1: no copies kernel-pull: no kernels here"));
   EXPECT_THAT(findings.notes, Contains("0/0: no signals: no signals here"));
+}
+
+/// Refuses copies from device to page-locked memory, as a platform without that class of copies.
+class WithoutCopiesOut final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  Op copy(View to, View from, Stream stream, Engine engine) override {
+    if (engine == Engine::dma && to.buffer.memory == Memory::pinned && from.buffer.memory == Memory::device) {
+      throw InputError("no way out");
+    }
+    return DecoratedRank::copy(to, from, stream, engine);
+  }
+};
+
+TEST(Probe, OneMissingClassOfCopiesLeavesTheOthers) {
+  ProbeFindings findings;
+  run_fake_world({}, [&](Rank& rank) {
+    // The two ends differ: what one cannot do, both must leave out of what they do together.
+    WithoutCopiesOut poor(rank);
+    ProbeFindings mine = probe(rank.id() == RankId{1} ? poor : rank, small_plan());
+    if (rank.id() == RankId{0}) findings = std::move(mine);
+  });
+  std::set<std::string> missing;
+  for (const std::string& name : names(findings)) {
+    if (lines(findings, name, "0/1").empty()) missing.insert(name);
+  }
+  EXPECT_EQ(missing, (std::set<std::string>{"copy device-to-pinned far", "copy device-to-pinned near",
+                                            "copy pinned near both-ways", "copy pinned-to-device near device-written",
+                                            "queued copy device-to-pinned near", "put and signal same-node",
+                                            "message pinned same-node", "message pageable same-node",
+                                            "control message same-node"}))
+      << "of the messages, rank 0 writes the lines";
+  EXPECT_THAT(names(findings), testing::Not(Contains("copy device-to-pinned near of 2 GPUs")));
+  EXPECT_THAT(names(findings), Contains("copy pinned-to-device near of 2 GPUs"));
+  EXPECT_THAT(findings.notes, testing::ElementsAre("0/1: no copies device-to-pinned near: no way out",
+                                                   "0/1: no copies device-to-pinned far: no way out"));
 }
 
 TEST(Probe, SaysWhatItLeftOutAndWhy) {
@@ -201,9 +238,10 @@ TEST(Probe, MeasuresMessagesBetweenNodesAndNoPeerCopies) {
 }
 
 TEST(Probe, FindsABrokenPeerCopyAtTheOwnersSide) {
-  // The first copy into rank 1 from a peer is the first write of 4 B: one to warm up, three that are timed, and sixteen
-  // queued ones for each of these. The fault hits the last queued write of 64 KiB: nobody writes over it.
-  constexpr int kSmall = 4 + 4 * 16;
+  // The first copy into rank 1 from a peer is one to see whether that works. Then come the writes of 4 B: one to warm
+  // up, three that are timed, and sixteen queued ones for each of these. The fault hits the last queued write of 64
+  // KiB: nobody writes over it.
+  constexpr int kSmall = 1 + 4 + 4 * 16;
   constexpr int kLarge = 1 + 16;
   const FakeWorldOptions world{.fault = {{Fault::Kind::scramble, RankId{1}, kSmall + kLarge - 1, 4_KiB}}};
   ProbePlan plan = small_plan();

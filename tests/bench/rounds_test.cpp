@@ -19,6 +19,15 @@ TEST(Rounds, AreTimedOnTheRanksClock) {
   });
 }
 
+TEST(Rounds, ThatShowWhatARoundTakesAreMissingOnlyWithoutABudget) {
+  run_fake_world({.ranks = 1}, [](Rank& rank) {
+    EXPECT_EQ(trial_rounds(rank, 3, Seconds{}, [] {}).size(), 3U);
+    EXPECT_EQ(trial_rounds(rank, 3, Seconds{1}, [] {}).size(), 3U);
+    EXPECT_EQ(trial_rounds(rank, 0, Seconds{}, [] {}).size(), 0U);
+    EXPECT_EQ(trial_rounds(rank, 0, Seconds{1}, [] {}).size(), 1U);
+  });
+}
+
 TEST(Rounds, FitIntoTheBudgetJudgedByTheLastTrial) {
   EXPECT_EQ(rounds_within(Seconds{1e-3}, {500, 10}, 1000), 100);
   EXPECT_EQ(rounds_within(Seconds{1e-3}, {10}, 40), 40);

@@ -113,14 +113,17 @@ TEST(OneSided, ASignalThatIsGivenUpGoesToTheNextTaker) {
         const Source source(rank, 8_B);
         hear_now(rank, peer, tag(2));
         finish(rank,
-               rank.put(View(theirs, 0_B, 8_B), source.filled(Pattern{72}), Stream{0}, Engine::dma, Signal{Tag{1}}));
+               rank.put(View(theirs, 0_B, 8_B), source.filled(Pattern{72}), Stream{0}, Engine::dma, Signal{Tag{1}, 5}));
       },
       [](Rank& rank, RankId peer, Buffer) {
-        std::uint64_t value = 0;
-        rank.abandon(rank.await_signal(peer, Tag{1}, value));
+        std::uint64_t forgotten = 1;
+        std::uint64_t value = 1;
+        rank.abandon(rank.await_signal(peer, Tag{1}, forgotten));
         const Op next = rank.await_signal(peer, Tag{1}, value);
         tell_now(rank, peer, tag(2));
         finish(rank, next);
+        EXPECT_EQ(value, 5U);
+        EXPECT_EQ(forgotten, 1U) << "an abandoned await_signal was written";
       });
 }
 

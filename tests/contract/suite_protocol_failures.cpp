@@ -21,14 +21,16 @@ Outcome timed(Rank& rank, const std::function<Outcome()>& exchange) {
   return outcome;
 }
 
-/// Ranks 0 and 1 run `body` with the protocol called `name`; the others look on. Paths that it does not support are
-/// passed over.
+/// Ranks 0 and 1 run `body` with the protocol called `name`; the others look on. Where it does not run between the two,
+/// the test is skipped.
 void on_one_connection(std::string_view name, const std::function<void(Rank&, RankId peer, const Protocol&)>& body) {
   on_every_rank([&](Rank& rank) {
     if (rank.id().value > 1) return;
     const RankId peer{1 - rank.id().value};
     const Protocol& protocol = find_protocol(name);
-    if (protocol.supports(rank.path_to(peer)).usable()) body(rank, peer, protocol);
+    const Support support = protocol.supports(rank.path_to(peer));
+    if (!support.usable()) GTEST_SKIP() << name << " cannot run here: " << support.reason;
+    body(rank, peer, protocol);
   });
 }
 

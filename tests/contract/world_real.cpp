@@ -77,9 +77,13 @@ int main(int argc, char** argv) {
       listeners.Append(new contract::FailuresOnly(rank));
     }
     const int result = RUN_ALL_TESTS();
-    if (testing::UnitTest::GetInstance()->test_to_run_count() > 0) return result;
-    std::fprintf(stderr, "the filter selects no test\n");
-    return static_cast<int>(ExitCode::bad_usage);
+    const auto& tests = *testing::UnitTest::GetInstance();
+    if (tests.test_to_run_count() == 0) {
+      std::fprintf(stderr, "the filter selects no test\n");
+      return static_cast<int>(ExitCode::bad_usage);
+    }
+    if (tests.skipped_test_count() == tests.test_to_run_count()) return static_cast<int>(ExitCode::unavailable);
+    return result;
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return static_cast<int>(error.exit_code());

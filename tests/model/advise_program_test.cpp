@@ -48,7 +48,8 @@ double time_with(const std::string& job, const nlohmann::json& choice, const std
 TEST(AdviseProgram, ItsTimesAreThoseOfRun) {
   const std::string file = scratch_file(".json");
   for (const std::string pattern : {"pingpong", "bidirectional"}) {
-    const std::string job = kKids + "--from 0/1 --to 0/2 -W 4 --pattern " + pattern;
+    const std::string window = pattern == "pingpong" ? "" : " -W 4";
+    const std::string job = kKids + "--from 0/1 --to 0/2 --pattern " + pattern + window;
     ASSERT_EQ(run("advise " + job + " -b 256K -e 256K --json " + file).code, 0);
     const nlohmann::json ranking = read_json(file).at("points").at(0).at("ranking");
     EXPECT_GE(ranking.size(), 3U);
@@ -105,6 +106,15 @@ TEST(AdviseProgram, TriesTheChunksAndDepthsAskedFor) {
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.text, AllOf(HasSubstr("\npingpong,1,0/0,1/0,1048576,1,gpudirect-v1,,131072,8,"),
                                 HasSubstr("\npingpong,1,0/0,1/0,1048576,2,staging,")));
+}
+
+TEST(AdviseProgram, RefusesAWindowInShredsAndOneWithoutEffect) {
+  const Ended shreds = run("advise " + kKids + "--pattern bandwidth -W 4096 -b 64M -e 64M --chunk 1K");
+  EXPECT_EQ(shreds.code, 2);
+  EXPECT_THAT(shreds.text, HasSubstr("--chunk 1K cuts a window of 4096 messages of 64M"));
+  const Ended without_effect = run("advise " + kKids + "-b 4 -e 4 -W 4");
+  EXPECT_EQ(without_effect.code, 2);
+  EXPECT_THAT(without_effect.text, HasSubstr("--window 4 has no effect"));
 }
 
 TEST(AdviseProgram, ComparesTheProtocolsAskedFor) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "model/simulation.hpp"
 #include "protocols/bench/prober.hpp"
@@ -93,6 +94,47 @@ TEST(ProbeLoad, WhoWroteTheSourceMakesNoDifferenceHere) {
   const double expected = (kHost + kLatency + 1_MiB / kDown).microseconds();
   EXPECT_NEAR(medians.us("copy pinned-to-device near cpu-written", 1_MiB), expected, kTolerance_us);
   EXPECT_NEAR(medians.us("copy pinned-to-device near device-written", 1_MiB), expected, kTolerance_us);
+}
+
+/// The names of the lines of GPUs 0/1 and 0/2, and the notes.
+struct Found {
+  std::set<std::string> names{};
+  std::vector<std::string> notes{};
+};
+
+Found probe_names(const Platform& platform) {
+  const bench::ProbePlan plan{.sizes = {4_B, 1_MiB}, .small = {.iterations = 1}, .large = {.iterations = 1}};
+  Found found;
+  simulate(platform, std::vector{Place{0, 1, {}}, Place{0, 2, {}}}, [&](Rank& rank) {
+    const bench::ProbeFindings mine = bench::probe(rank, plan);
+    for (const bench::ProbeLine& line : mine.lines) found.names.insert(line.name);
+    if (rank.id() == RankId{0}) found.notes = mine.notes;
+  });
+  return found;
+}
+
+TEST(Probe, APlatformWithoutFarCopiesHasAllOtherLines) {
+  Platform platform = sample_platform();
+  const std::set far{CopyClass::pinned_to_device_far, CopyClass::device_to_pinned_far,
+                     CopyClass::pageable_to_device_far, CopyClass::device_to_pageable_far};
+  std::erase_if(platform.copies, [&](const auto& entry) { return far.contains(entry.first); });
+  const Found found = probe_names(platform);
+  EXPECT_TRUE(found.names.contains("copy pinned-to-device near"));
+  EXPECT_TRUE(found.names.contains("peer copy write direct of 2 GPUs"));
+  EXPECT_FALSE(found.names.contains("copy pinned-to-device far"));
+  EXPECT_TRUE(std::ranges::any_of(found.notes, [](const std::string& note) {
+    return note.starts_with("0/1: no copies device-to-shared-pinned far: ") &&
+           note.find("'device-to-pinned-far'") != std::string::npos;
+  }));
+}
+
+TEST(Probe, APlatformWithoutAnyCopiesStillHasMessages) {
+  Platform platform = sample_platform();
+  platform.copies.clear();
+  platform.staged_peers.clear();
+  const Found found = probe_names(platform);
+  EXPECT_TRUE(found.names.contains("message pinned same-node"));
+  for (const std::string& name : found.names) EXPECT_EQ(name.find("copy"), std::string::npos) << name;
 }
 
 }  // namespace

@@ -29,6 +29,19 @@ TEST(SimProgram, SetChangesANumber) {
   EXPECT_THAT(ended.text, HasSubstr("541.088")) << "16.8 us and 1 MiB / 2 GB/s";
 }
 
+/// No cost of its own stands before it.
+TEST(SimProgram, SettingAMemorysCopyRateChangesCopiesBetweenHostBuffers) {
+  const auto probe = [](const std::string& rate) {
+    return run(
+        "probe --platform platforms/h200-nvlink.yaml -b 64M -e 64M -x 0 -i 1 --no-verify --format csv "
+        "--set 'nodes.memories.numa0.copy_rate=" +
+        rate + "' | grep host-to-host | head -n 1");
+  };
+  // 64 MiB / 10 GB/s, 64 MiB / 5 GB/s, and 6.91 us of latency each
+  EXPECT_THAT(probe("10 GB/s").text, HasSubstr(",6717.796"));
+  EXPECT_THAT(probe("5 GB/s").text, HasSubstr(",13428.682"));
+}
+
 TEST(SimProgram, AWrongSetSaysWhatIsThere) {
   const Ended ended = run("run " + kKids + "--protocol host --set 'costs.copies.per.rate=2 GB/s'");
   EXPECT_EQ(ended.code, 2);
