@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/files.hpp"
+#include "protocols/bench/osu_form.hpp"
 #include "protocols/options.hpp"
 #include "protocols/registry.hpp"
 

@@ -10,19 +10,6 @@
 namespace twinlink::bench {
 namespace {
 
-bool shows_latency(Pattern pattern) { return pattern == Pattern::pingpong || pattern == Pattern::copy; }
-
-std::string_view osu_test(Pattern pattern) {
-  switch (pattern) {
-    case Pattern::bandwidth:
-      return "Bandwidth Test";
-    case Pattern::bidirectional:
-      return "Bi-Directional Bandwidth Test";
-    default:
-      return "Latency Test";
-  }
-}
-
 std::string columns(const Statistics& time_us, double rate) {
   return fmt::format(" {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.2f}", time_us.median, time_us.min,
                      time_us.max, time_us.p5, time_us.p95, rate);
@@ -31,16 +18,6 @@ std::string columns(const Statistics& time_us, double rate) {
 constexpr std::string_view kColumnNames = "   median us      min us      max us       p5 us      p95 us        MB/s";
 
 }  // namespace
-
-void print_osu(const Result& result, std::ostream& out) {
-  const Series& series = result.series;
-  const bool latency = shows_latency(series.pattern);
-  out << fmt::format("# Twinlink {}, {}, {} to {}\n", osu_test(series.pattern), series.label, series.from, series.to);
-  out << fmt::format("{:<10}{:>18}\n", "# Size", latency ? "Latency (us)" : "Bandwidth (MB/s)");
-  for (const Point& point : series.points) {
-    out << fmt::format("{:<10}{:>18.2f}\n", point.size.count(), latency ? point.time_us.median : point.bandwidth_MBps);
-  }
-}
 
 void print_table(const Result& result, std::ostream& out) {
   const Series& series = result.series;

@@ -82,8 +82,6 @@ Result read_json(const std::filesystem::path& file);
 std::string to_csv(const Result& result);
 void write_csv(const Result& result, const std::filesystem::path& file);
 
-/// The OSU benchmarks' form: comment lines, then size and value in columns. Latency for pingpong and copy, else MB/s.
-void print_osu(const Result& result, std::ostream& out);
 /// All columns, for people.
 void print_table(const Result& result, std::ostream& out);
 

@@ -16,36 +16,6 @@ std::string table(const What& what) {
   return out.str();
 }
 
-std::string osu(Pattern pattern) {
-  Result result = sample_result();
-  result.series.pattern = pattern;
-  std::ostringstream out;
-  print_osu(result, out);
-  return out.str();
-}
-
-// The column lines are those of the OSU benchmarks, character by character: a width of 10 for the size, 18 for the
-// value.
-
-TEST(OsuForm, OfLatency) {
-  for (const Pattern pattern : {Pattern::pingpong, Pattern::copy}) {
-    EXPECT_EQ(osu(pattern),
-              "# Twinlink Latency Test, GPU to GPU, \"pipelined\", 0/1 to 1/2\n"
-              "# Size          Latency (us)\n"
-              "4                       2.50\n"
-              "65536                  20.25\n");
-  }
-}
-
-TEST(OsuForm, OfBandwidth) {
-  EXPECT_EQ(osu(Pattern::bandwidth),
-            "# Twinlink Bandwidth Test, GPU to GPU, \"pipelined\", 0/1 to 1/2\n"
-            "# Size      Bandwidth (MB/s)\n"
-            "4                       1.60\n"
-            "65536                3236.35\n");
-  EXPECT_THAT(osu(Pattern::bidirectional), HasSubstr("# Twinlink Bi-Directional Bandwidth Test"));
-}
-
 TEST(Table, ShowsEveryColumnAndEveryChangeOfPath) {
   EXPECT_EQ(table(sample_result()),
             "# GPU to GPU, \"pipelined\": measured bandwidth, 0/1 to 1/2, window 64, chunk 256K, depth 8\n"
