@@ -11,6 +11,9 @@ namespace twinlink::bench {
 namespace {
 
 std::string columns(const Statistics& time_us, double rate) {
+  if (time_us.n == 0) {
+    return fmt::format(" {:>11.3f} {:>11} {:>11} {:>11} {:>11} {:>11.2f}", time_us.median, "-", "-", "-", "-", rate);
+  }
   return fmt::format(" {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.2f}", time_us.median, time_us.min,
                      time_us.max, time_us.p5, time_us.p95, rate);
 }
@@ -21,16 +24,19 @@ constexpr std::string_view kColumnNames = "   median us      min us      max us 
 
 void print_table(const Result& result, std::ostream& out) {
   const Series& series = result.series;
-  out << fmt::format("# {}: {} {}, {} to {}", series.label, result.world, to_string(series.pattern), series.from,
-                     series.to);
+  out << fmt::format("# {}: {} {}", series.label, result.world, to_string(series.pattern));
+  if (!series.from.empty()) out << fmt::format(", {} to {}", series.from, series.to);
   if (series.window > 1) out << fmt::format(", window {}", series.window);
   if (series.settings.chunk > Bytes{}) {
     out << fmt::format(", chunk {}, depth {}", format_size(series.settings.chunk), series.settings.depth);
   }
+  if (!series.preset.empty()) out << fmt::format(", preset {}", series.preset);
   for (const auto& [name, value] : series.settings.options) {
     out << fmt::format(", {}={}", name, name == kLayoutOption ? describe(parse_layout(value)) : value);
   }
-  out << fmt::format("\n# first message, set-up included: {:.3f} us\n", series.cold_us);
+  out << "\n";
+  if (series.told.cold_us) out << fmt::format("# first message, set-up included: {:.3f} us\n", series.cold_us);
+  for (const std::string& note : result.notes) out << fmt::format("# {}\n", note);
   if (std::ranges::any_of(series.points, [](const Point& point) { return !point.verified; })) {
     out << "# the payload was not verified\n";
   }
