@@ -1,7 +1,9 @@
+#include <charconv>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -33,11 +35,13 @@ void read_places(const std::string& text, ImportWishes& wishes) {
 }
 
 void read_window(const std::string& text, ImportWishes& wishes) {
-  const Bytes window = parse_size(text);
-  if (window < Bytes{1} || window > Bytes{bench::kMaxWindow}) {
+  int window = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, window);
+  if (error != std::errc{} || stop != end || window < 1 || window > bench::kMaxWindow) {
     throw UsageError(fmt::format("'{}' is no whole number from 1 to {}", text, bench::kMaxWindow));
   }
-  wishes.window = static_cast<int>(window.count());
+  wishes.window = window;
 }
 
 ExitCode run_import(const ImportOptions& options) {

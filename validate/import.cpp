@@ -69,7 +69,8 @@ Content read_content(const std::filesystem::path& file) {
 
 std::optional<Tool> recognise(const Content& content) {
   if (const auto* text = std::get_if<std::string>(&content)) {
-    return text->find("OSU MPI") == std::string::npos ? std::nullopt : std::optional(Tool::osu);
+    const bool titled = text->find("OSU ") != std::string::npos && text->find(" Test") != std::string::npos;
+    return titled ? std::optional(Tool::osu) : std::nullopt;
   }
   const auto& json = std::get<nlohmann::json>(content);
   if (!json.is_object()) return std::nullopt;

@@ -10,7 +10,6 @@ namespace twinlink::bench {
 namespace {
 
 using testing::HasSubstr;
-using testing::StartsWith;
 
 std::string osu(Pattern pattern, const std::string& protocol = "gpudirect-v1") {
   Result result = sample_result();

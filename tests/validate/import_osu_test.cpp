@@ -187,6 +187,11 @@ TEST(ImportOsu, FurtherColumnsAreCounted) {
   EXPECT_EQ(result.series.points[0].time_us.median, 8.01);
 }
 
+TEST(ImportOsu, LinesOfAnyLengthArePassedOver) {
+  const std::string noise = "# OSU " + std::string(1U << 20U, 'x') + "\n";
+  EXPECT_EQ(imported(noise + test::osu_latency_75() + noise).series.points.size(), 3U);
+}
+
 class OwnOsuForm : public ::testing::TestWithParam<Pattern> {};
 
 /// Half of the last printed digit, and what a sum of rounding errors adds.

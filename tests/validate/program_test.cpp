@@ -209,6 +209,7 @@ TEST_F(Program, BadImportsEndWithTwoAndWriteNothing) {
   std::ignore = folder_.write("cut.txt", "# OSU MPI Latency Test v7.5\n# Size       Avg Latency(us)\n1   8.01\n2\n");
   std::ignore = folder_.write("osu.txt", test::osu_latency_75());
   std::ignore = folder_.write("notes.txt", "hello\n");
+  std::ignore = folder_.write("shmem.txt", "# OSU OpenSHMEM Put Latency Test v7.3\n");
   std::ignore = folder_.write("cut.json", test::sendrecv_2().dump().substr(0, 300));
   auto newer = test::sendrecv_2();
   newer["version"] = 9;
@@ -235,6 +236,8 @@ TEST_F(Program, BadImportsEndWithTwoAndWriteNothing) {
   expect_refused("osu.txt --pattern bandwidth", "osu.txt measures pingpong");
   expect_refused("osu.txt --places 0/0", "is no pair of places");
   expect_refused("osu.txt --window 0", "is no whole number from 1 to");
+  expect_refused("osu.txt --window 1K", "is no whole number from 1 to");
+  expect_refused("shmem.txt", "shmem.txt:1: error: unknown test 'OpenSHMEM Put Latency'");
   expect_refused("osu.txt --size 4", "--size: osu.txt tells its sizes");
   expect_refused("", "file");
   EXPECT_EQ(run("import osu.txt").code, 2) << "without --out";
