@@ -32,6 +32,12 @@ void note_difference(std::vector<std::string>& notes, std::string_view what, std
 
 std::string chunk_text(Bytes chunk) { return chunk == Bytes{0} ? "whole message" : format_size(chunk); }
 
+/// As note_difference(), for what an imported file may not tell: then there is nothing to compare.
+void note_told(std::vector<std::string>& notes, std::string_view what, std::string_view measured,
+               std::string_view simulated) {
+  if (!measured.empty() && !simulated.empty()) note_difference(notes, what, measured, simulated);
+}
+
 /// How messages lay and were packed; those of files without these options were contiguous.
 std::string packing_text(const Settings& settings) {
   const auto layout = settings.options.find(std::string(bench::kLayoutOption));
@@ -44,7 +50,7 @@ std::string packing_text(const Settings& settings) {
 std::vector<std::string> mismatches(const bench::Series& measured, const bench::Series& simulated) {
   std::vector<std::string> result;
   note_difference(result, "pattern", to_string(measured.pattern), to_string(simulated.pattern));
-  note_difference(result, "protocol", measured.protocol, simulated.protocol);
+  note_told(result, "protocol", measured.protocol, simulated.protocol);
   note_difference(result, "layout", packing_text(measured.settings), packing_text(simulated.settings));
   return result;
 }
@@ -58,13 +64,30 @@ std::string options_text(const Settings& settings) {
   return text.empty() ? "defaults" : text;
 }
 
+/// What one file does not tell cannot be compared; a reader must know it all the same.
+void note_untold(std::vector<std::string>& notes, const Recording& recording, const bench::Series& other) {
+  const auto& series = *recording.series;
+  if (series.protocol.empty()) {
+    notes.push_back(fmt::format("the {} file does not tell its protocol; the other is of {}", recording.world,
+                                other.protocol.empty() ? "none that is told" : other.protocol));
+  }
+  if (!series.told.window && other.told.window) {
+    notes.push_back(
+        fmt::format("the {} file does not tell its window; the other has {}", recording.world, other.window));
+  }
+}
+
 void note_settings(std::vector<std::string>& notes, const bench::Series& measured, const bench::Series& simulated) {
-  note_difference(notes, "chunk", chunk_text(measured.settings.chunk), chunk_text(simulated.settings.chunk));
-  note_difference(notes, "depth", std::to_string(measured.settings.depth), std::to_string(simulated.settings.depth));
-  note_difference(notes, "options", options_text(measured.settings), options_text(simulated.settings));
-  note_difference(notes, "window", std::to_string(measured.window), std::to_string(simulated.window));
-  note_difference(notes, "sender", measured.from, simulated.from);
-  note_difference(notes, "receiver", measured.to, simulated.to);
+  if (measured.told.settings && simulated.told.settings) {
+    note_difference(notes, "chunk", chunk_text(measured.settings.chunk), chunk_text(simulated.settings.chunk));
+    note_difference(notes, "depth", std::to_string(measured.settings.depth), std::to_string(simulated.settings.depth));
+    note_difference(notes, "options", options_text(measured.settings), options_text(simulated.settings));
+  }
+  if (measured.told.window && simulated.told.window) {
+    note_difference(notes, "window", std::to_string(measured.window), std::to_string(simulated.window));
+  }
+  note_told(notes, "sender", measured.from, simulated.from);
+  note_told(notes, "receiver", measured.to, simulated.to);
 }
 
 /// A path without the reason that may follow it: "way: reason".
@@ -76,7 +99,8 @@ void note_paths(std::vector<std::string>& notes, const bench::Series& measured, 
   std::string example;
   for (const auto& point : measured.points) {
     for (const auto& other : simulated.points) {
-      if (point.size != other.size || way_of(point.path) == way_of(other.path)) continue;
+      if (point.size != other.size || point.path.empty() || other.path.empty()) continue;
+      if (way_of(point.path) == way_of(other.path)) continue;
       if (sizes.empty()) example = fmt::format("measured \"{}\", simulated \"{}\"", point.path, other.path);
       sizes.push_back(format_size(point.size));
     }
@@ -117,6 +141,11 @@ std::vector<std::string> check_comparable(const Recording& measured, const Recor
     throw InputError(fmt::format("{} and {}: error: not comparable: {} (--force compares them all the same)",
                                  measured.file, simulated.file, fmt::join(notes, "; ")));
   }
+  for (const auto* recording : {&measured, &simulated}) {
+    notes.insert(notes.end(), recording->notes.begin(), recording->notes.end());
+  }
+  note_untold(notes, measured, *simulated.series);
+  note_untold(notes, simulated, *measured.series);
   note_settings(notes, *measured.series, *simulated.series);
   note_paths(notes, *measured.series, *simulated.series);
   note_unverified(notes, *measured.series);

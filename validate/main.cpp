@@ -15,6 +15,7 @@
 
 #include "protocols/bench/files.hpp"
 #include "protocols/bench/program.hpp"
+#include "validate/commands.hpp"
 #include "validate/comparison.hpp"
 #include "validate/report.hpp"
 
@@ -53,7 +54,10 @@ void add_compare(CLI::App& app, CompareOptions& options) {
       "1.\n"
       "Several pairs are also compared with each other: from which size on is which curve faster, in either world?\n"
       "Exit codes: 0 within the limits, or none was given; 1 a limit is exceeded; 2 bad usage or input.");
-  compare.add_option("files", options.files, "result or probe files of one kind, in pairs: measured, then simulated")
+  compare
+      .add_option("files", options.files,
+                  "result or probe files of one kind, in pairs: measured, then simulated; "
+                  "a file that import can read by itself will do as well")
       ->type_name("MEASURED SIMULATED")
       ->required();
   const CLI::Validator percent(check_percent, "");
@@ -106,6 +110,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "twinlink-validate " TWINLINK_VERSION);
   app.require_subcommand(1);
   twinlink::validate::CompareOptions options;
+  twinlink::validate::Action action = [&options] { return twinlink::validate::run_compare(options); };
   twinlink::validate::add_compare(app, options);
-  return twinlink::bench::run_main(app, argc, argv, [&options] { return twinlink::validate::run_compare(options); });
+  twinlink::validate::add_import_command(app, action);
+  return twinlink::bench::run_main(app, argc, argv, [&action] { return action(); });
 }

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "protocols/bench/files.hpp"
 #include "protocols/bench/probe.hpp"
+#include "validate/import.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -32,6 +32,7 @@ Recording from_result(bench::Result result, const std::string& file) {
                       .program = std::move(result.program),
                       .command = std::move(result.command),
                       .environment = std::move(result.environment),
+                      .notes = std::move(result.notes),
                       .series = std::move(result.series)};
   std::ranges::sort(recording.series->points, {}, &bench::Point::size);
   for (const auto& point : recording.series->points) {
@@ -58,13 +59,25 @@ bool holds_probes(const nlohmann::json& content) {
   return content.is_object() && content.contains("kind") && content["kind"] == bench::kProbeKind;
 }
 
+Imported read_own(const Content& content, const std::string& file) {
+  const auto* json = std::get_if<nlohmann::json>(&content);
+  if (json == nullptr) {
+    throw InputError(fmt::format("{}: error: not JSON, and no text of the OSU micro-benchmarks", file));
+  }
+  if (holds_probes(*json)) return bench::probes_from_json(*json, file);
+  return bench::result_from_json(*json, file);
+}
+
 }  // namespace
 
 Recording read_recording(const std::filesystem::path& file) {
   const auto name = file.string();
-  const auto content = bench::read_json_file(file);
-  auto recording = holds_probes(content) ? from_probes(bench::probes_from_json(content, name), name)
-                                         : from_result(bench::result_from_json(content, name), name);
+  const auto content = read_content(file);
+  const auto tool = recognise(content);
+  auto imported = tool ? import_content(*tool, content, name, {}) : read_own(content, name);
+  auto* result = std::get_if<bench::Result>(&imported);
+  auto recording = result != nullptr ? from_result(std::move(*result), name)
+                                     : from_probes(std::move(std::get<bench::ProbeFile>(imported)), name);
   check_samples(recording);
   return recording;
 }

@@ -32,9 +32,11 @@ json recording_json(const Recording& recording) {
     out["pattern"] = to_string(series.pattern);
     out["from"] = series.from;
     out["to"] = series.to;
-    out["chunk_bytes"] = series.settings.chunk.count();
-    out["depth"] = series.settings.depth;
-    out["window"] = series.window;
+    if (series.told.settings) {
+      out["chunk_bytes"] = series.settings.chunk.count();
+      out["depth"] = series.settings.depth;
+    }
+    if (series.told.window) out["window"] = series.window;
   }
   return out;
 }

@@ -28,8 +28,9 @@ std::string joined_keys(const std::vector<Key>& keys) {
 Heading pair_heading(const Pair& pair) {
   if (!pair.measured.series) return {.level = 2, .text = pair.label};
   const auto& series = *pair.measured.series;
-  return {.level = 2,
-          .text = fmt::format("{}: {}, {} to {}", pair.label, to_string(series.pattern), series.from, series.to)};
+  auto text = fmt::format("{}: {}", pair.label, to_string(series.pattern));
+  if (!series.from.empty() || !series.to.empty()) text += fmt::format(", {} to {}", series.from, series.to);
+  return {.level = 2, .text = std::move(text)};
 }
 
 Table files_table(const Pair& pair) {

@@ -73,6 +73,7 @@ class PairRun {
   Series run() {
     Series series{.label = std::string(protocol_.name()),
                   .protocol = std::string(protocol_.name()),
+                  .preset = plan_.preset,
                   .pattern = plan_.pattern,
                   .settings = stored_settings(plan_),
                   .window = window_size(),

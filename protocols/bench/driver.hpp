@@ -22,8 +22,9 @@ struct Plan {
   bool verify = true;          ///< compare payloads byte for byte before and after the timed rounds of every size
   bool keep_samples = false;   ///< store each round's time
   Settings settings{};
-  Packing packing{};  ///< of messages whose bytes lie apart, in device memory; stored among the settings' options
-  RankId first{0};    ///< the sender of the first message
+  std::string preset{};  ///< where the settings come from; stored, and nothing else
+  Packing packing{};     ///< of messages whose bytes lie apart, in device memory; stored among the settings' options
+  RankId first{0};       ///< the sender of the first message
   RankId second{1};
 };
 

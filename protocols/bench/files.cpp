@@ -83,11 +83,15 @@ void require_writable(const fs::path& file) {
   }
 }
 
-std::string read_file(const fs::path& file) {
+std::ifstream open_to_read(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream || fs::is_directory(file)) {
     throw InputError(fmt::format("{}: error: cannot be read", file.string()));
   }
+  return stream;
+}
+
+std::string read_text(std::istream& stream, const fs::path& file) {
   std::string text(kMostText + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(stream.gcount()));
@@ -95,11 +99,7 @@ std::string read_file(const fs::path& file) {
   return text;
 }
 
-nlohmann::json read_json_file(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream || fs::is_directory(file)) {
-    throw InputError(fmt::format("{}: error: cannot be read", file.string()));
-  }
+nlohmann::json parse_json(std::istream& stream, const fs::path& file) {
   // What takes a JSON value apart calls itself for every level.
   constexpr int kDeepest = 64;
   const auto limit_depth = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
@@ -113,6 +113,16 @@ nlohmann::json read_json_file(const fs::path& file) {
   } catch (const nlohmann::json::exception& error) {
     throw InputError(fmt::format("{}: error: not JSON: {}", file.string(), error.what()));
   }
+}
+
+std::string read_file(const fs::path& file) {
+  std::ifstream stream = open_to_read(file);
+  return read_text(stream, file);
+}
+
+nlohmann::json read_json_file(const fs::path& file) {
+  std::ifstream stream = open_to_read(file);
+  return parse_json(stream, file);
 }
 
 std::string to_text(const nlohmann::json& json, int indent) {

@@ -58,6 +58,8 @@ bool Members::flag(std::string_view name) {
   return value.get<bool>();
 }
 
+bool Members::is_null(std::string_view name) { return find(name).is_null(); }
+
 const nlohmann::json& Members::object(std::string_view name) {
   const nlohmann::json& value = find(name);
   if (!value.is_object()) fail(name, "is no object");
@@ -76,6 +78,15 @@ std::map<std::string, std::string> Members::texts(std::string_view name) {
   Members all = members(name);
   std::map<std::string, std::string> result;
   for (const auto& item : object(name).items()) result[item.key()] = all.text(item.key());
+  return result;
+}
+
+std::vector<std::string> Members::text_list(std::string_view name) {
+  std::vector<std::string> result;
+  for (const nlohmann::json& item : array(name)) {
+    if (!item.is_string()) fail(name, "holds something that is no text");
+    result.push_back(item.get<std::string>());
+  }
   return result;
 }
 

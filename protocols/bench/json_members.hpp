@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -22,11 +23,13 @@ class Members {
   /// A whole number from 0 to `most`.
   [[nodiscard]] std::uint64_t count(std::string_view name, std::uint64_t most = UINT64_MAX);
   [[nodiscard]] bool flag(std::string_view name);
+  [[nodiscard]] bool is_null(std::string_view name);
   [[nodiscard]] const nlohmann::json& object(std::string_view name);
   [[nodiscard]] const nlohmann::json& array(std::string_view name);
   [[nodiscard]] Members members(std::string_view name);
   /// An object whose members are all texts.
   [[nodiscard]] std::map<std::string, std::string> texts(std::string_view name);
+  [[nodiscard]] std::vector<std::string> text_list(std::string_view name);
 
   /// Was the member given? Says nothing of its type.
   [[nodiscard]] bool has(std::string_view name) const;

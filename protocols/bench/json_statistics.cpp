@@ -4,22 +4,50 @@
 
 namespace twinlink::bench {
 
+Provenance provenance_of(const nlohmann::json& environment) {
+  return environment.contains(std::string(kOriginMember)) ? Provenance::imported : Provenance::own;
+}
+
+void write_text(nlohmann::json& object, const char* name, const std::string& text, Provenance provenance) {
+  if (provenance == Provenance::own || !text.empty()) object[name] = text;
+}
+
+std::string read_text(Members& members, const char* name, Provenance provenance) {
+  return provenance == Provenance::own || members.has(name) ? members.text(name) : "";
+}
+
 void write_statistics(nlohmann::json& object, const Statistics& time_us) {
-  object["n"] = time_us.n;
   object["time_us"] = time_us.median;
+  if (time_us.n == 0) return;
+  object["n"] = time_us.n;
   object["min_us"] = time_us.min;
   object["max_us"] = time_us.max;
   object["p5_us"] = time_us.p5;
   object["p95_us"] = time_us.p95;
 }
 
-Statistics read_statistics(Members& members) {
+Statistics read_statistics(Members& members, Provenance provenance) {
+  if (provenance == Provenance::imported && !members.has("n")) return {.median = members.number("time_us")};
   return {.n = members.count("n"),
           .median = members.number("time_us"),
           .min = members.number("min_us"),
           .max = members.number("max_us"),
           .p5 = members.number("p5_us"),
           .p95 = members.number("p95_us")};
+}
+
+void write_samples(nlohmann::json& object, const std::vector<double>& samples_us) {
+  if (!samples_us.empty()) object["samples_us"] = samples_us;
+}
+
+std::vector<double> read_samples(Members& members) {
+  std::vector<double> samples_us;
+  if (!members.has("samples_us")) return samples_us;
+  for (const nlohmann::json& sample : members.array("samples_us")) {
+    if (!sample.is_number()) members.fail("samples_us", "holds something that is no number");
+    samples_us.push_back(sample.get<double>());
+  }
+  return samples_us;
 }
 
 std::string read_world(Members& members) {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/files.hpp"
+#include "protocols/bench/osu_form.hpp"
 #include "protocols/options.hpp"
 #include "protocols/registry.hpp"
 
@@ -48,6 +49,7 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
                     options.timeout = timeout;
                   });
   app.add_flag("--no-verify", options.no_verify, "Do not compare the payloads byte for byte");
+  app.add_flag("--samples", options.samples, "Store the time of every counted round in the JSON file (samples_us)");
 }
 
 /// What the user, or nobody, has chosen as the chunk: the beginning of a sentence about it.
@@ -258,7 +260,9 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
           .large = with_wishes(latency ? defaults.latency_large : defaults.bandwidth_large, sweep),
           .budget = budget_of(sweep, defaults),
           .verify = !sweep.no_verify,
-          .settings = settings,
+          .keep_samples = sweep.samples,
+          .settings = std::move(settings),
+          .preset = options.preset,
           .packing = std::move(packing)};
 }
 
@@ -270,6 +274,7 @@ ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults)
           .large = with_wishes(defaults.bandwidth_large, sweep),
           .budget = budget_of(sweep, defaults),
           .verify = !sweep.no_verify,
+          .keep_samples = sweep.samples,
           .timeout = sweep.timeout};
 }
 

@@ -39,6 +39,7 @@ struct SweepOptions {
   std::optional<int> iterations{};
   Seconds timeout{30.0};
   bool no_verify = false;
+  bool samples = false;  ///< store every round's time
 };
 
 struct RunOptions {

@@ -10,20 +10,10 @@
 namespace twinlink::bench {
 namespace {
 
-bool shows_latency(Pattern pattern) { return pattern == Pattern::pingpong || pattern == Pattern::copy; }
-
-std::string_view osu_test(Pattern pattern) {
-  switch (pattern) {
-    case Pattern::bandwidth:
-      return "Bandwidth Test";
-    case Pattern::bidirectional:
-      return "Bi-Directional Bandwidth Test";
-    default:
-      return "Latency Test";
-  }
-}
-
 std::string columns(const Statistics& time_us, double rate) {
+  if (time_us.n == 0) {
+    return fmt::format(" {:>11.3f} {:>11} {:>11} {:>11} {:>11} {:>11.2f}", time_us.median, "-", "-", "-", "-", rate);
+  }
   return fmt::format(" {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.2f}", time_us.median, time_us.min,
                      time_us.max, time_us.p5, time_us.p95, rate);
 }
@@ -32,28 +22,21 @@ constexpr std::string_view kColumnNames = "   median us      min us      max us 
 
 }  // namespace
 
-void print_osu(const Result& result, std::ostream& out) {
-  const Series& series = result.series;
-  const bool latency = shows_latency(series.pattern);
-  out << fmt::format("# Twinlink {}, {}, {} to {}\n", osu_test(series.pattern), series.label, series.from, series.to);
-  out << fmt::format("{:<10}{:>18}\n", "# Size", latency ? "Latency (us)" : "Bandwidth (MB/s)");
-  for (const Point& point : series.points) {
-    out << fmt::format("{:<10}{:>18.2f}\n", point.size.count(), latency ? point.time_us.median : point.bandwidth_MBps);
-  }
-}
-
 void print_table(const Result& result, std::ostream& out) {
   const Series& series = result.series;
-  out << fmt::format("# {}: {} {}, {} to {}", series.label, result.world, to_string(series.pattern), series.from,
-                     series.to);
+  out << fmt::format("# {}: {} {}", series.label, result.world, to_string(series.pattern));
+  if (!series.from.empty()) out << fmt::format(", {} to {}", series.from, series.to);
   if (series.window > 1) out << fmt::format(", window {}", series.window);
   if (series.settings.chunk > Bytes{}) {
     out << fmt::format(", chunk {}, depth {}", format_size(series.settings.chunk), series.settings.depth);
   }
+  if (!series.preset.empty()) out << fmt::format(", preset {}", series.preset);
   for (const auto& [name, value] : series.settings.options) {
     out << fmt::format(", {}={}", name, name == kLayoutOption ? describe(parse_layout(value)) : value);
   }
-  out << fmt::format("\n# first message, set-up included: {:.3f} us\n", series.cold_us);
+  out << "\n";
+  if (series.told.cold_us) out << fmt::format("# first message, set-up included: {:.3f} us\n", series.cold_us);
+  for (const std::string& note : result.notes) out << fmt::format("# {}\n", note);
   if (std::ranges::any_of(series.points, [](const Point& point) { return !point.verified; })) {
     out << "# the payload was not verified\n";
   }

@@ -26,11 +26,12 @@ struct ProbeLine {
   std::string peer{};  ///< NODE/GPU of the other rank; empty if there is none
   Bytes size{};
   Statistics time_us{};
-  double bandwidth_MBps = 0;  ///< of the median; 0 where no bytes move
+  double bandwidth_MBps = 0;         ///< of the median; 0 where no bytes move
+  std::vector<double> samples_us{};  ///< in the order in which they were taken; empty unless they were asked for
 };
 
 struct ProbeFindings {
-  std::vector<std::string> notes{};  ///< what was not measured, and why
+  std::vector<std::string> notes{};  ///< what was not measured, and why; what a reader of imported lines must know
   std::vector<ProbeLine> lines{};    ///< no two with the same name, gpu, peer and size
 };
 
@@ -47,10 +48,11 @@ struct ProbePlan {
   Repeats small{};                                                        ///< up to and including `large_from` - 1
   Repeats large{};                                                        ///< from `large_from`
   Bytes large_from{8192};
-  Seconds budget{};          ///< rounds of one line are cut to fit, as in Plan
-  bool verify = true;        ///< check the bytes of every copy and message, at the side that owns the memory
-  Seconds timeout{30.0};     ///< of one operation
-  Seconds patience{3600.0};  ///< how long a rank waits for its turn
+  Seconds budget{};           ///< rounds of one line are cut to fit, as in Plan
+  bool verify = true;         ///< check the bytes of every copy and message, at the side that owns the memory
+  bool keep_samples = false;  ///< store each round's time
+  Seconds timeout{30.0};      ///< of one operation
+  Seconds patience{3600.0};   ///< how long a rank waits for its turn
 };
 
 /// Measures the primitives of every rank in turn while the others idle, peer copies between every two ranks of a node,

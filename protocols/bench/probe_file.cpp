@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/files.hpp"
-#include "protocols/bench/json_members.hpp"
-#include "protocols/bench/json_statistics.hpp"
 #include "protocols/bench/probe_lines.hpp"
 
 namespace twinlink::bench {
@@ -16,25 +14,23 @@ nlohmann::json to_json(const ProbeFindings& findings) {
                         {"bytes", line.size.count()},
                         {"bandwidth_MBps", line.bandwidth_MBps}};
     write_statistics(json, line.time_us);
+    write_samples(json, line.samples_us);
     lines.push_back(std::move(json));
   }
   return {{"notes", findings.notes}, {"lines", std::move(lines)}};
 }
 
-ProbeFindings read_findings(Members& members) {
-  ProbeFindings findings;
-  for (const nlohmann::json& note : members.array("notes")) {
-    if (!note.is_string()) members.fail("notes", "holds something that is no text");
-    findings.notes.push_back(note.get<std::string>());
-  }
+ProbeFindings read_findings(Members& members, Provenance provenance) {
+  ProbeFindings findings{.notes = members.text_list("notes")};
   for (const nlohmann::json& json : members.array("lines")) {
     Members line(json, members.origin(), fmt::format("lines[{}]", findings.lines.size()));
     findings.lines.push_back({.name = line.text("name"),
                               .gpu = line.text("gpu"),
                               .peer = line.text("peer"),
                               .size = Bytes{line.count("bytes")},
-                              .time_us = read_statistics(line),
-                              .bandwidth_MBps = line.number("bandwidth_MBps")});
+                              .time_us = read_statistics(line, provenance),
+                              .bandwidth_MBps = line.number("bandwidth_MBps"),
+                              .samples_us = read_samples(line)});
     line.done();
   }
   return findings;
@@ -46,7 +42,7 @@ nlohmann::json to_json(const ProbeFile& probes) {
   json["kind"] = kProbeKind;
   json["world"] = probes.world;
   json["program"] = probes.program;
-  json["command"] = probes.command;
+  write_text(json, "command", probes.command, provenance_of(probes.environment));
   json["environment"] = probes.environment.is_null() ? nlohmann::json::object() : probes.environment;
   return json;
 }
@@ -54,11 +50,11 @@ nlohmann::json to_json(const ProbeFile& probes) {
 ProbeFile probes_from_json(const nlohmann::json& json, const std::string& origin) {
   Members members(json, origin);
   check_schema(members, kProbeKind, kProbeSchema);
-  ProbeFile probes{.world = read_world(members),
-                   .program = members.text("program"),
-                   .command = members.text("command"),
-                   .environment = members.object("environment"),
-                   .findings = read_findings(members)};
+  ProbeFile probes{
+      .world = read_world(members), .program = members.text("program"), .environment = members.object("environment")};
+  const Provenance provenance = provenance_of(probes.environment);
+  probes.command = read_text(members, "command", provenance);
+  probes.findings = read_findings(members, provenance);
   members.done();
   return probes;
 }

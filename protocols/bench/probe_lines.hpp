@@ -4,12 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/json_members.hpp"
+#include "protocols/bench/json_statistics.hpp"
 #include "protocols/bench/probe.hpp"
 
 namespace twinlink::bench {
 
 /// The members "notes" and "lines".
 nlohmann::json to_json(const ProbeFindings& findings);
-ProbeFindings read_findings(Members& members);
+ProbeFindings read_findings(Members& members, Provenance provenance = Provenance::own);
 
 }  // namespace twinlink::bench

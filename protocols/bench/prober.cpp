@@ -50,13 +50,14 @@ std::vector<double> Prober::sample_after(Bytes size, const std::function<void()>
 void Prober::record(const std::string& name, const std::string& peer, Bytes size, std::vector<double> times_us,
                     bool moves_bytes) {
   const std::string gpu = to_string(rank_.place(rank_.id()));
+  std::vector<double> samples_us = plan_.keep_samples ? times_us : std::vector<double>{};
   const Statistics time_us = summarize(std::move(times_us));
   if (time_us.median <= 0) {
     if (free_of_charge_.insert(name).second) note(fmt::format("{}: no line for '{}': it takes no time", gpu, name));
     return;
   }
   const double bandwidth_MBps = moves_bytes ? static_cast<double>(size.count()) / time_us.median : 0;
-  findings_.lines.push_back({name, gpu, peer, size, time_us, bandwidth_MBps});
+  findings_.lines.push_back({name, gpu, peer, size, time_us, bandwidth_MBps, std::move(samples_us)});
 }
 
 void Prober::note(std::string text) {

@@ -16,28 +16,22 @@ namespace {
 constexpr std::array kPatterns{Pattern::pingpong, Pattern::bandwidth, Pattern::bidirectional, Pattern::copy};
 constexpr auto kMostInt = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
 
-nlohmann::json to_json(const Point& point) {
-  nlohmann::json json{{"bytes", point.size.count()},
-                      {"bandwidth_MBps", point.bandwidth_MBps},
-                      {"path", point.path},
-                      {"verified", point.verified}};
+nlohmann::json to_json(const Point& point, Provenance provenance) {
+  nlohmann::json json{
+      {"bytes", point.size.count()}, {"bandwidth_MBps", point.bandwidth_MBps}, {"verified", point.verified}};
+  write_text(json, "path", point.path, provenance);
   write_statistics(json, point.time_us);
-  if (!point.samples_us.empty()) json["samples_us"] = point.samples_us;
+  write_samples(json, point.samples_us);
   return json;
 }
 
-Point read_point(Members members) {
+Point read_point(Members members, Provenance provenance) {
   Point point{.size = Bytes{members.count("bytes")},
-              .time_us = read_statistics(members),
+              .time_us = read_statistics(members, provenance),
               .bandwidth_MBps = members.number("bandwidth_MBps"),
-              .path = members.text("path"),
-              .verified = members.flag("verified")};
-  if (members.has("samples_us")) {
-    for (const nlohmann::json& sample : members.array("samples_us")) {
-      if (!sample.is_number()) members.fail("samples_us", "holds something that is no number");
-      point.samples_us.push_back(sample.get<double>());
-    }
-  }
+              .path = read_text(members, "path", provenance),
+              .verified = members.flag("verified"),
+              .samples_us = read_samples(members)};
   members.done();
   return point;
 }
@@ -122,24 +116,27 @@ nlohmann::json to_json(const Settings& settings) {
 
 nlohmann::json to_json(const Result& result) {
   const Series& series = result.series;
+  const Provenance provenance = provenance_of(result.environment);
   nlohmann::json points = nlohmann::json::array();
-  for (const Point& point : series.points) points.push_back(to_json(point));
+  for (const Point& point : series.points) points.push_back(to_json(point, provenance));
   nlohmann::json json{{"schema", kResultSchema},
                       {"kind", kResultKind},
                       {"world", result.world},
                       {"program", result.program},
-                      {"command", result.command},
                       {"environment", result.environment.is_null() ? nlohmann::json::object() : result.environment},
                       {"label", series.label},
-                      {"protocol", series.protocol},
                       {"pattern", to_string(series.pattern)},
-                      {"settings", to_json(series.settings)},
-                      {"window", series.window},
-                      {"from", series.from},
-                      {"to", series.to},
-                      {"clock", series.clock},
-                      {"cold_us", series.cold_us},
                       {"points", std::move(points)}};
+  write_text(json, "command", result.command, provenance);
+  write_text(json, "protocol", series.protocol, provenance);
+  write_text(json, "from", series.from, provenance);
+  write_text(json, "to", series.to, provenance);
+  write_text(json, "clock", series.clock, provenance);
+  if (!series.preset.empty()) json["preset"] = series.preset;
+  if (series.told.settings) json["settings"] = to_json(series.settings);
+  if (series.told.window) json["window"] = series.window;
+  if (series.told.cold_us) json["cold_us"] = series.cold_us;
+  if (!result.notes.empty()) json["notes"] = result.notes;
   for (const Counter& counter : series.counters) json["counters"].push_back({{counter.name, counter.value}});
   return json;
 }
@@ -149,20 +146,25 @@ Result result_from_json(const nlohmann::json& json, const std::string& origin) {
   check_schema(members, kResultKind, kResultSchema);
   Result result{.world = read_world(members),
                 .program = members.text("program"),
-                .command = members.text("command"),
                 .environment = members.object("environment"),
-                .series = {.label = members.text("label"),
-                           .protocol = members.text("protocol"),
-                           .pattern = read_pattern(members),
-                           .settings = read_settings(members.members("settings")),
-                           .window = static_cast<int>(members.count("window", kMostInt)),
-                           .from = members.text("from"),
-                           .to = members.text("to"),
-                           .clock = members.text("clock"),
-                           .cold_us = members.number("cold_us")}};
-  if (members.has("counters")) result.series.counters = read_counters(members);
+                .series = {.label = members.text("label"), .pattern = read_pattern(members)}};
+  const Provenance provenance = provenance_of(result.environment);
+  const auto told = [&](const char* name) { return provenance == Provenance::own || members.has(name); };
+  result.command = read_text(members, "command", provenance);
+  if (members.has("notes")) result.notes = members.text_list("notes");
+  Series& series = result.series;
+  series.protocol = read_text(members, "protocol", provenance);
+  if (members.has("preset")) series.preset = members.text("preset");
+  series.from = read_text(members, "from", provenance);
+  series.to = read_text(members, "to", provenance);
+  series.clock = read_text(members, "clock", provenance);
+  series.told = {.settings = told("settings"), .window = told("window"), .cold_us = told("cold_us")};
+  if (series.told.settings) series.settings = read_settings(members.members("settings"));
+  if (series.told.window) series.window = static_cast<int>(members.count("window", kMostInt));
+  if (series.told.cold_us) series.cold_us = members.number("cold_us");
+  if (members.has("counters")) series.counters = read_counters(members);
   for (const nlohmann::json& point : members.array("points")) {
-    result.series.points.push_back(read_point({point, origin, fmt::format("points[{}]", result.series.points.size())}));
+    series.points.push_back(read_point({point, origin, fmt::format("points[{}]", series.points.size())}, provenance));
   }
   members.done();
   return result;

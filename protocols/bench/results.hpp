@@ -40,32 +40,44 @@ struct Point {
   Bytes size{};
   Statistics time_us{};
   double bandwidth_MBps = 0;         ///< of the median
-  std::string path{};                ///< the way that the messages really took
+  std::string path{};                ///< the way that the messages really took; empty: an imported file tells none
   bool verified = false;             ///< the payload was compared byte for byte at this size
-  std::vector<double> samples_us{};  ///< in the order in which they were taken; measured results only
+  std::vector<double> samples_us{};  ///< in the order in which they were taken; empty unless they were kept
 };
 
-/// One curve: what ran, on what, with which settings.
+/// What the source of a curve told. All of it, unless the curve was imported from another tool's file: then the member
+/// of Series has its default value, which says nothing, and is absent from the result file.
+struct Told {
+  bool settings = true;
+  bool window = true;
+  bool cold_us = true;
+};
+
+/// One curve: what ran, on what, with which settings. A text that an imported file does not tell is empty.
 struct Series {
   std::string label{};  ///< for people; the protocol's name unless a figure names the curve
   std::string protocol{};
+  std::string preset{};  ///< the settings began as this preset of the protocol; empty: as its defaults
   Pattern pattern = Pattern::pingpong;
   Settings settings{};
   int window = 1;
   std::string from{};   ///< NODE/GPU
   std::string to{};     ///< NODE/GPU; the kind of host memory for Pattern::copy
-  std::string clock{};  ///< "simulated" or "host"; the program says, the driver cannot know
+  std::string clock{};  ///< "simulated", "host" or "device"; the program says, the driver cannot know
   double cold_us = 0;   ///< the very first message, at the smallest size: connect() and one round with a window of one,
                         ///< one-way as every other time. Apart from the points, which are warm
   std::vector<Counter> counters{};  ///< of plan.first's end of the channel, all messages of the sweep together
   std::vector<Point> points{};
+  Told told{};
 };
 
 struct Result {
   std::string world{};           ///< "simulated" or "measured"
   std::string program{};         ///< "twinlink-sim 0.1.0"
-  std::string command{};         ///< the command line
-  nlohmann::json environment{};  ///< simulated: platform and its file; measured: versions, devices, peer matrix, hosts
+  std::string command{};         ///< the command line; empty: an imported file does not tell it
+  nlohmann::json environment{};  ///< simulated: platform and its file; measured: versions, devices, peer matrix, hosts;
+                                 ///< imported: "origin" names the tool, its version, the file and what is known
+  std::vector<std::string> notes{};  ///< what a reader of imported figures must know
   Series series{};
 };
 
@@ -82,8 +94,6 @@ Result read_json(const std::filesystem::path& file);
 std::string to_csv(const Result& result);
 void write_csv(const Result& result, const std::filesystem::path& file);
 
-/// The OSU benchmarks' form: comment lines, then size and value in columns. Latency for pingpong and copy, else MB/s.
-void print_osu(const Result& result, std::ostream& out);
 /// All columns, for people.
 void print_table(const Result& result, std::ostream& out);
 

@@ -7,7 +7,7 @@
 namespace twinlink::bench {
 
 /// Percentiles by linear interpolation between closest ranks: rank p (n - 1), counted from 0. In the unit of the
-/// samples.
+/// samples. With n = 0 only `median` is known: another tool's single figure, of which nobody told the spread.
 struct Statistics {
   std::size_t n = 0;
   double median = 0;

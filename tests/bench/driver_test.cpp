@@ -109,6 +109,12 @@ TEST(Driver, ReportsTheColdFirstMessageApart) {
   EXPECT_GE(series.cold_us, series.points.at(0).time_us.max + kCall);
 }
 
+TEST(Driver, StoresThePresetBesideItsSettings) {
+  Plan plan = small_plan(Pattern::pingpong, {4_B});
+  plan.preset = "a library";
+  EXPECT_EQ(run({}, "host", plan).preset, "a library");
+}
+
 TEST(Driver, KeepsSamplesIfAsked) {
   Plan plan = small_plan(Pattern::pingpong, {4_B});
   EXPECT_TRUE(run({}, "host", plan).points.at(0).samples_us.empty());

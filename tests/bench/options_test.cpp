@@ -68,6 +68,14 @@ TEST(RunOptions, AllReachThePlan) {
   EXPECT_FALSE(plan.verify);
 }
 
+TEST(RunOptions, SamplesAndPresetReachThePlan) {
+  EXPECT_FALSE(plan_of({"-p", "gpudirect-v1"}).keep_samples);
+  EXPECT_EQ(plan_of({"-p", "gpudirect-v1"}).preset, "");
+  const Plan plan = plan_of({"-p", "gpudirect-v1", "--preset", "mvapich2", "--samples"});
+  EXPECT_TRUE(plan.keep_samples);
+  EXPECT_EQ(plan.preset, "mvapich2");
+}
+
 TEST(RunOptions, RepeatsOfBandwidthAreItsOwn) {
   const DefaultRepeats defaults = measured_repeats();
   EXPECT_EQ(plan_of({"-p", "host", "--pattern", "bidirectional"}, defaults).large.iterations,
@@ -189,11 +197,12 @@ TEST(ProbeOptions, ReachThePlan) {
   CLI::App app;
   ProbeOptions options;
   add_probe_options(app, options);
-  parse(app, {"-b", "2", "-e", "8", "-f", "2", "-i", "3", "--no-verify"});
+  parse(app, {"-b", "2", "-e", "8", "-f", "2", "-i", "3", "--no-verify", "--samples"});
   const ProbePlan plan = make_plan(options, measured_repeats());
   EXPECT_EQ(plan.sizes, (std::vector{2_B, 4_B, 8_B}));
   EXPECT_EQ(plan.small.iterations, 3);
   EXPECT_FALSE(plan.verify);
+  EXPECT_TRUE(plan.keep_samples);
 }
 
 TEST(ProbeOptions, HaveNoOsuForm) {

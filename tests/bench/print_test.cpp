@@ -16,36 +16,6 @@ std::string table(const What& what) {
   return out.str();
 }
 
-std::string osu(Pattern pattern) {
-  Result result = sample_result();
-  result.series.pattern = pattern;
-  std::ostringstream out;
-  print_osu(result, out);
-  return out.str();
-}
-
-// The column lines are those of the OSU benchmarks, character by character: a width of 10 for the size, 18 for the
-// value.
-
-TEST(OsuForm, OfLatency) {
-  for (const Pattern pattern : {Pattern::pingpong, Pattern::copy}) {
-    EXPECT_EQ(osu(pattern),
-              "# Twinlink Latency Test, GPU to GPU, \"pipelined\", 0/1 to 1/2\n"
-              "# Size          Latency (us)\n"
-              "4                       2.50\n"
-              "65536                  20.25\n");
-  }
-}
-
-TEST(OsuForm, OfBandwidth) {
-  EXPECT_EQ(osu(Pattern::bandwidth),
-            "# Twinlink Bandwidth Test, GPU to GPU, \"pipelined\", 0/1 to 1/2\n"
-            "# Size      Bandwidth (MB/s)\n"
-            "4                       1.60\n"
-            "65536                3236.35\n");
-  EXPECT_THAT(osu(Pattern::bidirectional), HasSubstr("# Twinlink Bi-Directional Bandwidth Test"));
-}
-
 TEST(Table, ShowsEveryColumnAndEveryChangeOfPath) {
   EXPECT_EQ(table(sample_result()),
             "# GPU to GPU, \"pipelined\": measured bandwidth, 0/1 to 1/2, window 64, chunk 256K, depth 8\n"
@@ -85,14 +55,46 @@ TEST(Table, OfProbesHasABlockForEveryPrimitive) {
             "2M              80.000      70.000      90.000      71.000      89.000        0.00\n");
 }
 
+TEST(Table, OfAnImportedCurveShowsWhatIsKnown) {
+  EXPECT_EQ(table(imported_result()),
+            "# osu_bw: measured bandwidth\n"
+            "# means\n"
+            "# the payload was not verified\n"
+            "# size       median us      min us      max us       p5 us      p95 us        MB/s\n"
+            "1K               2.000           -           -           -           -      512.00\n");
+}
+
+TEST(Table, NamesThePreset) {
+  Result result = sample_result();
+  result.series.preset = "mvapich2";
+  EXPECT_THAT(table(result), HasSubstr("chunk 256K, depth 8, preset mvapich2\n"));
+}
+
+constexpr const char* kCsvColumns =
+    "world,label,protocol,pattern,from,to,chunk_bytes,depth,window,cold_us,bytes,n,time_us,min_us,max_us,p5_us,p95_us,"
+    "bandwidth_MBps,path,verified,preset,options,layout,pack,clock,program\n";
+
 TEST(Csv, HasEveryColumnInEveryRow) {
   EXPECT_EQ(to_csv(sample_result()),
-            "world,label,protocol,pattern,from,to,chunk_bytes,depth,window,cold_us,bytes,"
-            "n,time_us,min_us,max_us,p5_us,p95_us,bandwidth_MBps,path,verified\n"
-            "measured,\"GPU to GPU, \"\"pipelined\"\"\",gpudirect-v1,bandwidth,0/1,1/2,262144,8,64,181.5,4,"
-            "3,2.5,2.25,9.125,2.3,8.5,1.6,staged through pinned host memory,true\n"
-            "measured,\"GPU to GPU, \"\"pipelined\"\"\",gpudirect-v1,bandwidth,0/1,1/2,262144,8,64,181.5,65536,"
-            "2,20.25,20,20.5,20.1,20.4,3236.346,\"peer copy, directly\",true\n");
+            std::string(kCsvColumns) +
+                "measured,\"GPU to GPU, \"\"pipelined\"\"\",gpudirect-v1,bandwidth,0/1,1/2,262144,8,64,181.5,4,"
+                "3,2.5,2.25,9.125,2.3,8.5,1.6,staged through pinned host memory,true,,,,,host,twinlink-real 0.1.0\n"
+                "measured,\"GPU to GPU, \"\"pipelined\"\"\",gpudirect-v1,bandwidth,0/1,1/2,262144,8,64,181.5,65536,"
+                "2,20.25,20,20.5,20.1,20.4,3236.346,\"peer copy, directly\",true,,,,,host,twinlink-real 0.1.0\n");
+}
+
+TEST(Csv, ARowTellsItsSettings) {
+  Result result = sample_result();
+  result.series.preset = "mvapich2";
+  result.series.settings.options = {
+      {"buffers", "shared"}, {"engine", "kernel-push"}, {"layout", "vector:64,128"}, {"pack", "2d"}};
+  EXPECT_THAT(to_csv(result), HasSubstr(",true,mvapich2,buffers=shared;engine=kernel-push,\"vector:64,128\",2d,host,"));
+}
+
+TEST(Csv, WhatAnImportedCurveDoesNotTellIsEmpty) {
+  EXPECT_EQ(to_csv(imported_result()), std::string(kCsvColumns) +
+                                           "measured,osu_bw,,bandwidth,,,,,,,1024,,2,,,,,512,,false,,,,,host,"
+                                           "osu_bw 7.5\n");
 }
 
 TEST(Csv, OfProbesHasARowForEveryLine) {

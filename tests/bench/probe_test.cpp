@@ -289,6 +289,30 @@ std::string refusal_after(const std::function<void(nlohmann::json&)>& spoil) {
   return "nothing was refused";
 }
 
+TEST(ProbeFiles, KeepSamplesIfAsked) {
+  ProbePlan plan = small_plan();
+  EXPECT_TRUE(probe_world({}, plan).lines.at(0).samples_us.empty());
+  plan.keep_samples = true;
+  const ProbeFindings findings = probe_world({}, plan);
+  for (const ProbeLine& line : findings.lines) EXPECT_EQ(line.samples_us.size(), line.time_us.n) << line.name;
+  ProbeFile probes = sample_probes();
+  probes.findings = findings;
+  EXPECT_EQ(to_json(probes_from_json(to_json(probes), "p.json")), to_json(probes));
+}
+
+TEST(ProbeFiles, ImportedOnesMayLackWhatTheToolDoesNotTell) {
+  ProbeFile probes = sample_probes();
+  probes.command.clear();
+  probes.findings.lines[0].time_us = {.median = 180};
+  EXPECT_THAT(to_csv(probes), HasSubstr(",1048576,,180,,,,,5825.422\n"));
+  nlohmann::json json = to_json(probes);
+  EXPECT_THROW(probes_from_json(json, "p.json"), InputError) << "not without saying where they come from";
+  probes.environment = {{"origin", {{"tool", "nvbandwidth"}}}};
+  json = to_json(probes);
+  EXPECT_FALSE(json.contains("command"));
+  EXPECT_EQ(to_json(probes_from_json(json, "p.json")), json);
+}
+
 TEST(ProbeFiles, NameTheMemberThatIsWrong) {
   const nlohmann::json good = to_json(sample_probes());
   for (const auto& item : good.items()) {

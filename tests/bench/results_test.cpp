@@ -82,6 +82,52 @@ TEST(ResultFile, NamesAMissingMember) {
   }
 }
 
+TEST(ResultFile, TellsNoMoreThanAnImportedCurveDoes) {
+  const nlohmann::json json = to_json(imported_result());
+  for (const char* name : {"command", "protocol", "preset", "from", "to", "settings", "window", "cold_us"}) {
+    EXPECT_FALSE(json.contains(name)) << name;
+  }
+  EXPECT_EQ(json["points"][0],
+            (nlohmann::json{{"bytes", 1024}, {"time_us", 2.0}, {"bandwidth_MBps", 512.0}, {"verified", false}}));
+  const Result read = result_from_json(json, "r.json");
+  EXPECT_EQ(to_json(read), json);
+  EXPECT_FALSE(read.series.told.settings);
+  EXPECT_FALSE(read.series.told.window);
+  EXPECT_FALSE(read.series.told.cold_us);
+  EXPECT_EQ(read.series.points[0].time_us.n, 0U);
+  EXPECT_EQ(read.notes, std::vector<std::string>{"means"});
+}
+
+TEST(ResultFile, WhatAnImportedCurveTellsMustBeWhole) {
+  nlohmann::json json = to_json(imported_result());
+  json["points"][0]["n"] = 3;
+  EXPECT_EQ(refusal(json), "r.json: error: member 'points[0].min_us' is missing");
+  json = to_json(imported_result());
+  json["settings"] = {{"depth", 1}};
+  EXPECT_EQ(refusal(json), "r.json: error: member 'settings.chunk_bytes' is missing");
+  json = to_json(imported_result());
+  json["points"][0].erase("verified");
+  EXPECT_EQ(refusal(json), "r.json: error: member 'points[0].verified' is missing");
+}
+
+TEST(ResultFile, WithoutItsOriginAnImportedCurveIsNone) {
+  nlohmann::json json = to_json(imported_result());
+  json["environment"].erase("origin");
+  EXPECT_THAT(refusal(json), HasSubstr("is missing"));
+}
+
+TEST(ResultFile, KeepsPresetAndNotes) {
+  Result result = sample_result();
+  result.series.preset = "mvapich2";
+  result.notes = {"one", "two"};
+  const Result read = result_from_json(to_json(result), "r.json");
+  EXPECT_EQ(read.series.preset, "mvapich2");
+  EXPECT_EQ(read.notes, result.notes);
+  EXPECT_TRUE(read.series.told.settings);
+  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["notes"] = {1}; }),
+            "r.json: error: member 'notes' holds something that is no text");
+}
+
 TEST(ResultFile, NamesAMemberOfTheWrongType) {
   const nlohmann::json good = to_json(sample_result());
   for (const auto& item : good.items()) {

@@ -47,4 +47,16 @@ ProbeFile sample_probes() {
                                   .time_us = {.n = 5, .median = 80, .min = 70, .max = 90, .p5 = 71, .p95 = 89}}}}};
 }
 
+Result imported_result() {
+  return {.world = "measured",
+          .program = "osu_bw 7.5",
+          .environment = {{"origin", {{"tool", "osu"}}}},
+          .notes = {"means"},
+          .series = {.label = "osu_bw",
+                     .pattern = Pattern::bandwidth,
+                     .clock = "host",
+                     .points = {{.size = 1_KiB, .time_us = {.median = 2}, .bandwidth_MBps = 512}},
+                     .told = {.settings = false, .window = false, .cold_us = false}}};
+}
+
 }  // namespace twinlink::bench

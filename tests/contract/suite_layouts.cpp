@@ -1,5 +1,7 @@
 // Rules about messages whose bytes lie apart: every method of packing, every layout, over every protocol.
+#include <array>
 #include <memory>
+#include <span>
 
 #include "protocols/packing.hpp"
 #include "protocols/registry.hpp"
@@ -147,21 +149,7 @@ TEST(Layouts, MessagesThatShareTheirMemoryShareTheirPackedPlace) {
   });
 }
 
-/// A connection whose other end has nothing to do.
-void on_one_end(const std::function<void(Rank&, Channel&)>& body, const Packing& packing) {
-  on_every_pair([&](Rank& rank, RankId peer) {
-    const Protocol& protocol = find_protocol("staging");
-    const PackedBuffers buffers(rank, protocol, packing, 1000_B, 1000_B);
-    {
-      const auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, buffers);
-      body(rank, *channel);
-    }
-    meet(rank, peer);
-  });
-}
-
-/// A send or a receive of `length` bytes at `offset` of a buffer of `kind`. Nothing has been tried on that end before:
-/// after a failure a channel refuses everything.
+/// A send or a receive of `length` bytes at `offset` of a buffer of `kind`.
 struct Attempt {
   Memory kind = Memory::device;
   Bytes size{};  ///< of the buffer
@@ -170,28 +158,34 @@ struct Attempt {
   bool sends = true;
 };
 
-void expect_refused(const Packing& packing, const Attempt& attempt) {
-  on_one_end(
-      [&](Rank& rank, Channel& channel) {
-        const Scratch buffer(rank, attempt.kind, attempt.size);
-        const View message(buffer.buffer(), attempt.offset, attempt.length);
-        EXPECT_THROW(static_cast<void>(attempt.sends ? channel.send(message) : channel.receive(message)), UsageError);
-      },
-      packing);
+/// Each attempt has a connection of its own, whose other end has nothing to do: after a failure a channel refuses
+/// everything.
+void expect_refused(const Packing& packing, std::span<const Attempt> attempts) {
+  on_every_pair([&](Rank& rank, RankId peer) {
+    const Protocol& protocol = find_protocol("staging");
+    const PackedBuffers buffers(rank, protocol, packing, 1000_B, 1000_B);
+    for (const Attempt& attempt : attempts) {
+      const Scratch buffer(rank, attempt.kind, attempt.size);
+      const View message(buffer.buffer(), attempt.offset, attempt.length);
+      const auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, buffers);
+      EXPECT_THROW(static_cast<void>(attempt.sends ? channel->send(message) : channel->receive(message)), UsageError);
+    }
+    meet(rank, peer);
+  });
 }
 
 TEST(Layouts, MessagesThatMakeNoSenseAreRefusedBeforeAnythingMoves) {
-  const Packing packing{Layout::vector(50_B, 60_B), PackMethod::kernel};
-  expect_refused(packing, {.size = 1000_B, .length = 1001_B});
-  expect_refused(packing, {.size = 1000_B, .offset = 900_B, .length = 101_B, .sends = false});
-  expect_refused(packing, {.size = 100'000_B, .length = 100'000_B});  // more than the packed buffer
-  expect_refused(packing, {.kind = Memory::pinned, .size = 1000_B, .length = 1000_B});
+  constexpr std::array kAttempts{Attempt{.size = 1000_B, .length = 1001_B},
+                                 Attempt{.size = 1000_B, .offset = 900_B, .length = 101_B, .sends = false},
+                                 Attempt{.size = 100'000_B, .length = 100'000_B},  // more than the packed buffer
+                                 Attempt{.kind = Memory::pinned, .size = 1000_B, .length = 1000_B}};
+  expect_refused({Layout::vector(50_B, 60_B), PackMethod::kernel}, kAttempts);
 }
 
 TEST(Layouts, WhatIsNo2DCopyIsRefusedBeforeAnythingMoves) {
-  const Packing packing{Layout::indexed({{0_B, 10_B}, {20_B, 5_B}}), PackMethod::rows};
-  expect_refused(packing, {.size = 1000_B, .length = 1000_B});
-  expect_refused(packing, {.size = 1000_B, .length = 25_B, .sends = false});
+  constexpr std::array kAttempts{Attempt{.size = 1000_B, .length = 1000_B},
+                                 Attempt{.size = 1000_B, .length = 25_B, .sends = false}};
+  expect_refused({Layout::indexed({{0_B, 10_B}, {20_B, 5_B}}), PackMethod::rows}, kAttempts);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/validate/fixtures.hpp"
+#include "tests/validate/foreign_files.hpp"
 #include "tests/validate/scratch_folder.hpp"
 
 namespace twinlink::validate {
@@ -167,8 +168,90 @@ TEST_F(Program, BadInputWritesNoReport) {
   EXPECT_FALSE(exists("r.md"));
 }
 
+TEST_F(Program, ImportWritesAFileThatCompareTakes) {
+  std::ignore = folder_.write("osu.txt", test::osu_latency_75());
+  write("s.json", test::make_result("simulated", "cuda-ipc", {{1, 8.01}, {2, 8.02}, {4194304, 14.48}}));
+  const auto ended = run("import osu.txt --protocol cuda-ipc --places 0/0,1/0 --out m.json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("# osu_latency: measured pingpong, 0/0 to 1/0"));
+  const auto compared = run("compare m.json s.json --max-error 0");
+  EXPECT_EQ(compared.code, 0) << compared.err;
+  EXPECT_THAT(compared.out, AllOf(HasSubstr("means"), Not(HasSubstr("different"))));
+  EXPECT_THAT(compared.out, HasSubstr("measured payloads not verified"));
+}
+
+TEST_F(Program, CompareTakesAnotherToolsFileAsItIs) {
+  std::ignore = folder_.write("osu.txt", test::osu_bw_72());
+  auto simulated = test::make_result("simulated", "cuda-ipc", {{1, 0.8}, {1048576, 20}});
+  simulated.series.pattern = bench::Pattern::bandwidth;
+  simulated.series.window = 64;
+  write("s.json", simulated);
+  const auto ended = run("compare osu.txt s.json --report r.md");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out,
+              AllOf(HasSubstr("+25.00 %"), HasSubstr("does not tell its protocol; the other is of cuda-ipc"),
+                    HasSubstr("does not tell its window; the other has 64"), HasSubstr("only measured: 32M")));
+  EXPECT_THAT(read("r.md"), HasSubstr("| origin.tool | osu |"));
+  std::ignore = folder_.write("latency.txt", test::osu_latency_75());
+  EXPECT_THAT(run("compare latency.txt s.json").err, HasSubstr("different pattern: measured pingpong"));
+}
+
+TEST_F(Program, ImportTakesPrimitivesAndNcclTests) {
+  std::ignore = folder_.write("nv.json", test::nvbandwidth_08().dump());
+  std::ignore = folder_.write("nccl.json", test::sendrecv_2().dump());
+  EXPECT_EQ(run("import --from nvbandwidth nv.json --size 512M --out p.json").code, 0);
+  EXPECT_EQ(nlohmann::json::parse(read("p.json")).at("kind"), "twinlink-probe");
+  EXPECT_EQ(run("import --from nccl-tests nccl.json --window 1 --out m.json").code, 0);
+  EXPECT_EQ(nlohmann::json::parse(read("m.json")).at("window"), 1);
+}
+
+TEST_F(Program, BadImportsEndWithTwoAndWriteNothing) {
+  std::ignore = folder_.write("cut.txt", "# OSU MPI Latency Test v7.5\n# Size       Avg Latency(us)\n1   8.01\n2\n");
+  std::ignore = folder_.write("osu.txt", test::osu_latency_75());
+  std::ignore = folder_.write("notes.txt", "hello\n");
+  std::ignore = folder_.write("shmem.txt", "# OSU OpenSHMEM Put Latency Test v7.3\n");
+  std::ignore = folder_.write("cut.json", test::sendrecv_2().dump().substr(0, 300));
+  auto newer = test::sendrecv_2();
+  newer["version"] = 9;
+  std::ignore = folder_.write("newer.json", newer.dump());
+  write("own.json", test::make_result("measured", "staging", {{4, 10}}));
+  const auto expect_refused = [this](const std::string& arguments, const std::string& message) {
+    const auto ended = run("import --out m.json " + arguments);
+    EXPECT_EQ(ended.code, 2) << arguments;
+    EXPECT_THAT(ended.err, HasSubstr(message)) << arguments;
+    EXPECT_FALSE(exists("m.json")) << arguments;
+  };
+  expect_refused("cut.txt", "cut.txt:4: error: a row of 1 columns");
+  expect_refused("cut.json", "cut.json: error: not JSON");
+  expect_refused("newer.json", "'version' is 9");
+  expect_refused("notes.txt", "neither the text of an OSU micro-benchmark");
+  expect_refused("own.json", "neither the text of an OSU micro-benchmark");
+  expect_refused("missing.txt", "missing.txt: error: cannot be read");
+  expect_refused("osu.txt --from nvbandwidth", "is no JSON, as nvbandwidth writes it");
+  expect_refused("newer.json --from osu", "is JSON; osu writes text");
+  expect_refused("newer.json --from nvbandwidth --size 1M", "'nvbandwidth' is missing");
+  expect_refused("osu.txt --from imb", "unknown tool 'imb' (there are: osu nvbandwidth nccl-tests)");
+  expect_refused("osu.txt --protocol stagign", "did you mean 'staging'?");
+  expect_refused("osu.txt --pattern ring", "unknown pattern 'ring'");
+  expect_refused("osu.txt --pattern bandwidth", "osu.txt measures pingpong");
+  expect_refused("osu.txt --places 0/0", "is no pair of places");
+  expect_refused("osu.txt --window 0", "is no whole number from 1 to");
+  expect_refused("osu.txt --window 1K", "is no whole number from 1 to");
+  expect_refused("shmem.txt", "shmem.txt:1: error: unknown test 'OpenSHMEM Put Latency'");
+  expect_refused("osu.txt --size 4", "--size: osu.txt tells its sizes");
+  expect_refused("", "file");
+  EXPECT_EQ(run("import osu.txt").code, 2) << "without --out";
+}
+
+TEST_F(Program, AnImportThatCannotBeWrittenIsAnError) {
+  std::ignore = folder_.write("osu.txt", test::osu_latency_75());
+  const auto ended = run("import osu.txt --out missing/m.json");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("missing/m.json"));
+}
+
 TEST_F(Program, HelpIsStandardOutput) {
-  for (const auto* arguments : {"--help", "compare --help"}) {
+  for (const auto* arguments : {"--help", "compare --help", "import --help"}) {
     const auto ended = run(arguments);
     EXPECT_EQ(ended.code, 0);
     EXPECT_THAT(ended.out, HasSubstr("compare"));

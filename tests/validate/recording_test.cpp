@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/validate/fixtures.hpp"
+#include "tests/validate/foreign_files.hpp"
 #include "tests/validate/scratch_folder.hpp"
 
 namespace twinlink::validate {
@@ -91,6 +92,25 @@ TEST_F(ReadRecording, TheWorldIsMeasuredOrSimulated) {
   auto result = make_result("measured", "staging", {{4, 1}});
   result.world = "imagined";
   EXPECT_THAT(refusal(write("r.json", bench::to_json(result))), AllOf(HasSubstr("r.json"), HasSubstr("imagined")));
+}
+
+TEST_F(ReadRecording, OtherToolsFilesAreImportedOnTheWay) {
+  const auto curve = read_recording(folder_.write("osu.txt", test::osu_latency_75()));
+  ASSERT_TRUE(curve.series.has_value());
+  EXPECT_EQ(curve.world, "measured");
+  EXPECT_EQ(curve.program, "osu_latency 7.5");
+  EXPECT_EQ(curve.samples.size(), 3U);
+  EXPECT_THAT(curve.notes, ::testing::ElementsAre(HasSubstr("means")));
+  EXPECT_TRUE(read_recording(write("nccl.json", test::sendrecv_2())).series.has_value());
+}
+
+TEST_F(ReadRecording, WhatAnotherToolsFileDoesNotTellMayBeNeeded) {
+  EXPECT_THAT([&] { read_recording(write("nv.json", test::nvbandwidth_08())); },
+              ::testing::ThrowsMessage<UsageError>(HasSubstr("import --size")));
+}
+
+TEST_F(ReadRecording, TextOfNoToolIsRefused) {
+  EXPECT_THAT(refusal(folder_.write("notes.txt", "64 8.01\n")), AllOf(HasSubstr("notes.txt"), HasSubstr("not JSON")));
 }
 
 TEST_F(ReadRecording, AMissingMemberIsNamed) {
