@@ -1,4 +1,4 @@
-// twinlink-validate: holds simulated results against measured ones.
+// twinlink-validate: holds simulated results against measured ones, and makes platforms from measured primitives.
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -15,6 +15,7 @@
 
 #include "protocols/bench/files.hpp"
 #include "protocols/bench/program.hpp"
+#include "validate/calibration_report.hpp"
 #include "validate/comparison.hpp"
 #include "validate/report.hpp"
 
@@ -98,14 +99,54 @@ ExitCode run_compare(const CompareOptions& options) {
   return comparison.verdict() == Verdict::exceeded ? ExitCode::failed : ExitCode::ok;
 }
 
+/// What `calibrate` was asked for.
+struct CalibrateOptions {
+  std::vector<std::string> files{};
+  std::string base{};
+  std::string out{};
+  bool force = false;
+};
+
+void add_calibrate(CLI::App& app, CalibrateOptions& options) {
+  auto& calibrate = *app.add_subcommand("calibrate", "Fit the costs of a platform to the probes of a machine");
+  calibrate.footer(
+      "Probes are what 'twinlink-real probe --json FILE' writes. Results of protocols are refused: what is to be\n"
+      "predicted must not be fitted. What the probes do not tell stays as in the base.\n"
+      "Exit codes: 0 written; 1 the file could not be written; 2 bad usage or input.");
+  calibrate.add_option("probes", options.files, "probe files of one machine")->type_name("PROBES")->required();
+  calibrate.add_option("--base", options.base, "platform with the machine's topology and all that is not measured")
+      ->type_name("FILE")
+      ->required();
+  calibrate.add_option("--out", options.out, "the new platform; not the base")->type_name("FILE")->required();
+  calibrate.add_flag("--force", options.force, "go on if the probes are of another device model than the base's");
+}
+
+ExitCode run_calibrate(const CalibrateOptions& options) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(options.base, options.out, ignored)) {
+    throw UsageError(options.out + " is the base itself; --out names another file");
+  }
+  const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
+  const Calibration calibration = calibrate(read_probe_set(files), options.base, options.force);
+  std::cout << to_text(calibration_report(calibration)) << std::flush;
+  bench::write_file(options.out, calibration.platform_text);
+  return ExitCode::ok;
+}
+
 }  // namespace
 }  // namespace twinlink::validate
 
 int main(int argc, char** argv) {
-  CLI::App app{"Holds simulated results against measured ones.", "twinlink-validate"};
+  CLI::App app{"Holds simulated results against measured ones, and makes platforms from measured primitives.",
+               "twinlink-validate"};
   app.set_version_flag("--version", "twinlink-validate " TWINLINK_VERSION);
   app.require_subcommand(1);
-  twinlink::validate::CompareOptions options;
-  twinlink::validate::add_compare(app, options);
-  return twinlink::bench::run_main(app, argc, argv, [&options] { return twinlink::validate::run_compare(options); });
+  twinlink::validate::CompareOptions compare;
+  twinlink::validate::CalibrateOptions calibrate;
+  twinlink::validate::add_compare(app, compare);
+  twinlink::validate::add_calibrate(app, calibrate);
+  return twinlink::bench::run_main(app, argc, argv, [&] {
+    return app.got_subcommand("compare") ? twinlink::validate::run_compare(compare)
+                                         : twinlink::validate::run_calibrate(calibrate);
+  });
 }
