@@ -260,8 +260,12 @@ Platform read_platform(const std::filesystem::path& file, std::span<const std::s
 Platform read_platform_text(const std::string& text, const std::string& name) {
   ReadContext context;
   YamlBudget budget;
-  const auto document = parse_yaml(text, std::make_shared<const std::string>(name), budget, context.diagnostics);
-  if (!document) context.diagnostics.throw_all();
+  const auto file = std::make_shared<const std::string>(name);
+  const std::optional<YamlValue> document = parse_yaml(text, file, budget, context.diagnostics);
+  if (document && document->kind != YamlValue::Kind::map) {
+    context.diagnostics.error({file}, "a platform is a map: lines of 'key: value'");
+  }
+  context.diagnostics.throw_if_any();
   require_our_schema(*document, context.diagnostics);
   return make_platform(*document, name, context);
 }

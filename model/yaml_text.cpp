@@ -153,7 +153,10 @@ class Writer {
   }
 
  private:
-  static std::string spaces(int indent) { return std::string(static_cast<std::size_t>(indent), ' '); }
+  static std::string spaces(int indent) {
+    std::string result(static_cast<std::size_t>(indent), ' ');
+    return result;
+  }
 
   /// `prefix` stands before the key: spaces, or those of a list with its dash.
   void entry(const YamlValue::Entry& entry, int indent, const std::string& prefix = {}) {

@@ -150,7 +150,8 @@ class CurveFitter {
   [[nodiscard]] double criterion(const Points& points) const {
     const std::optional<LeastSquares> solution = solve(points);
     if (!solution || (!known_per_byte_ && !tells_rate(*solution))) return HUGE_VAL;
-    const auto unknowns = static_cast<double>(solution->values.size());
+    // A point is two unknowns: what it costs, and where it is.
+    const double unknowns = 2 * static_cast<double>(points.size());
     return solution->chi_squared + unknowns * std::log(static_cast<double>(means_.size()));
   }
 
