@@ -65,6 +65,7 @@ ProbeOrigin origin_of(const bench::ProbeFile& probes, const std::string& file) {
 }
 
 bool is_time(double time_us) { return std::isfinite(time_us) && time_us > 0; }
+bool is_range(double low, double high) { return low >= 0 && low <= high && std::isfinite(high); }
 
 /// What is wrong with the lines of one file.
 std::vector<std::string> check_lines(const std::vector<bench::ProbeLine>& lines, const std::string& file) {
@@ -78,7 +79,7 @@ std::vector<std::string> check_lines(const std::vector<bench::ProbeLine>& lines,
     if (!seen.insert(key).second) find("named twice");
     if (!is_time(line.time_us.median)) {
       find(fmt::format("the time must be positive, but is {} us", line.time_us.median));
-    } else if (!(line.time_us.p5 >= 0 && line.time_us.p5 <= line.time_us.p95 && std::isfinite(line.time_us.p95))) {
+    } else if (!is_range(line.time_us.p5, line.time_us.p95)) {
       find(fmt::format("{} us and {} us are no percentiles", line.time_us.p5, line.time_us.p95));
     }
   }

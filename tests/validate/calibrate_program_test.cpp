@@ -21,7 +21,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 const std::string kH200 = TWINLINK_SOURCE_DIR "/platforms/h200-nvlink.yaml";
 
@@ -132,7 +131,8 @@ TEST_F(CalibrateProgram, HelpIsStandardOutput) {
 class FullCircle : public CalibrateProgram, public ::testing::WithParamInterface<const char*> {
  protected:
   std::map<Key, double> probe(const std::string& platform, const std::string& file) {
-    const auto ended = run(TWINLINK_SIM_PROGRAM, "probe --platform '" + platform + "' -i 1 -x 0 --no-verify --json " + file);
+    const auto ended =
+        run(TWINLINK_SIM_PROGRAM, "probe --platform '" + platform + "' -i 1 -x 0 --no-verify --json " + file);
     EXPECT_EQ(ended.code, 0) << ended.err;
     std::map<Key, double> times;
     for (const bench::ProbeLine& line : bench::read_probes(folder_.path() / file).findings.lines) {
@@ -170,7 +170,7 @@ TEST_P(FullCircle, SimulatedProbesComeOutAsTheyWere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Platforms, FullCircle, ::testing::Values("keeneland-kids", "h200-nvlink"),
-                         [](const auto& info) { return std::string(info.param).substr(0, 4); });
+                         [](const auto& tested) { return std::string(tested.param).substr(0, 4); });
 #endif
 
 }  // namespace

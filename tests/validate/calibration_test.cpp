@@ -17,7 +17,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
-using ::testing::Each;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -29,8 +28,8 @@ const std::filesystem::path kBase = kPlatforms / "h200-nvlink.yaml";
 
 using TimeOf = std::function<double(double bytes)>;  ///< in microseconds
 
-TimeOf line(double base_us, double rate_GBps) {
-  return [=](double bytes) { return base_us + bytes / (rate_GBps * 1e3); };
+TimeOf line(double base_us, double gigabytes_per_second) {
+  return [=](double bytes) { return base_us + bytes / (gigabytes_per_second * 1e3); };
 }
 
 /// The probes of a machine that is measured without any noise.
