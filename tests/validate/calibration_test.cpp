@@ -118,7 +118,7 @@ TEST(Calibration, LinesThatTheSimulationChargesAlikeAreFittedTogether) {
                                .add("peer copy write direct", line(6, 400), "0/0", "0/1")
                                .add("peer copy read direct", line(6.6, 400), "0/1", "0/0")
                                .calibrate();
-  const model::Cost& cost = platform_of(calibration).copies.at(model::CopyClass::peer);
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::peer);
   EXPECT_NEAR(cost.latency.value.at(Bytes{1}).microseconds(), 4.3, 0.05);
   ASSERT_EQ(calibration.fits.size(), 2U) << "but each says how well it is met";
   EXPECT_GT(calibration.fits[0].errors.bias, 0.01);
@@ -298,7 +298,8 @@ TEST(Calibration, TheStoredProbesGiveTheRatesOfThePlatformMadeByHand) {
   EXPECT_THAT(calibration.notes, IsEmpty());
 
   const model::Platform by_hand = model::read_platform(kBase);
-  for (const auto& [copy_class, cost] : platform_of(calibration).copies) {
+  const model::Platform calibrated = platform_of(calibration);
+  for (const auto& [copy_class, cost] : calibrated.copies) {
     const double expected = by_hand.copies.at(copy_class).rate.value().value.bytes_per_second();
     EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), expected, 0.02 * expected) << to_string(copy_class);
     EXPECT_LE(cost.latency.value.knots().size(), 6U) << to_string(copy_class);
