@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
+#include <utility>
 
 #include "model/node_checks.hpp"
 #include "model/topology.hpp"
 #include "model/yaml_document.hpp"
+#include "model/yaml_events.hpp"
 #include "model/yaml_section.hpp"
 #include "protocols/edit_distance.hpp"
 
@@ -228,6 +231,19 @@ void read_document(const YamlValue& document, Platform& platform, ReadContext& c
   root.nested("costs", "'costs'", [&](Section& costs) { read_costs(costs, platform); });
 }
 
+/// Checks and takes apart a document of our schema.
+Platform make_platform(const YamlValue& document, std::string name, ReadContext& context) {
+  Platform platform{.file = std::move(name)};
+  read_document(document, platform, context);
+  if (const YamlValue* nodes = document.find("nodes")) check_node(platform, *nodes, context.diagnostics);
+  context.diagnostics.throw_if_any();
+  return platform;
+}
+
+void require_our_schema(const YamlValue& document, Diagnostics& diagnostics) {
+  if (!has_our_schema(document, diagnostics)) diagnostics.throw_all();
+}
+
 }  // namespace
 
 Platform read_platform(const std::filesystem::path& file, std::span<const std::string> overrides) {
@@ -235,18 +251,23 @@ Platform read_platform(const std::filesystem::path& file, std::span<const std::s
   std::optional<YamlValue> loaded = load_yaml(file, context.diagnostics);
   if (!loaded) context.diagnostics.throw_all();
   YamlValue document = std::move(*loaded);
-  const auto require_our_schema = [&] {
-    if (!has_our_schema(document, context.diagnostics)) context.diagnostics.throw_all();
-  };
-  require_our_schema();
+  require_our_schema(document, context.diagnostics);
   for (const std::string& assignment : overrides) apply_override(document, assignment);
-  require_our_schema();
+  require_our_schema(document, context.diagnostics);
+  return make_platform(document, file.lexically_normal().string(), context);
+}
 
-  Platform platform{.file = file.lexically_normal().string()};
-  read_document(document, platform, context);
-  if (const YamlValue* nodes = document.find("nodes")) check_node(platform, *nodes, context.diagnostics);
+Platform read_platform_text(const std::string& text, const std::string& name) {
+  ReadContext context;
+  YamlBudget budget;
+  const auto file = std::make_shared<const std::string>(name);
+  const std::optional<YamlValue> document = parse_yaml(text, file, budget, context.diagnostics);
+  if (document && document->kind != YamlValue::Kind::map) {
+    context.diagnostics.error({file}, "a platform is a map: lines of 'key: value'");
+  }
   context.diagnostics.throw_if_any();
-  return platform;
+  require_our_schema(*document, context.diagnostics);
+  return make_platform(*document, name, context);
 }
 
 }  // namespace twinlink::model

@@ -14,4 +14,7 @@ namespace twinlink::model {
 /// ("file:line:col: error: text"), and UsageError for an override that names nothing.
 Platform read_platform(const std::filesystem::path& file, std::span<const std::string> overrides = {});
 
+/// The same for a text that is not in a file yet and includes none; `name` stands for the file in messages.
+Platform read_platform_text(const std::string& text, const std::string& name);
+
 }  // namespace twinlink::model

@@ -1,4 +1,4 @@
-// The commands of twinlink-validate that have a file of their own.
+// The commands of twinlink-validate.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,9 @@ namespace twinlink::validate {
 /// What the command that was asked for does.
 using Action = std::function<ExitCode()>;
 
-/// Adds the command; when it is parsed, it sets `action`, which must live until then.
+/// Each adds its command; when that is parsed, it sets `action`, which must live until then.
+void add_compare_command(CLI::App& app, Action& action);
+void add_calibrate_command(CLI::App& app, Action& action);
 void add_import_command(CLI::App& app, Action& action);
 
 }  // namespace twinlink::validate

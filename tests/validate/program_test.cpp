@@ -1,7 +1,4 @@
 // The program as a user runs it: what it prints, what it writes and how it ends.
-#include <sys/wait.h>
-
-#include <cstdlib>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -10,6 +7,7 @@
 #include "tests/validate/fixtures.hpp"
 #include "tests/validate/foreign_files.hpp"
 #include "tests/validate/scratch_folder.hpp"
+#include "tests/validate/validate_program.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -19,32 +17,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-struct Ended {
-  int code = -1;
-  std::string out{};
-  std::string err{};
-};
-
-class Program : public ::testing::Test {
+class Program : public test::ValidateProgram {
  protected:
-  /// Runs twinlink-validate in the test's folder.
-  Ended run(const std::string& arguments) {
-    const auto command =
-        "cd '" + folder_.path().string() + "' && '" TWINLINK_VALIDATE_PROGRAM "' " + arguments + " >out.log 2>err.log";
-    const int status = std::system(command.c_str());
-    return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1, .out = read("out.log"), .err = read("err.log")};
-  }
-  void write(const std::string& name, const bench::Result& result) { bench::write_json(result, folder_.path() / name); }
-  [[nodiscard]] std::string read(const std::string& name) const { return test::read_file(folder_.path() / name); }
-  [[nodiscard]] bool exists(const std::string& name) const { return std::filesystem::exists(folder_.path() / name); }
-
   /// m.json and s.json: 25 % off at one of two sizes, a geometric mean of sqrt(1.25) - 1 = 11.8 %.
   void write_pair() {
     write("m.json", test::make_result("measured", "staging", {{4, 10}, {8, 20}}));
     write("s.json", test::make_result("simulated", "staging", {{4, 10}, {8, 25}}));
   }
-
-  test::ScratchFolder folder_;
 };
 
 TEST_F(Program, EndsWithZeroWithoutALimit) {

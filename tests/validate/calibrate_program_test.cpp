@@ -1,0 +1,177 @@
+// `twinlink-validate calibrate` as a user runs it.
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/platform_numbers.hpp"
+#include "model/platform_reader.hpp"
+#include "tests/validate/fixtures.hpp"
+#include "tests/validate/validate_program.hpp"
+#include "validate/cost_fit.hpp"
+#include "validate/join.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string kH200 = TWINLINK_SOURCE_DIR "/platforms/h200-nvlink.yaml";
+
+class CalibrateProgram : public test::ValidateProgram {
+ protected:
+  /// A measured file with one line of each size.
+  void write_probes(const std::string& name, const std::string& line = "copy device-to-device") {
+    auto probes = test::make_probes("measured", {{1, 7}, {1024, 7}, {1 << 20, 57}, {64 << 20, 3207}});
+    for (bench::ProbeLine& probe : probes.findings.lines) {
+      probe.name = line;
+      probe.peer.clear();
+    }
+    write(name, probes);
+  }
+  test::Ended calibrate(const std::string& probes, const std::string& rest = "--out out.yaml") {
+    return run("calibrate " + probes + " --base '" + kH200 + "' " + rest);
+  }
+};
+
+TEST_F(CalibrateProgram, WritesAPlatformAndSaysWhatItDid) {
+  write_probes("p.json");
+  const auto ended = calibrate("p.json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("Replaced"), HasSubstr("costs.copies.device-to-device.rate"),
+                               HasSubstr("Stayed as in the base"), HasSubstr("p.json")));
+  EXPECT_THAT(ended.err, IsEmpty());
+  const model::Platform platform = model::read_platform(folder_.path() / "out.yaml");
+  EXPECT_NEAR(platform.copies.at(model::CopyClass::device_to_device).rate.value().value.bytes_per_second(), 21e9, 1e9);
+  EXPECT_FALSE(exists("out.yaml.partial"));
+}
+
+TEST_F(CalibrateProgram, TheSameInputGivesTheSameBytes) {
+  write_probes("p.json");
+  ASSERT_EQ(calibrate("p.json", "--out a.yaml").code, 0);
+  ASSERT_EQ(calibrate("p.json", "--out b.yaml").code, 0);
+  EXPECT_EQ(read("a.yaml"), read("b.yaml"));
+}
+
+TEST_F(CalibrateProgram, BadInputEndsWithTwoAndWritesNothing) {
+  write_probes("p.json");
+  write("result.json", test::make_result("measured", "gpudirect-v2", {{4, 1}, {8, 2}}));
+  write("simulated.json", test::make_probes("simulated", {{4, 1}}));
+  write("zero.json", test::make_probes("measured", {{4, 0}}));
+  write("twice.json", test::make_probes("measured", {{4, 1}, {4, 2}}));
+  write("empty.json", test::make_probes("measured", {}));
+  write_probes("useless.json", "release device");
+  auto other = test::make_probes("measured", {{4, 1}});
+  other.environment["ranks"] = {{{"place", "0/0"}, {"device", {{"name", "Tesla T4"}}}}};
+  write("other.json", other);
+  std::ofstream(folder_.path() / "broken.json") << "{";
+  std::string text = test::read_file(kH200);
+  text.erase(text.find("\n  runtime:"));
+  std::ofstream(folder_.path() / "no-runtime.yaml") << text << "\n";
+
+  const auto expect_refused = [&](const test::Ended& ended, const std::string& message) {
+    EXPECT_EQ(ended.code, 2) << message;
+    EXPECT_THAT(ended.err, HasSubstr(message));
+    EXPECT_THAT(ended.out, IsEmpty()) << message;
+    EXPECT_FALSE(exists("out.yaml")) << message;
+  };
+  expect_refused(calibrate("missing.json"), "missing.json");
+  expect_refused(calibrate("broken.json"), "not JSON");
+  expect_refused(calibrate("result.json"), "result.json: error: the result of a protocol");
+  expect_refused(calibrate("p.json result.json"), "result.json: error: the result of a protocol");
+  expect_refused(calibrate("p.json simulated.json"), "measured and simulated");
+  expect_refused(calibrate("zero.json"), "must be positive");
+  expect_refused(calibrate("twice.json"), "named twice");
+  expect_refused(calibrate("empty.json"), "holds no measurement");
+  expect_refused(calibrate("useless.json"), "tell no number");
+  expect_refused(calibrate("other.json"), "'Tesla T4'");
+  expect_refused(run("calibrate p.json --base no-runtime.yaml --out out.yaml"), "missing key 'runtime'");
+  expect_refused(run("calibrate p.json --base missing.yaml --out out.yaml"), "missing.yaml");
+  expect_refused(run("calibrate p.json --base p.json --out out.yaml"), "p.json");
+  expect_refused(run("calibrate p.json --out out.yaml"), "--base");
+  expect_refused(calibrate("p.json", ""), "--out");
+  expect_refused(calibrate("", "--out out.yaml"), "probes");
+}
+
+TEST_F(CalibrateProgram, TheBaseIsNotOverwritten) {
+  write_probes("p.json");
+  std::ofstream(folder_.path() / "base.yaml") << test::read_file(kH200);
+  const auto ended = run("calibrate p.json --base base.yaml --out ./base.yaml");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("the base itself"));
+  EXPECT_EQ(read("base.yaml"), test::read_file(kH200));
+}
+
+TEST_F(CalibrateProgram, AFileThatCannotBeWrittenEndsWithOneAndKeepsTheOldOne) {
+  write_probes("p.json");
+  const auto ended = calibrate("p.json", "--out missing/out.yaml");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("missing/out.yaml"));
+  EXPECT_THAT(ended.out, HasSubstr("Replaced")) << "the work is not lost";
+
+  std::filesystem::create_directory(folder_.path() / "folder.yaml");
+  EXPECT_EQ(calibrate("p.json", "--out folder.yaml").code, 1);
+  EXPECT_FALSE(exists("folder.yaml.partial"));
+}
+
+TEST_F(CalibrateProgram, HelpIsStandardOutput) {
+  const auto ended = run("calibrate --help");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("--base"), HasSubstr("--out"), HasSubstr("PROBES"), HasSubstr("refused")));
+}
+
+#ifdef TWINLINK_SIM_PROGRAM
+/// The full circle: what a platform's simulated probes are calibrated to has the same simulated probes again.
+class FullCircle : public CalibrateProgram, public ::testing::WithParamInterface<const char*> {
+ protected:
+  std::map<Key, double> probe(const std::string& platform, const std::string& file) {
+    const auto ended =
+        run(TWINLINK_SIM_PROGRAM, "probe --platform '" + platform + "' -i 1 -x 0 --no-verify --json " + file);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    std::map<Key, double> times;
+    for (const bench::ProbeLine& line : bench::read_probes(folder_.path() / file).findings.lines) {
+      times[{line.name, line.gpu, line.peer, line.size}] = line.time_us.median;
+    }
+    return times;
+  }
+};
+
+TEST_P(FullCircle, SimulatedProbesComeOutAsTheyWere) {
+  const std::string base = std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml";
+  const auto before = probe(base, "before.json");
+  const auto ended = run("calibrate before.json --base '" + base + "' --out out.yaml");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const auto after = probe("out.yaml", "after.json");
+  ASSERT_EQ(after.size(), before.size());
+  // 14 sizes, and a point costs 2 ln 14: a single size may be off by so many tolerances before it gets one.
+  const double unseen = kTolerance * std::sqrt(2 * std::log(14));
+  double sum = 0;
+  for (const auto& [key, time] : before) {
+    const double error = std::log(after.at(key) / time);
+    sum += std::abs(error);
+    EXPECT_LE(std::abs(error), unseen) << to_string(key);
+  }
+  EXPECT_LE(sum / static_cast<double>(before.size()), kTolerance);
+
+  // A curve may have other points than the base's.
+  const model::Platform platform = model::read_platform(folder_.path() / "out.yaml");
+  std::map<std::string, double> numbers;
+  for (const model::NumberEntry& entry : all_numbers(platform)) numbers[entry.path] = entry.value;
+  for (const model::NumberEntry& entry : all_numbers(model::read_platform(base))) {
+    if (entry.path.find(".latency") != std::string::npos) continue;
+    EXPECT_NEAR(numbers.at(entry.path), entry.value, unseen * entry.value) << entry.path;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Platforms, FullCircle, ::testing::Values("keeneland-kids", "h200-nvlink"),
+                         [](const auto& tested) { return std::string(tested.param).substr(0, 4); });
+#endif
+
+}  // namespace
+}  // namespace twinlink::validate

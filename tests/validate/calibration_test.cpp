@@ -1,0 +1,315 @@
+#include "validate/calibration.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/platform_reader.hpp"
+#include "tests/validate/scratch_folder.hpp"
+#include "validate/calibration_report.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::ThrowsMessage;
+
+const std::filesystem::path kPlatforms = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms";
+const std::filesystem::path kBase = kPlatforms / "h200-nvlink.yaml";
+
+using TimeOf = std::function<double(double bytes)>;  ///< in microseconds
+
+TimeOf line(double base_us, double gigabytes_per_second) {
+  return [=](double bytes) { return base_us + bytes / (gigabytes_per_second * 1e3); };
+}
+
+/// The probes of a machine that is measured without any noise.
+class Probes {
+ public:
+  Probes() {
+    set_.files.push_back({.file = "probes.json",
+                          .date = "2026-11-21",
+                          .program = "twinlink-real 0.1.0",
+                          .machine = "2 x NVIDIA H200",
+                          .devices = {{"0/0", "NVIDIA H200"}, {"0/1", "NVIDIA H200"}}});
+  }
+
+  Probes& add(const std::string& name, const TimeOf& time_us, const std::string& gpu = "0/0",
+              const std::string& peer = {}, Bytes least = Bytes{1}, Bytes most = 64_MiB) {
+    for (Bytes size = least; size <= most; size = size * 4) {
+      const double time = time_us(static_cast<double>(size.count()));
+      set_.probes.push_back(
+          {.line = {
+               name, gpu, peer, size, {.n = 9, .median = time, .min = time, .max = time, .p5 = time, .p95 = time}}});
+    }
+    return *this;
+  }
+  Probes& add_one(const std::string& name, double time_us, const std::string& peer = {}) {
+    return add(
+        name, [=](double) { return time_us; }, "0/0", peer, Bytes{8}, Bytes{8});
+  }
+
+  ProbeSet& set() { return set_; }
+  [[nodiscard]] Calibration calibrate(const std::filesystem::path& base = kBase, bool force = false) const {
+    return validate::calibrate(set_, base, force);
+  }
+
+ private:
+  ProbeSet set_{};
+};
+
+model::Platform platform_of(const Calibration& calibration) {
+  return model::read_platform_text(calibration.platform_text, "calibrated");
+}
+
+/// A base that lacks `what`, or has something in its place.
+std::filesystem::path base_with(const test::ScratchFolder& folder, const std::string& what,
+                                const std::string& instead) {
+  std::string text = test::read_file(kBase);
+  const std::size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return folder.write("base.yaml", text.replace(at, what.size(), instead));
+}
+
+TEST(Calibration, ACopyTellsLatencyAndRate) {
+  const auto calibration = Probes().add("copy pinned-to-device near", line(7, 50)).calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_EQ(cost.host.value, 2.0_us) << "stays: a probe waits for the end, so it cannot tell";
+  EXPECT_EQ(cost.host.source.quality, model::Quality::assumed);
+  EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), 5, 1e-3);
+  EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), 50e9, 50e9 * 1e-4);
+  EXPECT_EQ(cost.rate->source.quality, model::Quality::measured);
+  EXPECT_THAT(cost.rate->source.text,
+              AllOf(HasSubstr("2026-11-21"), HasSubstr("NVIDIA H200"), HasSubstr("spread of the rounds +0.0 %"),
+                    HasSubstr("copy pinned-to-device near"), HasSubstr("1 B to 64 MiB")));
+}
+
+TEST(Calibration, WhatIsNotProbedStays) {
+  const auto calibration = Probes().add("copy pinned-to-device near", line(7, 50)).calibrate();
+  const auto before = all_numbers(model::read_platform(kBase));
+  for (const model::NumberEntry& entry : all_numbers(platform_of(calibration))) {
+    if (entry.path.starts_with("costs.copies.pinned-to-device-near.")) continue;
+    const auto same = std::ranges::find(before, entry.path, &model::NumberEntry::path);
+    ASSERT_NE(same, before.end()) << entry.path;
+    EXPECT_EQ(entry.value, same->value) << entry.path;
+    EXPECT_EQ(entry.source.text, same->source.text) << entry.path;
+  }
+  EXPECT_THAT(calibration.kept, Contains(Field(&model::NumberEntry::path, "costs.copies.peer.rate")));
+  EXPECT_THAT(calibration.kept,
+              Not(Contains(Field(&model::NumberEntry::path, "costs.copies.pinned-to-device-near.rate"))));
+  ASSERT_EQ(calibration.replaced.size(), 2U);
+  EXPECT_EQ(calibration.replaced[0].path, "costs.copies.pinned-to-device-near.latency");
+  EXPECT_EQ(calibration.replaced[1].before, "55.57 GB/s");
+  EXPECT_EQ(calibration.replaced[1].after, "50 GB/s");
+}
+
+TEST(Calibration, LinesThatTheSimulationChargesAlikeAreFittedTogether) {
+  const auto calibration = Probes()
+                               .add("peer copy write direct", line(6, 400), "0/0", "0/1")
+                               .add("peer copy read direct", line(6.6, 400), "0/1", "0/0")
+                               .calibrate();
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::peer);
+  EXPECT_NEAR(cost.latency.value.at(Bytes{1}).microseconds(), 4.3, 0.05);
+  ASSERT_EQ(calibration.fits.size(), 2U) << "but each says how well it is met";
+  EXPECT_GT(calibration.fits[0].errors.bias, 0.01);
+  EXPECT_LT(calibration.fits[1].errors.bias, -0.01);
+}
+
+TEST(Calibration, RuntimeAndMessages) {
+  const auto pinning = [](double bytes) { return 40 + bytes * 1e5 / (1 << 30); };  // 100 ms per GiB
+  const auto calibration = Probes()
+                               .add("allocate pinned", pinning, "0/0", {}, 4_KiB)
+                               .add_one("allocate device", 30)
+                               .add_one("handle export", 0.05)
+                               .add_one("handle open", 900, "0/1")
+                               .add_one("handle close", 25, "0/1")
+                               .add("message pinned same-node", line(0.7, 10), "0/0", "0/1")
+                               .add_one("control message same-node", 0.5, "0/1")
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  EXPECT_NEAR(platform.runtime.pin_base.value.microseconds(), 40, 0.01);
+  EXPECT_NEAR(platform.runtime.pin_per_gib.value.value(), 0.1, 1e-4);
+  EXPECT_NEAR(platform.runtime.allocate_device.value.microseconds(), 30, 1e-3);
+  EXPECT_NEAR(platform.runtime.ipc_export.value.microseconds(), 0.05, 1e-5);
+  EXPECT_NEAR(platform.runtime.ipc_open.value.microseconds(), 900, 0.1);
+  EXPECT_NEAR(platform.runtime.ipc_close.value.microseconds(), 25, 1e-3);
+  EXPECT_NEAR(platform.intra_node.latency.value.at(1_KiB).microseconds(), 0.5, 1e-3);
+  EXPECT_NEAR(platform.intra_node.rate.value().value.bytes_per_second(), 10e9, 1e6);
+  EXPECT_NEAR(platform.intra_node.control.value.microseconds(), 0.5, 1e-3);
+  EXPECT_EQ(platform.intra_node.eager_limit.value, 4_KiB);
+}
+
+TEST(Calibration, BlocksAndSignalsAreWhatComesOnTopOfCopies) {
+  const auto copy = line(7, 50);
+  const auto blocks = [&](double bytes) { return copy(bytes) + bytes / 64 * 0.004; };
+  const auto calibration = Probes()
+                               .add("copy device-to-pinned near", copy)
+                               .add("engine-block device-to-pinned of 64 B", blocks, "0/0", {}, Bytes{64}, 1_MiB)
+                               .add("peer copy write direct", line(6, 400), "0/0", "0/1")
+                               .add("peer copy write direct", line(6.4, 400), "0/1", "0/0")
+                               .add_one("put and signal same-node", 6.5, "0/1")
+                               .calibrate();
+  const model::RuntimeCosts runtime = platform_of(calibration).runtime;
+  EXPECT_NEAR(runtime.engine_block.value().value.value(), 4e-9, 1e-11);
+  // One way takes 6 us, the other 6.4 us; there is no put of 8 B, so the fit of both stands for them.
+  EXPECT_NEAR(runtime.signal.value().value.microseconds(), 0.3, 0.02);
+  EXPECT_NEAR(runtime.kernel_block.value().value.value(), 2.6e-9, 1e-15) << "stays";
+}
+
+TEST(Calibration, HostCopiesTellTheMemory) {
+  const auto platform = platform_of(Probes().add("copy host-to-host", line(1, 12)).calibrate());
+  EXPECT_NEAR(platform.node.memories[0].copy_rate.value.bytes_per_second(), 12e9, 1e6);
+  EXPECT_NEAR(platform.copies.at(model::CopyClass::host_to_host).rate.value().value.bytes_per_second(), 12e9, 1e6);
+}
+
+TEST(Calibration, WhatTheBaseLacksIsAdded) {
+  const test::ScratchFolder folder;
+  const std::string text = test::read_file(kBase);
+  const std::size_t from = text.find("    kernel-push:");
+  const auto base = base_with(folder, text.substr(from, text.find("    kernel-pull:") - from), "");
+  const auto calibration = Probes().add("copy kernel-push", line(9, 350), "0/0", "0/1").calibrate(base);
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::kernel_push);
+  EXPECT_EQ(cost.host.value, Seconds{});
+  EXPECT_EQ(cost.host.source.quality, model::Quality::assumed);
+  EXPECT_NEAR(cost.latency.value.at(Bytes{1}).microseconds(), 9, 1e-3);
+  EXPECT_THAT(calibration.replaced, Contains(Field(&NumberChange::before, "")));
+}
+
+TEST(Calibration, AHostShareThatExceedsTheWholeIsTakenBack) {
+  const auto calibration = Probes().add("copy pinned-to-device near", line(1.5, 50)).calibrate();
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(cost.host.value.microseconds(), 1.5, 1e-3);
+  EXPECT_EQ(cost.host.source.quality, model::Quality::derived);
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("all takes only 1.50 us")));
+}
+
+TEST(Calibration, SmallSizesLeaveTheRate) {
+  const auto calibration =
+      Probes().add("copy pinned-to-device near", line(7, 50), "0/0", {}, Bytes{1}, 1_KiB).calibrate();
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_EQ(cost.rate.value().value.bytes_per_second(), 55.57e9);
+  EXPECT_THAT(calibration.notes,
+              Contains(HasSubstr("pinned-to-device-near.rate: the sizes of the probes do not tell")));
+}
+
+TEST(Calibration, ALinkThatIsTooNarrowIsNoted) {
+  const auto calibration = Probes().add("copy pinned-to-device near", line(7, 100)).calibrate();
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("a link of the base on the way has only 63000.0 MB/s")));
+  EXPECT_GT(calibration.fits.at(0).errors.max, 0.3) << "the errors are those of the platform, links included";
+}
+
+TEST(Calibration, OtherMachinesAreRefused) {
+  Probes probes;
+  probes.add("copy device-to-device", line(7, 900));
+  probes.set().files[0].devices["0/1"] = "Tesla T4";
+  EXPECT_THAT([&] { std::ignore = probes.calibrate(); },
+              ThrowsMessage<InputError>(AllOf(HasSubstr("'Tesla T4'"), HasSubstr("NVIDIA H200"))));
+  EXPECT_THAT(probes.calibrate(kBase, true).notes, Contains(HasSubstr("Tesla T4")));
+
+  probes.set().files[0] = {.file = "p.json", .platform = "keeneland-kids"};
+  EXPECT_THAT([&] { std::ignore = probes.calibrate(); }, ThrowsMessage<InputError>(HasSubstr("'keeneland-kids'")));
+  EXPECT_THAT([] { std::ignore = Probes().add("copy device-to-device", line(7, 900), "0/2").calibrate(); },
+              ThrowsMessage<InputError>(HasSubstr("no device 0/2")));
+}
+
+TEST(Calibration, LinesWithoutANumberAreListedWithTheReason) {
+  const auto calibration = Probes()
+                               .add("copy device-to-device", line(7, 900))
+                               .add_one("message pinned other-node", 5, "0/1")
+                               .add_one("release device", 5)
+                               .add_one("something new", 5)
+                               .add_one("peer copy read staged", 5, "0/1")
+                               .calibrate();
+  const auto unused = [](const char* probe, const char* reason) {
+    return AllOf(Field(&UnusedProbe::probe, probe), Field(&UnusedProbe::reason, HasSubstr(reason)));
+  };
+  EXPECT_THAT(calibration.unused,
+              ::testing::ElementsAre(unused("message pinned other-node", "no fabric"),
+                                     unused("release device", "no number"), unused("something new", "no number"),
+                                     unused("peer copy read staged", "the base has peer access")));
+}
+
+TEST(Calibration, ProbesThatTellNothingAreRefused) {
+  EXPECT_THAT([] { std::ignore = Probes().add_one("release device", 5).calibrate(); },
+              ThrowsMessage<InputError>(HasSubstr("tell no number")));
+}
+
+TEST(Calibration, SimulatedProbesAreNotCalledMeasured) {
+  Probes probes;
+  probes.add("copy device-to-device", line(7, 900));
+  probes.set().simulated = true;
+  const model::Cost cost = platform_of(probes.calibrate()).copies.at(model::CopyClass::device_to_device);
+  EXPECT_EQ(cost.rate.value().source.quality, model::Quality::derived);
+}
+
+TEST(Calibration, ACalibratedPlatformIsABaseAgain) {
+  const test::ScratchFolder folder;
+  const auto all = Probes().add("peer copy write direct", line(6, 400), "0/0", "0/1");
+  const auto first = folder.write("first.yaml", all.calibrate().platform_text);
+  const std::string again = all.calibrate(first).platform_text;
+  EXPECT_THAT(again, Not(HasSubstr("earlier-")));
+
+  // Later probes do not tell the rate: it keeps the source that it has.
+  Probes later;
+  later.add("peer copy write direct", line(8, 400), "0/0", "0/1", Bytes{1}, 1_KiB);
+  later.set().files[0].date = "2027-01-02";
+  const model::Cost cost = platform_of(later.calibrate(first)).copies.at(model::CopyClass::peer);
+  EXPECT_THAT(cost.rate.value().source.text, HasSubstr("2026-11-21"));
+  EXPECT_THAT(cost.latency.source.text, HasSubstr("2027-01-02"));
+}
+
+TEST(Calibration, CommentsOnTheTopologyStayAndThoseOnCostsGo) {
+  Probes probes;
+  probes.add("copy pinned-to-device near", line(9, 6));
+  probes.set().files[0].devices.clear();
+  const std::string text = probes.calibrate(kPlatforms / "keeneland-kids.yaml").platform_text;
+  EXPECT_THAT(text, HasSubstr("  # That the adapter shares the hub with GPU 0 is likely"));
+  EXPECT_THAT(text, Not(HasSubstr("# What a kernel's loads and stores reach was not measured")));
+  EXPECT_THAT(text, Not(HasSubstr("No table of KIDS")));
+  EXPECT_THAT(text, Not(HasSubstr("include")));
+  EXPECT_LT(text.find("schema: 1"), text.find("sources:"));
+  EXPECT_LT(text.find("nodes:"), text.find("costs:"));
+}
+
+TEST(Calibration, TheReportNamesWhatWasReplacedAndWhatStayed) {
+  const auto text = to_text(calibration_report(
+      Probes().add("copy pinned-to-device near", line(7, 50)).add_one("release device", 5).calibrate()));
+  EXPECT_THAT(text, AllOf(HasSubstr("costs.copies.pinned-to-device-near.rate     55.57 GB/s"), HasSubstr("50 GB/s"),
+                          HasSubstr("Stayed as in the base"), HasSubstr("costs.copies.peer.rate"),
+                          HasSubstr("* release device: no number of a platform stands for it")));
+}
+
+/// The stored probes of two H200, against the numbers that a person derived from them.
+TEST(Calibration, TheStoredProbesGiveTheRatesOfThePlatformMadeByHand) {
+  const std::filesystem::path data = TWINLINK_VALIDATE_DATA;
+  const std::vector files{data / "h200-nvlink-probes.json", data / "h200-nvlink-probes-kernels.json"};
+  const auto calibration = calibrate(read_probe_set(files), kBase, false);
+  EXPECT_EQ(calibration.platform_text, calibrate(read_probe_set(files), kBase, false).platform_text);
+  EXPECT_THAT(calibration.notes, IsEmpty());
+
+  const model::Platform by_hand = model::read_platform(kBase);
+  const model::Platform calibrated = platform_of(calibration);
+  for (const auto& [copy_class, cost] : calibrated.copies) {
+    const double expected = by_hand.copies.at(copy_class).rate.value().value.bytes_per_second();
+    EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), expected, 0.02 * expected) << to_string(copy_class);
+    EXPECT_LE(cost.latency.value.knots().size(), 6U) << to_string(copy_class);
+  }
+  for (const FitQuality& fit : calibration.fits) {
+    // Caches make host copies of 64 KiB to 1 MiB faster than a latency and a rate can say.
+    if (fit.probe == "copy host-to-host" || !fit.path.starts_with("costs.copies.")) continue;
+    EXPECT_LE(fit.errors.geometric_mean, 0.06) << fit.probe;
+  }
+}
+
+}  // namespace
+}  // namespace twinlink::validate

@@ -1,0 +1,59 @@
+// From measured times to the costs of a platform: weighted least squares on relative errors, with as few points as the
+// times justify. Pure; README.md explains the method.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "protocols/units.hpp"
+
+namespace twinlink::validate {
+
+/// How exact a fit tries to be: what follows a curve more closely than this is taken for noise.
+inline constexpr double kTolerance = 0.01;
+/// A rate is told by the times if its standard error is at most this share of it.
+inline constexpr double kCertainRate = 0.05;
+
+/// One measured time.
+struct Observation {
+  Bytes size{};
+  Seconds time{};     ///< positive
+  double spread = 0;  ///< standard deviation of the rounds, relative to `time`
+};
+
+struct LatencyPoint {
+  Bytes size{};
+  Seconds cost{};  ///< not negative
+};
+
+/// time(size) = host + latency(size) + size / rate; the latency is linear between its points and constant beyond them.
+struct CurveFit {
+  std::vector<LatencyPoint> latency{};  ///< ascending, at least one
+  std::optional<Rate> rate{};           ///< nothing if the times do not tell it
+};
+
+/// Fits latency and rate to what is left of the times after `host`. Where the times do not tell the rate, the latency
+/// is fitted beside `known_rate`; nothing there: the bytes take no time. `observations` must not be empty.
+CurveFit fit_curve(std::span<const Observation> observations, Seconds host, std::optional<Rate> known_rate);
+
+/// The one time that is closest to all of them. `observations` must not be empty.
+Seconds fit_constant(std::span<const Observation> observations);
+
+struct LineFit {
+  Seconds base{};  ///< not negative
+  Seconds per_byte{};
+};
+/// time(size) = base + size * per_byte. Nothing if there are not two different sizes, or the times do not grow.
+std::optional<LineFit> fit_line(std::span<const Observation> observations);
+
+/// A time that has a part which `count` things cause.
+struct CountedObservation {
+  Observation total{};
+  Seconds rest{};  ///< the time without them
+  double count = 0;
+};
+/// What each of them takes: total = rest + count * each. Nothing if that is not positive.
+std::optional<Seconds> fit_share(std::span<const CountedObservation> observations);
+
+}  // namespace twinlink::validate
