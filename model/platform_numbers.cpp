@@ -22,15 +22,6 @@ constexpr std::array<ByteUnit, 9> kByteUnits{{{"B", 1},
                                               {"TB", 1'000'000'000'000},
                                               {"TiB", 1ULL << 40U}}};
 
-/// In the largest unit, decimal or binary, that gives a whole number: "6 GB", "12 KiB". parse_bytes() reads it back.
-std::string format_bytes(Bytes size) {
-  ByteUnit largest = kByteUnits.front();
-  for (const ByteUnit& unit : kByteUnits) {
-    if (size > Bytes{} && size.count() % unit.factor == 0) largest = unit;
-  }
-  return std::to_string(size.count() / largest.factor) + " " + largest.name;
-}
-
 /// Each add() appends what it is given; the overloads follow the structs of platform.hpp.
 class NumberList {
  public:
@@ -116,6 +107,14 @@ class NumberList {
 };
 
 }  // namespace
+
+std::string format_bytes(Bytes size) {
+  ByteUnit largest = kByteUnits.front();
+  for (const ByteUnit& unit : kByteUnits) {
+    if (size > Bytes{} && size.count() % unit.factor == 0) largest = unit;
+  }
+  return std::to_string(size.count() / largest.factor) + " " + largest.name;
+}
 
 std::vector<NumberEntry> all_numbers(const Platform& platform) {
   NumberList list;
