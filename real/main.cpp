@@ -74,6 +74,14 @@ void add_job_options(CLI::App& command, JobOptions& options) {
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE")
       ->needs(platform);
+  command
+      .add_option(
+          "--gpus", options.gpus,
+          "The devices of a node's ranks, in their order: numbers as each process counts what it sees, or UUIDs "
+          "or their beginnings, such as GPU-8f6d,GPU-11 [the device of the rank's number]")
+      ->type_name("LIST");
+  command.add_flag("--bind", options.bind,
+                   "Bind each rank to the CPUs of its GPU's own NUMA domain, whatever the launcher has bound it to");
   add_choice(command, "--intra-node", options.within_node,
              {{"shared-memory", WithinNode::shared_memory}, {"loopback", WithinNode::loopback}}, "the library's choice",
              "How MPI messages pass within a node: through shared-memory, or in loopback through the adapter (sockets "
