@@ -20,6 +20,7 @@
 #include "protocols/bench/protocol_list.hpp"
 #include "protocols/bench/trace.hpp"
 #include "protocols/registry.hpp"
+#include "real/discover.hpp"
 #include "real/job.hpp"
 #include "real/launch.hpp"
 #include "real/mpi.hpp"
@@ -34,6 +35,7 @@ struct Options {
   JobOptions job{};
   bench::RunOptions run{};
   bench::ProbeOptions probe{};
+  DiscoverOptions discover{};
 };
 
 /// An option that takes one of `names`.
@@ -212,6 +214,25 @@ int run_program(int argc, char** argv, Options& options) {
   add_job_options(*probe_command, options.job);
   bench::add_probe_options(*probe_command, options.probe);
   probe_command->callback([&] { begin("probe", [&] { return probe(options); }); });
+
+  auto* discover_command = app.add_subcommand(
+      "discover", "Write this node's topology as a platform file; needs neither mpirun nor GPUs in use");
+  DiscoverOptions& found = options.discover;
+  discover_command->add_option("--out", found.out, "The file to write [standard output]")->type_name("FILE.yaml");
+  discover_command
+      ->add_option("--hwloc-xml", found.hwloc_xml,
+                   "Another machine, as 'lstopo FILE.xml' has written it down there; its driver is not asked then")
+      ->type_name("FILE.xml");
+  discover_command
+      ->add_option("--base", found.base,
+                   "Take costs from this platform, marked as assumed, such as platforms/h200-nvlink.yaml [guesses]")
+      ->type_name("FILE.yaml");
+  discover_command->callback([&] {
+    begin("discover", [&] {
+      // One node, one file; other ranks have nothing to add.
+      return launcher_rank().value_or(0) == 0 ? discover(options.discover, std::cout) : ExitCode::ok;
+    });
+  });
 
   app.add_subcommand("list", "Say which protocols there are")->callback([&] { begin("list", list_protocols); });
 
