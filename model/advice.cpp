@@ -201,24 +201,26 @@ std::optional<SingleTuning> best_single_tuning(const Contestant& contestant, con
 
 std::optional<LibraryAdvice> advice_in_aliases(std::span<const Alias> aliases, const Preset& preset,
                                                const Contestant& contestant, Bytes finest_chunk) {
-  const auto name_of = [&](std::string_view target) -> std::optional<std::string> {
-    for (const Alias& alias : aliases) {
-      const bool of_library = !alias.library.empty() && preset.name.starts_with(alias.library);
-      if (alias.target == target && of_library) return std::string(alias.name);
-    }
-    return std::nullopt;
+  const auto alias_of = [&](std::string_view target) -> const Alias* {
+    const auto found = std::ranges::find_if(aliases, [&](const Alias& alias) {
+      return alias.target == target && !alias.library.empty() && preset.name.starts_with(alias.library);
+    });
+    return found == aliases.end() ? nullptr : &*found;
   };
-  const auto chunk = name_of("chunk");
-  const auto depth = name_of("depth");
-  if (!chunk) return std::nullopt;
+  const Alias* const chunk = alias_of("chunk");
+  const Alias* const depth = alias_of("depth");
+  if (chunk == nullptr) return std::nullopt;
   SingleSearch search{.finest_chunk = finest_chunk};
-  if (!depth) search.depths = {preset.settings.depth};
+  if (depth == nullptr) search.depths = {preset.settings.depth};
   auto best = best_single_tuning(contestant, search);
   if (!best || best->tuning.chunk == Bytes{}) return std::nullopt;
-  LibraryAdvice advice{.tuning = std::move(*best), .fixed_depth = !depth};
+  LibraryAdvice advice{.tuning = std::move(*best), .fixed_depth = depth == nullptr};
   const Tuning& tuning = advice.tuning.tuning;
-  advice.lines.push_back(*chunk + "=" + std::to_string(tuning.chunk.count()));
-  if (depth) advice.lines.push_back(*depth + "=" + std::to_string(tuning.depth));
+  const auto line = [](const Alias& alias, std::uint64_t value) {
+    return std::string(alias.name) + "=" + std::to_string(value);
+  };
+  advice.lines.push_back(line(*chunk, (tuning.chunk + chunk->header).count()));
+  if (depth != nullptr) advice.lines.push_back(line(*depth, static_cast<std::uint64_t>(tuning.depth)));
   return advice;
 }
 

@@ -6,6 +6,7 @@
 #include "protocols/bench/driver.hpp"
 #include "protocols/bench/files.hpp"
 #include "protocols/bench/options.hpp"
+#include "protocols/bench/pairs.hpp"
 #include "protocols/bench/trace.hpp"
 #include "protocols/registry.hpp"
 
@@ -18,7 +19,42 @@ struct Options {
   bench::RunOptions run{};
 };
 
+/// All GPUs of the first node, or of all nodes where a node has one.
+std::vector<Place> all_places(const Platform& platform) {
+  const auto gpus = static_cast<int>(platform.node.gpus.size());
+  std::vector<Place> places;
+  for (int node = 0; node < (gpus > 1 ? 1 : platform.node.count); ++node) {
+    for (int gpu = 0; gpu < gpus; ++gpu) places.push_back({node, gpu, {}});
+  }
+  return places;
+}
+
+/// The matrix of --all-pairs.
+ExitCode run_all_pairs(const Options& options, const std::string& command_line) {
+  const Platform platform = read_platform(options.platform);
+  const Protocol& protocol = find_protocol(options.run.protocol);
+  const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
+  require_writable(options.run);
+  bench::PairSeries pairs;
+  simulate(platform, all_places(platform), [&](Rank& rank) {
+    bench::PairSeries mine = bench::measure_all_pairs(rank, protocol, plan);
+    if (rank.id() == RankId{0}) pairs = std::move(mine);
+  });
+  for (bench::Series& series : pairs.series) series.clock = "simulated";
+  bench::deliver(bench::PairFile{.world = "simulated",
+                                 .program = program_name(),
+                                 .command = command_line,
+                                 .environment = environment_of(platform, options.platform.overrides),
+                                 .pairs = std::move(pairs)},
+                 options.run.output, std::cout);
+  return ExitCode::ok;
+}
+
 ExitCode run(const Options& options, const std::string& command_line) {
+  if (options.run.all_pairs) {
+    if (options.pair.from.empty() && options.pair.to.empty()) return run_all_pairs(options, command_line);
+    throw UsageError("--all-pairs runs every pair: --from and --to have no meaning beside it");
+  }
   const Platform platform = read_platform(options.platform);
   const std::vector<Place> places = read_pair(options.pair, platform);
   const Protocol& protocol = find_protocol(options.run.protocol);

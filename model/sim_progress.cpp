@@ -49,9 +49,9 @@ void SimRank::flow_has_ended(Queue& queue) {
 }
 
 /// A letter to this rank is on its way.
-void SimRank::post(RankId source, Tag tag, Letter letter) {
+void SimRank::post(RankId source, Tag tag, const Letter& letter) {
   Channel& channel = channel_from(source, tag);
-  channel.letters.push_back(std::move(letter));
+  channel.letters.push_back(letter);
   // Otherwise the hear() that will take this letter is still to come.
   if (channel.hears.size() >= channel.letters.size()) await_letter(channel, channel.letters.back());
 }

@@ -154,16 +154,18 @@ void SimRank::close_memory(Buffer buffer) {
 }
 
 void SimRank::register_memory(Buffer buffer) {
-  memory_.register_with_adapter(buffer);
   const RuntimeCosts& costs = world_.topology.platform().runtime;
-  be_busy(per_gib(needed(costs.register_base, "register_base"), needed(costs.register_per_gib, "register_per_gib"),
-                  buffer.size));
+  const Seconds cost = per_gib(needed(costs.register_base, "register_base"),
+                               needed(costs.register_per_gib, "register_per_gib"), buffer.size);
+  memory_.register_with_adapter(buffer);
+  be_busy(cost);
 }
 
 void SimRank::deregister_memory(Buffer buffer) {
   if (world_.aborting) return;
+  const Seconds cost = needed(world_.topology.platform().runtime.deregister, "deregister");
   memory_.deregister(buffer);
-  be_busy(needed(world_.topology.platform().runtime.deregister, "deregister"));
+  be_busy(cost);
 }
 
 void SimRank::fill(View view, Pattern pattern) {

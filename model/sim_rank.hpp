@@ -172,7 +172,7 @@ class SimRank final : public Rank {
   void act();
   void run_agenda();
   void flow_has_ended(Queue& queue);
-  void post(RankId source, Tag tag, Letter letter);
+  void post(RankId source, Tag tag, const Letter& letter);
   void await_letter(Channel& channel, const Letter& letter);
   Op await_next_letter(const OperationPtr& operation, RankId from, Tag tag);
   void take_letters(Channel& channel);

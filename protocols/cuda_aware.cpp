@@ -18,10 +18,9 @@
 #include <vector>
 
 #include "protocols/builtin.hpp"
-#include "protocols/lane.hpp"
 #include "protocols/options.hpp"
+#include "protocols/plain_messages.hpp"
 #include "protocols/registry.hpp"
-#include "protocols/tags.hpp"
 
 namespace twinlink {
 namespace {
@@ -34,27 +33,27 @@ constexpr std::array kOptions{
     Option{"ipc_from", "SIZE", "32K", "mvapich2: messages of this size and more go by CUDA IPC"},
     Option{"whole_to", "SIZE", "16K", "messages up to this size are staged whole, larger ones as a pipeline"}};
 
+constexpr std::array kAliases{Alias{"MV2_CUDA_BLOCK_SIZE", "chunk", "mvapich2"}};
+
+/// Where this differs, the user has asked for it.
+constexpr int kDefaultDepth = 64;
+
 /// The MPI library of the job moves device memory by itself.
 class LibraryChannel final : public Channel {
  public:
   LibraryChannel(Rank& rank, RankId peer, Settings settings)
       : rank_(rank), peer_(peer), settings_(std::move(settings)) {}
 
-  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
-    for (const auto& views : {outgoing, incoming}) {
-      for (const View& view : views) make_known(view.buffer);
-    }
-    const auto depth = static_cast<std::size_t>(settings_.depth);
-    const auto receive = [&](const Piece& p) { return rank_.receive(peer_, tags::kData, p.bytes); };
-    const auto send = [&](const Piece& p) { return rank_.send(peer_, tags::kData, p.bytes); };
-    const std::array lanes{
-        Lane{.pieces = cut(incoming, settings_.chunk), .depth = depth, .steps = {{"receive", receive}}},
-        Lane{.pieces = cut(outgoing, settings_.chunk), .depth = depth, .steps = {{"send", send}}}};
-    return move(rank_, lanes, rank_.now() + settings_.timeout);
-  }
   [[nodiscard]] std::string path_taken() const override { return "device memory given to the MPI library"; }
 
  private:
+  Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+    for (const auto& views : {outgoing, incoming}) {
+      for (const View& view : views) make_known(view.buffer);
+    }
+    return exchange_plain_messages(rank_, peer_, settings_, outgoing, incoming);
+  }
+
   /// A buffer that is gone when the channel ends took its registration with it; so they are left to release().
   void make_known(Buffer buffer) {
     if (std::ranges::find(known_, buffer) != known_.end()) return;
@@ -74,21 +73,6 @@ class ChoosingChannel final : public Channel {
   ChoosingChannel(Rank& rank, RankId peer, Settings settings)
       : rank_(rank), peer_(peer), settings_(std::move(settings)), rules_(cuda_aware_rules(settings_)) {}
 
-  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
-    // By way, in an order that is the same at both ends.
-    std::map<Key, Messages> sorted;
-    for (const View& view : outgoing) sorted[key_of(view)].outgoing.push_back(view);
-    for (const View& view : incoming) sorted[key_of(view)].incoming.push_back(view);
-    for (const auto& [key, messages] : sorted) {
-      rank_.step("choose " + key.first);
-      Channel& way = open(key);
-      Outcome outcome = way.exchange(messages.outgoing, messages.incoming);
-      last_ = key.first + ": " + way.path_taken();
-      if (!outcome.ok()) return outcome;
-    }
-    return {};
-  }
-
   [[nodiscard]] std::string path_taken() const override { return last_; }
 
   [[nodiscard]] std::vector<Counter> counters() const override {
@@ -100,6 +84,24 @@ class ChoosingChannel final : public Channel {
   }
 
  private:
+  Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+    // By way, in an order that is the same at both ends.
+    std::map<Key, Messages> sorted;
+    for (const View& view : outgoing) sorted[key_of(view)].outgoing.push_back(view);
+    for (const View& view : incoming) sorted[key_of(view)].incoming.push_back(view);
+    for (const auto& [key, messages] : sorted) {
+      rank_.step("choose " + key.first);
+      Channel& way = open(key);
+      Outcome outcome = way.exchange(messages.outgoing, messages.incoming);
+      last_ = key.first + ": " + way.path_taken();
+      if (outcome.ok()) continue;
+      // A peer that has another size may have chosen another way, and wait there.
+      outcome.reason = "by " + key.first + ", which this size chooses: " + outcome.reason;
+      return outcome;
+    }
+    return {};
+  }
+
   /// A protocol, and its chunk: one protocol may be used in two ways.
   using Key = std::pair<std::string, std::uint64_t>;
   struct Messages {
@@ -115,13 +117,10 @@ class ChoosingChannel final : public Channel {
   }
 
   Channel& open(const Key& key) {
-    std::unique_ptr<Channel>& way = ways_[key];
-    if (!way) {
-      Settings settings = settings_of_.at(key);
-      settings.timeout = settings_.timeout;
-      way = find_protocol(key.first).connect(rank_, peer_, settings);
-    }
-    return *way;
+    if (const auto known = ways_.find(key); known != ways_.end()) return *known->second;
+    Settings settings = settings_of_.at(key);
+    settings.timeout = settings_.timeout;
+    return *ways_.emplace(key, find_protocol(key.first).connect(rank_, peer_, settings)).first->second;
   }
 
   Rank& rank_;
@@ -140,8 +139,9 @@ class CudaAware final : public Protocol {
     return "a CUDA-aware MPI library: chooses among the others by path and size, or gets the device pointers itself";
   }
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
-  [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = 64}; }
+  [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = kDefaultDepth}; }
   [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
+  [[nodiscard]] std::span<const Alias> aliases() const override { return kAliases; }
   [[nodiscard]] std::span<const Preset> presets() const override {
     static const std::array presets{
         Preset{"mvapich2",
@@ -170,17 +170,27 @@ class CudaAware final : public Protocol {
 
 CudaAwareRules cuda_aware_rules(const Settings& settings) {
   const OptionReader read(cuda_aware_protocol(), settings);
-  return {.library = read.choice<CudaAwareRules::Library>("rules"),
-          .ipc_from = read.size("ipc_from"),
-          .whole_to = read.size("whole_to")};
+  CudaAwareRules rules{.library = read.choice<CudaAwareRules::Library>("rules"),
+                       .ipc_from = read.size("ipc_from"),
+                       .whole_to = read.size("whole_to")};
+  if (settings.chunk != Bytes{}) rules.chunk = settings.chunk;
+  if (settings.depth != kDefaultDepth) rules.depth = settings.depth;
+  return rules;
 }
 
 CudaAwareWay choose_way(const CudaAwareRules& rules, const Path& path, Bytes size) {
   const auto with_defaults = [](const char* protocol, std::string reason) {
     return CudaAwareWay{protocol, find_protocol(protocol).defaults(), std::move(reason)};
   };
-  const auto with_preset = [](const char* protocol, const char* preset, std::string reason) {
-    return CudaAwareWay{protocol, find_preset(find_protocol(protocol), preset).settings, std::move(reason)};
+  const auto pipeline = [&](const char* protocol, const char* preset, std::string reason) {
+    Settings settings = find_preset(find_protocol(protocol), preset).settings;
+    settings.chunk = rules.chunk.value_or(settings.chunk);
+    settings.depth = rules.depth.value_or(settings.depth);
+    // The receiver cannot grant more at once than it has buffers.
+    if (const auto credits = settings.options.find("credits"); credits != settings.options.end()) {
+      credits->second = std::to_string(std::min(std::stoi(credits->second), settings.depth));
+    }
+    return CudaAwareWay{protocol, std::move(settings), std::move(reason)};
   };
   const bool openmpi = rules.library == CudaAwareRules::Library::openmpi;
   if (path.same_device) return with_defaults("gpudirect-v2", "both ranks use one device: a copy within it");
@@ -191,12 +201,12 @@ CudaAwareWay choose_way(const CudaAwareRules& rules, const Path& path, Bytes siz
     return with_defaults("cuda-ipc", "one node with peer access, and at least " + format_size(rules.ipc_from));
   }
   if (find_protocol("gpudirect-v3").supports(path).usable()) {
-    return with_preset("gpudirect-v3", openmpi ? "openmpi-openib" : "mvapich2", "the adapter reaches device memory");
+    return pipeline("gpudirect-v3", openmpi ? "openmpi-openib" : "mvapich2", "the adapter reaches device memory");
   }
   if (size <= rules.whole_to) {
     return with_defaults("gpudirect-v1", "at most " + format_size(rules.whole_to) + ": whole, a copy on each side");
   }
-  return with_preset("gpudirect-v1", "mvapich2", "no way past host memory: a pipeline through it");
+  return pipeline("gpudirect-v1", "mvapich2", "no way past host memory: a pipeline through it");
 }
 
 std::string describe(const CudaAwareRules& rules) {

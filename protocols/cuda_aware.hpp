@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "protocols/path.hpp"
@@ -13,8 +14,10 @@ namespace twinlink {
 struct CudaAwareRules {
   enum class Library { mvapich2, openmpi };
   Library library = Library::mvapich2;
-  Bytes ipc_from{};  ///< messages of this size and more go by CUDA IPC
-  Bytes whole_to{};  ///< messages up to this size are staged whole; beyond, as a pipeline
+  Bytes ipc_from{};              ///< messages of this size and more go by CUDA IPC
+  Bytes whole_to{};              ///< messages up to this size are staged whole; beyond, as a pipeline
+  std::optional<Bytes> chunk{};  ///< of the pipelines (gpudirect-v1 and v3) instead of their presets' own
+  std::optional<int> depth{};
 };
 
 /// One way, as the protocol takes it.

@@ -38,7 +38,7 @@
 
 namespace twinlink {
 
-Outcome CudaIpcChannel::exchange(std::span<const View> outgoing, std::span<const View> incoming) {
+Outcome CudaIpcChannel::do_exchange(std::span<const View> outgoing, std::span<const View> incoming) {
   if (end_.broken()) return *end_.broken();
   return CudaIpcExchange(end_, outgoing, incoming, end_.rank.now() + timeout_).run();
 }

@@ -17,7 +17,6 @@ class CudaIpcChannel final : public Channel {
   CudaIpcChannel(Rank& rank, RankId peer, const CudaIpcOptions& options, Seconds timeout)
       : end_(rank, peer, options, timeout), timeout_(timeout) {}
 
-  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
   [[nodiscard]] std::string path_taken() const override;
   [[nodiscard]] std::vector<Counter> counters() const override;
 
@@ -28,6 +27,7 @@ class CudaIpcChannel final : public Channel {
   [[nodiscard]] const CudaIpcCounts& counts() const { return end_.counts; }
 
  private:
+  Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
   CudaIpcEndpoint end_;
   Seconds timeout_;
 };

@@ -67,9 +67,8 @@ class CudaIpcEndpoint {
   CudaIpcCounts counts{};
   std::uint32_t next_out = 0;  ///< the number of the next message that is sent, and received
   std::uint32_t next_in = 0;
-  /// Why the connection cannot be used any more.
+  /// Why the connection was not made; nothing if it was.
   [[nodiscard]] const std::optional<Outcome>& broken() const { return broken_; }
-  void set_broken(const Outcome& why) { broken_ = why; }
 
   enum class Way { none, staged, ipc };
   /// A message begins to travel, in either direction.

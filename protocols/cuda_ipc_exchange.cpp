@@ -31,15 +31,11 @@ CudaIpcExchange::CudaIpcExchange(CudaIpcEndpoint& end, std::span<const View> out
 Outcome CudaIpcExchange::run() {
   try {
     Outcome outcome = drive();
-    if (!outcome.ok()) {
-      abandon();
-      end_.set_broken(outcome);
-    }
+    if (!outcome.ok()) abandon();
     return outcome;
-  } catch (const std::exception& error) {
+  } catch (...) {
     // The buffers of what is in flight are released while the exception passes on.
     abandon();
-    end_.set_broken({Status::peer_failed, std::string("an earlier exchange failed: ") + error.what()});
     throw;
   }
 }

@@ -17,8 +17,7 @@ class CudaIpcExchange {
   CudaIpcExchange(CudaIpcEndpoint& end, std::span<const View> outgoing, std::span<const View> incoming,
                   Seconds deadline);
 
-  /// Runs to the end, the deadline or the first failure. After a failure nothing is in flight any more, and the
-  /// endpoint is broken.
+  /// Runs to the end, the deadline or the first failure. After a failure nothing is in flight any more.
   Outcome run();
 
  private:

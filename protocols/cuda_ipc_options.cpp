@@ -50,12 +50,16 @@ std::span<const Preset> cuda_ipc_presets() {
 CudaIpcOptions read_cuda_ipc_options(const Protocol& protocol, const Settings& settings) {
   const OptionReader read(protocol, settings);
   const Bytes fragment = settings.chunk == Bytes{} ? kIpcFragment : settings.chunk;
+  if (fragment <= kIpcFragmentHeader) {
+    throw UsageError("protocol 'cuda-ipc': a fragment (chunk) of " + format_size(fragment) +
+                     " has no room beside its header of " + format_size(kIpcFragmentHeader));
+  }
   CudaIpcOptions options{.fidelity = read.choice<handshake::Fidelity>("fidelity"),
                          .use_ipc = read.choice<bool>("ipc"),
                          .cache = read.count("cache"),
                          .eviction = read.choice<Eviction>("eviction"),
                          .late = read.choice<bool>("start"),
-                         .payload = fragment > kIpcFragmentHeader ? fragment - kIpcFragmentHeader : 1_B,
+                         .payload = fragment - kIpcFragmentHeader,
                          .fragments = settings.depth};
   options.eager = std::min(read.size("eager"), options.payload);
   return options;

@@ -37,8 +37,11 @@ constexpr std::array kOptions{
     Option{"credits", "COUNT", "0", "the receiver grants so many at once; 0: posted receives are enough"},
     Option{"copies", "asynchronous|synchronous", "asynchronous", "synchronous: the CPU waits for every copy"}};
 
+/// Of a fragment of smcuda (Open MPI's source).
+constexpr Bytes kFragmentHeader = 32_B;
+
 constexpr std::array kAliases{Alias{"MV2_CUDA_BLOCK_SIZE", "chunk", "mvapich2"},
-                              Alias{"btl_smcuda_cuda_max_send_size", "chunk", "openmpi"},
+                              Alias{"btl_smcuda_cuda_max_send_size", "chunk", "openmpi", kFragmentHeader},
                               Alias{"pml_ob1_send_pipeline_depth", "depth", "openmpi"}};
 
 class GpuDirectV1 final : public Protocol {
@@ -52,7 +55,6 @@ class GpuDirectV1 final : public Protocol {
   [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
   [[nodiscard]] std::span<const Alias> aliases() const override { return kAliases; }
   [[nodiscard]] std::span<const Preset> presets() const override {
-    // A fragment of smcuda is 128 KiB, of which 32 B are its header.
     static const std::array presets{
         Preset{"mvapich2",
                "blocks of 256 KiB, 8 under way, credits in batches of 8 (MVAPICH2 2.3.7's source)",
@@ -62,7 +64,7 @@ class GpuDirectV1 final : public Protocol {
                {.chunk = 64_KiB, .depth = 8, .options = {{"credits", "8"}}}},
         Preset{"openmpi-smcuda-staged",
                "fragments of 128 KiB, 3 under way, each side waits for its copies (Open MPI's source)",
-               {.chunk = 128_KiB - 32_B,
+               {.chunk = 128_KiB - kFragmentHeader,
                 .depth = 3,
                 .options = {{"buffers", "shared"}, {"credits", "1"}, {"copies", "synchronous"}}}}};
     return presets;

@@ -31,6 +31,7 @@
 #include <exception>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocols/builtin.hpp"
@@ -67,12 +68,28 @@ struct Ready {
   IpcHandle handle;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
+  std::uint64_t whole = 0;  ///< of the message that they are a part of
 };
 
-/// From the side that moves the bytes: it is done, or refused, because what I have has another size.
+/// From the side that moves the bytes: it is done, or it is not and will not be.
 struct Delivered {
-  std::uint64_t length = 0;  ///< of what the mover has
-  bool refused = false;
+  enum class Answer : std::uint8_t {
+    done,
+    wrong_size,  ///< the mover's message has another size
+    not_opened   ///< the mover cannot open the buffer
+  };
+  std::uint64_t whole = 0;  ///< of the mover's message
+  Answer answer = Answer::done;
+};
+
+/// The parts of one side's messages, and how long the messages are.
+struct Parts {
+  Parts(std::span<const View> messages, Bytes chunk)
+      : pieces(cut(messages, chunk)), wholes(whole_lengths(messages, chunk)) {}
+  [[nodiscard]] std::uint64_t whole(const Piece& piece) const { return wholes[piece.number].count(); }
+
+  std::vector<View> pieces;
+  std::vector<Bytes> wholes;  ///< by piece
 };
 
 /// Memory of this rank that the peer knows, and memory of the peer that is open here.
@@ -124,105 +141,130 @@ class PeerChannel final : public Channel {
         path_taken_(std::move(path_taken)),
         shared_(rank, peer) {}
 
-  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+  [[nodiscard]] std::string path_taken() const override { return path_taken_; }
+
+ private:
+  Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     const auto depth = static_cast<std::size_t>(settings_.depth);
-    const std::vector<View> awaited = cut(incoming, settings_.chunk);
-    const std::vector<View> sent = cut(outgoing, settings_.chunk);
-    const std::size_t slots = std::min(depth, std::max(awaited.size(), sent.size()));
+    const Parts awaited(incoming, settings_.chunk);
+    const Parts sent(outgoing, settings_.chunk);
+    const std::size_t slots = std::min(depth, std::max(awaited.pieces.size(), sent.pieces.size()));
     std::vector<Message> here(slots);   // what the peer says about the pieces that this side moves
     std::vector<Message> there(slots);  // and about those that it moves itself
     flags_.resize(slots);
     const bool push = mover_ != Mover::kernel_pull;
-    const std::array lanes{Lane{.pieces = awaited, .depth = depth, .steps = push ? stand_by(there) : pull(here)},
-                           Lane{.pieces = sent, .depth = depth, .steps = push ? this->push(here) : stand_by(there)}};
-    return move(rank_, lanes, rank_.now() + settings_.timeout);
+    const std::array lanes{
+        Lane{.pieces = awaited.pieces, .depth = depth, .steps = push ? stand_by(awaited, there) : pull(awaited, here)},
+        Lane{.pieces = sent.pieces, .depth = depth, .steps = push ? this->push(sent, here) : stand_by(sent, there)}};
+    deadline_ = rank_.now() + settings_.timeout;
+    return move(rank_, lanes, deadline_);
   }
 
-  [[nodiscard]] std::string path_taken() const override { return path_taken_; }
-
- private:
   using Steps = std::vector<Step>;
   [[nodiscard]] bool flagged() const { return mover_ == Mover::kernel_push; }
 
   /// Of the side whose memory is reached into.
-  Steps stand_by(std::vector<Message>& delivered) {
-    Steps steps{{"tell ready", [this](const Piece& p) {
-                   const Ready ready{shared_.handle_of(p.bytes.buffer), p.bytes.offset.count(), p.bytes.length.count()};
+  Steps stand_by(const Parts& parts, std::vector<Message>& delivered) {
+    Steps steps{{"tell ready", [this, &parts](const Piece& p) {
+                   const Ready ready{.handle = shared_.handle_of(p.bytes.buffer),
+                                     .offset = p.bytes.offset.count(),
+                                     .length = p.bytes.length.count(),
+                                     .whole = parts.whole(p)};
                    return rank_.tell(peer_, tags::kReady, Message(ready));
                  }}};
     if (flagged()) {
       steps.push_back(
           {"await flag", [this](const Piece& p) { return rank_.await_signal(peer_, kFlag, flags_[p.slot]); }});
-      steps.push_back({"check flag", [this](const Piece& p) -> Started {
-                         const std::uint64_t length = p.bytes.length.count();
-                         return flags_[p.slot] == length ? Outcome{} : wrong_size(length, flags_[p.slot]);
+      steps.push_back({"check flag", [this, &parts](const Piece& p) -> Started {
+                         const std::uint64_t whole = parts.whole(p);
+                         return flags_[p.slot] == whole ? Outcome{} : wrong_size(whole, flags_[p.slot]);
                        }});
       return steps;
     }
     steps.push_back({"hear delivered", [this, &delivered](const Piece& p) {
                        return rank_.hear(peer_, tags::kDelivered, delivered[p.slot]);
                      }});
-    steps.push_back({"check delivered", [&delivered](const Piece& p) -> Started {
+    steps.push_back({"check delivered", [&delivered, &parts](const Piece& p) -> Started {
                        // A refusal may overtake the answers for pieces before it: it ends the transfer whatever its
                        // size says.
-                       const auto answer = delivered[p.slot].as<Delivered>();
-                       return answer.refused ? wrong_size(answer.length, p.bytes.length.count()) : Outcome{};
+                       const auto said = delivered[p.slot].as<Delivered>();
+                       switch (said.answer) {
+                         case Delivered::Answer::wrong_size:
+                           return wrong_size(parts.whole(p), said.whole);
+                         case Delivered::Answer::not_opened:
+                           return Outcome{Status::peer_failed, "the peer could not open this rank's buffer"};
+                         case Delivered::Answer::done:
+                           return Outcome{};
+                       }
+                       return Outcome{};
                      }});
     return steps;
   }
 
-  Steps push(std::vector<Message>& ready) {
+  Steps push(const Parts& parts, std::vector<Message>& ready) {
     Steps steps{hear_ready(ready)};
     if (flagged()) {
-      steps.push_back(
-          {"push", [this, &ready](const Piece& p) { return push_flagged(p.bytes, ready[p.slot].as<Ready>()); }});
+      steps.push_back({"push", [this, &ready, &parts](const Piece& p) {
+                         return push_flagged(p.bytes, parts.whole(p), ready[p.slot].as<Ready>());
+                       }});
       return steps;
     }
-    steps.push_back({"peer copy", [this, &ready](const Piece& p) -> Started {
-                       const auto to = ready[p.slot].as<Ready>();
-                       if (to.length != p.bytes.length.count()) return refuse(p.bytes.length.count(), to.length);
-                       return rank_.copy(view(to), p.bytes, kPeerStream, Engine::dma);
+    steps.push_back({"peer copy", [this, &ready, &parts](const Piece& p) {
+                       return reach(parts.whole(p), ready[p.slot].as<Ready>(),
+                                    [&](View to) { return rank_.copy(to, p.bytes, kPeerStream, Engine::dma); });
                      }});
-    steps.push_back(tell_delivered());
+    steps.push_back(tell_delivered(parts));
     return steps;
   }
 
-  Steps pull(std::vector<Message>& ready) {
+  Steps pull(const Parts& parts, std::vector<Message>& ready) {
     return {hear_ready(ready),
             {"pull",
-             [this, &ready](const Piece& p) -> Started {
-               const auto from = ready[p.slot].as<Ready>();
-               if (from.length != p.bytes.length.count()) return refuse(p.bytes.length.count(), from.length);
-               return rank_.copy(p.bytes, view(from), kPeerStream, Engine::kernel);
+             [this, &ready, &parts](const Piece& p) {
+               return reach(parts.whole(p), ready[p.slot].as<Ready>(),
+                            [&](View from) { return rank_.copy(p.bytes, from, kPeerStream, Engine::kernel); });
              }},
-            tell_delivered()};
+            tell_delivered(parts)};
   }
 
   Step hear_ready(std::vector<Message>& ready) {
     return {"hear ready", [this, &ready](const Piece& p) { return rank_.hear(peer_, tags::kReady, ready[p.slot]); }};
   }
-  Step tell_delivered() {
-    return {"tell delivered", [this](const Piece& p) {
-              return rank_.tell(peer_, tags::kDelivered, Message(Delivered{p.bytes.length.count()}));
+  Step tell_delivered(const Parts& parts) {
+    return {"tell delivered", [this, &parts](const Piece& p) {
+              return rank_.tell(peer_, tags::kDelivered, Message(Delivered{parts.whole(p)}));
             }};
   }
 
-  /// The other side must learn it too; without this message it would wait until its deadline.
-  Outcome refuse(std::uint64_t mine, std::uint64_t theirs) {
-    const Message refusal(Delivered{.length = mine, .refused = true});
-    wait(rank_, rank_.tell(peer_, tags::kDelivered, refusal), rank_.now() + settings_.timeout);
-    return wrong_size(mine, theirs);
+  /// Starts `copy` with the peer's bytes, unless its message has another size or its buffer cannot be opened.
+  template <class Copy>
+  Started reach(std::uint64_t whole, const Ready& theirs, Copy copy) {
+    if (theirs.whole != whole) {
+      refuse({whole, Delivered::Answer::wrong_size});
+      return wrong_size(whole, theirs.whole);
+    }
+    View bytes;
+    try {
+      bytes = view(theirs);
+    } catch (const Error& error) {
+      // A forged or stale handle is the peer's fault, and a refusal of the driver nobody's.
+      refuse({whole, Delivered::Answer::not_opened});
+      return Outcome{Status::peer_failed, std::string("the peer's buffer cannot be opened: ") + error.what()};
+    }
+    return copy(bytes);
   }
 
+  /// The other side must learn it too; without this message it would wait until its deadline.
+  void refuse(const Delivered& why) { wait(rank_, rank_.tell(peer_, tags::kDelivered, Message(why)), deadline_); }
+
   /// The flag says how long the message is; of one that does not fit, nothing but the flag is written.
-  Started push_flagged(const View& from, const Ready& to) {
-    const std::uint64_t length = from.length.count();
-    const Signal flag{kFlag, length};
-    if (to.length == length) return rank_.put(view(to), from, kPeerStream, Engine::kernel, flag);
+  Started push_flagged(const View& from, std::uint64_t whole, const Ready& to) {
+    const Signal flag{kFlag, whole};
+    if (to.whole == whole) return rank_.put(view(to), from, kPeerStream, Engine::kernel, flag);
     const View nothing = view(to).slice(Bytes{}, Bytes{});
     const Op refusal = rank_.put(nothing, from.slice(Bytes{}, Bytes{}), kPeerStream, Engine::kernel, flag);
-    wait(rank_, refusal, rank_.now() + settings_.timeout);
-    return wrong_size(length, to.length);
+    wait(rank_, refusal, deadline_);
+    return wrong_size(whole, to.whole);
   }
 
   View view(const Ready& theirs) { return {shared_.open(theirs.handle), Bytes{theirs.offset}, Bytes{theirs.length}}; }
@@ -233,6 +275,7 @@ class PeerChannel final : public Channel {
   Mover mover_;
   std::string path_taken_;
   SharedBuffers shared_;
+  Seconds deadline_{};                ///< of the exchange under way
   std::vector<std::uint64_t> flags_;  ///< by slot
 };
 

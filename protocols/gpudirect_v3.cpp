@@ -23,7 +23,6 @@
 #include "protocols/options.hpp"
 #include "protocols/registration_cache.hpp"
 #include "protocols/staging_buffers.hpp"
-#include "protocols/tags.hpp"
 
 namespace twinlink {
 namespace {
@@ -68,6 +67,7 @@ struct Plan {
     bool direct = false;  ///< the adapter reaches into device memory
     bool first = false;   ///< of its message
     bool last = false;
+    Tag tag{};  ///< of its data
   };
   std::vector<View> pieces{};
   std::vector<Role> roles{};   ///< of the pieces, in their order
@@ -86,7 +86,14 @@ class RdmaChannel final : public Channel {
         out_(rank, Memory::pinned),
         in_(rank, Memory::pinned) {}
 
-  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+  [[nodiscard]] std::string path_taken() const override {
+    const std::string& hypothetical = rank_.path_to(peer_).hypothetical;
+    return regimes() + (hypothetical.empty() ? "" : "; hypothetical: " + hypothetical);
+  }
+  [[nodiscard]] std::vector<Counter> counters() const override { return registrations_.counters(); }
+
+ private:
+  Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     const Plan out = plan(outgoing, limits_.send);
     const Plan in = plan(incoming, limits_.receive);
     const auto depth = static_cast<std::size_t>(settings_.depth);
@@ -108,13 +115,6 @@ class RdmaChannel final : public Channel {
     }
   }
 
-  [[nodiscard]] std::string path_taken() const override {
-    const std::string& hypothetical = rank_.path_to(peer_).hypothetical;
-    return regimes() + (hypothetical.empty() ? "" : "; hypothetical: " + hypothetical);
-  }
-  [[nodiscard]] std::vector<Counter> counters() const override { return registrations_.counters(); }
-
- private:
   [[nodiscard]] std::string regimes() const {
     if (!any_message_) {
       return "sender direct up to " + format_size(limits_.send) + ", receiver up to " + format_size(limits_.receive);
@@ -132,10 +132,14 @@ class RdmaChannel final : public Channel {
     Plan plan;
     for (const View& message : messages) {
       const bool direct = message.length <= limit;
-      const auto pieces = cut({&message, 1}, message.length > cut_above ? settings_.chunk : Bytes{});
+      const Bytes chunk = message.length > cut_above ? settings_.chunk : Bytes{};
+      const auto pieces = cut({&message, 1}, chunk);
       for (const View& piece : pieces) {
         plan.pieces.push_back(piece);
-        plan.roles.push_back({.direct = direct, .first = &piece == &pieces.front(), .last = &piece == &pieces.back()});
+        plan.roles.push_back({.direct = direct,
+                              .first = &piece == &pieces.front(),
+                              .last = &piece == &pieces.back(),
+                              .tag = data_tag(message.length, chunk)});
         plan.staged.push_back(direct ? piece.slice(Bytes{}, Bytes{}) : piece);
       }
       plan.any_staged = plan.any_staged || !direct;
@@ -170,7 +174,8 @@ class RdmaChannel final : public Channel {
                  }},
                 {"send",
                  [this, &plan](const Piece& p) {
-                   return rank_.send(peer_, tags::kData, plan.roles[p.number].direct ? p.bytes : out_.at(p));
+                   const Plan::Role& role = plan.roles[p.number];
+                   return rank_.send(peer_, role.tag, role.direct ? p.bytes : out_.at(p));
                  }},
                 deregistering(plan),
             }};
@@ -182,7 +187,8 @@ class RdmaChannel final : public Channel {
                 registering(plan),
                 {"receive",
                  [this, &plan](const Piece& p) {
-                   return rank_.receive(peer_, tags::kData, plan.roles[p.number].direct ? p.bytes : in_.at(p));
+                   const Plan::Role& role = plan.roles[p.number];
+                   return rank_.receive(peer_, role.tag, role.direct ? p.bytes : in_.at(p));
                  }},
                 {"copy in",
                  [this, &plan](const Piece& p) -> Started {

@@ -24,7 +24,7 @@ Buffer HandleCache::acquire(const IpcHandle& handle) {
     }
     ++counts_.invalid;
     const Entry old = entry;
-    entries_.erase(found);
+    forget(found);
     if (old.users > 0) {
       replaced_.push_back(old);
     } else {
@@ -35,16 +35,17 @@ Buffer HandleCache::acquire(const IpcHandle& handle) {
   }
   if (capacity_ > 0) shrink_to(capacity_ - 1);
   const Buffer opened = rank_.open_memory(owner_, handle);
-  entries_.emplace(range, Entry{.handle = handle, .buffer = opened, .users = 1});
+  const auto added = entries_.emplace(range, Entry{.handle = handle, .buffer = opened, .users = 1}).first;
+  by_buffer_.emplace(opened.id, added);
   return opened;
 }
 
 void HandleCache::release(Buffer buffer) {
-  const auto known = std::ranges::find_if(entries_, [&](const auto& item) { return item.second.buffer == buffer; });
-  if (known != entries_.end()) {
-    assert(known->second.users > 0);
-    --known->second.users;
-    known->second.released = ++releases_;
+  if (const auto known = by_buffer_.find(buffer.id); known != by_buffer_.end()) {
+    Entry& entry = known->second->second;
+    assert(entry.users > 0);
+    --entry.users;
+    entry.released = ++releases_;
     if (capacity_ > 0) shrink_to(capacity_);
     return;
   }
@@ -55,12 +56,17 @@ void HandleCache::release(Buffer buffer) {
   replaced_.erase(old);
 }
 
+void HandleCache::forget(Entries::iterator entry) {
+  by_buffer_.erase(entry->second.buffer.id);
+  entries_.erase(entry);
+}
+
 void HandleCache::shrink_to(std::size_t count) {
   while (entries_.size() > count) {
     const auto chosen = victim();
     if (chosen == entries_.end()) return;
     rank_.close_memory(chosen->second.buffer);
-    entries_.erase(chosen);
+    forget(chosen);
     ++counts_.evicted;
   }
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,7 @@ class HandleCache {
   HandleCache& operator=(const HandleCache&) = delete;
 
   /// The memory of that handle, opened if need be; in use until release(). Errors are those of Rank::open_memory().
+  /// A hit asks nothing of the rank.
   Buffer acquire(const IpcHandle& handle);
   /// One use of what acquire() returned has ended.
   void release(Buffer buffer);
@@ -56,6 +58,8 @@ class HandleCache {
   };
   using Entries = std::map<Range, Entry>;
 
+  /// Takes an entry off both tables; the memory stays open.
+  void forget(Entries::iterator entry);
   /// Closes unused entries until there are at most `count`, as far as that is possible.
   void shrink_to(std::size_t count);
   [[nodiscard]] Entries::iterator victim();
@@ -65,7 +69,8 @@ class HandleCache {
   std::size_t capacity_;
   Eviction eviction_;
   Entries entries_;
-  std::vector<Entry> replaced_;  ///< invalid, but still in use
+  std::unordered_map<std::uint32_t, Entries::iterator> by_buffer_;  ///< of entries_, by the id of what is open
+  std::vector<Entry> replaced_;                                     ///< invalid, but still in use
   std::uint64_t releases_ = 0;
   CacheCounts counts_;
 };

@@ -2,11 +2,9 @@
 //
 //   sender                                   receiver
 //   1. send: host memory -> network          1. receive: network -> host memory
-#include <array>
 
 #include "protocols/builtin.hpp"
-#include "protocols/lane.hpp"
-#include "protocols/tags.hpp"
+#include "protocols/plain_messages.hpp"
 
 namespace twinlink {
 namespace {
@@ -15,20 +13,13 @@ class HostChannel final : public Channel {
  public:
   HostChannel(Rank& rank, RankId peer, Settings settings) : rank_(rank), peer_(peer), settings_(std::move(settings)) {}
 
-  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
-    const auto depth = static_cast<std::size_t>(settings_.depth);
-    const std::array lanes{
-        Lane{.pieces = cut(incoming, settings_.chunk),
-             .depth = depth,
-             .steps = {{"receive", [&](const Piece& p) { return rank_.receive(peer_, tags::kData, p.bytes); }}}},
-        Lane{.pieces = cut(outgoing, settings_.chunk),
-             .depth = depth,
-             .steps = {{"send", [&](const Piece& p) { return rank_.send(peer_, tags::kData, p.bytes); }}}}};
-    return move(rank_, lanes, rank_.now() + settings_.timeout);
-  }
   [[nodiscard]] std::string path_taken() const override { return "host memory to host memory"; }
 
  private:
+  Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+    return exchange_plain_messages(rank_, peer_, settings_, outgoing, incoming);
+  }
+
   Rank& rank_;
   RankId peer_;
   Settings settings_;

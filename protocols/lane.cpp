@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "protocols/tags.hpp"
+
 namespace twinlink {
 namespace {
 
@@ -145,6 +147,12 @@ class Traffic {
   std::vector<Owner> owners_;
 };
 
+/// An empty message is one empty piece.
+std::size_t pieces_of(Bytes whole, Bytes chunk) {
+  if (chunk == Bytes{} || whole <= chunk) return 1;
+  return (whole.count() - 1) / chunk.count() + 1;
+}
+
 }  // namespace
 
 std::vector<View> cut(std::span<const View> messages, Bytes chunk) {
@@ -159,6 +167,17 @@ std::vector<View> cut(std::span<const View> messages, Bytes chunk) {
     } while (done < message.length);
   }
   return pieces;
+}
+
+std::vector<Bytes> whole_lengths(std::span<const View> messages, Bytes chunk) {
+  std::vector<Bytes> lengths;
+  for (const View& message : messages) lengths.insert(lengths.end(), pieces_of(message.length, chunk), message.length);
+  return lengths;
+}
+
+Tag data_tag(Bytes whole, Bytes chunk) {
+  const std::size_t pieces = pieces_of(whole, chunk);
+  return pieces == 1 ? tags::kData : Tag{tags::kPieces.value + static_cast<int>(pieces % tags::kMostPieces)};
 }
 
 Outcome move(Rank& rank, std::span<const Lane> lanes, Seconds deadline) {

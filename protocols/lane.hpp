@@ -50,6 +50,14 @@ struct Lane {
 /// still sent.
 std::vector<View> cut(std::span<const View> messages, Bytes chunk);
 
+/// By piece of cut(messages, chunk): the length of its whole message.
+std::vector<Bytes> whole_lengths(std::span<const View> messages, Bytes chunk);
+
+/// The tag that the data of a piece travel with, of a message of `whole` bytes. It says how many pieces the message
+/// has, so that an end which expects fewer of them does not take the first ones for all: it waits, to its deadline. Of
+/// as many pieces as expected, the last one shows a wrong size.
+Tag data_tag(Bytes whole, Bytes chunk);
+
 /// Drives all lanes to their end, or until the deadline or the first failure. After a failure all operations in flight
 /// are abandoned, and the reason names the step.
 Outcome move(Rank& rank, std::span<const Lane> lanes, Seconds deadline);

@@ -34,10 +34,17 @@ const Option* find(const Protocol& protocol, std::string_view name) {
   return found == options.end() ? nullptr : &*found;
 }
 
-std::string_view resolve(const Protocol& protocol, std::string_view name) {
+/// The alias of that name; of what is none, one that means itself.
+Alias resolve(const Protocol& protocol, std::string_view name) {
   const auto aliases = protocol.aliases();
   const auto found = std::ranges::find(aliases, name, &Alias::name);
-  return found == aliases.end() ? name : found->target;
+  return found == aliases.end() ? Alias{.name = name, .target = name} : *found;
+}
+
+Bytes parse_chunk(std::string_view text, Bytes header) {
+  const Bytes size = parse_size(text);
+  if (header == Bytes{} || size > header) return size - header;
+  throw UsageError("'" + std::string(text) + "' has no room beside the header of " + format_size(header));
 }
 
 std::string who(const Protocol& protocol) { return "protocol '" + std::string(protocol.name()) + "'"; }
@@ -72,10 +79,11 @@ int parse_depth(std::string_view text) {
 }  // namespace
 
 void set_option(const Protocol& protocol, Settings& settings, std::string_view name, std::string_view value) {
-  const std::string_view target = resolve(protocol, name);
+  const Alias alias = resolve(protocol, name);
+  const std::string_view target = alias.target;
   try {
     if (target == "chunk" && target != name) {
-      settings.chunk = parse_size(value);
+      settings.chunk = parse_chunk(value, alias.header);
     } else if (target == "depth" && target != name) {
       settings.depth = parse_depth(value);
     } else if (const Option* option = find(protocol, target)) {

@@ -112,7 +112,7 @@ PackingChannel::PackingChannel(Rank& rank, std::unique_ptr<Channel> inner, Packi
                                const PackedBuffers& buffers, Seconds timeout)
     : rank_(rank), inner_(std::move(inner)), packing_(std::move(packing)), buffers_(buffers), timeout_(timeout) {}
 
-Outcome PackingChannel::exchange(std::span<const View> outgoing, std::span<const View> incoming) {
+Outcome PackingChannel::do_exchange(std::span<const View> outgoing, std::span<const View> incoming) {
   const std::vector<View> packed_out = packed_places(outgoing, buffers_.outgoing());
   const std::vector<View> packed_in = packed_places(incoming, buffers_.incoming());
   if (plans_.size() >= kMostPlans) plans_.clear();
@@ -159,14 +159,13 @@ std::vector<View> PackingChannel::packed_places(std::span<const View> messages, 
 }
 
 const PackingChannel::Plan& PackingChannel::plan_of(Bytes extent) {
-  const auto [at, is_new] = plans_.try_emplace(extent);
-  if (!is_new) return at->second;
+  if (const auto known = plans_.find(extent); known != plans_.end()) return known->second;
   const Bytes packed = packing_.layout.packed(extent);
   Plan plan{.pack = blocks_to_pack(packing_.layout, packed), .unpack = {}};
   if (packing_.method == PackMethod::rows) require_rows(packing_.layout, plan.pack, packed);
   plan.unpack = plan.pack;
   for (Block& block : plan.unpack) std::swap(block.to, block.from);
-  return at->second = std::move(plan);
+  return plans_.emplace(extent, std::move(plan)).first->second;
 }
 
 Outcome PackingChannel::rearrange(std::span<const View> messages, std::span<const View> packed, Direction direction) {

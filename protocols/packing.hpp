@@ -83,11 +83,11 @@ class PackingChannel final : public Channel {
   PackingChannel(Rank& rank, std::unique_ptr<Channel> inner, Packing packing, const PackedBuffers& buffers,
                  Seconds timeout);
 
-  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
   [[nodiscard]] std::string path_taken() const override;
   [[nodiscard]] std::vector<Counter> counters() const override { return inner_->counters(); }
 
  private:
+  Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
   enum class Direction { pack, unpack };
   /// The blocks of a message of one size, for both directions.
   struct Plan {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <span>
@@ -15,6 +16,9 @@ namespace twinlink {
 
 /// Enough for every pipeline that is known; a limit, so that a typing error does not ask for all memory.
 inline constexpr int kMaxDepth = 1024;
+
+/// Chunks times depth: what staging buffers may hold. Beyond any memory; a limit, so that no product overflows.
+inline constexpr Bytes kMostStaged = 1_TiB;
 
 /// What a user may set about a protocol. A protocol's defaults() say where its own values come from.
 struct Settings {
@@ -43,6 +47,8 @@ struct Alias {
   std::string_view target;  ///< "chunk", "depth" or the name of an option
   /// "mvapich2": whose name it is; the library's presets begin with this. Empty: of no preset's library.
   std::string_view library = {};
+  /// Of a chunk: the part of the library's value that carries no data, its header.
+  Bytes header{};
 };
 
 /// Settings that belong together: those of a library that people run.
@@ -80,15 +86,26 @@ class Channel {
 
   /// Moves a window of messages both ways at once: sends `outgoing`, in order, and receives `incoming`, in order. The
   /// peer must make the opposite call with the same sizes. Views are in the protocol's message_memory().
-  virtual Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) = 0;
+  /// Of a sender, `delivered` may mean that the bytes are on their way and its buffer is free; a receiver has them.
+  /// An exchange that fails, by its Outcome or an exception, leaves the two ends out of step: what was under way might
+  /// be taken for a later message. So every later one fails in the same way and moves nothing; open another channel.
+  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming);
 
   Outcome send(View message) { return exchange({&message, 1}, {}); }
   Outcome receive(View message) { return exchange({}, {&message, 1}); }
 
   /// The way that the bytes really take, for the result file: "staged through pageable host memory".
   [[nodiscard]] virtual std::string path_taken() const = 0;
-  /// What this end has counted since it was opened, for the result file; always the same names in the same order.
+  /// What this end has counted since it was opened, for the result file; always the same names in the same order. Of a
+  /// protocol that delegates(): those of the ways that it has opened so far.
   [[nodiscard]] virtual std::vector<Counter> counters() const { return {}; }
+
+ private:
+  /// exchange(), on a channel that has not failed yet.
+  virtual Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) = 0;
+
+  Outcome failure_{};  ///< of an earlier exchange
+  std::exception_ptr thrown_{};
 };
 
 /// A protocol. Stateless: one object serves all ranks of a simulation at once.

@@ -45,16 +45,30 @@ struct SegmentChannel::Transfer {
 };
 
 SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings, const SegmentStyle& style)
-    : rank_(rank), peer_(peer), settings_(settings), style_(style) {
-  const Seconds deadline = rank.now() + settings.timeout;
-  mine_ = rank_.allocate(Memory::shared_pinned, settings_.chunk * static_cast<std::uint64_t>(settings_.depth));
+    : rank_(rank),
+      peer_(peer),
+      settings_(settings),
+      style_(style),
+      mine_(rank.allocate(Memory::shared_pinned, settings.chunk * static_cast<std::uint64_t>(settings.depth))) {
+  try {
+    theirs_ = share();
+  } catch (...) {
+    rank_.release(mine_);  // without a peer that uses it
+    throw;
+  }
+}
+
+/// Tells the peer of this segment, and opens the peer's.
+Buffer SegmentChannel::share() {
+  const Seconds deadline = rank_.now() + settings_.timeout;
   const Op told = rank_.tell(peer_, tags::kHeader, Message(rank_.export_memory(mine_)));
   Message handle;
-  const Op heard = rank_.hear(peer_, tags::kHeader, handle);
-  if (wait(rank_, heard, deadline) != Status::delivered || wait(rank_, told, deadline) != Status::delivered) {
-    throw EnvironmentError("connect", "rank " + std::to_string(peer.value) + " did not share its segment in time");
+  const Status heard = wait(rank_, rank_.hear(peer_, tags::kHeader, handle), deadline);
+  // The peer may not have come to hear it yet; nothing is lost if it has not by the deadline.
+  if (wait(rank_, told, deadline) != Status::delivered || heard != Status::delivered) {
+    throw EnvironmentError("connect", "rank " + std::to_string(peer_.value) + " did not share its segment in time");
   }
-  theirs_ = rank_.open_memory(peer_, handle.as<IpcHandle>());
+  return rank_.open_memory(peer_, handle.as<IpcHandle>());
 }
 
 SegmentChannel::~SegmentChannel() {
@@ -88,8 +102,7 @@ std::vector<Step> SegmentChannel::sending_steps(Transfer& t) {
     return rank_.hear(peer_, tags::kCredit, nothing_);
   };
   const auto copy_out = [this](const Piece& p) {
-    return pipeline_copy(rank_, slot(mine_, p), p.bytes, kOutStream, style_.synchronous,
-                         rank_.now() + settings_.timeout);
+    return pipeline_copy(rank_, slot(mine_, p), p.bytes, kOutStream, style_.synchronous, deadline_);
   };
   const auto tell_filled = [this](const Piece&) { return rank_.tell(peer_, tags::kDelivered, nothing_); };
   return {{"tell header", tell_header},
@@ -110,13 +123,12 @@ std::vector<Step> SegmentChannel::receiving_steps(Transfer& t) {
     const Op told = rank_.tell(peer_, tags::kReady, Message(Header{*length}));
     const std::uint64_t theirs = t.heard[p.slot].as<Header>().length;
     if (theirs == *length) return told;
-    wait(rank_, told, rank_.now() + settings_.timeout);
+    wait(rank_, told, deadline_);
     return wrong_size(*length, theirs);
   };
   const auto hear_filled = [this](const Piece&) { return rank_.hear(peer_, tags::kDelivered, nothing_); };
   const auto copy_in = [this](const Piece& p) {
-    return pipeline_copy(rank_, p.bytes, slot(theirs_, p), kInStream, style_.synchronous,
-                         rank_.now() + settings_.timeout);
+    return pipeline_copy(rank_, p.bytes, slot(theirs_, p), kInStream, style_.synchronous, deadline_);
   };
   const auto grant_credit = [this, &t, index = std::size_t{0}](const Piece&) mutable -> Started {
     if (!t.credits.receiver_grants_after(index++)) return Outcome{};
@@ -129,13 +141,14 @@ std::vector<Step> SegmentChannel::receiving_steps(Transfer& t) {
           {"grant credit", grant_credit}};
 }
 
-Outcome SegmentChannel::exchange(std::span<const View> outgoing, std::span<const View> incoming) {
+Outcome SegmentChannel::do_exchange(std::span<const View> outgoing, std::span<const View> incoming) {
+  deadline_ = rank_.now() + settings_.timeout;
   Transfer in(incoming, settings_, style_);
   Transfer out(outgoing, settings_, style_);
   const auto depth = static_cast<std::size_t>(settings_.depth);
   const std::array lanes{Lane{.pieces = in.pieces, .depth = depth, .steps = receiving_steps(in)},
                          Lane{.pieces = out.pieces, .depth = depth, .steps = sending_steps(out)}};
-  return move(rank_, lanes, rank_.now() + settings_.timeout);
+  return move(rank_, lanes, deadline_);
 }
 
 std::string SegmentChannel::path_taken() const { return "staged through one segment of shared pinned host memory"; }

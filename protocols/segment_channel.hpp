@@ -24,11 +24,12 @@ class SegmentChannel final : public Channel {
   SegmentChannel(const SegmentChannel&) = delete;
   SegmentChannel& operator=(const SegmentChannel&) = delete;
 
-  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
   [[nodiscard]] std::string path_taken() const override;
 
  private:
+  Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
   struct Transfer;
+  [[nodiscard]] Buffer share();
   std::vector<Step> sending_steps(Transfer& transfer);
   std::vector<Step> receiving_steps(Transfer& transfer);
   [[nodiscard]] View slot(Buffer segment, const Piece& piece) const;
@@ -37,6 +38,7 @@ class SegmentChannel final : public Channel {
   RankId peer_;
   Settings settings_;
   SegmentStyle style_;
+  Seconds deadline_{};  ///< of the exchange under way
   Buffer mine_{};
   Buffer theirs_{};
   Message nothing_;  ///< of messages that carry nothing

@@ -22,12 +22,14 @@ class StagedChannel : public Channel {
  public:
   StagedChannel(Rank& rank, RankId peer, Settings settings, const StagedStyle& style);
 
-  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
   [[nodiscard]] std::string path_taken() const override;
 
  private:
-  std::vector<Step> sending_steps(const Credits& credits);
-  std::vector<Step> receiving_steps(const Credits& credits);
+  Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
+
+  /// `wholes`: by piece, the length of its message.
+  std::vector<Step> sending_steps(const Credits& credits, std::vector<Bytes> wholes);
+  std::vector<Step> receiving_steps(const Credits& credits, std::vector<Bytes> wholes);
 
   Rank& rank_;
   RankId peer_;
@@ -35,7 +37,8 @@ class StagedChannel : public Channel {
   StagedStyle style_;
   StagingBuffers out_;
   StagingBuffers in_;
-  Message credit_;  ///< grants carry nothing
+  Seconds deadline_{};  ///< of the exchange under way
+  Message credit_;      ///< grants carry nothing
 };
 
 /// A copy of a pipeline: one that goes on while the rank does other things, or one that the CPU waits for.

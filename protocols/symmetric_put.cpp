@@ -51,10 +51,11 @@ struct HeapPlace {
 
   friend bool operator==(const HeapPlace&, const HeapPlace&) = default;
 
-  /// In the 48 bits that a signal carries: FNV-1a on whole numbers.
-  [[nodiscard]] std::uint64_t digest() const {
+  /// In the 48 bits that a signal carries, with the length of the whole message, of which this may be a piece: FNV-1a
+  /// on whole numbers.
+  [[nodiscard]] std::uint64_t digest(Bytes whole) const {
     std::uint64_t all = 0xcbf29ce484222325U;
-    for (const std::uint64_t number : {buffer, offset, length}) all = (all ^ number) * 0x100000001b3U;
+    for (const std::uint64_t number : {buffer, offset, length, whole.count()}) all = (all ^ number) * 0x100000001b3U;
     return (all ^ (all >> 48U)) & kMostSignal;
   }
 };
@@ -111,26 +112,10 @@ class SymmetricChannel final : public Channel {
     // While an exception passes, a put may still use the memory; the rank closes it when it ends.
     if (std::uncaught_exceptions() > 0) return;
     for (const Buffer& buffer : theirs_) rank_.close_memory(buffer);
-    for (const Buffer& buffer : registered_) rank_.deregister_memory(buffer);
+    for (const Buffer& buffer : registered_) forget(buffer);
   }
   SymmetricChannel(const SymmetricChannel&) = delete;
   SymmetricChannel& operator=(const SymmetricChannel&) = delete;
-
-  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
-    deadline_ = rank_.now() + settings_.timeout;
-    if (Outcome outcome = extend_heap(outgoing, incoming); !outcome.ok()) return outcome;
-    const std::vector<View> out = cut(outgoing, settings_.chunk);
-    const std::vector<View> in = cut(incoming, settings_.chunk);
-    const auto part = [](const std::vector<View>& all, std::size_t begin) {
-      const std::size_t from = std::min(begin, all.size());
-      return std::span(all).subspan(from, std::min(kMostInRound, all.size() - from));
-    };
-    for (std::size_t begin = 0; begin < std::max(out.size(), in.size()); begin += kMostInRound) {
-      const bool open = order_ == Order::exchange || begin > 0;
-      if (Outcome outcome = round(part(out, begin), part(in, begin), open); !outcome.ok()) return outcome;
-    }
-    return {};
-  }
 
   [[nodiscard]] std::string path_taken() const override {
     if (through_adapter_) return "one-sided put by the network adapter";
@@ -138,6 +123,26 @@ class SymmetricChannel final : public Channel {
   }
 
  private:
+  Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+    deadline_ = rank_.now() + settings_.timeout;
+    if (Outcome outcome = extend_heap(outgoing, incoming); !outcome.ok()) return outcome;
+    const std::vector<View> out = cut(outgoing, settings_.chunk);
+    const std::vector<View> in = cut(incoming, settings_.chunk);
+    const std::vector<Bytes> out_wholes = whole_lengths(outgoing, settings_.chunk);
+    const std::vector<Bytes> in_wholes = whole_lengths(incoming, settings_.chunk);
+    const auto part = [](const auto& all, std::size_t begin) {
+      const std::size_t from = std::min(begin, all.size());
+      return std::span(all).subspan(from, std::min(kMostInRound, all.size() - from));
+    };
+    for (std::size_t begin = 0; begin < std::max(out.size(), in.size()); begin += kMostInRound) {
+      const bool open = order_ == Order::exchange || begin > 0;
+      const Pieces outgoing_part{part(out, begin), part(out_wholes, begin)};
+      const Pieces incoming_part{part(in, begin), part(in_wholes, begin)};
+      if (Outcome outcome = round(outgoing_part, incoming_part, open); !outcome.ok()) return outcome;
+    }
+    return {};
+  }
+
   /// The collective: both ends learn of each other's new buffers. Of the same number, for they are symmetric.
   Outcome extend_heap(std::span<const View> outgoing, std::span<const View> incoming) {
     rank_.step("tell place");
@@ -152,7 +157,12 @@ class SymmetricChannel final : public Channel {
       Message place;
       const Status status = wait(rank_, rank_.hear(peer_, tags::kHeader, place), deadline_);
       if (status != Status::delivered) return {status, "step 'hear place': the peer has no buffer beside this one"};
-      theirs_.push_back(rank_.open_memory(peer_, place.as<IpcHandle>()));
+      try {
+        theirs_.push_back(rank_.open_memory(peer_, place.as<IpcHandle>()));
+      } catch (const Error& error) {
+        // A forged or stale handle is the peer's fault, and a refusal of the driver nobody's.
+        return {Status::peer_failed, std::string("step 'hear place': ") + error.what()};
+      }
     }
     return {};
   }
@@ -163,9 +173,23 @@ class SymmetricChannel final : public Channel {
     registered_.push_back(buffer);
   }
 
-  Outcome round(std::span<const View> outgoing, std::span<const View> incoming, bool open) {
-    const std::vector<HeapPlace> mine = in_.places(incoming);
-    std::vector<HeapPlace> theirs = out_.places(outgoing);
+  void forget(Buffer buffer) {
+    try {
+      rank_.deregister_memory(buffer);
+    } catch (const UsageError&) {
+      // Its owner has released it, which took the registration back.
+    }
+  }
+
+  /// Of one round and direction.
+  struct Pieces {
+    std::span<const View> bytes;
+    std::span<const Bytes> wholes;  ///< by piece: the length of its message
+  };
+
+  Outcome round(const Pieces& outgoing, const Pieces& incoming, bool open) {
+    const std::vector<HeapPlace> mine = in_.places(incoming.bytes);
+    std::vector<HeapPlace> theirs = out_.places(outgoing.bytes);
     if (open) {
       if (Outcome outcome = tell_open(mine); !outcome.ok()) return outcome;
       if (Outcome outcome = hear_open(theirs); !outcome.ok()) return outcome;
@@ -175,14 +199,15 @@ class SymmetricChannel final : public Channel {
     const auto await = [&](const Piece& p) {
       return rank_.await_signal(peer_, tags::kSymmetricSignal, signals[p.slot]);
     };
-    const auto check = [&, index = std::size_t{0}](const Piece& p) mutable -> Started {
-      return signals[p.slot] == mine[index++].digest() ? Outcome{} : not_symmetric();
+    const auto check = [&](const Piece& p) -> Started {
+      return signals[p.slot] == mine[p.number].digest(incoming.wholes[p.number]) ? Outcome{} : not_symmetric();
     };
-    const auto put = [&, index = std::size_t{0}](const Piece& p) mutable { return put_to(theirs[index++], p.bytes); };
-    const std::array lanes{Lane{.pieces = {incoming.begin(), incoming.end()},
-                                .depth = depth,
-                                .steps = {{"await signal", await}, {"check signal", check}}},
-                           Lane{.pieces = {outgoing.begin(), outgoing.end()}, .depth = depth, .steps = {{"put", put}}}};
+    const auto put = [&](const Piece& p) { return put_to(theirs[p.number], p.bytes, outgoing.wholes[p.number]); };
+    const std::array lanes{
+        Lane{.pieces = {incoming.bytes.begin(), incoming.bytes.end()},
+             .depth = depth,
+             .steps = {{"await signal", await}, {"check signal", check}}},
+        Lane{.pieces = {outgoing.bytes.begin(), outgoing.bytes.end()}, .depth = depth, .steps = {{"put", put}}}};
     return move(rank_, lanes, deadline_);
   }
 
@@ -230,10 +255,10 @@ class SymmetricChannel final : public Channel {
   Status tell(const Message& message) { return wait(rank_, rank_.tell(peer_, tags::kReady, message), deadline_); }
   Status hear(Message& message) { return wait(rank_, rank_.hear(peer_, tags::kReady, message), deadline_); }
 
-  Started put_to(const HeapPlace& place, const View& from) {
+  Started put_to(const HeapPlace& place, const View& from, Bytes whole) {
     const Buffer target = theirs_[place.buffer];
     if (Bytes{place.offset} + from.length > target.size) return refuse();
-    const Signal signal{tags::kSymmetricSignal, place.digest()};
+    const Signal signal{tags::kSymmetricSignal, place.digest(whole)};
     return rank_.put({target, Bytes{place.offset}, from.length}, from, kPutStream, engine_, signal);
   }
 

@@ -19,4 +19,9 @@ inline constexpr Tag kSymmetricSignal{1};  ///< symmetric-put: the put is there
 /// From here on tags belong to the program that runs the protocols: benchmarks, tests.
 inline constexpr Tag kFirstFree{64};
 
+/// Payload of a message of n pieces has kPieces + n, modulo kMostPieces; of one piece it has kData. The largest tag is
+/// below 2^21, which the common MPI libraries all offer.
+inline constexpr Tag kPieces{1 << 20};
+inline constexpr std::size_t kMostPieces{1 << 20};
+
 }  // namespace twinlink::tags

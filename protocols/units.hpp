@@ -82,6 +82,7 @@ constexpr Bytes operator""_B(unsigned long long n) { return Bytes{n}; }
 constexpr Bytes operator""_KiB(unsigned long long n) { return Bytes{n << 10}; }
 constexpr Bytes operator""_MiB(unsigned long long n) { return Bytes{n << 20}; }
 constexpr Bytes operator""_GiB(unsigned long long n) { return Bytes{n << 30}; }
+constexpr Bytes operator""_TiB(unsigned long long n) { return Bytes{n << 40}; }
 constexpr Seconds operator""_s(long double v) { return Seconds{static_cast<double>(v)}; }
 constexpr Seconds operator""_us(long double v) { return Seconds{static_cast<double>(v) * 1e-6}; }
 constexpr Seconds operator""_ns(long double v) { return Seconds{static_cast<double>(v) * 1e-9}; }

@@ -15,6 +15,7 @@
 #include "real/device_selection.hpp"
 #include "real/environment.hpp"
 #include "real/launch.hpp"
+#include "real/nvtx_ranges.hpp"
 #include "real/real_rank.hpp"
 #ifdef TWINLINK_HAS_CUDA
 #include "real/cuda_runtime.hpp"
@@ -158,6 +159,7 @@ struct Job::Parts {
       }
       numa.emplace(runtime->device().pci_bus_id);
       if (options.bind) numa->bind_process();  // before MPI, whose memory then comes from there too
+      if (options.nvtx) ranges = make_nvtx_ranges();
     });
     mpi.emplace();
     meet(*mpi, device, fmt::format("{} {} {}", options.command, options.pace.platform.string(), options.pace.places));
@@ -176,6 +178,7 @@ struct Job::Parts {
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together
       rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, RealRank::Clock::now());
+      if (ranges) shown.emplace(*rank, *ranges);
     });
   }
 
@@ -191,7 +194,9 @@ struct Job::Parts {
   std::optional<Signals> signals;
   std::optional<RealMemory> memory;
   std::optional<Mpi> mpi;
+  std::unique_ptr<RangeSink> ranges;  ///< null: nobody is shown anything
   std::optional<RealRank> rank;
+  std::optional<RangeRank> shown;  ///< around `rank`
 };
 
 Job::Job(const JobOptions& options)
@@ -202,7 +207,10 @@ Job::~Job() {
   end_job(*parts_->mpi, parts_->host, "an exception ends the job", ExitCode::failed);
 }
 
-Rank& Job::rank() { return *parts_->rank; }
+Rank& Job::rank() {
+  if (parts_->shown) return *parts_->shown;
+  return *parts_->rank;
+}
 
 const nlohmann::json& Job::environment() const { return parts_->environment; }
 

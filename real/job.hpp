@@ -29,6 +29,7 @@ struct JobOptions {
   std::string gpus{};                            ///< the devices of a node's ranks, see parse_gpus(); empty: by rank
   bool bind = false;                             ///< each rank to the CPUs next to its device
   WithinNode within_node = WithinNode::library;  ///< messages of ranks that share a node
+  bool nvtx = false;                             ///< show profilers what the ranks do
   std::string command_line{};                    ///< for the environment block
 };
 

@@ -15,6 +15,7 @@
 #include "protocols/bench/driver.hpp"
 #include "protocols/bench/files.hpp"
 #include "protocols/bench/options.hpp"
+#include "protocols/bench/pairs.hpp"
 #include "protocols/bench/probe.hpp"
 #include "protocols/bench/program.hpp"
 #include "protocols/bench/protocol_list.hpp"
@@ -84,6 +85,8 @@ void add_job_options(CLI::App& command, JobOptions& options) {
       ->type_name("LIST");
   command.add_flag("--bind", options.bind,
                    "Bind each rank to the CPUs of its GPU's own NUMA domain, whatever the launcher has bound it to");
+  command.add_flag("--nvtx", options.nvtx,
+                   "Show NVIDIA's profilers every operation as an NVTX range, by the name of the protocol's step");
   add_choice(command, "--intra-node", options.within_node,
              {{"shared-memory", WithinNode::shared_memory}, {"loopback", WithinNode::loopback}}, "the library's choice",
              "How MPI messages pass within a node: through shared-memory, or in loopback through the adapter (sockets "
@@ -93,6 +96,20 @@ void add_job_options(CLI::App& command, JobOptions& options) {
 void require_ranks(const Rank& rank, const bench::Plan& plan) {
   if (rank.ranks() > plan.second.value) return;
   throw UsageError(fmt::format("this job has {} rank, and a message needs two: start with mpirun -n 2", rank.ranks()));
+}
+
+/// The matrix of --all-pairs; `plan` says what each pair runs.
+void run_all_pairs(Job& job, Rank& self, const Options& options, const Protocol& protocol, const bench::Plan& plan) {
+  bench::PairSeries pairs = bench::measure_all_pairs(self, protocol, plan);
+  job.conclude();
+  if (self.id() != RankId{0}) return;
+  for (bench::Series& series : pairs.series) series.clock = "host";
+  bench::deliver(bench::PairFile{.world = "measured",
+                                 .program = kProgram,
+                                 .command = options.job.command_line,
+                                 .environment = job.environment(),
+                                 .pairs = std::move(pairs)},
+                 options.run.output, std::cout);
 }
 
 ExitCode run(const Options& options) {
@@ -107,6 +124,7 @@ ExitCode run(const Options& options) {
     require_ranks(rank, plan);
     if (rank.id() != plan.first) return;
     require_writable(options.run);
+    if (options.run.all_pairs) return;  // what a pair cannot do is told with its result
     const Path& path = rank.path_to(plan.second);
     require_support(*protocol, path);
     const Support support = protocol->supports(path);
@@ -114,6 +132,7 @@ ExitCode run(const Options& options) {
     fmt::print(stderr, "{}: note: {}\n", kName, support.reason);  // in one piece, for mpirun mixes what is not
   });
   job.run([&](Rank& self) {
+    if (options.run.all_pairs) return run_all_pairs(job, self, options, *protocol, plan);
     bench::Series series = bench::measure(self, *protocol, plan);
     job.conclude();
     const bool traced = !options.run.trace.empty();

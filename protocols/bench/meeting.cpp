@@ -62,6 +62,20 @@ void meet_all(Rank& rank, Patience patience) {
   for (int guest = 1; guest < rank.ranks(); ++guest) tell_now(rank, RankId{guest}, Message(), patience);
 }
 
+void meet_in(Rank& rank, std::span<const RankId> group, Patience patience) { agree_in(rank, group, 0, patience); }
+
+int agree_in(Rank& rank, std::span<const RankId> group, int mine, Patience patience) {
+  const RankId host = group.front();
+  if (rank.id() != host) {
+    tell_now(rank, host, Message(mine), patience);
+    return hear_now(rank, host, patience).as<int>();
+  }
+  const auto guests = group.subspan(1);
+  for (const RankId guest : guests) mine = std::min(mine, hear_now(rank, guest, patience).as<int>());
+  for (const RankId guest : guests) tell_now(rank, guest, Message(mine), patience);
+  return mine;
+}
+
 int agree(Rank& rank, RankId peer, bool leading, int mine, Patience patience) {
   if (!leading) return hear_now(rank, peer, patience).as<int>();
   tell_now(rank, peer, Message(mine), patience);

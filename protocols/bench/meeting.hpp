@@ -1,6 +1,7 @@
 // What ranks say to each other around a measurement, by control messages.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,11 @@ void meet(Rank& rank, RankId peer, Patience patience);
 /// As meet(), for all ranks of the job.
 void meet_all(Rank& rank, Patience patience);
 
+/// As meet(), for the ranks of a group. Every rank of it makes the same call.
+void meet_in(Rank& rank, std::span<const RankId> group, Patience patience);
+
+/// The least of the numbers of a group, on each of its ranks.
+int agree_in(Rank& rank, std::span<const RankId> group, int mine, Patience patience);
 /// The leader's number, at both ends. `mine` matters on the leader only.
 int agree(Rank& rank, RankId peer, bool leading, int mine, Patience patience);
 

@@ -57,6 +57,18 @@ Seconds budget_of(const SweepOptions& wishes, const DefaultRepeats& defaults) {
   return wishes.iterations ? Seconds{} : defaults.budget;
 }
 
+/// In one of the forms that everything has.
+template <class File>
+void show(const File& file, Format format, std::ostream& out) {
+  if (format == Format::csv) {
+    out << to_csv(file);
+  } else if (format == Format::json) {
+    out << to_text(to_json(file), 2) << '\n';
+  } else {
+    print_table(file, out);
+  }
+}
+
 }  // namespace
 
 CLI::Option* add_read_option(CLI::App& app, const std::string& name, const std::string& type,
@@ -160,6 +172,10 @@ void add_run_options(CLI::App& app, RunOptions& options) {
                                       "the smallest size, step by step, in the same words in every world")
                            ->type_name("FILE");
   app.add_flag("--trace-times", options.trace_times, "Begin the lines of the trace with their times")->needs(trace);
+  app.add_flag(
+         "--all-pairs", options.all_pairs,
+         "Every two ranks in turn, each way: a matrix with its outliers marked, a result for each pair in the files")
+      ->excludes(trace);
 }
 
 void add_probe_options(CLI::App& app, ProbeOptions& options) {
@@ -193,6 +209,7 @@ void require_writable(const RunOptions& options) {
 }
 
 Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
+  if (options.all_pairs && options.output.format == Format::osu) throw UsageError("a matrix of pairs has no OSU form");
   const bool latency = options.pattern == Pattern::pingpong;
   const SweepOptions& sweep = options.sweep;
   const Protocol& protocol = find_protocol(options.protocol);
@@ -227,39 +244,25 @@ ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults)
           .timeout = sweep.timeout};
 }
 
+void deliver(const PairFile& pairs, const OutputOptions& options, std::ostream& out) {
+  show(pairs, options.format, out);
+  if (!options.json.empty()) write_json_file(options.json, to_json(pairs));
+  if (!options.csv.empty()) write_file(options.csv, to_csv(pairs));
+}
+
 void deliver(const Result& result, const OutputOptions& options, std::ostream& out) {
-  switch (options.format) {
-    case Format::table:
-      print_table(result, out);
-      break;
-    case Format::osu:
-      print_osu(result, out);
-      break;
-    case Format::csv:
-      out << to_csv(result);
-      break;
-    case Format::json:
-      out << to_text(to_json(result), 2) << '\n';
-      break;
+  if (options.format == Format::osu) {
+    print_osu(result, out);
+  } else {
+    show(result, options.format, out);
   }
   if (!options.json.empty()) write_json(result, options.json);
   if (!options.csv.empty()) write_csv(result, options.csv);
 }
 
 void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out) {
-  switch (options.format) {
-    case Format::table:
-      print_table(probes, out);
-      break;
-    case Format::osu:
-      throw UsageError("probes have no OSU form");
-    case Format::csv:
-      out << to_csv(probes);
-      break;
-    case Format::json:
-      out << to_text(to_json(probes), 2) << '\n';
-      break;
-  }
+  if (options.format == Format::osu) throw UsageError("probes have no OSU form");
+  show(probes, options.format, out);
   if (!options.json.empty()) write_json(probes, options.json);
   if (!options.csv.empty()) write_csv(probes, options.csv);
 }

@@ -14,6 +14,7 @@
 
 #include "protocols/bench/driver.hpp"
 #include "protocols/bench/layout_options.hpp"
+#include "protocols/bench/pairs.hpp"
 #include "protocols/bench/probe.hpp"
 #include "protocols/bench/results.hpp"
 
@@ -52,6 +53,7 @@ struct RunOptions {
   OutputOptions output{};
   std::filesystem::path trace{};  ///< empty: not written
   bool trace_times = false;
+  bool all_pairs = false;  ///< instead of one pair
 };
 
 struct ProbeOptions {
@@ -97,6 +99,8 @@ ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults)
 
 /// Shows the result on `out` in the format asked for and writes the files asked for.
 void deliver(const Result& result, const OutputOptions& options, std::ostream& out);
+/// A table where the OSU form is asked for, which make_plan() has refused.
+void deliver(const PairFile& pairs, const OutputOptions& options, std::ostream& out);
 /// Probes have no OSU form: a UsageError.
 void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out);
 

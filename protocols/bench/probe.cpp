@@ -18,14 +18,6 @@ std::optional<RankId> partner_of_first(const Rank& rank, bool same_node) {
   return std::nullopt;
 }
 
-/// Is there a rank before `rank` on the same GPU? Its lines would say the same.
-bool repeats_a_place(const Rank& rank, RankId later) {
-  for (RankId earlier{0}; earlier < later; ++earlier.value) {
-    if (rank.place(earlier) == rank.place(later)) return true;
-  }
-  return false;
-}
-
 /// The part that this rank plays in a measurement between two: none, or its peer.
 std::optional<RankId> other_of(RankId me, RankId leader, RankId follower) {
   if (me == leader) return follower;
@@ -34,6 +26,13 @@ std::optional<RankId> other_of(RankId me, RankId leader, RankId follower) {
 }
 
 }  // namespace
+
+bool repeats_a_place(const Rank& rank, RankId later) {
+  for (RankId earlier{0}; earlier < later; ++earlier.value) {
+    if (rank.place(earlier) == rank.place(later)) return true;
+  }
+  return false;
+}
 
 ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
   if (plan.sizes.empty() || !std::ranges::is_sorted(plan.sizes)) {
@@ -51,6 +50,7 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
     if (rank.id() == leader) {
       probe_local(prober);
       probe_blocks(prober);
+      probe_load(prober);
     }
     for (RankId follower{0}; follower.value < rank.ranks(); ++follower.value) {
       if (follower == leader || repeats_a_place(rank, follower)) continue;
@@ -59,6 +59,7 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
       if (peer) probe_peer_copies(prober, *peer, rank.id() == leader);
     }
   }
+  probe_together(prober);
   for (const bool same_node : {true, false}) {
     meet_all(rank, turn);
     const auto partner = partner_of_first(rank, same_node);

@@ -68,6 +68,36 @@ void probe_allocation(Prober& prober, Memory memory) {
   }
 }
 
+/// May this rank's device memory go over the network to any peer?
+Answer device_memory_on_network(const Rank& rank) {
+  Answer answer = Answer::refused("there is no peer");
+  for (RankId peer{0}; peer.value < rank.ranks() && !answer; ++peer.value) {
+    if (peer != rank.id()) answer = rank.path_to(peer).device_memory_on_network;
+  }
+  return answer;
+}
+
+/// What lets a network adapter reach device memory, and takes it back.
+void probe_registration(Prober& prober) {
+  Rank& rank = prober.rank();
+  if (const Answer answer = device_memory_on_network(rank); !answer) {
+    return prober.note(
+        fmt::format("{}: no registration of device memory: {}", to_string(rank.place(rank.id())), answer.reason));
+  }
+  for (const Bytes size : prober.plan().sizes) {
+    if (size < kPage) continue;
+    const ScopedBuffer memory(rank, Memory::device, size);
+    std::vector<double> registration;
+    std::vector<double> deregistration;
+    for (int i = 0; i < prober.repeats(size).iterations; ++i) {
+      registration.push_back(time_rounds(rank, 1, [&] { rank.register_memory(memory.buffer()); }).front());
+      deregistration.push_back(time_rounds(rank, 1, [&] { rank.deregister_memory(memory.buffer()); }).front());
+    }
+    prober.record("register device", {}, size, std::move(registration), false);
+    prober.record("deregister device", {}, size, std::move(deregistration), false);
+  }
+}
+
 }  // namespace
 
 void probe_local(Prober& prober) {
@@ -84,6 +114,7 @@ void probe_local(Prober& prober) {
   for (const Memory memory : {Memory::device, Memory::pinned, Memory::pageable, Memory::shared_pinned}) {
     probe_allocation(prober, memory);
   }
+  probe_registration(prober);
   const ScopedBuffer exported(rank, Memory::device, kHandleSize);
   prober.record("handle export", {}, kHandleSize,
                 prober.sample(kHandleSize, [&] { rank.export_memory(exported.buffer()); }), false);

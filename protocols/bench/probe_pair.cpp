@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "protocols/bench/prober.hpp"
@@ -10,8 +13,19 @@ constexpr Tag kProbeTag{tags::kFirstFree.value + 1};
 
 std::string place_of(Prober& prober, RankId rank) { return to_string(prober.rank().place(rank)); }
 
-/// Times how long it takes to map the peer's memory, and leaves it mapped.
-Buffer probe_handle(Prober& prober, RankId owner, const IpcHandle& handle) {
+/// Drivers map large pages whole: below that, allocations of all sizes cost the same.
+constexpr Bytes kSmallestMapped{2U << 20U};
+
+/// Of the sizes, those at which the cost of mapping may differ; the largest if it is smaller than that.
+std::vector<Bytes> mapped_sizes(const std::vector<Bytes>& sizes) {
+  std::vector<Bytes> mapped;
+  std::ranges::copy_if(sizes, std::back_inserter(mapped), [](Bytes size) { return size >= kSmallestMapped; });
+  if (mapped.empty()) mapped.push_back(sizes.back());
+  return mapped;
+}
+
+/// Times how long it takes to map the peer's memory.
+void probe_handle(Prober& prober, RankId owner, const IpcHandle& handle) {
   Rank& rank = prober.rank();
   const Bytes size{handle.size};
   std::vector<double> opening;
@@ -24,8 +38,20 @@ Buffer probe_handle(Prober& prober, RankId owner, const IpcHandle& handle) {
   }
   prober.record("handle open", place_of(prober, owner), size, std::move(opening), false);
   prober.record("handle close", place_of(prober, owner), size, std::move(closing), false);
-  open();
-  return opened;
+}
+
+/// The follower's allocations of several sizes, mapped by the leader.
+void probe_handles(Prober& prober, RankId peer, bool leading) {
+  for (const Bytes size : mapped_sizes(prober.plan().sizes)) {
+    if (leading) {
+      probe_handle(prober, peer, hear_now(prober.rank(), peer, prober.patience()).as<IpcHandle>());
+      meet(prober.rank(), peer, prober.patience());
+    } else {
+      const ScopedBuffer memory(prober.rank(), Memory::device, size);
+      tell_now(prober.rank(), peer, Message(prober.rank().export_memory(memory.buffer())), prober.patience());
+      meet(prober.rank(), peer, {prober.plan().patience});
+    }
+  }
 }
 
 /// The rank that copies.
@@ -36,7 +62,7 @@ class PeerCopier {
         owner_(owner),
         direct_(prober.rank().path_to(owner).peer_access.yes),
         own_(prober.rank(), Memory::device, prober.largest()),
-        remote_(probe_handle(prober, owner, hear_now(prober.rank(), owner, prober.patience()).as<IpcHandle>())) {}
+        remote_(prober.rank().open_memory(owner, hear_now(prober.rank(), owner, prober.patience()).as<IpcHandle>())) {}
 
   /// May a kernel copy between the two? The owner learns it too.
   bool offers_kernels() {
@@ -52,6 +78,7 @@ class PeerCopier {
     if (prober_.plan().verify) prober_.rank().fill(own_.first(size), pattern);
     meet(prober_.rank(), owner_, prober_.patience());
     measure("write", size, View(remote_, Bytes{}, size), own_.first(size), engine);
+    if (engine == Engine::dma) measure_queued(size);
     meet(prober_.rank(), owner_, prober_.patience());
   }
 
@@ -72,6 +99,16 @@ class PeerCopier {
                                  : fmt::format("peer copy {} {}", direction, direct_ ? "direct" : "staged");
     prober_.record(name, place_of(prober_, owner_), size, prober_.sample(size, [&] { prober_.copy(to, from, engine); }),
                    true);
+  }
+
+  void measure_queued(Bytes size) {
+    const std::string name = fmt::format("queued peer copy write {}", direct_ ? "direct" : "staged");
+    const auto start = [&] {
+      return prober_.rank().copy(View(remote_, Bytes{}, size), own_.first(size), Stream{0}, Engine::dma);
+    };
+    std::vector<double> times_us = prober_.sample(size, [&] { prober_.run_queued(name, size, start); });
+    for (double& time : times_us) time /= kQueuedCopies;
+    prober_.record(name, place_of(prober_, owner_), size, std::move(times_us), true);
   }
 
   Prober& prober_;
@@ -172,6 +209,7 @@ void probe_peer_copies(Prober& prober, RankId peer, bool leading) {
                             to_string(rank.place(peer)), path.device_mapping.reason));
     return;
   }
+  probe_handles(prober, peer, leading);
   if (!leading) {
     PeerOwner owner(prober, peer);
     copy_all_sizes(prober, owner);

@@ -1,5 +1,7 @@
 #include "protocols/bench/prober.hpp"
 
+#include <array>
+
 #include <fmt/format.h>
 
 #include "protocols/bench/check_error.hpp"
@@ -18,6 +20,28 @@ std::vector<double> Prober::sample_with(RankId peer, bool leading, Bytes size, c
   const int rounds = agree(rank_, peer, leading, rounds_within(plan_.budget, trial, wanted.iterations), patience());
   meet(rank_, peer, patience());
   return time_rounds(rank_, rounds, round);
+}
+
+std::vector<double> Prober::sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round) {
+  const Repeats& wanted = repeats(size);
+  meet_in(rank_, group, patience());
+  const std::vector<double> trial = time_rounds(rank_, wanted.warmup, round);
+  const int rounds = agree_in(rank_, group, rounds_within(plan_.budget, trial, wanted.iterations), patience());
+  return time_rounds(rank_, rounds, round);
+}
+
+std::vector<double> Prober::sample_after(Bytes size, const std::function<void()>& prepare,
+                                         const std::function<void()>& round) {
+  const auto timed = [&] {
+    prepare();
+    return time_rounds(rank_, 1, round).front();
+  };
+  const Repeats& wanted = repeats(size);
+  const auto whole = [&] { timed(); };
+  const int rounds = rounds_within(plan_.budget, time_rounds(rank_, wanted.warmup, whole), wanted.iterations);
+  std::vector<double> times_us;
+  for (int i = 0; i < rounds; ++i) times_us.push_back(timed());
+  return times_us;
 }
 
 void Prober::record(const std::string& name, const std::string& peer, Bytes size, std::vector<double> times_us,
@@ -39,6 +63,12 @@ void Prober::copy(View to, View from, Engine engine) {
 void Prober::finish(Op op, std::string_view what, Bytes size) {
   const Status status = wait(rank_, op, rank_.now() + plan_.timeout);
   if (status != Status::delivered) fail(what, size, to_string(status));
+}
+
+void Prober::run_queued(std::string_view what, Bytes size, const std::function<Op()>& start) {
+  std::array<Op, kQueuedCopies> ops{};
+  for (Op& op : ops) op = start();
+  for (const Op op : ops) finish(op, what, size);
 }
 
 void Prober::expect(View view, twinlink::Pattern pattern, std::string_view what) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "protocols/bench/probe.hpp"
 
 namespace twinlink::bench {
+
+/// Enough that the launch of the first is little beside the others.
+inline constexpr int kQueuedCopies = 16;
 
 class Prober {
  public:
@@ -28,6 +32,13 @@ class Prober {
   /// As sample(), on two ranks at once: both make the same call, and the leader's time decides how often.
   std::vector<double> sample_with(RankId peer, bool leading, Bytes size, const std::function<void()>& round);
 
+  /// As sample(), on all ranks of a group at once: each makes the same call. Ranks that are done first leave the others
+  /// alone with their last rounds, which a median bears.
+  std::vector<double> sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round);
+  /// As sample(), with something before every round that is not timed.
+  std::vector<double> sample_after(Bytes size, const std::function<void()>& prepare,
+                                   const std::function<void()>& round);
+
   /// Writes a line. A primitive that takes no time gets none, but a note.
   void record(const std::string& name, const std::string& peer, Bytes size, std::vector<double> times_us,
               bool moves_bytes);
@@ -36,6 +47,8 @@ class Prober {
   /// Copies and waits. A CheckError if it does not end.
   void copy(View to, View from, Engine engine = Engine::dma);
   void finish(Op op, std::string_view what, Bytes size);
+  /// Starts kQueuedCopies operations one behind the other, then waits for all of them.
+  void run_queued(std::string_view what, Bytes size, const std::function<Op()>& start);
   /// A CheckError that names `what` unless `view` holds `pattern`.
   void expect(View view, twinlink::Pattern pattern, std::string_view what);
   /// A pattern that no probe before had; ranks that take part in the same probes get the same.
@@ -59,6 +72,13 @@ void probe_local(Prober& prober);
 bool can(Prober& prober, const std::string& what, const std::function<void()>& attempt);
 /// Copies of one rank by kernels, and copies of many blocks.
 void probe_blocks(Prober& prober);
+/// Is there a rank before `rank` on the same GPU? Its lines would say the same.
+bool repeats_a_place(const Rank& rank, RankId later);
+/// Copies of one rank that queue, go both ways at once, or read what was just written.
+void probe_load(Prober& prober);
+/// Copies of two, four, ... GPUs of rank 0's node at once: to and from host memory, and around a ring of peers. All
+/// ranks call it.
+void probe_together(Prober& prober);
 /// Copies between this rank's GPU and the peer's. Both ranks call it; the leading one copies.
 void probe_peer_copies(Prober& prober, RankId peer, bool leading);
 /// Puts that raise a signal, there and back between ranks of one node. Both ranks call it.

@@ -17,7 +17,9 @@ void print(const Protocol& protocol, std::ostream& out) {
                        option.description);
   }
   for (const Alias& alias : protocol.aliases()) {
-    out << fmt::format("{:16}-o {}=... is {}\n", "", alias.name, alias.target);
+    const std::string header =
+        alias.header == Bytes{} ? "" : fmt::format(" and {} of header", format_size(alias.header));
+    out << fmt::format("{:16}-o {}=... is {}{}\n", "", alias.name, alias.target, header);
   }
   for (const Preset& preset : protocol.presets()) {
     out << fmt::format("{:16}--preset {}: {}; {}\n", "", preset.name, preset.description,

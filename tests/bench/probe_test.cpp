@@ -82,6 +82,13 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "copy device-to-shared-pinned far",
                                           "copy device-to-device",
                                           "copy host-to-host",
+                                          "queued copy pinned-to-device near",
+                                          "queued copy device-to-pinned near",
+                                          "copy pinned near both-ways",
+                                          "copy pinned-to-device near cpu-written",
+                                          "copy pinned-to-device near device-written",
+                                          "copy pinned-to-device near of 2 GPUs",
+                                          "copy device-to-pinned near of 2 GPUs",
                                           "copy kernel-local",
                                           "copy kernel-to-pinned",
                                           "copy kernel-from-pinned",
@@ -96,10 +103,14 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "release pinned",
                                           "release pageable",
                                           "release shared-pinned",
+                                          "register device",
+                                          "deregister device",
                                           "handle export",
                                           "handle open",
                                           "handle close",
                                           "peer copy write direct",
+                                          "peer copy write direct of 2 GPUs",
+                                          "queued peer copy write direct",
                                           "peer copy read direct",
                                           "message pinned same-node",
                                           "message pageable same-node",
@@ -169,7 +180,8 @@ TEST(Probe, LeavesOutWhatTheMachineLacks) {
 
 TEST(Probe, SaysWhatItLeftOutAndWhy) {
   const ProbeFindings alone = probe_world({.ranks = 1, .numa_domains = 1});
-  EXPECT_THAT(alone.notes, testing::ElementsAre("0/0: no far copies: there is one NUMA domain"));
+  EXPECT_THAT(alone.notes, testing::ElementsAre("0/0: no far copies: there is one NUMA domain",
+                                                "0/0: no registration of device memory: there is no peer"));
   EXPECT_THAT(names(alone), testing::Not(Contains(HasSubstr("far"))));
   EXPECT_THAT(names(alone), testing::Not(Contains(HasSubstr("message"))));
 }
@@ -189,17 +201,19 @@ TEST(Probe, MeasuresMessagesBetweenNodesAndNoPeerCopies) {
 }
 
 TEST(Probe, FindsABrokenPeerCopyAtTheOwnersSide) {
-  // The first copy into rank 1 from a peer is the first write of 4 B; warm-up and two rounds follow. The fault hits
-  // the last write of 64 KiB that is measured: nobody writes over it.
-  const FakeWorldOptions world{.fault = {{Fault::Kind::drop, RankId{1}, 4, 4_KiB}}};
+  // The first copy into rank 1 from a peer is the first write of 4 B: one to warm up, three that are timed, and sixteen
+  // queued ones for each of these. The fault hits the last queued write of 64 KiB: nobody writes over it.
+  constexpr int kSmall = 4 + 4 * 16;
+  constexpr int kLarge = 1 + 16;
+  const FakeWorldOptions world{.fault = {{Fault::Kind::scramble, RankId{1}, kSmall + kLarge - 1, 4_KiB}}};
   ProbePlan plan = small_plan();
   plan.large.iterations = 1;
   plan.small = {.warmup = 1, .iterations = 3};
   try {
     probe_world(world, plan);
-    FAIL() << "a dropped byte went unnoticed";
+    FAIL() << "a wrong byte went unnoticed";
   } catch (const CheckError& error) {
-    EXPECT_STREQ(error.what(), "rank 1: peer copy write, 65536 B: dropped at byte 4096");
+    EXPECT_STREQ(error.what(), "rank 1: peer copy write, 65536 B: scrambled at byte 4096");
   }
 }
 

@@ -160,28 +160,41 @@ void on_one_end(const std::function<void(Rank&, Channel&)>& body, const Packing&
   });
 }
 
+/// Nothing has been tried on that end before: after a failure a channel refuses everything.
+void expect_refused(const Packing& packing, const std::function<void(Rank&, Channel&)>& attempt) {
+  on_one_end([&](Rank& rank, Channel& channel) { EXPECT_THROW(attempt(rank, channel), UsageError); }, packing);
+}
+
 TEST(Layouts, MessagesThatMakeNoSenseAreRefusedBeforeAnythingMoves) {
-  on_one_end(
-      [](Rank& rank, Channel& channel) {
-        const Scratch device(rank, Memory::device, 1000_B);
-        EXPECT_THROW(static_cast<void>(channel.send(View(device.buffer(), 0_B, 1001_B))), UsageError);
-        EXPECT_THROW(static_cast<void>(channel.receive(View(device.buffer(), 900_B, 101_B))), UsageError);
-        const Scratch large(rank, Memory::device, 100'000_B);
-        EXPECT_THROW(static_cast<void>(channel.send(large.view())), UsageError) << "more than the packed buffer";
-        const Scratch host(rank, Memory::pinned, 1000_B);
-        EXPECT_THROW(static_cast<void>(channel.send(host.view())), UsageError);
-      },
-      {Layout::vector(50_B, 60_B), PackMethod::kernel});
+  const Packing packing{Layout::vector(50_B, 60_B), PackMethod::kernel};
+  expect_refused(packing, [](Rank& rank, Channel& channel) {
+    const Scratch device(rank, Memory::device, 1000_B);
+    static_cast<void>(channel.send(View(device.buffer(), 0_B, 1001_B)));
+  });
+  expect_refused(packing, [](Rank& rank, Channel& channel) {
+    const Scratch device(rank, Memory::device, 1000_B);
+    static_cast<void>(channel.receive(View(device.buffer(), 900_B, 101_B)));
+  });
+  expect_refused(packing, [](Rank& rank, Channel& channel) {
+    const Scratch large(rank, Memory::device, 100'000_B);  // more than the packed buffer
+    static_cast<void>(channel.send(large.view()));
+  });
+  expect_refused(packing, [](Rank& rank, Channel& channel) {
+    const Scratch host(rank, Memory::pinned, 1000_B);
+    static_cast<void>(channel.send(host.view()));
+  });
 }
 
 TEST(Layouts, WhatIsNo2DCopyIsRefusedBeforeAnythingMoves) {
-  on_one_end(
-      [](Rank& rank, Channel& channel) {
-        const Scratch device(rank, Memory::device, 1000_B);
-        EXPECT_THROW(static_cast<void>(channel.send(device.view())), UsageError);
-        EXPECT_THROW(static_cast<void>(channel.receive(device.slice(0_B, 25_B))), UsageError);
-      },
-      {Layout::indexed({{0_B, 10_B}, {20_B, 5_B}}), PackMethod::rows});
+  const Packing packing{Layout::indexed({{0_B, 10_B}, {20_B, 5_B}}), PackMethod::rows};
+  expect_refused(packing, [](Rank& rank, Channel& channel) {
+    const Scratch device(rank, Memory::device, 1000_B);
+    static_cast<void>(channel.send(device.view()));
+  });
+  expect_refused(packing, [](Rank& rank, Channel& channel) {
+    const Scratch device(rank, Memory::device, 1000_B);
+    static_cast<void>(channel.receive(device.slice(0_B, 25_B)));
+  });
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // What a protocol makes of a peer that does not keep to the agreement. Such a peer leaves operations behind under the
 // protocols' own tags, so in a real world each of these tests is a job of its own.
 #include <algorithm>
+#include <array>
 
+#include "protocols/decorated_rank.hpp"
 #include "protocols/registry.hpp"
 #include "tests/contract/helpers.hpp"
 
@@ -50,6 +52,17 @@ void mismatch(Rank& rank, RankId peer, const Protocol& protocol, Bytes sent, Byt
   meet(rank, peer);
 }
 
+/// Gives handles that nobody can open.
+class ForgingRank final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  IpcHandle export_memory(Buffer buffer) override {
+    IpcHandle handle = DecoratedRank::export_memory(buffer);
+    for (std::byte& byte : handle.token) byte ^= std::byte{0x5A};
+    return handle;
+  }
+};
+
 class ProtocolFailures : public testing::TestWithParam<std::string> {};
 
 TEST_P(ProtocolFailures, AShorterMessageIsNoticedByTheReceiver) {
@@ -67,6 +80,64 @@ TEST_P(ProtocolFailures, ALongerMessageIsNoticedByTheReceiver) {
 TEST_P(ProtocolFailures, AMissingChunkIsNoticedByTheReceiver) {
   on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
     mismatch(rank, peer, protocol, 200'000_B, 300'000_B, 100'000_B);
+  });
+}
+
+TEST_P(ProtocolFailures, AChunkTooManyIsNoticedByTheReceiver) {
+  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+    mismatch(rank, peer, protocol, 300'000_B, 200'000_B, 100'000_B);
+  });
+}
+
+TEST_P(ProtocolFailures, AfterAFailureTheChannelIsNotUsedAgain) {
+  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+    // Of the window the second message has another size at each end; the third one and a fourth would fit.
+    const Scratch message(rank, protocol.message_memory(), 4000_B);
+    const Bytes second = first(rank, peer) ? 1000_B : 500_B;
+    const std::array window{message.slice(0_B, 1000_B), message.slice(1000_B, second), message.slice(2000_B, 1000_B)};
+    {
+      const auto channel = protocol.connect(rank, peer, {.depth = 2, .timeout = kTimeout});
+      const Outcome failed = timed(
+          rank, [&] { return first(rank, peer) ? channel->exchange(window, {}) : channel->exchange({}, window); });
+      meet(rank, peer);
+      rank.fill(message.slice(3000_B, 1000_B), kSentinel);
+      const View fourth = message.slice(3000_B, 1000_B);
+      const Outcome later = timed(rank, [&] {
+        if (!first(rank, peer)) return channel->receive(fourth);
+        return failed.ok() ? Outcome{} : channel->send(fourth);  // a sender may be through before it can know
+      });
+      EXPECT_EQ(later.status, failed.status);
+      EXPECT_EQ(later.reason, failed.reason);
+      if (!first(rank, peer)) {
+        EXPECT_FALSE(failed.ok()) << protocol.name();
+        EXPECT_TRUE(rank.check(fourth, kSentinel).intact()) << protocol.name();
+      }
+      meet(rank, peer);
+    }
+    meet(rank, peer);
+  });
+}
+
+TEST_P(ProtocolFailures, AForgedHandleIsTheFailureOfThatExchange) {
+  if (GetParam() != "gpudirect-v2" && GetParam() != "symmetric-put") {
+    GTEST_SKIP() << "opens no memory during an exchange, or has a test of its own";
+  }
+  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+    ForgingRank forging(rank);
+    const Scratch message(rank, protocol.message_memory(), 1000_B);
+    {
+      Rank& self = first(rank, peer) ? rank : static_cast<Rank&>(forging);
+      const auto channel = protocol.connect(self, peer, {.timeout = kTimeout});
+      const Outcome outcome = timed(
+          rank, [&] { return first(rank, peer) ? channel->send(message.view()) : channel->receive(message.view()); });
+      if (first(rank, peer)) {
+        EXPECT_EQ(outcome.status, Status::peer_failed) << outcome.reason;
+      } else {
+        EXPECT_FALSE(outcome.ok()) << protocol.name();
+      }
+      meet(rank, peer);
+    }
+    meet(rank, peer);
   });
 }
 

@@ -53,6 +53,19 @@ TEST(CudaAware, AnAdapterThatReachesDeviceMemoryIsUsedBetweenNodes) {
   EXPECT_EQ(choose_way(rules("openmpi"), far_apart(true), 64_MiB).protocol, "gpudirect-v3");
 }
 
+TEST(CudaAware, ChunkAndDepthOfTheUserAreThoseOfThePipelines) {
+  const Protocol& protocol = find_protocol("cuda-aware");
+  Settings settings{.depth = 4};
+  set_option(protocol, settings, "MV2_CUDA_BLOCK_SIZE", "128K");
+  const CudaAwareRules chosen = cuda_aware_rules(settings);
+  const Settings staged = choose_way(chosen, far_apart(false), 1_MiB).settings;
+  EXPECT_EQ(staged.chunk, 128_KiB);
+  EXPECT_EQ(staged.depth, 4);
+  EXPECT_EQ(staged.options.at("credits"), "4") << "no more than there are buffers";
+  EXPECT_EQ(choose_way(chosen, far_apart(true), 1_MiB).settings.chunk, 128_KiB);
+  EXPECT_EQ(choose_way(chosen, far_apart(false), 16_KiB).settings.chunk, Bytes{}) << "staged whole";
+}
+
 TEST(CudaAware, OneDeviceNeedsNoTransport) {
   Path path = neighbours(true);
   path.same_device = true;

@@ -45,14 +45,14 @@ TEST(CudaIpcOptions, UsersKnowThemByTheNamesOfOpenMpi) {
   EXPECT_THROW(options_with("btl_smcuda_use_cuda_ipc", "yes"), UsageError);
 }
 
-TEST(CudaIpcOptions, AFragmentHasAtLeastOneByteOfPayload) {
+TEST(CudaIpcOptions, AFragmentHasRoomBesideItsHeader) {
   const auto payload = [](Bytes chunk) {
     return read_cuda_ipc_options(protocol(), {.chunk = chunk, .depth = 3}).payload;
   };
   EXPECT_EQ(payload(0_B), 128_KiB - 32_B);
-  EXPECT_EQ(payload(1_B), 1_B);
-  EXPECT_EQ(payload(32_B), 1_B);
-  EXPECT_EQ(payload(34_B), 2_B);
+  EXPECT_EQ(payload(33_B), 1_B);
+  EXPECT_THROW(payload(32_B), UsageError);
+  EXPECT_THROW(payload(1_B), UsageError);
 }
 
 TEST(CudaIpcOptions, AnEagerMessageFitsIntoOneFragment) {

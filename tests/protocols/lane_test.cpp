@@ -223,5 +223,20 @@ TEST(Cut, PiecesLieInTheirMessagesAndFollowEachOther) {
   EXPECT_EQ(parts[2].buffer, whole.buffer);
 }
 
+TEST(Cut, EveryPieceKnowsItsMessage) {
+  const std::array messages{message(2500_B), message(0_B), message(1000_B)};
+  EXPECT_EQ(cut(messages, 1000_B).size(), 5U);
+  EXPECT_THAT(whole_lengths(messages, 1000_B), ElementsAre(2500_B, 2500_B, 2500_B, 0_B, 1000_B));
+  EXPECT_THAT(whole_lengths(messages, 0_B), ElementsAre(2500_B, 0_B, 1000_B));
+}
+
+TEST(DataTag, TellsMessagesOfDifferentNumbersOfPiecesApart) {
+  EXPECT_EQ(data_tag(1000_B, 0_B), data_tag(5000_B, 0_B)) << "one piece: its own size is enough";
+  EXPECT_EQ(data_tag(1000_B, 1000_B), data_tag(0_B, 0_B));
+  EXPECT_EQ(data_tag(1001_B, 1000_B), data_tag(2000_B, 1000_B));
+  EXPECT_NE(data_tag(2000_B, 1000_B), data_tag(1000_B, 1000_B));
+  EXPECT_NE(data_tag(2000_B, 1000_B), data_tag(2001_B, 1000_B));
+}
+
 }  // namespace
 }  // namespace twinlink

@@ -1,0 +1,99 @@
+// Probes under load on the simulated machine, against closed forms. As in simulation_test.cpp the tolerance is that of
+// the arithmetic.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "model/simulation.hpp"
+#include "protocols/bench/prober.hpp"
+#include "tests/model/sample_platform.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+using bench::kQueuedCopies;
+
+constexpr double kTolerance_us = 1e-4;
+
+/// The medians of the probes of GPUs 0/1 and 0/2, which share a hub.
+class Medians {
+ public:
+  explicit Medians(const Platform& platform) {
+    const bench::ProbePlan plan{.sizes = {4_B, 1_MiB}, .small = {.iterations = 2}, .large = {.iterations = 2}};
+    simulate(platform, std::vector{Place{0, 1, {}}, Place{0, 2, {}}}, [&](Rank& rank) {
+      bench::ProbeFindings mine = bench::probe(rank, plan);
+      if (rank.id() == RankId{0}) findings_ = std::move(mine);
+    });
+  }
+
+  /// Of the line that rank 0 measured.
+  [[nodiscard]] double us(const std::string& name, Bytes size) const {
+    const auto line = std::ranges::find_if(findings_.lines, [&](const bench::ProbeLine& candidate) {
+      return candidate.name == name && candidate.gpu == "0/1" && candidate.size == size;
+    });
+    if (line != findings_.lines.end()) return line->time_us.median;
+    ADD_FAILURE() << "no line '" << name << "'";
+    return 0;
+  }
+
+ private:
+  bench::ProbeFindings findings_;
+};
+
+TEST(ProbeLoad, QueuedCopiesHideTheLatencyOfAllButTheFirst) {
+  const Medians medians(sample_platform());
+  const Seconds large = kHost + kLatency + 1_MiB / kDown * kQueuedCopies;
+  EXPECT_NEAR(medians.us("queued copy pinned-to-device near", 1_MiB), large.microseconds() / kQueuedCopies,
+              kTolerance_us);
+  // The CPU starts small ones more slowly than they flow.
+  const Seconds small = kHost * kQueuedCopies + kLatency + 4_B / kDown;
+  EXPECT_NEAR(medians.us("queued copy pinned-to-device near", 4_B), small.microseconds() / kQueuedCopies,
+              kTolerance_us);
+  const Seconds peers = kHost + kLatency + 1_MiB / kPeer * kQueuedCopies;
+  EXPECT_NEAR(medians.us("queued peer copy write direct", 1_MiB), peers.microseconds() / kQueuedCopies, kTolerance_us);
+}
+
+TEST(ProbeLoad, BothWaysTakeTheSlowerWaysTimeWhereNothingIsShared) {
+  const Seconds slower = kHost * 2 + kLatency + 1_MiB / kDown;
+  EXPECT_NEAR(Medians(sample_platform()).us("copy pinned near both-ways", 1_MiB), slower.microseconds(), kTolerance_us);
+}
+
+TEST(ProbeLoad, BothWaysShareALinksTotal) {
+  Platform platform = sample_platform();
+  for (Link& link : platform.node.links) {
+    if (link.name == "up1") link.total = {Rate{6e9}, {Quality::assumed, "less than both ways"}};
+  }
+  // The way out begins kHost earlier, alone; then the two share the link, and the way in has as much left.
+  const Bytes ahead{5000};
+  ASSERT_NEAR((ahead / kUp).microseconds(), kHost.microseconds(), 1e-9);
+  const Seconds shared = (1_MiB - ahead) / Rate{3e9};
+  const Seconds rest = ahead / kDown;
+  EXPECT_NEAR(Medians(platform).us("copy pinned near both-ways", 1_MiB),
+              (kHost * 2 + kLatency + shared + rest).microseconds(), kTolerance_us);
+}
+
+TEST(ProbeLoad, GpusAtOnceShareTheHubsLinkAndPeersDoNot) {
+  Platform platform = sample_platform();
+  for (Link& link : platform.node.links) {
+    if (link.name == "up1") link.forward.value = link.backward.value = Rate{6e9};
+  }
+  const Medians medians(platform);
+  const double apart = (kHost + kLatency + 1_MiB / kDown).microseconds();
+  const double together = (kHost + kLatency + 1_MiB / Rate{3e9}).microseconds();
+  EXPECT_NEAR(medians.us("copy pinned-to-device near", 1_MiB), apart, kTolerance_us);
+  // The two begin one control message apart, at most.
+  EXPECT_NEAR(medians.us("copy pinned-to-device near of 2 GPUs", 1_MiB), together, 2 * kControl.microseconds());
+  EXPECT_NEAR(medians.us("peer copy write direct of 2 GPUs", 1_MiB), (kHost + kLatency + 1_MiB / kPeer).microseconds(),
+              kTolerance_us);
+}
+
+TEST(ProbeLoad, WhoWroteTheSourceMakesNoDifferenceHere) {
+  const Medians medians(sample_platform());
+  const double expected = (kHost + kLatency + 1_MiB / kDown).microseconds();
+  EXPECT_NEAR(medians.us("copy pinned-to-device near cpu-written", 1_MiB), expected, kTolerance_us);
+  EXPECT_NEAR(medians.us("copy pinned-to-device near device-written", 1_MiB), expected, kTolerance_us);
+}
+
+}  // namespace
+}  // namespace twinlink::model
