@@ -86,7 +86,7 @@ StreamWriteValue find_stream_write_value() {
 
 class CudaRuntime final : public DeviceRuntime {
  public:
-  explicit CudaRuntime(int local_rank);
+  CudaRuntime(int local_rank, std::span<const DeviceChoice> gpus);
   ~CudaRuntime() override;
   CudaRuntime(const CudaRuntime&) = delete;
   CudaRuntime& operator=(const CudaRuntime&) = delete;
@@ -144,7 +144,7 @@ class CudaRuntime final : public DeviceRuntime {
   std::unordered_multimap<std::byte*, int> opened_;
 };
 
-CudaRuntime::CudaRuntime(int local_rank) {
+CudaRuntime::CudaRuntime(int local_rank, std::span<const DeviceChoice> gpus) {
   int count = 0;
   if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess) {
     throw UnavailableError(fmt::format("there is no CUDA device to use: {}", cudaGetErrorString(code)));
@@ -152,6 +152,11 @@ CudaRuntime::CudaRuntime(int local_rank) {
   if (count == 0) throw UnavailableError("there is no CUDA device to use: none is visible");
   for (int d = 0; d < count; ++d) devices_.push_back(describe(d));
   device_ = local_rank % count;
+  if (!gpus.empty()) {
+    std::vector<Uuid> visible;
+    for (const DeviceInfo& device : devices_) visible.push_back(device.uuid);
+    device_ = static_cast<int>(select_device(gpus, local_rank, visible));
+  }
   check(cudaSetDevice(device_), "cudaSetDevice");
   // Independent of the default stream, on which nothing runs.
   for (cudaStream_t& stream : streams_) {
@@ -376,6 +381,8 @@ std::optional<Answer> CudaRuntime::peer_access(const DeviceInfo& peer) const {
 
 }  // namespace
 
-std::unique_ptr<DeviceRuntime> make_cuda_runtime(int local_rank) { return std::make_unique<CudaRuntime>(local_rank); }
+std::unique_ptr<DeviceRuntime> make_cuda_runtime(int local_rank, std::span<const DeviceChoice> gpus) {
+  return std::make_unique<CudaRuntime>(local_rank, gpus);
+}
 
 }  // namespace twinlink::real

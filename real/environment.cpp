@@ -40,6 +40,7 @@ json describe_myself(const Numa& numa) {
           {"kernel", fmt::format("{} {}", system.sysname, system.release)},
           {"local_rank", local_rank()},
           {"cpu_binding", numa.cpu_binding()},
+          {"bind", numa.binding()},
           {"numa_domains", numa.domains()},
           {"numa_near", numa.number(Locality::near)},
           {"numa_far", numa.number(Locality::far)}};

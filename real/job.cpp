@@ -8,9 +8,11 @@
 #include <exception>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "real/device_selection.hpp"
 #include "real/environment.hpp"
 #include "real/launch.hpp"
 #include "real/nvtx_ranges.hpp"
@@ -22,6 +24,9 @@
 namespace twinlink::real {
 namespace {
 
+/// An emulated machine has as many devices as it has ranks; with --gpus, as many as a large node.
+constexpr int kEmulatedDevices = 16;
+
 /// Null unless the job is to keep a platform's pace.
 std::unique_ptr<Pace> make_pace(const JobOptions& options) {
   if (options.pace.platform.empty()) return nullptr;
@@ -31,15 +36,28 @@ std::unique_ptr<Pace> make_pace(const JobOptions& options) {
   if (options.host_peers) {
     throw UsageError("--host-peers and --pace exclude each other: the platform says which devices are peers");
   }
+  if (!options.gpus.empty()) {
+    throw UsageError("--gpus and --pace exclude each other: --places says which GPU each rank plays");
+  }
   return std::make_unique<Pace>(options.pace, RankId{launcher_rank().value_or(0)});
 }
 
+/// The number of the emulated device that this process takes.
+int emulated_device(std::span<const DeviceChoice> gpus, const std::string& host) {
+  if (gpus.empty()) return local_rank();
+  std::vector<Uuid> devices;
+  for (int d = 0; d < kEmulatedDevices; ++d) devices.push_back(emulated_uuid(host, d));
+  return static_cast<int>(select_device(gpus, local_rank(), devices));
+}
+
 std::unique_ptr<DeviceRuntime> make_runtime(const JobOptions& options, const std::string& host) {
+  const auto gpus = options.gpus.empty() ? std::vector<DeviceChoice>{} : parse_gpus(options.gpus);
   if (options.device == DeviceKind::host) {
-    return std::make_unique<HostRuntime>(host, local_rank(), options.host_peers.value_or(HostPeers::all));
+    return std::make_unique<HostRuntime>(host, emulated_device(gpus, host),
+                                         options.host_peers.value_or(HostPeers::all));
   }
 #ifdef TWINLINK_HAS_CUDA
-  return make_cuda_runtime(local_rank());
+  return make_cuda_runtime(local_rank(), gpus);
 #else
   throw UnavailableError("this program was built without CUDA; --device host emulates the devices");
 #endif
@@ -96,6 +114,12 @@ void note_shared_devices(const Mpi& mpi, const Neighbours& neighbours) {
   }
 }
 
+/// Rank 0 speaks for itself; the environment block has it of every rank.
+void note_unbound(const Mpi& mpi, const Numa& numa) {
+  if (mpi.rank() != 0 || !numa.binding().starts_with("nothing")) return;
+  fmt::print(stderr, "twinlink-real: note: --bind: {}\n", numa.binding());
+}
+
 /// Prints why, and ends all ranks.
 [[noreturn]] void end_job(const Mpi& mpi, const std::string& host, const std::string& message, ExitCode code) {
   fmt::print(stderr, "twinlink-real: rank {} of {} on {}: {}\n", mpi.rank(), mpi.size(), host, message);
@@ -134,6 +158,7 @@ struct Job::Parts {
         runtime = make_runtime(options, host);  // before MPI_Init
       }
       numa.emplace(runtime->device().pci_bus_id);
+      if (options.bind) numa->bind_process();  // before MPI, whose memory then comes from there too
       if (options.nvtx) ranges = make_nvtx_ranges();
     });
     mpi.emplace();
@@ -146,6 +171,7 @@ struct Job::Parts {
         pace->apply(neighbours);
       }
       note_shared_devices(*mpi, neighbours);
+      if (options.bind) note_unbound(*mpi, *numa);
       environment = describe_environment(*mpi, *runtime, neighbours, *numa, options.command_line);
       environment["intra_node"] = within_node;
       if (pace) numa->pretend(pace->numa_domains());  // the environment tells of the real ones

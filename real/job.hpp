@@ -26,6 +26,8 @@ struct JobOptions {
   DeviceKind device = DeviceKind::host;
   std::optional<HostPeers> host_peers{};         ///< of emulated devices; all, unless it is said
   PaceOptions pace{};                            ///< of emulated devices; says itself who are peers
+  std::string gpus{};                            ///< the devices of a node's ranks, see parse_gpus(); empty: by rank
+  bool bind = false;                             ///< each rank to the CPUs next to its device
   WithinNode within_node = WithinNode::library;  ///< messages of ranks that share a node
   bool nvtx = false;                             ///< show profilers what the ranks do
   std::string command_line{};                    ///< for the environment block

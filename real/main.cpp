@@ -21,6 +21,7 @@
 #include "protocols/bench/protocol_list.hpp"
 #include "protocols/bench/trace.hpp"
 #include "protocols/registry.hpp"
+#include "real/discover.hpp"
 #include "real/job.hpp"
 #include "real/launch.hpp"
 #include "real/mpi.hpp"
@@ -35,6 +36,7 @@ struct Options {
   JobOptions job{};
   bench::RunOptions run{};
   bench::ProbeOptions probe{};
+  DiscoverOptions discover{};
 };
 
 /// An option that takes one of `names`.
@@ -75,6 +77,14 @@ void add_job_options(CLI::App& command, JobOptions& options) {
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE")
       ->needs(platform);
+  command
+      .add_option(
+          "--gpus", options.gpus,
+          "The devices of a node's ranks, in their order: numbers as each process counts what it sees, or UUIDs "
+          "or their beginnings, such as GPU-8f6d,GPU-11 [the device of the rank's number]")
+      ->type_name("LIST");
+  command.add_flag("--bind", options.bind,
+                   "Bind each rank to the CPUs of its GPU's own NUMA domain, whatever the launcher has bound it to");
   command.add_flag("--nvtx", options.nvtx,
                    "Show NVIDIA's profilers every operation as an NVTX range, by the name of the protocol's step");
   add_choice(command, "--intra-node", options.within_node,
@@ -223,6 +233,25 @@ int run_program(int argc, char** argv, Options& options) {
   add_job_options(*probe_command, options.job);
   bench::add_probe_options(*probe_command, options.probe);
   probe_command->callback([&] { begin("probe", [&] { return probe(options); }); });
+
+  auto* discover_command = app.add_subcommand(
+      "discover", "Write this node's topology as a platform file; needs neither mpirun nor GPUs in use");
+  DiscoverOptions& found = options.discover;
+  discover_command->add_option("--out", found.out, "The file to write [standard output]")->type_name("FILE.yaml");
+  discover_command
+      ->add_option("--hwloc-xml", found.hwloc_xml,
+                   "Another machine, as 'lstopo FILE.xml' has written it down there; its driver is not asked then")
+      ->type_name("FILE.xml");
+  discover_command
+      ->add_option("--base", found.base,
+                   "Take costs from this platform, marked as assumed, such as platforms/h200-nvlink.yaml [guesses]")
+      ->type_name("FILE.yaml");
+  discover_command->callback([&] {
+    begin("discover", [&] {
+      // One node, one file; other ranks have nothing to add.
+      return launcher_rank().value_or(0) == 0 ? discover(options.discover, std::cout) : ExitCode::ok;
+    });
+  });
 
   app.add_subcommand("list", "Say which protocols there are")->callback([&] { begin("list", list_protocols); });
 

@@ -1,11 +1,14 @@
 #include "real/numa.hpp"
 
+#include <fmt/format.h>
 #include <hwloc.h>
 #include <sys/mman.h>
 
-#include <array>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
+#include "real/hwloc_topology.hpp"
 #include "real/system_error.hpp"
 
 namespace twinlink::real {
@@ -23,15 +26,10 @@ class Bitmap {
   hwloc_bitmap_t set_;
 };
 
-/// The domain whose CPUs are those next to the device; null if the device is unknown.
-hwloc_obj_t domain_of_device(hwloc_topology_t topology, const std::string& pci_bus_id) {
-  const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology, pci_bus_id.c_str());
-  if (device == nullptr) return nullptr;
-  const hwloc_obj_t host = hwloc_get_non_io_ancestor_obj(topology, device);
-  const Bitmap nodes;
-  hwloc_bitmap_copy(nodes.get(), host->nodeset);
-  const int first = hwloc_bitmap_first(nodes.get());
-  return first < 0 ? nullptr : hwloc_get_numanode_obj_by_os_index(topology, static_cast<unsigned>(first));
+/// Null if the device is unknown.
+hwloc_obj_t domain_of_device(const HwlocTopology& topology, const std::string& pci_bus_id) {
+  const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology.get(), pci_bus_id.c_str());
+  return device == nullptr ? nullptr : topology.domain_of(device);
 }
 
 hwloc_obj_t domain_of_cpu(hwloc_topology_t topology, const std::vector<hwloc_obj_t>& domains) {
@@ -83,29 +81,11 @@ bool binding_works(hwloc_topology_t topology, int domain) {
 
 }  // namespace
 
-struct Numa::Topology {
-  Topology() {
-    if (hwloc_topology_init(&handle) != 0) throw_errno("hwloc_topology_init");
-    hwloc_topology_set_io_types_filter(handle, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-    if (hwloc_topology_load(handle) != 0) throw_errno("hwloc_topology_load");
-  }
-  ~Topology() { hwloc_topology_destroy(handle); }
-  Topology(const Topology&) = delete;
-  Topology& operator=(const Topology&) = delete;
-
-  hwloc_topology_t handle = nullptr;
-};
-
-Numa::Numa(const std::string& pci_bus_id) : topology_(std::make_unique<Topology>()) {
-  const hwloc_topology_t topology = topology_->handle;
-  std::vector<hwloc_obj_t> domains;
-  for (hwloc_obj_t node = nullptr;
-       (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
-    // Memory without CPUs (of a GPU, of an expander) is no domain that buffers come from.
-    if (hwloc_bitmap_iszero(node->cpuset) == 0) domains.push_back(node);
-  }
+Numa::Numa(std::string pci_bus_id) : topology_(std::make_unique<HwlocTopology>()), pci_bus_id_(std::move(pci_bus_id)) {
+  const hwloc_topology_t topology = topology_->get();
+  const std::vector<hwloc_obj_t> domains = topology_->domains();
   if (domains.empty()) return;
-  hwloc_obj_t near = domain_of_device(topology, pci_bus_id);
+  hwloc_obj_t near = domain_of_device(*topology_, pci_bus_id_);
   if (near == nullptr) near = domain_of_cpu(topology, domains);
   near_ = static_cast<int>(near->os_index);
   far_ = static_cast<int>(farthest_from(topology, near, domains)->os_index);
@@ -120,15 +100,32 @@ Numa::~Numa() = default;
 
 void Numa::bind(std::byte* memory, Bytes size, Locality locality) const {
   if (domains_ == 1) return;
-  if (!bind_to(topology_->handle, memory, size.count(), number(locality))) throw_errno("hwloc_set_area_membind");
+  if (!bind_to(topology_->get(), memory, size.count(), number(locality))) throw_errno("hwloc_set_area_membind");
 }
 
 std::string Numa::cpu_binding() const {
   const Bitmap cpus;
-  if (hwloc_get_cpubind(topology_->handle, cpus.get(), HWLOC_CPUBIND_PROCESS) != 0) return "unknown";
-  std::array<char, 1024> text{};
-  hwloc_bitmap_list_snprintf(text.data(), text.size(), cpus.get());
-  return text.data();
+  if (hwloc_get_cpubind(topology_->get(), cpus.get(), HWLOC_CPUBIND_PROCESS) != 0) return "unknown";
+  return list_of(cpus.get());
+}
+
+bool Numa::bind_process() {
+  const hwloc_topology_t topology = topology_->get();
+  const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology, pci_bus_id_.c_str());
+  if (device == nullptr) {
+    binding_ = fmt::format("nothing to bind to: hwloc knows no PCI device {}", pci_bus_id_);
+    return false;
+  }
+  const hwloc_obj_t host = hwloc_get_non_io_ancestor_obj(topology, device);
+  const bool whole_machine = hwloc_bitmap_isequal(host->cpuset, hwloc_get_root_obj(topology)->cpuset) != 0;
+  if (whole_machine && topology_->domains().size() > 1) {
+    binding_ = fmt::format("nothing to bind to: the system does not say to which NUMA domain {} belongs", pci_bus_id_);
+    return false;
+  }
+  if (hwloc_set_cpubind(topology, host->cpuset, HWLOC_CPUBIND_PROCESS) != 0) throw_errno("hwloc_set_cpubind");
+  binding_ =
+      fmt::format("NUMA domain {}, next to {}: CPUs {}", list_of(host->nodeset), pci_bus_id_, list_of(host->cpuset));
+  return true;
 }
 
 }  // namespace twinlink::real

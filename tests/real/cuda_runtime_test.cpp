@@ -49,6 +49,17 @@ class CudaRuntimeTest : public testing::Test {
   std::unique_ptr<DeviceRuntime> runtime;
 };
 
+#ifdef TWINLINK_HAS_CUDA
+TEST_F(CudaRuntimeTest, IsOfTheDeviceThatAListNames) {
+  const Uuid last = runtime->devices().back().uuid;
+  runtime.reset();
+  runtime = make_cuda_runtime(0, parse_gpus(to_string(last)));
+  EXPECT_EQ(runtime->device().uuid, last);
+  runtime.reset();
+  EXPECT_THROW(make_cuda_runtime(1, parse_gpus("0")), UsageError);
+}
+#endif
+
 TEST_F(CudaRuntimeTest, TheDeviceIsDescribed) {
   const DeviceInfo& device = runtime->device();
   EXPECT_FALSE(device.name.empty());

@@ -1,0 +1,41 @@
+// hwloc's topology as an object, and what several parts ask of it.
+#pragma once
+
+#include <hwloc.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace twinlink::real {
+
+/// Of this machine, or as somebody has written one down. Devices and bridges that matter are in it.
+class HwlocTopology {
+ public:
+  /// This machine. An EnvironmentError if hwloc cannot look at it.
+  HwlocTopology();
+  /// From an XML file, as lstopo writes it; an InputError that names the file if it is none.
+  static HwlocTopology of_xml(const std::filesystem::path& file);
+  ~HwlocTopology();
+  HwlocTopology(HwlocTopology&& other) noexcept;
+  HwlocTopology& operator=(HwlocTopology&&) = delete;
+  HwlocTopology(const HwlocTopology&) = delete;
+  HwlocTopology& operator=(const HwlocTopology&) = delete;
+
+  [[nodiscard]] hwloc_topology_t get() const { return handle_; }
+  /// NUMA domains with CPUs, by number. Memory without CPUs (of a GPU, of an expander) is no domain that buffers come
+  /// from.
+  [[nodiscard]] std::vector<hwloc_obj_t> domains() const;
+  /// The first such domain next to an object of the I/O tree; null if there is none.
+  [[nodiscard]] hwloc_obj_t domain_of(hwloc_obj_t device) const;
+
+ private:
+  explicit HwlocTopology(hwloc_topology_t handle) : handle_(handle) {}
+
+  hwloc_topology_t handle_;
+};
+
+/// "0-7,16".
+std::string list_of(hwloc_const_bitmap_t set);
+
+}  // namespace twinlink::real

@@ -1,0 +1,90 @@
+#include "model/platform_writer.hpp"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "model/platform_numbers.hpp"
+#include "model/platform_reader.hpp"
+
+namespace twinlink::model {
+namespace {
+namespace fs = std::filesystem;
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Platform read_text(const std::string& text) {
+  const fs::path file = fs::path(::testing::TempDir()) /
+                        (std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) + ".yaml");
+  std::ofstream(file) << text;
+  Platform platform = read_platform(file);
+  fs::remove(file);
+  return platform;
+}
+
+void expect_same(const Platform& a, const Platform& b) {
+  EXPECT_EQ(a.name, b.name);
+  EXPECT_EQ(a.description, b.description);
+  EXPECT_EQ(a.node.count, b.node.count);
+  EXPECT_EQ(a.node.hubs, b.node.hubs);
+  EXPECT_EQ(a.node.nics, b.node.nics);
+  ASSERT_EQ(a.node.gpus.size(), b.node.gpus.size());
+  for (std::size_t i = 0; i < a.node.gpus.size(); ++i) {
+    EXPECT_EQ(a.node.gpus[i].model, b.node.gpus[i].model);
+    EXPECT_EQ(a.node.gpus[i].capability_major, b.node.gpus[i].capability_major);
+    EXPECT_EQ(a.node.gpus[i].unified_addressing, b.node.gpus[i].unified_addressing);
+    EXPECT_EQ(a.node.gpus[i].memory_near, b.node.gpus[i].memory_near);
+    EXPECT_EQ(a.node.gpus[i].nic, b.node.gpus[i].nic);
+    EXPECT_EQ(a.node.gpus[i].peer_domain, b.node.gpus[i].peer_domain);
+  }
+  EXPECT_EQ(a.fabric && a.fabric->rdma ? a.fabric->rdma->hypothetical : "",
+            b.fabric && b.fabric->rdma ? b.fabric->rdma->hypothetical : "");
+  const auto before = all_numbers(a);
+  const auto after = all_numbers(b);
+  ASSERT_EQ(before.size(), after.size());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(before[i].path, after[i].path);
+    EXPECT_NEAR(before[i].value, after[i].value, 1e-11 * before[i].value) << before[i].path;
+    EXPECT_EQ(before[i].source.quality, after[i].source.quality) << before[i].path;
+    EXPECT_EQ(before[i].source.text, after[i].source.text) << before[i].path;
+  }
+}
+
+TEST(PlatformWriter, EveryPlatformComesBackAsItWas) {
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(TWINLINK_SOURCE_DIR) / "platforms")) {
+    if (entry.path().extension() != ".yaml") continue;
+    SCOPED_TRACE(entry.path().string());
+    const Platform platform = read_platform(entry.path());
+    expect_same(platform, read_text(platform_text(platform)));
+    ++files;
+  }
+  EXPECT_GE(files, 4);
+}
+
+TEST(PlatformWriter, WritesTextsThatYamlWouldMisread) {
+  Platform platform = read_platform(fs::path(TWINLINK_SOURCE_DIR) / "platforms/h200-nvlink.yaml");
+  platform.description = "a \"quoted\" back\\slash: # no comment\n\x01 end";
+  platform.node.gpus[0].memory.source.text = "word";
+  platform.runtime.signal = Sourced<Seconds>{Seconds{2.5e-10}, {Quality::assumed, "a quarter of a nanosecond"}};
+  const Platform back = read_text(platform_text(platform, {"a heading", "", "of three lines"}));
+  EXPECT_EQ(back.description, "a \"quoted\" back\\slash: # no comment   end");
+  EXPECT_EQ(back.node.gpus[0].memory.source.text, "word");
+  EXPECT_EQ(back.runtime.signal->value, Seconds{2.5e-10});
+}
+
+TEST(PlatformWriter, NamesWhatIsSaidTwiceAndNothingElse) {
+  Platform platform = read_platform(fs::path(TWINLINK_SOURCE_DIR) / "platforms/h200-nvlink.yaml");
+  platform.node.gpus[0].memory.source.text = "said of one number";
+  const std::string text = platform_text(platform, {"made up"});
+  EXPECT_EQ(text.rfind("# made up\nschema: 1\n", 0), 0U);
+  EXPECT_THAT(text, HasSubstr("\"said of one number\"}"));
+  EXPECT_THAT(text, Not(HasSubstr(": \"said of one number\"\n")));
+  EXPECT_THAT(text, HasSubstr("  source1: \""));
+}
+
+}  // namespace
+}  // namespace twinlink::model
