@@ -1,4 +1,6 @@
 // Rules about memory that one rank exports and another opens.
+#include <cstring>
+
 #include "tests/contract/helpers.hpp"
 
 namespace twinlink::contract {
@@ -172,6 +174,24 @@ TEST(Ipc, AForgedHandleIsRefused) {
                        });
 }
 
+/// The handle with a larger size wherever it says the size.
+IpcHandle enlarged(IpcHandle handle) {
+  const std::uint64_t claimed = handle.size + (1_MiB).count();
+  for (std::size_t at = 0; at + sizeof claimed <= handle.token.size(); ++at) {
+    if (std::memcmp(&handle.token[at], &handle.size, sizeof handle.size) != 0) continue;
+    std::memcpy(&handle.token[at], &claimed, sizeof claimed);
+  }
+  handle.size = claimed;
+  return handle;
+}
+
+TEST(Ipc, AHandleThatClaimsMoreThanThereIsIsRefused) {
+  on_every_mapped_pair([](Rank&, RankId, Buffer) {},
+                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                         EXPECT_THROW(static_cast<void>(rank.open_memory(peer, enlarged(theirs))), Error);
+                       });
+}
+
 TEST(Ipc, AHandleOfReleasedMemoryIsRefused) {
   on_every_mapped_pair(
       [](Rank& rank, RankId peer, Buffer) {
@@ -270,6 +290,13 @@ TEST(Ipc, AForgedHandleOfSharedPinnedMemoryIsRefused) {
                             IpcHandle forged = theirs;
                             for (std::byte& b : forged.token) b = ~b;
                             EXPECT_THROW(static_cast<void>(rank.open_memory(peer, forged)), Error);
+                          });
+}
+
+TEST(Ipc, AHandleOfSharedPinnedMemoryThatClaimsMoreThanThereIsIsRefused) {
+  on_every_pair_of_a_node([](Rank&, RankId, Buffer) {},
+                          [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                            EXPECT_THROW(static_cast<void>(rank.open_memory(peer, enlarged(theirs))), Error);
                           });
 }
 
