@@ -300,6 +300,25 @@ TEST(Ipc, AHandleOfSharedPinnedMemoryThatClaimsMoreThanThereIsIsRefused) {
                           });
 }
 
+TEST(Ipc, AKernelReachesTheSharedPinnedMemoryOfEveryNeighbour) {
+  on_every_pair_of_a_node(
+      [](Rank& rank, RankId peer, Buffer mine) {
+        hear_now(rank, peer, tag(1));
+        EXPECT_TRUE(rank.check(View(mine), Pattern{65}).intact());
+        rank.release(mine);
+      },
+      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+        const Buffer opened = rank.open_memory(peer, theirs);
+        const Scratch device(rank, Memory::device, kSize);
+        finish(rank, rank.copy(device.view(), View(opened), Stream{0}, Engine::kernel));
+        EXPECT_TRUE(rank.check(device.view(), kContent).intact());
+        rank.fill(device.view(), Pattern{65});
+        finish(rank, rank.copy(View(opened), device.view(), Stream{0}, Engine::kernel));
+        rank.close_memory(opened);
+        tell_now(rank, peer, tag(1));
+      });
+}
+
 TEST(Ipc, SharedPinnedMemoryOfAnotherNodeIsUnavailable) {
   on_every_pair([](Rank& rank, RankId peer) {
     if (rank.path_to(peer).same_node) return;
