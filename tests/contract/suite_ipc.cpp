@@ -164,6 +164,21 @@ TEST(Ipc, ABufferInUseIsNotClosed) {
                        });
 }
 
+TEST(Ipc, ABufferIsInUseByItsOwnOperationsAndNotByThoseOfAnotherThatIsTheSameMemory) {
+  on_every_mapped_pair([](Rank&, RankId, Buffer) {},
+                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                         const Buffer one = rank.open_memory(peer, theirs);
+                         const Buffer other = rank.open_memory(peer, theirs);
+                         const Scratch mine(rank, Memory::device, kSize);
+                         const Op copying = rank.copy(mine.view(), View(one), Stream{0}, Engine::dma);
+                         EXPECT_THROW(rank.close_memory(one), UsageError);
+                         EXPECT_NO_THROW(rank.close_memory(other));
+                         finish(rank, copying);
+                         EXPECT_TRUE(rank.check(mine.view(), kContent).intact());
+                         rank.close_memory(one);
+                       });
+}
+
 TEST(Ipc, AForgedHandleIsRefused) {
   on_every_mapped_pair([](Rank&, RankId, Buffer) {},
                        [](Rank& rank, RankId peer, const IpcHandle& theirs) {
