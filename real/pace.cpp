@@ -126,6 +126,11 @@ void Pace::apply(Neighbours& neighbours) const {
     rank.place = place_of(RankId{static_cast<int>(r)});
     const Answer really_mapped = rank.path.device_mapping;
     rank.path = topology_.path(place_, rank.place);
+    // MPI carries messages from and to emulated devices of other nodes, but there is nobody to play their adapters.
+    if (!rank.path.same_node && rank.path.one_sided) {
+      rank.path.one_sided =
+          Answer::refused("emulated devices have no adapter that writes into the memory of another node");
+    }
     // What this host refuses it cannot play.
     if (!rank.path.same_node || really_mapped) continue;
     rank.path.peer_access = rank.path.device_mapping = rank.path.one_sided = really_mapped;
