@@ -31,7 +31,7 @@ std::unique_ptr<Pace> make_pace(const JobOptions& options) {
   if (options.host_peers) {
     throw UsageError("--host-peers and --pace exclude each other: the platform says which devices are peers");
   }
-  return std::make_unique<Pace>(options.pace, RankId{launcher_rank().value_or(0)});
+  return std::make_unique<Pace>(options.pace, options.within_node, RankId{launcher_rank().value_or(0)});
 }
 
 std::unique_ptr<DeviceRuntime> make_runtime(const JobOptions& options, const std::string& host) {
@@ -137,7 +137,9 @@ struct Job::Parts {
       if (options.nvtx) ranges = make_nvtx_ranges();
     });
     mpi.emplace();
-    meet(*mpi, device, fmt::format("{} {} {}", options.command, options.pace.platform.string(), options.pace.places));
+    meet(*mpi, device,
+         fmt::format("{} {} {} {}", options.command, options.pace.platform.string(), options.pace.places,
+                     static_cast<int>(options.within_node)));
     together(*mpi, host, [&] {
       signals.emplace(RankId{mpi->rank()}, mpi->size(), *runtime);
       neighbours = meet_neighbours(*mpi, *runtime, host, exports, *signals);

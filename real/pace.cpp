@@ -26,6 +26,12 @@ std::vector<Place> read_places(std::string_view text) {
   return places;
 }
 
+model::Platform read_platform(const PaceOptions& options, WithinNode within_node) {
+  model::Platform platform = model::read_platform(options.platform, options.overrides);
+  model::set_within_node(platform, {.loopback = within_node == WithinNode::loopback});
+  return platform;
+}
+
 Counts sum(const Mpi& mpi, const Counts& mine) {
   json rows = json::array();
   for (const auto& [copy, sizes] : mine) {
@@ -63,9 +69,9 @@ void note_slow_copies(const Counts& counts, const std::string& platform) {
 
 }  // namespace
 
-Pace::Pace(const PaceOptions& options, RankId self)
+Pace::Pace(const PaceOptions& options, WithinNode within_node, RankId self)
     : options_(options),
-      platform_(model::read_platform(options.platform, options.overrides)),
+      platform_(read_platform(options, within_node)),
       topology_(platform_),
       places_(read_places(options.places)),
       self_(self),
