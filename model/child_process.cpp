@@ -3,6 +3,7 @@
 #include <array>
 #include <cassert>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <iostream>
 #include <utility>
@@ -68,6 +69,24 @@ struct Child {
   std::string text{};  ///< what has come so far
 };
 
+/// Children that run, each with its pipe. Those that are left when an exception passes are ended: nobody wants their
+/// texts any more.
+struct Children {
+  std::vector<Child> running{};
+
+  Children() = default;
+  ~Children() {
+    for (const Child& child : running) {
+      ::close(child.output);
+      ::kill(child.id, SIGKILL);
+      while (::waitpid(child.id, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }
+  }
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+};
+
 /// How a child ended: its text, or the message of its error.
 struct End {
   int exit_status = 0;
@@ -121,8 +140,9 @@ void take_output(std::vector<Child>& children, std::vector<End>& ends) {
   }
   for (std::size_t i = children.size(); i-- > 0;) {
     if (files[i].revents == 0 || read_some(children[i])) continue;
-    ends[children[i].number] = await_end(children[i]);
+    Child ended = std::move(children[i]);
     children.erase(children.begin() + static_cast<std::ptrdiff_t>(i));
+    ends[ended.number] = await_end(ended);
   }
 }
 
@@ -132,13 +152,14 @@ std::vector<std::string> in_child_processes(std::span<const std::function<std::s
   assert(at_once >= 1);
   std::cout.flush();
   std::vector<End> ends(works.size());
-  std::vector<Child> children;
-  for (std::size_t next = 0; next < works.size() || !children.empty();) {
-    if (next < works.size() && children.size() < static_cast<std::size_t>(at_once)) {
-      children.push_back(start_child(next, works[next]));
+  Children children;
+  std::vector<Child>& running = children.running;
+  for (std::size_t next = 0; next < works.size() || !running.empty();) {
+    if (next < works.size() && running.size() < static_cast<std::size_t>(at_once)) {
+      running.push_back(start_child(next, works[next]));
       ++next;
     } else {
-      take_output(children, ends);
+      take_output(running, ends);
     }
   }
   std::vector<std::string> texts;

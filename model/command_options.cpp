@@ -41,16 +41,6 @@ void add_within_node_options(CLI::App& command, WithinNode& within_node) {
       ->type_name("SIZE");
 }
 
-void set_within_node(Platform& platform, const WithinNode& within_node) {
-  if (within_node.loopback && !platform.fabric) {
-    throw UsageError("--intra-node loopback needs a network adapter, and platform '" + platform.name + "' has none");
-  }
-  if (within_node.loopback && within_node.copy_size) {
-    throw UsageError("--smp-copy-size is for shared memory, and --intra-node loopback does not use it");
-  }
-  platform.within_node = within_node;
-}
-
 void add_platform_options(CLI::App& command, PlatformOptions& options) {
   command.add_option("--platform", options.file, "The machine: a YAML file, such as platforms/keeneland-kids.yaml")
       ->required();

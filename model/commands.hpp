@@ -35,8 +35,6 @@ void add_handshake_command(Program& program);
 
 /// --intra-node and --smp-copy-size: how the simulated MPI library carries messages within a node.
 void add_within_node_options(CLI::App& command, WithinNode& within_node);
-/// A UsageError for a way that `platform` does not have.
-void set_within_node(Platform& platform, const WithinNode& within_node);
 
 /// Which machine is simulated: --platform and --set, and how the library on it carries messages within a node.
 struct PlatformOptions {

@@ -55,4 +55,14 @@ Seconds Piecewise::at(Bytes size) const {
   return below.cost + (above->cost - below.cost) * fraction;
 }
 
+void set_within_node(Platform& platform, const WithinNode& within_node) {
+  if (within_node.loopback && !platform.fabric) {
+    throw UsageError("--intra-node loopback needs a network adapter, and platform '" + platform.name + "' has none");
+  }
+  if (within_node.loopback && within_node.copy_size) {
+    throw UsageError("--smp-copy-size is for shared memory, and --intra-node loopback does not use it");
+  }
+  platform.within_node = within_node;
+}
+
 }  // namespace twinlink::model

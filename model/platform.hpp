@@ -200,4 +200,7 @@ struct Platform {
   WithinNode within_node{};
 };
 
+/// A UsageError for a way that `platform` does not have.
+void set_within_node(Platform& platform, const WithinNode& within_node);
+
 }  // namespace twinlink::model

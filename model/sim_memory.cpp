@@ -57,12 +57,12 @@ Buffer SimMemory::allocate(Memory kind, Bytes size, Site site) {
   allocation->content = Content{size};
   allocation->owner = owner_;
   allocation->address = take_address(size);
-  return insert({std::move(allocation), false});
+  return insert({std::move(allocation)});
 }
 
 void SimMemory::release(Buffer buffer) {
   const Entry& entry = find(buffer);
-  if (entry.mapped) throw UsageError(name(buffer) + " is a peer's memory: close it, its owner releases it");
+  if (entry.opening) throw UsageError(name(buffer) + " is a peer's memory: close it, its owner releases it");
   if (entry.allocation->in_use > 0) throw UsageError(name(buffer) + " cannot be released: an operation uses it");
   if (entry.allocation->opened > 0 && buffer.memory == Memory::device)
     throw UsageError(name(buffer) + " cannot be released: a peer has it open");
@@ -74,7 +74,7 @@ void SimMemory::release(Buffer buffer) {
 IpcHandle SimMemory::export_memory(Buffer buffer) {
   const Entry& entry = find(buffer);
   Allocation& allocation = *entry.allocation;
-  if (entry.mapped || (allocation.memory != Memory::device && allocation.memory != Memory::shared_pinned)) {
+  if (entry.opening || (allocation.memory != Memory::device && allocation.memory != Memory::shared_pinned)) {
     throw UsageError(name(buffer) + " cannot be exported: only the rank's own device and shared pinned memory can");
   }
   if (!allocation.exported) {
@@ -109,20 +109,20 @@ Buffer SimMemory::open(RankId owner, const IpcHandle& handle, const Path& path) 
     throw UsageError("memory of another node can be opened once its owner has registered it: it has no key yet");
   }
   ++allocation->opened;
-  return insert({allocation, true});
+  return insert({allocation, std::make_shared<Opening>()});
 }
 
 void SimMemory::close(Buffer buffer) {
   const Entry& entry = find(buffer);
-  if (!entry.mapped) throw UsageError(name(buffer) + " was not opened from a peer: release it");
-  if (entry.allocation->in_use_by_peers > 0) throw UsageError(name(buffer) + " cannot be closed: an operation uses it");
+  if (!entry.opening) throw UsageError(name(buffer) + " was not opened from a peer: release it");
+  if (entry.opening->in_use > 0) throw UsageError(name(buffer) + " cannot be closed: an operation uses it");
   --entry.allocation->opened;
   buffers_.erase(buffer.id);
 }
 
 void SimMemory::register_with_adapter(Buffer buffer) {
   const Entry& entry = find(buffer);
-  if (entry.mapped || entry.allocation->memory != Memory::device) {
+  if (entry.opening || entry.allocation->memory != Memory::device) {
     throw UsageError(name(buffer) + " cannot be registered: only the rank's own device memory can");
   }
   ++entry.allocation->registrations;
@@ -131,7 +131,7 @@ void SimMemory::register_with_adapter(Buffer buffer) {
 void SimMemory::deregister(Buffer buffer) {
   const Entry& entry = find(buffer);
   int& registrations = entry.allocation->registrations;
-  if (entry.mapped || registrations == 0) throw UsageError(name(buffer) + " is not registered");
+  if (entry.opening || registrations == 0) throw UsageError(name(buffer) + " is not registered");
   if (registrations == 1 && entry.allocation->in_use > 0) {
     throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
   }
@@ -145,7 +145,7 @@ Part SimMemory::part(const View& view) const {
     throw UsageError("bytes " + std::to_string(view.offset.count()) + " + " + std::to_string(view.length.count()) +
                      " lie beyond the end of " + name(view.buffer));
   }
-  return {entry.allocation, view.offset, view.length, entry.mapped};
+  return {entry.allocation, entry.opening, view.offset, view.length};
 }
 
 }  // namespace twinlink::model

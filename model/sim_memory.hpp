@@ -21,21 +21,25 @@ struct Allocation {
   std::uint64_t serial = 0;   ///< unique in the simulation; what IPC handles name
   std::uint64_t address = 0;  ///< in the owner's address space
   int in_use = 0;             ///< the owner's operations in flight, abandoned ones not counted
-  int in_use_by_peers = 0;    ///< the same of peers that have it open
   int opened = 0;             ///< how often peers have it open
   bool exported = false;
   int registrations = 0;  ///< with the network adapter
 };
 
+/// A peer's allocation that a rank has opened, once for every time.
+struct Opening {
+  int in_use = 0;  ///< operations in flight that use this opening, abandoned ones not counted
+};
+
 /// Some bytes of an allocation, as an operation holds them.
 struct Part {
   std::shared_ptr<Allocation> allocation{};
+  std::shared_ptr<Opening> opening{};  ///< what they are seen through; null: the rank's own
   Bytes offset{};
   Bytes length{};
-  bool mapped = false;  ///< seen through a mapping of a peer's memory
 
-  /// The operations in flight that use the bytes from this side.
-  [[nodiscard]] int& users() const { return mapped ? allocation->in_use_by_peers : allocation->in_use; }
+  /// The operations in flight that use the bytes in this way.
+  [[nodiscard]] int& users() const { return opening ? opening->in_use : allocation->in_use; }
   [[nodiscard]] End end() const { return {allocation->site.location, allocation->memory}; }
   [[nodiscard]] Content content() const { return allocation->content.slice(offset, length); }
   /// An operation uses the bytes from now on, or not any more. Nothing without an allocation.
@@ -65,14 +69,14 @@ class SimMemory {
   void deregister(Buffer buffer);
 
   /// Was this buffer opened from a peer?
-  [[nodiscard]] bool opened(Buffer buffer) const { return find(buffer).mapped; }
+  [[nodiscard]] bool opened(Buffer buffer) const { return find(buffer).opening != nullptr; }
   /// The bytes of a view. A UsageError for an unknown buffer or bytes beyond its end.
   [[nodiscard]] Part part(const View& view) const;
 
  private:
   struct Entry {
     std::shared_ptr<Allocation> allocation;
-    bool mapped = false;  ///< opened from a peer, not allocated here
+    std::shared_ptr<Opening> opening{};  ///< of a peer's allocation; null: it was allocated here
   };
   [[nodiscard]] const Entry& find(Buffer buffer) const;
   Buffer insert(Entry entry);

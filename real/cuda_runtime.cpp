@@ -10,6 +10,7 @@
 #include <cstring>
 #include <source_location>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "protocols/blocks.hpp"
 #include "real/copy_kernel.hpp"
@@ -140,6 +141,7 @@ class CudaRuntime final : public DeviceRuntime {
   cudaStream_t apart_ = nullptr;  ///< for copies apart from all streams
   std::vector<cudaEvent_t> events_;
   std::vector<std::size_t> unused_events_;
+  std::unordered_set<std::byte*> allocated_;
   /// By address: the device on which it was opened. Opening again what is open gives the same address.
   std::unordered_multimap<std::byte*, int> opened_;
 };
@@ -167,7 +169,14 @@ CudaRuntime::CudaRuntime(int local_rank, std::span<const DeviceChoice> gpus) {
 }
 
 CudaRuntime::~CudaRuntime() {
-  // The process ends; a device in error would only repeat its error here.
+  // A device in error would only repeat its error here.
+  for (const auto& [memory, device] : opened_) {
+    cudaSetDevice(device);
+    cudaIpcCloseMemHandle(memory);
+  }
+  cudaSetDevice(device_);
+  for (std::byte* const memory : allocated_) cudaFree(memory);
+  for (const ListRoom& room : lists_) cudaFree(room.memory);
   for (const cudaEvent_t event : events_) cudaEventDestroy(event);
   for (const cudaStream_t stream : streams_) cudaStreamDestroy(stream);
   cudaStreamDestroy(apart_);
@@ -185,10 +194,13 @@ std::byte* CudaRuntime::allocate(Bytes size) {
   const std::size_t blocks = (size.count() + kBlock - 1) / kBlock;
   void* memory = nullptr;
   check(cudaMalloc(&memory, std::max<std::size_t>(blocks, 1) * kBlock), "cudaMalloc");
-  return static_cast<std::byte*>(memory);
+  return *allocated_.insert(static_cast<std::byte*>(memory)).first;
 }
 
-void CudaRuntime::free(std::byte* memory) { check(cudaFree(memory), "cudaFree"); }
+void CudaRuntime::free(std::byte* memory) {
+  check(cudaFree(memory), "cudaFree");
+  allocated_.erase(memory);
+}
 
 void CudaRuntime::pin(std::byte* memory, Bytes size) {
   check(cudaHostRegister(memory, size.count(), cudaHostRegisterPortable | cudaHostRegisterMapped), "cudaHostRegister");

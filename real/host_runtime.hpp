@@ -77,7 +77,9 @@ class HostRuntime final : public DeviceRuntime {
   /// The mapping with this address in it; null for host memory.
   [[nodiscard]] const Mapping* mapping_of(const std::byte* address) const;
   [[nodiscard]] Copy make_copy(std::byte* to, const std::byte* from, Bytes size) const;
-  void move_slice(Copy& copy);
+  /// Moves as much of the copy as there is, but no more than `room`. Returns how much that was.
+  std::size_t move_some(Copy& copy, std::size_t room);
+  /// Moves a slice, at most to the end of an event.
   void advance(Queue& queue);
   [[nodiscard]] Queue& queue_of(Stream stream) { return queues_[static_cast<std::size_t>(stream.index)]; }
 

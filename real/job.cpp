@@ -39,7 +39,7 @@ std::unique_ptr<Pace> make_pace(const JobOptions& options) {
   if (!options.gpus.empty()) {
     throw UsageError("--gpus and --pace exclude each other: --places says which GPU each rank plays");
   }
-  return std::make_unique<Pace>(options.pace, RankId{launcher_rank().value_or(0)});
+  return std::make_unique<Pace>(options.pace, options.within_node, RankId{launcher_rank().value_or(0)});
 }
 
 /// The number of the emulated device that this process takes.
@@ -162,7 +162,9 @@ struct Job::Parts {
       if (options.nvtx) ranges = make_nvtx_ranges();
     });
     mpi.emplace();
-    meet(*mpi, device, fmt::format("{} {} {}", options.command, options.pace.platform.string(), options.pace.places));
+    meet(*mpi, device,
+         fmt::format("{} {} {} {}", options.command, options.pace.platform.string(), options.pace.places,
+                     static_cast<int>(options.within_node)));
     together(*mpi, host, [&] {
       signals.emplace(RankId{mpi->rank()}, mpi->size(), *runtime);
       neighbours = meet_neighbours(*mpi, *runtime, host, exports, *signals);

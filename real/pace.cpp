@@ -26,6 +26,12 @@ std::vector<Place> read_places(std::string_view text) {
   return places;
 }
 
+model::Platform read_platform(const PaceOptions& options, WithinNode within_node) {
+  model::Platform platform = model::read_platform(options.platform, options.overrides);
+  model::set_within_node(platform, {.loopback = within_node == WithinNode::loopback});
+  return platform;
+}
+
 Counts sum(const Mpi& mpi, const Counts& mine) {
   json rows = json::array();
   for (const auto& [copy, sizes] : mine) {
@@ -63,9 +69,9 @@ void note_slow_copies(const Counts& counts, const std::string& platform) {
 
 }  // namespace
 
-Pace::Pace(const PaceOptions& options, RankId self)
+Pace::Pace(const PaceOptions& options, WithinNode within_node, RankId self)
     : options_(options),
-      platform_(model::read_platform(options.platform, options.overrides)),
+      platform_(read_platform(options, within_node)),
       topology_(platform_),
       places_(read_places(options.places)),
       self_(self),
@@ -126,6 +132,11 @@ void Pace::apply(Neighbours& neighbours) const {
     rank.place = place_of(RankId{static_cast<int>(r)});
     const Answer really_mapped = rank.path.device_mapping;
     rank.path = topology_.path(place_, rank.place);
+    // MPI carries messages from and to emulated devices of other nodes, but there is nobody to play their adapters.
+    if (!rank.path.same_node && rank.path.one_sided) {
+      rank.path.one_sided =
+          Answer::refused("emulated devices have no adapter that writes into the memory of another node");
+    }
     // What this host refuses it cannot play.
     if (!rank.path.same_node || really_mapped) continue;
     rank.path.peer_access = rank.path.device_mapping = rank.path.one_sided = really_mapped;

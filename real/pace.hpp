@@ -11,6 +11,7 @@
 #include "real/mpi.hpp"
 #include "real/neighbours.hpp"
 #include "real/paced_runtime.hpp"
+#include "real/within_node.hpp"
 
 namespace twinlink::real {
 
@@ -22,8 +23,9 @@ struct PaceOptions {
 
 class Pace {
  public:
-  /// `self` is this process's rank. An InputError for a file that is wrong, a UsageError for places that are.
-  Pace(const PaceOptions& options, RankId self);
+  /// `self` is this process's rank. An InputError for a file that is wrong, a UsageError for places that are, and for
+  /// loopback where the platform has no adapter.
+  Pace(const PaceOptions& options, WithinNode within_node, RankId self);
   Pace(const Pace&) = delete;  // the topology points to the platform
   Pace& operator=(const Pace&) = delete;
 

@@ -156,15 +156,16 @@ const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const 
   return ways_.emplace(ends, way).first->second;
 }
 
-Seconds PacedRuntime::schedule(Queue& queue, const Way& way, Bytes size, Seconds posted) {
-  queue.flow_end = std::max(posted + way.cost->latency.value.at(size), queue.flow_end) + size / way.rate;
+Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
+  const Seconds ready = posted + copy.way->cost->latency.value.at(copy.size);
+  queue.flow_end = std::max(ready, queue.flow_end) + copy.blocks + copy.size / copy.way->rate;
   return queue.flow_end;
 }
 
-Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start, Seconds more_latency) {
+Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   Queue& queue = queue_of(stream);
   const Seconds posted = start + copy.way->cost->host.value;
-  copy.due = schedule(queue, *copy.way, copy.size, posted + more_latency);
+  copy.due = schedule(queue, copy, posted);
   queue.last_end = std::max(queue.last_end, copy.end());
   queue.copies.push_back(copy);
   ++moving_;
@@ -176,8 +177,7 @@ Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start, Seconds 
 Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
   const Seconds start = clock_.now();
   const Way& way = way_between(from, to, engine);
-  return start_copy({.inner = inner_->copy(to, from, size, stream, engine), .way = &way, .size = size}, stream, start,
-                    Seconds{});
+  return start_copy({.inner = inner_->copy(to, from, size, stream, engine), .way = &way, .size = size}, stream, start);
 }
 
 Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
@@ -186,9 +186,11 @@ Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<
   const Way& way = way_between(from, to, engine);
   const Seconds each = engine == Engine::kernel ? needed(costs().kernel_block, "kernel_block")
                                                 : needed(costs().engine_block, "engine_block");
-  return start_copy(
-      {.inner = inner_->copy_blocks(to, from, blocks, stream, engine), .way = &way, .size = total_length(blocks)},
-      stream, start, each * static_cast<double>(blocks.size()));
+  return start_copy({.inner = inner_->copy_blocks(to, from, blocks, stream, engine),
+                     .way = &way,
+                     .size = total_length(blocks),
+                     .blocks = each * static_cast<double>(blocks.size())},
+                    stream, start);
 }
 
 Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
@@ -197,15 +199,14 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
   const Way& way = way_between(from, to, engine);
   const Seconds signal = needed(costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
-  return start_copy({.inner = inner, .way = &way, .size = size, .flag = flag, .signal = signal}, stream, start,
-                    Seconds{});
+  return start_copy({.inner = inner, .way = &way, .size = size, .flag = flag, .signal = signal}, stream, start);
 }
 
 void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   const Seconds start = clock_.now();
   Queue& queue = queue_of(stream);
   const Way& way = way_between(from, to, Engine::dma);
-  const Seconds due = schedule(queue, way, size, start + way.cost->host.value);
+  const Seconds due = schedule(queue, {.way = &way, .size = size}, start + way.cost->host.value);
   queue.last_end = std::max(queue.last_end, due);
   inner_->copy_on_host(to, from, size, stream);
   note_moved(queue);

@@ -2,9 +2,10 @@
 //
 // A copy ends when its bytes have really been moved and the platform's time for it is over, whichever comes later. The
 // time follows the rule of the simulated machine for one stream: the caller is busy for `host`, nothing moves for
-// `latency`, which overlaps the flow of the copy before it in the stream, and then the bytes flow at the smallest of
-// the copy's own rate and the links of its route. Unlike there, copies of different streams or processes do not slow
-// each other down: each has the links for itself.
+// `latency`, which overlaps the flow of the copy before it in the stream, then blocks that lie apart take their time,
+// which overlaps nothing of the stream, and then the bytes flow at the smallest of the copy's own rate and the links of
+// its route. Unlike there, copies of different streams or processes do not slow each other down: each has the links for
+// itself.
 #pragma once
 
 #include <array>
@@ -93,6 +94,7 @@ class PacedRuntime final : public DeviceRuntime {
     Event inner{};
     const Way* way = nullptr;
     Bytes size{};
+    Seconds blocks{};    ///< what its blocks add, all together
     Flag flag{};         ///< no word: nothing to raise
     Seconds signal{};    ///< from the last byte until the flag is seen
     Seconds due{};       ///< when the last byte is to be there
@@ -110,9 +112,9 @@ class PacedRuntime final : public DeviceRuntime {
   [[nodiscard]] model::End end_of(const std::byte* address, Engine engine) const;
   [[nodiscard]] const Way& way_between(const std::byte* from, const std::byte* to, Engine engine);
   /// When the last byte of a copy is there whose latency begins at `posted`; later ones of the stream flow after it.
-  static Seconds schedule(Queue& queue, const Way& way, Bytes size, Seconds posted);
-  /// The caller has started to post `copy` at `start`; `more_latency` comes on top of the way's. Fills in the times.
-  Event start_copy(Copy copy, Stream stream, Seconds start, Seconds more_latency);
+  static Seconds schedule(Queue& queue, const Copy& copy, Seconds posted);
+  /// The caller has started to post `copy` at `start`. Fills in the times.
+  Event start_copy(Copy copy, Stream stream, Seconds start);
   void note_moved(Queue& queue);
   /// Ends what has been moved and whose time is over.
   void advance(Queue& queue);

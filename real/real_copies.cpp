@@ -23,13 +23,13 @@ bool has(const Part& to, const Part& from, Memory memory) {
 
 }  // namespace
 
-/// Kernels and host memory of all kinds: what a kernel cannot reach, it must not try.
+/// What a kernel cannot reach, it must not try. Host memory that a peer shares is this process's own as well.
 void RealRank::require_reach(const Part& to, const Part& from, Engine engine) const {
   if (engine != Engine::kernel) return;
   const auto reaches = [&](const Part& part) {
     const Allocation& a = *part.allocation;
     if (a.memory == Memory::pageable) return false;
-    return !a.owner || path_to(*a.owner).peer_access.yes;
+    return a.memory != Memory::device || !a.owner || path_to(*a.owner).peer_access.yes;
   };
   if (reaches(to) && reaches(from) && has(to, from, Memory::device)) return;
   throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");

@@ -88,11 +88,20 @@ void RealMemory::fetch(Allocation& allocation) {
   }
   try {
     numa_.bind(allocation.data, size, allocation.locality);
-    runtime_.know_host_memory(allocation.data, allocation.memory, allocation.locality, runtime_.device().uuid);
-    if (page_locked(allocation.memory)) runtime_.pin(allocation.data, size);
+    prepare(allocation, runtime_.device().uuid);
+  } catch (...) {
+    if (!allocation.shared) ::munmap(allocation.data, size.count());
+    throw;
+  }
+}
+
+void RealMemory::prepare(const Allocation& allocation, const Uuid& device) {
+  runtime_.know_host_memory(allocation.data, allocation.memory, allocation.locality, device);
+  if (!page_locked(allocation.memory)) return;
+  try {
+    runtime_.pin(allocation.data, mappable(allocation.size));
   } catch (...) {
     runtime_.forget_host_memory(allocation.data);
-    if (!allocation.shared) ::munmap(allocation.data, size.count());
     throw;
   }
 }
@@ -175,8 +184,7 @@ void RealMemory::map_host_memory(Allocation& allocation, const Uuid& device, con
   allocation.shared = SharedMemory::open(token);
   allocation.data = allocation.shared->data();
   allocation.locality = handle.token[sizeof token] == std::byte{} ? Locality::near : Locality::far;
-  runtime_.know_host_memory(allocation.data, allocation.memory, allocation.locality, device);
-  runtime_.pin(allocation.data, mappable(allocation.size));
+  prepare(allocation, device);
 }
 
 void RealMemory::close(Buffer buffer) {

@@ -67,6 +67,8 @@ class RealMemory {
   void fetch(Allocation& allocation);
   void map_device_memory(Allocation& allocation, const Uuid& device, const IpcHandle& handle);
   void map_host_memory(Allocation& allocation, const Uuid& device, const IpcHandle& handle);
+  /// Makes host memory, whose owner has `device`, ready for copies. If that fails, the runtime does not know it.
+  void prepare(const Allocation& allocation, const Uuid& device);
   void free(const Allocation& allocation);
   void remove(Table::const_iterator entry);
 

@@ -33,10 +33,14 @@ class OpenFile {
 
 }  // namespace
 
-SharedMemory::Token SharedMemory::identify(int file, std::uint64_t size) {
+SharedMemory::Token SharedMemory::identify(int file) {
   struct stat facts {};
   if (::fstat(file, &facts) != 0) throw_errno("fstat");
-  return {.device = facts.st_dev, .inode = facts.st_ino, .size = size, .pid = ::getpid(), .file = file};
+  return {.device = facts.st_dev,
+          .inode = facts.st_ino,
+          .size = static_cast<std::uint64_t>(facts.st_size),
+          .pid = ::getpid(),
+          .file = file};
 }
 
 SharedMemory::SharedMemory(int file, Token token) : file_(file), token_(token) {
@@ -50,7 +54,7 @@ SharedMemory SharedMemory::create(Bytes size) {
   OpenFile file(::memfd_create("twinlink", MFD_CLOEXEC));
   if (file.get() < 0) throw_errno("memfd_create");
   if (::ftruncate(file.get(), static_cast<off_t>(length)) != 0) throw_errno(fmt::format("ftruncate to {} B", length));
-  SharedMemory memory(file.get(), identify(file.get(), length));
+  SharedMemory memory(file.get(), identify(file.get()));
   file.release();
   return memory;
 }
@@ -59,8 +63,9 @@ SharedMemory SharedMemory::open(const Token& token) {
   const std::string path = fmt::format("/proc/{}/fd/{}", token.pid, token.file);
   const OpenFile file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (file.get() < 0) throw_errno("open " + path);
-  const Token found = identify(file.get(), token.size);
-  if (found.device != token.device || found.inode != token.inode) {
+  const Token found = identify(file.get());
+  // A size that is too large could be mapped, too, but who touches bytes behind the end of the file is killed.
+  if (found.device != token.device || found.inode != token.inode || found.size != token.size) {
     throw EnvironmentError("open " + path, "it is not the memory that was shared");
   }
   SharedMemory memory(file.get(), token);

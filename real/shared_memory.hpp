@@ -14,7 +14,7 @@ class SharedMemory {
  public:
   /// What another process needs in order to open the memory. Trivially copyable.
   struct Token {
-    std::uint64_t device = 0;  ///< device and inode prove that /proc leads to the same file
+    std::uint64_t device = 0;  ///< device, inode and size prove that /proc leads to the same file
     std::uint64_t inode = 0;
     std::uint64_t size = 0;
     std::int32_t pid = 0;
@@ -35,7 +35,7 @@ class SharedMemory {
 
  private:
   SharedMemory(int file, Token token);
-  static Token identify(int file, std::uint64_t size);
+  static Token identify(int file);
 
   std::byte* data_ = nullptr;
   int file_ = -1;  ///< the creator's; the others need the mapping alone

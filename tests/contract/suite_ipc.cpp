@@ -1,4 +1,6 @@
 // Rules about memory that one rank exports and another opens.
+#include <cstring>
+
 #include "tests/contract/helpers.hpp"
 
 namespace twinlink::contract {
@@ -162,6 +164,21 @@ TEST(Ipc, ABufferInUseIsNotClosed) {
                        });
 }
 
+TEST(Ipc, ABufferIsInUseByItsOwnOperationsAndNotByThoseOfAnotherThatIsTheSameMemory) {
+  on_every_mapped_pair([](Rank&, RankId, Buffer) {},
+                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                         const Buffer one = rank.open_memory(peer, theirs);
+                         const Buffer other = rank.open_memory(peer, theirs);
+                         const Scratch mine(rank, Memory::device, kSize);
+                         const Op copying = rank.copy(mine.view(), View(one), Stream{0}, Engine::dma);
+                         EXPECT_THROW(rank.close_memory(one), UsageError);
+                         EXPECT_NO_THROW(rank.close_memory(other));
+                         finish(rank, copying);
+                         EXPECT_TRUE(rank.check(mine.view(), kContent).intact());
+                         rank.close_memory(one);
+                       });
+}
+
 TEST(Ipc, AForgedHandleIsRefused) {
   on_every_mapped_pair([](Rank&, RankId, Buffer) {},
                        [](Rank& rank, RankId peer, const IpcHandle& theirs) {
@@ -169,6 +186,24 @@ TEST(Ipc, AForgedHandleIsRefused) {
                          for (std::byte& b : forged.token) b = ~b;
                          EXPECT_THROW(static_cast<void>(rank.open_memory(peer, forged)), Error);
                          EXPECT_THROW(static_cast<void>(rank.open_memory(peer, IpcHandle{})), Error);
+                       });
+}
+
+/// The handle with a larger size wherever it says the size.
+IpcHandle enlarged(IpcHandle handle) {
+  const std::uint64_t claimed = handle.size + (1_MiB).count();
+  for (std::size_t at = 0; at + sizeof claimed <= handle.token.size(); ++at) {
+    if (std::memcmp(&handle.token[at], &handle.size, sizeof handle.size) != 0) continue;
+    std::memcpy(&handle.token[at], &claimed, sizeof claimed);
+  }
+  handle.size = claimed;
+  return handle;
+}
+
+TEST(Ipc, AHandleThatClaimsMoreThanThereIsIsRefused) {
+  on_every_mapped_pair([](Rank&, RankId, Buffer) {},
+                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                         EXPECT_THROW(static_cast<void>(rank.open_memory(peer, enlarged(theirs))), Error);
                        });
 }
 
@@ -271,6 +306,32 @@ TEST(Ipc, AForgedHandleOfSharedPinnedMemoryIsRefused) {
                             for (std::byte& b : forged.token) b = ~b;
                             EXPECT_THROW(static_cast<void>(rank.open_memory(peer, forged)), Error);
                           });
+}
+
+TEST(Ipc, AHandleOfSharedPinnedMemoryThatClaimsMoreThanThereIsIsRefused) {
+  on_every_pair_of_a_node([](Rank&, RankId, Buffer) {},
+                          [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                            EXPECT_THROW(static_cast<void>(rank.open_memory(peer, enlarged(theirs))), Error);
+                          });
+}
+
+TEST(Ipc, AKernelReachesTheSharedPinnedMemoryOfEveryNeighbour) {
+  on_every_pair_of_a_node(
+      [](Rank& rank, RankId peer, Buffer mine) {
+        hear_now(rank, peer, tag(1));
+        EXPECT_TRUE(rank.check(View(mine), Pattern{65}).intact());
+        rank.release(mine);
+      },
+      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+        const Buffer opened = rank.open_memory(peer, theirs);
+        const Scratch device(rank, Memory::device, kSize);
+        finish(rank, rank.copy(device.view(), View(opened), Stream{0}, Engine::kernel));
+        EXPECT_TRUE(rank.check(device.view(), kContent).intact());
+        rank.fill(device.view(), Pattern{65});
+        finish(rank, rank.copy(View(opened), device.view(), Stream{0}, Engine::kernel));
+        rank.close_memory(opened);
+        tell_now(rank, peer, tag(1));
+      });
 }
 
 TEST(Ipc, SharedPinnedMemoryOfAnotherNodeIsUnavailable) {

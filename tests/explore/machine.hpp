@@ -114,7 +114,7 @@ class Machine {
   [[nodiscard]] std::string describe(const Part& part) const;
   [[nodiscard]] std::string describe(int rank, const Operation& op) const;
   /// Does an operation in flight of this rank use it?
-  [[nodiscard]] bool in_use(int rank, AllocationId allocation) const;
+  [[nodiscard]] bool in_use(int rank, Buffer buffer) const;
   /// A violation where an operation in flight, other than those before `op` in its stream, uses the same bytes and one
   /// of the two writes. `op` may be null: the rank itself reads or writes.
   void claim(int rank, const Part& part, bool write, const Operation* op, std::string_view what);

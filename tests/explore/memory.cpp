@@ -82,7 +82,7 @@ Part Machine::part(int rank, const View& view) {
     throw UsageError("bytes " + std::to_string(view.offset.count()) + " + " + std::to_string(view.length.count()) +
                      " lie beyond the end of " + name(view.buffer));
   }
-  return {of.allocation, view.offset, view.length};
+  return {of.allocation, view.offset, view.length, view.buffer.id};
 }
 
 std::string Machine::describe(const Part& part) const {
@@ -97,10 +97,10 @@ Buffer Machine::hold(int rank, AllocationId allocation, bool mapped) {
   return {id, at(allocation).memory, at(allocation).size};
 }
 
-bool Machine::in_use(int rank, AllocationId allocation) const {
+bool Machine::in_use(int rank, Buffer buffer) const {
   return std::ranges::any_of(state(rank).operations, [&](const Operation& op) {
     if (op.ended || op.abandoned) return false;
-    return (reads(op) && op.from.allocation == allocation) || (writes(op) && op.to.allocation == allocation);
+    return (reads(op) && op.from.buffer == buffer.id) || (writes(op) && op.to.buffer == buffer.id);
   });
 }
 
@@ -144,7 +144,7 @@ void Machine::release(int rank, Buffer buffer) {
   Allocation& allocation = at(of.allocation);
   touch(of.allocation, true);
   if (of.mapped) throw UsageError(name(buffer) + " is a peer's memory: close it, its owner releases it");
-  if (in_use(rank, of.allocation)) throw UsageError(name(buffer) + " cannot be released: an operation uses it");
+  if (in_use(rank, buffer)) throw UsageError(name(buffer) + " cannot be released: an operation uses it");
   if (allocation.opened > 0 && allocation.memory == Memory::device) {
     throw UsageError(name(buffer) + " cannot be released: a peer has it open");
   }
@@ -194,7 +194,7 @@ void Machine::close_memory(int rank, Buffer buffer) {
   Held& of = held(rank, buffer);
   touch(of.allocation, true);
   if (!of.mapped) throw UsageError(name(buffer) + " was not opened from a peer: release it");
-  if (in_use(rank, of.allocation)) throw UsageError(name(buffer) + " cannot be closed: an operation uses it");
+  if (in_use(rank, buffer)) throw UsageError(name(buffer) + " cannot be closed: an operation uses it");
   of.gone = true;
   --at(of.allocation).opened;
 }
@@ -206,7 +206,7 @@ void Machine::register_memory(int rank, Buffer buffer, bool known) {
     throw UsageError(name(buffer) + " cannot be registered: only the rank's own device memory can");
   }
   if (!known && allocation.registrations == 0) throw UsageError(name(buffer) + " is not registered");
-  if (!known && allocation.registrations == 1 && in_use(rank, of.allocation)) {
+  if (!known && allocation.registrations == 1 && in_use(rank, buffer)) {
     throw UsageError(name(buffer) + " cannot be deregistered: an operation uses it");
   }
   touch(of.allocation, true);

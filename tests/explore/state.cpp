@@ -15,7 +15,7 @@ std::uint64_t flags(std::initializer_list<bool> bits) {
 
 void add_to(Hash& hash, const Part& part) {
   hash.add(pack(part.allocation), part.offset.count());
-  hash.add(part.length.count());
+  hash.add(part.length.count(), part.buffer);
 }
 
 void add_to(Hash& hash, const Operation& op) {

@@ -30,6 +30,7 @@ struct Part {
   AllocationId allocation{};
   Bytes offset{};
   Bytes length{};
+  std::uint32_t buffer = 0;  ///< through which its rank sees them
 };
 
 /// An operation that its rank has not taken yet. Its id says what it is, so that it does not depend on what the rank

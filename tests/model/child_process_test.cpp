@@ -5,6 +5,7 @@
 #include <array>
 #include <csignal>
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +81,46 @@ TEST(ChildProcesses, TheFirstErrorInTheOrderOfTheWorksIsThrownAfterAllHaveEnded)
     EXPECT_STREQ(error.what(), "first");
   }
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
+}
+
+/// As long as this lives, the process can have no file with a number of `most` or above.
+class FewFiles {
+ public:
+  explicit FewFiles(int most) {
+    ::getrlimit(RLIMIT_NOFILE, &usual_);
+    const rlimit few{.rlim_cur = static_cast<rlim_t>(most), .rlim_max = usual_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewFiles() { ::setrlimit(RLIMIT_NOFILE, &usual_); }
+  FewFiles(const FewFiles&) = delete;
+  FewFiles& operator=(const FewFiles&) = delete;
+
+ private:
+  rlimit usual_{};
+};
+
+/// The number that the next file will get.
+int next_file() {
+  const int file = ::dup(STDERR_FILENO);
+  ::close(file);
+  return file;
+}
+
+TEST(ChildProcesses, LeaveNothingBehindWhereOneCannotBegin) {
+  const auto sleep = []() -> std::string {
+    ::alarm(30);
+    ::pause();
+    return {};
+  };
+  const Works works{sleep, sleep};
+  const int first = next_file();
+  {
+    // Room for the pipe of one child, and for half of the next one's.
+    const FewFiles few(first + 2);
+    EXPECT_THROW(in_child_processes(works, 2), EnvironmentError);
+  }
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
+  EXPECT_EQ(next_file(), first) << "a pipe is left";
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include "real/device_runtime.hpp"
 #include "real/pattern.hpp"
 #ifdef TWINLINK_HAS_CUDA
+#include <cuda_runtime_api.h>
+
 #include "real/cuda_runtime.hpp"
 #endif
 
@@ -118,6 +120,29 @@ TEST_F(CudaRuntimeTest, CopiesOfOneStreamRunInOrder) {
   EXPECT_TRUE(runtime->ended(first));
   EXPECT_FALSE(find_difference(read(c), Pattern{1}, 0));
 }
+
+#ifdef TWINLINK_HAS_CUDA
+TEST_F(CudaRuntimeTest, WhatIsLeftAtTheEndIsFreed) {
+  constexpr Bytes kList = 64_MiB;  // the list of a kernel's blocks
+  std::vector<Block> blocks(kList.count() / 16, {.length = 1_B});
+  for (std::uint64_t i = 0; i < blocks.size(); ++i) {  // not evenly apart
+    blocks[i].to = Bytes{i};
+    blocks[i].from = Bytes{i + i % 3};
+  }
+  std::vector<std::size_t> unused;
+  for (int round = 0; round < 3; ++round) {
+    runtime = make_cuda_runtime(0);
+    std::byte* const from = runtime->allocate(kList);
+    std::byte* const to = runtime->allocate(kList);
+    finish(runtime->copy_blocks(to, from, blocks, Stream{0}, Engine::kernel));
+    runtime.reset();
+    std::size_t all = 0;
+    ASSERT_EQ(cudaMemGetInfo(&unused.emplace_back(), &all), cudaSuccess);
+  }
+  // The first round has also loaded the kernels.
+  EXPECT_GE(unused[2] + kList.count() / 2, unused[1]);
+}
+#endif
 
 TEST_F(CudaRuntimeTest, AFailingCallNamesItselfAndItsReason) {
   try {

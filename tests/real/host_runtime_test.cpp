@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <vector>
+
 #include "real/pattern.hpp"
 
 namespace twinlink::real {
@@ -60,6 +63,29 @@ TEST_F(HostRuntimeTest, StreamsShareTheEngine) {
   EXPECT_TRUE(runtime.ended(small));
   EXPECT_FALSE(runtime.ended(large)) << "a large copy must not hold the others up";
   finish(large);
+}
+
+TEST_F(HostRuntimeTest, SmallBlocksMoveManyAtATime) {
+  std::byte* from = filled(Pattern{1});
+  std::byte* to = filled(Pattern{2});
+  constexpr std::uint64_t kBlocks = 65'536;
+  std::vector<Block> blocks;
+  for (std::uint64_t i = 0; i < kBlocks; ++i) blocks.push_back({8_B * i, 16_B * i, 8_B});
+  const Event event = runtime.copy_blocks(to, from, blocks, Stream{0}, Engine::dma);
+  const Event next = runtime.copy(from, to, 8_B, Stream{0}, Engine::dma);
+  const Event large = runtime.copy(filled(Pattern{3}), from, kSize, Stream{1}, Engine::dma);
+  std::uint64_t turns = 0;
+  for (; !runtime.ended(event); ++turns) {
+    EXPECT_FALSE(runtime.ended(next));
+    runtime.progress();
+  }
+  EXPECT_GT(turns, 1U) << "many of them must not hold other streams and messages up";
+  EXPECT_LE(turns, kBlocks / 1000);
+  EXPECT_TRUE(runtime.ended(large));
+  finish(next);
+  for (const Block& block : {blocks[0], blocks[1], blocks[kBlocks / 3]}) {
+    EXPECT_EQ(std::memcmp(to + block.to.count(), from + block.from.count(), 8), 0);
+  }
 }
 
 TEST_F(HostRuntimeTest, SynchronizeEndsAllOfAStreamAndNothingElse) {

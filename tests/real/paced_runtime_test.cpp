@@ -298,6 +298,21 @@ TEST_F(PacedCalls, EachBlockOfACopyAddsItsShare) {
              start + kHost + kLatency + kKernelBlock * 8 + 32_KiB / kDown);
 }
 
+TEST_F(PacedCalls, TheTimeOfBlocksHidesBehindNothing) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  std::vector<Block> blocks;
+  for (std::uint64_t i = 0; i < 8; ++i) blocks.push_back({8_KiB * i, 8_KiB * i, 4_KiB});
+  const auto queue = [&] { return runtime.copy_blocks(device, pinned, blocks, Stream{0}, Engine::dma); };
+  const Seconds start = clock.now();
+  const std::vector<Event> events{queue(), queue(), runtime.copy(device, pinned, 32_KiB, Stream{0}, Engine::dma)};
+  const Seconds first = start + kHost + kLatency + kEngineBlock * 8 + 32_KiB / kDown;
+  const Seconds second = first + kEngineBlock * 8 + 32_KiB / kDown;
+  expect_end(events[0], first);
+  expect_end(events[1], second);
+  expect_end(events[2], second + 32_KiB / kDown);
+}
+
 TEST_F(PacedCalls, ASignalIsSeenItsTimeAfterTheLastByte) {
   std::byte* const device = runtime.allocate(kSize);
   std::byte* const peer = peer_memory(2);

@@ -37,6 +37,16 @@ TEST(SharedMemory, ThatIsGoneCannotBeOpened) {
   EXPECT_THROW(SharedMemory::open(stale), EnvironmentError);
 }
 
+TEST(SharedMemory, ThatIsLargerThanItsTokenSaysOrSmallerIsAnother) {
+  // Bytes beyond the end of a file can be mapped, and kill the process that touches them.
+  const SharedMemory mine = SharedMemory::create(8_KiB);
+  SharedMemory::Token forged = mine.token();
+  forged.size += (1_MiB).count();
+  EXPECT_THROW(SharedMemory::open(forged), EnvironmentError);
+  forged.size = (4_KiB).count();
+  EXPECT_THROW(SharedMemory::open(forged), EnvironmentError);
+}
+
 TEST(SharedMemory, OfAKilledProcessIsGone) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
