@@ -33,24 +33,26 @@ void both_ways(benchmark::State& state, const std::string& protocol, Likeness li
   explore_all(state, scenario, likeness);
 }
 
-/// All messages at once, of which one waits for a header's answer unless it is at most `range(1)` bytes. Rank 1 is
-/// late.
+/// All messages at once, of which one waits for a header's answer unless it is at most `range(1)` bytes. The last
+/// `range(2)` ranks are late.
 void handshake_of(benchmark::State& state, handshake::Fidelity fidelity, bool peer_access) {
   const auto messages = static_cast<int>(state.range(0));
   explore_all(state,
               scenario_of({.fidelity = fidelity,
                            .exchanges = {{messages, messages}},
                            .peer_access = peer_access,
-                           .late = {false, true},
+                           .late = {state.range(2) > 1, true},
                            .eager = Bytes{static_cast<std::uint64_t>(state.range(1))}}),
               Likeness::looks);
   state.SetLabel(std::string(to_string(fidelity)) + (peer_access ? "" : ", no peer access"));
 }
 
 void seven_each(benchmark::internal::Benchmark* benchmark) {
-  benchmark->ArgNames({"messages", "eager"})
-      ->Args({7, 0})
-      ->Args({7, 256})
+  benchmark->ArgNames({"messages", "eager", "late"})
+      ->Args({7, 0, 1})
+      ->Args({7, 256, 1})
+      ->Args({7, 0, 2})
+      ->Args({7, 256, 2})
       ->Unit(benchmark::kMillisecond)
       ->Iterations(1);
 }
