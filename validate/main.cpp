@@ -13,5 +13,6 @@ int main(int argc, char** argv) {
   twinlink::validate::add_compare_command(app, action);
   twinlink::validate::add_import_command(app, action);
   twinlink::validate::add_calibrate_command(app, action);
+  twinlink::validate::add_ceiling_command(app, action);
   return twinlink::bench::run_main(app, argc, argv, [&action] { return action(); });
 }
