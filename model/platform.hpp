@@ -3,6 +3,7 @@
 // No SimGrid here: twinlink-validate reads and writes platforms too.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,11 +16,14 @@ namespace twinlink::model {
 
 /// Where a number comes from.
 enum class Quality { measured, datasheet, derived, assumed };
+inline constexpr std::array kQualities{Quality::measured, Quality::datasheet, Quality::derived, Quality::assumed};
 std::string_view to_string(Quality quality);
 
 struct Source {
   Quality quality = Quality::assumed;
   std::string text{};  ///< the reference or the derivation, in words
+
+  bool operator==(const Source&) const = default;
 };
 
 /// A number of the platform file with its source.
@@ -27,6 +31,8 @@ template <class T>
 struct Sourced {
   T value{};
   Source source{};
+
+  bool operator==(const Sourced&) const = default;
 };
 
 /// A cost that depends on the size: linear between its points, constant before the first and after the last.

@@ -3,6 +3,10 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <utility>
+
+#include "model/platform_fields.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -22,7 +26,7 @@ constexpr std::array<ByteUnit, 9> kByteUnits{{{"B", 1},
                                               {"TB", 1'000'000'000'000},
                                               {"TiB", 1ULL << 40U}}};
 
-/// Each add() appends what it is given; the overloads follow the structs of platform.hpp.
+/// Each add() appends what it is given.
 class NumberList {
  public:
   std::vector<NumberEntry> entries{};
@@ -46,47 +50,9 @@ class NumberList {
     if (number) add(path, *number);
   }
 
-  void add(const std::string& path, const Cost& cost) {
-    add(path + ".host", cost.host);
-    add(path + ".latency", cost.latency);
-    add(path + ".rate", cost.rate);
-  }
-  void add(const std::string& path, const NetworkCosts& costs) {
-    add(path + ".send_host", costs.send_host);
-    add(path + ".receive_host", costs.receive_host);
-    add(path + ".latency", costs.latency);
-    add(path + ".rate", costs.rate);
-    add(path + ".eager_limit", costs.eager_limit);
-    add(path + ".control", costs.control);
-  }
-  void add(const std::string& path, const RdmaLimits& limits) {
-    add(path + ".read", limits.read);
-    add(path + ".write", limits.write);
-    add(path + ".latency", limits.latency);
-  }
-  void add(const std::string& path, const Rdma& rdma) {
-    add(path + ".switch", rdma.through_switch);
-    add(path + ".near", rdma.near);
-    add(path + ".far", rdma.far);
-  }
-  void add(const std::string& path, const Fabric& fabric) {
-    add(path + ".link", fabric.link);
-    add(path + ".duplex", fabric.duplex);
-    add(path + ".rdma", fabric.rdma);
-  }
-  void add(const std::string& path, const RuntimeCosts& costs) {
-    add(path + ".allocate_device", costs.allocate_device);
-    add(path + ".ipc_export", costs.ipc_export);
-    add(path + ".ipc_open", costs.ipc_open);
-    add(path + ".ipc_close", costs.ipc_close);
-    add(path + ".pin_base", costs.pin_base);
-    add(path + ".pin_per_gib", costs.pin_per_gib);
-    add(path + ".engine_block", costs.engine_block);
-    add(path + ".kernel_block", costs.kernel_block);
-    add(path + ".signal", costs.signal);
-    add(path + ".register_base", costs.register_base);
-    add(path + ".register_per_gib", costs.register_per_gib);
-    add(path + ".deregister", costs.deregister);
+  template <HasFields T>
+  void add(const std::string& path, const T& part) {
+    each_field(part, [&](std::string_view key, const auto& field) { add(path + "." + std::string(key), field); });
   }
   void add(const std::string& path, const Node& node) {
     for (const HostMemory& memory : node.memories)

@@ -49,12 +49,10 @@ std::optional<std::string> read_text(const fs::path& file, std::string& problem)
   return text;
 }
 
-bool is_number(const YamlValue& value) { return value.find("value") != nullptr; }
-
 /// Puts what `from` says over `into`.
 void merge(YamlValue& into, YamlValue from) {
   using enum YamlValue::Kind;
-  if (into.kind != map || from.kind != map || is_number(into) || is_number(from)) {
+  if (into.kind != map || from.kind != map || into.is_number() || from.is_number()) {
     into = std::move(from);
     return;
   }
@@ -153,6 +151,8 @@ YamlValue::YamlValue() = default;
 YamlValue::YamlValue(Kind of, Position at, std::string scalar)
     : kind(of), position(std::move(at)), text(std::move(scalar)) {}
 
+YamlValue::YamlValue(std::string scalar) : YamlValue(Kind::scalar, {}, std::move(scalar)) {}
+
 const YamlValue* YamlValue::find(std::string_view key) const {
   const auto found = std::ranges::find(entries, key, &Entry::key);
   return found == entries.end() ? nullptr : &found->value;
@@ -161,6 +161,11 @@ const YamlValue* YamlValue::find(std::string_view key) const {
 YamlValue* YamlValue::find(std::string_view key) {
   const auto found = std::ranges::find(entries, key, &Entry::key);
   return found == entries.end() ? nullptr : &found->value;
+}
+
+YamlValue& YamlValue::add(std::string_view key, YamlValue value) {
+  entries.push_back({std::string(key), {}, std::move(value)});
+  return entries.back().value;
 }
 
 std::vector<std::string> YamlValue::keys() const {

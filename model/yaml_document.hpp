@@ -22,6 +22,8 @@ struct YamlValue {
   YamlValue();
   /// A scalar with its text, or an empty list or map.
   YamlValue(Kind of, Position at, std::string scalar = {});
+  /// A scalar that no file holds.
+  explicit YamlValue(std::string scalar);
 
   Kind kind = Kind::null;
   Position position{};
@@ -32,6 +34,10 @@ struct YamlValue {
   /// The value under `key`, or nullptr if there is none or this is no map.
   [[nodiscard]] const YamlValue* find(std::string_view key) const;
   [[nodiscard]] YamlValue* find(std::string_view key);
+  /// Is it a map of a value and its source?
+  [[nodiscard]] bool is_number() const { return find("value") != nullptr; }
+  /// Appends to a map; the key has no place in a file.
+  YamlValue& add(std::string_view key, YamlValue value);
   /// The keys of a map.
   [[nodiscard]] std::vector<std::string> keys() const;
 };

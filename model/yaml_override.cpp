@@ -31,7 +31,7 @@ YamlValue* child(YamlValue& parent, std::string_view element) {
 /// knows.
 YamlValue* add_optional_number(YamlValue& parent, std::string_view key, const Position& position) {
   constexpr std::array<std::string_view, 5> kOptionalNumbers{"backward", "duplex", "forward", "rate", "total"};
-  const bool may_have_it = parent.kind == YamlValue::Kind::map && parent.find("value") == nullptr;
+  const bool may_have_it = parent.kind == YamlValue::Kind::map && !parent.is_number();
   if (!may_have_it || std::ranges::find(kOptionalNumbers, key) == kOptionalNumbers.end()) return nullptr;
   YamlValue number(YamlValue::Kind::map, position);
   number.entries.push_back({"value", position, {}});
@@ -77,7 +77,7 @@ void apply_override(YamlValue& document, std::string_view assignment) {
   std::string_view path = assignment.substr(0, equals);
   if (constexpr std::string_view kValue = ".value"; path.ends_with(kValue)) path.remove_suffix(kValue.size());
   YamlValue& target = resolve(document, path, assignment, here);
-  if (target.find("value") != nullptr) {
+  if (target.is_number()) {
     const YamlValue source(YamlValue::Kind::scalar, here, "--set on the command line");
     target.entries = {{"value", here, replacement}, {"assumed", here, source}};
     target.position = here;

@@ -1,7 +1,6 @@
 #include "model/yaml_section.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
 
@@ -12,7 +11,6 @@ namespace {
 
 using Kind = YamlValue::Kind;
 
-constexpr std::array kQualities{Quality::measured, Quality::datasheet, Quality::derived, Quality::assumed};
 constexpr std::string_view kQualityChoice = "one of measured, datasheet, derived, assumed";
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {

@@ -73,14 +73,12 @@ std::string flow(const YamlValue& value) {
   return result;
 }
 
-bool is_number(const YamlValue& value) { return value.kind == Kind::map && value.find("value") != nullptr; }
-
 /// Would a person write this map on one line if there is room: a number, or a thing with a single number?
 bool is_small(const YamlValue& map) {
-  if (map.entries.empty() || is_number(map)) return true;
-  const auto numbers = std::ranges::count_if(map.entries, [](const auto& entry) { return is_number(entry.value); });
+  if (map.entries.empty() || map.is_number()) return true;
+  const auto numbers = std::ranges::count_if(map.entries, [](const auto& entry) { return entry.value.is_number(); });
   const bool simple = std::ranges::all_of(
-      map.entries, [](const auto& entry) { return entry.value.kind == Kind::scalar || is_number(entry.value); });
+      map.entries, [](const auto& entry) { return entry.value.kind == Kind::scalar || entry.value.is_number(); });
   return simple && numbers == 1;
 }
 
@@ -141,6 +139,10 @@ class Comments {
 class Writer {
  public:
   std::string take() { return std::move(out_); }
+
+  void heading(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) out_ += line.empty() ? "#\n" : "# " + line + '\n';
+  }
 
   void document(const YamlValue& document) {
     bool first = true;
@@ -219,8 +221,9 @@ class Writer {
 
 }  // namespace
 
-std::string to_yaml(const YamlValue& document) {
+std::string to_yaml(const YamlValue& document, const std::vector<std::string>& heading) {
   Writer writer;
+  writer.heading(heading);
   writer.document(document);
   return writer.take();
 }

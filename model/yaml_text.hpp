@@ -3,13 +3,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/yaml_document.hpp"
 
 namespace twinlink::model {
 
-/// The text, which parse_yaml() reads as the same tree. A comment right above a key is taken over from the file that
-/// the key's position names; a position without a line has none. Files that are gone give no comments.
-std::string to_yaml(const YamlValue& document);
+/// The text, which parse_yaml() reads as the same tree; it begins with `heading`, lines of comment. A comment right
+/// above a key is taken over from the file that the key's position names; a position without a line has none. Files
+/// that are gone give no comments.
+std::string to_yaml(const YamlValue& document, const std::vector<std::string>& heading = {});
 
 }  // namespace twinlink::model

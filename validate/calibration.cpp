@@ -205,7 +205,7 @@ class Calibrator {
   std::optional<Rate> fit_latency(const Group& group, Seconds host, std::optional<Rate> known,
                                   const std::string& rate_path) {
     const CurveFit curve = fit_curve(observations_of(group), host, known);
-    set(group.path + ".latency", std::span(curve.latency), group);
+    set(group.path + ".latency", model::Piecewise(curve.latency), group);
     if (curve.rate) {
       set(rate_path, *curve.rate, group);
     } else {

@@ -193,7 +193,7 @@ class CurveFitter {
 };
 
 /// Points between two others that lie on one line with them say nothing.
-void drop_idle_points(std::vector<LatencyPoint>& latency) {
+void drop_idle_points(std::vector<model::Piecewise::Knot>& latency) {
   const auto idle = [&](std::size_t i) {
     return latency[i - 1].cost == latency[i].cost && latency[i].cost == latency[i + 1].cost;
   };

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "model/platform.hpp"
 #include "protocols/units.hpp"
 
 namespace twinlink::validate {
@@ -22,15 +23,10 @@ struct Observation {
   double spread = 0;  ///< standard deviation of the rounds, relative to `time`
 };
 
-struct LatencyPoint {
-  Bytes size{};
-  Seconds cost{};  ///< not negative
-};
-
 /// time(size) = host + latency(size) + size / rate; the latency is linear between its points and constant beyond them.
 struct CurveFit {
-  std::vector<LatencyPoint> latency{};  ///< ascending, at least one
-  std::optional<Rate> rate{};           ///< nothing if the times do not tell it
+  std::vector<model::Piecewise::Knot> latency{};  ///< ascending, at least one; no cost is negative
+  std::optional<Rate> rate{};                     ///< nothing if the times do not tell it
 };
 
 /// Fits latency and rate to what is left of the times after `host`. Where the times do not tell the rate, the latency

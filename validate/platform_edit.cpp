@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "model/platform_numbers.hpp"
 #include "model/platform_reader.hpp"
 #include "model/yaml_text.hpp"
 
@@ -19,35 +18,6 @@ namespace {
 
 using model::YamlValue;
 using Kind = YamlValue::Kind;
-
-constexpr std::array<std::string_view, 4> kQualities{"measured", "datasheet", "derived", "assumed"};
-
-YamlValue scalar(std::string text) { return {Kind::scalar, {}, std::move(text)}; }
-
-/// As many digits as a measurement is good for, never with an exponent.
-std::string significant(double value, int digits) {
-  std::string text = fmt::format("{:.{}g}", value, digits);
-  return text.find('e') == std::string::npos ? text : fmt::format("{:.9f}", value);
-}
-
-std::string number_text(Seconds time) {
-  constexpr int kDigits = 4;
-  constexpr double kNothing = 1e-12;     // what rounding errors leave of a zero
-  constexpr double kRoundsUp = 0.99995;  // would be written as 1000 of the smaller unit
-  constexpr std::array<std::pair<double, const char*>, 4> kUnits{
-      {{1.0, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}};
-  if (time.value() < kNothing) return "0 us";
-  for (const auto& [factor, name] : kUnits) {
-    if (time.value() >= factor * kRoundsUp) return significant(time.value() / factor, kDigits) + " " + name;
-  }
-  return significant(time.value() * 1e9, kDigits) + " ns";
-}
-
-std::string number_text(Rate rate) {
-  constexpr int kDigits = 5;
-  const double value = rate.bytes_per_second();
-  return value < 1e9 ? significant(value / 1e6, kDigits) + " MB/s" : significant(value / 1e9, kDigits) + " GB/s";
-}
 
 /// For people: "3.46 us", "9 points from 3.46 us to 5.37 us".
 std::string describe(const YamlValue* value) {
@@ -59,17 +29,9 @@ std::string describe(const YamlValue* value) {
                      cost(value->items.back()));
 }
 
-YamlValue::Entry entry(std::string key, YamlValue value) {
-  YamlValue::Entry result;
-  result.key = std::move(key);
-  result.value = std::move(value);
-  return result;
-}
-
 YamlValue& member(YamlValue& map, const std::string& key) {
   if (YamlValue* found = map.find(key)) return *found;
-  map.entries.push_back(entry(key, YamlValue(Kind::map, {})));
-  return map.entries.back().value;
+  return map.add(key, YamlValue(Kind::map, {}));
 }
 
 YamlValue& child(YamlValue& parent, const std::string& key) {
@@ -87,17 +49,6 @@ YamlValue& walk(YamlValue& document, std::string_view path) {
     here = &child(*here, std::string(element));
   }
   return *here;
-}
-
-/// Calls `visit` with the source of every number in `value`.
-template <class Value, class Visit>
-void for_each_source(Value& value, const Visit& visit) {
-  const bool is_number = value.find("value") != nullptr;
-  for (auto& entry : value.entries) {
-    if (is_number && std::ranges::find(kQualities, entry.key) != kQualities.end()) visit(entry.value.text);
-    for_each_source(entry.value, visit);
-  }
-  for (auto& item : value.items) for_each_source(item, visit);
 }
 
 /// Comments stand at the place of a key; without a place there is none.
@@ -127,7 +78,7 @@ void rename_earlier_sources(YamlValue& document) {
     std::string earlier = "earlier-" + name;
     while (sources->find(earlier) != nullptr) earlier.insert(0, "earlier-");
     sources->entries[i].key = earlier;
-    for_each_source(document, [&](std::string& source) {
+    model::for_each_source(document, [&](std::string& source) {
       if (source == name) source = earlier;
     });
   }
@@ -160,7 +111,7 @@ YamlValue load(const std::filesystem::path& base) {
 YamlValue& sources_of(YamlValue& document) {
   if (YamlValue* found = document.find("sources")) return *found;
   const auto nodes = std::ranges::find(document.entries, "nodes", &YamlValue::Entry::key);
-  return document.entries.insert(nodes, entry("sources", YamlValue(Kind::map, {})))->value;
+  return document.entries.insert(nodes, {"sources", {}, YamlValue(Kind::map, {})})->value;
 }
 
 }  // namespace
@@ -171,27 +122,8 @@ PlatformEdit::PlatformEdit(const std::filesystem::path& base) : document_(load(b
   rename_earlier_sources(document_);
 }
 
-void PlatformEdit::set(const std::string& path, Seconds value, model::Quality quality, const std::string& source) {
-  set(path, scalar(number_text(value)), quality, source);
-}
-
-void PlatformEdit::set(const std::string& path, Rate value, model::Quality quality, const std::string& source) {
-  set(path, scalar(number_text(value)), quality, source);
-}
-
-void PlatformEdit::set(const std::string& path, std::span<const LatencyPoint> value, model::Quality quality,
-                       const std::string& source) {
-  if (value.size() == 1) return set(path, value.front().cost, quality, source);
-  YamlValue points(Kind::list, {});
-  for (const auto& [size, cost] : value) {
-    YamlValue point(Kind::list, {});
-    point.items = {scalar(model::format_bytes(size)), scalar(number_text(cost))};
-    points.items.push_back(std::move(point));
-  }
-  set(path, std::move(points), quality, source);
-}
-
-void PlatformEdit::set(const std::string& path, YamlValue value, model::Quality quality, const std::string& source) {
+void PlatformEdit::replace(const std::string& path, YamlValue value, model::Quality quality,
+                           const std::string& source) {
   YamlValue& number = walk(document_, path);
   std::string after = describe(&value);
   const auto known = std::ranges::find(changes_, path, &NumberChange::path);
@@ -200,13 +132,11 @@ void PlatformEdit::set(const std::string& path, YamlValue value, model::Quality 
   } else {
     known->after = std::move(after);
   }
-  number = YamlValue(Kind::map, {});
-  number.entries.push_back(entry("value", std::move(value)));
-  number.entries.push_back(entry(std::string(to_string(quality)), scalar(source)));
+  number = yaml_number(std::move(value), quality, source);
 }
 
 void PlatformEdit::set_source(const std::string& name, const std::string& text) {
-  member(sources_of(document_), name) = scalar(text);
+  member(sources_of(document_), name) = YamlValue(text);
 }
 
 model::Platform PlatformEdit::platform() const {
@@ -216,15 +146,13 @@ model::Platform PlatformEdit::platform() const {
 std::string PlatformEdit::text(const std::vector<std::string>& heading) const {
   YamlValue document = document_;
   std::set<std::string> named;
-  for_each_source(document, [&](const std::string& source) { named.insert(source); });
+  model::for_each_source(document, [&](const std::string& source) { named.insert(source); });
   if (YamlValue* sources = document.find("sources")) {
     std::erase_if(sources->entries, [&](const YamlValue::Entry& entry) { return !named.contains(entry.key); });
     if (sources->entries.empty())
       std::erase_if(document.entries, [](const auto& entry) { return entry.key == "sources"; });
   }
-  std::string text;
-  for (const std::string& line : heading) text += line.empty() ? "#\n" : "# " + line + "\n";
-  return text + model::to_yaml(document);
+  return model::to_yaml(document, heading);
 }
 
 }  // namespace twinlink::validate

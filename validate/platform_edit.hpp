@@ -2,13 +2,12 @@
 #pragma once
 
 #include <filesystem>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "model/platform.hpp"
 #include "model/yaml_document.hpp"
-#include "validate/cost_fit.hpp"
+#include "model/yaml_number.hpp"
 
 namespace twinlink::validate {
 
@@ -23,12 +22,12 @@ class PlatformEdit {
   /// Reads `base` with all that it includes. An InputError with everything that is wrong with it.
   explicit PlatformEdit(const std::filesystem::path& base);
 
-  // Sets a number, in the precision that a measurement has. `path` is as in an override; what it lacks is added. The
-  // source is text, or the name of an entry that set_source() gives.
-  void set(const std::string& path, Seconds value, model::Quality quality, const std::string& source);
-  void set(const std::string& path, Rate value, model::Quality quality, const std::string& source);
-  void set(const std::string& path, std::span<const LatencyPoint> value, model::Quality quality,
-           const std::string& source);
+  /// Sets a number: a time, a rate or a curve, in the precision that a measurement has. `path` is as in an override;
+  /// what it lacks is added. The source is text, or the name of an entry that set_source() gives.
+  template <class Value>
+  void set(const std::string& path, const Value& value, model::Quality quality, const std::string& source) {
+    replace(path, yaml_value(value, model::kMeasured), quality, source);
+  }
   /// A name for texts that serve as sources. Names that begin as ours do are free: the base's are renamed.
   void set_source(const std::string& name, const std::string& text);
 
@@ -39,7 +38,7 @@ class PlatformEdit {
   [[nodiscard]] std::string text(const std::vector<std::string>& heading) const;
 
  private:
-  void set(const std::string& path, model::YamlValue value, model::Quality quality, const std::string& source);
+  void replace(const std::string& path, model::YamlValue value, model::Quality quality, const std::string& source);
 
   model::YamlValue document_;
   std::vector<NumberChange> changes_{};

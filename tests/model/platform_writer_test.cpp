@@ -81,9 +81,9 @@ TEST(PlatformWriter, NamesWhatIsSaidTwiceAndNothingElse) {
   platform.node.gpus[0].memory.source.text = "said of one number";
   const std::string text = platform_text(platform, {"made up"});
   EXPECT_EQ(text.rfind("# made up\nschema: 1\n", 0), 0U);
-  EXPECT_THAT(text, HasSubstr("\"said of one number\"}"));
-  EXPECT_THAT(text, Not(HasSubstr(": \"said of one number\"\n")));
-  EXPECT_THAT(text, HasSubstr("  source1: \""));
+  EXPECT_THAT(text, HasSubstr("datasheet: said of one number}"));
+  EXPECT_THAT(text, Not(HasSubstr(": said of one number\n")));
+  EXPECT_THAT(text, HasSubstr("\n  source1: "));
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST(FitCurve, ALatencyIsNeverNegative) {
     if (observation.size >= 64_KiB && observation.size <= 1_MiB) observation.time = observation.time * 0.5;
   }
   const CurveFit fit = fit_curve(observations, kHost, {});
-  for (const LatencyPoint& point : fit.latency) EXPECT_GE(point.cost, Seconds{});
+  for (const auto& point : fit.latency) EXPECT_GE(point.cost, Seconds{});
   EXPECT_NEAR(fit.rate.value().bytes_per_second(), 10e9, 10e9 * 0.02) << "the rate is not bent to make up for it";
   EXPECT_EQ(at(fit, 256_KiB), 0);
 }

@@ -1,0 +1,61 @@
+// Which numbers the structs of a platform hold, each under its key in the file: `visit(key, field)`, where a field is a
+// number, a part with numbers of its own, or either of them in an optional. Things with names of their own are left
+// out.
+#pragma once
+
+#include "model/platform.hpp"
+
+namespace twinlink::model {
+
+void each_field(const RdmaLimits& limits, const auto& visit) {
+  visit("read", limits.read);
+  visit("write", limits.write);
+  visit("latency", limits.latency);
+}
+
+void each_field(const Rdma& rdma, const auto& visit) {
+  visit(to_string(RdmaWay::through_switch), rdma.through_switch);
+  visit(to_string(RdmaWay::near), rdma.near);
+  visit(to_string(RdmaWay::far), rdma.far);
+}
+
+void each_field(const Fabric& fabric, const auto& visit) {
+  visit("link", fabric.link);
+  visit("duplex", fabric.duplex);
+  visit("rdma", fabric.rdma);
+}
+
+void each_field(const Cost& cost, const auto& visit) {
+  visit("host", cost.host);
+  visit("latency", cost.latency);
+  visit("rate", cost.rate);
+}
+
+void each_field(const NetworkCosts& costs, const auto& visit) {
+  visit("send_host", costs.send_host);
+  visit("receive_host", costs.receive_host);
+  visit("latency", costs.latency);
+  visit("rate", costs.rate);
+  visit("eager_limit", costs.eager_limit);
+  visit("control", costs.control);
+}
+
+void each_field(const RuntimeCosts& costs, const auto& visit) {
+  visit("allocate_device", costs.allocate_device);
+  visit("ipc_export", costs.ipc_export);
+  visit("ipc_open", costs.ipc_open);
+  visit("ipc_close", costs.ipc_close);
+  visit("pin_base", costs.pin_base);
+  visit("pin_per_gib", costs.pin_per_gib);
+  visit("engine_block", costs.engine_block);
+  visit("kernel_block", costs.kernel_block);
+  visit("signal", costs.signal);
+  visit("register_base", costs.register_base);
+  visit("register_per_gib", costs.register_per_gib);
+  visit("deregister", costs.deregister);
+}
+
+template <class T>
+concept HasFields = requires(const T& part) { each_field(part, [](std::string_view, const auto&) {}); };
+
+}  // namespace twinlink::model
