@@ -59,7 +59,9 @@ class PackingClosedForm : public ::testing::TestWithParam<Case> {};
 
 TEST_P(PackingClosedForm, Holds) {
   const Case& c = GetParam();
-  const bench::Plan plan{.sizes = {kSize}, .packing = {parse_layout(c.layout), c.method}};
+  bench::Plan plan;
+  plan.sizes = {kSize};
+  plan.packing = {parse_layout(c.layout), c.method};
   const Place there = c.same_node ? Place{0, 2, {}} : Place{1, 0, {}};
   bench::Series series;
   simulate(sample_platform(), std::vector<Place>{{0, 0, {}}, there}, [&](Rank& rank) {

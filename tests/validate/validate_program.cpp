@@ -7,6 +7,8 @@
 
 namespace twinlink::validate::test {
 
+Ended ValidateProgram::run(const std::string& arguments) { return run(TWINLINK_VALIDATE_PROGRAM, arguments); }
+
 Ended ValidateProgram::run(const std::string& program, const std::string& arguments) {
   const auto command = "cd '" + folder_.path().string() + "' && '" + program + "' " + arguments + " >out.log 2>err.log";
   const int status = std::system(command.c_str());

@@ -20,7 +20,7 @@ struct Ended {
 class ValidateProgram : public ::testing::Test {
  protected:
   /// Runs twinlink-validate in the test's folder.
-  Ended run(const std::string& arguments) { return run(TWINLINK_VALIDATE_PROGRAM, arguments); }
+  Ended run(const std::string& arguments);
   /// Runs any program there.
   Ended run(const std::string& program, const std::string& arguments);
   void write(const std::string& name, const bench::Result& result) { bench::write_json(result, folder_.path() / name); }
