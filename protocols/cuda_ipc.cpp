@@ -33,8 +33,6 @@
 // inside its calls.
 #include "protocols/cuda_ipc.hpp"
 
-#include <memory>
-
 #include "protocols/builtin.hpp"
 #include "protocols/cuda_ipc_exchange.hpp"
 
@@ -42,8 +40,7 @@ namespace twinlink {
 
 Outcome CudaIpcChannel::do_exchange(std::span<const View> outgoing, std::span<const View> incoming) {
   if (end_.broken()) return *end_.broken();
-  // On the heap: simulated ranks have a stack each, and with ten thousand of them each page counts.
-  return std::make_unique<CudaIpcExchange>(end_, outgoing, incoming, end_.rank.now() + timeout_)->run();
+  return CudaIpcExchange(end_, outgoing, incoming, end_.rank.now() + timeout_).run();
 }
 
 std::string CudaIpcChannel::path_taken() const {
