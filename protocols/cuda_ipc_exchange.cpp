@@ -122,7 +122,7 @@ Outcome CudaIpcExchange::send_fragments() {
       ++end_.counts.fragments_sent;
     }
     message.state = Sending::done;
-    clear_.pop_front();
+    clear_.erase(clear_.begin());
   }
   return {};
 }
@@ -130,7 +130,7 @@ Outcome CudaIpcExchange::send_fragments() {
 Outcome CudaIpcExchange::start_pulls() {
   while (!to_pull_.empty() && pulls_.size() < kEventRing) {
     const std::size_t index = to_pull_.front();
-    to_pull_.pop_front();
+    to_pull_.erase(to_pull_.begin());
     if (Outcome outcome = pull(index); !outcome.ok()) return outcome;
   }
   return {};
@@ -261,7 +261,7 @@ Outcome CudaIpcExchange::take_fragment(Incoming& message, const Packet& packet) 
 /// The oldest read has ended.
 Outcome CudaIpcExchange::pulled(Status status) {
   const Pull pull = pulls_.front();
-  pulls_.pop_front();
+  pulls_.erase(pulls_.begin());
   end_.cache.release(pull.source);
   const std::uint32_t number = first_in_ + static_cast<std::uint32_t>(pull.message);
   if (status != Status::delivered) return fail(status, "step 'pull' of message " + std::to_string(number));

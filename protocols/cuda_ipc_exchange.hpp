@@ -1,7 +1,6 @@
 // One exchange of the cuda-ipc protocol: every message is a small state, and one loop hears, copies and tells.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -83,11 +82,12 @@ class CudaIpcExchange {
   std::vector<Incoming> incoming_;
   const std::uint32_t first_out_;
   const std::uint32_t first_in_;
-  std::size_t next_to_start_ = 0;      ///< of outgoing_
-  std::deque<std::size_t> clear_{};    ///< outgoing messages that may be sent in fragments
-  std::deque<std::size_t> to_pull_{};  ///< incoming messages that may be read
-  std::deque<Pull> pulls_{};           ///< in flight, in order
-  std::optional<Op> hear_{};           ///< in flight only while the exchange cannot end without it
+  std::size_t next_to_start_ = 0;  ///< of outgoing_
+  // Queues of a few elements. A deque takes half a kilobyte each, and a simulation has thousands of exchanges at once.
+  std::vector<std::size_t> clear_{};    ///< outgoing messages that may be sent in fragments
+  std::vector<std::size_t> to_pull_{};  ///< incoming messages that may be read
+  std::vector<Pull> pulls_{};           ///< in flight, in order
+  std::optional<Op> hear_{};            ///< in flight only while the exchange cannot end without it
   Message heard_{};
 };
 
