@@ -36,7 +36,8 @@ struct PciFacts {
 
 /// The other end of one NVLink.
 struct NvlinkFacts {
-  enum class Remote { gpu, nvswitch, unknown };
+  /// other: told, but neither a switch nor a GPU that this process sees.
+  enum class Remote { gpu, nvswitch, other, unknown };
   Remote remote = Remote::unknown;
   std::string remote_bus_id{};  ///< of a GPU
   unsigned version = 0;         ///< nvmlNvlinkVersion_t; 0: unknown

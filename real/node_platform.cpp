@@ -235,7 +235,9 @@ class Builder {
   [[nodiscard]] std::vector<NvlinkFacts> links_to_switch(std::size_t gpu) const {
     std::vector<NvlinkFacts> links;
     for (const NvlinkFacts& link : facts(gpu).nvlinks) {
-      if (link.remote != NvlinkFacts::Remote::gpu) links.push_back(link);
+      const bool to_switch =
+          link.remote == NvlinkFacts::Remote::nvswitch || link.remote == NvlinkFacts::Remote::unknown;
+      if (to_switch) links.push_back(link);
     }
     return links;
   }

@@ -96,8 +96,10 @@ class GpuReader {
     if (nvml_.nvlink_version(device_, link, &facts.version) != nvml::kSuccess) facts.version = 0;
     int type = -1;
     if (nvml_.nvlink_remote_type != nullptr && nvml_.nvlink_remote_type(device_, link, &type) == nvml::kSuccess) {
-      if (type == nvml::kRemoteGpu) facts.remote = NvlinkFacts::Remote::gpu;
-      if (type == nvml::kRemoteSwitch) facts.remote = NvlinkFacts::Remote::nvswitch;
+      facts.remote = type == nvml::kRemoteSwitch ? NvlinkFacts::Remote::nvswitch
+                     : type == nvml::kRemoteGpu  ? NvlinkFacts::Remote::gpu
+                     : type == nvml::kRemoteNpu  ? NvlinkFacts::Remote::other
+                                                 : NvlinkFacts::Remote::unknown;
     }
     nvml::PciInfo remote{};
     if (facts.remote != NvlinkFacts::Remote::nvswitch &&
@@ -127,7 +129,11 @@ void name_remotes(std::vector<GpuFacts>& gpus) {
   for (GpuFacts& gpu : gpus) {
     for (NvlinkFacts& link : gpu.nvlinks) {
       if (link.remote == NvlinkFacts::Remote::nvswitch) continue;
-      link.remote = is_gpu(link.remote_bus_id) ? NvlinkFacts::Remote::gpu : NvlinkFacts::Remote::unknown;
+      if (is_gpu(link.remote_bus_id)) {
+        link.remote = NvlinkFacts::Remote::gpu;
+      } else if (link.remote == NvlinkFacts::Remote::gpu) {
+        link.remote = NvlinkFacts::Remote::other;  // hidden from this process
+      }
     }
   }
 }

@@ -52,6 +52,7 @@ inline constexpr unsigned kFieldNvlinkSpeed = 164;  ///< NVML_FI_DEV_NVLINK_GET_
 inline constexpr int kTypeUnsigned = 1;             ///< NVML_VALUE_TYPE_UNSIGNED_INT
 
 inline constexpr int kRemoteGpu = 0;  ///< nvmlIntNvLinkDeviceType_t
+inline constexpr int kRemoteNpu = 1;
 inline constexpr int kRemoteSwitch = 2;
 inline constexpr int kPeerRead = 0;  ///< nvmlGpuP2PCapsIndex_t
 inline constexpr int kPeerWrite = 1;

@@ -49,6 +49,13 @@ std::vector<Observation> observations_of(const Group& group) {
   return observations;
 }
 
+/// Where the rate is not told, what is left of a time at the known rate is the latency only if the bytes take less of
+/// it than the latency does: otherwise it is the error of that rate.
+bool tells_latency(std::span<const Observation> observations, std::optional<Rate> known) {
+  if (!known) return true;
+  return std::ranges::any_of(observations, [&](const Observation& o) { return o.size / *known * 2 < o.time; });
+}
+
 std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
 
 /// "costs.copies.peer" -> "fit-peer".
@@ -204,8 +211,13 @@ class Calibrator {
 
   std::optional<Rate> fit_latency(const Group& group, Seconds host, std::optional<Rate> known,
                                   const std::string& rate_path) {
-    const CurveFit curve = fit_curve(observations_of(group), host, known);
-    set(group.path + ".latency", model::Piecewise(curve.latency), group);
+    const std::vector<Observation> observations = observations_of(group);
+    const CurveFit curve = fit_curve(observations, host, known);
+    if (curve.rate || tells_latency(observations, known)) {
+      set(group.path + ".latency", model::Piecewise(curve.latency), group);
+    } else {
+      result_.notes.push_back(group.path + ".latency: the bytes of these sizes take longer; it stays");
+    }
     if (curve.rate) {
       set(rate_path, *curve.rate, group);
     } else {
@@ -309,8 +321,10 @@ class Calibrator {
       const bench::ProbeLine& line = meant.probe->line;
       if (std::ranges::find(names, line.name) == names.end()) names.push_back(line.name);
       files.insert(meant.probe->file);
-      below.push_back(line.time_us.p5 / line.time_us.median - 1);
-      above.push_back(line.time_us.p95 / line.time_us.median - 1);
+      if (line.time_us.n > 0) {  // other tools tell a single figure
+        below.push_back(line.time_us.p5 / line.time_us.median - 1);
+        above.push_back(line.time_us.p95 / line.time_us.median - 1);
+      }
       least = std::min(least, line.size);
       most = std::max(most, line.size);
     }
@@ -324,12 +338,12 @@ class Calibrator {
     const std::string sizes = least == most
                                   ? model::format_bytes(least)
                                   : fmt::format("{} to {}", model::format_bytes(least), model::format_bytes(most));
-    return fmt::format(
-        "{}: {}; {}, {} median{}; spread of the rounds {:+.1f} % to {:+.1f} % (p5, p95); fit within {} (geometric "
-        "mean), {} (worst)",
-        fmt::join(origins, " and "), fmt::join(names, ", "), sizes, group.lines.size(),
-        group.lines.size() == 1 ? "" : "s", middle(below) * 100, middle(above) * 100, percent(errors.geometric_mean),
-        percent(errors.max));
+    const std::string spread = below.empty() ? "spread of the rounds not told"
+                                             : fmt::format("spread of the rounds {:+.1f} % to {:+.1f} % (p5, p95)",
+                                                           middle(below) * 100, middle(above) * 100);
+    return fmt::format("{}: {}; {}, {} median{}; {}; fit within {} (geometric mean), {} (worst)",
+                       fmt::join(origins, " and "), fmt::join(names, ", "), sizes, group.lines.size(),
+                       group.lines.size() == 1 ? "" : "s", spread, percent(errors.geometric_mean), percent(errors.max));
   }
 
   static std::string describe(const ProbeOrigin& origin) {

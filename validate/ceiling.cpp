@@ -49,7 +49,11 @@ Ceiling hold_against(const bench::Result& result, const bench::ProbeFile& probes
     CeilingRow row{.size = point.size, .taken_us = time_one_way(series, point)};
     const bool complete =
         std::ranges::all_of(stages, [&](const auto& stage) { return stage.second.contains(row.size); });
-    if (!complete || point.size == Bytes{}) continue;
+    if (point.size == Bytes{}) continue;
+    if (!complete) {
+      ceiling.without_probe.push_back(point.size);
+      continue;
+    }
     for (const auto& [name, times] : stages) {
       if (times.at(row.size) <= row.bare_us) continue;
       row.bare_us = times.at(row.size);
@@ -77,6 +81,7 @@ std::string to_text(const Ceiling& ceiling) {
     text += fmt::format("{:<10}{:>14.3f}{:>14.3f}{:>12.3f}{:>8.1f} %  {}\n", format_size(row.size), row.bare_us,
                         row.taken_us, row.added_us(), 100 * row.share(), row.slowest);
   }
+  for (const Bytes size : ceiling.without_probe) text += fmt::format("# {}: not probed\n", format_size(size));
   return text;
 }
 

@@ -26,6 +26,7 @@ struct CeilingRow {
 struct Ceiling {
   std::string protocol{};  ///< as the result labels it
   std::vector<CeilingRow> rows{};
+  std::vector<Bytes> without_probe{};  ///< sizes of the result that a line lacks
 };
 
 /// Holds `result` against the lines called `names` that its sender, or its receiver, measured (a copy between two: the

@@ -55,7 +55,7 @@ void add_ceiling_command(CLI::App& app, Action& action) {
       ->required();
   auto* const limit =
       command.add_option("--min", options->min_percent, "share that each size must reach, in %")->type_name("PERCENT");
-  limit->check(CLI::NonNegativeNumber);
+  limit->check(CLI::Range(0.0, 1000.0));
   bench::add_size_option(command, "--from", options->from, "the limit holds for this size and larger ones")
       ->needs(limit);
   command.callback([options, &action] { action = [options] { return run(*options); }; });

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -30,8 +31,8 @@ void read_places(const std::string& text, ImportWishes& wishes) {
   if (comma == std::string::npos || comma == 0 || comma + 1 == text.size()) {
     throw UsageError(fmt::format("'{}' is no pair of places such as 0/0,0/1", text));
   }
-  wishes.from = text.substr(0, comma);
-  wishes.to = text.substr(comma + 1);
+  wishes.from = to_string(parse_place(text.substr(0, comma)));
+  wishes.to = to_string(parse_place(text.substr(comma + 1)));
 }
 
 void read_window(const std::string& text, ImportWishes& wishes) {
@@ -44,7 +45,16 @@ void read_window(const std::string& text, ImportWishes& wishes) {
   wishes.window = window;
 }
 
+void read_size(const std::string& text, ImportWishes& wishes) {
+  wishes.size = parse_size(text);
+  if (wishes.size == Bytes{}) throw UsageError("a copy of no bytes has no rate: the size is larger than 0");
+}
+
 ExitCode run_import(const ImportOptions& options) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(options.file, options.out, ignored)) {
+    throw UsageError(options.out + " is the file itself; --out names another one");
+  }
   const auto imported = import_file(options.file, options.tool, options.wishes);
   std::visit(
       [&](const auto& found) {
@@ -82,7 +92,7 @@ void add_import_command(CLI::App& app, Action& action) {
   add("--places", "NODE/GPU,NODE/GPU", "sender and receiver of a curve",
       [](const std::string& text, ImportOptions& all) { read_places(text, all.wishes); });
   add("--size", "SIZE", "bytes of each copy of nvbandwidth, which does not tell it: its --bufferSize, else 512M",
-      [](const std::string& text, ImportOptions& all) { all.wishes.size = parse_size(text); });
+      [](const std::string& text, ImportOptions& all) { read_size(text, all.wishes); });
   command.callback([&action, options] { action = [options] { return run_import(*options); }; });
 }
 

@@ -179,7 +179,9 @@ bench::Result import_nccl_tests(const nlohmann::json& content, const std::string
                            ? fmt::format("{} (NCCL {})", test.program, members.count("nccl_version"))
                            : std::string(test.program);
   auto origin = make_origin(Tool::nccl_tests, program, file);
-  for (const auto* fact : {"start_time", "end_time", "config"}) origin[fact] = content[fact];
+  for (const auto* fact : {"start_time", "end_time", "config"}) {
+    if (members.has(fact)) origin[fact] = content[fact];
+  }
   if (members.has("env")) origin["env"] = settings_of(members.text_list("env"));
   origin["figure"] = "mean of rounds that follow each other";
 

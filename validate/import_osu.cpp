@@ -53,7 +53,10 @@ std::vector<std::string> words(const std::string& line) {
 bool begins_a_row(const std::string& line) {
   const auto first = line.find_first_not_of(" \t");
   if (first == std::string::npos) return false;
-  return std::string_view("0123456789+-.").find(line[first]) != std::string_view::npos;
+  const auto is_digit = [&](std::size_t at) { return at < line.size() && line[at] >= '0' && line[at] <= '9'; };
+  // A sign alone is the line that launchers draw.
+  return is_digit(first) ||
+         (std::string_view("+-.").find(line[first]) != std::string_view::npos && is_digit(first + 1));
 }
 
 template <class T>

@@ -155,6 +155,7 @@ class LineReader {
   bool peer_copy(std::string_view rest) {
     const bool write = strip(rest, "write ");
     if (!write && !strip(rest, "read ")) return false;
+    if (rest != "direct" && rest != "staged") return false;  // of several at once: no cost of one copy
     if (const bool direct = rest == "direct"; direct != topology_.peer_access(gpu(), peer_gpu()).yes) {
       reason_ = direct ? "the base has no peer access between these GPUs" : "the base has peer access, these GPUs not";
       return false;

@@ -10,6 +10,7 @@
 
 #include "protocols/bench/files.hpp"
 #include "protocols/bench/meeting.hpp"
+#include "protocols/bench/prober.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -84,7 +85,8 @@ PairSeries measure_all_pairs(Rank& rank, const Protocol& protocol, const Plan& p
   nlohmann::json mine{{"notes", nlohmann::json::array()}, {"results", nlohmann::json::array()}};
   for (RankId first{0}; first.value < rank.ranks(); ++first.value) {
     for (RankId second{0}; second.value < rank.ranks(); ++second.value) {
-      if (first == second) continue;
+      // Of ranks on one GPU the first stands for all: the matrix has one place for them.
+      if (first == second || repeats_a_place(rank, first) || repeats_a_place(rank, second)) continue;
       meet_all(rank, turn);
       if (rank.id() != first && rank.id() != second) continue;
       const Support support = protocol.supports(rank.path_to(rank.id() == first ? second : first));
