@@ -49,11 +49,11 @@ std::vector<Observation> observations_of(const Group& group) {
   return observations;
 }
 
-/// Where the rate is not told, what is left of a time at the known rate is the latency only if the bytes take less of
-/// it than the latency does: otherwise it is the error of that rate.
+/// Where the rate is not told, what is left of a time at the known rate is the latency only if the bytes take little of
+/// it: otherwise it is the error of that rate. Latencies of copies and messages are microseconds.
 bool tells_latency(std::span<const Observation> observations, std::optional<Rate> known) {
-  if (!known) return true;
-  return std::ranges::any_of(observations, [&](const Observation& o) { return o.size / *known * 2 < o.time; });
+  constexpr Seconds kLittle = 50.0_us;
+  return !known || std::ranges::any_of(observations, [&](const Observation& o) { return o.size / *known < kLittle; });
 }
 
 std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }

@@ -202,6 +202,18 @@ TEST(Calibration, SmallSizesLeaveTheRate) {
               Contains(HasSubstr("pinned-to-device-near.rate: the sizes of the probes do not tell")));
 }
 
+TEST(Calibration, OneLargeSizeTellsNoLatency) {
+  // At half of the base's rate: what is left of the time would be 10 ms of latency at every size.
+  const auto calibration = Probes()
+                               .add("copy pinned-to-device near", line(7, 25), "0/0", {}, 512_MiB, 512_MiB)
+                               .add("copy device-to-device", line(7, 900))
+                               .calibrate();
+  const model::Cost before = model::read_platform(kBase).copies.at(model::CopyClass::pinned_to_device_near);
+  const model::Cost after = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_EQ(after.latency.value.at(4_B), before.latency.value.at(4_B));
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("pinned-to-device-near.latency: the bytes of these sizes")));
+}
+
 TEST(Calibration, ALinkThatIsTooNarrowIsNoted) {
   const auto calibration = Probes().add("copy pinned-to-device near", line(7, 100)).calibrate();
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("a link of the base on the way has only 63000.0 MB/s")));
@@ -229,6 +241,7 @@ TEST(Calibration, LinesWithoutANumberAreListedWithTheReason) {
                                .add_one("release device", 5)
                                .add_one("something new", 5)
                                .add_one("peer copy read staged", 5, "0/1")
+                               .add_one("peer copy write direct of 2 GPUs", 5, "0/1")
                                .calibrate();
   const auto unused = [](const char* probe, const char* reason) {
     return AllOf(Field(&UnusedProbe::probe, probe), Field(&UnusedProbe::reason, HasSubstr(reason)));
@@ -236,7 +249,8 @@ TEST(Calibration, LinesWithoutANumberAreListedWithTheReason) {
   EXPECT_THAT(calibration.unused,
               ::testing::ElementsAre(unused("message pinned other-node", "no fabric"),
                                      unused("release device", "no number"), unused("something new", "no number"),
-                                     unused("peer copy read staged", "the base has peer access")));
+                                     unused("peer copy read staged", "the base has peer access"),
+                                     unused("peer copy write direct of 2 GPUs", "no number")));
 }
 
 TEST(Calibration, ProbesThatTellNothingAreRefused) {

@@ -11,6 +11,7 @@
 namespace twinlink::validate {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -41,7 +42,8 @@ bench::Result result(bench::Pattern pattern = bench::Pattern::pingpong) {
 
 TEST(Ceiling, IsTheShareOfThePrimitivesRate) {
   const Ceiling ceiling = hold_against(result(), probes(), std::array{std::string("peer copy")});
-  ASSERT_THAT(ceiling.rows, SizeIs(2)) << "1 MiB was not probed";
+  ASSERT_THAT(ceiling.rows, SizeIs(2));
+  EXPECT_THAT(ceiling.without_probe, ElementsAre(1_MiB));
   EXPECT_NEAR(ceiling.rows[0].share(), 5.0 / 8, kExact);
   EXPECT_NEAR(ceiling.rows[0].added_us(), 3, kExact);
   EXPECT_NEAR(ceiling.rows[1].share(), 10.0 / 25, kExact);

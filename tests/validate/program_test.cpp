@@ -212,6 +212,10 @@ TEST_F(Program, BadImportsEndWithTwoAndWriteNothing) {
   expect_refused("osu.txt --from imb", "unknown tool 'imb' (there are: osu nvbandwidth nccl-tests)");
   expect_refused("osu.txt --protocol stagign", "did you mean 'staging'?");
   expect_refused("osu.txt --pattern ring", "unknown pattern 'ring'");
+  expect_refused("osu.txt --places foo,bar", "foo");
+  expect_refused("osu.txt --size 0", "a copy of no bytes has no rate");
+  EXPECT_THAT(run("import osu.txt --out osu.txt").err, HasSubstr("osu.txt is the file itself"));
+  EXPECT_EQ(read("osu.txt"), test::osu_latency_75());
   expect_refused("osu.txt --pattern bandwidth", "osu.txt measures pingpong");
   expect_refused("osu.txt --places 0/0", "is no pair of places");
   expect_refused("osu.txt --window 0", "is no whole number from 1 to");
