@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "protocols/decorated_rank.hpp"
+#include "protocols/observed_rank.hpp"
 
 namespace twinlink {
 
@@ -50,38 +50,20 @@ class Trace {
 /// since then.
 std::string list_by_step(std::span<const TraceEvent> events, std::optional<Seconds> origin = std::nullopt);
 
-class TracingRank final : public DecoratedRank {
+class TracingRank final : public ObservedRank {
  public:
   /// `inner` and `trace` must outlive this rank.
-  TracingRank(Rank& inner, Trace& trace) : DecoratedRank(inner), trace_(trace) {}
-
-  Buffer allocate(Memory kind, Bytes size, Locality locality) override;
-  void release(Buffer buffer) override;
-  IpcHandle export_memory(Buffer buffer) override;
-  Buffer open_memory(RankId owner, const IpcHandle& handle) override;
-  void close_memory(Buffer buffer) override;
-  void register_memory(Buffer buffer) override;
-  void deregister_memory(Buffer buffer) override;
-
-  Op copy(View to, View from, Stream stream, Engine engine) override;
-  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
-  Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
-  Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
-  Op send(RankId peer, Tag tag, View from) override;
-  Op receive(RankId peer, Tag tag, View to) override;
-  Op tell(RankId peer, Tag tag, const Message& message) override;
-  Op hear(RankId peer, Tag tag, Message& into) override;
-  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
-  void abandon(Op op) override;
-  void step(std::string_view words) override;
+  TracingRank(Rank& inner, Trace& trace) : ObservedRank(inner), trace_(trace) {}
 
  private:
-  /// A call that is over when it returns.
-  void note(std::string what, Seconds started);
-  Op track(std::string what, Seconds started, Op op);
+  void verb_begins(std::string_view verb) override;
+  void call_ended(const Words& words) override;
+  void operation_began(Op op, const Words& words) override;
+  void verb_threw() override {}
+  void operation_ended(Op op, bool finished) override;
 
   Trace& trace_;
-  std::string step_;
+  Seconds began_{};                                           ///< the verb that is being called
   std::unordered_map<std::uint64_t, std::size_t> in_flight_;  ///< op id -> event
 };
 

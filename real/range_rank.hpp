@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "protocols/decorated_rank.hpp"
+#include "protocols/observed_rank.hpp"
 
 namespace twinlink::real {
 
@@ -21,41 +21,20 @@ class RangeSink {
 /// An operation is a range from its start until wait_any() has returned it, or it was abandoned: so it shows what the
 /// protocol waits for, and not only what the device does. A call that takes long (opening, exporting, registering,
 /// allocating memory) is a range too. A range is called "STEP: VERB", or only "VERB" before the first step.
-class RangeRank final : public DecoratedRank {
+class RangeRank final : public ObservedRank {
  public:
   /// `inner` and `sink` must outlive this rank.
-  RangeRank(Rank& inner, RangeSink& sink) : DecoratedRank(inner), sink_(sink) {}
-
-  Buffer allocate(Memory kind, Bytes size, Locality locality) override;
-  void release(Buffer buffer) override;
-  IpcHandle export_memory(Buffer buffer) override;
-  Buffer open_memory(RankId owner, const IpcHandle& handle) override;
-  void close_memory(Buffer buffer) override;
-  void register_memory(Buffer buffer) override;
-  void deregister_memory(Buffer buffer) override;
-
-  Op copy(View to, View from, Stream stream, Engine engine) override;
-  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
-  Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
-  Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
-  Op send(RankId peer, Tag tag, View from) override;
-  Op receive(RankId peer, Tag tag, View to) override;
-  Op tell(RankId peer, Tag tag, const Message& message) override;
-  Op hear(RankId peer, Tag tag, Message& into) override;
-  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
-  void abandon(Op op) override;
-  void step(std::string_view words) override;
+  RangeRank(Rank& inner, RangeSink& sink) : ObservedRank(inner), sink_(sink) {}
 
  private:
-  class Call;
-  [[nodiscard]] std::string name_of(const char* verb) const;
-  /// Starts an operation in a range of its own.
-  template <class Start>
-  Op track(const char* verb, Start start);
-  void finish(Op op);
+  void verb_begins(std::string_view verb) override;
+  void call_ended(const Words&) override { sink_.end(range_); }
+  void operation_began(Op op, const Words&) override { ranges_.emplace(op.id, range_); }
+  void verb_threw() override { sink_.end(range_); }
+  void operation_ended(Op op, bool finished) override;
 
   RangeSink& sink_;
-  std::string step_;
+  std::uint64_t range_ = 0;                                  ///< of the verb that is being called
   std::unordered_map<std::uint64_t, std::uint64_t> ranges_;  ///< by operation, those in flight
 };
 
