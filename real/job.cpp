@@ -167,7 +167,8 @@ struct Job::Parts {
                      static_cast<int>(options.within_node)));
     together(*mpi, host, [&] {
       signals.emplace(RankId{mpi->rank()}, mpi->size(), *runtime);
-      neighbours = meet_neighbours(*mpi, *runtime, host, exports, *signals);
+      letters.emplace(RankId{mpi->rank()}, mpi->size());
+      neighbours = meet_neighbours(*mpi, *runtime, host, {exports, *signals, *letters});
       if (pace) {
         throw_agreed(*mpi, attempt([&] { pace->require(neighbours); }));
         pace->apply(neighbours);
@@ -179,7 +180,10 @@ struct Job::Parts {
       if (pace) numa->pretend(pace->numa_domains());  // the environment tells of the real ones
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together
-      rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, RealRank::Clock::now());
+      const bool by_letter = options.within_node != WithinNode::loopback;
+      environment["control_within_node"] = by_letter ? "shared memory" : "MPI";
+      rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, by_letter ? &*letters : nullptr,
+                   RealRank::Clock::now());
       if (ranges) shown.emplace(*rank, *ranges);
     });
   }
@@ -194,6 +198,7 @@ struct Job::Parts {
   Neighbours neighbours;
   nlohmann::json environment;
   std::optional<Signals> signals;
+  std::optional<Letters> letters;
   std::optional<RealMemory> memory;
   std::optional<Mpi> mpi;
   std::unique_ptr<RangeSink> ranges;  ///< null: nobody is shown anything

@@ -78,13 +78,8 @@ std::vector<Place> number_places(const std::vector<Introduction>& ranks) {
 struct Sample {
   SharedMemory::Token table{};
   SharedMemory::Token signals{};
+  SharedMemory::Token letters{};
   IpcToken token{};
-};
-
-/// What ranks of a node share beside the devices' memory.
-struct Shared {
-  Exports& exports;
-  Signals& signals;
 };
 
 /// One rank's view of another; empty for granted, else the reason.
@@ -97,6 +92,7 @@ std::string try_mapping(DeviceRuntime& runtime, Shared shared, RankId peer, cons
   try {
     shared.exports.meet(peer, sample.table);
     shared.signals.meet(peer, sample.signals);
+    shared.letters.meet(peer, sample.letters);
     runtime.close_memory(runtime.open_memory(sample.token, device));
     return kGranted;
   } catch (const EnvironmentError& error) {
@@ -158,14 +154,13 @@ Answer check_capabilities(const DeviceInfo& one, const DeviceInfo& other) {
   return Answer::granted();
 }
 
-Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::string& host, Exports& exports,
-                           Signals& signals) {
+Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::string& host, Shared shared) {
   const auto self = static_cast<std::size_t>(mpi.rank());
   const std::vector<Introduction> ranks = introduce(mpi, runtime, host);
   std::byte* const sample = runtime.allocate(Bytes{1});
-  const std::vector<Sample> samples =
-      mpi.all_gather_values(Sample{exports.token(), signals.token(), runtime.export_memory(sample)});
-  const std::vector<Row> rows = gather_rows(mpi, look_around(runtime, {exports, signals}, ranks, samples, self));
+  const std::vector<Sample> samples = mpi.all_gather_values(
+      Sample{shared.exports.token(), shared.signals.token(), shared.letters.token(), runtime.export_memory(sample)});
+  const std::vector<Row> rows = gather_rows(mpi, look_around(runtime, shared, ranks, samples, self));
   runtime.free(sample);  // all ranks have closed it: their rows are here
 
   const Answer on_network = runtime.host_addressable() ? Answer::granted() : mpi_reads_cuda_memory();

@@ -7,6 +7,7 @@
 #include "protocols/path.hpp"
 #include "real/device_runtime.hpp"
 #include "real/exports.hpp"
+#include "real/letters.hpp"
 #include "real/mpi.hpp"
 #include "real/signals.hpp"
 
@@ -25,10 +26,16 @@ struct Neighbours {
   std::vector<std::vector<std::string>> peer_access{};
 };
 
+/// What the ranks of a node share beside the memory of their devices.
+struct Shared {
+  Exports& exports;
+  Signals& signals;
+  Letters& letters;
+};
+
 /// Two devices are one if host and UUID agree. A node's GPUs are numbered by PCI bus id, over all that its ranks see.
-/// Opens the tables of the node's other ranks in `exports` and `signals`. Collective.
-Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::string& host, Exports& exports,
-                           Signals& signals);
+/// Opens in `shared` what the node's other ranks have; where that cannot be done, device_mapping says so. Collective.
+Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::string& host, Shared shared);
 
 /// The checks that every peer-to-peer program makes before it asks the driver.
 Answer check_capabilities(const DeviceInfo& one, const DeviceInfo& other);

@@ -82,34 +82,6 @@ Op RealRank::put(View to, View from, Stream stream, Engine engine, std::optional
                     target, source);
 }
 
-Op RealRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
-  static_cast<void>(path_to(peer));
-  require_signal({tag, 0});
-  const Slot slot = start(Kind::signal, {}, {});
-  operations_[slot].signal_value = &value;
-  awaited_[{peer, tag}].slots.push_back(slot);
-  return op_of(slot);
-}
-
-void RealRank::poll_signals() {
-  for (auto& [key, awaited] : awaited_) {
-    while (!awaited.slots.empty()) {
-      const auto value = signals_.look(key.first, key.second, awaited.taken);
-      if (!value) break;
-      Operation& operation = operations_[awaited.slots.front()];
-      operation.ended = true;
-      *operation.signal_value = *value;
-      awaited.slots.pop_front();
-      ++awaited.taken;
-    }
-  }
-}
-
-/// The signal that `slot` waited for goes to whoever waits next.
-void RealRank::stop_awaiting(Slot slot) {
-  for (auto& [key, awaited] : awaited_) std::erase(awaited.slots, slot);
-}
-
 void RealRank::register_memory(Buffer buffer) { memory_.register_with_adapter(buffer); }
 void RealRank::deregister_memory(Buffer buffer) { memory_.deregister(buffer); }
 

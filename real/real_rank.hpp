@@ -1,7 +1,8 @@
 // RealRank: a rank of a real job, one MPI process with one device.
 //
-// An operation is an event of the device runtime or an MPI request. Open MPI moves messages only inside its own calls,
-// so wait_any() never sleeps: it asks MPI and the runtime in turn, for all operations of the rank at once.
+// An operation is an event of the device runtime, an MPI request, or a letter or signal in memory that the node shares.
+// Open MPI moves messages only inside its own calls, so wait_any() never sleeps: it asks all of them in turn, for all
+// operations of the rank at once.
 #pragma once
 
 #include <array>
@@ -11,6 +12,7 @@
 #include <map>
 #include <vector>
 
+#include "real/letters.hpp"
 #include "real/mpi.hpp"
 #include "real/neighbours.hpp"
 #include "real/numa.hpp"
@@ -23,9 +25,9 @@ class RealRank final : public Rank {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// All but the start of the clock must outlive this object.
+  /// All but the start of the clock must outlive this object. Without `letters` all control messages go through MPI.
   RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa, RealMemory& memory,
-           Signals& signals, Clock::time_point start);
+           Signals& signals, Letters* letters, Clock::time_point start);
   /// Gives up what is still in flight.
   ~RealRank() override;
   RealRank(const RealRank&) = delete;
@@ -61,7 +63,17 @@ class RealRank final : public Rank {
   Verdict check(View view, Pattern pattern) override;
 
  private:
-  enum class Kind { none, copy, signal, send, receive, tell, hear };
+  enum class Kind {
+    none,
+    copy,
+    signal,
+    send,
+    receive,
+    tell,  ///< through MPI
+    hear,
+    letter_out,  ///< the same within the node
+    letter_in
+  };
 
   /// Addresses of operations are stable: MPI writes into them.
   struct Operation {
@@ -84,6 +96,13 @@ class RealRank final : public Rank {
     std::deque<Slot> slots;
     std::uint64_t taken = 0;
   };
+  /// A letter whose box was full. It goes before later ones to the same peer.
+  struct Unposted {
+    Slot slot;
+    std::uint32_t generation;  ///< of the slot: the operation may have been abandoned since
+    Tag tag;
+    Message message;
+  };
 
   void require_reach(const Part& to, const Part& from, Engine engine) const;
   Op track_copy(Event event, Stream stream, const Part& target, const Part& source);
@@ -98,10 +117,16 @@ class RealRank final : public Rank {
   [[nodiscard]] Slot find(Op op) const;
   void let_go(Slot slot);
 
+  [[nodiscard]] bool by_letter(RankId peer) const;
+  Op tell_by_letter(RankId peer, Tag tag, const Message& message);
+
   void poll();
   void poll_messages();
+  void let_mpi_go_on();
   void poll_copies(std::size_t stream);
   void poll_signals();
+  void poll_letters();
+  void post_letters();
   void stop_awaiting(Slot slot);
   void finish_message(Operation& operation, const MPI_Status& status, int error);
 
@@ -111,12 +136,16 @@ class RealRank final : public Rank {
   const Numa& numa_;
   RealMemory& memory_;
   Signals& signals_;
+  Letters* letters_;
   Clock::time_point start_;
 
   std::deque<Operation> operations_;
   std::vector<Slot> free_slots_;
   std::array<std::deque<Slot>, kStreams> copies_;  ///< in flight, oldest first
   std::map<std::pair<RankId, Tag>, Awaited> awaited_;
+  std::map<std::pair<RankId, Tag>, std::deque<Slot>> hears_;  ///< that wait for a letter
+  std::map<RankId, std::deque<Unposted>> unposted_;
+  unsigned polls_without_mpi_ = 0;
   std::vector<MPI_Request> requests_;  ///< in flight; requests_[i] belongs to request_owners_[i]
   std::vector<Slot> request_owners_;
   std::vector<MPI_Status> statuses_;  ///< room for MPI_Testsome's answers
