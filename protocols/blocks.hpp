@@ -24,7 +24,7 @@ struct Rows {
 std::optional<Rows> as_rows(std::span<const Block> blocks);
 
 /// A UsageError for blocks that lie outside of their views, that overlap at the destination or, for the copy engine,
-/// that are no 2-D copy; also for no blocks at all and empty ones.
+/// that are no 2-D copy; also for no blocks at all and empty ones, and for any by a resident kernel.
 void check_blocks(const View& to, const View& from, std::span<const Block> blocks, Engine engine);
 
 }  // namespace twinlink

@@ -1,4 +1,4 @@
-// GPUDirect v2: one GPU reaches into the memory of another on the same node. Three ways, by the option `engine`:
+// GPUDirect v2: one GPU reaches into the memory of another on the same node. Four ways, by the option `engine`:
 //
 //   copy-engine: the copy engine of the sender's GPU writes
 //     sender                                        receiver
@@ -8,7 +8,8 @@
 //     3. tell delivered                             2. hear delivered
 //                                                   3. check delivered
 //
-//   kernel-push: a kernel on the sender's GPU stores, and a flag behind the bytes tells the receiver
+//   kernel-push: a kernel on the sender's GPU stores, and a flag behind the bytes tells the receiver; resident-push:
+//   the same by a kernel that is there already, and the copy engine for what is too large for it
 //     sender                                        receiver
 //                                                   1. tell ready
 //     1. hear ready
@@ -46,10 +47,16 @@ constexpr Stream kPeerStream{0};
 constexpr Tag kFlag = tags::kPushFlag;
 
 /// The values of the option, in its order.
-enum class Mover { copy_engine, kernel_push, kernel_pull };
+enum class Mover { copy_engine, kernel_push, kernel_pull, resident_push };
 
-constexpr std::array kOptions{
-    Option{"engine", "copy-engine|kernel-push|kernel-pull", "copy-engine", "who moves the bytes between the two GPUs"}};
+constexpr std::array kOptions{Option{
+    "engine", "copy-engine|kernel-push|kernel-pull|resident-push", "copy-engine",
+    "who moves the bytes between the two GPUs; resident-push: a kernel that stays on the sender's GPU and occupies "
+    "a multiprocessor of it moves up to 64 KiB, the copy engine what is larger"}};
+
+/// What a resident kernel moves sooner than the copy engine: it is one block of threads, with the bandwidth of one, but
+/// needs no launch. (H200 over NVLink: 5.6 us against 6.8 us at 64 KiB, 30 us against 9.3 us at 1 MiB.)
+constexpr Bytes kMostResident = 64_KiB;
 
 std::string_view words(Mover mover) {
   switch (mover) {
@@ -59,6 +66,8 @@ std::string_view words(Mover mover) {
       return "peer copy by a kernel's stores";
     case Mover::kernel_pull:
       return "peer copy by a kernel's loads";
+    case Mover::resident_push:
+      return "peer copy by the stores of a resident kernel, which occupies a multiprocessor of the sender's GPU";
   }
   return "";
 }
@@ -161,7 +170,11 @@ class PeerChannel final : public Channel {
   }
 
   using Steps = std::vector<Step>;
-  [[nodiscard]] bool flagged() const { return mover_ == Mover::kernel_push; }
+  [[nodiscard]] bool flagged() const { return mover_ == Mover::kernel_push || mover_ == Mover::resident_push; }
+  [[nodiscard]] Engine pusher_of(Bytes length) const {
+    if (mover_ == Mover::kernel_push) return Engine::kernel;
+    return length <= kMostResident ? Engine::resident : Engine::dma;
+  }
 
   /// Of the side whose memory is reached into.
   Steps stand_by(const Parts& parts, std::vector<Message>& delivered) {
@@ -260,9 +273,9 @@ class PeerChannel final : public Channel {
   /// The flag says how long the message is; of one that does not fit, nothing but the flag is written.
   Started push_flagged(const View& from, std::uint64_t whole, const Ready& to) {
     const Signal flag{kFlag, whole};
-    if (to.whole == whole) return rank_.put(view(to), from, kPeerStream, Engine::kernel, flag);
+    if (to.whole == whole) return rank_.put(view(to), from, kPeerStream, pusher_of(from.length), flag);
     const View nothing = view(to).slice(Bytes{}, Bytes{});
-    const Op refusal = rank_.put(nothing, from.slice(Bytes{}, Bytes{}), kPeerStream, Engine::kernel, flag);
+    const Op refusal = rank_.put(nothing, from.slice(Bytes{}, Bytes{}), kPeerStream, pusher_of({}), flag);
     wait(rank_, refusal, deadline_);
     return wrong_size(whole, to.whole);
   }

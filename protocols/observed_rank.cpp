@@ -1,5 +1,7 @@
 #include "protocols/observed_rank.hpp"
 
+#include <array>
+
 namespace twinlink {
 namespace {
 
@@ -12,7 +14,8 @@ std::string describe(const View& view) {
 std::string describe(Buffer buffer) { return describe(View(buffer)); }
 
 std::string describe(Stream stream, Engine engine) {
-  return " stream " + std::to_string(stream.index) + (engine == Engine::kernel ? " by kernel" : "");
+  constexpr std::array<const char*, 3> kBy{"", " by kernel", " by resident kernel"};
+  return " stream " + std::to_string(stream.index) + kBy[static_cast<std::size_t>(engine)];
 }
 
 std::string describe(RankId peer) { return "rank " + std::to_string(peer.value); }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "real/copy_by_block.cuh"
 #include "real/copy_kernel.hpp"
 
 namespace twinlink::real {
@@ -13,20 +14,6 @@ template <class Word>
 __global__ void copy_words(Word* __restrict__ to, const Word* __restrict__ from, std::size_t count) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) to[i] = from[i];
-}
-
-/// All threads of one block copy `size` bytes.
-__device__ void copy_by_block(char* to, const char* from, std::size_t size) {
-  const std::size_t at = threadIdx.x;
-  std::size_t done = 0;
-  if ((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % sizeof(uint4) == 0) {
-    const std::size_t words = size / sizeof(uint4);
-    auto* const to_words = reinterpret_cast<uint4*>(to);
-    const auto* const from_words = reinterpret_cast<const uint4*>(from);
-    for (std::size_t i = at; i < words; i += blockDim.x) to_words[i] = from_words[i];
-    done = words * sizeof(uint4);
-  }
-  for (std::size_t i = done + at; i < size; i += blockDim.x) to[i] = from[i];
 }
 
 __global__ void copy_and_raise(char* to, const char* from, std::size_t size, volatile std::uint64_t* flag,

@@ -25,11 +25,21 @@ bool has(const Part& to, const Part& from, Memory memory) {
 
 /// What a kernel cannot reach, it must not try. Host memory that a peer shares is this process's own as well.
 void RealRank::require_reach(const Part& to, const Part& from, Engine engine) const {
-  if (engine != Engine::kernel) return;
-  const auto reaches = [&](const Part& part) {
+  if (engine == Engine::dma) return;
+  const auto is_own = [](const Part& part) {
+    return part.allocation->memory == Memory::device && !part.allocation->owner;
+  };
+  const auto is_peers = [this](const Part& part) {
     const Allocation& a = *part.allocation;
-    if (a.memory == Memory::pageable) return false;
-    return a.memory != Memory::device || !a.owner || path_to(*a.owner).peer_access.yes;
+    return a.memory == Memory::device && a.owner && path_to(*a.owner).peer_access.yes;
+  };
+  if (engine == Engine::resident) {
+    if (is_own(from) && is_peers(to)) return;
+    throw UsageError("a resident kernel only writes from its own device's memory into that of peers");
+  }
+  const auto reaches = [&](const Part& part) {
+    const Memory memory = part.allocation->memory;
+    return memory == Memory::device ? is_own(part) || is_peers(part) : memory != Memory::pageable;
   };
   if (reaches(to) && reaches(from) && has(to, from, Memory::device)) return;
   throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");

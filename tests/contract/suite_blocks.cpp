@@ -88,6 +88,8 @@ TEST(Blocks, WhatMakesNoSenseIsRefused) {
     const auto refused = [&](const std::vector<Block>& blocks) {
       EXPECT_THROW(rank.copy_blocks(to.view(), from.view(), blocks, Stream{0}, Engine::kernel), UsageError);
     };
+    const std::vector<Block> one{{.length = 10_B}};
+    EXPECT_THROW(rank.copy_blocks(to.view(), from.view(), one, Stream{0}, Engine::resident), UsageError);
     refused({});
     refused({{0_B, 0_B, 0_B}});
     refused({{90_B, 0_B, 11_B}});

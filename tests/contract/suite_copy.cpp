@@ -95,6 +95,17 @@ TEST(Copy, ByAKernelMovesTheSameBytes) {
   });
 }
 
+TEST(Copy, AResidentKernelLeavesAllButTheMemoryOfPeersAlone) {
+  on_every_rank([](Rank& rank) {
+    const Scratch pinned(rank, Memory::pinned, 1000_B);
+    const Scratch device(rank, Memory::device, 1000_B);
+    const Scratch other(rank, Memory::device, 1000_B);
+    EXPECT_THROW(rank.copy(device.view(), pinned.view(), Stream{0}, Engine::resident), UsageError);
+    EXPECT_THROW(rank.copy(pinned.view(), device.view(), Stream{0}, Engine::resident), UsageError);
+    EXPECT_THROW(rank.copy(other.view(), device.view(), Stream{0}, Engine::resident), UsageError);
+  });
+}
+
 TEST(Copy, CopiesOfOneStreamRunInOrder) {
   on_every_rank([](Rank& rank) {
     constexpr Bytes kSize = 300'000_B;

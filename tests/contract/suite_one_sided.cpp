@@ -52,7 +52,7 @@ std::uint64_t take_signal(Rank& rank, RankId peer, Tag with) {
 }
 
 std::vector<Engine> engines(Rank& rank, RankId peer) {
-  if (rank.path_to(peer).peer_access) return {Engine::dma, Engine::kernel};
+  if (rank.path_to(peer).peer_access) return {Engine::dma, Engine::kernel, Engine::resident};
   return {Engine::dma};
 }
 

@@ -1,7 +1,11 @@
 // On a machine with a GPU; skipped elsewhere.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "protocols/errors.hpp"
@@ -73,8 +77,8 @@ TEST_F(CudaRuntimeTest, TheDeviceIsDescribed) {
   EXPECT_TRUE(*runtime->peer_access(device));
 }
 
-TEST_F(CudaRuntimeTest, BothEnginesCopyTheBytes) {
-  for (const Engine engine : {Engine::dma, Engine::kernel}) {
+TEST_F(CudaRuntimeTest, EveryEngineCopiesTheBytes) {
+  for (const Engine engine : {Engine::dma, Engine::kernel, Engine::resident}) {
     std::byte* from = filled(Pattern{1});
     std::byte* to = filled(Pattern{2});
     finish(runtime->copy(to, from, kSize, Stream{3}, engine));
@@ -84,20 +88,79 @@ TEST_F(CudaRuntimeTest, BothEnginesCopyTheBytes) {
   }
 }
 
-TEST_F(CudaRuntimeTest, AKernelCopiesFromAndToAnyAddress) {
+TEST_F(CudaRuntimeTest, KernelsCopyFromAndToAnyAddress) {
   std::byte* from = filled(Pattern{1});
-  for (const std::size_t offset : {0U, 1U, 8U, 16U, 17U}) {
-    for (const std::size_t length : {0U, 1U, 15U, 16U, 17U, 100'003U}) {
-      std::byte* to = filled(Pattern{2});
-      finish(runtime->copy(to + offset, from, Bytes{length}, Stream{0}, Engine::kernel));
-      std::vector<std::byte> expected(kSize.count());
-      write_pattern(expected, Pattern{2}, 0);
-      write_pattern(std::span(expected).subspan(offset, length), Pattern{1}, 0);
-      EXPECT_EQ(read(to), expected) << length << " bytes to offset " << offset;
-      runtime->free(to);
+  for (const Engine engine : {Engine::kernel, Engine::resident}) {
+    for (const std::size_t offset : {0U, 1U, 8U, 16U, 17U}) {
+      for (const std::size_t length : {0U, 1U, 15U, 16U, 17U, 100'003U}) {
+        std::byte* to = filled(Pattern{2});
+        finish(runtime->copy(to + offset, from, Bytes{length}, Stream{0}, engine));
+        std::vector<std::byte> expected(kSize.count());
+        write_pattern(expected, Pattern{2}, 0);
+        write_pattern(std::span(expected).subspan(offset, length), Pattern{1}, 0);
+        EXPECT_EQ(read(to), expected) << length << " bytes to offset " << offset;
+        runtime->free(to);
+      }
     }
   }
   runtime->free(from);
+}
+
+TEST_F(CudaRuntimeTest, TheResidentKernelCarriesOutManyMoreOrdersThanMayWait) {
+  constexpr std::size_t kPiece = 16;
+  std::byte* from = filled(Pattern{1});
+  std::byte* to = filled(Pattern{2});
+  Event last{};
+  for (std::size_t at = 0; at < kSize.count(); at += kPiece) {
+    last = runtime->copy(to + at, from + at, Bytes{std::min(kPiece, kSize.count() - at)}, Stream{0}, Engine::resident);
+  }
+  finish(last);
+  EXPECT_FALSE(find_difference(read(to), Pattern{1}, 0));
+}
+
+TEST_F(CudaRuntimeTest, TheResidentKernelRaisesAFlagBehindTheBytes) {
+  std::vector<std::byte> words(4096);
+  auto* const word = static_cast<std::uint64_t*>(static_cast<void*>(words.data()));
+  runtime->pin(words.data(), Bytes{words.size()});
+  std::byte* from = filled(Pattern{1});
+  std::byte* to = filled(Pattern{2});
+  constexpr std::uint64_t kValue = 0xFEDC'BA98'7654'3210;
+  const Event event = runtime->copy_and_raise(to, from, kSize, {word + 3, kValue}, Stream{0}, Engine::resident);
+  while (std::atomic_ref(word[3]).load(std::memory_order_acquire) != kValue) static_cast<void>(runtime->ended(event));
+  EXPECT_FALSE(find_difference(read(to), Pattern{1}, 0));
+  EXPECT_EQ(word[2], 0U);
+  EXPECT_EQ(word[4], 0U);
+  finish(event);
+  runtime->unpin(words.data());
+}
+
+/// Calls that wait for all of the device's work come and go while the kernel would stay.
+TEST_F(CudaRuntimeTest, TheResidentKernelMakesRoomForWhatWaitsForTheDevice) {
+  std::byte* from = filled(Pattern{1});
+  for (int round = 0; round < 3; ++round) {
+    std::byte* to = filled(Pattern{2});
+    finish(runtime->copy(to, from, kSize, Stream{1}, Engine::resident));
+    std::byte* more = runtime->allocate(kSize);
+    runtime->copy(more, to, kSize, Stream{1}, Engine::resident);  // nobody waits for it
+    finish(runtime->copy(to, more, kSize, Stream{1}, Engine::kernel));
+    EXPECT_FALSE(find_difference(read(to), Pattern{1}, 0));
+    runtime->free(more);
+    runtime->free(to);
+  }
+}
+
+TEST_F(CudaRuntimeTest, CopiesOfOneStreamRunInOrderWhoeverMakesThem) {
+  constexpr std::array kEngines{Engine::resident, Engine::dma, Engine::resident, Engine::kernel, Engine::resident};
+  std::byte* at = filled(Pattern{1});
+  std::vector<Event> events;
+  for (const Engine engine : kEngines) {
+    std::byte* const next = filled(Pattern{2});
+    events.push_back(runtime->copy(next, at, kSize, Stream{2}, engine));
+    at = next;
+  }
+  finish(events.back());
+  EXPECT_FALSE(find_difference(read(at), Pattern{1}, 0));
+  for (const Event event : std::span(events).first(events.size() - 1)) EXPECT_TRUE(runtime->ended(event));
 }
 
 TEST_F(CudaRuntimeTest, AKernelReachesPinnedButNotPageableMemory) {

@@ -1,0 +1,179 @@
+// CudaRuntime's copies: by the copy engine, by kernels and by the one that stays.
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+#include <vector>
+
+#include "protocols/blocks.hpp"
+#include "real/copy_kernel.hpp"
+#include "real/cuda_check.hpp"
+#include "real/cuda_runtime.hpp"
+
+namespace twinlink::real {
+namespace {
+
+/// In the id of an event that is an order to the resident kernel.
+constexpr std::uint64_t kOrdered = std::uint64_t{1} << 63;
+
+std::size_t at(Stream stream) { return static_cast<std::size_t>(stream.index); }
+
+}  // namespace
+
+std::size_t CudaRuntime::unused_event() {
+  if (unused_events_.empty()) {
+    cudaEvent_t event = nullptr;
+    check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    events_.push_back({event, {}});
+    return events_.size() - 1;
+  }
+  const std::size_t index = unused_events_.back();
+  unused_events_.pop_back();
+  return index;
+}
+
+Event CudaRuntime::mark(Stream stream) {
+  const std::size_t index = unused_event();
+  events_[index].stream = stream;
+  check_cuda(cudaEventRecord(events_[index].event, streams_[at(stream)]), "cudaEventRecord");
+  ++marked_[at(stream)];
+  return {index};
+}
+
+std::byte* CudaRuntime::for_kernel(const std::byte* memory) {
+  const std::uintptr_t block = reinterpret_cast<std::uintptr_t>(memory) / CudaRuntime::kDeviceBlock;
+  if (reached_.contains(block)) return const_cast<std::byte*>(memory);
+  cudaPointerAttributes attributes{};
+  check_cuda(cudaPointerGetAttributes(&attributes, memory), "cudaPointerGetAttributes");
+  const bool foreign = attributes.type == cudaMemoryTypeDevice && attributes.device != device_;
+  if (attributes.devicePointer == nullptr || foreign) {
+    throw UsageError(foreign ? "a kernel cannot reach the memory of a device without peer access"
+                             : "a kernel cannot reach pageable memory");
+  }
+  if (attributes.type == cudaMemoryTypeDevice && attributes.devicePointer == memory) reached_.insert(block);
+  return static_cast<std::byte*>(attributes.devicePointer);
+}
+
+// ---- copies ---------------------------------------------------------------------------------------------------------
+
+cudaStream_t CudaRuntime::queue_of(Stream stream) {
+  if (resident_) resident_->wait(ordered_[at(stream)]);
+  return streams_[at(stream)];
+}
+
+void CudaRuntime::let_device_rest() {
+  if (resident_) resident_->stop();
+}
+
+Event CudaRuntime::order(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream) {
+  if (marked_[at(stream)] > 0) check_cuda(cudaStreamSynchronize(streams_[at(stream)]), "cudaStreamSynchronize");
+  if (!resident_) resident_.emplace();
+  std::uint64_t* const word = flag.word == nullptr ? nullptr : on_device(flag.word);
+  ordered_[at(stream)] = resident_->order(for_kernel(to), for_kernel(from), size.count(), word, flag.value);
+  return {kOrdered | ordered_[at(stream)]};
+}
+
+Event CudaRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
+  if (engine == Engine::resident) return order(to, from, size, {}, stream);
+  const cudaStream_t queue = queue_of(stream);
+  if (engine == Engine::kernel) {
+    let_device_rest();
+    check_cuda(launch_copy_kernel(for_kernel(to), for_kernel(from), size.count(), queue), "copy kernel");
+  } else if (size > Bytes{}) {
+    // Unified addressing says where both ends lie, also of peers' memory: between devices without peer access the
+    // driver goes through the host.
+    check_cuda(cudaMemcpyAsync(to, from, size.count(), cudaMemcpyDefault, queue), "cudaMemcpyAsync");
+  }
+  return mark(stream);
+}
+
+Event CudaRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
+                               Engine engine) {
+  let_device_rest();  // the driver may copy rows by a kernel of its own
+  const cudaStream_t queue = queue_of(stream);
+  const auto rows = as_rows(blocks);
+  if (engine == Engine::dma) {
+    check_cuda(cudaMemcpy2DAsync(to + rows->to.count(), rows->to_pitch.count(), from + rows->from.count(),
+                                 rows->from_pitch.count(), rows->width.count(), rows->rows, cudaMemcpyDefault, queue),
+               "cudaMemcpy2DAsync");
+  } else if (rows) {
+    const Extent first{rows->to.count(), rows->from.count(), rows->width.count()};
+    check_cuda(launch_rows_kernel(for_kernel(to), for_kernel(from), first, rows->to_pitch.count(),
+                                  rows->from_pitch.count(), rows->rows, queue),
+               "rows kernel");
+  } else {
+    const Extent* const extents = upload(blocks, at(stream));
+    check_cuda(launch_extents_kernel(for_kernel(to), for_kernel(from), extents, blocks.size(), queue),
+               "extents kernel");
+  }
+  return mark(stream);
+}
+
+/// The list of a copy, in device memory, behind what the stream does before.
+const Extent* CudaRuntime::upload(std::span<const Block> blocks, std::size_t stream) {
+  std::vector<Extent> extents;
+  extents.reserve(blocks.size());
+  for (const Block& b : blocks) extents.push_back({b.to.count(), b.from.count(), b.length.count()});
+  const std::size_t size = extents.size() * sizeof(Extent);
+  ListRoom& room = lists_[stream];
+  if (room.size < size) {
+    check_cuda(cudaStreamSynchronize(streams_[stream]), "cudaStreamSynchronize");
+    check_cuda(cudaFree(room.memory), "cudaFree");
+    room = {};
+    check_cuda(cudaMalloc(&room.memory, size), "cudaMalloc");
+    room.size = size;
+  }
+  // From pageable memory: the list is read before this returns.
+  check_cuda(cudaMemcpyAsync(room.memory, extents.data(), size, cudaMemcpyHostToDevice, streams_[stream]),
+             "cudaMemcpyAsync");
+  return static_cast<const Extent*>(room.memory);
+}
+
+std::uint64_t* CudaRuntime::on_device(std::uint64_t* word) const {
+  auto* const byte = static_cast<std::byte*>(static_cast<void*>(word));
+  const auto behind = pinned_.upper_bound(byte);
+  assert(behind != pinned_.begin() && "flags lie in memory that pin() has page-locked");
+  const auto& [start, there] = *std::prev(behind);
+  assert(byte < start + there.second);
+  return static_cast<std::uint64_t*>(static_cast<void*>(there.first + (byte - start)));
+}
+
+Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
+                                  Engine engine) {
+  if (engine == Engine::resident) return order(to, from, size, flag, stream);
+  const cudaStream_t queue = queue_of(stream);
+  std::uint64_t* const word = on_device(flag.word);
+  if (engine == Engine::kernel) let_device_rest();
+  if (engine == Engine::kernel && size.count() <= kMostRaised) {
+    check_cuda(launch_copy_and_raise(for_kernel(to), for_kernel(from), size.count(), word, flag.value, queue),
+               "copy kernel with a flag");
+    return mark(stream);
+  }
+  if (engine == Engine::kernel) {
+    check_cuda(launch_copy_kernel(for_kernel(to), for_kernel(from), size.count(), queue), "copy kernel");
+  } else if (size > Bytes{}) {
+    check_cuda(cudaMemcpyAsync(to, from, size.count(), cudaMemcpyDefault, queue), "cudaMemcpyAsync");
+  }
+  // By default this writes behind a barrier: the copy before it is seen first.
+  if (stream_write_value_(queue, reinterpret_cast<CUdeviceptr>(word), flag.value, CU_STREAM_WRITE_VALUE_DEFAULT) !=
+      CUDA_SUCCESS) {
+    throw EnvironmentError("cuStreamWriteValue64", "the driver refused it");
+  }
+  return mark(stream);
+}
+
+bool CudaRuntime::ended(Event event) {
+  if ((event.id & kOrdered) != 0) return resident_->ended(event.id & ~kOrdered);
+  const Mark& mark = events_[event.id];
+  const cudaError_t code = cudaEventQuery(mark.event);
+  if (code == cudaErrorNotReady) return false;
+  check_cuda(code, "cudaEventQuery");
+  --marked_[at(mark.stream)];
+  unused_events_.push_back(event.id);
+  return true;
+}
+
+void CudaRuntime::synchronize(Stream stream) {
+  check_cuda(cudaStreamSynchronize(queue_of(stream)), "cudaStreamSynchronize");
+}
+
+}  // namespace twinlink::real
