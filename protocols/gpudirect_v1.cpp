@@ -18,6 +18,8 @@
 //   3. hear credit                           3. hear filled
 //   4. copy out: device -> shared buffer     4. copy in: shared buffer -> device
 //   5. tell filled                           5. grant credit
+//
+// Here a message never goes whole if that would be slow: without a chunk, its size chooses one (segment_channel.hpp).
 #include <array>
 
 #include "protocols/builtin.hpp"
@@ -33,7 +35,8 @@ enum class Copies { asynchronous, synchronous };
 
 constexpr std::array kOptions{
     Option{"buffers", "own|shared", "own",
-           "own: the network moves the bytes on; shared: both GPUs of a node reach one segment"},
+           "own: the network moves the bytes on; shared: both GPUs of a node reach one segment, and --chunk 0 takes "
+           "for each message the chunk that suits its size"},
     Option{"credits", "COUNT", "0", "the receiver grants so many at once; 0: posted receives are enough"},
     Option{"copies", "asynchronous|synchronous", "asynchronous", "synchronous: the CPU waits for every copy"}};
 
@@ -66,7 +69,10 @@ class GpuDirectV1 final : public Protocol {
                "fragments of 128 KiB, 3 under way, each side waits for its copies (Open MPI's source)",
                {.chunk = 128_KiB - kFragmentHeader,
                 .depth = 3,
-                .options = {{"buffers", "shared"}, {"credits", "1"}, {"copies", "synchronous"}}}}};
+                .options = {{"buffers", "shared"}, {"credits", "1"}, {"copies", "synchronous"}}}},
+        Preset{"shared-segment",
+               "one segment within a node, 4 chunks under way, chosen by the size of the message (turnarounds of H200)",
+               {.chunk = Bytes{}, .depth = 4, .options = {{"buffers", "shared"}}}}};
     return presets;
   }
   [[nodiscard]] Support supports(const Path&) const override { return {}; }
@@ -88,9 +94,6 @@ class GpuDirectV1 final : public Protocol {
     if (!rank.path_to(peer).same_node) {
       throw UnavailableError(
           "protocol 'gpudirect-v1' with shared buffers cannot run here: the ranks are on different nodes");
-    }
-    if (settings.chunk == Bytes{}) {
-      throw UsageError("protocol 'gpudirect-v1' with shared buffers needs a chunk: the size of a buffer");
     }
     return std::make_unique<SegmentChannel>(rank, peer, settings,
                                             SegmentStyle{std::max<std::size_t>(credits, 1), synchronous});

@@ -27,17 +27,22 @@
 // A buffer is opened at its first use and stays open, so that only the first message pays for it. Between GPUs
 // without peer access the copy engine's copy still arrives: the driver moves it through host memory. supports() calls
 // that a fallback and gives the reason. A kernel's loads and stores have no such help.
+//
+// With the option `batch`, up to so many small messages of an exchange take these steps as one (batches.hpp): one
+// `ready`, one copy of blocks and one `delivered` or flag. The `ready` gives the place of the first message and the
+// distance to the next; where they lie otherwise, the places of the others are told before it.
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "protocols/batches.hpp"
 #include "protocols/builtin.hpp"
 #include "protocols/lane.hpp"
 #include "protocols/options.hpp"
+#include "protocols/shared_buffers.hpp"
 #include "protocols/tags.hpp"
 
 namespace twinlink {
@@ -49,10 +54,12 @@ constexpr Tag kFlag = tags::kPushFlag;
 /// The values of the option, in its order.
 enum class Mover { copy_engine, kernel_push, kernel_pull, resident_push };
 
-constexpr std::array kOptions{Option{
-    "engine", "copy-engine|kernel-push|kernel-pull|resident-push", "copy-engine",
-    "who moves the bytes between the two GPUs; resident-push: a kernel that stays on the sender's GPU and occupies "
-    "a multiprocessor of it moves up to 64 KiB, the copy engine what is larger"}};
+constexpr std::array kOptions{
+    Option{
+        "engine", "copy-engine|kernel-push|kernel-pull|resident-push", "copy-engine",
+        "who moves the bytes between the two GPUs; resident-push: a kernel that stays on the sender's GPU and occupies "
+        "a multiprocessor of it moves up to 64 KiB, the copy engine what is larger"},
+    Option{"batch", "COUNT", "1", "up to so many messages of one length, at most 64K, go as one copy of blocks"}};
 
 /// What a resident kernel moves sooner than the copy engine: it is one block of threads, with the bandwidth of one, but
 /// needs no launch. (H200 over NVLink: 5.6 us against 6.8 us at 64 KiB, 30 us against 9.3 us at 1 MiB.)
@@ -76,8 +83,9 @@ std::string_view words(Mover mover) {
 struct Ready {
   IpcHandle handle;
   std::uint64_t offset = 0;
+  /// Of a batch: from one message to the next, or 0 where each of the others has a `place` of its own.
   std::uint64_t length = 0;
-  std::uint64_t whole = 0;  ///< of the message that they are a part of
+  std::uint64_t whole = 0;  ///< of the message that they are a part of; batch_name() of a batch
 };
 
 /// From the side that moves the bytes: it is done, or it is not and will not be.
@@ -87,66 +95,18 @@ struct Delivered {
     wrong_size,  ///< the mover's message has another size
     not_opened   ///< the mover cannot open the buffer
   };
-  std::uint64_t whole = 0;  ///< of the mover's message
+  std::uint64_t whole = 0;  ///< of the mover's message or batch
   Answer answer = Answer::done;
-};
-
-/// The parts of one side's messages, and how long the messages are.
-struct Parts {
-  Parts(std::span<const View> messages, Bytes chunk)
-      : pieces(cut(messages, chunk)), wholes(whole_lengths(messages, chunk)) {}
-  [[nodiscard]] std::uint64_t whole(const Piece& piece) const { return wholes[piece.number].count(); }
-
-  std::vector<View> pieces;
-  std::vector<Bytes> wholes;  ///< by piece
-};
-
-/// Memory of this rank that the peer knows, and memory of the peer that is open here.
-class SharedBuffers {
- public:
-  SharedBuffers(Rank& rank, RankId peer) : rank_(rank), peer_(peer) {}
-  ~SharedBuffers() {
-    // While an exception passes, a copy may still use the memory; the rank closes it when it ends.
-    if (std::uncaught_exceptions() > 0) return;
-    for (const Known& opened : opened_) rank_.close_memory(opened.buffer);
-  }
-  SharedBuffers(const SharedBuffers&) = delete;
-  SharedBuffers& operator=(const SharedBuffers&) = delete;
-
-  IpcHandle handle_of(const Buffer& buffer) {
-    for (const Known& known : exported_) {
-      if (known.buffer == buffer) return known.handle;
-    }
-    exported_.push_back({buffer, rank_.export_memory(buffer)});
-    return exported_.back().handle;
-  }
-
-  Buffer open(const IpcHandle& handle) {
-    for (const Known& known : opened_) {
-      if (known.handle == handle) return known.buffer;
-    }
-    opened_.push_back({rank_.open_memory(peer_, handle), handle});
-    return opened_.back().buffer;
-  }
-
- private:
-  struct Known {
-    Buffer buffer;
-    IpcHandle handle;
-  };
-  Rank& rank_;
-  RankId peer_;
-  std::vector<Known> exported_;
-  std::vector<Known> opened_;
 };
 
 class PeerChannel final : public Channel {
  public:
-  PeerChannel(Rank& rank, RankId peer, Settings settings, Mover mover, std::string path_taken)
+  PeerChannel(Rank& rank, RankId peer, Settings settings, Mover mover, std::uint64_t batch, std::string path_taken)
       : rank_(rank),
         peer_(peer),
         settings_(std::move(settings)),
         mover_(mover),
+        batch_(batch),
         path_taken_(std::move(path_taken)),
         shared_(rank, peer) {}
 
@@ -155,18 +115,24 @@ class PeerChannel final : public Channel {
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     const auto depth = static_cast<std::size_t>(settings_.depth);
-    const Parts awaited(incoming, settings_.chunk);
-    const Parts sent(outgoing, settings_.chunk);
+    const BatchedPieces awaited(incoming, settings_.chunk, batch_);
+    const BatchedPieces sent(outgoing, settings_.chunk, batch_);
     const std::size_t slots = std::min(depth, std::max(awaited.pieces.size(), sent.pieces.size()));
     std::vector<Message> here(slots);   // what the peer says about the pieces that this side moves
     std::vector<Message> there(slots);  // and about those that it moves itself
     flags_.resize(slots);
     const bool push = mover_ != Mover::kernel_pull;
-    const std::array lanes{
-        Lane{.pieces = awaited.pieces, .depth = depth, .steps = push ? stand_by(awaited, there) : pull(awaited, here)},
-        Lane{.pieces = sent.pieces, .depth = depth, .steps = push ? this->push(sent, here) : stand_by(sent, there)}};
+    BatchCopies batches(rank_, kPeerStream, engine_of_batches());
+    const std::array lanes{Lane{.pieces = awaited.pieces,
+                                .depth = depth,
+                                .steps = push ? stand_by(awaited, there) : pull(awaited, here, batches)},
+                           Lane{.pieces = sent.pieces,
+                                .depth = depth,
+                                .steps = push ? this->push(sent, here, batches) : stand_by(sent, there)}};
     deadline_ = rank_.now() + settings_.timeout;
-    return move(rank_, lanes, deadline_);
+    Outcome outcome = move(rank_, lanes, deadline_);
+    if (outcome.ok()) batches.settle(deadline_);
+    return outcome;
   }
 
   using Steps = std::vector<Step>;
@@ -175,22 +141,27 @@ class PeerChannel final : public Channel {
     if (mover_ == Mover::kernel_push) return Engine::kernel;
     return length <= kMostResident ? Engine::resident : Engine::dma;
   }
+  /// A resident kernel copies no blocks.
+  [[nodiscard]] Engine engine_of_batches() const {
+    return mover_ == Mover::kernel_push || mover_ == Mover::kernel_pull ? Engine::kernel : Engine::dma;
+  }
 
   /// Of the side whose memory is reached into.
-  Steps stand_by(const Parts& parts, std::vector<Message>& delivered) {
+  Steps stand_by(const BatchedPieces& parts, std::vector<Message>& delivered) {
     Steps steps{{"tell ready", [this, &parts](const Piece& p) {
+                   if (parts.batched(p)) return tell_batch(parts.batch(p));
                    const Ready ready{.handle = shared_.handle_of(p.bytes.buffer),
                                      .offset = p.bytes.offset.count(),
                                      .length = p.bytes.length.count(),
-                                     .whole = parts.whole(p)};
+                                     .whole = parts.name(p)};
                    return rank_.tell(peer_, tags::kReady, Message(ready));
                  }}};
     if (flagged()) {
       steps.push_back(
           {"await flag", [this](const Piece& p) { return rank_.await_signal(peer_, kFlag, flags_[p.slot]); }});
       steps.push_back({"check flag", [this, &parts](const Piece& p) -> Started {
-                         const std::uint64_t whole = parts.whole(p);
-                         return flags_[p.slot] == whole ? Outcome{} : wrong_size(whole, flags_[p.slot]);
+                         const std::uint64_t whole = parts.name(p);
+                         return flags_[p.slot] == whole ? Outcome{} : wrong_batch(whole, flags_[p.slot]);
                        }});
       return steps;
     }
@@ -203,7 +174,7 @@ class PeerChannel final : public Channel {
                        const auto said = delivered[p.slot].as<Delivered>();
                        switch (said.answer) {
                          case Delivered::Answer::wrong_size:
-                           return wrong_size(parts.whole(p), said.whole);
+                           return wrong_batch(parts.name(p), said.whole);
                          case Delivered::Answer::not_opened:
                            return Outcome{Status::peer_failed, "the peer could not open this rank's buffer"};
                          case Delivered::Answer::done:
@@ -214,27 +185,39 @@ class PeerChannel final : public Channel {
     return steps;
   }
 
-  Steps push(const Parts& parts, std::vector<Message>& ready) {
+  Steps push(const BatchedPieces& parts, std::vector<Message>& ready, BatchCopies& batches) {
     Steps steps{hear_ready(ready)};
     if (flagged()) {
-      steps.push_back({"push", [this, &ready, &parts](const Piece& p) {
-                         return push_flagged(p.bytes, parts.whole(p), ready[p.slot].as<Ready>());
+      steps.push_back({"push", [this, &ready, &parts, &batches](const Piece& p) -> Started {
+                         if (parts.batched(p)) {
+                           return push_batch(parts.batch(p), ready[p.slot].as<Ready>(), batches);
+                         }
+                         return push_flagged(p.bytes, parts.name(p), ready[p.slot].as<Ready>(),
+                                             pusher_of(p.bytes.length));
                        }});
       return steps;
     }
-    steps.push_back({"peer copy", [this, &ready, &parts](const Piece& p) {
-                       return reach(parts.whole(p), ready[p.slot].as<Ready>(),
+    steps.push_back({"peer copy", [this, &ready, &parts, &batches](const Piece& p) {
+                       if (parts.batched(p)) {
+                         return reach_batch(parts.batch(p), ready[p.slot].as<Ready>(),
+                                            [&](const Views& to) { return batches.start(to, parts.batch(p)); });
+                       }
+                       return reach(parts.name(p), ready[p.slot].as<Ready>(),
                                     [&](View to) { return rank_.copy(to, p.bytes, kPeerStream, Engine::dma); });
                      }});
     steps.push_back(tell_delivered(parts));
     return steps;
   }
 
-  Steps pull(const Parts& parts, std::vector<Message>& ready) {
+  Steps pull(const BatchedPieces& parts, std::vector<Message>& ready, BatchCopies& batches) {
     return {hear_ready(ready),
             {"pull",
-             [this, &ready, &parts](const Piece& p) {
-               return reach(parts.whole(p), ready[p.slot].as<Ready>(),
+             [this, &ready, &parts, &batches](const Piece& p) {
+               if (parts.batched(p)) {
+                 return reach_batch(parts.batch(p), ready[p.slot].as<Ready>(),
+                                    [&](const Views& from) { return batches.start(parts.batch(p), from); });
+               }
+               return reach(parts.name(p), ready[p.slot].as<Ready>(),
                             [&](View from) { return rank_.copy(p.bytes, from, kPeerStream, Engine::kernel); });
              }},
             tell_delivered(parts)};
@@ -243,22 +226,33 @@ class PeerChannel final : public Channel {
   Step hear_ready(std::vector<Message>& ready) {
     return {"hear ready", [this, &ready](const Piece& p) { return rank_.hear(peer_, tags::kReady, ready[p.slot]); }};
   }
-  Step tell_delivered(const Parts& parts) {
+  Step tell_delivered(const BatchedPieces& parts) {
     return {"tell delivered", [this, &parts](const Piece& p) {
-              return rank_.tell(peer_, tags::kDelivered, Message(Delivered{parts.whole(p)}));
+              return rank_.tell(peer_, tags::kDelivered, Message(Delivered{parts.name(p)}));
             }};
   }
 
   /// Starts `copy` with the peer's bytes, unless its message has another size or its buffer cannot be opened.
   template <class Copy>
   Started reach(std::uint64_t whole, const Ready& theirs, Copy copy) {
+    return reach(
+        whole, theirs, [&] { return view(theirs); }, copy);
+  }
+  /// The same for a batch, with where all its messages lie.
+  template <class Copy>
+  Started reach_batch(std::span<const View> mine, const Ready& theirs, Copy copy) {
+    return reach(
+        batch_name(mine), theirs, [&] { return views(theirs, mine); }, copy);
+  }
+  template <class Open, class Copy>
+  Started reach(std::uint64_t whole, const Ready& theirs, Open open, Copy copy) {
     if (theirs.whole != whole) {
       refuse({whole, Delivered::Answer::wrong_size});
-      return wrong_size(whole, theirs.whole);
+      return wrong_batch(whole, theirs.whole);
     }
-    View bytes;
+    decltype(open()) bytes;
     try {
-      bytes = view(theirs);
+      bytes = open();
     } catch (const Error& error) {
       // A forged or stale handle is the peer's fault, and a refusal of the driver nobody's.
       refuse({whole, Delivered::Answer::not_opened});
@@ -267,17 +261,72 @@ class PeerChannel final : public Channel {
     return copy(bytes);
   }
 
-  /// The other side must learn it too; without this message it would wait until its deadline.
-  void refuse(const Delivered& why) { wait(rank_, rank_.tell(peer_, tags::kDelivered, Message(why)), deadline_); }
+  /// The other side must learn it too; without this message it would wait until its deadline. So it does where it
+  /// awaits a flag, which nobody can raise without its buffer.
+  void refuse(const Delivered& why) {
+    if (flagged()) return;
+    wait(rank_, rank_.tell(peer_, tags::kDelivered, Message(why)), deadline_);
+  }
 
   /// The flag says how long the message is; of one that does not fit, nothing but the flag is written.
-  Started push_flagged(const View& from, std::uint64_t whole, const Ready& to) {
+  Started push_flagged(const View& from, std::uint64_t whole, const Ready& to, Engine engine) {
     const Signal flag{kFlag, whole};
-    if (to.whole == whole) return rank_.put(view(to), from, kPeerStream, pusher_of(from.length), flag);
+    if (to.whole == whole) return rank_.put(view(to), from, kPeerStream, engine, flag);
     const View nothing = view(to).slice(Bytes{}, Bytes{});
-    const Op refusal = rank_.put(nothing, from.slice(Bytes{}, Bytes{}), kPeerStream, pusher_of({}), flag);
+    const Op refusal = rank_.put(nothing, from.slice(Bytes{}, Bytes{}), kPeerStream, engine, flag);
     wait(rank_, refusal, deadline_);
-    return wrong_size(whole, to.whole);
+    return wrong_batch(whole, to.whole);
+  }
+
+  // ---- batches ------------------------------------------------------------------------------------------------------
+
+  using Views = std::vector<View>;
+
+  /// The places of messages that lie irregularly go first, so that the mover has them all once it hears `ready`.
+  Op tell_batch(std::span<const View> batch) {
+    const auto distance = distance_of(batch);
+    const std::uint64_t name = batch_name(batch);
+    const auto ready_of = [&](const View& message, Bytes length) {
+      return Message(Ready{shared_.handle_of(message.buffer), message.offset.count(), length.count(), name});
+    };
+    if (!distance) {
+      for (const View& message : batch.subspan(1)) {
+        wait(rank_, rank_.tell(peer_, tags::kPlace, ready_of(message, message.length)), deadline_);
+      }
+    }
+    return rank_.tell(peer_, tags::kReady, ready_of(batch.front(), distance.value_or(Bytes{})));
+  }
+
+  /// Where the messages of the peer's batch lie; it has as many, of the same length. They are told before `first`.
+  Views views(const Ready& first, std::span<const View> mine) {
+    const Bytes length = mine.front().length;
+    Views all{{shared_.open(first.handle), Bytes{first.offset}, length}};
+    while (all.size() < mine.size()) {
+      if (first.length > 0) {
+        all.emplace_back(all.back().buffer, all.back().offset + Bytes{first.length}, length);
+        continue;
+      }
+      Message place;
+      if (wait(rank_, rank_.hear(peer_, tags::kPlace, place), deadline_) != Status::delivered) {
+        throw EnvironmentError("gpudirect-v2", "the peer did not tell the place of a message in time");
+      }
+      all.push_back(view(place.as<Ready>()));
+    }
+    return all;
+  }
+
+  /// A put moves one block, so that of a batch moves none: it raises the flag behind the copies.
+  Started push_batch(std::span<const View> batch, const Ready& to, BatchCopies& batches) {
+    const auto raise = [&] {
+      Ready nowhere = to;
+      nowhere.length = 0;
+      return push_flagged(batch.front().slice(Bytes{}, Bytes{}), batch_name(batch), nowhere, engine_of_batches());
+    };
+    if (to.whole != batch_name(batch)) return raise();
+    return reach_batch(batch, to, [&](const Views& places) {
+      batches.keep(batches.start(places, batch));
+      return raise();
+    });
   }
 
   View view(const Ready& theirs) { return {shared_.open(theirs.handle), Bytes{theirs.offset}, Bytes{theirs.length}}; }
@@ -286,6 +335,7 @@ class PeerChannel final : public Channel {
   RankId peer_;
   Settings settings_;
   Mover mover_;
+  std::uint64_t batch_;
   std::string path_taken_;
   SharedBuffers shared_;
   Seconds deadline_{};                ///< of the exchange under way
@@ -302,6 +352,13 @@ class GpuDirectV2 final : public Protocol {
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
   [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = 16}; }
   [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
+  [[nodiscard]] std::span<const Preset> presets() const override {
+    static const std::array presets{
+        Preset{"batched",
+               "up to 64 small messages as one copy: half a million copies a second, nine million blocks (two H200)",
+               {.depth = 16, .options = {{"batch", "64"}}}}};
+    return presets;
+  }
   [[nodiscard]] Support supports(const Path& path) const override {
     if (!path.same_node)
       return {Support::Kind::no, "the GPUs are on different nodes, and peer-to-peer ends at the node"};
@@ -313,14 +370,23 @@ class GpuDirectV2 final : public Protocol {
     check_settings(*this, settings);
     const Path& path = rank.path_to(peer);
     require_support(*this, path);
-    const auto mover = OptionReader(*this, settings).choice<Mover>("engine");
+    const OptionReader read(*this, settings);
+    const auto mover = read.choice<Mover>("engine");
+    const std::uint64_t batch = read.count("batch");
+    if (batch < 1 || batch > kMostInBatch) {
+      throw UsageError("protocol 'gpudirect-v2': batch is " + std::to_string(batch) + ", but must lie between 1 and " +
+                       std::to_string(kMostInBatch));
+    }
     if (!path.peer_access && mover != Mover::copy_engine) {
       throw UnavailableError("protocol 'gpudirect-v2' by a kernel cannot run here, and no driver helps it: " +
                              path.peer_access.reason);
     }
     std::string way(words(mover));
     if (!path.peer_access) way = "staged through the host by the driver: " + path.peer_access.reason;
-    return std::make_unique<PeerChannel>(rank, peer, settings, mover, std::move(way));
+    if (batch > 1) {
+      way += ", up to " + std::to_string(batch) + " messages of at most " + format_size(kLongestInBatch) + " at once";
+    }
+    return std::make_unique<PeerChannel>(rank, peer, settings, mover, batch, std::move(way));
   }
 };
 

@@ -1,6 +1,8 @@
 #include "protocols/segment_channel.hpp"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <exception>
 
 #include "protocols/credits.hpp"
@@ -18,17 +20,37 @@ struct Header {
   std::uint64_t length = 0;  ///< of what this side has
 };
 
+/// Into chunks of that size; zero: of each message's own.
+std::vector<View> cut_by(std::span<const View> messages, Bytes chunk) {
+  if (chunk != Bytes{}) return cut(messages, chunk);
+  std::vector<View> pieces;
+  for (const View& message : messages) {
+    const auto parts = cut({&message, 1}, automatic_chunk(message.length));
+    pieces.insert(pieces.end(), parts.begin(), parts.end());
+  }
+  return pieces;
+}
+
 }  // namespace
+
+Bytes automatic_chunk(Bytes message) {
+  // 2^k is nearest where 2^(k - 1/2) <= sqrt(S g r) < 2^(k + 1/2), so 2^(2k - 1) <= S g r < 2^(2k + 1).
+  static_assert(std::has_single_bit(kTurnaroundBytes.count()));
+  const int exponent =
+      static_cast<int>(std::bit_width(message.count())) - 1 + std::countr_zero(kTurnaroundBytes.count());
+  const Bytes nearest{std::uint64_t{1} << ((exponent + 1) / 2)};
+  return std::clamp(nearest, kLeastAutomaticChunk, kMostAutomaticChunk);
+}
 
 /// One direction of one exchange.
 struct SegmentChannel::Transfer {
   Transfer(std::span<const View> messages, const Settings& settings, const SegmentStyle& style)
-      : pieces(cut(messages, settings.chunk)),
+      : pieces(cut_by(messages, settings.chunk)),
         credits(pieces.size(), static_cast<std::size_t>(settings.depth), style.credits),
         heard(static_cast<std::size_t>(settings.depth)) {
     for (const View& message : messages) {
       lengths.push_back(message.length.count());
-      const std::size_t count = cut({&message, 1}, settings.chunk).size();
+      const std::size_t count = cut_by({&message, 1}, settings.chunk).size();
       for (std::size_t i = 0; i < count; ++i) first_of.push_back(i == 0 ? lengths.size() : 0);
     }
   }
@@ -49,7 +71,7 @@ SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings
       peer_(peer),
       settings_(settings),
       style_(style),
-      mine_(rank.allocate(Memory::shared_pinned, settings.chunk * static_cast<std::uint64_t>(settings.depth))) {
+      mine_(rank.allocate(Memory::shared_pinned, slot_size() * static_cast<std::uint64_t>(settings.depth))) {
   try {
     theirs_ = share();
   } catch (...) {
@@ -78,8 +100,10 @@ SegmentChannel::~SegmentChannel() {
   rank_.release(mine_);
 }
 
+Bytes SegmentChannel::slot_size() const { return settings_.chunk == Bytes{} ? kMostAutomaticChunk : settings_.chunk; }
+
 View SegmentChannel::slot(Buffer segment, const Piece& piece) const {
-  return {segment, settings_.chunk * static_cast<std::uint64_t>(piece.slot), piece.bytes.length};
+  return {segment, slot_size() * static_cast<std::uint64_t>(piece.slot), piece.bytes.length};
 }
 
 std::vector<Step> SegmentChannel::sending_steps(Transfer& t) {
@@ -151,6 +175,10 @@ Outcome SegmentChannel::do_exchange(std::span<const View> outgoing, std::span<co
   return move(rank_, lanes, deadline_);
 }
 
-std::string SegmentChannel::path_taken() const { return "staged through one segment of shared pinned host memory"; }
+std::string SegmentChannel::path_taken() const {
+  std::string way = "staged through one segment of shared pinned host memory";
+  if (settings_.chunk == Bytes{}) way += ", chunks chosen by the size of the message";
+  return way;
+}
 
 }  // namespace twinlink

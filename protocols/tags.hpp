@@ -11,6 +11,7 @@ inline constexpr Tag kDelivered{3};  ///< "your buffer is written"
 inline constexpr Tag kCredit{4};     ///< "so many of my buffers are free again"
 inline constexpr Tag kHeader{5};     ///< "a message of this size will come", and the answer
 inline constexpr Tag kIpcFifo{6};    ///< cuda-ipc: everything that one end tells the other, in order
+inline constexpr Tag kPlace{7};      ///< GPUDirect v2: where one more message of a batch lies
 
 // Signals have numbers of their own.
 inline constexpr Tag kPushFlag{0};         ///< GPUDirect v2: a kernel has stored the message

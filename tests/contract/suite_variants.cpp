@@ -31,9 +31,11 @@ std::vector<Variant> variants_of(const Protocol& protocol) {
   for (const Option& option : protocol.options()) {
     for (const std::string& choice : choices_of(option)) {
       Settings settings = protocol.defaults();
-      if (settings.chunk == Bytes{}) settings.chunk = 3000_B;  // some choices need one
       set_option(protocol, settings, option.name, choice);
       variants.push_back({std::string(option.name) + "=" + choice, settings});
+      if (settings.chunk != Bytes{}) continue;
+      settings.chunk = 3000_B;
+      variants.push_back({variants.back().name + " in chunks", settings});
     }
   }
   return variants;

@@ -19,20 +19,35 @@ void meet(Rank& rank, RankId peer) {
   wait(rank, told, kLong);
 }
 
+std::vector<View> messages(const Exchange& exchange, Rank& rank, int count) {
+  const Memory memory = find_protocol(exchange.protocol).message_memory();
+  std::vector<View> views;
+  Buffer buffer;
+  for (int i = 0; i < count; ++i) {
+    const auto place = static_cast<std::uint64_t>(exchange.together ? i : 0);
+    if (place == 0) {
+      buffer = rank.allocate(memory, exchange.size * static_cast<std::uint64_t>(exchange.together ? count : 1));
+    }
+    views.emplace_back(buffer, exchange.size * place, exchange.size);
+  }
+  return views;
+}
+
+void release(Rank& rank, const std::vector<View>& views) {
+  for (const View& view : views) {
+    if (view.offset == Bytes{}) rank.release(view.buffer);
+  }
+}
+
 void exchange_once(const Exchange& exchange, Rank& rank, Witness& witness) {
   const int me = rank.id().value;
   const RankId peer{1 - me};
   const Protocol& protocol = find_protocol(exchange.protocol);
-  std::vector<View> outgoing;
-  std::vector<View> incoming;
-  for (int i = 0; i < (me == 0 ? exchange.forth : exchange.back); ++i) {
-    outgoing.emplace_back(rank.allocate(protocol.message_memory(), exchange.size));
-    rank.fill(outgoing.back(), content(me, i));
-  }
-  for (int i = 0; i < (me == 0 ? exchange.back : exchange.forth); ++i) {
-    incoming.emplace_back(rank.allocate(protocol.message_memory(), exchange.size));
-    rank.fill(incoming.back(), kSentinel);
-  }
+  const std::vector<View> outgoing = messages(exchange, rank, me == 0 ? exchange.forth : exchange.back);
+  const std::vector<View> incoming = messages(exchange, rank, me == 0 ? exchange.back : exchange.forth);
+  int number = 0;
+  for (const View& view : outgoing) rank.fill(view, content(me, number++));
+  for (const View& view : incoming) rank.fill(view, kSentinel);
   {
     const auto channel = protocol.connect(rank, peer, exchange.settings);
     const Outcome outcome = channel->exchange(outgoing, incoming);
@@ -48,8 +63,8 @@ void exchange_once(const Exchange& exchange, Rank& rank, Witness& witness) {
     }
   }
   meet(rank, peer);
-  for (const View& view : outgoing) rank.release(view.buffer);
-  for (const View& view : incoming) rank.release(view.buffer);
+  release(rank, outgoing);
+  release(rank, incoming);
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ struct Exchange {
   int back = 1;
   Bytes size = 64_B;
   Settings settings{};
+  /// All messages of a rank and a direction lie in one buffer, one behind the other; else each has a buffer of its own.
+  bool together = false;
 };
 
 /// Both ranks connect, exchange once, say their outcome as the ending, and require the right content.

@@ -4,6 +4,8 @@
 #include "model/simulation.hpp"
 #include "protocols/options.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/segment_channel.hpp"
+#include "protocols/tags.hpp"
 #include "tests/model/one_message.hpp"
 
 namespace twinlink::model {
@@ -106,6 +108,93 @@ TEST(GpuDirectV1Forms, SmcudasStagedPathOverlapsOnlyBetweenTheTwoProcesses) {
   expect_time(one_message("gpudirect-v1", {kFirstPeer, kSecondPeer}, kFragment * kFragments,
                           find_preset(find_protocol("gpudirect-v1"), "openmpi-smcuda-staged").settings),
               connected + cleared + out + kControl + in * kFragments + kHost * (kFragments - 3));
+}
+
+/// The chunk of an automatic pipeline is the one that the message's size chooses: `chunks` of them, all of one size.
+/// The copies in are the slower ones, and follow each other without a break.
+void expect_automatic_chunks(Bytes message, Bytes chunk, int chunks) {
+  ASSERT_EQ(automatic_chunk(message), chunk);
+  ASSERT_EQ(chunk * static_cast<std::uint64_t>(chunks), message);
+  ASSERT_LT(chunk / kUp + kOverhead + kControl * 2, chunk / kDown) << "the form below is for a slower receiver";
+  const Seconds connected = kControl;
+  const Seconds cleared = kControl * 2;
+  expect_time(one_message("gpudirect-v1", {kFirstPeer, kSecondPeer}, message,
+                          find_preset(find_protocol("gpudirect-v1"), "shared-segment").settings),
+              connected + cleared + kOverhead + chunk / kUp + kControl + kOverhead +
+                  (chunk / kDown) * static_cast<double>(chunks));
+}
+
+TEST(GpuDirectV1Forms, AutomaticChunksOf4MiBAreOf1MiB) { expect_automatic_chunks(4_MiB, 1_MiB, 4); }
+TEST(GpuDirectV1Forms, AutomaticChunksOf16MiBAreOf2MiB) { expect_automatic_chunks(16_MiB, 2_MiB, 8); }
+
+TEST(GpuDirectV1Forms, AutomaticChunksOfDifferentMessagesAreRefused) {
+  simulate(sample_platform(), std::vector{kFirstPeer, kSecondPeer}, [&](Rank& rank) {
+    const bool sends = rank.id().value == 0;
+    const Settings settings = find_preset(find_protocol("gpudirect-v1"), "shared-segment").settings;
+    // The first fits; of the second the ends have different lengths, and would cut it into different chunks.
+    const Buffer buffer = rank.allocate(Memory::device, 20_MiB);
+    const std::vector<View> messages{{buffer, {}, 1_MiB}, {buffer, 1_MiB, sends ? 16_MiB : 4_MiB}};
+    for (const View& message : messages) rank.fill(message, sends ? Pattern{1} : kSentinel);
+    const auto channel = find_protocol("gpudirect-v1").connect(rank, RankId{sends ? 1 : 0}, settings);
+    const Outcome outcome = sends ? channel->exchange(messages, {}) : channel->exchange({}, messages);
+    EXPECT_EQ(outcome.status, Status::wrong_size) << outcome.reason;
+    EXPECT_LT(rank.now(), settings.timeout) << "not by the deadline";
+    if (!sends) {
+      EXPECT_TRUE(rank.check(messages[1], kSentinel).intact()) << "no piece of it was used";
+    }
+  });
+}
+
+// ---- batches --------------------------------------------------------------------------------------------------------
+
+constexpr int kMessages = 64;
+constexpr Bytes kSmall = 4_KiB;
+
+/// When the last of a window of small messages has arrived. They lie 8 KiB apart.
+Seconds batched_window(const std::string& engine, const char* batch) {
+  Seconds arrived{};
+  simulate(sample_platform(), std::vector{kFirstPeer, kSecondPeer}, [&](Rank& rank) {
+    const bool sends = rank.id().value == 0;
+    const RankId peer{sends ? 1 : 0};
+    const Buffer buffer = rank.allocate(Memory::device, kSmall * 2 * kMessages);
+    std::vector<View> window;
+    for (std::uint64_t i = 0; i < kMessages; ++i) window.emplace_back(buffer, kSmall * 2 * i, kSmall);
+    for (std::uint64_t i = 0; i < kMessages; ++i) rank.fill(window[i], sends ? Pattern{i + 1} : kSentinel);
+    {
+      const Settings settings = with("gpudirect-v2", {{"engine", engine}, {"batch", batch}}, {}, 16);
+      const auto channel = find_protocol("gpudirect-v2").connect(rank, peer, settings);
+      const Outcome outcome = sends ? channel->exchange(window, {}) : channel->exchange({}, window);
+      EXPECT_TRUE(outcome.ok()) << outcome.reason;
+      if (!sends) arrived = rank.now();
+      for (std::uint64_t i = 0; i < kMessages; ++i) EXPECT_TRUE(rank.check(window[i], Pattern{i + 1}).intact());
+      Message done;
+      if (sends) wait(rank, rank.hear(peer, tags::kFirstFree, done), kLong);
+    }
+    if (!sends) wait(rank, rank.tell(peer, tags::kFirstFree, Message()), kLong);
+  });
+  return arrived;
+}
+
+TEST(BatchForms, AWindowIsOneCopyOfBlocks) {
+  expect_time(batched_window("copy-engine", "64"),
+              kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
+}
+
+/// What raises the flag waits behind the copy, and its own start is hidden by that.
+TEST(BatchForms, AWindowByAKernelIsOneCopyOfBlocksAndAFlag) {
+  expect_time(batched_window("kernel-push", "64"),
+              kFirstUse + kOverhead + kSmall * kMessages / kKernelPush + kKernelBlock * kMessages + kSignal);
+}
+
+TEST(BatchForms, AWindowThatAKernelPullsIsOneCopyOfBlocks) {
+  expect_time(batched_window("kernel-pull", "64"),
+              kFirstUse + kOverhead + kSmall * kMessages / kKernelPull + kKernelBlock * kMessages + kHost);
+}
+
+/// Two batches: the second ready comes while the first is opened, and its copy follows behind the first.
+TEST(BatchForms, AWindowOfTwoBatchesIsTwoCopies) {
+  expect_time(batched_window("copy-engine", "32"),
+              kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
 }
 
 }  // namespace
