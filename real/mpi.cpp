@@ -86,7 +86,7 @@ std::string mpi_library_version() {
 }
 
 Answer mpi_reads_cuda_memory() {
-#if defined(MPIX_CUDA_AWARE_SUPPORT) && MPIX_CUDA_AWARE_SUPPORT
+#ifdef MPIX_CUDA_AWARE_SUPPORT  // what it says is true of the library at build time; a job may run with another one
   if (MPIX_Query_cuda_support() == 1) return Answer::granted();
 #endif
   return Answer::refused("the MPI library is not CUDA-aware");
