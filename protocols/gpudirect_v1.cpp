@@ -69,10 +69,7 @@ class GpuDirectV1 final : public Protocol {
                "fragments of 128 KiB, 3 under way, each side waits for its copies (Open MPI's source)",
                {.chunk = 128_KiB - kFragmentHeader,
                 .depth = 3,
-                .options = {{"buffers", "shared"}, {"credits", "1"}, {"copies", "synchronous"}}}},
-        Preset{"shared-segment",
-               "one segment within a node, 4 chunks under way, chosen by the size of the message (turnarounds of H200)",
-               {.chunk = Bytes{}, .depth = 4, .options = {{"buffers", "shared"}}}}};
+                .options = {{"buffers", "shared"}, {"credits", "1"}, {"copies", "synchronous"}}}}};
     return presets;
   }
   [[nodiscard]] Support supports(const Path&) const override { return {}; }

@@ -119,7 +119,7 @@ void expect_automatic_chunks(Bytes message, Bytes chunk, int chunks) {
   const Seconds connected = kControl;
   const Seconds cleared = kControl * 2;
   expect_time(one_message("gpudirect-v1", {kFirstPeer, kSecondPeer}, message,
-                          find_preset(find_protocol("gpudirect-v1"), "shared-segment").settings),
+                          with("gpudirect-v1", {{"buffers", "shared"}}, {}, 4)),
               connected + cleared + kOverhead + chunk / kUp + kControl + kOverhead +
                   (chunk / kDown) * static_cast<double>(chunks));
 }
@@ -130,7 +130,7 @@ TEST(GpuDirectV1Forms, AutomaticChunksOf16MiBAreOf2MiB) { expect_automatic_chunk
 TEST(GpuDirectV1Forms, AutomaticChunksOfDifferentMessagesAreRefused) {
   simulate(sample_platform(), std::vector{kFirstPeer, kSecondPeer}, [&](Rank& rank) {
     const bool sends = rank.id().value == 0;
-    const Settings settings = find_preset(find_protocol("gpudirect-v1"), "shared-segment").settings;
+    const Settings settings = with("gpudirect-v1", {{"buffers", "shared"}}, {}, 4);
     // The first fits; of the second the ends have different lengths, and would cut it into different chunks.
     const Buffer buffer = rank.allocate(Memory::device, 20_MiB);
     const std::vector<View> messages{{buffer, {}, 1_MiB}, {buffer, 1_MiB, sends ? 16_MiB : 4_MiB}};
