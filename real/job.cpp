@@ -36,6 +36,9 @@ std::unique_ptr<Pace> make_pace(const JobOptions& options) {
   if (options.host_peers) {
     throw UsageError("--host-peers and --pace exclude each other: the platform says which devices are peers");
   }
+  if (options.host_memory) {
+    throw UsageError("--host-memory and --pace exclude each other: the platform says how much memory its GPUs have");
+  }
   if (!options.gpus.empty()) {
     throw UsageError("--gpus and --pace exclude each other: --places says which GPU each rank plays");
   }
@@ -53,8 +56,8 @@ int emulated_device(std::span<const DeviceChoice> gpus, const std::string& host)
 std::unique_ptr<DeviceRuntime> make_runtime(const JobOptions& options, const std::string& host) {
   const auto gpus = options.gpus.empty() ? std::vector<DeviceChoice>{} : parse_gpus(options.gpus);
   if (options.device == DeviceKind::host) {
-    return std::make_unique<HostRuntime>(host, emulated_device(gpus, host),
-                                         options.host_peers.value_or(HostPeers::all));
+    return std::make_unique<HostRuntime>(host, emulated_device(gpus, host), options.host_peers.value_or(HostPeers::all),
+                                         options.host_memory);
   }
 #ifdef TWINLINK_HAS_CUDA
   return make_cuda_runtime(local_rank(), gpus);
