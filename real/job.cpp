@@ -123,6 +123,12 @@ void note_unbound(const Mpi& mpi, const Numa& numa) {
   fmt::print(stderr, "twinlink-real: note: --bind: {}\n", numa.binding());
 }
 
+/// Of rank 0's node.
+void note_lacks(const Mpi& mpi, const nlohmann::json& within_node) {
+  if (mpi.rank() != 0 || !within_node.contains("lacks")) return;
+  fmt::print(stderr, "twinlink-real: note: {}\n", within_node.at("lacks").get<std::string>());
+}
+
 /// Prints why, and ends all ranks.
 [[noreturn]] void end_job(const Mpi& mpi, const std::string& host, const std::string& message, ExitCode code) {
   fmt::print(stderr, "twinlink-real: rank {} of {} on {}: {}\n", mpi.rank(), mpi.size(), host, message);
@@ -177,6 +183,7 @@ struct Job::Parts {
       }
       note_shared_devices(*mpi, neighbours);
       if (options.bind) note_unbound(*mpi, *numa);
+      note_lacks(*mpi, within_node);
       environment = describe_environment(*mpi, *runtime, neighbours, *numa, options.command_line);
       environment["intra_node"] = within_node;
       if (pace) numa->pretend(pace->numa_domains());  // the environment tells of the real ones
