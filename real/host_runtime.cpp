@@ -1,14 +1,17 @@
 #include "real/host_runtime.hpp"
 
 #include <fmt/format.h>
-#include <array>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <functional>
 #include <iterator>
 #include <utility>
+
+#include "real/system_error.hpp"
 
 namespace twinlink::real {
 namespace {
@@ -18,12 +21,21 @@ constexpr std::size_t kSlice = std::size_t{256} << 10;
 /// What a block takes of a slice, however short it is: it costs the CPU as much as a cache line.
 constexpr std::size_t kLeastOfSlice = 64;
 
-DeviceInfo emulated_device(const std::string& host, int device) {
+/// All that this host has.
+Bytes host_memory() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page = ::sysconf(_SC_PAGESIZE);
+  if (pages < 0 || page < 0) throw_errno("sysconf(_SC_PHYS_PAGES)");
+  return Bytes{static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)};
+}
+
+DeviceInfo emulated_device(const std::string& host, int device, Bytes memory) {
   return {.name = "emulated",
           .uuid = emulated_uuid(host, device),
           .pci_bus_id = fmt::format("emulated:{:02}", device),
           .capability_major = 2,
-          .unified_addressing = true};
+          .unified_addressing = true,
+          .memory = memory};
 }
 
 }  // namespace
@@ -36,14 +48,29 @@ Uuid emulated_uuid(const std::string& host, int device) {
   return uuid;
 }
 
-HostRuntime::HostRuntime(const std::string& host, int device, HostPeers peers)
+HostRuntime::HostRuntime(const std::string& host, int device, HostPeers peers, std::optional<Bytes> memory)
     : peers_(peers), bounce_(peers == HostPeers::none ? kSlice : 0) {
-  for (int d = 0; d <= device; ++d) devices_.push_back(emulated_device(host, d));
+  const Bytes each = memory ? *memory : host_memory();
+  for (int d = 0; d <= device; ++d) devices_.push_back(emulated_device(host, d, each));
 }
 
-std::byte* HostRuntime::allocate(Bytes size) { return keep(SharedMemory::create(size), size.count(), device().uuid); }
+std::byte* HostRuntime::allocate(Bytes size) {
+  const Bytes capacity = device().memory;
+  if (size > capacity - used_) {
+    throw EnvironmentError(fmt::format("allocate {} B", size.count()),
+                           fmt::format("out of device memory: {} has {} B, of which {} B are in use",
+                                       device().pci_bus_id, capacity.count(), used_.count()));
+  }
+  std::byte* const memory = keep(SharedMemory::create(size), size.count(), device().uuid);
+  used_ += size;
+  return memory;
+}
 
-void HostRuntime::free(std::byte* memory) { mappings_.erase(memory); }
+void HostRuntime::free(std::byte* memory) {
+  const auto found = mappings_.find(memory);
+  used_ = used_ - Bytes{found->second.size};
+  mappings_.erase(found);
+}
 
 std::byte* HostRuntime::keep(SharedMemory memory, std::size_t size, const Uuid& device) {
   std::byte* const data = memory.data();

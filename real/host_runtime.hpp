@@ -4,6 +4,7 @@
 #include <array>
 #include <deque>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "real/device_runtime.hpp"
@@ -24,14 +25,17 @@ Uuid emulated_uuid(const std::string& host, int device);
 /// slice per stream, in progress(): they overlap with everything else that the rank does, as MPI's own messages do.
 class HostRuntime final : public DeviceRuntime {
  public:
-  /// The process sees the devices 0 to `device` of `host`, and selects `device`.
-  HostRuntime(const std::string& host, int device, HostPeers peers);
+  /// The process sees the devices 0 to `device` of `host`, and selects `device`. Each has `memory`, or if none is given
+  /// as much as the host itself.
+  HostRuntime(const std::string& host, int device, HostPeers peers, std::optional<Bytes> memory = std::nullopt);
 
   [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }
   [[nodiscard]] const DeviceInfo& device() const override { return devices_.back(); }
   [[nodiscard]] std::map<std::string, std::string> versions() const override { return {}; }
   [[nodiscard]] bool host_addressable() const override { return true; }
 
+  /// An EnvironmentError where the device has no room: the system would give out pages that it does not have, and kill
+  /// whoever touches them.
   [[nodiscard]] std::byte* allocate(Bytes size) override;
   void free(std::byte* memory) override;
   void pin(std::byte*, Bytes) override {}
@@ -85,6 +89,7 @@ class HostRuntime final : public DeviceRuntime {
 
   std::vector<DeviceInfo> devices_;
   HostPeers peers_;
+  Bytes used_{};                                  ///< of the selected device, by this process
   std::map<const std::byte*, Mapping> mappings_;  ///< by first address
   std::vector<std::byte> bounce_;  ///< where copies between devices without peer access pass through the host
   std::array<Queue, kStreams> queues_{};

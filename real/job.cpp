@@ -36,6 +36,9 @@ std::unique_ptr<Pace> make_pace(const JobOptions& options) {
   if (options.host_peers) {
     throw UsageError("--host-peers and --pace exclude each other: the platform says which devices are peers");
   }
+  if (options.host_memory) {
+    throw UsageError("--host-memory and --pace exclude each other: the platform says how much memory its GPUs have");
+  }
   if (!options.gpus.empty()) {
     throw UsageError("--gpus and --pace exclude each other: --places says which GPU each rank plays");
   }
@@ -53,8 +56,8 @@ int emulated_device(std::span<const DeviceChoice> gpus, const std::string& host)
 std::unique_ptr<DeviceRuntime> make_runtime(const JobOptions& options, const std::string& host) {
   const auto gpus = options.gpus.empty() ? std::vector<DeviceChoice>{} : parse_gpus(options.gpus);
   if (options.device == DeviceKind::host) {
-    return std::make_unique<HostRuntime>(host, emulated_device(gpus, host),
-                                         options.host_peers.value_or(HostPeers::all));
+    return std::make_unique<HostRuntime>(host, emulated_device(gpus, host), options.host_peers.value_or(HostPeers::all),
+                                         options.host_memory);
   }
 #ifdef TWINLINK_HAS_CUDA
   return make_cuda_runtime(local_rank(), gpus);
@@ -120,6 +123,12 @@ void note_unbound(const Mpi& mpi, const Numa& numa) {
   fmt::print(stderr, "twinlink-real: note: --bind: {}\n", numa.binding());
 }
 
+/// Of rank 0's node.
+void note_lacks(const Mpi& mpi, const nlohmann::json& within_node) {
+  if (mpi.rank() != 0 || !within_node.contains("lacks")) return;
+  fmt::print(stderr, "twinlink-real: note: {}\n", within_node.at("lacks").get<std::string>());
+}
+
 /// Prints why, and ends all ranks.
 [[noreturn]] void end_job(const Mpi& mpi, const std::string& host, const std::string& message, ExitCode code) {
   fmt::print(stderr, "twinlink-real: rank {} of {} on {}: {}\n", mpi.rank(), mpi.size(), host, message);
@@ -175,6 +184,7 @@ struct Job::Parts {
       }
       note_shared_devices(*mpi, neighbours);
       if (options.bind) note_unbound(*mpi, *numa);
+      note_lacks(*mpi, within_node);
       environment = describe_environment(*mpi, *runtime, neighbours, *numa, options.command_line);
       environment["intra_node"] = within_node;
       if (pace) numa->pretend(pace->numa_domains());  // the environment tells of the real ones

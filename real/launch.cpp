@@ -45,6 +45,11 @@ int local_rank(const Environ& environ) {
   return first_number(environ, kNames).value_or(0);
 }
 
+std::optional<int> local_ranks(const Environ& environ) {
+  static constexpr std::array kNames{"OMPI_COMM_WORLD_LOCAL_SIZE"};
+  return first_number(environ, kNames);
+}
+
 std::optional<int> launcher_rank(const Environ& environ) {
   static constexpr std::array kNames{
       "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "MVP_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};

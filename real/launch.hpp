@@ -16,6 +16,10 @@ Environ process_environ();
 /// UsageError names a variable that holds no such number.
 int local_rank(const Environ& environ = process_environ());
 
+/// The number of processes of this job on this node, from OMPI_COMM_WORLD_LOCAL_SIZE, likewise; nothing where the
+/// launcher does not say.
+std::optional<int> local_ranks(const Environ& environ = process_environ());
+
 /// The number of this process in the job, likewise; nothing without a launcher.
 std::optional<int> launcher_rank(const Environ& environ = process_environ());
 

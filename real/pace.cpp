@@ -106,7 +106,8 @@ std::unique_ptr<PacedRuntime> Pace::make_runtime(const std::string& host) const 
     const Place place{.node = place_.node, .gpu = static_cast<int>(gpu)};
     role.node_gpus.emplace(emulated_uuid(host, device_number(place)), gpu);
   }
-  auto emulated = std::make_unique<HostRuntime>(host, device_number(place_), HostPeers::all);
+  auto emulated = std::make_unique<HostRuntime>(host, device_number(place_), HostPeers::all,
+                                                platform_.node.gpus[role.gpu].memory.value);
   return std::make_unique<PacedRuntime>(std::move(emulated), std::move(role), *clock_);
 }
 

@@ -1,15 +1,19 @@
 #include "real/within_node.hpp"
 
+#include <fmt/format.h>
 #include <ifaddrs.h>
 #include <mpi.h>
 #include <net/if.h>
+#include <sys/statvfs.h>
 
 #include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "protocols/errors.hpp"
+#include "real/launch.hpp"
 #include "real/system_error.hpp"
 
 namespace twinlink::real {
@@ -59,11 +63,35 @@ std::vector<std::pair<std::string, std::string>> switches(WithinNode way, MpiLib
   throw UsageError("--intra-node sets switches of Open MPI and MVAPICH2, and this MPI library is neither");
 }
 
+std::string lack_of_room(Bytes free, int ranks) {
+  const Bytes needed = 4_MiB * static_cast<std::uint64_t>(ranks);
+  if (free >= needed) return {};
+  return fmt::format(
+      "/dev/shm has {} B free, and Open MPI's shared memory takes {} B for {} ranks: messages within this node may go "
+      "through sockets",
+      free.count(), needed.count(), ranks);
+}
+
+namespace {
+
+/// Before MPI_Init, which takes the room.
+std::string look_for_room(WithinNode way) {
+  const bool elsewhere = std::getenv("OMPI_MCA_btl_vader_backing_directory") != nullptr;
+  const std::optional<int> ranks = local_ranks();
+  if (way == WithinNode::loopback || mpi_library() != MpiLibrary::open_mpi || elsewhere || !ranks) return {};
+  struct statvfs facts {};
+  if (::statvfs("/dev/shm", &facts) != 0) return {};
+  return lack_of_room(Bytes{facts.f_bavail * facts.f_frsize}, *ranks);
+}
+
+}  // namespace
+
 nlohmann::json choose_within_node(WithinNode way) {
   constexpr std::array kNames{"the library's choice", "shared-memory", "loopback"};
   nlohmann::json facts{{"asked", kNames.at(static_cast<std::size_t>(way))},
                        {"switches", nlohmann::json::object()},
                        {"kept_as_the_user_set_them", nlohmann::json::array()}};
+  if (const std::string lack = look_for_room(way); !lack.empty()) facts["lacks"] = lack;
   if (way == WithinNode::library) return facts;
   for (const auto& [name, value] : switches(way, mpi_library(), look_at_node())) {
     if (std::getenv(name.c_str()) != nullptr) facts["kept_as_the_user_set_them"].push_back(name);

@@ -6,6 +6,7 @@
 #include "protocols/decorated_rank.hpp"
 #include "protocols/registry.hpp"
 #include "tests/contract/helpers.hpp"
+#include "tests/support/fault_rank.hpp"
 
 namespace twinlink::contract {
 namespace {
@@ -137,6 +138,41 @@ TEST_P(ProtocolFailures, AForgedHandleIsTheFailureOfThatExchange) {
       } else {
         EXPECT_FALSE(outcome.ok()) << protocol.name();
       }
+      meet(rank, peer);
+    }
+    meet(rank, peer);
+  });
+}
+
+/// Of one message from the first rank to the second, where no driver opens a peer's memory.
+Outcome message_that_no_driver_opens(Rank& rank, RankId peer, Channel& channel, View message) {
+  if (first(rank, peer)) {
+    rank.fill(message, Pattern{71});
+    return timed(rank, [&] { return channel.send(message); });
+  }
+  rank.fill(message, kSentinel);
+  Outcome outcome = timed(rank, [&] { return channel.receive(message); });
+  EXPECT_TRUE(!outcome.ok() || rank.check(message, Pattern{71}).intact()) << "delivered, and is not there";
+  return outcome;
+}
+
+TEST_P(ProtocolFailures, ARefusedOpeningIsTheFailureOfThatExchange) {
+  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+    FaultRank refused(rank, FaultRank::Fault::refused_opening);
+    const Scratch message(rank, protocol.message_memory(), 1_MiB);
+    {
+      const auto channel = protocol.connect(refused, peer, {.timeout = kTimeout});
+      // The later ones are for protocols that open memory once they are used to each other.
+      Outcome outcome;
+      for (int i = 0; i < 3 && outcome.ok(); ++i) {
+        outcome = message_that_no_driver_opens(rank, peer, *channel, message.view());
+      }
+      // Who was refused says so; the other side learns it, or its deadline passes.
+      if (refused.refusals() > 0) {
+        EXPECT_EQ(outcome.status, Status::peer_failed) << outcome.reason;
+      }
+      const bool needs_it = protocol.name() == "gpudirect-v2" || protocol.name() == "symmetric-put";
+      EXPECT_FALSE(outcome.ok() && needs_it && rank.path_to(peer).device_mapping);
       meet(rank, peer);
     }
     meet(rank, peer);

@@ -218,5 +218,29 @@ TEST_F(CudaRuntimeTest, AFailingCallNamesItselfAndItsReason) {
   EXPECT_NO_THROW(runtime->free(runtime->allocate(1_MiB))) << "the error must not stick";
 }
 
+std::string refusal_of(DeviceRuntime& runtime, const IpcToken& token) {
+  try {
+    runtime.close_memory(runtime.open_memory(token, runtime.device().uuid));
+    return "it was opened";
+  } catch (const EnvironmentError& error) {
+    return error.what();
+  }
+}
+
+/// As RealMemory would pass them on if the table of exports did not refuse them before.
+TEST_F(CudaRuntimeTest, HandlesThatOpenNothingAreRefusedByName) {
+  std::byte* const memory = runtime->allocate(kSize);
+  const IpcToken own = runtime->export_memory(memory);
+  IpcToken made_up = own;
+  for (std::byte& byte : made_up) byte ^= std::byte{0x5A};
+  for (const IpcToken& token : {own, made_up, IpcToken{}}) {
+    EXPECT_NE(refusal_of(*runtime, token).find("cudaIpcOpenMemHandle: cudaError"), std::string::npos)
+        << refusal_of(*runtime, token);
+  }
+  runtime->free(memory);
+  EXPECT_NE(refusal_of(*runtime, own).find("cudaIpcOpenMemHandle: cudaError"), std::string::npos) << "it was released";
+  EXPECT_NO_THROW(runtime->free(runtime->allocate(1_MiB))) << "the errors must not stick";
+}
+
 }  // namespace
 }  // namespace twinlink::real

@@ -1,5 +1,6 @@
 #include "real/host_runtime.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -124,6 +125,39 @@ TEST_F(HostRuntimeTest, WithoutPeerAccessCopiesBetweenDevicesArriveToo) {
   while (!lonely.ended(second)) lonely.progress();
   EXPECT_TRUE(holds(opened, Pattern{2}));
   lonely.close_memory(opened);
+}
+
+TEST(EmulatedMemory, HasAnEndThatIsNamed) {
+  HostRuntime small("here", 3, HostPeers::all, 1_MiB);
+  EXPECT_EQ(small.device().memory, 1_MiB);
+  std::byte* const most = small.allocate(1_MiB - 1_B);
+  std::byte* const last = small.allocate(1_B);
+  try {
+    static_cast<void>(small.allocate(1_B));
+    ADD_FAILURE() << "the device was full";
+  } catch (const EnvironmentError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("allocate 1 B: out of device memory: emulated:03 has 1048576 B, of "
+                                                 "which 1048576 B are in use"));
+  }
+  small.free(most);
+  small.free(small.allocate(1_MiB - 1_B));
+  small.free(last);
+}
+
+TEST(EmulatedMemory, OfAPeerTakesNoneOfTheOwn) {
+  HostRuntime owner("here", 0, HostPeers::all, 1_MiB);
+  HostRuntime guest("here", 1, HostPeers::all, 1_MiB);
+  std::byte* const opened = guest.open_memory(owner.export_memory(owner.allocate(1_MiB)), owner.device().uuid);
+  std::byte* const own = guest.allocate(1_MiB);
+  guest.close_memory(opened);
+  EXPECT_THROW(static_cast<void>(guest.allocate(1_B)), EnvironmentError);
+  guest.free(own);
+}
+
+TEST(EmulatedMemory, IsNoMoreThanTheHostHas) {
+  HostRuntime runtime("here", 0, HostPeers::all);
+  EXPECT_GT(runtime.device().memory, 64_MiB);
+  EXPECT_THROW(static_cast<void>(runtime.allocate(runtime.device().memory + 1_B)), EnvironmentError);
 }
 
 TEST_F(HostRuntimeTest, DevicesAreToldApartByTheirUuid) {

@@ -47,6 +47,11 @@ TEST(LauncherRank, IsNothingWithoutALauncher) {
   EXPECT_EQ(launcher_rank(variables({{"OMPI_COMM_WORLD_RANK", "7"}})), 7);
 }
 
+TEST(LocalRanks, AreWhatTheLauncherSaysOrNothing) {
+  EXPECT_EQ(local_ranks(variables({})), std::nullopt);
+  EXPECT_EQ(local_ranks(variables({{"OMPI_COMM_WORLD_LOCAL_SIZE", "3"}})), 3);
+}
+
 TEST(HostName, IsNotEmpty) { EXPECT_FALSE(host_name().empty()); }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "real/shared_memory.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,6 +46,17 @@ TEST(SharedMemory, ThatIsLargerThanItsTokenSaysOrSmallerIsAnother) {
   EXPECT_THROW(SharedMemory::open(forged), EnvironmentError);
   forged.size = (4_KiB).count();
   EXPECT_THROW(SharedMemory::open(forged), EnvironmentError);
+}
+
+TEST(SharedMemory, ThatTheSystemRefusesIsNamedAndLeavesNoFile) {
+  const int before = SharedMemory::create(8_B).token().file;  // the lowest number that is not in use
+  try {
+    SharedMemory::create(Bytes{std::uint64_t{1} << 62U});  // more than there are addresses
+    FAIL() << "no machine has that much";
+  } catch (const EnvironmentError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("mmap of 4611686018427387904 B of shared memory: Cannot allocate"));
+  }
+  EXPECT_EQ(SharedMemory::create(8_B).token().file, before);
 }
 
 TEST(SharedMemory, OfAKilledProcessIsGone) {

@@ -52,5 +52,11 @@ TEST(WithinNode, WhatTheUserHasSetStaysAndIsToldApart) {
   EXPECT_EQ(facts.at("kept_as_the_user_set_them"), nlohmann::json::array({"OMPI_MCA_btl"}));
 }
 
+TEST(WithinNode, TooSmallASharedMemoryIsNamed) {
+  EXPECT_EQ(lack_of_room(8_MiB, 2), "");
+  EXPECT_NE(lack_of_room(8_MiB - 1_B, 2).find("/dev/shm has 8388607 B free"), std::string::npos);
+  EXPECT_NE(lack_of_room(8_MiB - 1_B, 2).find("takes 8388608 B for 2 ranks"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace twinlink::real
