@@ -116,9 +116,7 @@ class PeerCopier {
     const auto start = [&] {
       return prober_.rank().copy(View(remote_, Bytes{}, size), own_.first(size), Stream{0}, Engine::dma);
     };
-    std::vector<double> times_us = prober_.sample(size, [&] { prober_.run_queued(name, size, start); });
-    for (double& time : times_us) time /= kQueuedCopies;
-    prober_.record(name, place_of(prober_, owner_), size, std::move(times_us), true);
+    prober_.record(name, place_of(prober_, owner_), size, prober_.sample_queued(name, size, start), true);
   }
 
   Prober& prober_;

@@ -47,6 +47,36 @@ std::vector<double> Prober::sample_after(Bytes size, const std::function<void()>
   return times_us;
 }
 
+std::vector<double> Prober::sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start) {
+  std::vector<double> times_us = sample(size, [&] {
+    std::array<Op, kQueuedCopies> ops{};
+    for (Op& op : ops) op = start();
+    for (const Op op : ops) finish(op, what, size);
+  });
+  for (double& time : times_us) time /= kQueuedCopies;
+  return times_us;
+}
+
+void Prober::record_copies(const std::string& name, const Move& move, const Sampler& sampler) {
+  record_copies(name, {&move, 1}, [&](std::span<const Move> moves) { return sampler(moves.front()); });
+}
+
+void Prober::record_copies(const std::string& name, std::span<const Move> moves, const GroupSampler& sampler) {
+  for (const Bytes size : plan_.sizes) {
+    const twinlink::Pattern pattern = fresh_pattern();
+    std::vector<Move> parts;
+    for (const Move& move : moves) {
+      parts.push_back(move.first(size));
+      if (!plan_.verify) continue;
+      rank_.fill(parts.back().from, pattern);
+      rank_.fill(parts.back().to, kSentinel);
+    }
+    record(name, {}, size, sampler(parts), true);
+    if (!plan_.verify) continue;
+    for (const Move& part : parts) expect(part.to, pattern, name);
+  }
+}
+
 void Prober::record(const std::string& name, const std::string& peer, Bytes size, std::vector<double> times_us,
                     bool moves_bytes) {
   const std::string gpu = to_string(rank_.place(rank_.id()));
@@ -71,12 +101,6 @@ void Prober::copy(View to, View from, Engine engine) {
 void Prober::finish(Op op, std::string_view what, Bytes size) {
   const Status status = wait(rank_, op, rank_.now() + plan_.timeout);
   if (status != Status::delivered) fail(what, size, to_string(status));
-}
-
-void Prober::run_queued(std::string_view what, Bytes size, const std::function<Op()>& start) {
-  std::array<Op, kQueuedCopies> ops{};
-  for (Op& op : ops) op = start();
-  for (const Op op : ops) finish(op, what, size);
 }
 
 void Prober::expect(View view, twinlink::Pattern pattern, std::string_view what) {

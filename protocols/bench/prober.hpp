@@ -20,8 +20,21 @@ inline constexpr int kQueuedCopies = 16;
 /// In notes: copies into a peer's memory, where there is peer access.
 inline constexpr std::string_view kPeerWrites = "into the memory of a peer";
 
+/// A way that copies go: memory for the largest size at both ends.
+struct Move {
+  View to{};
+  View from{};
+
+  [[nodiscard]] Move first(Bytes size) const { return {to.slice(Bytes{}, size), from.slice(Bytes{}, size)}; }
+};
+
 class Prober {
  public:
+  /// Times one move of some size in microseconds, as often as the plan says.
+  using Sampler = std::function<std::vector<double>(const Move& move)>;
+  /// The same of several moves of one size.
+  using GroupSampler = std::function<std::vector<double>(std::span<const Move> moves)>;
+
   /// Both must outlive this.
   Prober(Rank& rank, const ProbePlan& plan) : rank_(rank), plan_(plan) {}
 
@@ -43,6 +56,12 @@ class Prober {
   std::vector<double> sample_after(Bytes size, const std::function<void()>& prepare,
                                    const std::function<void()>& round);
 
+  /// As sample(), for kQueuedCopies operations that wait behind each other; the share of one.
+  std::vector<double> sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start);
+
+  /// Writes a line for every size of the plan, and checks what the moves have brought there.
+  void record_copies(const std::string& name, const Move& move, const Sampler& sampler);
+  void record_copies(const std::string& name, std::span<const Move> moves, const GroupSampler& sampler);
   /// Writes a line. A primitive that takes no time gets none, but a note.
   void record(const std::string& name, const std::string& peer, Bytes size, std::vector<double> times_us,
               bool moves_bytes);
@@ -52,8 +71,6 @@ class Prober {
   /// Copies and waits. A CheckError if it does not end.
   void copy(View to, View from, Engine engine = Engine::dma);
   void finish(Op op, std::string_view what, Bytes size);
-  /// Starts kQueuedCopies operations one behind the other, then waits for all of them.
-  void run_queued(std::string_view what, Bytes size, const std::function<Op()>& start);
   /// A CheckError that names `what` unless `view` holds `pattern`.
   void expect(View view, twinlink::Pattern pattern, std::string_view what);
   /// A pattern that no probe before had; ranks that take part in the same probes get the same.
