@@ -1,4 +1,5 @@
-// Probes of primitives under load: copies queued behind each other, both ways at once, and by several GPUs at once.
+// Probes of what a copy alone does not tell: what of it the CPU does, copies queued behind each other, both ways at
+// once, and by several GPUs at once.
 #include <algorithm>
 #include <array>
 
@@ -55,6 +56,42 @@ class HostCopies {
 using Direction = HostCopies::Direction;
 constexpr std::array kDirections{Direction::out, Direction::in};
 
+/// What the CPU does until the next line of a program runs: `host` of a platform's copies.
+void probe_start(Prober& prober, HostCopies& copies, Direction direction) {
+  const std::string name = "start copy " + copies.words(direction);
+  for (const Bytes size : prober.plan().sizes) {
+    if (!prober.times_cpu_at(size)) continue;
+    const Move move = copies.move(direction).first(size);
+    prober.record(name, {}, size, prober.sample_start(name, size, [&] { return copies.start(direction, move); }),
+                  false);
+  }
+}
+
+/// What the CPU does to learn that a copy has ended. Copies by the CPU pass the time until then: they look after no
+/// other operation, and they take time on a simulated machine, too, whose clock stands still for those who only look at
+/// it.
+void probe_finish(Prober& prober, HostCopies& copies) {
+  constexpr int kTimesAsLong = 10;
+  const std::string name = "finish ended copy";
+  Rank& rank = prober.rank();
+  const Bytes size = prober.plan().sizes.front();
+  const Move move = copies.move(Direction::in).first(size);
+  const ScopedBuffer to(rank, Memory::pageable, prober.largest());
+  const ScopedBuffer from(rank, Memory::pageable, prober.largest());
+  if (!can_copy(prober, "host-to-host", to.buffer(), from.buffer())) return;
+
+  const double alone_us = summarize(prober.sample(size, [&] { copies.run(Direction::in, move); })).median;
+  const auto meanwhile = [&] {
+    const Seconds end = rank.now() + Seconds{alone_us * 1e-6 * kTimesAsLong};
+    for (Seconds before{-1}; before < rank.now() && rank.now() < end;) {
+      before = rank.now();
+      prober.copy(View(to.buffer()), View(from.buffer()));
+    }
+  };
+  const auto start = [&] { return copies.start(Direction::in, move); };
+  prober.record(name, {}, size, prober.sample_finish(name, size, start, meanwhile), false);
+}
+
 /// What one costs that waits behind others of its stream: less than one alone, for its launch is hidden.
 void probe_queued(Prober& prober, HostCopies& copies, Direction direction) {
   const std::string name = "queued copy " + copies.words(direction);
@@ -109,15 +146,30 @@ bool all_can(Prober& prober, std::span<const RankId> group, bool possible) {
   return agree_in(prober.rank(), group, possible ? 1 : 0, prober.patience()) != 0;
 }
 
-void probe_host_copies_of(Prober& prober, std::span<const RankId> group) {
-  HostCopies copies(prober, Memory::pinned);
+/// All of the group run `copy` at once, each between memory of its own.
+void probe_copies_of(Prober& prober, std::span<const RankId> group, std::string_view words, const Move& move,
+                     const std::function<void(const Move& part)>& copy) {
+  prober.record_copies(fmt::format("copy {} of {} GPUs", words, group.size()), move,
+                       [&](const Move& part) { return prober.sample_in(group, part.to.length, [&] { copy(part); }); });
+}
+
+void probe_device_copies_of(Prober& prober, std::span<const RankId> group, Memory memory) {
+  HostCopies copies(prober, memory);
   for (const Direction direction : kDirections) {
     if (!all_can(prober, group, copies.possible(direction))) continue;
-    const std::string name = fmt::format("copy {} of {} GPUs", copies.words(direction), group.size());
-    prober.record_copies(name, copies.move(direction), [&](const Move& move) {
-      return prober.sample_in(group, move.to.length, [&] { copies.run(direction, move); });
-    });
+    probe_copies_of(prober, group, copies.words(direction), copies.move(direction),
+                    [&](const Move& part) { copies.run(direction, part); });
   }
+}
+
+/// By the CPUs, which share the memory.
+void probe_host_copies_of(Prober& prober, std::span<const RankId> group) {
+  const std::string words = "host-to-host";
+  const ScopedBuffer to(prober.rank(), Memory::pageable, prober.largest());
+  const ScopedBuffer from(prober.rank(), Memory::pageable, prober.largest());
+  if (!all_can(prober, group, can_copy(prober, words, to.buffer(), from.buffer()))) return;
+  probe_copies_of(prober, group, words, {View(to.buffer()), View(from.buffer())},
+                  [&](const Move& part) { prober.copy(part.to, part.from); });
 }
 
 /// Each writes to the next of the group, the last one to the first: every GPU sends and receives. Of two GPUs, that is
@@ -164,9 +216,13 @@ void probe_load(Prober& prober) {
   HostCopies copies(prober, Memory::pinned);
   const bool out = copies.possible(Direction::out);
   const bool in = copies.possible(Direction::in);
-  if (out) probe_queued(prober, copies, Direction::out);
-  if (in) probe_queued(prober, copies, Direction::in);
+  for (const Direction direction : kDirections) {
+    if (!(direction == Direction::out ? out : in)) continue;
+    probe_start(prober, copies, direction);
+    probe_queued(prober, copies, direction);
+  }
   if (!in) return;
+  probe_finish(prober, copies);
   if (out) probe_both_ways(prober, copies);
   probe_written(prober, copies, "cpu",
                 [&](const View& source, twinlink::Pattern pattern) { prober.rank().fill(source, pattern); });
@@ -184,6 +240,7 @@ void probe_together(Prober& prober) {
     meet_all(prober.rank(), {prober.plan().patience});
     const std::span<const RankId> group(all.data(), count);
     if (std::ranges::find(group, prober.rank().id()) == group.end()) continue;
+    for (const Memory memory : {Memory::pinned, Memory::pageable}) probe_device_copies_of(prober, group, memory);
     probe_host_copies_of(prober, group);
     if (are_peers(prober, group)) probe_ring_of(prober, group);
   }

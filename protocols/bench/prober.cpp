@@ -34,10 +34,31 @@ std::vector<double> Prober::sample_in(std::span<const RankId> group, Bytes size,
 
 std::vector<double> Prober::sample_after(Bytes size, const std::function<void()>& prepare,
                                          const std::function<void()>& round) {
-  const auto timed = [&] {
+  return sample_rounds(size, [&] {
     prepare();
     return time_rounds(rank_, 1, round).front();
-  };
+  });
+}
+
+std::vector<double> Prober::sample_start(std::string_view what, Bytes size, const std::function<Op()>& start) {
+  return sample_rounds(size, [&] {
+    Op op;
+    const double time_us = time_rounds(rank_, 1, [&] { op = start(); }).front();
+    finish(op, what, size);
+    return time_us;
+  });
+}
+
+std::vector<double> Prober::sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
+                                          const std::function<void()>& meanwhile) {
+  return sample_rounds(size, [&] {
+    const Op op = start();
+    meanwhile();
+    return time_rounds(rank_, 1, [&] { finish(op, what, size); }).front();
+  });
+}
+
+std::vector<double> Prober::sample_rounds(Bytes size, const std::function<double()>& timed) {
   const Repeats& wanted = repeats(size);
   const auto whole = [&] { timed(); };
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, whole);

@@ -14,9 +14,6 @@
 
 namespace twinlink::bench {
 
-/// Enough that the launch of the first is little beside the others.
-inline constexpr int kQueuedCopies = 16;
-
 /// In notes: copies into a peer's memory, where there is peer access.
 inline constexpr std::string_view kPeerWrites = "into the memory of a peer";
 
@@ -43,6 +40,8 @@ class Prober {
   [[nodiscard]] Patience patience() const { return {plan_.timeout}; }
   [[nodiscard]] const Repeats& repeats(Bytes size) const { return size < plan_.large_from ? plan_.small : plan_.large; }
   [[nodiscard]] Bytes largest() const { return plan_.sizes.back(); }
+  /// Is the CPU's part of an operation measured at this size? A few small ones do: it hardly depends on the size.
+  [[nodiscard]] bool times_cpu_at(Bytes size) const { return size == plan_.sizes.front() || size == Bytes{4096}; }
 
   /// Runs `round` as often as the plan says, on this rank alone; times in microseconds.
   std::vector<double> sample(Bytes size, const std::function<void()>& round);
@@ -55,6 +54,13 @@ class Prober {
   /// As sample(), with something before every round that is not timed.
   std::vector<double> sample_after(Bytes size, const std::function<void()>& prepare,
                                    const std::function<void()>& round);
+
+  /// As sample(), of nothing but the call that starts an operation: what the CPU is busy for.
+  std::vector<double> sample_start(std::string_view what, Bytes size, const std::function<Op()>& start);
+  /// As sample(), of nothing but the call that learns that an operation has ended. `meanwhile` comes between and takes
+  /// so long that it has ended long before.
+  std::vector<double> sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
+                                    const std::function<void()>& meanwhile);
 
   /// As sample(), for kQueuedCopies operations that wait behind each other; the share of one.
   std::vector<double> sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start);
@@ -79,6 +85,8 @@ class Prober {
   [[nodiscard]] ProbeFindings take() { return std::move(findings_); }
 
  private:
+  /// As sample(), of rounds that tell their time themselves, in microseconds.
+  std::vector<double> sample_rounds(Bytes size, const std::function<double()>& timed);
   [[noreturn]] void fail(std::string_view what, Bytes size, std::string_view reason) const;
 
   Rank& rank_;
