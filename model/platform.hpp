@@ -85,6 +85,9 @@ struct Cost {
   Sourced<Seconds> host{};
   Sourced<Piecewise> latency{};
   std::optional<Sourced<Rate>> rate{};
+  /// Between the end of one copy and the first byte of the next that is queued behind it in the same stream; absent:
+  /// none.
+  std::optional<Sourced<Seconds>> turnaround{};
 };
 
 /// The classes of copies that a driver distinguishes.
@@ -133,6 +136,7 @@ struct RuntimeCosts {
   Sourced<Seconds> ipc_close{};
   Sourced<Seconds> pin_base{};  ///< page-locking: base plus per byte
   Sourced<Seconds> pin_per_gib{};
+  std::optional<Sourced<Seconds>> completion{};  ///< the CPU learns that a copy has ended; absent: at once
   // A run that needs one of these on a platform that does not have it is an InputError.
   std::optional<Sourced<Seconds>> engine_block{};   ///< what each block of a 2-D copy adds to the copy engine's time
   std::optional<Sourced<Seconds>> kernel_block{};   ///< what each block adds to the time of a kernel that copies blocks

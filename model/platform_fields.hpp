@@ -29,6 +29,7 @@ void each_field(const Cost& cost, const auto& visit) {
   visit("host", cost.host);
   visit("latency", cost.latency);
   visit("rate", cost.rate);
+  visit("turnaround", cost.turnaround);
 }
 
 void each_field(const NetworkCosts& costs, const auto& visit) {
@@ -47,6 +48,7 @@ void each_field(const RuntimeCosts& costs, const auto& visit) {
   visit("ipc_close", costs.ipc_close);
   visit("pin_base", costs.pin_base);
   visit("pin_per_gib", costs.pin_per_gib);
+  visit("completion", costs.completion);
   visit("engine_block", costs.engine_block);
   visit("kernel_block", costs.kernel_block);
   visit("signal", costs.signal);

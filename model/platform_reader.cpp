@@ -107,7 +107,8 @@ Fabric read_fabric(Section& section) {
 // ---- costs ----------------------------------------------------------------------------------------------------------
 
 Cost read_cost(Section& section) {
-  return {section.seconds("host"), section.piecewise("latency"), section.optional("rate", &Section::rate)};
+  return {section.seconds("host"), section.piecewise("latency"), section.optional("rate", &Section::rate),
+          section.optional("turnaround", &Section::seconds)};
 }
 
 NetworkCosts read_network(Section& section) {
@@ -123,6 +124,7 @@ RuntimeCosts read_runtime(Section& section) {
           .ipc_close = section.seconds("ipc_close"),
           .pin_base = section.seconds("pin_base"),
           .pin_per_gib = section.seconds("pin_per_gib"),
+          .completion = section.optional("completion", &Section::seconds),
           .engine_block = section.optional("engine_block", &Section::seconds),
           .kernel_block = section.optional("kernel_block", &Section::seconds),
           .signal = section.optional("signal", &Section::seconds),

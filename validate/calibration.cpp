@@ -1,6 +1,7 @@
 #include "validate/calibration.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -8,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "validate/calibration_groups.hpp"
+#include "validate/contention.hpp"
 #include "validate/cost_fit.hpp"
 #include "validate/primitive.hpp"
 
@@ -18,59 +21,11 @@ using model::Platform;
 using model::Topology;
 using Kind = Primitive::Kind;
 
-/// A line that a number of the platform stands for.
-struct Meant {
-  const Probe* probe = nullptr;
-  Primitive primitive{};
-
-  [[nodiscard]] Bytes size() const { return probe->line.size; }
-  [[nodiscard]] Seconds time() const { return Seconds{probe->line.time_us.median * 1e-6}; }
-};
-
-/// All lines that the simulation would charge with the same numbers; not empty.
-struct Group {
-  std::string path{};
-  std::vector<Meant> lines{};
-
-  [[nodiscard]] const Primitive& first() const { return lines.front().primitive; }
-};
-
-Observation observation_of(const Meant& meant) {
-  // Of a normal distribution, 5th and 95th percentile are this many standard deviations apart.
-  constexpr double kDeviations = 3.29;
-  const bench::Statistics& time_us = meant.probe->line.time_us;
-  return {
-      .size = meant.size(), .time = meant.time(), .spread = (time_us.p95 - time_us.p5) / kDeviations / time_us.median};
-}
-
-std::vector<Observation> observations_of(const Group& group) {
-  std::vector<Observation> observations;
-  for (const Meant& meant : group.lines) observations.push_back(observation_of(meant));
-  return observations;
-}
-
 /// Where the rate is not told, what is left of a time at the known rate is the latency only if the bytes take little of
 /// it: otherwise it is the error of that rate. Latencies of copies and messages are microseconds.
 bool tells_latency(std::span<const Observation> observations, std::optional<Rate> known) {
   constexpr Seconds kLittle = 50.0_us;
   return !known || std::ranges::any_of(observations, [&](const Observation& o) { return o.size / *known < kLittle; });
-}
-
-std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
-
-/// "costs.copies.peer" -> "fit-peer".
-std::string source_name(std::string_view path) {
-  for (const std::string_view prefix : {"costs.", "copies.", "runtime."}) {
-    if (path.starts_with(prefix)) path.remove_prefix(prefix.size());
-  }
-  std::string name(kSourcePrefix);
-  for (const char c : path) name += c == '.' || c == '_' ? '-' : c;
-  return name;
-}
-
-double middle(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 class Calibrator {
@@ -84,15 +39,19 @@ class Calibrator {
   }
 
   Calibration run() {
+    // What the CPU does comes first: the latency is what is left beside it.
+    for (const Group& group : groups_) fit_cpu(group);
     for (const Group& group : groups_) fit(group);
     // What comes on top of copies is told apart from them by the copies' own fits.
     const Platform with_copies = edit_.platform();
     const Topology topology(with_copies);
     for (const Group& group : groups_) fit_on_top(group, topology);
+    fit_turnarounds_alike(topology);
     if (edit_.changes().empty()) {
       throw InputError(fmt::format("{}: error: the probes tell no number of this platform", result_.base));
     }
     describe_fits();
+    std::ranges::move(contention_notes(probes_), std::back_inserter(result_.notes));
     result_.platform_text = edit_.text(heading());
     list_numbers();
     return std::move(result_);
@@ -147,6 +106,41 @@ class Calibrator {
     edit_.set_source(source_name(group.path), "a fit of probes");
   }
 
+  [[nodiscard]] const Group* find_group(const std::string& path) const {
+    const auto found = std::ranges::find(groups_, path, &Group::path);
+    return found == groups_.end() ? nullptr : &*found;
+  }
+
+  /// A part of a copy has its place only where the base or the probes have the copy.
+  bool has_copy(const Group& group) {
+    const Primitive& first = group.first();
+    const std::string path = copy_path(first, topology_);
+    if (topology_.find_copy_cost(first.from, first.to).cost != nullptr || find_group(path) != nullptr) return true;
+    result_.notes.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
+    return false;
+  }
+
+  void fit_cpu(const Group& group) {
+    const Kind kind = group.first().kind;
+    if (kind != Kind::finish && (kind != Kind::start || !has_copy(group))) return;
+    const Seconds time = fit_constant(observations_of(group));
+    set(group.path, time, group);
+    measured_[group.path] = time;
+  }
+
+  /// What was measured of `part`, "host", of the copy at `path`, or of one that is alike; then the source says so.
+  std::optional<Seconds> measured_or_alike(const std::string& path, const std::string& part) {
+    if (const auto own = measured_.find(path + part); own != measured_.end()) return own->second;
+    const std::optional<std::string> alike = path_alike(path);
+    if (!alike) return std::nullopt;
+    const std::string probed = *alike + part;
+    const auto other = measured_.find(probed);
+    if (other == measured_.end()) return std::nullopt;
+    edit_.set(path + part, other->second, model::Quality::derived,
+              fmt::format("that of {}: the same engine, and no probe tells this one", probed));
+    return other->second;
+  }
+
   void fit(const Group& group) {
     switch (group.first().kind) {
       case Kind::copy:
@@ -158,38 +152,50 @@ class Calibrator {
       case Kind::engine_block:
       case Kind::kernel_block:
       case Kind::signal:
-        return;  // fit_on_top()
+      case Kind::queued:
+      case Kind::start:
+      case Kind::finish:
+        return;  // fit_on_top() and fit_cpu()
       default:
         return set(group.path, fit_constant(observations_of(group)), group);
     }
   }
 
-  /// What the CPU does of it a probe cannot tell, which waits for the end; so that stays, unless all takes less.
-  Seconds host_share(const Group& group, const std::string& path, Seconds host) {
-    const Seconds shortest = std::ranges::min(group.lines, {}, &Meant::time).time();
+  /// What the CPU does to start a copy or message, `host`, unless all takes less. Beside it there is `completion`.
+  Seconds host_share(const Group& group, const std::string& path, Seconds host, Seconds completion) {
+    const Seconds shortest = std::max(group.shortest() - completion, Seconds{});
     if (host <= shortest) return host;
-    result_.notes.push_back(
-        fmt::format("{}: {} in the base, but all takes only {}", path, format_seconds(host), format_seconds(shortest)));
+    result_.notes.push_back(fmt::format("{}: {} {}, but all takes only {}", path, format_seconds(host),
+                                        measured_.contains(path) ? "measured" : "in the base",
+                                        format_seconds(shortest)));
     edit_.set(path, shortest, model::Quality::derived, "no more than the shortest probe takes as a whole");
     return shortest;
   }
 
   void fit_copy(const Group& group) {
     const Primitive& first = group.first();
-    const model::Cost* cost = topology_.find_copy_cost(first.from, first.to).cost;
-    Seconds host{};
-    if (cost == nullptr) {
-      edit_.set(group.path + ".host", host, model::Quality::assumed, "a probe does not tell it from the latency");
-    } else {
-      host = host_share(group, group.path + ".host", cost->host.value);
+    const model::CopyCost found = topology_.find_copy_cost(first.from, first.to);
+    const model::Cost* cost = found.cost;
+    const Seconds completion = found.occupies_cpu ? Seconds{} : completion_time();
+    std::optional<Seconds> host = measured_or_alike(group.path, ".host");
+    if (!host && cost != nullptr) host = cost->host.value;
+    if (!host) {
+      edit_.set(group.path + ".host", Seconds{}, model::Quality::assumed, "a probe does not tell it from the latency");
     }
+    const Seconds busy = host_share(group, group.path + ".host", host.value_or(Seconds{}), completion) + completion;
     std::optional<Rate> known = narrowest_link(first, topology_);
     if (cost != nullptr && cost->rate) known = cost->rate->value;
-    const std::optional<Rate> rate = fit_latency(group, host, known, group.path + ".rate");
+    const std::optional<Rate> rate = fit_latency(group, busy, known, group.path + ".rate");
     if (!rate || group.path != "costs.copies." + std::string(to_string(model::CopyClass::host_to_host))) return;
     for (const std::string& memory : memories_of(group)) {
       set(fmt::format("nodes.memories.{}.copy_rate", memory), *rate, group);
     }
+  }
+
+  [[nodiscard]] Seconds completion_time() const {
+    const auto measured = measured_.find("costs.runtime.completion");
+    if (measured != measured_.end()) return measured->second;
+    return base_.runtime.completion ? base_.runtime.completion->value : Seconds{};
   }
 
   /// Where the host's own copies were measured.
@@ -202,17 +208,18 @@ class Calibrator {
   void fit_messages(const Group& group) {
     const bool within = group.first().same_node;
     const model::NetworkCosts& costs = within ? base_.intra_node : *base_.network;
-    const Seconds host = host_share(group, group.path + ".send_host", costs.send_host.value);
+    const Seconds host = host_share(group, group.path + ".send_host", costs.send_host.value, Seconds{});
     std::optional<Rate> known = narrowest_link(group.first(), topology_);
     if (costs.rate) known = costs.rate->value;
     // Where the base says that a message gets what the adapter's link has, the message tells that.
     fit_latency(group, host, known, within || costs.rate ? group.path + ".rate" : "fabric.link");
   }
 
-  std::optional<Rate> fit_latency(const Group& group, Seconds host, std::optional<Rate> known,
+  /// `busy`: what the CPU does of it.
+  std::optional<Rate> fit_latency(const Group& group, Seconds busy, std::optional<Rate> known,
                                   const std::string& rate_path) {
     const std::vector<Observation> observations = observations_of(group);
-    const CurveFit curve = fit_curve(observations, host, known);
+    const CurveFit curve = fit_curve(observations, busy, known);
     if (curve.rate || tells_latency(observations, known)) {
       set(group.path + ".latency", model::Piecewise(curve.latency), group);
     } else {
@@ -238,7 +245,8 @@ class Calibrator {
 
   void fit_on_top(const Group& group, const Topology& topology) {
     const Kind kind = group.first().kind;
-    if (!group.first().copies() || kind == Kind::copy) return;
+    if (kind == Kind::queued) return fit_turnaround(group, topology);
+    if (!group.first().copies() || kind == Kind::copy || kind == Kind::start) return;
     std::vector<CountedObservation> observations;
     for (const Meant& meant : group.lines) {
       std::optional<Seconds> rest = kind == Kind::signal ? measured_put(meant) : std::nullopt;
@@ -253,7 +261,35 @@ class Calibrator {
     }
   }
 
-  /// The same puts there and back without their signals, measured in the same job: closer than any fit.
+  /// What lies between two copies at the sizes where the engine makes them wait and not the CPU that starts them.
+  void fit_turnaround(const Group& group, const Topology& topology) {
+    constexpr double kLongFlow = 2;
+    constexpr double kQueued = bench::kQueuedCopies;
+    const Seconds started = group.shortest();
+    std::vector<double> gaps;
+    for (const Meant& meant : group.lines) {
+      const Seconds flow = flow_alone(meant.primitive, meant.size(), topology);
+      const std::optional<Seconds> alone = predict_below(meant.primitive, meant.size(), topology);
+      if (!alone || flow <= started * kLongFlow) continue;
+      // The first takes what one takes alone.
+      const Seconds each = (meant.time() * kQueued - *alone) / (kQueued - 1);
+      gaps.push_back((each - flow).value());
+    }
+    if (gaps.empty()) {
+      result_.notes.push_back(group.path + ": at no size of the probes does the engine alone decide; it stays");
+      return;
+    }
+    const Seconds turnaround{std::max(0.0, middle(gaps))};
+    set(group.path, turnaround, group);
+    measured_[group.path] = turnaround;
+  }
+
+  void fit_turnarounds_alike(const Topology& topology) {
+    for (const auto& [copy, cost] : topology.platform().copies) measured_or_alike(copy_path(copy), ".turnaround");
+  }
+
+  /// The same puts there and back without their signals, measured in the same job: closer than any fit. The peer goes
+  /// on while the sender learns of the end.
   [[nodiscard]] std::optional<Seconds> measured_put(const Meant& signal) const {
     const bench::ProbeLine& line = signal.probe->line;
     const auto write = [&](const std::string& from, const std::string& to) -> std::optional<Seconds> {
@@ -267,7 +303,8 @@ class Calibrator {
     const auto there = write(line.gpu, line.peer);
     const auto back = write(line.peer, line.gpu);
     if (!there || !back) return std::nullopt;
-    return (*there + *back) / 2;
+    const Seconds put = (*there + *back) / 2;
+    return put > completion_time() ? put - completion_time() : Seconds{};
   }
 
   // ---- what came of it ----------------------------------------------------------------------------------------------
@@ -288,7 +325,7 @@ class Calibrator {
         rows_by_probe[{group.path, line.name}].push_back(all.back());
       }
       if (all.empty()) continue;
-      edit_.set_source(source_name(group.path), source_text(group, summarize_errors(all)));
+      edit_.set_source(source_name(group.path), source_text(group, probes_, summarize_errors(all)));
       note_narrow_links(group, topology);
     }
     for (const Group& group : groups_) {
@@ -308,47 +345,6 @@ class Calibrator {
     if (cost == nullptr || !cost->rate || !narrowest || cost->rate->value <= *narrowest) return;
     result_.notes.push_back(fmt::format("{}.rate: {}, but a link of the base on the way has only {}", group.path,
                                         format_rate(cost->rate->value), format_rate(*narrowest)));
-  }
-
-  [[nodiscard]] std::string source_text(const Group& group, const ErrorSummary& errors) const {
-    std::vector<std::string> names;
-    std::set<std::size_t> files;
-    std::vector<double> below;
-    std::vector<double> above;
-    Bytes least = group.lines.front().size();
-    Bytes most = least;
-    for (const Meant& meant : group.lines) {
-      const bench::ProbeLine& line = meant.probe->line;
-      if (std::ranges::find(names, line.name) == names.end()) names.push_back(line.name);
-      files.insert(meant.probe->file);
-      if (line.time_us.n > 0) {  // other tools tell a single figure
-        below.push_back(line.time_us.p5 / line.time_us.median - 1);
-        above.push_back(line.time_us.p95 / line.time_us.median - 1);
-      }
-      least = std::min(least, line.size);
-      most = std::max(most, line.size);
-    }
-    constexpr std::size_t kMostNames = 3;
-    if (names.size() > kMostNames) {
-      names[1] = fmt::format("and {} more of the kind", names.size() - 1);
-      names.resize(2);
-    }
-    std::set<std::string> origins;
-    for (const std::size_t file : files) origins.insert(describe(probes_.files[file]));
-    const std::string sizes = least == most
-                                  ? model::format_bytes(least)
-                                  : fmt::format("{} to {}", model::format_bytes(least), model::format_bytes(most));
-    const std::string spread = below.empty() ? "spread of the rounds not told"
-                                             : fmt::format("spread of the rounds {:+.1f} % to {:+.1f} % (p5, p95)",
-                                                           middle(below) * 100, middle(above) * 100);
-    return fmt::format("{}: {}; {}, {} median{}; {}; fit within {} (geometric mean), {} (worst)",
-                       fmt::join(origins, " and "), fmt::join(names, ", "), sizes, group.lines.size(),
-                       group.lines.size() == 1 ? "" : "s", spread, percent(errors.geometric_mean), percent(errors.max));
-  }
-
-  static std::string describe(const ProbeOrigin& origin) {
-    return fmt::format("{}{}{}{}", origin.date.empty() ? "" : origin.date + ", ", origin.program,
-                       origin.machine.empty() ? "" : " on ", origin.machine);
   }
 
   [[nodiscard]] std::vector<std::string> heading() const {
@@ -379,6 +375,7 @@ class Calibrator {
   Platform base_;
   Topology topology_;
   std::vector<Group> groups_{};
+  std::map<std::string, Seconds> measured_{};  ///< parts of copies that probes tell, by path
   Calibration result_{};
 };
 

@@ -17,5 +17,7 @@ void add_compare_command(CLI::App& app, Action& action);
 void add_calibrate_command(CLI::App& app, Action& action);
 void add_ceiling_command(CLI::App& app, Action& action);
 void add_import_command(CLI::App& app, Action& action);
+void add_table_command(CLI::App& app, Action& action);
+void add_settings_command(CLI::App& app, Action& action);
 
 }  // namespace twinlink::validate

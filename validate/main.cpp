@@ -14,5 +14,7 @@ int main(int argc, char** argv) {
   twinlink::validate::add_import_command(app, action);
   twinlink::validate::add_calibrate_command(app, action);
   twinlink::validate::add_ceiling_command(app, action);
+  twinlink::validate::add_table_command(app, action);
+  twinlink::validate::add_settings_command(app, action);
   return twinlink::bench::run_main(app, argc, argv, [&action] { return action(); });
 }

@@ -16,6 +16,9 @@ struct Primitive {
     engine_block,  ///< the same of `blocks` blocks, by the copy engine
     kernel_block,  ///< the same by a kernel
     signal,        ///< a copy with a signal behind it
+    start,         ///< what the CPU does to start a copy
+    queued,        ///< the share of one of bench::kQueuedCopies copies that wait behind each other
+    finish,        ///< what the CPU does to learn that a copy has ended
     message,       ///< between the host memories of two places
     control,       ///< a control message
     allocate_device,
@@ -25,15 +28,15 @@ struct Primitive {
     ipc_close
   };
   Kind kind = Kind::copy;
-  model::End from{};  ///< of a copy, a signal or blocks; of a message the memories
+  model::End from{};  ///< of whatever copies(); of a message the memories
   model::End to{};
   bool same_node = true;  ///< messages
   int gpu = 0;            ///< of the rank that measured; messages between nodes leave by its adapter
   int peer_gpu = 0;
   double blocks = 0;
 
-  /// Is it a copy, whatever comes on top of it?
-  [[nodiscard]] bool copies() const { return kind <= Kind::signal; }
+  /// Is it a copy, whatever comes on top of it, or a part of one?
+  [[nodiscard]] bool copies() const { return kind <= Kind::queued; }
 };
 
 /// What the line means on this platform. Nothing, with the reason in `reason`, for a line that none of the platform's
@@ -42,15 +45,22 @@ std::optional<Primitive> find_primitive(const bench::ProbeLine& line, const mode
                                         std::string& reason);
 
 /// Where the platform keeps what `primitive` costs: "costs.copies.peer", "costs.staged_peers.0", "costs.network",
-/// "costs.runtime.ipc_open". Of a copy with something on top, where that is.
+/// "costs.runtime.ipc_open". Of a copy with something on top, where that is; of a part of a copy the number that stands
+/// for it: "costs.copies.peer.host".
 std::string cost_path(const Primitive& primitive, const model::Topology& topology);
+/// Of what copies(): where the copy itself is, "costs.copies.peer".
+std::string copy_path(const Primitive& primitive, const model::Topology& topology);
 
 /// The narrowest link on the way, the fabric included. Nothing if there is no link.
 std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topology& topology);
 
+/// What the bytes of a copy take once they flow.
+Seconds flow_alone(const Primitive& primitive, Bytes size, const model::Topology& topology);
+
 /// What `size` bytes take on an idle machine. Nothing if the platform lacks a number that this needs.
 std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const model::Topology& topology);
-/// Of a copy with something on top: what the copy alone takes. As for predict().
+/// Of a copy with something on top: what the copy alone takes; below a signal the CPU does not wait to learn of its
+/// end. As for predict().
 std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, const model::Topology& topology);
 
 }  // namespace twinlink::validate

@@ -19,6 +19,10 @@ namespace twinlink::bench {
 inline constexpr int kProbeSchema = 1;
 inline constexpr std::string_view kProbeKind = "twinlink-probe";
 
+/// Of lines that begin with "queued": so many copies wait behind each other. Enough that the launch of the first is
+/// little beside the others.
+inline constexpr int kQueuedCopies = 16;
+
 /// One primitive at one size.
 struct ProbeLine {
   std::string name{};  ///< "copy pinned-to-device near"; README.md lists all

@@ -21,18 +21,10 @@ struct Way {
 };
 
 void probe_kernel_copy(Prober& prober, const Way& way) {
-  const std::string name = fmt::format("copy {}", way.kernel_cost);
-  for (const Bytes size : prober.plan().sizes) {
-    const View to(way.to, Bytes{}, size);
-    const View from(way.from, Bytes{}, size);
-    const twinlink::Pattern pattern = prober.fresh_pattern();
-    if (prober.plan().verify) {
-      prober.rank().fill(from, pattern);
-      prober.rank().fill(to, kSentinel);
-    }
-    prober.record(name, {}, size, prober.sample(size, [&] { prober.copy(to, from, Engine::kernel); }), true);
-    if (prober.plan().verify) prober.expect(to, pattern, name);
-  }
+  const Move move{View(way.to), View(way.from)};
+  prober.record_copies(fmt::format("copy {}", way.kernel_cost), move, [&](const Move& part) {
+    return prober.sample(part.to.length, [&] { prober.copy(part.to, part.from, Engine::kernel); });
+  });
 }
 
 /// Blocks of `length` bytes, twice as far apart in device memory, one behind the other at the other end.

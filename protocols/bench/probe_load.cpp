@@ -1,4 +1,5 @@
-// Probes of primitives under load: copies queued behind each other, both ways at once, and by several GPUs at once.
+// Probes of what a copy alone does not tell: what of it the CPU does, copies queued behind each other, both ways at
+// once, and by several GPUs at once.
 #include <algorithm>
 #include <array>
 
@@ -9,48 +10,45 @@
 namespace twinlink::bench {
 namespace {
 
-/// The two directions between device and pinned memory near to it, the memory that all pipelines use.
+/// The two directions between device and a kind of host memory near to it.
 class HostCopies {
  public:
-  explicit HostCopies(Prober& prober)
+  explicit HostCopies(Prober& prober, Memory memory)
       : prober_(prober),
+        memory_(memory),
         device_(prober.rank(), Memory::device, prober.largest() * 2),
-        host_(prober.rank(), Memory::pinned, prober.largest() * 2) {}
+        host_(prober.rank(), memory, prober.largest() * 2) {}
 
   enum class Direction { out, in };
-  static std::string_view words(Direction direction) {
-    return direction == Direction::out ? "device-to-pinned near" : "pinned-to-device near";
+  /// "device-to-pinned near"
+  [[nodiscard]] std::string words(Direction direction) const {
+    const std::string_view host = to_string(memory_);
+    return direction == Direction::out ? fmt::format("device-to-{} near", host)
+                                       : fmt::format("{}-to-device near", host);
   }
 
   /// The directions have memory of their own, so that both may be under way.
-  [[nodiscard]] View to(Direction direction, Bytes size) const {
-    return direction == Direction::out ? View(host_.buffer(), Bytes{}, size)
-                                       : View(device_.buffer(), prober_.largest(), size);
-  }
-  [[nodiscard]] View from(Direction direction, Bytes size) const {
-    return direction == Direction::out ? View(device_.buffer(), Bytes{}, size)
-                                       : View(host_.buffer(), prober_.largest(), size);
+  [[nodiscard]] Move move(Direction direction) const {
+    const Bytes half = prober_.largest();
+    const Move out{host_.first(half), device_.first(half)};
+    const Move in{View(device_.buffer(), half, half), View(host_.buffer(), half, half)};
+    return direction == Direction::out ? out : in;
   }
   [[nodiscard]] bool possible(Direction direction) const {
-    return can_copy(prober_, words(direction), to(direction, Bytes{1}).buffer, from(direction, Bytes{1}).buffer);
+    return can_copy(prober_, words(direction), move(direction).to.buffer, move(direction).from.buffer);
   }
-  Op start(Direction direction, Bytes size) {
+  /// A part of move(direction), in the direction's own stream.
+  Op start(Direction direction, const Move& part) {
     const Stream stream{direction == Direction::out ? 0 : 1};
-    return prober_.rank().copy(to(direction, size), from(direction, size), stream, Engine::dma);
+    return prober_.rank().copy(part.to, part.from, stream, Engine::dma);
   }
-  void run(Direction direction, Bytes size) { prober_.finish(start(direction, size), words(direction), size); }
-
-  void prepare(Direction direction, Bytes size, twinlink::Pattern pattern) {
-    if (!prober_.plan().verify) return;
-    prober_.rank().fill(from(direction, size), pattern);
-    prober_.rank().fill(to(direction, size), kSentinel);
-  }
-  void expect(Direction direction, Bytes size, twinlink::Pattern pattern) {
-    if (prober_.plan().verify) prober_.expect(to(direction, size), pattern, words(direction));
+  void run(Direction direction, const Move& part) {
+    prober_.finish(start(direction, part), words(direction), part.to.length);
   }
 
  private:
   Prober& prober_;
+  Memory memory_;
   ScopedBuffer device_;
   ScopedBuffer host_;
 };
@@ -58,54 +56,78 @@ class HostCopies {
 using Direction = HostCopies::Direction;
 constexpr std::array kDirections{Direction::out, Direction::in};
 
+/// What the CPU does until the next line of a program runs: `host` of a platform's copies.
+void probe_start(Prober& prober, HostCopies& copies, Direction direction) {
+  const std::string name = "start copy " + copies.words(direction);
+  for (const Bytes size : prober.plan().sizes) {
+    if (!prober.times_cpu_at(size)) continue;
+    const Move move = copies.move(direction).first(size);
+    prober.record(name, {}, size, prober.sample_start(name, size, [&] { return copies.start(direction, move); }),
+                  false);
+  }
+}
+
+/// What the CPU does to learn that a copy has ended. Copies by the CPU pass the time until then: they look after no
+/// other operation, and they take time on a simulated machine, too, whose clock stands still for those who only look at
+/// it.
+void probe_finish(Prober& prober, HostCopies& copies) {
+  constexpr int kTimesAsLong = 10;
+  const std::string name = "finish ended copy";
+  Rank& rank = prober.rank();
+  const Bytes size = prober.plan().sizes.front();
+  const Move move = copies.move(Direction::in).first(size);
+  const ScopedBuffer to(rank, Memory::pageable, prober.largest());
+  const ScopedBuffer from(rank, Memory::pageable, prober.largest());
+  if (!can_copy(prober, "host-to-host", to.buffer(), from.buffer())) return;
+
+  const double alone_us = summarize(prober.sample(size, [&] { copies.run(Direction::in, move); })).median;
+  const auto meanwhile = [&] {
+    const Seconds end = rank.now() + Seconds{alone_us * 1e-6 * kTimesAsLong};
+    for (Seconds before{-1}; before < rank.now() && rank.now() < end;) {
+      before = rank.now();
+      prober.copy(View(to.buffer()), View(from.buffer()));
+    }
+  };
+  const auto start = [&] { return copies.start(Direction::in, move); };
+  prober.record(name, {}, size, prober.sample_finish(name, size, start, meanwhile), false);
+}
+
 /// What one costs that waits behind others of its stream: less than one alone, for its launch is hidden.
 void probe_queued(Prober& prober, HostCopies& copies, Direction direction) {
-  const std::string name = fmt::format("queued copy {}", HostCopies::words(direction));
-  for (const Bytes size : prober.plan().sizes) {
-    const twinlink::Pattern pattern = prober.fresh_pattern();
-    copies.prepare(direction, size, pattern);
-    std::vector<double> times_us =
-        prober.sample(size, [&] { prober.run_queued(name, size, [&] { return copies.start(direction, size); }); });
-    for (double& time : times_us) time /= kQueuedCopies;
-    prober.record(name, {}, size, std::move(times_us), true);
-    copies.expect(direction, size, pattern);
-  }
+  const std::string name = "queued copy " + copies.words(direction);
+  prober.record_copies(name, copies.move(direction), [&](const Move& move) {
+    return prober.sample_queued(name, move.to.length, [&] { return copies.start(direction, move); });
+  });
 }
 
 void probe_both_ways(Prober& prober, HostCopies& copies) {
   const std::string name = "copy pinned near both-ways";
-  for (const Bytes size : prober.plan().sizes) {
-    const twinlink::Pattern pattern = prober.fresh_pattern();
-    for (const Direction direction : kDirections) copies.prepare(direction, size, pattern);
-    prober.record(name, {}, size,
-                  prober.sample(size,
-                                [&] {
-                                  const Op out = copies.start(Direction::out, size);
-                                  const Op in = copies.start(Direction::in, size);
-                                  prober.finish(out, name, size);
-                                  prober.finish(in, name, size);
-                                }),
-                  true);
-    for (const Direction direction : kDirections) copies.expect(direction, size, pattern);
-  }
+  const std::array both{copies.move(Direction::out), copies.move(Direction::in)};
+  prober.record_copies(name, both, [&](std::span<const Move> moves) {
+    const Bytes size = moves[0].to.length;
+    return prober.sample(size, [&] {
+      const Op out = copies.start(Direction::out, moves[0]);
+      const Op in = copies.start(Direction::in, moves[1]);
+      prober.finish(out, name, size);
+      prober.finish(in, name, size);
+    });
+  });
 }
 
 /// Who wrote the source last, and so in which cache it lies.
 void probe_written(Prober& prober, HostCopies& copies, std::string_view writer,
-                   const std::function<void(Bytes, twinlink::Pattern)>& write) {
-  const std::string name = fmt::format("copy {} {}-written", HostCopies::words(Direction::in), writer);
+                   const std::function<void(const View& source, twinlink::Pattern)>& write) {
+  const std::string name = fmt::format("copy {} {}-written", copies.words(Direction::in), writer);
   for (const Bytes size : prober.plan().sizes) {
+    const Move part = copies.move(Direction::in).first(size);
     twinlink::Pattern pattern{};
-    prober.record(name, {}, size,
-                  prober.sample_after(
-                      size,
-                      [&] {
-                        pattern = prober.fresh_pattern();
-                        write(size, pattern);
-                      },
-                      [&] { copies.run(Direction::in, size); }),
-                  true);
-    copies.expect(Direction::in, size, pattern);
+    const auto prepare = [&] {
+      pattern = prober.fresh_pattern();
+      if (prober.plan().verify) prober.rank().fill(part.to, kSentinel);
+      write(part.from, pattern);
+    };
+    prober.record(name, {}, size, prober.sample_after(size, prepare, [&] { copies.run(Direction::in, part); }), true);
+    if (prober.plan().verify) prober.expect(part.to, pattern, name);
   }
 }
 
@@ -124,18 +146,30 @@ bool all_can(Prober& prober, std::span<const RankId> group, bool possible) {
   return agree_in(prober.rank(), group, possible ? 1 : 0, prober.patience()) != 0;
 }
 
-void probe_host_copies_of(Prober& prober, std::span<const RankId> group) {
-  HostCopies copies(prober);
+/// All of the group run `copy` at once, each between memory of its own.
+void probe_copies_of(Prober& prober, std::span<const RankId> group, std::string_view words, const Move& move,
+                     const std::function<void(const Move& part)>& copy) {
+  prober.record_copies(fmt::format("copy {} of {} GPUs", words, group.size()), move,
+                       [&](const Move& part) { return prober.sample_in(group, part.to.length, [&] { copy(part); }); });
+}
+
+void probe_device_copies_of(Prober& prober, std::span<const RankId> group, Memory memory) {
+  HostCopies copies(prober, memory);
   for (const Direction direction : kDirections) {
     if (!all_can(prober, group, copies.possible(direction))) continue;
-    const std::string name = fmt::format("copy {} of {} GPUs", HostCopies::words(direction), group.size());
-    for (const Bytes size : prober.plan().sizes) {
-      const twinlink::Pattern pattern = prober.fresh_pattern();
-      copies.prepare(direction, size, pattern);
-      prober.record(name, {}, size, prober.sample_in(group, size, [&] { copies.run(direction, size); }), true);
-      copies.expect(direction, size, pattern);
-    }
+    probe_copies_of(prober, group, copies.words(direction), copies.move(direction),
+                    [&](const Move& part) { copies.run(direction, part); });
   }
+}
+
+/// By the CPUs, which share the memory.
+void probe_host_copies_of(Prober& prober, std::span<const RankId> group) {
+  const std::string words = "host-to-host";
+  const ScopedBuffer to(prober.rank(), Memory::pageable, prober.largest());
+  const ScopedBuffer from(prober.rank(), Memory::pageable, prober.largest());
+  if (!all_can(prober, group, can_copy(prober, words, to.buffer(), from.buffer()))) return;
+  probe_copies_of(prober, group, words, {View(to.buffer()), View(from.buffer())},
+                  [&](const Move& part) { prober.copy(part.to, part.from); });
 }
 
 /// Each writes to the next of the group, the last one to the first: every GPU sends and receives. Of two GPUs, that is
@@ -179,23 +213,24 @@ bool are_peers(Prober& prober, std::span<const RankId> group) {
 }  // namespace
 
 void probe_load(Prober& prober) {
-  HostCopies copies(prober);
+  HostCopies copies(prober, Memory::pinned);
   const bool out = copies.possible(Direction::out);
   const bool in = copies.possible(Direction::in);
-  if (out) probe_queued(prober, copies, Direction::out);
-  if (in) probe_queued(prober, copies, Direction::in);
+  for (const Direction direction : kDirections) {
+    if (!(direction == Direction::out ? out : in)) continue;
+    probe_start(prober, copies, direction);
+    probe_queued(prober, copies, direction);
+  }
   if (!in) return;
+  probe_finish(prober, copies);
   if (out) probe_both_ways(prober, copies);
-  probe_written(prober, copies, "cpu", [&](Bytes size, twinlink::Pattern pattern) {
-    prober.rank().fill(copies.from(Direction::in, size), pattern);
-    if (prober.plan().verify) prober.rank().fill(copies.to(Direction::in, size), kSentinel);
-  });
+  probe_written(prober, copies, "cpu",
+                [&](const View& source, twinlink::Pattern pattern) { prober.rank().fill(source, pattern); });
   if (!out) return;
-  const ScopedBuffer source(prober.rank(), Memory::device, prober.largest());
-  probe_written(prober, copies, "device", [&](Bytes size, twinlink::Pattern pattern) {
-    prober.rank().fill(source.first(size), pattern);
-    if (prober.plan().verify) prober.rank().fill(copies.to(Direction::in, size), kSentinel);
-    prober.copy(copies.from(Direction::in, size), source.first(size));
+  const ScopedBuffer written(prober.rank(), Memory::device, prober.largest());
+  probe_written(prober, copies, "device", [&](const View& source, twinlink::Pattern pattern) {
+    prober.rank().fill(written.first(source.length), pattern);
+    prober.copy(source, written.first(source.length));
   });
 }
 
@@ -205,6 +240,7 @@ void probe_together(Prober& prober) {
     meet_all(prober.rank(), {prober.plan().patience});
     const std::span<const RankId> group(all.data(), count);
     if (std::ranges::find(group, prober.rank().id()) == group.end()) continue;
+    for (const Memory memory : {Memory::pinned, Memory::pageable}) probe_device_copies_of(prober, group, memory);
     probe_host_copies_of(prober, group);
     if (are_peers(prober, group)) probe_ring_of(prober, group);
   }

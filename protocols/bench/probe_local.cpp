@@ -21,18 +21,9 @@ std::string word(Memory memory) {
 
 void probe_copy(Prober& prober, const std::string& words, Buffer to, Buffer from) {
   if (!can_copy(prober, words, to, from)) return;
-  const std::string name = "copy " + words;
-  for (const Bytes size : prober.plan().sizes) {
-    const View target(to, Bytes{}, size);
-    const View source(from, Bytes{}, size);
-    const twinlink::Pattern pattern = prober.fresh_pattern();
-    if (prober.plan().verify) {
-      prober.rank().fill(source, pattern);
-      prober.rank().fill(target, kSentinel);
-    }
-    prober.record(name, {}, size, prober.sample(size, [&] { prober.copy(target, source); }), true);
-    if (prober.plan().verify) prober.expect(target, pattern, name);
-  }
+  prober.record_copies("copy " + words, {View(to), View(from)}, [&](const Move& move) {
+    return prober.sample(move.to.length, [&] { prober.copy(move.to, move.from); });
+  });
 }
 
 void probe_host_device_copies(Prober& prober, Memory memory, Locality locality) {

@@ -79,15 +79,17 @@ class PeerCopier {
   void write(Bytes size, twinlink::Pattern pattern, Engine engine) {
     if (prober_.plan().verify) prober_.rank().fill(own_.first(size), pattern);
     meet(prober_.rank(), owner_, prober_.patience());
-    measure(Way::write, size, View(remote_, Bytes{}, size), own_.first(size), engine);
-    if (engine == Engine::dma) measure_queued(size);
+    const Move move{View(remote_, Bytes{}, size), own_.first(size)};
+    measure(Way::write, move, engine);
+    if (engine == Engine::dma) measure_queued(move);
+    if (prober_.times_cpu_at(size)) measure_start(move, engine);
     meet(prober_.rank(), owner_, prober_.patience());
   }
 
   void read(Bytes size, twinlink::Pattern pattern, Engine engine) {
     if (prober_.plan().verify) prober_.rank().fill(own_.first(size), kSentinel);
     meet(prober_.rank(), owner_, prober_.patience());
-    measure(Way::read, size, own_.first(size), View(remote_, Bytes{}, size), engine);
+    measure(Way::read, {own_.first(size), View(remote_, Bytes{}, size)}, engine);
     if (prober_.plan().verify) prober_.expect(own_.first(size), pattern, "peer copy read");
     meet(prober_.rank(), owner_, prober_.patience());
   }
@@ -102,23 +104,33 @@ class PeerCopier {
     return way == Way::write ? kPeerWrites : "from the memory of a peer";
   }
 
-  void measure(Way way, Bytes size, View to, View from, Engine engine) {
-    const std::string name =
-        engine == Engine::kernel
-            ? fmt::format("copy {}", words(way, engine))
-            : fmt::format("peer copy {} {}", way == Way::write ? "write" : "read", direct_ ? "direct" : "staged");
-    prober_.record(name, place_of(prober_, owner_), size, prober_.sample(size, [&] { prober_.copy(to, from, engine); }),
-                   true);
+  /// Of the line that says what one takes alone.
+  [[nodiscard]] std::string line(Way way, Engine engine) const {
+    if (engine == Engine::kernel) return fmt::format("copy {}", words(way, engine));
+    return fmt::format("peer copy {} {}", way == Way::write ? "write" : "read", direct_ ? "direct" : "staged");
   }
 
-  void measure_queued(Bytes size) {
-    const std::string name = fmt::format("queued peer copy write {}", direct_ ? "direct" : "staged");
-    const auto start = [&] {
-      return prober_.rank().copy(View(remote_, Bytes{}, size), own_.first(size), Stream{0}, Engine::dma);
-    };
-    std::vector<double> times_us = prober_.sample(size, [&] { prober_.run_queued(name, size, start); });
-    for (double& time : times_us) time /= kQueuedCopies;
-    prober_.record(name, place_of(prober_, owner_), size, std::move(times_us), true);
+  void record(const std::string& name, Bytes size, std::vector<double> times_us, bool moves_bytes) {
+    prober_.record(name, place_of(prober_, owner_), size, std::move(times_us), moves_bytes);
+  }
+
+  void measure(Way way, const Move& move, Engine engine) {
+    const Bytes size = move.to.length;
+    record(line(way, engine), size, prober_.sample(size, [&] { prober_.copy(move.to, move.from, engine); }), true);
+  }
+
+  Op start(const Move& move, Engine engine) { return prober_.rank().copy(move.to, move.from, Stream{0}, engine); }
+
+  void measure_queued(const Move& move) {
+    const std::string name = "queued " + line(Way::write, Engine::dma);
+    const Bytes size = move.to.length;
+    record(name, size, prober_.sample_queued(name, size, [&] { return start(move, Engine::dma); }), true);
+  }
+
+  void measure_start(const Move& move, Engine engine) {
+    const std::string name = "start " + line(Way::write, engine);
+    const Bytes size = move.to.length;
+    record(name, size, prober_.sample_start(name, size, [&] { return start(move, engine); }), false);
   }
 
   Prober& prober_;
@@ -179,30 +191,55 @@ void copy_all_sizes(Prober& prober, End& end) {
   }
 }
 
-void probe_network(Prober& prober, RankId peer, bool leading, const std::string& name, Memory memory) {
-  Rank& rank = prober.rank();
-  const ScopedBuffer out(rank, memory, prober.largest());
-  const ScopedBuffer in(rank, memory, prober.largest());
-  std::uint64_t seed = 0;
-  for (const Bytes size : prober.plan().sizes) {
-    const twinlink::Pattern leaders{++seed};
-    const twinlink::Pattern followers{++seed};
-    if (prober.plan().verify) {
-      rank.fill(out.first(size), leading ? leaders : followers);
-      rank.fill(in.first(size), kSentinel);
-    }
-    const auto send = [&] { prober.finish(rank.send(peer, kProbeTag, out.first(size)), name, size); };
-    const auto receive = [&] { prober.finish(rank.receive(peer, kProbeTag, in.first(size)), name, size); };
-    std::vector<double> times_us = prober.sample_with(peer, leading, size, [&] {
-      if (leading) send();
-      receive();
-      if (!leading) send();
-    });
-    for (double& time : times_us) time /= 2;
-    if (prober.plan().verify) prober.expect(in.first(size), leading ? followers : leaders, name);
-    if (leading) prober.record(name, place_of(prober, peer), size, std::move(times_us), true);
+/// Messages of both ends between host buffers, and one round of them in turn or at once.
+class Messages {
+ public:
+  Messages(Prober& prober, RankId peer, bool leading, Memory memory)
+      : prober_(prober),
+        peer_(peer),
+        leading_(leading),
+        out_(prober.rank(), memory, prober.largest()),
+        in_(prober.rank(), memory, prober.largest()) {}
+
+  void there_and_back(std::string_view name, Bytes size) {
+    if (leading_) prober_.finish(send(size), name, size);
+    prober_.finish(receive(size), name, size);
+    if (!leading_) prober_.finish(send(size), name, size);
   }
-}
+  void both_ways(std::string_view name, Bytes size) {
+    const Op received = receive(size);
+    const Op sent = send(size);
+    prober_.finish(received, name, size);
+    prober_.finish(sent, name, size);
+  }
+
+  /// A line for every size; a round has `in_turn` messages one after the other.
+  void record(const std::string& name, int in_turn, const std::function<void(Bytes size)>& round) {
+    std::uint64_t seed = 0;  // the same at both ends
+    for (const Bytes size : prober_.plan().sizes) {
+      const twinlink::Pattern leaders{++seed};
+      const twinlink::Pattern followers{++seed};
+      if (prober_.plan().verify) {
+        prober_.rank().fill(out_.first(size), leading_ ? leaders : followers);
+        prober_.rank().fill(in_.first(size), kSentinel);
+      }
+      std::vector<double> times_us = prober_.sample_with(peer_, leading_, size, [&] { round(size); });
+      for (double& time : times_us) time /= in_turn;
+      if (prober_.plan().verify) prober_.expect(in_.first(size), leading_ ? followers : leaders, name);
+      if (leading_) prober_.record(name, place_of(prober_, peer_), size, std::move(times_us), true);
+    }
+  }
+
+ private:
+  Op send(Bytes size) { return prober_.rank().send(peer_, kProbeTag, out_.first(size)); }
+  Op receive(Bytes size) { return prober_.rank().receive(peer_, kProbeTag, in_.first(size)); }
+
+  Prober& prober_;
+  RankId peer_;
+  bool leading_;
+  ScopedBuffer out_;
+  ScopedBuffer in_;
+};
 
 void probe_control(Prober& prober, RankId peer, bool leading, const std::string& name) {
   constexpr std::uint64_t kContent = 0;
@@ -245,8 +282,14 @@ void probe_peer_copies(Prober& prober, RankId peer, bool leading) {
 
 void probe_messages(Prober& prober, RankId peer, bool leading) {
   const std::string_view where = prober.rank().path_to(peer).same_node ? "same-node" : "other-node";
-  probe_network(prober, peer, leading, fmt::format("message pinned {}", where), Memory::pinned);
-  probe_network(prober, peer, leading, fmt::format("message pageable {}", where), Memory::pageable);
+  for (const Memory memory : {Memory::pinned, Memory::pageable}) {
+    const std::string name = fmt::format("message {} {}", to_string(memory), where);
+    Messages messages(prober, peer, leading, memory);
+    messages.record(name, 2, [&](Bytes size) { messages.there_and_back(name, size); });
+    if (memory != Memory::pageable) continue;
+    const std::string both = name + " both-ways";
+    messages.record(both, 1, [&](Bytes size) { messages.both_ways(both, size); });
+  }
   probe_control(prober, peer, leading, fmt::format("control message {}", where));
 }
 

@@ -1,4 +1,8 @@
 // Probes of one-sided puts that raise a signal.
+#include <array>
+
+#include <fmt/format.h>
+
 #include "protocols/bench/prober.hpp"
 
 namespace twinlink::bench {
@@ -6,13 +10,19 @@ namespace {
 
 constexpr Tag kProbeSignal{0};
 
+/// Who writes the bytes and raises the signal behind them.
+struct Writer {
+  Engine engine = Engine::dma;
+  std::string_view words{};  ///< in the line's name, behind "put and signal"
+};
+constexpr std::array kWriters{Writer{Engine::dma, ""}, Writer{Engine::kernel, " by kernel"}};
+
 /// One end: memory that the peer writes, and the peer's, opened.
 class SignalEnd {
  public:
-  SignalEnd(Prober& prober, RankId peer, std::string name)
+  SignalEnd(Prober& prober, RankId peer)
       : prober_(prober),
         peer_(peer),
-        name_(std::move(name)),
         own_(prober.rank(), Memory::device, size()),
         written_(prober.rank(), Memory::device, size()) {
     tell_now(prober.rank(), peer, Message(prober.rank().export_memory(written_.buffer())), prober.patience());
@@ -21,20 +31,20 @@ class SignalEnd {
   }
 
   [[nodiscard]] Bytes size() const { return prober_.plan().sizes.front(); }
-  void put() {
-    prober_.finish(prober_.rank().put(View(theirs_), own_.first(size()), Stream{0}, Engine::dma, Signal{kProbeSignal}),
-                   name_, size());
+  void put(Engine engine) {
+    prober_.finish(prober_.rank().put(View(theirs_), own_.first(size()), Stream{0}, engine, Signal{kProbeSignal}),
+                   "put and signal", size());
   }
   void take() {
     std::uint64_t value = 0;
-    prober_.finish(prober_.rank().await_signal(peer_, kProbeSignal, value), name_, size());
+    prober_.finish(prober_.rank().await_signal(peer_, kProbeSignal, value), "put and signal", size());
   }
   /// Before the puts, and after them.
   void fill(twinlink::Pattern sent) {
     prober_.rank().fill(own_.first(size()), sent);
     prober_.rank().fill(written_.first(size()), kSentinel);
   }
-  void expect(twinlink::Pattern received) { prober_.expect(written_.first(size()), received, name_); }
+  void expect(twinlink::Pattern received) { prober_.expect(written_.first(size()), received, "put and signal"); }
   /// Both ends close before either releases.
   void close() {
     prober_.rank().close_memory(theirs_);
@@ -44,35 +54,42 @@ class SignalEnd {
  private:
   Prober& prober_;
   RankId peer_;
-  std::string name_;
   ScopedBuffer own_;
   ScopedBuffer written_;
   Buffer theirs_;
 };
 
+void probe_writer(Prober& prober, RankId peer, bool leading, SignalEnd& end, const Writer& writer) {
+  Rank& rank = prober.rank();
+  const auto put = [&] { end.put(writer.engine); };
+  const bool possible = leading && can(prober, fmt::format("signals{}", writer.words), put);
+  if (agree(rank, peer, leading, possible ? 1 : 0, prober.patience()) == 0) return;
+  if (!leading) end.take();
+  constexpr twinlink::Pattern kLeaders{1};
+  constexpr twinlink::Pattern kFollowers{2};
+  end.fill(leading ? kLeaders : kFollowers);
+  meet(rank, peer, prober.patience());
+  std::vector<double> times_us = prober.sample_with(peer, leading, end.size(), [&] {
+    if (leading) put();
+    end.take();
+    if (!leading) put();
+  });
+  for (double& time : times_us) time /= 2;
+  if (prober.plan().verify) end.expect(leading ? kFollowers : kLeaders);
+  const std::string name = fmt::format("put and signal{} same-node", writer.words);
+  if (leading) prober.record(name, to_string(rank.place(peer)), end.size(), std::move(times_us), true);
+}
+
 }  // namespace
 
 void probe_signals(Prober& prober, RankId peer, bool leading) {
-  Rank& rank = prober.rank();
-  const Path& path = rank.path_to(peer);
+  const Path& path = prober.rank().path_to(peer);
   if (!path.same_node || !path.one_sided) return;
-  const std::string name = "put and signal same-node";
-  SignalEnd end(prober, peer, name);
-  const bool possible = leading && can(prober, "signals", [&] { end.put(); });
-  if (agree(rank, peer, leading, possible ? 1 : 0, prober.patience()) != 0) {
-    if (!leading) end.take();
-    constexpr twinlink::Pattern kLeaders{1};
-    constexpr twinlink::Pattern kFollowers{2};
-    end.fill(leading ? kLeaders : kFollowers);
-    meet(rank, peer, prober.patience());
-    std::vector<double> times_us = prober.sample_with(peer, leading, end.size(), [&] {
-      if (leading) end.put();
-      end.take();
-      if (!leading) end.put();
-    });
-    for (double& time : times_us) time /= 2;
-    if (prober.plan().verify) end.expect(leading ? kFollowers : kLeaders);
-    if (leading) prober.record(name, to_string(rank.place(peer)), end.size(), std::move(times_us), true);
+  SignalEnd end(prober, peer);
+  for (const Writer& writer : kWriters) {
+    // A kernel reaches a peer's memory, not one that the driver copies to through the host.
+    if (writer.engine == Engine::kernel && !path.peer_access) continue;
+    probe_writer(prober, peer, leading, end, writer);
   }
   end.close();
 }

@@ -34,10 +34,31 @@ std::vector<double> Prober::sample_in(std::span<const RankId> group, Bytes size,
 
 std::vector<double> Prober::sample_after(Bytes size, const std::function<void()>& prepare,
                                          const std::function<void()>& round) {
-  const auto timed = [&] {
+  return sample_rounds(size, [&] {
     prepare();
     return time_rounds(rank_, 1, round).front();
-  };
+  });
+}
+
+std::vector<double> Prober::sample_start(std::string_view what, Bytes size, const std::function<Op()>& start) {
+  return sample_rounds(size, [&] {
+    Op op;
+    const double time_us = time_rounds(rank_, 1, [&] { op = start(); }).front();
+    finish(op, what, size);
+    return time_us;
+  });
+}
+
+std::vector<double> Prober::sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
+                                          const std::function<void()>& meanwhile) {
+  return sample_rounds(size, [&] {
+    const Op op = start();
+    meanwhile();
+    return time_rounds(rank_, 1, [&] { finish(op, what, size); }).front();
+  });
+}
+
+std::vector<double> Prober::sample_rounds(Bytes size, const std::function<double()>& timed) {
   const Repeats& wanted = repeats(size);
   const auto whole = [&] { timed(); };
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, whole);
@@ -45,6 +66,36 @@ std::vector<double> Prober::sample_after(Bytes size, const std::function<void()>
   std::vector<double> times_us;
   for (int i = 0; i < rounds; ++i) times_us.push_back(timed());
   return times_us;
+}
+
+std::vector<double> Prober::sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start) {
+  std::vector<double> times_us = sample(size, [&] {
+    std::array<Op, kQueuedCopies> ops{};
+    for (Op& op : ops) op = start();
+    for (const Op op : ops) finish(op, what, size);
+  });
+  for (double& time : times_us) time /= kQueuedCopies;
+  return times_us;
+}
+
+void Prober::record_copies(const std::string& name, const Move& move, const Sampler& sampler) {
+  record_copies(name, {&move, 1}, [&](std::span<const Move> moves) { return sampler(moves.front()); });
+}
+
+void Prober::record_copies(const std::string& name, std::span<const Move> moves, const GroupSampler& sampler) {
+  for (const Bytes size : plan_.sizes) {
+    const twinlink::Pattern pattern = fresh_pattern();
+    std::vector<Move> parts;
+    for (const Move& move : moves) {
+      parts.push_back(move.first(size));
+      if (!plan_.verify) continue;
+      rank_.fill(parts.back().from, pattern);
+      rank_.fill(parts.back().to, kSentinel);
+    }
+    record(name, {}, size, sampler(parts), true);
+    if (!plan_.verify) continue;
+    for (const Move& part : parts) expect(part.to, pattern, name);
+  }
 }
 
 void Prober::record(const std::string& name, const std::string& peer, Bytes size, std::vector<double> times_us,
@@ -71,12 +122,6 @@ void Prober::copy(View to, View from, Engine engine) {
 void Prober::finish(Op op, std::string_view what, Bytes size) {
   const Status status = wait(rank_, op, rank_.now() + plan_.timeout);
   if (status != Status::delivered) fail(what, size, to_string(status));
-}
-
-void Prober::run_queued(std::string_view what, Bytes size, const std::function<Op()>& start) {
-  std::array<Op, kQueuedCopies> ops{};
-  for (Op& op : ops) op = start();
-  for (const Op op : ops) finish(op, what, size);
 }
 
 void Prober::expect(View view, twinlink::Pattern pattern, std::string_view what) {

@@ -14,14 +14,24 @@
 
 namespace twinlink::bench {
 
-/// Enough that the launch of the first is little beside the others.
-inline constexpr int kQueuedCopies = 16;
-
 /// In notes: copies into a peer's memory, where there is peer access.
 inline constexpr std::string_view kPeerWrites = "into the memory of a peer";
 
+/// A way that copies go: memory for the largest size at both ends.
+struct Move {
+  View to{};
+  View from{};
+
+  [[nodiscard]] Move first(Bytes size) const { return {to.slice(Bytes{}, size), from.slice(Bytes{}, size)}; }
+};
+
 class Prober {
  public:
+  /// Times one move of some size in microseconds, as often as the plan says.
+  using Sampler = std::function<std::vector<double>(const Move& move)>;
+  /// The same of several moves of one size.
+  using GroupSampler = std::function<std::vector<double>(std::span<const Move> moves)>;
+
   /// Both must outlive this.
   Prober(Rank& rank, const ProbePlan& plan) : rank_(rank), plan_(plan) {}
 
@@ -30,6 +40,8 @@ class Prober {
   [[nodiscard]] Patience patience() const { return {plan_.timeout}; }
   [[nodiscard]] const Repeats& repeats(Bytes size) const { return size < plan_.large_from ? plan_.small : plan_.large; }
   [[nodiscard]] Bytes largest() const { return plan_.sizes.back(); }
+  /// Is the CPU's part of an operation measured at this size? A few small ones do: it hardly depends on the size.
+  [[nodiscard]] bool times_cpu_at(Bytes size) const { return size == plan_.sizes.front() || size == Bytes{4096}; }
 
   /// Runs `round` as often as the plan says, on this rank alone; times in microseconds.
   std::vector<double> sample(Bytes size, const std::function<void()>& round);
@@ -43,6 +55,19 @@ class Prober {
   std::vector<double> sample_after(Bytes size, const std::function<void()>& prepare,
                                    const std::function<void()>& round);
 
+  /// As sample(), of nothing but the call that starts an operation: what the CPU is busy for.
+  std::vector<double> sample_start(std::string_view what, Bytes size, const std::function<Op()>& start);
+  /// As sample(), of nothing but the call that learns that an operation has ended. `meanwhile` comes between and takes
+  /// so long that it has ended long before.
+  std::vector<double> sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
+                                    const std::function<void()>& meanwhile);
+
+  /// As sample(), for kQueuedCopies operations that wait behind each other; the share of one.
+  std::vector<double> sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start);
+
+  /// Writes a line for every size of the plan, and checks what the moves have brought there.
+  void record_copies(const std::string& name, const Move& move, const Sampler& sampler);
+  void record_copies(const std::string& name, std::span<const Move> moves, const GroupSampler& sampler);
   /// Writes a line. A primitive that takes no time gets none, but a note.
   void record(const std::string& name, const std::string& peer, Bytes size, std::vector<double> times_us,
               bool moves_bytes);
@@ -52,8 +77,6 @@ class Prober {
   /// Copies and waits. A CheckError if it does not end.
   void copy(View to, View from, Engine engine = Engine::dma);
   void finish(Op op, std::string_view what, Bytes size);
-  /// Starts kQueuedCopies operations one behind the other, then waits for all of them.
-  void run_queued(std::string_view what, Bytes size, const std::function<Op()>& start);
   /// A CheckError that names `what` unless `view` holds `pattern`.
   void expect(View view, twinlink::Pattern pattern, std::string_view what);
   /// A pattern that no probe before had; ranks that take part in the same probes get the same.
@@ -62,6 +85,8 @@ class Prober {
   [[nodiscard]] ProbeFindings take() { return std::move(findings_); }
 
  private:
+  /// As sample(), of rounds that tell their time themselves, in microseconds.
+  std::vector<double> sample_rounds(Bytes size, const std::function<double()>& timed);
   [[noreturn]] void fail(std::string_view what, Bytes size, std::string_view reason) const;
 
   Rank& rank_;

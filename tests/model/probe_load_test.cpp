@@ -89,6 +89,19 @@ TEST(ProbeLoad, GpusAtOnceShareTheHubsLinkAndPeersDoNot) {
               kTolerance_us);
 }
 
+TEST(ProbeLoad, StartingACopyTakesWhatTheCpuIsBusyFor) {
+  const Medians medians(sample_platform());
+  EXPECT_NEAR(medians.us("start copy pinned-to-device near", 4_B), kHost.microseconds(), kTolerance_us);
+  EXPECT_NEAR(medians.us("start peer copy write direct", 4_B), kHost.microseconds(), kTolerance_us);
+}
+
+TEST(ProbeLoad, MessagesBothWaysDoNotSlowEachOtherHere) {
+  const Medians medians(sample_platform());
+  const double one_way = medians.us("message pageable same-node", 1_MiB);
+  // Each end posts a receive before it sends; the two begin one control message apart, at most.
+  EXPECT_NEAR(medians.us("message pageable same-node both-ways", 1_MiB), one_way, 2 * kControl.microseconds());
+}
+
 TEST(ProbeLoad, WhoWroteTheSourceMakesNoDifferenceHere) {
   const Medians medians(sample_platform());
   const double expected = (kHost + kLatency + 1_MiB / kDown).microseconds();

@@ -1,20 +1,21 @@
-#include "validate/calibration.hpp"
-
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/platform_reader.hpp"
-#include "tests/validate/scratch_folder.hpp"
+#include "tests/validate/synthetic_probes.hpp"
 #include "validate/calibration_report.hpp"
 
 namespace twinlink::validate {
 namespace {
 
+using test::kBase;
+using test::kPlatforms;
+using test::line;
+using test::platform_of;
+using test::Probes;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Field;
@@ -22,54 +23,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::ThrowsMessage;
-
-const std::filesystem::path kPlatforms = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms";
-const std::filesystem::path kBase = kPlatforms / "h200-nvlink.yaml";
-
-using TimeOf = std::function<double(double bytes)>;  ///< in microseconds
-
-TimeOf line(double base_us, double gigabytes_per_second) {
-  return [=](double bytes) { return base_us + bytes / (gigabytes_per_second * 1e3); };
-}
-
-/// The probes of a machine that is measured without any noise.
-class Probes {
- public:
-  Probes() {
-    set_.files.push_back({.file = "probes.json",
-                          .date = "2026-11-21",
-                          .program = "twinlink-real 0.1.0",
-                          .machine = "2 x NVIDIA H200",
-                          .devices = {{"0/0", "NVIDIA H200"}, {"0/1", "NVIDIA H200"}}});
-  }
-
-  Probes& add(const std::string& name, const TimeOf& time_us, const std::string& gpu = "0/0",
-              const std::string& peer = {}, Bytes least = Bytes{1}, Bytes most = 64_MiB) {
-    for (Bytes size = least; size <= most; size = size * 4) {
-      const double time = time_us(static_cast<double>(size.count()));
-      set_.probes.push_back(
-          {.line = {
-               name, gpu, peer, size, {.n = 9, .median = time, .min = time, .max = time, .p5 = time, .p95 = time}}});
-    }
-    return *this;
-  }
-  Probes& add_one(const std::string& name, double time_us, const std::string& peer = {}) {
-    return add(
-        name, [=](double) { return time_us; }, "0/0", peer, Bytes{8}, Bytes{8});
-  }
-
-  ProbeSet& set() { return set_; }
-  [[nodiscard]] Calibration calibrate(const std::filesystem::path& base = kBase, bool force = false) const {
-    return validate::calibrate(set_, base, force);
-  }
-
- private:
-  ProbeSet set_{};
-};
-
-model::Platform platform_of(const Calibration& calibration) {
-  return model::read_platform_text(calibration.platform_text, "calibrated");
-}
 
 /// A base that lacks `what`, or has something in its place.
 std::filesystem::path base_with(const test::ScratchFolder& folder, const std::string& what,

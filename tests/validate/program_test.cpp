@@ -51,6 +51,22 @@ TEST_F(Program, AnExactLimitPasses) {
   EXPECT_EQ(run("compare m.json s.json --max-error 0").code, 0);
 }
 
+TEST_F(Program, TheTableIsMarkdown) {
+  write_pair();
+  const auto ended = run("table m.json s.json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("| pingpong | 11.8 % |"));
+  EXPECT_EQ(run("table m.json").code, 2);
+}
+
+TEST_F(Program, SettingsAreAnArgumentALine) {
+  write_pair();
+  const auto ended = run("settings m.json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("--protocol\nstaging\n"), HasSubstr("--begin\n4\n--end\n8\n")));
+  EXPECT_EQ(run("settings missing.json").code, 2);
+}
+
 TEST_F(Program, SeveralPairsGiveCrossovers) {
   write_pair();
   write("m1.json", test::make_result("measured", "gpudirect-v1", {{4, 20}, {8, 10}}));

@@ -1,0 +1,27 @@
+# validate/accuracy simulates the curves that are there with the settings of their files, prints the table, and names the
+# curves that are not there.
+#   cmake -D FOLDER=<scratch folder> -D SOURCE=<the project> -D SIM=<twinlink-sim> -D VALIDATE=<twinlink-validate>
+#     -P accuracy_test.cmake
+cmake_minimum_required(VERSION 3.25)
+file(REMOVE_RECURSE ${FOLDER})
+file(MAKE_DIRECTORY ${FOLDER}/bin)
+file(CREATE_LINK ${SIM} ${FOLDER}/bin/twinlink-sim SYMBOLIC)
+file(CREATE_LINK ${VALIDATE} ${FOLDER}/bin/twinlink-validate SYMBOLIC)
+foreach(curve host gpudirect-v1-chunk1M staging-bandwidth)
+  file(COPY ${SOURCE}/validate/data/h200-nvlink-${curve}.json DESTINATION ${FOLDER}/data)
+endforeach()
+execute_process(COMMAND ${SOURCE}/validate/accuracy bin data ${SOURCE}/platforms/h200-nvlink.yaml h200-nvlink out
+  WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code OUTPUT_VARIABLE table ERROR_VARIABLE said)
+foreach(row "host | pingpong" "gpudirect-v1 --chunk 1M --depth 4 | pingpong" "staging | bandwidth, window 16" "all [0-9]+ points")
+  string(REPLACE "|" "[|]" row "${row}")
+  if(NOT table MATCHES "\n[|] ${row} [|]")
+    message(FATAL_ERROR "no row '${row}' in\n${table}\n${said}")
+  endif()
+endforeach()
+if(NOT code EQUAL 1 OR NOT said MATCHES "\nnot compared: gpudirect-v2 .*cuda-ipc" OR said MATCHES "not compared:.* host[ \n]")
+  message(FATAL_ERROR "validate/accuracy ends with ${code} and says\n${said}")
+endif()
+file(GLOB simulated RELATIVE ${FOLDER}/out ${FOLDER}/out/*)
+if(NOT simulated STREQUAL "h200-nvlink-gpudirect-v1-chunk1M.json;h200-nvlink-host.json;h200-nvlink-staging-bandwidth.json")
+  message(FATAL_ERROR "validate/accuracy wrote ${simulated}")
+endif()

@@ -1,0 +1,171 @@
+// What the CPU does of a copy, what lies between two queued copies, and where CPUs slow each other down: probes made
+// from known costs give these costs back.
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocols/bench/probe.hpp"
+#include "tests/validate/synthetic_probes.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using test::kBase;
+using test::line;
+using test::platform_of;
+using test::Probes;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// In microseconds; the rate in GB/s.
+constexpr double kHost = 1.8;
+constexpr double kCompletion = 0.6;
+constexpr double kLatency = 4.5;
+constexpr double kTurnaround = 2.5;
+constexpr double kRate = 50;
+
+double flow_us(double bytes) { return bytes / (kRate * 1e3); }
+
+/// What one of the queued copies takes on a machine with these costs. Where the engine decides, the first takes what
+/// one takes alone, and each other one a turnaround and its bytes; where the CPU does, it starts them one after the
+/// other.
+double queued_us(double bytes) {
+  const double by_engine =
+      kHost + kLatency + flow_us(bytes) + kCompletion + (bench::kQueuedCopies - 1) * (kTurnaround + flow_us(bytes));
+  const double by_cpu = kHost * bench::kQueuedCopies + kLatency + flow_us(bytes) + kCompletion;
+  return std::max(by_engine, by_cpu) / bench::kQueuedCopies;
+}
+
+Probes whole_machine() {
+  return Probes()
+      .add_one("start copy pinned-to-device near", kHost)
+      .add_one("finish ended copy", kCompletion)
+      .add("copy pinned-to-device near", line(kHost + kLatency + kCompletion, kRate))
+      .add("queued copy pinned-to-device near", queued_us);
+}
+
+TEST(CalibrationOfCpus, GivesTheCostsBackThatProbesWereMadeOf) {
+  const auto calibration = whole_machine().calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(cost.host.value.microseconds(), kHost, 1e-3);
+  EXPECT_EQ(cost.host.source.quality, model::Quality::measured);
+  EXPECT_THAT(cost.host.source.text, HasSubstr("start copy pinned-to-device near"));
+  EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), kCompletion, 1e-3);
+  EXPECT_THAT(platform.runtime.completion->source.text, HasSubstr("finish ended copy"));
+  EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), kLatency, 1e-3);
+  EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), kRate * 1e9, 1e6);
+  // A rate of five digits is off by up to 1e-5 of the 84 us that 4 MiB flow.
+  EXPECT_NEAR(cost.turnaround.value().value.microseconds(), kTurnaround, 1e-2);
+  EXPECT_THAT(cost.turnaround->source.text, HasSubstr("queued copy pinned-to-device near"));
+  for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
+}
+
+TEST(CalibrationOfCpus, WithoutTheirLinesNothingIsThereThatTheBaseLacks) {
+  const model::Platform platform = platform_of(Probes().add("copy pinned-to-device near", line(7, kRate)).calibrate());
+  EXPECT_FALSE(platform.runtime.completion);
+  EXPECT_FALSE(platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround);
+}
+
+TEST(CalibrationOfCpus, TheNextProbesLeaveWhatTheyDoNotTell) {
+  const test::ScratchFolder folder;
+  const auto first = folder.write("first.yaml", whole_machine().calibrate().platform_text);
+  const double whole_us = kHost + kCompletion + 5;
+  const auto again = Probes().add("copy pinned-to-device near", line(whole_us, kRate)).calibrate(first);
+  const model::Platform platform = platform_of(again);
+  const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), 5, 1e-3) << "the base's host and completion come off";
+  EXPECT_NEAR(cost.turnaround.value().value.microseconds(), kTurnaround, 1e-2);
+  EXPECT_EQ(cost.host.source.quality, model::Quality::measured);
+}
+
+TEST(CalibrationOfCpus, CopiesWithoutALineTakeTheirSiblings) {
+  const auto calibration = Probes()
+                               .add_one("start copy kernel-push", 3, "0/1")
+                               .add("copy kernel-push", line(9, 350), "0/0", "0/1")
+                               .add("copy kernel-local", line(8, 2000))
+                               .add("copy pageable-to-device near", line(8, 15))
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& local = platform.copies.at(model::CopyClass::kernel_local);
+  EXPECT_NEAR(local.host.value.microseconds(), 3, 1e-3);
+  EXPECT_EQ(local.host.source.quality, model::Quality::derived);
+  EXPECT_THAT(local.host.source.text, HasSubstr("that of costs.copies.kernel-push.host"));
+  EXPECT_NEAR(local.latency.value.at(1_KiB).microseconds(), 5, 1e-3);
+  // Of a copy that was not measured, the base's latency belongs to the base's host.
+  const model::Platform base = model::read_platform(kBase);
+  const auto pull = model::CopyClass::kernel_pull;
+  EXPECT_EQ(platform.copies.at(pull).host.value, base.copies.at(pull).host.value);
+  const auto pageable = model::CopyClass::pageable_to_device_near;
+  EXPECT_EQ(platform.copies.at(pageable).host.value, base.copies.at(pageable).host.value) << "the CPU does all of it";
+}
+
+TEST(CalibrationOfCpus, CopiesByTheCpuHaveNoCompletion) {
+  const auto platform =
+      platform_of(Probes().add_one("finish ended copy", 0.6).add("copy host-to-host", line(1, 12)).calibrate());
+  const model::Cost& cost = platform.copies.at(model::CopyClass::host_to_host);
+  EXPECT_NEAR((cost.host.value + cost.latency.value.at(1_KiB)).microseconds(), 1, 1e-3);
+}
+
+TEST(CalibrationOfCpus, AMeasuredHostThatExceedsTheWholeIsTakenBack) {
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", 2)
+                               .add_one("finish ended copy", 0.6)
+                               .add("copy pinned-to-device near", line(2.1, kRate))
+                               .calibrate();
+  EXPECT_NEAR(platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near).host.value.microseconds(),
+              1.5, 1e-3);
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("host: 2.00 us measured, but all takes only 1.50 us")));
+}
+
+TEST(CalibrationOfCpus, ATurnaroundIsNeverNegative) {
+  // As if the engine copied two at a time.
+  const auto calibration = Probes()
+                               .add("copy pinned-to-device near", line(7, kRate))
+                               .add("queued copy pinned-to-device near", line(1, 2 * kRate))
+                               .calibrate();
+  EXPECT_EQ(platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near).turnaround.value().value,
+            Seconds{});
+}
+
+TEST(CalibrationOfCpus, SizesThatTheCpuLimitsTellNoTurnaround) {
+  const auto calibration = Probes()
+                               .add("copy pinned-to-device near", line(7, kRate))
+                               .add("queued copy pinned-to-device near", queued_us, "0/0", {}, Bytes{1}, 16_KiB)
+                               .calibrate();
+  EXPECT_FALSE(platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near).turnaround);
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("turnaround: at no size of the probes")));
+}
+
+TEST(CalibrationOfCpus, ASignalComesBeforeTheSenderKnowsOfItsPutsEnd) {
+  const double put_us = 6.5;
+  const auto calibration = Probes()
+                               .add_one("finish ended copy", kCompletion)
+                               .add("peer copy write direct", line(put_us, 400), "0/0", "0/1")
+                               .add_one("put and signal same-node", put_us + 0.4, "0/1")
+                               .calibrate();
+  EXPECT_NEAR(platform_of(calibration).runtime.signal.value().value.microseconds(), 0.4 + kCompletion, 0.01);
+}
+
+TEST(CalibrationOfCpus, CpusThatSlowEachOtherDownAreNoted) {
+  const auto calibration = Probes()
+                               .add("copy host-to-host", line(1, 12))
+                               .add("copy host-to-host of 2 GPUs", line(1, 9))
+                               .add("copy device-to-pageable near", line(8, 15))
+                               .add("copy device-to-pageable near of 2 GPUs", line(8, 14.8))
+                               .add("message pageable same-node", line(1, 10), "0/0", "0/1")
+                               .add("message pageable same-node both-ways", line(1, 6), "0/0", "0/1")
+                               .calibrate();
+  EXPECT_THAT(calibration.notes,
+              Contains("copy host-to-host of 2 GPUs: at 64M each gets 75 % of what one gets alone; the platform has no "
+                       "such limit"));
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("same-node both-ways: at 64M each gets 60 %")));
+  EXPECT_THAT(calibration.notes, Not(Contains(HasSubstr("device-to-pageable"))));
+  EXPECT_THAT(calibration.unused, Contains(Field(&UnusedProbe::probe, "copy host-to-host of 2 GPUs")));
+}
+
+}  // namespace
+}  // namespace twinlink::validate

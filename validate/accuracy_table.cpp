@@ -1,0 +1,99 @@
+#include "validate/accuracy_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/crossing.hpp"
+#include "validate/calibration_groups.hpp"
+#include "validate/curve_settings.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+constexpr auto kLeft = Column::Align::left;
+
+std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
+
+const bench::Series& series_of(const Pair& pair) {
+  if (pair.measured.series) return *pair.measured.series;
+  throw InputError(pair.measured.file + ": error: probes are no curve of a protocol");
+}
+
+std::string label_of(const Pair& pair) { return settings_label(series_of(pair)); }
+
+std::vector<std::string> row(std::string label, std::string pattern, const ErrorSummary& errors, std::string_view at) {
+  return {std::move(label), std::move(pattern), percent(errors.geometric_mean), percent(errors.p95),
+          fmt::format("{} at {}", percent(errors.max), at)};
+}
+
+Table errors_table(const Comparison& comparison) {
+  Table table{.columns = {{"protocol", kLeft},
+                          {"pattern", kLeft},
+                          {"geometric mean error", kLeft},
+                          {"p95", kLeft},
+                          {"largest", kLeft}}};
+  std::vector<Row> all;
+  const Pair* worst = &comparison.pairs.front();
+  for (const Pair& pair : comparison.pairs) {
+    const bench::Series& series = series_of(pair);
+    std::string pattern(to_string(series.pattern));
+    if (series.pattern != bench::Pattern::pingpong) pattern += fmt::format(", window {}", series.window);
+    table.rows.push_back(row(label_of(pair), std::move(pattern), pair.errors, format_size(pair.errors.max_at.size)));
+    std::ranges::copy(pair.joined.rows, std::back_inserter(all));
+    if (pair.errors.max > worst->errors.max) worst = &pair;
+  }
+  const ErrorSummary errors = summarize_errors(all);
+  table.rows.push_back(row(fmt::format("all {} points", errors.n), "", errors,
+                           fmt::format("{} of {}", format_size(worst->errors.max_at.size), label_of(*worst))));
+  return table;
+}
+
+/// Both are ping-pongs, of two protocols.
+bool listed(const CurveOrder& order, const Comparison& comparison) {
+  const bench::Series& a = series_of(comparison.pairs[order.a]);
+  const bench::Series& b = series_of(comparison.pairs[order.b]);
+  return a.pattern == bench::Pattern::pingpong && a.protocol != b.protocol;
+}
+
+std::string size_text(const std::optional<double>& bytes) { return bytes ? bench::rounded_size(*bytes) : "nowhere"; }
+
+Document crossover_blocks(const Comparison& comparison) {
+  Table table{.columns = {{"takes the lead", kLeft}, {"from", kLeft}, {"measured"}, {"simulated"}, {"powers of two"}}};
+  std::vector<double> distances;
+  std::size_t orders = 0;
+  for (const CurveOrder& order : comparison.orders) {
+    if (!listed(order, comparison)) continue;
+    ++orders;
+    const std::string a = label_of(comparison.pairs[order.a]);
+    const std::string b = label_of(comparison.pairs[order.b]);
+    for (const Crossover& crossover : order.crossovers) {
+      const bool to_a = crossover.curve == Faster::a;
+      const auto distance = crossover.distance();
+      if (distance) distances.push_back(std::abs(*distance));
+      table.rows.push_back({to_a ? a : b, to_a ? b : a, size_text(crossover.measured_bytes),
+                            size_text(crossover.simulated_bytes), distance ? fmt::format("{:+.2f}", *distance) : "-"});
+    }
+  }
+  if (orders == 0) return {};
+  const std::string middle_distance =
+      distances.empty() ? "" : fmt::format("; the middle distance of these is {:.2f} powers of two", middle(distances));
+  const Paragraph summary{
+      fmt::format("Crossovers between protocols: {} in {} pairs of ping-pong curves, {} in both "
+                  "worlds{}.",
+                  table.rows.size(), orders, distances.size(), middle_distance)};
+  if (table.rows.empty()) return {summary};
+  return {summary, std::move(table)};
+}
+
+}  // namespace
+
+Document accuracy_table(const Comparison& comparison) {
+  Document document{errors_table(comparison)};
+  std::ranges::move(crossover_blocks(comparison), std::back_inserter(document));
+  return document;
+}
+
+}  // namespace twinlink::validate

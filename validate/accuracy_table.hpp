@@ -1,0 +1,13 @@
+// The table of accuracy: a row for each curve, one for all of them, and where protocols cross in either world.
+#pragma once
+
+#include "validate/comparison.hpp"
+#include "validate/document.hpp"
+
+namespace twinlink::validate {
+
+/// `comparison` holds curves: an InputError for probes. Of the crossovers those of ping-pong curves of two protocols
+/// are listed; two settings of one protocol are not.
+Document accuracy_table(const Comparison& comparison);
+
+}  // namespace twinlink::validate

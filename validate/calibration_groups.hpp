@@ -1,0 +1,53 @@
+// The lines of probes, sorted by the number of the platform that stands for them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "validate/cost_fit.hpp"
+#include "validate/error_metrics.hpp"
+#include "validate/primitive.hpp"
+#include "validate/probe_set.hpp"
+
+namespace twinlink::validate {
+
+/// A line that a number of the platform stands for.
+struct Meant {
+  const Probe* probe = nullptr;  ///< owned by the probe set
+  Primitive primitive{};
+
+  [[nodiscard]] Bytes size() const { return probe->line.size; }
+  [[nodiscard]] Seconds time() const { return Seconds{probe->line.time_us.median * 1e-6}; }
+};
+
+/// All lines that the simulation would charge with the same numbers; not empty.
+struct Group {
+  std::string path{};
+  std::vector<Meant> lines{};
+
+  [[nodiscard]] const Primitive& first() const { return lines.front().primitive; }
+  [[nodiscard]] Seconds shortest() const;
+};
+
+Observation observation_of(const Meant& meant);
+std::vector<Observation> observations_of(const Group& group);
+
+/// Where a platform keeps a class of copies: "costs.copies.peer".
+std::string copy_path(model::CopyClass copy);
+/// Where it keeps those that the same engine starts and makes follow each other as the copies at `path`, and that have
+/// probes of it where those at `path` have none. Nothing: there are none.
+std::optional<std::string> path_alike(std::string_view path);
+
+/// The name of a fit among the sources: "costs.copies.peer" -> "fit-peer".
+std::string source_name(std::string_view path);
+/// Its text: the probes, their spread, and how far the finished platform is from them.
+std::string source_text(const Group& group, const ProbeSet& probes, const ErrorSummary& errors);
+/// "2026-11-21, twinlink-real 0.1.0 on 2 x NVIDIA H200"
+std::string describe(const ProbeOrigin& origin);
+
+/// `values` must not be empty; of an even number, the upper one of the two in the middle.
+double middle(std::vector<double> values);
+
+}  // namespace twinlink::validate

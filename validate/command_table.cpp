@@ -1,0 +1,44 @@
+// The commands that validate/accuracy is made of: the settings of a measured curve, and the table of all of them.
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "protocols/bench/results.hpp"
+#include "validate/accuracy_table.hpp"
+#include "validate/commands.hpp"
+#include "validate/curve_settings.hpp"
+
+namespace twinlink::validate {
+
+void add_table_command(CLI::App& app, Action& action) {
+  const auto files = std::make_shared<std::vector<std::string>>();
+  CLI::App& command = *app.add_subcommand("table", "Print how far the simulation of many curves is off, as Markdown");
+  command.footer("A row for each pair, one for all points, and where protocols cross in either world.");
+  command.add_option("files", *files, "result files in pairs: measured, then simulated")
+      ->type_name("MEASURED SIMULATED")
+      ->required();
+  command.callback([files, &action] {
+    action = [files] {
+      const std::vector<std::filesystem::path> paths(files->begin(), files->end());
+      std::cout << to_markdown(accuracy_table(compare_files(paths, {}, false))) << std::flush;
+      return ExitCode::ok;
+    };
+  });
+}
+
+void add_settings_command(CLI::App& app, Action& action) {
+  const auto file = std::make_shared<std::string>();
+  CLI::App& command =
+      *app.add_subcommand("settings", "Print the options of run that repeat a curve, one argument a line");
+  command.add_option("result", *file, "a result file")->type_name("RESULT")->required();
+  command.callback([file, &action] {
+    action = [file] {
+      for (const std::string& option : run_options(bench::read_json(*file).series)) std::cout << option << '\n';
+      return ExitCode::ok;
+    };
+  });
+}
+
+}  // namespace twinlink::validate

@@ -1,0 +1,91 @@
+#include "validate/curve_settings.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/driver.hpp"
+#include "protocols/registry.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using Options = std::vector<std::string>;
+
+void add(Options& options, std::string name, std::string value) {
+  options.push_back(std::move(name));
+  options.push_back(std::move(value));
+}
+
+/// Layout and packing are settings of the messages, the others the protocol's own.
+void add_protocol_options(Options& options, const Settings& settings) {
+  for (const auto& [name, value] : settings.options) {
+    if (name == bench::kLayoutOption || name == bench::kPackOption) {
+      add(options, "--" + name, value);
+    } else {
+      add(options, "--option", fmt::format("{}={}", name, value));
+    }
+  }
+}
+
+[[noreturn]] void refuse(const bench::Series& series, std::string_view what) {
+  throw InputError(fmt::format("error: the curve '{}' {}, so no run can be the same", series.label, what));
+}
+
+/// The sizes of a sweep ascend by one factor.
+void add_sizes(Options& options, const bench::Series& series) {
+  std::vector<Bytes> sizes;
+  for (const bench::Point& point : series.points) sizes.push_back(point.size);
+  if (sizes.empty() || sizes.front() == Bytes{}) refuse(series, "has no sizes of a sweep");
+  const std::uint64_t factor = sizes.size() == 1 ? 2 : sizes[1].count() / sizes[0].count();
+  if (factor < 2 || bench::size_sweep(sizes.front(), sizes.back(), static_cast<int>(factor)) != sizes) {
+    refuse(series, "has no sizes of a sweep");
+  }
+  add(options, "--begin", format_size(sizes.front()));
+  add(options, "--end", format_size(sizes.back()));
+  add(options, "--factor", std::to_string(factor));
+}
+
+}  // namespace
+
+std::vector<std::string> run_options(const bench::Series& series) {
+  if (!series.told.settings || !series.told.window || series.protocol.empty() || series.from.empty() ||
+      series.to.empty()) {
+    refuse(series, "does not tell all of its settings");
+  }
+  if (series.pattern == bench::Pattern::copy) refuse(series, "is of copies and not of a protocol");
+  Options options;
+  add(options, "--protocol", series.protocol);
+  add_protocol_options(options, series.settings);
+  add(options, "--chunk", format_size(series.settings.chunk));
+  add(options, "--depth", std::to_string(series.settings.depth));
+  add(options, "--pattern", std::string(to_string(series.pattern)));
+  if (series.pattern != bench::Pattern::pingpong) add(options, "--window", std::to_string(series.window));
+  add(options, "--from", series.from);
+  add(options, "--to", series.to);
+  add_sizes(options, series);
+  return options;
+}
+
+std::string settings_label(const bench::Series& series) {
+  if (series.protocol.empty() || !series.told.settings) return series.label;
+  Options options;
+  if (!series.preset.empty()) {
+    add(options, "--preset", series.preset);
+  } else {
+    add_protocol_options(options, series.settings);
+    const auto protocols = all_protocols();
+    const auto found = std::ranges::find(protocols, series.protocol, [](const Protocol* p) { return p->name(); });
+    // Of a protocol that this program does not know, nothing is a default.
+    const bool known = found != protocols.end();
+    const Settings& settings = series.settings;
+    if (!known || (*found)->defaults().chunk != settings.chunk) add(options, "--chunk", format_size(settings.chunk));
+    if (!known || (*found)->defaults().depth != settings.depth) add(options, "--depth", std::to_string(settings.depth));
+  }
+  std::string label = series.protocol;
+  for (const std::string& option : options) label += " " + option;
+  return label;
+}
+
+}  // namespace twinlink::validate
