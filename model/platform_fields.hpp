@@ -1,6 +1,6 @@
 // Which numbers the structs of a platform hold, each under its key in the file: `visit(key, field)`, where a field is a
-// number, a part with numbers of its own, or either of them in an optional. Things with names of their own are left
-// out.
+// number, a part with numbers of its own, or either of them in an optional. Things with names of their own and words
+// are left out.
 #pragma once
 
 #include "model/platform.hpp"
@@ -29,6 +29,7 @@ void each_field(const Cost& cost, const auto& visit) {
   visit("host", cost.host);
   visit("latency", cost.latency);
   visit("rate", cost.rate);
+  visit("turnaround", cost.turnaround);
 }
 
 void each_field(const NetworkCosts& costs, const auto& visit) {
@@ -53,6 +54,7 @@ void each_field(const RuntimeCosts& costs, const auto& visit) {
   visit("register_base", costs.register_base);
   visit("register_per_gib", costs.register_per_gib);
   visit("deregister", costs.deregister);
+  visit("completion", costs.completion);
 }
 
 template <class T>

@@ -107,13 +107,33 @@ Fabric read_fabric(Section& section) {
 // ---- costs ----------------------------------------------------------------------------------------------------------
 
 Cost read_cost(Section& section) {
-  return {section.seconds("host"), section.piecewise("latency"), section.optional("rate", &Section::rate)};
+  return {section.seconds("host"), section.piecewise("latency"), section.optional("rate", &Section::rate),
+          section.optional("turnaround", &Section::seconds)};
 }
 
 NetworkCosts read_network(Section& section) {
   return {section.seconds("send_host"), section.seconds("receive_host"),
           section.piecewise("latency"), section.optional("rate", &Section::rate),
           section.bytes("eager_limit"), section.seconds("control")};
+}
+
+CopiedBy read_copied_by(Section& section) {
+  const std::string word = section.optional("copied_by", &Section::text).value_or("none");
+  const auto* const found = std::ranges::find(kCopiedBy, word, [](CopiedBy by) { return to_string(by); });
+  if (found != kCopiedBy.end()) return *found;
+  section.error(section.position("copied_by"),
+                "'copied_by' in 'intra_node': '" + word + "' is not one of none, receiver, both");
+  return CopiedBy::none;
+}
+
+NetworkCosts read_intra_node(Section& section) {
+  NetworkCosts costs = read_network(section);
+  costs.copied_by = read_copied_by(section);
+  if (costs.copied_by != CopiedBy::none && !costs.rate) {
+    section.error(section.position("copied_by"),
+                  "'copied_by' in 'intra_node' needs 'rate': the bytes that one CPU copies per second");
+  }
+  return costs;
 }
 
 RuntimeCosts read_runtime(Section& section) {
@@ -128,7 +148,8 @@ RuntimeCosts read_runtime(Section& section) {
           .signal = section.optional("signal", &Section::seconds),
           .register_base = section.optional("register_base", &Section::seconds),
           .register_per_gib = section.optional("register_per_gib", &Section::seconds),
-          .deregister = section.optional("deregister", &Section::seconds)};
+          .deregister = section.optional("deregister", &Section::seconds),
+          .completion = section.optional("completion", &Section::seconds)};
 }
 
 /// Host memory is copied at the rate of the slowest memory, unless the file gives a rate for it.
@@ -200,7 +221,7 @@ void read_costs(Section& costs, Platform& platform) {
   } else if (const YamlValue* network = costs.find("network")) {
     costs.error(network->position, "'network' in 'costs' belongs to a 'fabric', and this platform has none");
   }
-  costs.nested("intra_node", "'intra_node'", [&](Section& section) { platform.intra_node = read_network(section); });
+  costs.nested("intra_node", "'intra_node'", [&](Section& section) { platform.intra_node = read_intra_node(section); });
   costs.nested("runtime", "'runtime'", [&](Section& section) { platform.runtime = read_runtime(section); });
 }
 

@@ -42,8 +42,9 @@ inline constexpr int kStreams = 16;
 
 /// Who moves the bytes of a copy that touches device memory. Between two host buffers it is always the calling CPU.
 enum class Engine {
-  dma,    ///< the GPU's copy engine
-  kernel  ///< a kernel's loads and stores
+  dma,      ///< the GPU's copy engine
+  kernel,   ///< a kernel's loads and stores
+  resident  ///< a kernel that stays on the GPU and takes its orders from page-locked memory
 };
 
 enum class Memory {
