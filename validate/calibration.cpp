@@ -185,7 +185,8 @@ class Calibrator {
     }
     std::optional<Rate> known = narrowest_link(first, topology_);
     if (cost != nullptr && cost->rate) known = cost->rate->value;
-    const std::optional<Rate> rate = fit_latency(group, host, known, group.path + ".rate");
+    const Seconds fixed = host + completion(first, base_);
+    const std::optional<Rate> rate = fit_latency(group, fixed, known, group.path + ".rate");
     if (!rate || group.path != "costs.copies." + std::string(to_string(model::CopyClass::host_to_host))) return;
     for (const std::string& memory : memories_of(group)) {
       set(fmt::format("nodes.memories.{}.copy_rate", memory), *rate, group);
@@ -209,10 +210,11 @@ class Calibrator {
     fit_latency(group, host, known, within || costs.rate ? group.path + ".rate" : "fabric.link");
   }
 
-  std::optional<Rate> fit_latency(const Group& group, Seconds host, std::optional<Rate> known,
+  /// `fixed`: what each takes beside latency and flow.
+  std::optional<Rate> fit_latency(const Group& group, Seconds fixed, std::optional<Rate> known,
                                   const std::string& rate_path) {
     const std::vector<Observation> observations = observations_of(group);
-    const CurveFit curve = fit_curve(observations, host, known);
+    const CurveFit curve = fit_curve(observations, fixed, known);
     if (curve.rate || tells_latency(observations, known)) {
       set(group.path + ".latency", model::Piecewise(curve.latency), group);
     } else {
@@ -267,7 +269,7 @@ class Calibrator {
     const auto there = write(line.gpu, line.peer);
     const auto back = write(line.peer, line.gpu);
     if (!there || !back) return std::nullopt;
-    return (*there + *back) / 2;
+    return (*there + *back) / 2 - completion(signal.primitive, base_);
   }
 
   // ---- what came of it ----------------------------------------------------------------------------------------------

@@ -73,8 +73,8 @@ class LineReader {
   [[nodiscard]] std::size_t gpu() const { return static_cast<std::size_t>(result_.gpu); }
   [[nodiscard]] std::size_t peer_gpu() const { return static_cast<std::size_t>(result_.peer_gpu); }
 
-  [[nodiscard]] End device(std::size_t gpu, bool kernel = false) const {
-    return {{Location::Kind::gpu, gpu}, Memory::device, kernel};
+  [[nodiscard]] End device(std::size_t gpu, bool kernel = false, bool resident = false) const {
+    return {{Location::Kind::gpu, gpu}, Memory::device, kernel, resident};
   }
   [[nodiscard]] End host(std::size_t gpu, Memory memory, bool far = false) const {
     return {{Location::Kind::memory, far ? topology_.memory_far(gpu) : topology_.memory_near(gpu)}, memory};
@@ -82,6 +82,7 @@ class LineReader {
 
   bool recognize(std::string_view name) {
     if (strip(name, "copy kernel-")) return kernel_copy(name);
+    if (name == "copy resident-push") return between(Kind::copy, device(gpu(), true, true), device(peer_gpu()));
     if (strip(name, "copy ")) return copy(name);
     if (strip(name, "peer copy ")) return peer_copy(name);
     if (strip(name, "engine-block ")) return blocks(name, Kind::engine_block);
@@ -231,19 +232,26 @@ std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sou
   return *time + each->value * count;
 }
 
-std::optional<Seconds> predict_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
+/// Until the last byte is there.
+std::optional<Seconds> predict_bytes(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::Cost* cost = topology.find_copy_cost(primitive.from, primitive.to).cost;
   if (cost == nullptr) return std::nullopt;
   return cost->host.value + cost->latency.value.at(size) +
          flow_time(size, narrowest_link(primitive, topology), cost->rate);
 }
 
-/// Half of a round trip: the two ways need not cost the same.
+/// Until the CPU that has waited for it knows it.
+std::optional<Seconds> predict_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const auto bytes = predict_bytes(primitive, size, topology);
+  return bytes ? std::optional(*bytes + completion(primitive, topology.platform())) : std::nullopt;
+}
+
+/// Half of a round trip: the two ways need not cost the same. The peer does not wait for this CPU to learn of the end.
 std::optional<Seconds> predict_put(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const auto there = predict_copy(primitive, size, topology);
+  const auto there = predict_bytes(primitive, size, topology);
   Primitive back = primitive;
   std::swap(back.from, back.to);
-  const auto answer = predict_copy(back, size, topology);
+  const auto answer = predict_bytes(back, size, topology);
   if (!there || !answer) return std::nullopt;
   return (*there + *answer) / 2;
 }
@@ -281,6 +289,12 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return "costs.runtime.ipc_close";
   }
   return {};
+}
+
+Seconds completion(const Primitive& primitive, const Platform& platform) {
+  const bool by_device = primitive.from.memory == Memory::device || primitive.to.memory == Memory::device;
+  const auto& cost = platform.runtime.completion;
+  return primitive.copies() && by_device && cost ? cost->value : Seconds{};
 }
 
 std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& topology) {

@@ -45,6 +45,9 @@ std::optional<Primitive> find_primitive(const bench::ProbeLine& line, const mode
 /// "costs.runtime.ipc_open". Of a copy with something on top, where that is.
 std::string cost_path(const Primitive& primitive, const model::Topology& topology);
 
+/// What of a copy's time the CPU needs to learn of its end. Zero for what is no copy of device memory.
+Seconds completion(const Primitive& primitive, const model::Platform& platform);
+
 /// The narrowest link on the way, the fabric included. Nothing if there is no link.
 std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topology& topology);
 
