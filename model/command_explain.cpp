@@ -98,6 +98,7 @@ std::vector<Line> lines_of(const std::vector<OpReport>& reports) {
       line.report.host += report.host;
       line.report.latency += report.latency;
       line.report.flow += report.flow;
+      line.report.completion += report.completion;
       line.report.size += report.size;
     } else {
       last = lines.size();
@@ -110,12 +111,16 @@ std::vector<Line> lines_of(const std::vector<OpReport>& reports) {
 void print_steps(const std::vector<OpReport>& reports, const Protocol& protocol, const std::string& path_taken,
                  Seconds total) {
   std::cout << fmt::format("\nSteps of {} ({}), times in microseconds\n", protocol.name(), path_taken);
-  std::cout << "  rank     start       end  step            =     host   + latency  +    flow  size    cost entry\n";
+  // The end of a copy is that of its bytes; what the CPU needs to learn of it comes after.
+  std::cout
+      << "  rank     start       end  step            =     host   + latency  +    flow + completion  size    cost "
+         "entry\n";
   for (const auto& [r, operations] : lines_of(reports)) {
-    std::cout << fmt::format("  {:>4} {:>9.3f} {:>9.3f}  {:<15} {:>10.3f} {:>10.3f} {:>10.3f}  {:<6}  {}{}\n",
+    std::cout << fmt::format("  {:>4} {:>9.3f} {:>9.3f}  {:<15} {:>10.3f} {:>10.3f} {:>10.3f} {:>12.3f}  {:<6}  {}{}\n",
                              r.rank.value, r.started.microseconds(), r.ended.microseconds(), r.step,
                              r.host.microseconds(), r.latency.microseconds(), r.flow.microseconds(),
-                             format_size(r.size), r.cost, operations > 1 ? fmt::format(", {} times", operations) : "");
+                             r.completion.microseconds(), format_size(r.size), r.cost,
+                             operations > 1 ? fmt::format(", {} times", operations) : "");
     if (!r.route.empty()) std::cout << fmt::format("{:28}by {}\n", "", r.route);
   }
   std::cout << fmt::format("\nDelivered after {}\n", format_seconds(total));

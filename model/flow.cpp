@@ -12,6 +12,9 @@ namespace {
 // Nothing is computed, so the speed of hosts is of no consequence; SimGrid wants one.
 constexpr double kHostSpeed = 1e9;
 constexpr double kOpenRate = 1e15;
+// Bytes per second on a link that rests. Not zero, for SimGrid skips links that have nothing to give, as if they
+// limited nobody. In a second a thousandth of a byte passes, whose time is far below SimGrid's precision.
+constexpr double kRateAtRest = 1e-3;
 
 /// A zone beside the platform that `root` is. SimGrid takes no more links into the platform's own zones once the
 /// simulation runs. It does not destroy this zone either; like the engine, it lives as long as the process.
@@ -57,9 +60,28 @@ void FlowNetwork::start(Flow& flow, const Course& course, Bytes size) {
   simgrid::kernel::actor::simcall_answered([&] {
     auto* here = home_->get_netpoint();
     zone_->add_route(here, here, nullptr, nullptr, course.links, false);
+    // SimGrid limits a flow for ever to the least rate of its links in this moment.
+    const auto set_resting = [&](auto rate_of) {
+      if (resting_.empty()) return;
+      for (const s4u::LinkInRoute& crossed : course.links) {
+        const auto found = resting_.find(crossed.get_link());
+        if (found != resting_.end()) found->second.link->set_bandwidth(rate_of(found->second));
+      }
+    };
+    set_resting([](const Resting& resting) { return resting.rate; });
     flow.put_->start();
     flow.get_->start();
+    set_resting([](const Resting&) { return kRateAtRest; });
   });
+}
+
+void FlowNetwork::rest(s4u::Link& link) {
+  const Resting resting{&link, link.get_bandwidth()};
+  if (resting_.emplace(&link, resting).second) link.set_bandwidth(kRateAtRest);
+}
+
+void FlowNetwork::go_on(s4u::Link& link) {
+  if (const auto resting = resting_.extract(&link)) link.set_bandwidth(resting.mapped().rate);
 }
 
 void Flow::close() {

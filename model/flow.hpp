@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <simgrid/s4u.hpp>
@@ -57,6 +58,10 @@ class FlowNetwork {
   /// `size` bytes, which is not zero, begin to move. If an actor calls this, others may run meanwhile.
   void start(Flow& flow, const Course& course, Bytes size);
 
+  /// Flows that cross `link` stop moving, and those that start later do not begin to, until go_on().
+  void rest(simgrid::s4u::Link& link);
+  void go_on(simgrid::s4u::Link& link);
+
   /// Where all actors live; nothing is computed there.
   [[nodiscard]] simgrid::s4u::Host* home() const { return home_; }
 
@@ -65,6 +70,11 @@ class FlowNetwork {
   simgrid::s4u::NetZone* links_;
   simgrid::s4u::Host* home_;
   simgrid::s4u::Mailbox* mailbox_;
+  struct Resting {
+    simgrid::s4u::Link* link;
+    double rate;  ///< that it will have again
+  };
+  std::unordered_map<const simgrid::s4u::Link*, Resting> resting_;
 };
 
 }  // namespace twinlink::model

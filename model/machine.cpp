@@ -162,10 +162,27 @@ Course Machine::copy(int node, End from, End to) {
   return course;
 }
 
-Course Machine::message(int node, Location from, Location to) {
+Course Machine::message(int node, Location from, Location to, std::span<const RankId> copying) {
   Course course{.limit = value_of(topology_.platform().intra_node.rate)};
   append(course, node, local_way(from, to));
+  for (const RankId rank : copying) course.links.emplace_back(&cpu_of(rank));
   return course;
+}
+
+simgrid::s4u::Link& Machine::cpu_of(RankId rank) {
+  simgrid::s4u::Link*& cpu = cpus_[rank.value];
+  if (cpu == nullptr) {
+    cpu = network_.add_link("cpu" + std::to_string(rank.value), topology_.platform().intra_node.rate.value().value);
+  }
+  return *cpu;
+}
+
+void Machine::leave_messages(RankId rank) {
+  if (cpus_copy()) network_.rest(cpu_of(rank));
+}
+
+void Machine::return_to_messages(RankId rank) {
+  if (cpus_copy()) network_.go_on(cpu_of(rank));
 }
 
 Course Machine::transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic) {

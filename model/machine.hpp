@@ -43,10 +43,15 @@ class Machine {
 
   /// The links that the bytes cross, and the limit of the transfer itself.
   [[nodiscard]] Course copy(int node, End from, End to);
-  /// A message within a node, from host memory to host memory.
-  [[nodiscard]] Course message(int node, Location from, Location to);
+  /// A message within a node, from host memory to host memory. It takes its share of the CPU of each of `copying`.
+  [[nodiscard]] Course message(int node, Location from, Location to, std::span<const RankId> copying);
   /// A message through the adapters `from_nic` and `to_nic`: between two nodes, or in loopback within one.
   [[nodiscard]] Course transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic);
+
+  /// The CPU of `rank` has something else to do, and the messages that it copies rest, until it returns. Nothing on
+  /// platforms where no CPU copies messages.
+  void leave_messages(RankId rank);
+  void return_to_messages(RankId rank);
 
   [[nodiscard]] FlowNetwork& network() { return network_; }
 
@@ -67,11 +72,14 @@ class Machine {
   [[nodiscard]] const Way& way_out(Location from, const std::string& nic);
   [[nodiscard]] const Way& way_in(const std::string& nic, Location to);
   void append(Course& course, int node, const Way& way);
+  [[nodiscard]] bool cpus_copy() const { return topology_.platform().intra_node.copied_by != CopiedBy::none; }
+  [[nodiscard]] simgrid::s4u::Link& cpu_of(RankId rank);
 
   const Topology& topology_;
   FlowNetwork network_;
   std::vector<Rate> rates_;  ///< of the links of any node
   std::unordered_map<int, NodeLinks> nodes_;
+  std::unordered_map<int, simgrid::s4u::Link*> cpus_;  ///< by rank: what it copies of messages; those in use so far
   std::map<std::pair<Location, Location>, Way> local_ways_;  ///< worked out when first asked for, like those below
   std::map<std::pair<Location, std::string>, Way> ways_out_;
   std::map<std::pair<std::string, Location>, Way> ways_in_;

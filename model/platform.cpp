@@ -27,7 +27,8 @@ constexpr std::array<std::string_view, kCopyClasses> kCopyClassNames{"pinned-to-
                                                                      "kernel-pull",
                                                                      "kernel-local",
                                                                      "kernel-to-pinned",
-                                                                     "kernel-from-pinned"};
+                                                                     "kernel-from-pinned",
+                                                                     "resident-push"};
 
 }  // namespace
 
@@ -36,6 +37,11 @@ std::string_view to_string(Quality quality) { return kQualityNames.at(static_cas
 std::string_view to_string(RdmaWay way) {
   constexpr std::array<std::string_view, 3> kNames{"switch", "near", "far"};
   return kNames.at(static_cast<std::size_t>(way));
+}
+
+std::string_view to_string(CopiedBy copied_by) {
+  constexpr std::array<std::string_view, kCopiedBy.size()> kNames{"none", "receiver", "both"};
+  return kNames.at(static_cast<std::size_t>(copied_by));
 }
 
 std::string_view to_string(CopyClass copy_class) { return kCopyClassNames.at(static_cast<std::size_t>(copy_class)); }

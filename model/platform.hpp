@@ -80,13 +80,12 @@ struct HostMemory {
 };
 
 /// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, then nothing moves for
-/// `latency`, then the bytes flow at no more than `rate` (absent: whatever the links allow).
+/// `latency`, then the bytes flow at no more than `rate` (absent: whatever the links allow). A copy that waits for the
+/// one before it in its stream flows no earlier than `turnaround` after that one's last byte (absent: 0).
 struct Cost {
   Sourced<Seconds> host{};
   Sourced<Piecewise> latency{};
   std::optional<Sourced<Rate>> rate{};
-  /// Between the end of one copy and the first byte of the next that is queued behind it in the same stream; absent:
-  /// none.
   std::optional<Sourced<Seconds>> turnaround{};
 };
 
@@ -100,16 +99,17 @@ enum class CopyClass {
   pageable_to_device_far,
   device_to_pageable_near,
   device_to_pageable_far,
-  device_to_device,   ///< within one GPU
-  peer,               ///< between GPUs of one peer domain, by the copy engine
-  host_to_host,       ///< memcpy
-  kernel_push,        ///< a kernel stores into the memory of a GPU of its peer domain
-  kernel_pull,        ///< a kernel loads from the memory of a GPU of its peer domain
-  kernel_local,       ///< a kernel copies within its GPU
-  kernel_to_pinned,   ///< a kernel stores into page-locked host memory
-  kernel_from_pinned  ///< a kernel loads from page-locked host memory
+  device_to_device,    ///< within one GPU
+  peer,                ///< between GPUs of one peer domain, by the copy engine
+  host_to_host,        ///< memcpy
+  kernel_push,         ///< a kernel stores into the memory of a GPU of its peer domain
+  kernel_pull,         ///< a kernel loads from the memory of a GPU of its peer domain
+  kernel_local,        ///< a kernel copies within its GPU
+  kernel_to_pinned,    ///< a kernel stores into page-locked host memory
+  kernel_from_pinned,  ///< a kernel loads from page-locked host memory
+  resident_push        ///< a resident kernel stores into the memory of a GPU of its peer domain
 };
-inline constexpr int kCopyClasses = 16;
+inline constexpr int kCopyClasses = 17;
 /// As the platform file spells it: "pinned-to-device-near".
 std::string_view to_string(CopyClass copy_class);
 
@@ -120,6 +120,16 @@ struct StagedPeer {
   Cost cost{};
 };
 
+/// Whose CPU copies the bytes of a message within a node that is above the eager limit.
+enum class CopiedBy {
+  none,      ///< nobody's: each message has the rate for itself, and moves whatever the ranks do
+  receiver,  ///< a single copy, by the receiver in the kernel: CMA, KNEM, XPMEM
+  both       ///< the sender copies into shared memory, the receiver out of it, at the same time
+};
+inline constexpr std::array kCopiedBy{CopiedBy::none, CopiedBy::receiver, CopiedBy::both};
+/// As the platform file spells it: "none", "receiver", "both".
+std::string_view to_string(CopiedBy copied_by);
+
 struct NetworkCosts {
   Sourced<Seconds> send_host{};         ///< the CPU posts a send
   Sourced<Seconds> receive_host{};      ///< the CPU posts a receive
@@ -127,6 +137,9 @@ struct NetworkCosts {
   std::optional<Sourced<Rate>> rate{};  ///< of one message, where that is less than the links allow
   Sourced<Bytes> eager_limit{};         ///< up to here a message leaves without waiting for its receive
   Sourced<Seconds> control{};           ///< one control message
+  /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
+  /// together.
+  CopiedBy copied_by = CopiedBy::none;
 };
 
 struct RuntimeCosts {
@@ -136,7 +149,6 @@ struct RuntimeCosts {
   Sourced<Seconds> ipc_close{};
   Sourced<Seconds> pin_base{};  ///< page-locking: base plus per byte
   Sourced<Seconds> pin_per_gib{};
-  std::optional<Sourced<Seconds>> completion{};  ///< the CPU learns that a copy has ended; absent: at once
   // A run that needs one of these on a platform that does not have it is an InputError.
   std::optional<Sourced<Seconds>> engine_block{};   ///< what each block of a 2-D copy adds to the copy engine's time
   std::optional<Sourced<Seconds>> kernel_block{};   ///< what each block adds to the time of a kernel that copies blocks
@@ -144,6 +156,8 @@ struct RuntimeCosts {
   std::optional<Sourced<Seconds>> register_base{};  ///< making device memory known to the adapter: base plus per byte
   std::optional<Sourced<Seconds>> register_per_gib{};
   std::optional<Sourced<Seconds>> deregister{};
+  /// The CPU is busy learning that a copy by an engine or a kernel has ended; absent: 0.
+  std::optional<Sourced<Seconds>> completion{};
 };
 
 struct Node {

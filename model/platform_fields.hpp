@@ -1,6 +1,6 @@
 // Which numbers the structs of a platform hold, each under its key in the file: `visit(key, field)`, where a field is a
-// number, a part with numbers of its own, or either of them in an optional. Things with names of their own are left
-// out.
+// number, a part with numbers of its own, or either of them in an optional. Things with names of their own and words
+// are left out.
 #pragma once
 
 #include "model/platform.hpp"
@@ -48,13 +48,13 @@ void each_field(const RuntimeCosts& costs, const auto& visit) {
   visit("ipc_close", costs.ipc_close);
   visit("pin_base", costs.pin_base);
   visit("pin_per_gib", costs.pin_per_gib);
-  visit("completion", costs.completion);
   visit("engine_block", costs.engine_block);
   visit("kernel_block", costs.kernel_block);
   visit("signal", costs.signal);
   visit("register_base", costs.register_base);
   visit("register_per_gib", costs.register_per_gib);
   visit("deregister", costs.deregister);
+  visit("completion", costs.completion);
 }
 
 template <class T>

@@ -117,6 +117,25 @@ NetworkCosts read_network(Section& section) {
           section.bytes("eager_limit"), section.seconds("control")};
 }
 
+CopiedBy read_copied_by(Section& section) {
+  const std::string word = section.optional("copied_by", &Section::text).value_or("none");
+  const auto* const found = std::ranges::find(kCopiedBy, word, [](CopiedBy by) { return to_string(by); });
+  if (found != kCopiedBy.end()) return *found;
+  section.error(section.position("copied_by"),
+                "'copied_by' in 'intra_node': '" + word + "' is not one of none, receiver, both");
+  return CopiedBy::none;
+}
+
+NetworkCosts read_intra_node(Section& section) {
+  NetworkCosts costs = read_network(section);
+  costs.copied_by = read_copied_by(section);
+  if (costs.copied_by != CopiedBy::none && !costs.rate) {
+    section.error(section.position("copied_by"),
+                  "'copied_by' in 'intra_node' needs 'rate': the bytes that one CPU copies per second");
+  }
+  return costs;
+}
+
 RuntimeCosts read_runtime(Section& section) {
   return {.allocate_device = section.seconds("allocate_device"),
           .ipc_export = section.seconds("ipc_export"),
@@ -124,13 +143,13 @@ RuntimeCosts read_runtime(Section& section) {
           .ipc_close = section.seconds("ipc_close"),
           .pin_base = section.seconds("pin_base"),
           .pin_per_gib = section.seconds("pin_per_gib"),
-          .completion = section.optional("completion", &Section::seconds),
           .engine_block = section.optional("engine_block", &Section::seconds),
           .kernel_block = section.optional("kernel_block", &Section::seconds),
           .signal = section.optional("signal", &Section::seconds),
           .register_base = section.optional("register_base", &Section::seconds),
           .register_per_gib = section.optional("register_per_gib", &Section::seconds),
-          .deregister = section.optional("deregister", &Section::seconds)};
+          .deregister = section.optional("deregister", &Section::seconds),
+          .completion = section.optional("completion", &Section::seconds)};
 }
 
 /// Host memory is copied at the rate of the slowest memory, unless the file gives a rate for it.
@@ -202,7 +221,7 @@ void read_costs(Section& costs, Platform& platform) {
   } else if (const YamlValue* network = costs.find("network")) {
     costs.error(network->position, "'network' in 'costs' belongs to a 'fabric', and this platform has none");
   }
-  costs.nested("intra_node", "'intra_node'", [&](Section& section) { platform.intra_node = read_network(section); });
+  costs.nested("intra_node", "'intra_node'", [&](Section& section) { platform.intra_node = read_intra_node(section); });
   costs.nested("runtime", "'runtime'", [&](Section& section) { platform.runtime = read_runtime(section); });
 }
 

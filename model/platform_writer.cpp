@@ -85,6 +85,10 @@ class MapBuilder {
     add("hypothetical", rdma.hypothetical);
     fill<Rdma>(rdma);
   }
+  void fill(const NetworkCosts& costs) {
+    fill<NetworkCosts>(costs);
+    if (costs.copied_by != CopiedBy::none) add("copied_by", std::string(to_string(costs.copied_by)));
+  }
   void fill(const Link& link) {
     add("from", link.from);
     add("to", link.to);

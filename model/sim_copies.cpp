@@ -26,12 +26,28 @@ void require_one_node(const Part& to, const Part& from) {
 
 }  // namespace
 
-/// One end of a copy, with the kernel on this rank's GPU where there is one.
+/// One end of a copy, with the kernel on this rank's GPU where there is one. One that stays there only pushes, so it is
+/// never at an end that was opened, not even where a peer shares the GPU.
 End SimRank::end_of(const Part& part, Engine engine) const {
   End end = part.end();
   const Location own{Location::Kind::gpu, static_cast<std::size_t>(place(id_).gpu)};
-  end.kernel = engine == Engine::kernel && end.memory == Memory::device && end.location == own;
+  end.kernel = engine != Engine::dma && end.memory == Memory::device && end.location == own;
+  end.resident = engine == Engine::resident && end.kernel && !part.opening;
   return end;
+}
+
+void SimRank::require_reach(const Operation& copy) const {
+  if (copy.engine == Engine::dma) return;
+  const bool one_node = copy.to.allocation->site.node == copy.from.allocation->site.node;
+  const End from = end_of(copy.from, copy.engine);
+  const End to = end_of(copy.to, copy.engine);
+  if (copy.engine == Engine::resident) {
+    if (one_node && from.resident && copy.to.opening && world_.topology.kernel_reaches(from, to)) return;
+    throw UsageError("a resident kernel only writes into memory of peers");
+  }
+  require_one_node(copy.to, copy.from);
+  if (world_.topology.kernel_reaches(from, to)) return;
+  throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
 }
 
 SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engine engine) {
@@ -57,19 +73,16 @@ void SimRank::start_copy(const OperationPtr& operation, Seconds latency) {
   operation->to.hold();
   operation->report.latency = latency;
   be_busy(operation->report.host);
-  operation->queue->push_back(operation);
+  operation->queue->operations.push_back(operation);
   delay(operation, now() + latency);
 }
 
 /// What the platform says about a copy by the engine or the kernel; the part of the blocks comes on top.
-bool SimRank::take_copy_cost(Operation& operation) {
+void SimRank::take_copy_cost(Operation& operation) {
+  require_reach(operation);
   require_one_node(operation.to, operation.from);
   const End from = end_of(operation.from, operation.engine);
   const End to = end_of(operation.to, operation.engine);
-  const bool by_kernel = operation.engine == Engine::kernel;
-  if (by_kernel && !world_.topology.kernel_reaches(from, to)) {
-    throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
-  }
   const CopyCost cost = world_.topology.copy_cost(from, to);
   operation.report.cost = cost.name;
   operation.report.host = cost.cost->host.value;
@@ -78,7 +91,12 @@ bool SimRank::take_copy_cost(Operation& operation) {
     operation.report.route = world_.topology.describe(world_.topology.name(from.location),
                                                       world_.topology.copy_route(from.location, to.location));
   }
-  return cost.occupies_cpu;
+  operation.occupies_cpu = cost.occupies_cpu;
+  if (cost.cost->turnaround) operation.turnaround = cost.cost->turnaround->value;
+  // Of a copy between two host buffers there is nothing to learn: the CPU has done it.
+  const bool by_device = from.memory == Memory::device || to.memory == Memory::device;
+  const auto& completion = world_.topology.platform().runtime.completion;
+  if (by_device && completion) operation.report.completion = completion->value;
 }
 
 Op SimRank::copy(View to, View from, Stream stream, Engine engine) {
@@ -88,6 +106,7 @@ Op SimRank::copy(View to, View from, Stream stream, Engine engine) {
 }
 
 Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
+  if (engine == Engine::resident) throw UsageError("a resident kernel copies no blocks that lie apart");
   check_blocks(to, from, blocks, engine);
   const OperationPtr operation = make_copy(to, from, stream, engine);
   operation->blocks.assign(blocks.begin(), blocks.end());
@@ -100,9 +119,13 @@ Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Strea
 }
 
 Op SimRank::run_copy(const OperationPtr& operation) {
-  const bool occupies_cpu = take_copy_cost(*operation);
+  take_copy_cost(*operation);
+  if (operation->occupies_cpu) world_.machine.leave_messages(id_);
   start_copy(operation, operation->report.latency);
-  if (occupies_cpu) wait_until_ended(*operation);
+  if (operation->occupies_cpu) {
+    wait_until_ended(*operation);
+    world_.machine.return_to_messages(id_);
+  }
   return operation->op;
 }
 
@@ -120,7 +143,7 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   operation->peer = owner;
   operation->signal = signal;
   if (place(owner).node == place(id_).node) return run_copy(operation);
-  if (engine == Engine::kernel) require_one_node(operation->to, operation->from);
+  require_reach(*operation);
   for (const Part* end : {&operation->from, &operation->to}) {
     if (end->allocation->memory == Memory::device) require_registered(*end);
   }

@@ -26,6 +26,8 @@ struct SimRank::Operation {
   std::vector<Content> snapshot{};  ///< of `from`, when the operation began to read it
   std::vector<Block> blocks{};      ///< of a copy of blocks
   Seconds time_of_blocks{};         ///< what they add, all together; zero once they have
+  Seconds turnaround{};             ///< after the copy before it in its stream; zero once it is over
+  bool occupies_cpu = false;        ///< the calling CPU, until the copy has ended
   Bytes size{};                     ///< the bytes that flow
   std::optional<Signal> signal{};
   Engine engine = Engine::dma;

@@ -42,7 +42,7 @@ void SimRank::run_agenda() {
 void SimRank::flow_has_ended(Queue& queue) {
   if (world_.aborting) return;
   try {
-    end_flow(queue.front());
+    end_flow(queue.operations.front());
   } catch (...) {
     world_.abort();
   }
@@ -102,7 +102,9 @@ std::optional<Completion> SimRank::wait_any(std::span<const Op> ops, Seconds dea
       }
       if (found->second->state != Operation::State::ended) continue;
       const Status status = found->second->status;
+      const Seconds completion = found->second->report.completion;
       ops_.erase(found);
+      be_busy(completion);  // also beyond the deadline: it has ended
       return Completion{i, status};
     }
     if (reached(deadline, now())) return std::nullopt;

@@ -33,10 +33,11 @@ struct OpReport {
   std::string cost{};   ///< the entry of the platform's cost table
   std::string route{};  ///< "gpu0 -> ioh0 -> numa0"
   Seconds started{};
-  Seconds host{};     ///< the CPU was busy starting it
-  Seconds latency{};  ///< nothing moved yet
-  Seconds flow{};     ///< the bytes moved
-  Seconds ended{};
+  Seconds host{};        ///< the CPU was busy starting it
+  Seconds latency{};     ///< nothing moved yet; what hides behind the operation before it in the stream included
+  Seconds flow{};        ///< the bytes moved
+  Seconds ended{};       ///< the last byte was there
+  Seconds completion{};  ///< from then on: the CPU is busy learning of it, once its rank waits for it
 };
 using OpObserver = std::function<void(const OpReport&)>;
 
@@ -106,7 +107,10 @@ class SimRank final : public Rank {
   using OperationPtr = std::shared_ptr<Operation>;
   /// Operations whose flows follow each other: the copies of a stream, the messages to one peer. The latency of one
   /// overlaps the flow of the one before it, for commands are queued ahead of the data.
-  using Queue = std::list<OperationPtr>;
+  struct Queue {
+    std::list<OperationPtr> operations{};
+    Seconds last_end = Seconds{} - kNever;  ///< of the last flow
+  };
   /// A control message on its way.
   struct Letter {
     Seconds arrival;
@@ -138,10 +142,11 @@ class SimRank final : public Rank {
 
   // Copies of all kinds (sim_copies.cpp).
   OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
-  [[nodiscard]] bool take_copy_cost(Operation& operation);
+  void take_copy_cost(Operation& operation);
   void start_copy(const OperationPtr& operation, Seconds latency);
   Op run_copy(const OperationPtr& operation);
   [[nodiscard]] End end_of(const Part& part, Engine engine) const;
+  void require_reach(const Operation& copy) const;  ///< of the kernel that is to do it
   void raise(const Operation& put);
 
   // Starting and ending operations (sim_rank.cpp).
@@ -156,6 +161,7 @@ class SimRank final : public Rank {
   [[nodiscard]] const NetworkCosts& network_to(RankId peer) const;
   [[nodiscard]] Seconds rdma_latency(const Part& end);
   [[nodiscard]] Seconds copying_through_shared_memory(RankId peer, Bytes size) const;
+  [[nodiscard]] std::vector<RankId> copying_ranks(const Operation& send) const;
   void delay(const OperationPtr& operation, Seconds until);
   void become_ready(const OperationPtr& operation);
   [[nodiscard]] Location target_of(const Operation& send) const;

@@ -232,6 +232,11 @@ Path Topology::path(const Place& a, const Place& b) const {
 /// The class of a kernel's copy; nothing where no kernel can do it.
 std::optional<CopyClass> Topology::kernel_class(End from, End to) const {
   using enum CopyClass;
+  if (from.resident || to.resident) {
+    // Also into memory of its own GPU, where a peer shares that.
+    const bool pushes = from.resident && !is_host(to.memory) && peer_access(from.location.index, to.location.index);
+    return pushes ? std::optional(resident_push) : std::nullopt;
+  }
   if (from.kernel && to.kernel) return from.location == to.location ? std::optional(kernel_local) : std::nullopt;
   const bool pinned = from.memory == Memory::pinned || from.memory == Memory::shared_pinned ||
                       to.memory == Memory::pinned || to.memory == Memory::shared_pinned;

@@ -35,7 +35,8 @@ struct Location {
 struct End {
   Location location{};
   Memory memory = Memory::device;
-  bool kernel = false;  ///< a kernel on this GPU moves the bytes; of a copy within one GPU, both ends say so
+  bool kernel = false;    ///< a kernel on this GPU moves the bytes; of a copy within one GPU, both ends say so
+  bool resident = false;  ///< and it is one that stays there
 
   friend auto operator<=>(const End&, const End&) = default;
 };

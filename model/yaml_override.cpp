@@ -27,15 +27,18 @@ YamlValue* child(YamlValue& parent, std::string_view element) {
   return is_index && index < parent.items.size() ? &parent.items[index] : nullptr;
 }
 
-/// Adds a number that a platform may leave out, so that a what-if can give it. Whether it belongs here, the reader
-/// knows.
-YamlValue* add_optional_number(YamlValue& parent, std::string_view key, const Position& position) {
-  constexpr std::array<std::string_view, 5> kOptionalNumbers{"backward", "duplex", "forward", "rate", "total"};
-  const bool may_have_it = parent.kind == YamlValue::Kind::map && !parent.is_number();
-  if (!may_have_it || std::ranges::find(kOptionalNumbers, key) == kOptionalNumbers.end()) return nullptr;
-  YamlValue number(YamlValue::Kind::map, position);
-  number.entries.push_back({"value", position, {}});
-  parent.entries.push_back({std::string(key), position, std::move(number)});
+/// Adds a number or a word that a platform may leave out, so that a what-if can give it. Whether it belongs here, the
+/// reader knows.
+YamlValue* add_optional(YamlValue& parent, std::string_view key, const Position& position) {
+  constexpr std::array<std::string_view, 7> kOptionalNumbers{"backward", "completion", "duplex",    "forward",
+                                                             "rate",     "total",      "turnaround"};
+  constexpr std::string_view kOptionalWord = "copied_by";
+  if (parent.kind != YamlValue::Kind::map || parent.is_number()) return nullptr;
+  const bool is_number = std::ranges::find(kOptionalNumbers, key) != kOptionalNumbers.end();
+  if (!is_number && key != kOptionalWord) return nullptr;
+  YamlValue value(is_number ? YamlValue::Kind::map : YamlValue::Kind::scalar, position);
+  if (is_number) value.entries.push_back({"value", position, {}});
+  parent.entries.push_back({std::string(key), position, std::move(value)});
   return &parent.entries.back().value;
 }
 
@@ -50,7 +53,7 @@ YamlValue& resolve(YamlValue& document, std::string_view path, std::string_view 
     const std::string_view element = rest.substr(0, rest.find('.'));
     rest.remove_prefix(std::min(rest.size(), element.size() + 1));
     YamlValue* next = child(*here, element);
-    if (next == nullptr && rest.empty()) next = add_optional_number(*here, element, position);
+    if (next == nullptr && rest.empty()) next = add_optional(*here, element, position);
     if (next == nullptr) {
       const std::string meant = closest(element, here->keys());
       fail(assignment, "there is no '" + std::string(element) + "' in " +

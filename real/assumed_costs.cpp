@@ -49,6 +49,7 @@ void guess_copies(Platform& platform) {
   copies[kernel_push] = copies[kernel_pull] = cost(2.0_us, 7.0_us);
   copies[kernel_local] = cost(2.0_us, 6.0_us, 500.0_GBps);
   copies[kernel_to_pinned] = copies[kernel_from_pinned] = cost(2.0_us, 7.0_us);
+  copies[resident_push] = cost(0.5_us, 4.0_us);  // nothing is launched
 }
 
 NetworkCosts guessed_shared_memory() {
@@ -89,14 +90,14 @@ class Borrow {
   void mark(std::optional<T>& number) const {
     if (number) mark(*number);
   }
-  void mark(Cost& cost) const { mark_all(cost.host, cost.latency, cost.rate); }
+  void mark(Cost& cost) const { mark_all(cost.host, cost.latency, cost.rate, cost.turnaround); }
   void mark(NetworkCosts& costs) const {
     mark_all(costs.send_host, costs.receive_host, costs.latency, costs.rate, costs.eager_limit, costs.control);
   }
   void mark(model::RuntimeCosts& costs) const {
     mark_all(costs.allocate_device, costs.ipc_export, costs.ipc_open, costs.ipc_close, costs.pin_base,
              costs.pin_per_gib, costs.engine_block, costs.kernel_block, costs.signal, costs.register_base,
-             costs.register_per_gib, costs.deregister);
+             costs.register_per_gib, costs.deregister, costs.completion);
   }
   void mark(model::RdmaLimits& limits) const { mark_all(limits.read, limits.write, limits.latency); }
   void mark(model::Rdma& rdma) const { mark_all(rdma.through_switch, rdma.near, rdma.far); }

@@ -57,7 +57,8 @@ End PacedRuntime::end_of(const std::byte* address, Engine engine) const {
   End end = std::prev(behind)->second;
   // The kernel runs on this process's device.
   const Location own{Location::Kind::gpu, role_.gpu};
-  end.kernel = engine == Engine::kernel && end.memory == Memory::device && end.location == own;
+  end.kernel = engine != Engine::dma && end.memory == Memory::device && end.location == own;
+  end.resident = engine == Engine::resident && end.kernel;
   return end;
 }
 
@@ -142,7 +143,7 @@ void PacedRuntime::close_memory(std::byte* memory) {
 const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const std::byte* to, Engine engine) {
   const auto key = [](const End& end) {
     return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index, static_cast<std::size_t>(end.memory),
-                  static_cast<std::size_t>(end.kernel)};
+                  static_cast<std::size_t>(end.kernel), static_cast<std::size_t>(end.resident)};
   };
   const End source = end_of(from, engine);
   const End target = end_of(to, engine);
@@ -157,8 +158,10 @@ const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const 
 }
 
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
-  const Seconds ready = posted + copy.way->cost->latency.value.at(copy.size);
-  queue.flow_end = std::max(ready, queue.flow_end) + copy.blocks + copy.size / copy.way->rate;
+  const model::Cost& cost = *copy.way->cost;
+  const Seconds ready = posted + cost.latency.value.at(copy.size);
+  const Seconds turn = queue.flow_end + (cost.turnaround ? cost.turnaround->value : Seconds{});
+  queue.flow_end = std::max(ready, turn) + copy.blocks + copy.size / copy.way->rate;
   return queue.flow_end;
 }
 
@@ -243,7 +246,10 @@ void PacedRuntime::advance(Queue& queue) {
 bool PacedRuntime::ended(Event event) {
   Queue& queue = queues_[event.id % kStreams];
   advance(queue);
-  return queue.ended >= event.id / kStreams;
+  if (queue.ended < event.id / kStreams) return false;
+  // As for posting a copy: a slice takes longer than the caller is busy.
+  if (costs().completion) clock_.wait_until(clock_.now() + costs().completion->value);
+  return true;
 }
 
 void PacedRuntime::synchronize(Stream stream) {

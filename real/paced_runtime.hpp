@@ -2,14 +2,16 @@
 //
 // A copy ends when its bytes have really been moved and the platform's time for it is over, whichever comes later. The
 // time follows the rule of the simulated machine for one stream: the caller is busy for `host`, nothing moves for
-// `latency`, which overlaps the flow of the copy before it in the stream, then blocks that lie apart take their time,
-// which overlaps nothing of the stream, and then the bytes flow at the smallest of the copy's own rate and the links of
-// its route. Unlike there, copies of different streams or processes do not slow each other down: each has the links for
-// itself.
+// `latency`, which overlaps the flow of the copy before it in the stream, but no copy flows sooner than its
+// `turnaround` after that one; then blocks that lie apart take their time, which overlaps nothing of the stream, and
+// then the bytes flow at the smallest of the copy's own rate and the links of its route. The caller that learns that a
+// copy has ended is busy for `runtime.completion`. Unlike there, copies of different streams or processes do not slow
+// each other down: each has the links for itself.
 #pragma once
 
 #include <array>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -105,7 +107,8 @@ class PacedRuntime final : public DeviceRuntime {
     std::deque<Copy> copies{};  ///< that have not ended yet
     std::uint64_t started = 0;
     std::uint64_t ended = 0;
-    Seconds flow_end{};  ///< of the last one, by the platform
+    /// Of the last one, by the platform; before the first one long ago.
+    Seconds flow_end{-std::numeric_limits<double>::infinity()};
     Seconds last_end{};
   };
 
@@ -131,7 +134,7 @@ class PacedRuntime final : public DeviceRuntime {
   PaceClock& clock_;
   DeviceInfo device_;
   std::map<const std::byte*, model::End> known_;  ///< memory that copies may name, by its first address
-  using EndKey = std::array<std::size_t, 4>;
+  using EndKey = std::array<std::size_t, 5>;
   std::map<std::pair<EndKey, EndKey>, Way> ways_;  ///< those asked for so far: finding a route takes long
   std::array<Queue, kStreams> queues_{};
   std::size_t moving_ = 0;  ///< copies that have not really been moved yet

@@ -176,7 +176,7 @@ class Calibrator {
     const Primitive& first = group.first();
     const model::CopyCost found = topology_.find_copy_cost(first.from, first.to);
     const model::Cost* cost = found.cost;
-    const Seconds completion = found.occupies_cpu ? Seconds{} : completion_time();
+    const Seconds completion = first.on_device() ? completion_time() : Seconds{};
     std::optional<Seconds> host = measured_or_alike(group.path, ".host");
     if (!host && cost != nullptr) host = cost->host.value;
     if (!host) {

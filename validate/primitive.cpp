@@ -43,7 +43,7 @@ struct CopyTimes {
   Seconds host{};
   Seconds latency{};
   Seconds flow{};
-  Seconds completion{};  ///< none where the CPU itself copies
+  Seconds completion{};  ///< none between host buffers, where the CPU itself has copied
   Seconds turnaround{};
 
   [[nodiscard]] Seconds until_there() const { return host + latency + flow; }
@@ -56,7 +56,7 @@ std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, cons
   return CopyTimes{.host = found.cost->host.value,
                    .latency = found.cost->latency.value.at(size),
                    .flow = flow_time(size, narrowest_link(primitive, topology), found.cost->rate),
-                   .completion = found.occupies_cpu ? Seconds{} : or_none(topology.platform().runtime.completion),
+                   .completion = primitive.on_device() ? or_none(topology.platform().runtime.completion) : Seconds{},
                    .turnaround = or_none(found.cost->turnaround)};
 }
 

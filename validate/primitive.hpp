@@ -35,6 +35,8 @@ struct Primitive {
   int peer_gpu = 0;
   double blocks = 0;
 
+  /// Has it an end in device memory?
+  [[nodiscard]] bool on_device() const { return from.memory == Memory::device || to.memory == Memory::device; }
   /// Is it a copy, whatever comes on top of it, or a part of one?
   [[nodiscard]] bool copies() const { return kind <= Kind::queued; }
 };

@@ -59,8 +59,8 @@ class LineReader {
   [[nodiscard]] std::size_t gpu() const { return static_cast<std::size_t>(result_.gpu); }
   [[nodiscard]] std::size_t peer_gpu() const { return static_cast<std::size_t>(result_.peer_gpu); }
 
-  [[nodiscard]] End device(std::size_t gpu, bool kernel = false) const {
-    return {{Location::Kind::gpu, gpu}, Memory::device, kernel};
+  [[nodiscard]] End device(std::size_t gpu, bool kernel = false, bool resident = false) const {
+    return {{Location::Kind::gpu, gpu}, Memory::device, kernel, resident};
   }
   [[nodiscard]] End host(std::size_t gpu, Memory memory, bool far = false) const {
     return {{Location::Kind::memory, far ? topology_.memory_far(gpu) : topology_.memory_near(gpu)}, memory};
@@ -74,6 +74,7 @@ class LineReader {
 
   bool one_copy(std::string_view name) {
     if (strip(name, "copy kernel-")) return kernel_copy(name);
+    if (name == "copy resident-push") return between(Kind::copy, device(gpu(), true, true), device(peer_gpu()));
     if (strip(name, "copy ")) return copy(name);
     return strip(name, "peer copy ") && peer_copy(name);
   }

@@ -183,6 +183,19 @@ TEST(Override, AddsANumberThatThePlatformLeavesOut) {
   EXPECT_EQ(present(present(platform.network).rate).value, Rate{2e9});
 }
 
+TEST(Override, AddsWhatAPlatformNeedNotSayOfItsCpusAndEngines) {
+  const Platform plain = read_good();
+  EXPECT_FALSE(plain.copies.at(CopyClass::host_to_host).turnaround);
+  EXPECT_FALSE(plain.runtime.completion);
+  EXPECT_EQ(plain.intra_node.copied_by, CopiedBy::none);
+  const Platform platform = read_good({"costs.copies.host-to-host.turnaround=2 us", "costs.runtime.completion=1.5 us",
+                                       "costs.intra_node.rate=4 GB/s", "costs.intra_node.copied_by=receiver"});
+  EXPECT_EQ(present(platform.copies.at(CopyClass::host_to_host).turnaround).value, 2.0_us);
+  EXPECT_EQ(present(platform.runtime.completion).value, 1.5_us);
+  EXPECT_EQ(platform.intra_node.copied_by, CopiedBy::receiver);
+  EXPECT_EQ(read_good({"costs.intra_node.copied_by=none"}).intra_node.copied_by, CopiedBy::none);
+}
+
 TEST(Override, ReplacesIntegersTextsAndCurves) {
   const Platform platform = read_good({"nodes.count=5", "nodes.gpus.gpu0.model=Other", "costs.network.latency=3 us"});
   EXPECT_EQ(platform.node.count, 5);
@@ -221,6 +234,7 @@ TEST(Override, IsCheckedAsTheFileIs) {
   EXPECT_THAT(message("fabric.link=9"), HasSubstr("--set fabric.link=9: error: 'link' in 'fabric': '9' has no unit"));
   EXPECT_EQ(message("costs.runtime.total=9 GB/s").find("--set costs.runtime.total=9 GB/s: error: unknown key 'total'"),
             0);
+  EXPECT_THAT(message("costs.network.copied_by=both"), HasSubstr("unknown key 'copied_by'"));
   EXPECT_THAT(message("nodes.gpus.gpu0.nic=hca7"), HasSubstr("there is no NIC 'hca7'; did you mean 'hca0'?"));
 }
 
@@ -235,6 +249,18 @@ TEST(AllNumbers, NamesEachAsAnOverrideDoes) {
     const auto found = std::ranges::find(changed, entry.path, &NumberEntry::path);
     ASSERT_NE(found, changed.end()) << entry.path;
     EXPECT_DOUBLE_EQ(found->value, entry.unit == "B" ? 7168 : entry.unit == "s" ? 7 : 7e9) << entry.path;
+  }
+}
+
+TEST_F(IncludingPlatform, ListsTheNumbersThatItNeedNotHave) {
+  const Platform platform = read(
+      "costs:\n  copies:\n    resident-push:\n      host: {value: 1 us, assumed: guess}\n"
+      "      latency: {value: 3 us, assumed: guess}\n      turnaround: {value: 2 us, assumed: guess}\n"
+      "  runtime:\n    completion: {value: 1.5 us, assumed: guess}\n");
+  const std::vector<NumberEntry> numbers = all_numbers(platform);
+  for (const char* path :
+       {"costs.copies.resident-push.latency", "costs.copies.resident-push.turnaround", "costs.runtime.completion"}) {
+    EXPECT_NE(std::ranges::find(numbers, path, &NumberEntry::path), numbers.end()) << path;
   }
 }
 

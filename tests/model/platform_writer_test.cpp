@@ -42,6 +42,7 @@ void expect_same(const Platform& a, const Platform& b) {
   }
   EXPECT_EQ(a.fabric && a.fabric->rdma ? a.fabric->rdma->hypothetical : "",
             b.fabric && b.fabric->rdma ? b.fabric->rdma->hypothetical : "");
+  EXPECT_EQ(a.intra_node.copied_by, b.intra_node.copied_by);
   const auto before = all_numbers(a);
   const auto after = all_numbers(b);
   ASSERT_EQ(before.size(), after.size());
@@ -63,6 +64,19 @@ TEST(PlatformWriter, EveryPlatformComesBackAsItWas) {
     ++files;
   }
   EXPECT_GE(files, 4);
+}
+
+TEST(PlatformWriter, WritesWhatAPlatformNeedNotHave) {
+  Platform platform = read_platform(fs::path(TWINLINK_SOURCE_DIR) / "platforms/h200-nvlink.yaml");
+  const Source guess{Quality::assumed, "a guess for a test"};
+  platform.copies[CopyClass::resident_push] = {
+      .host = {1.0_us, guess}, .latency = {Piecewise{}, guess}, .turnaround = Sourced<Seconds>{2.0_us, guess}};
+  platform.runtime.completion = Sourced<Seconds>{1.5_us, guess};
+  platform.intra_node.rate = Sourced<Rate>{Rate{5e9}, guess};
+  for (const CopiedBy who : kCopiedBy) {
+    platform.intra_node.copied_by = who;
+    expect_same(platform, read_text(platform_text(platform)));
+  }
 }
 
 TEST(PlatformWriter, WritesTextsThatYamlWouldMisread) {

@@ -57,6 +57,7 @@ Platform sample_platform() {
   platform.copies[host_to_host] = cost(Rate{8e9});
   platform.copies[kernel_push] = cost(kKernelPush);
   platform.copies[kernel_pull] = cost(kKernelPull);
+  platform.copies[resident_push] = cost(kResidentPush);
   platform.copies[kernel_local] = cost(Rate{50e9});
   platform.copies[kernel_to_pinned] = cost(kUp);
   platform.copies[kernel_from_pinned] = cost(kDown);

@@ -12,8 +12,9 @@ inline constexpr Rate kDown{4e9};  ///< host to device
 inline constexpr Rate kUp{5e9};    ///< device to host
 inline constexpr Rate kPeer{6e9};  ///< within a peer domain
 inline constexpr Rate kStagedPeer{2e9};
-inline constexpr Rate kKernelPush{5e9};  ///< a kernel's stores into a peer's memory
-inline constexpr Rate kKernelPull{4e9};  ///< a kernel's loads from it
+inline constexpr Rate kKernelPush{5e9};    ///< a kernel's stores into a peer's memory
+inline constexpr Rate kKernelPull{4e9};    ///< a kernel's loads from it
+inline constexpr Rate kResidentPush{3e9};  ///< a resident kernel's stores into a peer's memory
 inline constexpr Rate kWire{2.5e9};
 inline constexpr Rate kHub{10e9};  ///< between a hub and its memory: less than two GPUs' copies, where those are 6 GB/s
 inline constexpr Seconds kControl = 2.0_us;

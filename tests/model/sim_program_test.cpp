@@ -164,6 +164,13 @@ TEST(SimProgram, ExplainShowsTheWayTheCostsAndTheChoice) {
             HasSubstr("device-to-pinned-near"), HasSubstr("Delivered after 671 us")));
 }
 
+TEST(SimProgram, ExplainShowsWhatTheCpuNeedsToLearnOfAnEnd) {
+  const std::string message = "explain " + kKids + "--from 0/1 --to 0/2 --protocol gpudirect-v2 --size 1M";
+  const Ended ended = run(message + " --set 'costs.runtime.completion=2.5 us'");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("+ completion  size"), ContainsRegex("peer copy .* 2\\.500  1M  *peer\n")));
+}
+
 TEST(SimProgram, CheckShowsEveryErrorOfEveryFile) {
   EXPECT_EQ(run("check platforms/*.yaml").code, 0);
   const Ended ended =

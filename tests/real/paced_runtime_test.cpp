@@ -116,6 +116,7 @@ TEST_F(PacedRuntimeTest, EveryClassOfCopiesHasItsRate) {
   expect_time(peer_memory(2), device, fixed + kSize / kKernelPush, Engine::kernel);
   expect_time(device, peer_memory(2), fixed + kSize / kKernelPull, Engine::kernel);
   expect_time(other, device, fixed + kSize / Rate{50e9}, Engine::kernel);
+  expect_time(peer_memory(2), device, fixed + kSize / kResidentPush, Engine::resident);
 }
 
 class PacedWithOtherRates : public PacedRuntimeTest {
@@ -160,6 +161,50 @@ TEST_F(PacedRuntimeTest, CopiesOfAStreamFollowEachOtherAndHideTheirLatency) {
   for (int i = 0; i < 3; ++i) {
     expect_end(events[static_cast<std::size_t>(i)], start + kHost + kLatency + (kSize / kDown) * (i + 1));
   }
+}
+
+class PacedWithTurnaround : public PacedRuntimeTest {
+ protected:
+  static constexpr Seconds kTurnaround = 2.0_us;
+  static constexpr Seconds kCompletion = 1.5_us;
+
+  PacedWithTurnaround() : PacedRuntimeTest(with_costs()) {}
+  static model::Platform with_costs() {
+    model::Platform platform = sample_platform();
+    platform.copies[CopyClass::pinned_to_device_near].turnaround = {kTurnaround, {}};
+    platform.runtime.completion = {kCompletion, {}};
+    return platform;
+  }
+};
+
+TEST_F(PacedWithTurnaround, SeparatesTheCopiesOfAStream) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  const Seconds start = clock.now();
+  std::vector<Event> events;
+  for (int i = 0; i < 3; ++i) events.push_back(runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma));
+  for (int i = 0; i < 3; ++i) {
+    expect_end(events[static_cast<std::size_t>(i)],
+               start + kHost + kLatency + (kSize / kDown) * (i + 1) + kTurnaround * i);
+  }
+}
+
+TEST_F(PacedWithTurnaround, AStreamThatWasIdleOwesNothing) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  for (int i = 0; i < 2; ++i) expect_time(device, pinned, kHost + kLatency + kSize / kDown);
+}
+
+TEST_F(PacedWithTurnaround, WhoLearnsOfAnEndIsBusyForIt) {
+  std::byte* const device = runtime.allocate(kSize);
+  const Event event = runtime.copy(device, host_memory(Memory::pinned), kSize, Stream{0}, Engine::dma);
+  move_all();
+  const Seconds asked = clock.now();
+  EXPECT_FALSE(runtime.ended(event));
+  expect_took(asked, Seconds{});
+  clock.wait_until(asked + 1.0_s);
+  EXPECT_TRUE(runtime.ended(event));
+  expect_took(asked, 1.0_s + kCompletion);
 }
 
 TEST_F(PacedRuntimeTest, StreamsDoNotSlowEachOther) {

@@ -138,6 +138,30 @@ TEST(Calibration, WhatTheBaseLacksIsAdded) {
   EXPECT_THAT(calibration.replaced, Contains(Field(&NumberChange::before, "")));
 }
 
+TEST(Calibration, AResidentKernelHasAClassOfItsOwn) {
+  const auto calibration = Probes().add("copy resident-push", line(3, 300), "0/0", "0/1").calibrate();
+  const auto platform = platform_of(calibration);
+  const model::Cost cost = platform.copies.at(model::CopyClass::resident_push);
+  EXPECT_NEAR(cost.latency.value.at(Bytes{1}).microseconds(), 3, 1e-3);
+  EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), 300e9, 300e9 * 1e-3);
+}
+
+TEST(Calibration, WhatTheCpuNeedsToLearnOfAnEndIsNoLatency) {
+  const test::ScratchFolder folder;
+  const auto base =
+      base_with(folder, "  runtime:\n", "  runtime:\n    completion: {value: 1.5 us, assumed: made up for a test}\n");
+  const auto calibration =
+      Probes().add("copy pinned-to-device near", line(7, 50)).add("copy host-to-host", line(1, 12)).calibrate(base);
+  const auto platform = platform_of(calibration);
+  const auto latency = [&](model::CopyClass copy_class) {
+    return platform.copies.at(copy_class).latency.value.at(1_KiB).microseconds();
+  };
+  EXPECT_NEAR(latency(model::CopyClass::pinned_to_device_near), 7 - 2 - 1.5, 1e-3);
+  const Seconds host = platform.copies.at(model::CopyClass::host_to_host).host.value;
+  EXPECT_NEAR(latency(model::CopyClass::host_to_host), 1 - host.microseconds(), 1e-3);
+  for (const auto& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
+}
+
 TEST(Calibration, AHostShareThatExceedsTheWholeIsTakenBack) {
   const auto calibration = Probes().add("copy pinned-to-device near", line(1.5, 50)).calibrate();
   const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
