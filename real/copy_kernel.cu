@@ -16,12 +16,14 @@ __global__ void copy_words(Word* __restrict__ to, const Word* __restrict__ from,
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) to[i] = from[i];
 }
 
-__global__ void copy_and_raise(char* to, const char* from, std::size_t size, volatile std::uint64_t* flag,
-                               std::uint64_t value) {
+__global__ void copy_and_raise(char* to, const char* from, std::size_t size, Raise flag, Raise own) {
   copy_by_block(to, from, size);
   __threadfence_system();  // every thread's own stores are seen everywhere ...
-  __syncthreads();         // ... before the one thread goes on that writes the flag
-  if (threadIdx.x == 0) *flag = value;
+  __syncthreads();         // ... before the one thread goes on that writes the flags
+  if (threadIdx.x == 0) {
+    *static_cast<volatile std::uint64_t*>(flag.word) = flag.value;
+    *static_cast<volatile std::uint64_t*>(own.word) = own.value;
+  }
 }
 
 __global__ void copy_extents(char* to, const char* from, const Extent* extents, std::size_t count) {
@@ -70,10 +72,10 @@ cudaError_t launch_copy_kernel(std::byte* to, const std::byte* from, std::size_t
   return launch<unsigned char>(to + words * kWord, from + words * kWord, size - words * kWord, stream);
 }
 
-cudaError_t launch_copy_and_raise(std::byte* to, const std::byte* from, std::size_t size, std::uint64_t* flag,
-                                  std::uint64_t value, cudaStream_t stream) {
+cudaError_t launch_copy_and_raise(std::byte* to, const std::byte* from, std::size_t size, Raise flag, Raise own,
+                                  cudaStream_t stream) {
   cudaGetLastError();
-  copy_and_raise<<<1, threads_for(size), 0, stream>>>(chars(to), chars(from), size, flag, value);
+  copy_and_raise<<<1, threads_for(size), 0, stream>>>(chars(to), chars(from), size, flag, own);
   return cudaGetLastError();
 }
 

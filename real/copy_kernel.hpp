@@ -12,10 +12,16 @@ namespace twinlink::real {
 /// must be valid on the current device, and the bytes must not overlap.
 cudaError_t launch_copy_kernel(std::byte* to, const std::byte* from, std::size_t size, cudaStream_t stream);
 
-/// The same for at most kMostRaised bytes, in one block of threads, which then writes `value` to `flag`: host memory
-/// that the device reaches. Whoever sees the flag sees the bytes, on every device and on the host. Also of no bytes.
-cudaError_t launch_copy_and_raise(std::byte* to, const std::byte* from, std::size_t size, std::uint64_t* flag,
-                                  std::uint64_t value, cudaStream_t stream);
+/// What a kernel writes to host memory that the device reaches, by the device's address.
+struct Raise {
+  std::uint64_t* word;
+  std::uint64_t value;
+};
+/// The same for at most kMostRaised bytes, in one block of threads, which then raises `flag`: whoever sees it sees the
+/// bytes, on every device and on the host. Also of no bytes. Then it raises `own`, which tells the caller sooner than
+/// an event, for that waits until the kernel is gone.
+cudaError_t launch_copy_and_raise(std::byte* to, const std::byte* from, std::size_t size, Raise flag, Raise own,
+                                  cudaStream_t stream);
 inline constexpr std::size_t kMostRaised = std::size_t{64} << 10;
 
 /// A piece of a copy whose bytes lie apart, in bytes from `to` and `from`.

@@ -1,5 +1,6 @@
 // CudaRuntime's copies: by the copy engine, by kernels and by the one that stays.
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <iterator>
 #include <vector>
@@ -14,6 +15,9 @@ namespace {
 
 /// In the id of an event that is an order to the resident kernel.
 constexpr std::uint64_t kOrdered = std::uint64_t{1} << 63;
+/// In the id of an event that is a kernel's raise: below it the stream, and the number of the raise in its stream.
+constexpr std::uint64_t kRaised = std::uint64_t{1} << 62;
+constexpr int kRaisesBits = 48;
 
 std::size_t at(Stream stream) { return static_cast<std::size_t>(stream.index); }
 
@@ -144,9 +148,13 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
   std::uint64_t* const word = on_device(flag.word);
   if (engine == Engine::kernel) let_device_rest();
   if (engine == Engine::kernel && size.count() <= kMostRaised) {
-    check_cuda(launch_copy_and_raise(for_kernel(to), for_kernel(from), size.count(), word, flag.value, queue),
+    const std::uint64_t number = raises_[at(stream)] + 1;
+    check_cuda(launch_copy_and_raise(for_kernel(to), for_kernel(from), size.count(), {word, flag.value},
+                                     {&raised_there_[at(stream)].word, number}, queue),
                "copy kernel with a flag");
-    return mark(stream);
+    raises_[at(stream)] = number;
+    ++marked_[at(stream)];
+    return {kRaised | std::uint64_t{at(stream)} << kRaisesBits | number};
   }
   if (engine == Engine::kernel) {
     check_cuda(launch_copy_kernel(for_kernel(to), for_kernel(from), size.count(), queue), "copy kernel");
@@ -163,6 +171,7 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
 
 bool CudaRuntime::ended(Event event) {
   if ((event.id & kOrdered) != 0) return resident_->ended(event.id & ~kOrdered);
+  if ((event.id & kRaised) != 0) return has_raised(event.id & ~kRaised);
   const Mark& mark = events_[event.id];
   const cudaError_t code = cudaEventQuery(mark.event);
   if (code == cudaErrorNotReady) return false;
@@ -170,6 +179,21 @@ bool CudaRuntime::ended(Event event) {
   --marked_[at(mark.stream)];
   unused_events_.push_back(event.id);
   return true;
+}
+
+bool CudaRuntime::has_raised(std::uint64_t raise) {
+  const std::size_t stream = raise >> kRaisesBits;
+  const std::uint64_t number = raise & ((std::uint64_t{1} << kRaisesBits) - 1);
+  if (std::atomic_ref(raised_[stream].word).load(std::memory_order_acquire) >= number) {
+    --marked_[stream];
+    return true;
+  }
+  constexpr unsigned kLooks = 4096;  // a kernel that has failed raises nothing
+  if (++looks_ % kLooks == 0) {
+    const cudaError_t code = cudaStreamQuery(streams_[stream]);
+    if (code != cudaErrorNotReady) check_cuda(code, "copy kernel with a flag");
+  }
+  return false;
 }
 
 void CudaRuntime::synchronize(Stream stream) {

@@ -72,6 +72,7 @@ class CudaRuntime final : public DeviceRuntime {
   cudaStream_t queue_of(Stream stream);
   /// By the resident kernel; a flag of null raises nothing.
   Event order(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream);
+  [[nodiscard]] bool has_raised(std::uint64_t raise);
   /// Before what may wait for all of the device's work.
   void let_device_rest();
 
@@ -88,7 +89,15 @@ class CudaRuntime final : public DeviceRuntime {
   cudaStream_t apart_ = nullptr;                   ///< for copies apart from all streams
   std::optional<ResidentKernel> resident_;         ///< once it was asked for
   std::array<std::uint64_t, kStreams> ordered_{};  ///< by stream: its last order to the resident kernel
-  std::array<std::size_t, kStreams> marked_{};     ///< by stream: events that nobody has found ended
+  /// By stream: where kernels that raise a flag say that they have done so, and how many were started. Page-locked.
+  struct alignas(64) Raised {
+    std::uint64_t word = 0;
+  };
+  Raised* raised_ = nullptr;
+  Raised* raised_there_ = nullptr;  ///< the same as the device sees it
+  std::array<std::uint64_t, kStreams> raises_{};
+  unsigned looks_ = 0;
+  std::array<std::size_t, kStreams> marked_{};  ///< by stream: events that nobody has found ended
   struct Mark {
     cudaEvent_t event;
     Stream stream;

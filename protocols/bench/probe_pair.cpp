@@ -99,6 +99,7 @@ class PeerCopier {
  private:
   /// As can_copy() wants them.
   [[nodiscard]] std::string_view words(Way way, Engine engine) const {
+    if (engine == Engine::resident) return "resident-push";
     if (engine == Engine::kernel) return way == Way::write ? "kernel-push" : "kernel-pull";
     if (!direct_) return way == Way::write ? "staged into the memory of a peer" : "staged from the memory of a peer";
     return way == Way::write ? kPeerWrites : "from the memory of a peer";
@@ -106,7 +107,7 @@ class PeerCopier {
 
   /// Of the line that says what one takes alone.
   [[nodiscard]] std::string line(Way way, Engine engine) const {
-    if (engine == Engine::kernel) return fmt::format("copy {}", words(way, engine));
+    if (engine != Engine::dma) return fmt::format("copy {}", words(way, engine));
     return fmt::format("peer copy {} {}", way == Way::write ? "write" : "read", direct_ ? "direct" : "staged");
   }
 
@@ -177,8 +178,9 @@ class PeerOwner {
 template <class End>
 void copy_all_sizes(Prober& prober, End& end) {
   std::uint64_t seed = 0;
-  for (const Engine engine : {Engine::dma, Engine::kernel}) {
+  for (const Engine engine : {Engine::dma, Engine::kernel, Engine::resident}) {
     for (const Way way : {Way::write, Way::read}) {
+      if (engine == Engine::resident && way == Way::read) continue;  // it only writes
       if (!end.offers(way, engine)) continue;
       for (const Bytes size : prober.plan().sizes) {
         if (way == Way::write) {

@@ -15,7 +15,8 @@ struct Writer {
   Engine engine = Engine::dma;
   std::string_view words{};  ///< in the line's name, behind "put and signal"
 };
-constexpr std::array kWriters{Writer{Engine::dma, ""}, Writer{Engine::kernel, " by kernel"}};
+constexpr std::array kWriters{Writer{Engine::dma, ""}, Writer{Engine::kernel, " by kernel"},
+                              Writer{Engine::resident, " by resident kernel"}};
 
 /// One end: memory that the peer writes, and the peer's, opened.
 class SignalEnd {
@@ -88,7 +89,7 @@ void probe_signals(Prober& prober, RankId peer, bool leading) {
   SignalEnd end(prober, peer);
   for (const Writer& writer : kWriters) {
     // A kernel reaches a peer's memory, not one that the driver copies to through the host.
-    if (writer.engine == Engine::kernel && !path.peer_access) continue;
+    if (writer.engine != Engine::dma && !path.peer_access) continue;
     probe_writer(prober, peer, leading, end, writer);
   }
   end.close();
