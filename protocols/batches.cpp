@@ -63,7 +63,9 @@ Outcome wrong_batch(std::uint64_t mine, std::uint64_t theirs) {
   return {Status::wrong_size, "this side has " + describe_batch(mine) + ", the other " + describe_batch(theirs)};
 }
 
-BatchedPieces::BatchedPieces(std::span<const View> messages, Bytes chunk, std::uint64_t most) {
+void BatchedPieces::assign(std::span<const View> messages, Bytes chunk, std::uint64_t most) {
+  pieces.clear();
+  belongs.clear();
   for (const auto& together : batches_of(messages, chunk, most)) {
     if (together.size() > 1) {
       pieces.push_back(together.front());

@@ -36,8 +36,8 @@ Outcome wrong_batch(std::uint64_t mine, std::uint64_t theirs);
 
 /// The pieces of one side's messages: each a batch, a whole message or a part of one.
 struct BatchedPieces {
-  /// `messages` must outlive this. Batches are those of batches_of().
-  BatchedPieces(std::span<const View> messages, Bytes chunk, std::uint64_t most);
+  /// Other messages, which must live as long as this or until the next call. Batches are those of batches_of().
+  void assign(std::span<const View> messages, Bytes chunk, std::uint64_t most);
   /// The messages of a batch; else the one that the piece is a part of.
   [[nodiscard]] std::span<const View> batch(const Piece& piece) const { return belongs[piece.number]; }
   [[nodiscard]] bool batched(const Piece& piece) const { return batch(piece).size() > 1; }

@@ -108,29 +108,30 @@ class PeerChannel final : public Channel {
         mover_(mover),
         batch_(batch),
         path_taken_(std::move(path_taken)),
-        shared_(rank, peer) {}
+        shared_(rank, peer) {
+    const bool push = mover_ != Mover::kernel_pull;
+    for (Lane& lane : lanes_) lane.depth = static_cast<std::size_t>(settings_.depth);
+    lanes_[kIncoming].steps = push ? stand_by(awaited_) : pull();
+    lanes_[kOutgoing].steps = push ? this->push() : stand_by(sent_);
+  }
 
   [[nodiscard]] std::string path_taken() const override { return path_taken_; }
 
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
-    const auto depth = static_cast<std::size_t>(settings_.depth);
-    const BatchedPieces awaited(incoming, settings_.chunk, batch_);
-    const BatchedPieces sent(outgoing, settings_.chunk, batch_);
-    const std::size_t slots = std::min(depth, std::max(awaited.pieces.size(), sent.pieces.size()));
-    std::vector<Message> here(slots);   // what the peer says about the pieces that this side moves
-    std::vector<Message> there(slots);  // and about those that it moves itself
-    flags_.resize(slots);
-    const bool push = mover_ != Mover::kernel_pull;
+    awaited_.assign(incoming, settings_.chunk, batch_);
+    sent_.assign(outgoing, settings_.chunk, batch_);
+    lanes_[kIncoming].pieces = awaited_.pieces;
+    lanes_[kOutgoing].pieces = sent_.pieces;
+    const std::size_t most = std::max(awaited_.pieces.size(), sent_.pieces.size());
+    const std::size_t slots = std::min(static_cast<std::size_t>(settings_.depth), most);
+    ready_.assign(slots, {});
+    delivered_.assign(slots, {});
+    flags_.assign(slots, 0);
     BatchCopies batches(rank_, kPeerStream, engine_of_batches());
-    const std::array lanes{Lane{.pieces = awaited.pieces,
-                                .depth = depth,
-                                .steps = push ? stand_by(awaited, there) : pull(awaited, here, batches)},
-                           Lane{.pieces = sent.pieces,
-                                .depth = depth,
-                                .steps = push ? this->push(sent, here, batches) : stand_by(sent, there)}};
+    batches_ = &batches;
     deadline_ = rank_.now() + settings_.timeout;
-    Outcome outcome = move(rank_, lanes, deadline_);
+    Outcome outcome = move(rank_, lanes_, deadline_);
     if (outcome.ok()) batches.settle(deadline_);
     return outcome;
   }
@@ -147,7 +148,7 @@ class PeerChannel final : public Channel {
   }
 
   /// Of the side whose memory is reached into.
-  Steps stand_by(const BatchedPieces& parts, std::vector<Message>& delivered) {
+  Steps stand_by(const BatchedPieces& parts) {
     Steps steps{{"tell ready", [this, &parts](const Piece& p) {
                    if (parts.batched(p)) return tell_batch(parts.batch(p));
                    const Ready ready{.handle = shared_.handle_of(p.bytes.buffer),
@@ -165,13 +166,12 @@ class PeerChannel final : public Channel {
                        }});
       return steps;
     }
-    steps.push_back({"hear delivered", [this, &delivered](const Piece& p) {
-                       return rank_.hear(peer_, tags::kDelivered, delivered[p.slot]);
-                     }});
-    steps.push_back({"check delivered", [&delivered, &parts](const Piece& p) -> Started {
+    steps.push_back(
+        {"hear delivered", [this](const Piece& p) { return rank_.hear(peer_, tags::kDelivered, delivered_[p.slot]); }});
+    steps.push_back({"check delivered", [this, &parts](const Piece& p) -> Started {
                        // A refusal may overtake the answers for pieces before it: it ends the transfer whatever its
                        // size says.
-                       const auto said = delivered[p.slot].as<Delivered>();
+                       const auto said = delivered_[p.slot].as<Delivered>();
                        switch (said.answer) {
                          case Delivered::Answer::wrong_size:
                            return wrong_batch(parts.name(p), said.whole);
@@ -185,51 +185,49 @@ class PeerChannel final : public Channel {
     return steps;
   }
 
-  Steps push(const BatchedPieces& parts, std::vector<Message>& ready, BatchCopies& batches) {
-    Steps steps{hear_ready(ready)};
-    if (flagged()) {
-      steps.push_back({"push", [this, &ready, &parts, &batches](const Piece& p) -> Started {
-                         if (parts.batched(p)) {
-                           return push_batch(parts.batch(p), ready[p.slot].as<Ready>(), batches);
-                         }
-                         return push_flagged(p.bytes, parts.name(p), ready[p.slot].as<Ready>(),
-                                             pusher_of(p.bytes.length));
-                       }});
-      return steps;
-    }
-    steps.push_back({"peer copy", [this, &ready, &parts, &batches](const Piece& p) {
-                       if (parts.batched(p)) {
-                         return reach_batch(parts.batch(p), ready[p.slot].as<Ready>(),
-                                            [&](const Views& to) { return batches.start(to, parts.batch(p)); });
-                       }
-                       return reach(parts.name(p), ready[p.slot].as<Ready>(),
-                                    [&](View to) { return rank_.copy(to, p.bytes, kPeerStream, Engine::dma); });
-                     }});
-    steps.push_back(tell_delivered(parts));
-    return steps;
+  Steps push() {
+    if (flagged()) return {hear_ready(), {"push", [this](const Piece& p) { return push_with_flag(p); }}};
+    return {hear_ready(),
+            {"peer copy",
+             [this](const Piece& p) {
+               const Ready ready = ready_[p.slot].as<Ready>();
+               if (sent_.batched(p)) {
+                 return reach_batch(sent_.batch(p), ready,
+                                    [&](const Views& to) { return batches_->start(to, sent_.batch(p)); });
+               }
+               return reach(sent_.name(p), ready,
+                            [&](View to) { return rank_.copy(to, p.bytes, kPeerStream, Engine::dma); });
+             }},
+            tell_delivered(sent_)};
   }
 
-  Steps pull(const BatchedPieces& parts, std::vector<Message>& ready, BatchCopies& batches) {
-    return {hear_ready(ready),
+  Steps pull() {
+    return {hear_ready(),
             {"pull",
-             [this, &ready, &parts, &batches](const Piece& p) {
-               if (parts.batched(p)) {
-                 return reach_batch(parts.batch(p), ready[p.slot].as<Ready>(),
-                                    [&](const Views& from) { return batches.start(parts.batch(p), from); });
+             [this](const Piece& p) {
+               const Ready ready = ready_[p.slot].as<Ready>();
+               if (awaited_.batched(p)) {
+                 return reach_batch(awaited_.batch(p), ready,
+                                    [&](const Views& from) { return batches_->start(awaited_.batch(p), from); });
                }
-               return reach(parts.name(p), ready[p.slot].as<Ready>(),
+               return reach(awaited_.name(p), ready,
                             [&](View from) { return rank_.copy(p.bytes, from, kPeerStream, Engine::kernel); });
              }},
-            tell_delivered(parts)};
+            tell_delivered(awaited_)};
   }
 
-  Step hear_ready(std::vector<Message>& ready) {
-    return {"hear ready", [this, &ready](const Piece& p) { return rank_.hear(peer_, tags::kReady, ready[p.slot]); }};
+  Step hear_ready() {
+    return {"hear ready", [this](const Piece& p) { return rank_.hear(peer_, tags::kReady, ready_[p.slot]); }};
   }
   Step tell_delivered(const BatchedPieces& parts) {
     return {"tell delivered", [this, &parts](const Piece& p) {
               return rank_.tell(peer_, tags::kDelivered, Message(Delivered{parts.name(p)}));
             }};
+  }
+  Started push_with_flag(const Piece& p) {
+    const Ready ready = ready_[p.slot].as<Ready>();
+    if (sent_.batched(p)) return push_batch(sent_.batch(p), ready);
+    return push_flagged(p.bytes, sent_.name(p), ready, pusher_of(p.bytes.length));
   }
 
   /// Starts `copy` with the peer's bytes, unless its message has another size or its buffer cannot be opened.
@@ -316,7 +314,7 @@ class PeerChannel final : public Channel {
   }
 
   /// A put moves one block, so that of a batch moves none: it raises the flag behind the copies.
-  Started push_batch(std::span<const View> batch, const Ready& to, BatchCopies& batches) {
+  Started push_batch(std::span<const View> batch, const Ready& to) {
     const auto raise = [&] {
       Ready nowhere = to;
       nowhere.length = 0;
@@ -324,7 +322,7 @@ class PeerChannel final : public Channel {
     };
     if (to.whole != batch_name(batch)) return raise();
     return reach_batch(batch, to, [&](const Views& places) {
-      batches.keep(batches.start(places, batch));
+      batches_->keep(batches_->start(places, batch));
       return raise();
     });
   }
@@ -338,8 +336,19 @@ class PeerChannel final : public Channel {
   std::uint64_t batch_;
   std::string path_taken_;
   SharedBuffers shared_;
-  Seconds deadline_{};                ///< of the exchange under way
+
+  // Of the exchange under way. Kept, with the lanes' steps, for the next one: what a small message costs beside its
+  // copy is for a good part the making of such things.
+  Seconds deadline_{};
+  BatchCopies* batches_ = nullptr;
+  BatchedPieces awaited_;
+  BatchedPieces sent_;
+  std::vector<Message> ready_;        ///< by slot: what the peer says about pieces that this side moves
+  std::vector<Message> delivered_;    ///< and about those that it moves itself
   std::vector<std::uint64_t> flags_;  ///< by slot
+  static constexpr std::size_t kIncoming = 0;
+  static constexpr std::size_t kOutgoing = 1;
+  std::array<Lane, 2> lanes_;
 };
 
 class GpuDirectV2 final : public Protocol {

@@ -1,6 +1,7 @@
 #include "protocols/lane.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <optional>
 #include <string>
@@ -13,9 +14,8 @@ namespace {
 /// Where the pieces of one lane are. Piece k lives in slot k % depth while it is under way.
 class LaneState {
  public:
-  LaneState(Rank& rank, const Lane& lane)
-      : rank_(rank), lane_(lane), slots_(std::min(lane.depth, lane.pieces.size())), started_(lane.steps.size(), 0) {
-    assert(lane.depth >= 1 && !lane.steps.empty());
+  LaneState(Rank& rank, const Lane& lane) : rank_(rank), lane_(lane), slots_(std::min(lane.depth, lane.pieces.size())) {
+    assert(lane.depth >= 1 && !lane.steps.empty() && lane.steps.size() <= kMostSteps);
   }
 
   /// Starts every step that may start now, the last steps first: what is nearly through makes room for the rest. Looks
@@ -88,7 +88,7 @@ class LaneState {
   Rank& rank_;
   const Lane& lane_;
   std::vector<Slot> slots_;
-  std::vector<std::size_t> started_;  ///< by step: the number of pieces that have started it
+  std::array<std::size_t, kMostSteps> started_{};  ///< by step: the number of pieces that have started it
 };
 
 /// All lanes of one transfer.

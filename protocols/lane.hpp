@@ -38,12 +38,14 @@ struct Step {
   std::function<Started(const Piece&)> start;
 };
 
+inline constexpr std::size_t kMostSteps = 8;
+
 /// Pieces take the steps in order, and every step is started for the pieces in order. At most `depth` pieces are under
-/// way at once.
+/// way at once. A lane may serve many transfers, with other pieces each time: then its steps are made only once.
 struct Lane {
   std::vector<View> pieces;
   std::size_t depth = 1;
-  std::vector<Step> steps;
+  std::vector<Step> steps;  ///< up to kMostSteps
 };
 
 /// Cuts messages into pieces of at most `chunk` bytes; zero cuts nothing. An empty message is one empty piece: it is
