@@ -16,7 +16,7 @@
 namespace twinlink::real {
 
 inline constexpr Bytes kSize = 1_MiB;  // several of the emulation's slices
-inline constexpr double kTolerance_us = 1e-6;
+inline constexpr double kToleranceUs = 1e-6;
 
 /// Waiting is all that takes time.
 class TestClock final : public PaceClock {
@@ -71,9 +71,10 @@ class PacedRuntimeTest : public testing::Test {
     expect_end(runtime.copy(to, from, kSize, Stream{0}, engine), start + time);
   }
   void expect_took(Seconds since, Seconds time) {
-    EXPECT_NEAR((clock.now() - since).microseconds(), time.microseconds(), kTolerance_us);
+    EXPECT_NEAR((clock.now() - since).microseconds(), time.microseconds(), kToleranceUs);
   }
 
+ public:  // data for the tests
   TestClock clock;
   model::Platform platform;
   model::Topology topology{platform};
