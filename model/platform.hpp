@@ -150,13 +150,17 @@ struct RuntimeCosts {
   Sourced<Seconds> pin_base{};  ///< page-locking: base plus per byte
   Sourced<Seconds> pin_per_gib{};
   // A run that needs one of these on a platform that does not have it is an InputError.
-  std::optional<Sourced<Seconds>> engine_block{};   ///< what each block of a 2-D copy adds to the copy engine's time
-  std::optional<Sourced<Seconds>> kernel_block{};   ///< what each block adds to the time of a kernel that copies blocks
-  std::optional<Sourced<Seconds>> signal{};         ///< from the last byte of a put until its signal is seen
+  std::optional<Sourced<Seconds>> engine_block{};  ///< what each block of a 2-D copy adds to the copy engine's time
+  std::optional<Sourced<Seconds>> kernel_block{};  ///< what each block adds to the time of a kernel that copies blocks
+  std::optional<Sourced<Seconds>> signal{};        ///< from the last byte of a put until its signal is seen
+  /// From the last byte of a put by a kernel until its signal is seen, and its own CPU told; absent: `signal`, and the
+  /// CPU learns of the end as of that of any other copy. A resident kernel needs neither.
+  std::optional<Sourced<Seconds>> kernel_signal{};
   std::optional<Sourced<Seconds>> register_base{};  ///< making device memory known to the adapter: base plus per byte
   std::optional<Sourced<Seconds>> register_per_gib{};
   std::optional<Sourced<Seconds>> deregister{};
-  /// The CPU is busy learning that a copy by an engine or a kernel has ended; absent: 0.
+  /// The CPU is busy learning that a copy by an engine or a kernel has ended; absent: 0. A kernel that raises a signal
+  /// in `kernel_signal`, or that stays on the GPU, tells the CPU itself.
   std::optional<Sourced<Seconds>> completion{};
 };
 

@@ -51,6 +51,7 @@ void each_field(const RuntimeCosts& costs, const auto& visit) {
   visit("engine_block", costs.engine_block);
   visit("kernel_block", costs.kernel_block);
   visit("signal", costs.signal);
+  visit("kernel_signal", costs.kernel_signal);
   visit("register_base", costs.register_base);
   visit("register_per_gib", costs.register_per_gib);
   visit("deregister", costs.deregister);

@@ -146,6 +146,7 @@ RuntimeCosts read_runtime(Section& section) {
           .engine_block = section.optional("engine_block", &Section::seconds),
           .kernel_block = section.optional("kernel_block", &Section::seconds),
           .signal = section.optional("signal", &Section::seconds),
+          .kernel_signal = section.optional("kernel_signal", &Section::seconds),
           .register_base = section.optional("register_base", &Section::seconds),
           .register_per_gib = section.optional("register_per_gib", &Section::seconds),
           .deregister = section.optional("deregister", &Section::seconds),

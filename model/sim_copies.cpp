@@ -86,17 +86,16 @@ void SimRank::take_copy_cost(Operation& operation) {
   const CopyCost cost = world_.topology.copy_cost(from, to);
   operation.report.cost = cost.name;
   operation.report.host = cost.cost->host.value;
-  operation.report.latency = cost.cost->latency.value.at(operation.size);
+  const CopyEnding ending = world_.topology.copy_ending(from, to, operation.signal.has_value());
+  operation.report.latency = cost.cost->latency.value.at(operation.size) + ending.raising;
+  operation.report.completion = ending.completion;
+  if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal();
   if (world_.observer) {
     operation.report.route = world_.topology.describe(world_.topology.name(from.location),
                                                       world_.topology.copy_route(from.location, to.location));
   }
   operation.occupies_cpu = cost.occupies_cpu;
   if (cost.cost->turnaround) operation.turnaround = cost.cost->turnaround->value;
-  // Of a copy between two host buffers there is nothing to learn: the CPU has done it.
-  const bool by_device = from.memory == Memory::device || to.memory == Memory::device;
-  const auto& completion = world_.topology.platform().runtime.completion;
-  if (by_device && completion) operation.report.completion = completion->value;
 }
 
 Op SimRank::copy(View to, View from, Stream stream, Engine engine) {
@@ -134,10 +133,7 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   const OperationPtr operation = make_copy(to, from, stream, engine);
   const RankId owner = operation->to.allocation->owner;
   if (!memory_.opened(to.buffer)) throw UsageError("put() writes into memory that was opened from a peer");
-  if (signal) {
-    require_signal(*signal);
-    static_cast<void>(needed(world_.topology.platform().runtime.signal, "signal"));
-  }
+  if (signal) require_signal(*signal);
   operation->kind = Operation::Kind::put;
   operation->report.verb = "put";
   operation->peer = owner;
@@ -147,6 +143,7 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   for (const Part* end : {&operation->from, &operation->to}) {
     if (end->allocation->memory == Memory::device) require_registered(*end);
   }
+  if (signal) operation->until_signal = until_signal();
   const NetworkCosts& costs = network_to(owner);
   operation->report.cost = "network";
   operation->report.host = costs.send_host.value;
@@ -155,8 +152,10 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   return operation->op;
 }
 
+Seconds SimRank::until_signal() const { return needed(world_.topology.platform().runtime.signal, "signal"); }
+
 void SimRank::raise(const Operation& put) {
-  const Seconds arrival = now() + needed(world_.topology.platform().runtime.signal, "signal");
+  const Seconds arrival = now() + put.until_signal;
   rank_object(put.peer).post(id_, signal_tag(put.signal->tag), {arrival, Message(put.signal->value)});
 }
 

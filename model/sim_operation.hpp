@@ -30,6 +30,7 @@ struct SimRank::Operation {
   bool occupies_cpu = false;        ///< the calling CPU, until the copy has ended
   Bytes size{};                     ///< the bytes that flow
   std::optional<Signal> signal{};
+  Seconds until_signal{};  ///< from the end of the flow until it is seen
   Engine engine = Engine::dma;
   Queue* queue = nullptr;  ///< the stream of a copy, the wire of a send
 

@@ -144,6 +144,7 @@ class SimRank final : public Rank {
   OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
   void take_copy_cost(Operation& operation);
   void start_copy(const OperationPtr& operation, Seconds latency);
+  [[nodiscard]] Seconds until_signal() const;  ///< after a put whose end does not bring it
   Op run_copy(const OperationPtr& operation);
   [[nodiscard]] End end_of(const Part& part, Engine engine) const;
   void require_reach(const Operation& copy) const;  ///< of the kernel that is to do it

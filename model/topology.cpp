@@ -286,6 +286,21 @@ CopyCost Topology::copy_cost(End from, End to) const {
   return found;
 }
 
+bool ends_by_event(const End& from, const End& to) {
+  return (!is_host(from.memory) || !is_host(to.memory)) && !from.resident && !to.resident;
+}
+
+CopyEnding Topology::copy_ending(const End& from, const End& to, bool signalled) const {
+  const RuntimeCosts& costs = platform_.runtime;
+  if (!ends_by_event(from, to)) return {.signal_with_end = from.resident};
+  // A kernel writes the peer's flag and a word of its own CPU together.
+  const bool by_kernel = from.kernel || to.kernel;
+  if (signalled && by_kernel && costs.kernel_signal) {
+    return {.raising = costs.kernel_signal->value, .signal_with_end = true};
+  }
+  return {.completion = costs.completion ? costs.completion->value : Seconds{}};
+}
+
 const std::string& Topology::name(Location location) const {
   const Node& node = platform_.node;
   return location.kind == Location::Kind::gpu ? node.gpus[location.index].name : node.memories[location.index].name;

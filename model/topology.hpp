@@ -48,6 +48,17 @@ struct CopyCost {
   bool occupies_cpu = false;   ///< the calling CPU is busy until the copy has ended
 };
 
+/// What follows the last byte of a copy: who is told of it, and how.
+struct CopyEnding {
+  Seconds raising{};             ///< from the last byte until the copy has ended: its kernel raises the signal
+  bool signal_with_end = false;  ///< its signal is seen when it ends; otherwise `runtime.signal` after that
+  Seconds completion{};          ///< from its end: the CPU is busy learning of it
+};
+
+/// Does the CPU learn by an event that a copy between these ends is over? What the CPU has done itself it knows, and a
+/// resident kernel tells it by a word in host memory.
+bool ends_by_event(const End& from, const End& to);
+
 /// The name of an entry of the table of staged copies between peer domains: "staged peer ioh0 -> ioh1".
 std::string staged_name(const StagedPeer& staged);
 
@@ -94,6 +105,8 @@ class Topology {
   [[nodiscard]] CopyCost copy_cost(End from, End to) const;
   /// The same, with `cost` null where the platform does not have the entry.
   [[nodiscard]] CopyCost find_copy_cost(End from, End to) const;
+  /// Of a copy or a put within a node; `signalled`: a put that raises a signal.
+  [[nodiscard]] CopyEnding copy_ending(const End& from, const End& to, bool signalled) const;
 
   [[nodiscard]] const std::string& name(Location location) const;
   /// "gpu0 -> ioh0 -> numa0".

@@ -41,6 +41,9 @@ DeviceInfo described_by(const model::Gpu& gpu, DeviceInfo device) {
   return device;
 }
 
+/// In the id of the event of a copy whose end the caller knows without being busy for it.
+constexpr std::uint64_t kTold = std::uint64_t{1} << 63;
+
 }  // namespace
 
 PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, PaceClock& clock)
@@ -157,9 +160,14 @@ const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const 
   return ways_.emplace(ends, way).first->second;
 }
 
+model::CopyEnding PacedRuntime::ending_of(const std::byte* from, const std::byte* to, Engine engine,
+                                          bool signalled) const {
+  return role_.topology.copy_ending(end_of(from, engine), end_of(to, engine), signalled);
+}
+
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
   const model::Cost& cost = *copy.way->cost;
-  const Seconds ready = posted + cost.latency.value.at(copy.size);
+  const Seconds ready = posted + cost.latency.value.at(copy.size) + copy.ending.raising;
   const Seconds turn = queue.flow_end + (cost.turnaround ? cost.turnaround->value : Seconds{});
   queue.flow_end = std::max(ready, turn) + copy.blocks + copy.size / copy.way->rate;
   return queue.flow_end;
@@ -174,13 +182,18 @@ Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   ++moving_;
   // Nothing is moved meanwhile: a slice takes longer than the caller is busy.
   clock_.wait_until(posted);
-  return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
+  const std::uint64_t id = ++queue.started * kStreams + static_cast<std::uint64_t>(stream.index);
+  return {copy.ending.completion > Seconds{} ? id : id | kTold};
 }
 
 Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
   const Seconds start = clock_.now();
   const Way& way = way_between(from, to, engine);
-  return start_copy({.inner = inner_->copy(to, from, size, stream, engine), .way = &way, .size = size}, stream, start);
+  return start_copy({.inner = inner_->copy(to, from, size, stream, engine),
+                     .way = &way,
+                     .size = size,
+                     .ending = ending_of(from, to, engine, false)},
+                    stream, start);
 }
 
 Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
@@ -192,6 +205,7 @@ Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<
   return start_copy({.inner = inner_->copy_blocks(to, from, blocks, stream, engine),
                      .way = &way,
                      .size = total_length(blocks),
+                     .ending = ending_of(from, to, engine, false),
                      .blocks = each * static_cast<double>(blocks.size())},
                     stream, start);
 }
@@ -200,9 +214,11 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
                                    Engine engine) {
   const Seconds start = clock_.now();
   const Way& way = way_between(from, to, engine);
-  const Seconds signal = needed(costs().signal, "signal");
+  const model::CopyEnding ending = ending_of(from, to, engine, true);
+  const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
-  return start_copy({.inner = inner, .way = &way, .size = size, .flag = flag, .signal = signal}, stream, start);
+  return start_copy({.inner = inner, .way = &way, .size = size, .ending = ending, .flag = flag, .signal = signal},
+                    stream, start);
 }
 
 void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
@@ -244,11 +260,12 @@ void PacedRuntime::advance(Queue& queue) {
 }
 
 bool PacedRuntime::ended(Event event) {
-  Queue& queue = queues_[event.id % kStreams];
+  const std::uint64_t id = event.id & ~kTold;
+  Queue& queue = queues_[id % kStreams];
   advance(queue);
-  if (queue.ended < event.id / kStreams) return false;
+  if (queue.ended < id / kStreams) return false;
   // As for posting a copy: a slice takes longer than the caller is busy.
-  if (costs().completion) clock_.wait_until(clock_.now() + costs().completion->value);
+  if (id == event.id) clock_.wait_until(clock_.now() + costs().completion->value);
   return true;
 }
 

@@ -5,8 +5,8 @@
 // `latency`, which overlaps the flow of the copy before it in the stream, but no copy flows sooner than its
 // `turnaround` after that one; then blocks that lie apart take their time, which overlaps nothing of the stream, and
 // then the bytes flow at the smallest of the copy's own rate and the links of its route. The caller that learns that a
-// copy has ended is busy for `runtime.completion`. Unlike there, copies of different streams or processes do not slow
-// each other down: each has the links for itself.
+// copy has ended is busy for `runtime.completion`, unless the kernel that has made the copy tells it. Unlike there,
+// copies of different streams or processes do not slow each other down: each has the links for itself.
 #pragma once
 
 #include <array>
@@ -66,7 +66,8 @@ class PacedRuntime final : public DeviceRuntime {
   Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) override;
   Event copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
                     Engine engine) override;
-  /// Raises the flag by this CPU, when the platform's time is over. The copy ends then, and not with its last byte.
+  /// Raises the flag by this CPU, when the platform's time is over. The copy ends then, and not with its last byte. A
+  /// kernel that needs `runtime.kernel_signal` for both needs it before its last byte here, as in the simulation.
   Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                        Engine engine) override;
   void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
@@ -96,6 +97,7 @@ class PacedRuntime final : public DeviceRuntime {
     Event inner{};
     const Way* way = nullptr;
     Bytes size{};
+    model::CopyEnding ending{};
     Seconds blocks{};    ///< what its blocks add, all together
     Flag flag{};         ///< no word: nothing to raise
     Seconds signal{};    ///< from the last byte until the flag is seen
@@ -113,6 +115,8 @@ class PacedRuntime final : public DeviceRuntime {
   };
 
   [[nodiscard]] model::End end_of(const std::byte* address, Engine engine) const;
+  [[nodiscard]] model::CopyEnding ending_of(const std::byte* from, const std::byte* to, Engine engine,
+                                            bool signalled) const;
   [[nodiscard]] const Way& way_between(const std::byte* from, const std::byte* to, Engine engine);
   /// When the last byte of a copy is there whose latency begins at `posted`; later ones of the stream flow after it.
   static Seconds schedule(Queue& queue, const Copy& copy, Seconds posted);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -152,6 +153,7 @@ class Calibrator {
       case Kind::engine_block:
       case Kind::kernel_block:
       case Kind::signal:
+      case Kind::kernel_signal:
       case Kind::queued:
       case Kind::start:
       case Kind::finish:
@@ -176,7 +178,7 @@ class Calibrator {
     const Primitive& first = group.first();
     const model::CopyCost found = topology_.find_copy_cost(first.from, first.to);
     const model::Cost* cost = found.cost;
-    const Seconds completion = first.on_device() ? completion_time() : Seconds{};
+    const Seconds completion = model::ends_by_event(first.from, first.to) ? completion_time() : Seconds{};
     std::optional<Seconds> host = measured_or_alike(group.path, ".host");
     if (!host && cost != nullptr) host = cost->host.value;
     if (!host) {
@@ -247,15 +249,19 @@ class Calibrator {
     const Kind kind = group.first().kind;
     if (kind == Kind::queued) return fit_turnaround(group, topology);
     if (!group.first().copies() || kind == Kind::copy || kind == Kind::start) return;
+    const bool signals = group.first().signals();
     std::vector<CountedObservation> observations;
     for (const Meant& meant : group.lines) {
-      std::optional<Seconds> rest = kind == Kind::signal ? measured_put(meant) : std::nullopt;
+      std::optional<Seconds> rest = signals ? measured_put(meant) : std::nullopt;
       if (!rest) rest = predict_below(meant.primitive, meant.size(), topology);
       if (!rest) continue;
-      observations.push_back({observation_of(meant), *rest, kind == Kind::signal ? 1 : meant.primitive.blocks});
+      observations.push_back({observation_of(meant), *rest, signals ? 1 : meant.primitive.blocks});
     }
     if (const std::optional<Seconds> each = fit_share(observations)) {
       set(group.path, *each, group);
+    } else if (kind == Kind::kernel_signal && !observations.empty()) {
+      // Without the number the simulation would charge the copy engine's.
+      set(group.path, Seconds{}, group);
     } else {
       result_.notes.push_back(fmt::format("{}: the probes take no longer than the copies alone", group.path));
     }
@@ -292,10 +298,12 @@ class Calibrator {
   /// on while the sender learns of the end.
   [[nodiscard]] std::optional<Seconds> measured_put(const Meant& signal) const {
     const bench::ProbeLine& line = signal.probe->line;
+    const std::string_view name =
+        signal.primitive.kind == Kind::kernel_signal ? "copy kernel-push" : "peer copy write ";
     const auto write = [&](const std::string& from, const std::string& to) -> std::optional<Seconds> {
       const auto found = std::ranges::find_if(probes_.probes, [&](const Probe& probe) {
-        return probe.file == signal.probe->file && probe.line.name.starts_with("peer copy write ") &&
-               probe.line.gpu == from && probe.line.peer == to && probe.line.size == line.size;
+        return probe.file == signal.probe->file && probe.line.name.starts_with(name) && probe.line.gpu == from &&
+               probe.line.peer == to && probe.line.size == line.size;
       });
       if (found == probes_.probes.end()) return std::nullopt;
       return Seconds{found->line.time_us.median * 1e-6};

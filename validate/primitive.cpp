@@ -43,7 +43,7 @@ struct CopyTimes {
   Seconds host{};
   Seconds latency{};
   Seconds flow{};
-  Seconds completion{};  ///< none between host buffers, where the CPU itself has copied
+  Seconds completion{};
   Seconds turnaround{};
 
   [[nodiscard]] Seconds until_there() const { return host + latency + flow; }
@@ -56,7 +56,7 @@ std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, cons
   return CopyTimes{.host = found.cost->host.value,
                    .latency = found.cost->latency.value.at(size),
                    .flow = flow_time(size, narrowest_link(primitive, topology), found.cost->rate),
-                   .completion = primitive.on_device() ? or_none(topology.platform().runtime.completion) : Seconds{},
+                   .completion = topology.copy_ending(primitive.from, primitive.to, false).completion,
                    .turnaround = or_none(found.cost->turnaround)};
 }
 
@@ -65,11 +65,12 @@ std::optional<Seconds> predict_copy(const Primitive& primitive, Bytes size, cons
   return times ? std::optional(times->total()) : std::nullopt;
 }
 
-/// Half of a round trip: the two ways need not cost the same. The peer goes on while the sender learns of the end.
+/// Half of a round trip: the two ways need not cost the same. The peer goes on while the sender learns of the end. Each
+/// end writes, so that the kernel, if there is one, is at the source both times.
 std::optional<Seconds> predict_put(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto there = copy_times(primitive, size, topology);
   Primitive back = primitive;
-  std::swap(back.from, back.to);
+  std::swap(back.from.location, back.to.location);
   const auto answer = copy_times(back, size, topology);
   if (!there || !answer) return std::nullopt;
   return (there->until_there() + answer->until_there()) / 2;
@@ -119,6 +120,8 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return "costs.runtime.kernel_block";
     case Kind::signal:
       return "costs.runtime.signal";
+    case Kind::kernel_signal:
+      return "costs.runtime.kernel_signal";
     case Kind::start:
       return copy_path(primitive, topology) + ".host";
     case Kind::queued:
@@ -164,8 +167,7 @@ Seconds flow_alone(const Primitive& primitive, Bytes size, const Topology& topol
 }
 
 std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, const Topology& topology) {
-  return primitive.kind == Kind::signal ? predict_put(primitive, size, topology)
-                                        : predict_copy(primitive, size, topology);
+  return primitive.signals() ? predict_put(primitive, size, topology) : predict_copy(primitive, size, topology);
 }
 
 std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -181,6 +183,9 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
       return plus(predict_below(primitive, size, topology), runtime.kernel_block, primitive.blocks);
     case Kind::signal:
       return plus(predict_below(primitive, size, topology), runtime.signal, 1);
+    case Kind::kernel_signal:
+      return plus(predict_below(primitive, size, topology),
+                  runtime.kernel_signal ? runtime.kernel_signal : runtime.signal, 1);
     case Kind::start:
       return predict_start(primitive, topology);
     case Kind::queued:

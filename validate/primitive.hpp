@@ -12,15 +12,16 @@ namespace twinlink::validate {
 
 struct Primitive {
   enum class Kind {
-    copy,          ///< between two ends, by the copy engine, the CPU or a kernel
-    engine_block,  ///< the same of `blocks` blocks, by the copy engine
-    kernel_block,  ///< the same by a kernel
-    signal,        ///< a copy with a signal behind it
-    start,         ///< what the CPU does to start a copy
-    queued,        ///< the share of one of bench::kQueuedCopies copies that wait behind each other
-    finish,        ///< what the CPU does to learn that a copy has ended
-    message,       ///< between the host memories of two places
-    control,       ///< a control message
+    copy,           ///< between two ends, by the copy engine, the CPU or a kernel
+    engine_block,   ///< the same of `blocks` blocks, by the copy engine
+    kernel_block,   ///< the same by a kernel
+    signal,         ///< a put with a signal behind it, by the copy engine
+    kernel_signal,  ///< the same by a kernel
+    start,          ///< what the CPU does to start a copy
+    queued,         ///< the share of one of bench::kQueuedCopies copies that wait behind each other
+    finish,         ///< what the CPU does to learn that a copy has ended
+    message,        ///< between the host memories of two places
+    control,        ///< a control message
     allocate_device,
     pin,
     ipc_export,
@@ -35,8 +36,8 @@ struct Primitive {
   int peer_gpu = 0;
   double blocks = 0;
 
-  /// Has it an end in device memory?
-  [[nodiscard]] bool on_device() const { return from.memory == Memory::device || to.memory == Memory::device; }
+  /// Is it a put with a signal?
+  [[nodiscard]] bool signals() const { return kind == Kind::signal || kind == Kind::kernel_signal; }
   /// Is it a copy, whatever comes on top of it, or a part of one?
   [[nodiscard]] bool copies() const { return kind <= Kind::queued; }
 };

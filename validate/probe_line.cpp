@@ -87,9 +87,18 @@ class LineReader {
   bool more_than_a_copy(std::string_view name) {
     if (strip(name, "engine-block ")) return blocks(name, Kind::engine_block);
     if (strip(name, "kernel-block ")) return blocks(name, Kind::kernel_block);
-    if (name == "put and signal same-node") return between(Kind::signal, device(gpu()), device(peer_gpu()));
+    if (strip(name, "put and signal ")) return put_and_signal(name);
     if (strip(name, "message pinned ") || strip(name, "message pageable ")) return message(name, Kind::message);
     return strip(name, "control message ") && message(name, Kind::control);
+  }
+
+  bool put_and_signal(std::string_view rest) {
+    if (rest == "same-node") return between(Kind::signal, device(gpu()), device(peer_gpu()));
+    if (rest == "by kernel same-node") {
+      return between(Kind::kernel_signal, device(gpu(), true), device(peer_gpu()));
+    }
+    if (rest == "by resident kernel same-node") reason_ = "its signal comes with its end";
+    return false;
   }
 
   bool between(Kind kind, End from, End to) {

@@ -187,11 +187,14 @@ TEST(Override, AddsWhatAPlatformNeedNotSayOfItsCpusAndEngines) {
   const Platform plain = read_good();
   EXPECT_FALSE(plain.copies.at(CopyClass::host_to_host).turnaround);
   EXPECT_FALSE(plain.runtime.completion);
+  EXPECT_FALSE(plain.runtime.kernel_signal);
   EXPECT_EQ(plain.intra_node.copied_by, CopiedBy::none);
   const Platform platform = read_good({"costs.copies.host-to-host.turnaround=2 us", "costs.runtime.completion=1.5 us",
-                                       "costs.intra_node.rate=4 GB/s", "costs.intra_node.copied_by=receiver"});
+                                       "costs.runtime.kernel_signal=1.7 us", "costs.intra_node.rate=4 GB/s",
+                                       "costs.intra_node.copied_by=receiver"});
   EXPECT_EQ(present(platform.copies.at(CopyClass::host_to_host).turnaround).value, 2.0_us);
   EXPECT_EQ(present(platform.runtime.completion).value, 1.5_us);
+  EXPECT_EQ(present(platform.runtime.kernel_signal).value, 1.7_us);
   EXPECT_EQ(platform.intra_node.copied_by, CopiedBy::receiver);
   EXPECT_EQ(read_good({"costs.intra_node.copied_by=none"}).intra_node.copied_by, CopiedBy::none);
 }
@@ -256,10 +259,11 @@ TEST_F(IncludingPlatform, ListsTheNumbersThatItNeedNotHave) {
   const Platform platform = read(
       "costs:\n  copies:\n    resident-push:\n      host: {value: 1 us, assumed: guess}\n"
       "      latency: {value: 3 us, assumed: guess}\n      turnaround: {value: 2 us, assumed: guess}\n"
-      "  runtime:\n    completion: {value: 1.5 us, assumed: guess}\n");
+      "  runtime:\n    completion: {value: 1.5 us, assumed: guess}\n"
+      "    kernel_signal: {value: 1.7 us, assumed: guess}\n");
   const std::vector<NumberEntry> numbers = all_numbers(platform);
-  for (const char* path :
-       {"costs.copies.resident-push.latency", "costs.copies.resident-push.turnaround", "costs.runtime.completion"}) {
+  for (const char* path : {"costs.copies.resident-push.latency", "costs.copies.resident-push.turnaround",
+                           "costs.runtime.completion", "costs.runtime.kernel_signal"}) {
     EXPECT_NE(std::ranges::find(numbers, path, &NumberEntry::path), numbers.end()) << path;
   }
 }

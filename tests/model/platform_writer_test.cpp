@@ -72,6 +72,7 @@ TEST(PlatformWriter, WritesWhatAPlatformNeedNotHave) {
   platform.copies[CopyClass::resident_push] = {
       .host = {1.0_us, guess}, .latency = {Piecewise{}, guess}, .turnaround = Sourced<Seconds>{2.0_us, guess}};
   platform.runtime.completion = Sourced<Seconds>{1.5_us, guess};
+  platform.runtime.kernel_signal = Sourced<Seconds>{1.7_us, guess};
   platform.intra_node.rate = Sourced<Rate>{Rate{5e9}, guess};
   for (const CopiedBy who : kCopiedBy) {
     platform.intra_node.copied_by = who;

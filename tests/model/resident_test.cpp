@@ -1,57 +1,18 @@
 // A kernel that stays on the GPU, on the simulated machine: what it costs and what it does not reach.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "model/simulation.hpp"
-#include "protocols/tags.hpp"
 #include "tests/model/one_message.hpp"
+#include "tests/model/push_pair.hpp"
 #include "tests/model/sample_platform.hpp"
 
 namespace twinlink::model {
 namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
-
-constexpr Tag kDone{3};
-
-void expect_near(Seconds actual, Seconds expected) {
-  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
-}
-
-/// Rank 0 runs `body` with device memory of its own and with memory of rank 1 that it has opened; then rank 1 waits for
-/// `signals` and looks for what should have come.
-void push(const Platform& platform, const std::vector<Place>& places, std::size_t signals,
-          const std::function<void(Rank&, Buffer own, Buffer theirs)>& body) {
-  simulate(platform, places, [&](Rank& rank) {
-    const RankId peer{1 - rank.id().value};
-    const Buffer own = rank.allocate(Memory::device, 1_MiB);
-    Message message;
-    if (rank.id().value == 0) {
-      EXPECT_EQ(wait(rank, rank.hear(peer, tags::kReady, message), kLong), Status::delivered);
-      rank.fill(View(own), Pattern{5});
-      const Buffer theirs = rank.open_memory(peer, message.as<IpcHandle>());
-      body(rank, own, theirs);
-      rank.close_memory(theirs);
-      EXPECT_EQ(wait(rank, rank.tell(peer, tags::kReady, Message(1)), kLong), Status::delivered);
-      return;
-    }
-    message = Message(rank.export_memory(own));
-    EXPECT_EQ(wait(rank, rank.tell(peer, tags::kReady, message), kLong), Status::delivered);
-    for (std::size_t i = 0; i < signals; ++i) {
-      std::uint64_t value = 0;
-      EXPECT_EQ(wait(rank, rank.await_signal(peer, kDone, value), kLong), Status::delivered);
-      expect_near(rank.now(), Seconds{static_cast<double>(value) * 1e-12} + kSignal);
-      EXPECT_TRUE(rank.check(View(own), Pattern{5}).intact());
-    }
-    EXPECT_EQ(wait(rank, rank.hear(peer, tags::kReady, message), kLong), Status::delivered);
-  });
-}
-
-const std::vector<Place> kPeers{kFirstPeer, kSecondPeer};
 
 TEST(Resident, ACopyHasTheCostsOfItsClass) {
   push(sample_platform(), kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
@@ -65,14 +26,28 @@ TEST(Resident, ACopyHasTheCostsOfItsClass) {
   });
 }
 
-/// The value of the signal says when the last byte should be there, in picoseconds.
-TEST(Resident, APutRaisesItsSignalAfterTheLastByte) {
-  push(sample_platform(), kPeers, 1, [](Rank& rank, Buffer own, Buffer theirs) {
+/// It writes the peer's flag and the word that its own CPU looks at together: no event, and no number of the platform.
+TEST(Resident, APutEndsWithItsSignalForBothCpus) {
+  Platform platform = sample_platform();
+  platform.runtime.signal.reset();
+  platform.runtime.kernel_signal = with_source(2.0_us);
+  platform.runtime.completion = with_source(1.5_us);
+  push(platform, kPeers, 1, [](Rank& rank, Buffer own, Buffer theirs) {
     const Seconds end = rank.now() + kOverhead + 1_MiB / kResidentPush;
-    const Signal signal{kDone, static_cast<std::uint64_t>(std::llround(end.value() * 1e12))};
-    const Op op = rank.put(View(theirs), View(own), Stream{}, Engine::resident, signal);
+    const Op op = rank.put(View(theirs), View(own), Stream{}, Engine::resident, signal_due(end));
     EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
     expect_near(rank.now(), end);
+  });
+}
+
+TEST(Resident, TheCpuLearnsOfACopysEndByItself) {
+  Platform platform = sample_platform();
+  platform.runtime.completion = with_source(1.5_us);
+  push(platform, kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
+    const Seconds start = rank.now();
+    const Op op = rank.copy(View(theirs), View(own), Stream{}, Engine::resident);
+    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    expect_near(rank.now() - start, kOverhead + 1_MiB / kResidentPush);
   });
 }
 

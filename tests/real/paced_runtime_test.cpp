@@ -6,13 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <deque>
-#include <memory>
 #include <vector>
 
-#include "real/host_runtime.hpp"
 #include "real/pattern.hpp"
-#include "tests/model/sample_platform.hpp"
+#include "tests/real/paced_fixture.hpp"
 
 namespace twinlink::real {
 namespace {
@@ -22,73 +19,6 @@ using model::CopyClass;
 using ::testing::ElementsAre;
 using ::testing::FieldsAre;
 using ::testing::Pair;
-
-constexpr Bytes kSize = 1_MiB;  // several of the emulation's slices
-constexpr double kTolerance_us = 1e-6;
-
-/// Waiting is all that takes time.
-class TestClock final : public PaceClock {
- public:
-  Seconds now() override { return now_; }
-  void wait_until(Seconds time) override { now_ = std::max(now_, time); }
-
- private:
-  Seconds now_{};
-};
-
-/// Gpu1 of the sample: it has gpu2 for a peer, and gpu0 beyond the sockets.
-class PacedRuntimeTest : public testing::Test {
- protected:
-  static constexpr int kGpu = 1;
-
-  explicit PacedRuntimeTest(model::Platform described = sample_platform())
-      : platform(std::move(described)),
-        runtime(std::make_unique<HostRuntime>("here", kGpu, HostPeers::all),
-                {.topology = topology,
-                 .gpu = kGpu,
-                 .node_gpus = {{emulated_uuid("here", 0), 0},
-                               {emulated_uuid("here", 1), 1},
-                               {emulated_uuid("here", 2), 2}}},
-                clock) {}
-
-  std::byte* host_memory(Memory kind, Locality locality = Locality::near, int gpu = kGpu) {
-    std::vector<std::byte>& memory = host.emplace_back(kSize.count());
-    runtime.know_host_memory(memory.data(), kind, locality, emulated_uuid("here", gpu));
-    return memory.data();
-  }
-  /// Memory of the sample's GPU `gpu`, opened.
-  std::byte* peer_memory(int gpu) {
-    HostRuntime& owner = *owners.emplace_back(std::make_unique<HostRuntime>("here", gpu, HostPeers::all));
-    return runtime.open_memory(owner.export_memory(owner.allocate(kSize)), owner.device().uuid);
-  }
-  /// Moves all bytes that are to be moved, in no time.
-  void move_all() {
-    for (int slice = 0; slice < 64; ++slice) runtime.progress();
-  }
-  /// `event` ends at `time`, and not before.
-  void expect_end(Event event, Seconds time) {
-    move_all();
-    clock.wait_until(time - 1.0_ns);
-    EXPECT_FALSE(runtime.ended(event));
-    clock.wait_until(time + 1.0_ns);
-    EXPECT_TRUE(runtime.ended(event));
-  }
-  /// What a copy takes, all in all.
-  void expect_time(std::byte* to, std::byte* from, Seconds time, Engine engine = Engine::dma) {
-    const Seconds start = clock.now();
-    expect_end(runtime.copy(to, from, kSize, Stream{0}, engine), start + time);
-  }
-  void expect_took(Seconds since, Seconds time) {
-    EXPECT_NEAR((clock.now() - since).microseconds(), time.microseconds(), kTolerance_us);
-  }
-
-  TestClock clock;
-  model::Platform platform;
-  model::Topology topology{platform};
-  std::deque<std::vector<std::byte>> host;
-  std::vector<std::unique_ptr<HostRuntime>> owners;
-  PacedRuntime runtime;
-};
 
 TEST_F(PacedRuntimeTest, ACopyCostsHostThenLatencyThenFlow) {
   std::byte* const device = runtime.allocate(kSize);
@@ -356,36 +286,6 @@ TEST_F(PacedCalls, TheTimeOfBlocksHidesBehindNothing) {
   expect_end(events[0], first);
   expect_end(events[1], second);
   expect_end(events[2], second + 32_KiB / kDown);
-}
-
-TEST_F(PacedCalls, ASignalIsSeenItsTimeAfterTheLastByte) {
-  std::byte* const device = runtime.allocate(kSize);
-  std::byte* const peer = peer_memory(2);
-  std::uint64_t word = 0;
-  const Seconds start = clock.now();
-  const Seconds last_byte = start + kHost + kLatency + kSize / kPeer;
-  const Event put = runtime.copy_and_raise(peer, device, kSize, {.word = &word, .value = 5}, Stream{0}, Engine::dma);
-  const Event next = runtime.copy(peer, device, kSize, Stream{0}, Engine::dma);
-  move_all();
-  clock.wait_until(last_byte + kSignal - 1.0_ns);
-  runtime.progress();
-  EXPECT_EQ(word, 0U) << "bytes that have really come do not raise it";
-  EXPECT_FALSE(runtime.ended(put));
-  clock.wait_until(last_byte + kSignal + 1.0_ns);
-  runtime.progress();
-  EXPECT_EQ(word, 5U);
-  EXPECT_TRUE(runtime.ended(put));
-  expect_end(next, last_byte + kSize / kPeer);
-}
-
-TEST_F(PacedCalls, SynchronizeWaitsForTheSignalToo) {
-  std::byte* const device = runtime.allocate(kSize);
-  std::uint64_t word = 0;
-  const Event put =
-      runtime.copy_and_raise(peer_memory(2), device, 0_B, {.word = &word, .value = 1}, Stream{3}, Engine::dma);
-  runtime.synchronize(Stream{3});
-  EXPECT_EQ(word, 1U);
-  EXPECT_TRUE(runtime.ended(put));
 }
 
 class PacedWithoutCosts : public PacedRuntimeTest {

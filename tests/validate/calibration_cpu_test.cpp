@@ -140,16 +140,6 @@ TEST(CalibrationOfCpus, SizesThatTheCpuLimitsTellNoTurnaround) {
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("turnaround: at no size of the probes")));
 }
 
-TEST(CalibrationOfCpus, ASignalComesBeforeTheSenderKnowsOfItsPutsEnd) {
-  const double put_us = 6.5;
-  const auto calibration = Probes()
-                               .add_one("finish ended copy", kCompletion)
-                               .add("peer copy write direct", line(put_us, 400), "0/0", "0/1")
-                               .add_one("put and signal same-node", put_us + 0.4, "0/1")
-                               .calibrate();
-  EXPECT_NEAR(platform_of(calibration).runtime.signal.value().value.microseconds(), 0.4 + kCompletion, 0.01);
-}
-
 TEST(CalibrationOfCpus, CpusThatSlowEachOtherDownAreNoted) {
   const auto calibration = Probes()
                                .add("copy host-to-host", line(1, 12))
