@@ -88,6 +88,7 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "start copy device-to-pinned near",
                                           "start peer copy write direct",
                                           "start copy kernel-push",
+                                          "start copy resident-push",
                                           "copy pinned near both-ways",
                                           "copy pinned-to-device near cpu-written",
                                           "copy pinned-to-device near device-written",
@@ -101,8 +102,10 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "copy kernel-from-pinned",
                                           "copy kernel-push",
                                           "copy kernel-pull",
+                                          "copy resident-push",
                                           "put and signal same-node",
                                           "put and signal by kernel same-node",
+                                          "put and signal by resident kernel same-node",
                                           "allocate device",
                                           "allocate pinned",
                                           "allocate pageable",
@@ -165,7 +168,7 @@ class PlainRank final : public DecoratedRank {
  public:
   using DecoratedRank::DecoratedRank;
   Op copy(View to, View from, Stream stream, Engine engine) override {
-    if (engine == Engine::kernel) throw InputError("no kernels here");
+    if (engine != Engine::dma) throw InputError("no kernels here");
     return DecoratedRank::copy(to, from, stream, engine);
   }
   Op copy_blocks(View, View, std::span<const Block>, Stream, Engine) override { throw InputError("no blocks here"); }
@@ -180,7 +183,8 @@ TEST(Probe, LeavesOutWhatTheMachineLacks) {
     if (rank.id() == RankId{0}) findings = std::move(mine);
   });
   for (const std::string& name : names(findings)) {
-    EXPECT_THAT(name, testing::Not(testing::AnyOf(HasSubstr("kernel"), HasSubstr("block"), HasSubstr("signal"))));
+    EXPECT_THAT(name, testing::Not(testing::AnyOf(HasSubstr("kernel"), HasSubstr("resident"), HasSubstr("block"),
+                                                  HasSubstr("signal"))));
   }
   EXPECT_EQ(lines(findings, "peer copy write direct").size(), 2U);
   EXPECT_THAT(findings.notes, Contains("0/0: no copies kernel-to-pinned: no kernels here"));
@@ -215,12 +219,13 @@ TEST(Probe, OneMissingClassOfCopiesLeavesTheOthers) {
   for (const std::string& name : names(findings)) {
     if (lines(findings, name, "0/1").empty()) missing.insert(name);
   }
-  EXPECT_EQ(missing, (std::set<std::string>{"copy device-to-pinned far", "copy device-to-pinned near",
-                                            "copy pinned near both-ways", "copy pinned-to-device near device-written",
-                                            "queued copy device-to-pinned near", "start copy device-to-pinned near",
-                                            "put and signal same-node", "put and signal by kernel same-node",
-                                            "message pinned same-node", "message pageable same-node",
-                                            "message pageable same-node both-ways", "control message same-node"}))
+  EXPECT_EQ(missing,
+            (std::set<std::string>{
+                "copy device-to-pinned far", "copy device-to-pinned near", "copy pinned near both-ways",
+                "copy pinned-to-device near device-written", "queued copy device-to-pinned near",
+                "start copy device-to-pinned near", "put and signal same-node", "put and signal by kernel same-node",
+                "put and signal by resident kernel same-node", "message pinned same-node", "message pageable same-node",
+                "message pageable same-node both-ways", "control message same-node"}))
       << "of the messages, rank 0 writes the lines";
   EXPECT_THAT(names(findings), testing::Not(Contains("copy device-to-pinned near of 2 GPUs")));
   EXPECT_THAT(names(findings), Contains("copy pinned-to-device near of 2 GPUs"));
