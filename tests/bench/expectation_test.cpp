@@ -25,7 +25,7 @@ class ExpectationFile : public testing::Test {
     plan_ = {
         .pattern = series.pattern, .sizes = {4_B, 8_B, 64_KiB}, .window = series.window, .settings = series.settings};
   }
-  ~ExpectationFile() override { fs::remove(file_); }
+  void TearDown() override { fs::remove(file_); }
 
   [[nodiscard]] Expectation read() const {
     write_json(result_, file_);
@@ -65,7 +65,7 @@ TEST_F(ExpectationFile, MustBeOfTheSameCurve) {
   const auto refused = [this](const std::function<void(Series&)>& spoil) {
     const Series good = result_.series;
     spoil(result_.series);
-    const std::string said = refusal();
+    std::string said = refusal();
     result_.series = good;
     return said;
   };
