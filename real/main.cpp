@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "protocols/bench/driver.hpp"
+#include "protocols/bench/expectation.hpp"
 #include "protocols/bench/files.hpp"
 #include "protocols/bench/options.hpp"
 #include "protocols/bench/pairs.hpp"
@@ -35,6 +37,7 @@ constexpr const char* kProgram = "twinlink-real " TWINLINK_VERSION;
 struct Options {
   JobOptions job{};
   bench::RunOptions run{};
+  std::filesystem::path expect{};  ///< of run: a simulated result of the same curve; empty: nothing is expected
   bench::ProbeOptions probe{};
   DiscoverOptions discover{};
 };
@@ -114,10 +117,18 @@ void run_all_pairs(Job& job, Rank& self, const Options& options, const Protocol&
                  options.run.output, std::cout);
 }
 
+/// The job's environment, with what was expected of the measurement.
+nlohmann::json environment_of(const Job& job, const std::optional<bench::Expectation>& expectation) {
+  nlohmann::json environment = job.environment();
+  if (expectation) environment[bench::kExpectedMember] = to_json(*expectation);
+  return environment;
+}
+
 ExitCode run(const Options& options) {
   Job job(options.job);
   Rank& rank = job.rank();
   bench::Plan plan;
+  std::optional<bench::Expectation> expectation;  // of plan.first, which writes the result
   const Protocol* protocol = nullptr;
   job.agree([&] {
     protocol = &find_protocol(options.run.protocol);
@@ -126,6 +137,7 @@ ExitCode run(const Options& options) {
     require_ranks(rank, plan);
     if (rank.id() != plan.first) return;
     require_writable(options.run);
+    if (!options.expect.empty()) expectation = bench::read_expectation(options.expect, protocol->name(), plan);
     if (options.run.all_pairs) return;  // what a pair cannot do is told with its result
     const Path& path = rank.path_to(plan.second);
     require_support(*protocol, path);
@@ -144,7 +156,7 @@ ExitCode run(const Options& options) {
     bench::deliver({.world = "measured",
                     .program = kProgram,
                     .command = options.job.command_line,
-                    .environment = job.environment(),
+                    .environment = environment_of(job, expectation),
                     .series = std::move(series)},
                    options.run.output, std::cout);
     if (traced) bench::write_file(options.run.trace, trace);
@@ -229,6 +241,13 @@ int run_program(int argc, char** argv, Options& options) {
   auto* run_command = app.add_subcommand("run", "Run a protocol between the devices of ranks 0 and 1");
   add_job_options(*run_command, options.job);
   bench::add_run_options(*run_command, options.run);
+  run_command
+      ->add_option(
+          "--expect", options.expect,
+          "A simulated result of the same run (twinlink-sim run --json), read before anything is measured; the "
+          "result holds its times, which proves that they were written before")
+      ->type_name("FILE")
+      ->excludes(run_command->get_option("--all-pairs"));
   run_command->callback([&] { begin("run", [&] { return run(options); }); });
 
   auto* probe_command = app.add_subcommand("probe", "Measure the primitives of this machine");

@@ -93,6 +93,11 @@ Document crossover_blocks(const Comparison& comparison) {
 Document accuracy_table(const Comparison& comparison) {
   Document document{errors_table(comparison)};
   std::ranges::move(crossover_blocks(comparison), std::back_inserter(document));
+  const auto foreseen = std::ranges::count(comparison.pairs, Foresight::held, &Pair::foresight);
+  document.push_back(
+      Paragraph{fmt::format("{} of {} curves were simulated before they were measured; the measured files hold the "
+                            "expectations.",
+                            foreseen, comparison.pairs.size())});
   return document;
 }
 

@@ -7,7 +7,7 @@
 namespace twinlink::validate {
 
 /// `comparison` holds curves: an InputError for probes. Of the crossovers those of ping-pong curves of two protocols
-/// are listed; two settings of one protocol are not.
+/// are listed; two settings of one protocol are not. The last line tells how many curves were expected.
 Document accuracy_table(const Comparison& comparison);
 
 }  // namespace twinlink::validate

@@ -9,6 +9,7 @@
 
 #include "validate/crossover.hpp"
 #include "validate/error_metrics.hpp"
+#include "validate/foresight.hpp"
 #include "validate/join.hpp"
 #include "validate/recording.hpp"
 
@@ -30,6 +31,7 @@ struct Pair {
   std::vector<std::string> notes{};  ///< differences that a reader must know about
   Join joined{};
   ErrorSummary errors{};
+  Foresight foresight = Foresight::unknown;  ///< of a curve; nobody expects probes
 };
 
 /// Two curves' crossovers, at the sizes that all four files hold.
@@ -53,7 +55,8 @@ struct Comparison {
 };
 
 /// Holds one file against the other. Throws InputError unless the first is measured, the second simulated, both are of
-/// one kind, and they have a line in common; and, unless `force` turns these into notes, the same pattern and protocol.
+/// one kind, and they have a line in common, and the expectation in the measured one can be read; and, unless `force`
+/// turns these into notes, the same pattern and protocol.
 Pair compare_pair(Recording measured, Recording simulated, bool force);
 
 /// Orders the pairs' curves and applies `limits`, to each pair on its own. `pairs` must not be empty.

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "protocols/bench/results.hpp"
+#include "protocols/bench/statistics.hpp"
 
 namespace twinlink::validate {
 
@@ -15,12 +15,10 @@ ErrorSummary summarize_errors(std::span<const Row> rows) {
   ErrorSummary summary{.n = rows.size(), .max = -1};
   std::vector<double> errors;
   double log_sum = 0;
-  double log_magnitude_sum = 0;
+  std::vector<double> log_ratios;
   for (const auto& row : rows) {
-    // A difference of logarithms: the quotient of two extreme times could overflow.
-    const double log_ratio = std::log(row.simulated_us) - std::log(row.measured_us);
-    log_sum += log_ratio;
-    log_magnitude_sum += std::abs(log_ratio);
+    log_ratios.push_back(bench::log_ratio(row.simulated_us, row.measured_us));
+    log_sum += log_ratios.back();
 
     errors.push_back(std::abs(relative_error(row)));
     if (errors.back() > summary.max) {
@@ -28,9 +26,8 @@ ErrorSummary summarize_errors(std::span<const Row> rows) {
       summary.max_at = row.key;
     }
   }
-  const auto n = static_cast<double>(rows.size());
-  summary.geometric_mean = std::expm1(log_magnitude_sum / n);
-  summary.bias = std::expm1(log_sum / n);
+  summary.geometric_mean = bench::geometric_mean_error(log_ratios);
+  summary.bias = std::expm1(log_sum / static_cast<double>(rows.size()));
   summary.p95 = bench::summarize(std::move(errors)).p95;
   return summary;
 }

@@ -59,14 +59,16 @@ json errors_json(const ErrorSummary& errors) {
 }
 
 json pair_json(const Pair& pair) {
-  return {{"label", pair.label},
-          {"measured", recording_json(pair.measured)},
-          {"simulated", recording_json(pair.simulated)},
-          {"notes", pair.notes},
-          {"rows", rows_json(pair.joined.rows)},
-          {"only_measured", keys_json(pair.joined.only_measured)},
-          {"only_simulated", keys_json(pair.joined.only_simulated)},
-          {"errors", errors_json(pair.errors)}};
+  json out{{"label", pair.label},
+           {"measured", recording_json(pair.measured)},
+           {"simulated", recording_json(pair.simulated)},
+           {"notes", pair.notes},
+           {"rows", rows_json(pair.joined.rows)},
+           {"only_measured", keys_json(pair.joined.only_measured)},
+           {"only_simulated", keys_json(pair.joined.only_simulated)},
+           {"errors", errors_json(pair.errors)}};
+  if (pair.measured.series) out["expectation"] = to_string(pair.foresight);
+  return out;
 }
 
 json order_json(const Comparison& comparison, const CurveOrder& order) {

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "protocols/bench/crossing.hpp"
+#include "protocols/bench/expectation.hpp"
 #include "validate/flatten.hpp"
 #include "validate/report.hpp"
 
@@ -144,14 +145,22 @@ Document verdict_blocks(const Comparison& comparison) {
 Document environment_blocks(const Pair& pair, std::string_view world, const Recording& recording) {
   Table table{.columns = {{"what", Align::left}, {"value", Align::left}},
               .rows = {{"file", recording.file}, {"program", recording.program}, {"command", recording.command}}};
-  for (auto& [name, value] : flatten(recording.environment)) table.rows.push_back({std::move(name), std::move(value)});
+  nlohmann::json environment = recording.environment;
+  // Expected times are the rows' own, or the reader was told that they are others.
+  const auto expected = environment.find(bench::kExpectedMember);
+  if (expected != environment.end() && expected->is_object()) expected->erase("points");
+  for (auto& [name, value] : flatten(environment)) table.rows.push_back({std::move(name), std::move(value)});
   return {Heading{.level = 3, .text = fmt::format("{}, {}", pair.label, world)}, std::move(table)};
 }
 
 void append(Document& document, Document blocks) { std::ranges::move(blocks, std::back_inserter(document)); }
 
 Document pair_blocks(const Pair& pair) {
-  Document blocks{pair_heading(pair), files_table(pair), rows_table(pair)};
+  Document blocks{pair_heading(pair), files_table(pair)};
+  if (pair.measured.series) {
+    blocks.push_back(Paragraph{fmt::format("The simulated file: {}", sentence(pair.foresight))});
+  }
+  blocks.push_back(rows_table(pair));
   if (auto list = remarks(pair); !list.items.empty()) blocks.push_back(std::move(list));
   return blocks;
 }

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <ostream>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "protocols/bench/expectation.hpp"
 #include "protocols/bench/probe.hpp"
 #include "protocols/bench/results.hpp"
 #include "protocols/layout.hpp"
@@ -16,6 +18,25 @@ std::string columns(const Statistics& time_us, double rate) {
   }
   return fmt::format(" {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.2f}", time_us.median, time_us.min,
                      time_us.max, time_us.p5, time_us.p95, rate);
+}
+
+/// How far what was expected is from what was measured, where the environment tells it.
+void print_expectation(const Result& result, std::ostream& out) {
+  const auto expected = expectation_of(result.environment, result.program);
+  if (!expected) return;
+  std::vector<double> log_ratios;
+  for (const Point& point : result.series.points) {
+    const ExpectedTime* const time = expected->find(point.size);
+    if (time != nullptr && point.time_us.median > 0) {
+      log_ratios.push_back(log_ratio(time->time_us, point.time_us.median));
+    }
+  }
+  if (log_ratios.empty()) return;
+  out << fmt::format("# expected from {}, written before: geometric mean error {:.2f} %", expected->platform,
+                     geometric_mean_error(log_ratios) * 100);
+  const std::size_t sizes = result.series.points.size();
+  if (log_ratios.size() < sizes) out << fmt::format(" at {} of {} sizes", log_ratios.size(), sizes);
+  out << "\n";
 }
 
 constexpr std::string_view kColumnNames = "   median us      min us      max us       p5 us      p95 us        MB/s";
@@ -49,6 +70,7 @@ void print_table(const Result& result, std::ostream& out) {
     out << fmt::format("{:<10}{}\n", format_size(point.size), columns(point.time_us, point.bandwidth_MBps));
   }
   for (const Counter& counter : series.counters) out << fmt::format("# {}: {}\n", counter.name, counter.value);
+  print_expectation(result, out);
 }
 
 void print_table(const ProbeFile& probes, std::ostream& out) {

@@ -94,7 +94,7 @@ Result read_json(const std::filesystem::path& file);
 std::string to_csv(const Result& result);
 void write_csv(const Result& result, const std::filesystem::path& file);
 
-/// All columns, for people.
+/// All columns, for people; and how far the measurement is from the expectation that its environment holds.
 void print_table(const Result& result, std::ostream& out);
 
 }  // namespace twinlink::bench

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 namespace twinlink::bench {
 namespace {
@@ -25,6 +26,16 @@ Statistics summarize(std::vector<double> samples) {
           .max = samples.back(),
           .p5 = percentile(samples, 0.05),
           .p95 = percentile(samples, 0.95)};
+}
+
+// A difference of logarithms: the quotient of two extreme times could overflow.
+double log_ratio(double simulated, double measured) { return std::log(simulated) - std::log(measured); }
+
+double geometric_mean_error(std::span<const double> log_ratios) {
+  assert(!log_ratios.empty());
+  double sum = 0;
+  for (const double ratio : log_ratios) sum += std::abs(ratio);
+  return std::expm1(sum / static_cast<double>(log_ratios.size()));
 }
 
 }  // namespace twinlink::bench

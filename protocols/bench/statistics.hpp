@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 namespace twinlink::bench {
@@ -21,5 +22,11 @@ struct Statistics {
 
 /// `samples` must not be empty.
 Statistics summarize(std::vector<double> samples);
+
+/// ln(simulated / measured) of two positive times: how far apart they are, the same either way but for the sign.
+double log_ratio(double simulated, double measured);
+/// exp(mean |log_ratio|) - 1: the typical factor between simulated and measured times, less 1. `log_ratios` must not be
+/// empty.
+double geometric_mean_error(std::span<const double> log_ratios);
 
 }  // namespace twinlink::bench

@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "protocols/bench/expectation.hpp"
 #include "tests/bench/samples.hpp"
 
 namespace twinlink::bench {
@@ -25,6 +26,21 @@ TEST(Table, ShowsEveryColumnAndEveryChangeOfPath) {
             "4                2.500       2.250       9.125       2.300       8.500        1.60\n"
             "# path: peer copy, directly\n"
             "64K             20.250      20.000      20.500      20.100      20.400     3236.35\n");
+}
+
+TEST(Table, EndsWithHowFarTheExpectationIsOff) {
+  Result result = sample_result();
+  Expectation expected{.file = "s.json", .platform = "example", .points = {{4_B, 5}, {65536_B, 20.25}}};
+  result.environment["expected"] = to_json(expected);
+  // exp((ln 2 + ln 1) / 2) - 1 = sqrt(2) - 1.
+  EXPECT_THAT(table(result),
+              testing::EndsWith("# expected from example, written before: geometric mean error 41.42 %\n"));
+  expected.points.pop_back();
+  result.environment["expected"] = to_json(expected);
+  EXPECT_THAT(table(result), testing::EndsWith("geometric mean error 100.00 % at 1 of 2 sizes\n"));
+  expected.points.front().size = 8_B;
+  result.environment["expected"] = to_json(expected);
+  EXPECT_THAT(table(result), testing::Not(HasSubstr("expected")));
 }
 
 TEST(Table, ColumnsOfLongTimesStayApart) {

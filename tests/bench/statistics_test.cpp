@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 namespace twinlink::bench {
@@ -26,6 +27,17 @@ TEST(Statistics, PercentilesAreInterpolatedBetweenClosestRanks) {
   const Statistics statistics = summarize({10, 20, 40});
   EXPECT_DOUBLE_EQ(statistics.p5, 11);
   EXPECT_DOUBLE_EQ(statistics.p95, 38);
+}
+
+TEST(GeometricMeanError, IsTheTypicalFactorEitherWay) {
+  // A factor of 2 up and one of 2 down do not cancel; beside two exact times they are half of the logarithms.
+  const double twice = log_ratio(20, 10);
+  const double half = log_ratio(10, 20);
+  EXPECT_DOUBLE_EQ(twice, -half);
+  constexpr double kRounding = 1e-12;  // a few steps of a double: the logarithms are differences of larger ones
+  EXPECT_NEAR(geometric_mean_error(std::vector{twice, half}), 1, kRounding);
+  EXPECT_NEAR(geometric_mean_error(std::vector{twice, half, 0.0, 0.0}), std::sqrt(2.0) - 1, kRounding);
+  EXPECT_NEAR(log_ratio(1e-300, 1e300), -600 * std::log(10), 1e3 * kRounding) << "the quotient would be zero";
 }
 
 }  // namespace

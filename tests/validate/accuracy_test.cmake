@@ -21,7 +21,26 @@ endforeach()
 if(NOT code EQUAL 1 OR NOT said MATCHES "\nnot compared: gpudirect-v2 .*cuda-ipc" OR said MATCHES "not compared:.* host[ \n]")
   message(FATAL_ERROR "validate/accuracy ends with ${code} and says\n${said}")
 endif()
+if(NOT table MATCHES "\n0 of 3 curves were simulated before they were measured[^\n]*\n$")
+  message(FATAL_ERROR "the table does not end with the number of curves that were expected\n${table}")
+endif()
 file(GLOB simulated RELATIVE ${FOLDER}/out ${FOLDER}/out/*)
 if(NOT simulated STREQUAL "h200-nvlink-gpudirect-v1-chunk1M.json;h200-nvlink-host.json;h200-nvlink-staging-bandwidth.json")
   message(FATAL_ERROR "validate/accuracy wrote ${simulated}")
+endif()
+
+# With EXPECTED, the curve that was simulated there in the same way is taken from there, and one of other sizes is not.
+file(COPY ${FOLDER}/out/h200-nvlink-host.json DESTINATION ${FOLDER}/expected)
+execute_process(COMMAND bin/twinlink-sim run --platform ${SOURCE}/platforms/h200-nvlink.yaml --protocol gpudirect-v1
+    --chunk 1M --depth 4 -e 1K --json expected/h200-nvlink-gpudirect-v1-chunk1M.json
+  WORKING_DIRECTORY ${FOLDER} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} -E env EXPECTED=expected
+    ${SOURCE}/validate/accuracy bin data ${SOURCE}/platforms/h200-nvlink.yaml h200-nvlink again
+  WORKING_DIRECTORY ${FOLDER} OUTPUT_VARIABLE same ERROR_QUIET)
+file(GLOB simulated RELATIVE ${FOLDER}/again ${FOLDER}/again/*)
+if(NOT simulated STREQUAL "h200-nvlink-gpudirect-v1-chunk1M.json;h200-nvlink-staging-bandwidth.json")
+  message(FATAL_ERROR "validate/accuracy simulated ${simulated} although it had expectations")
+endif()
+if(NOT same STREQUAL table)
+  message(FATAL_ERROR "the table with an expectation\n${same}\ndiffers from the one without\n${table}")
 endif()

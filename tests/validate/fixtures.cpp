@@ -1,5 +1,7 @@
 #include "tests/validate/fixtures.hpp"
 
+#include "protocols/bench/expectation.hpp"
+
 namespace twinlink::validate::test {
 namespace {
 
@@ -75,6 +77,13 @@ Recording make_recording(const std::string& world, const std::string& protocol, 
     recording.samples.push_back({.key = {.size = Bytes{size}}, .time_us = time_us});
   }
   return recording;
+}
+
+Recording expect(Recording measured, const Curve& curve) {
+  bench::Expectation expectation{.file = "expected.json", .platform = "example"};
+  for (const auto& [size, time_us] : curve) expectation.points.push_back({Bytes{size}, time_us});
+  measured.environment[bench::kExpectedMember] = to_json(expectation);
+  return measured;
 }
 
 }  // namespace twinlink::validate::test

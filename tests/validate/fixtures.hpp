@@ -22,4 +22,7 @@ bench::ProbeFile make_probes(const std::string& world, const Curve& curve);
 /// What read_recording() makes of make_result(), without a file.
 Recording make_recording(const std::string& world, const std::string& protocol, const Curve& curve);
 
+/// `measured` with an expectation of `curve` in its environment.
+Recording expect(Recording measured, const Curve& curve);
+
 }  // namespace twinlink::validate::test

@@ -25,6 +25,18 @@ foreach(command IN LISTS commands)
   list(APPEND measured "${CMAKE_MATCH_2}")
 endforeach()
 
+# With EXPECTED, the curves that are simulated there are measured with what is expected of them, and no others are.
+file(REMOVE ${FOLDER}/commands)
+file(WRITE ${FOLDER}/expected/h200-nvlink-host.json "")
+execute_process(COMMAND ${CMAKE_COMMAND} -E env "PATH=${FOLDER}:$ENV{PATH}" EXPECTED=expected
+    ${SOURCE}/validate/measure build-real/bin measured h200-nvlink --device cuda
+  WORKING_DIRECTORY ${FOLDER} ERROR_QUIET)
+file(STRINGS ${FOLDER}/commands foreseen REGEX " --expect ")
+if(NOT foreseen MATCHES " -p host --expect expected/h200-nvlink-host.json --json measured/h200-nvlink-host.json$"
+   OR foreseen MATCHES ";")
+  message(FATAL_ERROR "validate/measure expects something of '${foreseen}'")
+endif()
+
 file(GLOB stored RELATIVE ${SOURCE}/validate/data ${SOURCE}/validate/data/h200-nvlink-*.json)
 # Of another job than the other probes; today one file has both.
 list(REMOVE_ITEM stored h200-nvlink-probes-kernels.json)

@@ -1,0 +1,27 @@
+# validate/expect simulates every curve of validate/curves into files that validate/measure looks for, and goes on when
+# one fails: a stand-in for twinlink-sim writes down what it is told and refuses one curve.
+#   cmake -D FOLDER=<scratch folder> -D SOURCE=<the project> -P expect_test.cmake
+cmake_minimum_required(VERSION 3.25)
+file(REMOVE_RECURSE ${FOLDER})
+file(WRITE ${FOLDER}/bin/twinlink-sim [=[
+#!/bin/sh
+echo "$*" >> commands
+case "$*" in *-staging.json) exit 3 ;; esac
+]=])
+file(CHMOD ${FOLDER}/bin/twinlink-sim PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+execute_process(COMMAND ${SOURCE}/validate/expect bin expected some/machine.yaml
+  WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code ERROR_VARIABLE said)
+if(NOT code EQUAL 1 OR NOT said MATCHES "^not simulated: staging\n$")
+  message(FATAL_ERROR "validate/expect ends with ${code} and says '${said}' when the curve 'staging' fails")
+endif()
+
+set(wanted)
+file(STRINGS ${SOURCE}/validate/curves curves REGEX "^[^#]")
+foreach(curve IN LISTS curves)
+  string(REGEX MATCH "^([^ ]+) +(.*)$" curve "${curve}")
+  list(APPEND wanted "run --platform some/machine.yaml ${CMAKE_MATCH_2} --json expected/machine-${CMAKE_MATCH_1}.json")
+endforeach()
+file(STRINGS ${FOLDER}/commands commands)
+if(NOT commands STREQUAL wanted)
+  message(FATAL_ERROR "validate/expect runs\n${commands}\ninstead of\n${wanted}")
+endif()
