@@ -36,6 +36,9 @@ function(twinlink_add_test)
   if(test_LABELS)
     list(PREPEND properties LABELS ${test_LABELS})
   endif()
+  if("gpu" IN_LIST test_LABELS)  # they look at how much of the device's memory is free
+    list(APPEND properties RUN_SERIAL TRUE)
+  endif()
   # The tests are listed when ctest starts, not while two cores are busy compiling.
   gtest_discover_tests(${test_NAME}
     TEST_PREFIX "${test_NAME}."

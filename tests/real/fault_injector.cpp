@@ -4,7 +4,7 @@
 //   TWINLINK_FAULT_MARK=FILE     is made when the first one fails: the fault has happened, and when
 //
 // CALL is one of:
-//   MPI_Isend              the process is killed
+//   MPI                    the process is killed, at a call that sends or lets messages go on
 //   ftruncate              of shared memory: "No space left on device"
 //   open                   of another process's shared memory: "Permission denied"
 //   cudaIpcOpenMemHandle   cudaErrorMapBufferObjectFailed
@@ -68,8 +68,13 @@ extern "C" {
 
 int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  if (fails("MPI_Isend")) ::raise(SIGKILL);
+  if (fails("MPI")) ::raise(SIGKILL);
   return PMPI_Isend(buffer, count, type, peer, tag, comm, request);
+}
+
+int MPI_Iprobe(int peer, int tag, MPI_Comm comm, int* arrived, MPI_Status* status) {
+  if (fails("MPI")) ::raise(SIGKILL);
+  return PMPI_Iprobe(peer, tag, comm, arrived, status);
 }
 
 int ftruncate(int file, off_t length) noexcept {
