@@ -31,7 +31,7 @@ Op RealRank::hear(RankId peer, Tag tag, Message& into) {
   if (by_letter(peer)) {
     const Slot slot = start(Kind::letter_in, {}, {});
     operations_[slot].into = &into;
-    hears_[{peer, tag}].push_back(slot);
+    hears_.push_back({peer, tag, slot});
     return op_of(slot);
   }
   const Slot slot = start(Kind::hear, {}, {});
@@ -67,13 +67,13 @@ void RealRank::post_letters() {
   std::erase_if(unposted_, [](const auto& entry) { return entry.second.empty(); });
 }
 
+/// Of several that wait for one peer and tag, the first comes first: what it does not find, the next does not either.
 void RealRank::poll_letters() {
-  for (auto& [key, slots] : hears_) {
-    while (!slots.empty() && letters_->take(key.first, key.second, *operations_[slots.front()].into)) {
-      operations_[slots.front()].ended = true;
-      slots.pop_front();
-    }
-  }
+  std::erase_if(hears_, [this](const Waiting& hear) {
+    Operation& operation = operations_[hear.slot];
+    operation.ended = letters_->take(hear.peer, hear.tag, *operation.into);
+    return operation.ended;
+  });
 }
 
 Op RealRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
@@ -81,29 +81,29 @@ Op RealRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
   require_signal({tag, 0});
   const Slot slot = start(Kind::signal, {}, {});
   operations_[slot].signal_value = &value;
-  awaited_[{peer, tag}].slots.push_back(slot);
+  awaits_.push_back({peer, tag, slot});
   return op_of(slot);
 }
 
 void RealRank::poll_signals() {
-  for (auto& [key, awaited] : awaited_) {
-    while (!awaited.slots.empty()) {
-      const auto value = signals_.look(key.first, key.second, awaited.taken);
-      if (!value) break;
-      Operation& operation = operations_[awaited.slots.front()];
-      operation.ended = true;
-      *operation.signal_value = *value;
-      awaited.slots.pop_front();
-      ++awaited.taken;
-    }
-  }
+  std::erase_if(awaits_, [this](const Waiting& await) {
+    std::uint64_t& taken = taken_[{await.peer, await.tag}];
+    const auto value = signals_.look(await.peer, await.tag, taken);
+    if (!value) return false;
+    ++taken;
+    Operation& operation = operations_[await.slot];
+    operation.ended = true;
+    *operation.signal_value = *value;
+    return true;
+  });
 }
 
 /// What `slot` waited for goes to whoever waits next. A letter that it is to post is still posted: the peer may have
 /// been told of it.
 void RealRank::stop_awaiting(Slot slot) {
-  for (auto& [key, awaited] : awaited_) std::erase(awaited.slots, slot);
-  for (auto& [key, slots] : hears_) std::erase(slots, slot);
+  const auto is_it = [slot](const Waiting& waiting) { return waiting.slot == slot; };
+  std::erase_if(hears_, is_it);
+  std::erase_if(awaits_, is_it);
 }
 
 }  // namespace twinlink::real

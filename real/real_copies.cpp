@@ -50,6 +50,7 @@ Op RealRank::track_copy(Event event, Stream stream, const Part& target, const Pa
   operations_[slot].event = event;
   operations_[slot].stream = stream;
   copies_[static_cast<std::size_t>(stream.index)].push_back(slot);
+  ++copies_in_flight_;
   if (has(target, source, Memory::pageable)) runtime_.synchronize(stream);
   return op_of(slot);
 }

@@ -171,10 +171,10 @@ std::optional<Completion> RealRank::wait_any(std::span<const Op> ops, Seconds de
 
 void RealRank::poll() {
   runtime_.progress();
-  for (std::size_t stream = 0; stream < copies_.size(); ++stream) {
+  for (std::size_t stream = 0; copies_in_flight_ > 0 && stream < copies_.size(); ++stream) {
     if (!copies_[stream].empty()) poll_copies(stream);
   }
-  if (!awaited_.empty()) poll_signals();
+  if (!awaits_.empty()) poll_signals();
   if (!hears_.empty()) poll_letters();
   if (!unposted_.empty()) post_letters();
   requests_.empty() ? let_mpi_go_on() : poll_messages();
@@ -195,6 +195,7 @@ void RealRank::poll_copies(std::size_t stream) {
   while (!queue.empty() && runtime_.ended(operations_[queue.front()].event)) {
     operations_[queue.front()].ended = true;
     queue.pop_front();
+    --copies_in_flight_;
   }
 }
 

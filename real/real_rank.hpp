@@ -91,10 +91,11 @@ class RealRank final : public Rank {
   };
   using Slot = std::uint32_t;
 
-  /// Who waits for one peer's signal of one tag, and how many raises were taken.
-  struct Awaited {
-    std::deque<Slot> slots;
-    std::uint64_t taken = 0;
+  /// Who waits for a letter or a signal. A list of them is in the order in which they came.
+  struct Waiting {
+    RankId peer;
+    Tag tag;
+    Slot slot;
   };
   /// A letter whose box was full. It goes before later ones to the same peer.
   struct Unposted {
@@ -141,9 +142,11 @@ class RealRank final : public Rank {
 
   std::deque<Operation> operations_;
   std::vector<Slot> free_slots_;
-  std::array<std::deque<Slot>, kStreams> copies_;  ///< in flight, oldest first
-  std::map<std::pair<RankId, Tag>, Awaited> awaited_;
-  std::map<std::pair<RankId, Tag>, std::deque<Slot>> hears_;  ///< that wait for a letter
+  std::array<std::deque<Slot>, kStreams> copies_;          ///< in flight, oldest first
+  std::size_t copies_in_flight_ = 0;                       ///< of all streams
+  std::vector<Waiting> hears_;                             ///< for letters
+  std::vector<Waiting> awaits_;                            ///< for signals
+  std::map<std::pair<RankId, Tag>, std::uint64_t> taken_;  ///< signals, ever
   std::map<RankId, std::deque<Unposted>> unposted_;
   unsigned polls_without_mpi_ = 0;
   std::vector<MPI_Request> requests_;  ///< in flight; requests_[i] belongs to request_owners_[i]

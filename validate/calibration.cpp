@@ -35,13 +35,14 @@ class Calibrator {
       : probes_(probes), edit_(base), base_(edit_.platform()), topology_(base_) {
     result_.base = base_.file = base.string();
     result_.origins = probes.files;
-    check_machine(force);
+    result_.notes = check_machine(probes_, base_, force);
     sort_probes();
   }
 
   Calibration run() {
     // What the CPU does comes first: the latency is what is left beside it.
     for (const Group& group : groups_) fit_cpu(group);
+    for (const Group& group : groups_) limit_completion(group);
     for (const Group& group : groups_) fit(group);
     // What comes on top of copies is told apart from them by the copies' own fits.
     const Platform with_copies = edit_.platform();
@@ -60,25 +61,6 @@ class Calibrator {
 
  private:
   // ---- what belongs together ----------------------------------------------------------------------------------------
-
-  void check_machine(bool force) {
-    std::set<std::string> findings;
-    for (const ProbeOrigin& origin : probes_.files) {
-      if (!origin.platform.empty() && origin.platform != base_.name) {
-        findings.insert(fmt::format("{}: error: probes of platform '{}', but the base is '{}'", origin.file,
-                                    origin.platform, base_.name));
-      }
-      for (const auto& [place, model] : origin.devices) {
-        const auto gpu = static_cast<std::size_t>(parse_place(place).gpu);
-        if (gpu >= base_.node.gpus.size() || base_.node.gpus[gpu].model == model) continue;
-        findings.insert(fmt::format("{}: error: probes of a '{}', but GPU {} of the base is a '{}'", origin.file, model,
-                                    gpu, base_.node.gpus[gpu].model));
-      }
-    }
-    if (findings.empty()) return;
-    if (!force) throw InputError(fmt::format("{}", fmt::join(findings, "\n")));
-    for (const std::string& finding : findings) result_.notes.push_back("--force: " + finding);
-  }
 
   void sort_probes() {
     std::map<std::string, std::size_t> places;
@@ -127,6 +109,21 @@ class Calibrator {
     const Seconds time = fit_constant(observations_of(group));
     set(group.path, time, group);
     measured_[group.path] = time;
+  }
+
+  /// A queued copy takes no less than the CPU needs to start it and to learn of its end. By itself, after the CPU has
+  /// done other things, learning of an end can take several times as long as in the midst of such a queue.
+  void limit_completion(const Group& group) {
+    const auto completion = measured_.find("costs.runtime.completion");
+    if (group.first().kind != Kind::queued || completion == measured_.end()) return;
+    const auto host = measured_.find(copy_path(group.first(), topology_) + ".host");
+    if (host == measured_.end()) return;
+    const Seconds most = std::max(group.shortest() - host->second, Seconds{});
+    if (completion->second <= most) return;
+    completion->second = most;
+    edit_.set(completion->first, most, model::Quality::derived,
+              fmt::format("what '{}' leaves beside its start; 'finish ended copy' is longer",
+                          group.lines.front().probe->line.name));
   }
 
   /// What was measured of `part`, "host", of the copy at `path`, or of one that is alike; then the source says so.

@@ -34,6 +34,26 @@ std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction *
 
 Seconds Group::shortest() const { return std::ranges::min(lines, {}, &Meant::time).time(); }
 
+std::vector<std::string> check_machine(const ProbeSet& probes, const model::Platform& base, bool force) {
+  std::set<std::string> findings;
+  for (const ProbeOrigin& origin : probes.files) {
+    if (!origin.platform.empty() && origin.platform != base.name) {
+      findings.insert(fmt::format("{}: error: probes of platform '{}', but the base is '{}'", origin.file,
+                                  origin.platform, base.name));
+    }
+    for (const auto& [place, model] : origin.devices) {
+      const auto gpu = static_cast<std::size_t>(parse_place(place).gpu);
+      if (gpu >= base.node.gpus.size() || base.node.gpus[gpu].model == model) continue;
+      findings.insert(fmt::format("{}: error: probes of a '{}', but GPU {} of the base is a '{}'", origin.file, model,
+                                  gpu, base.node.gpus[gpu].model));
+    }
+  }
+  if (!findings.empty() && !force) throw InputError(fmt::format("{}", fmt::join(findings, "\n")));
+  std::vector<std::string> notes;
+  for (const std::string& finding : findings) notes.push_back("--force: " + finding);
+  return notes;
+}
+
 Observation observation_of(const Meant& meant) {
   // Of a normal distribution, 5th and 95th percentile are this many standard deviations apart.
   constexpr double kDeviations = 3.29;

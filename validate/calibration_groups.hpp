@@ -34,6 +34,10 @@ struct Group {
 Observation observation_of(const Meant& meant);
 std::vector<Observation> observations_of(const Group& group);
 
+/// An InputError unless the probes were made on the machine that `base` describes: on a platform of its name, by GPUs
+/// of its models. With `force`, notes instead.
+std::vector<std::string> check_machine(const ProbeSet& probes, const model::Platform& base, bool force);
+
 /// Where a platform keeps a class of copies: "costs.copies.peer".
 std::string copy_path(model::CopyClass copy);
 /// Where it keeps those that the same engine starts and makes follow each other as the copies at `path`, and that have

@@ -64,6 +64,21 @@ TEST(CalibrationOfCpus, GivesTheCostsBackThatProbesWereMadeOf) {
   for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
 }
 
+TEST(CalibrationOfCpus, LearningOfAnEndTakesNoLongerThanAQueueOfCopiesLeavesForIt) {
+  constexpr double kAlone = 4.5;      // out of the caches
+  constexpr double kInAQueue = 2.75;  // of which the start is kHost
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", kHost)
+                               .add_one("finish ended copy", kAlone)
+                               .add("copy pinned-to-device near", line(kHost + kLatency + kCompletion, kRate))
+                               .add("queued copy pinned-to-device near", line(kInAQueue, kRate))
+                               .calibrate();
+  const auto completion = platform_of(calibration).runtime.completion.value();
+  EXPECT_NEAR(completion.value.microseconds(), kInAQueue - kHost, 0.02) << "the least of the sizes flows for 0.02 us";
+  EXPECT_EQ(completion.source.quality, model::Quality::derived);
+  EXPECT_THAT(completion.source.text, HasSubstr("queued copy pinned-to-device near"));
+}
+
 TEST(CalibrationOfCpus, WithoutTheirLinesNothingIsThereThatTheBaseLacks) {
   const model::Platform platform = platform_of(Probes().add("copy pinned-to-device near", line(7, kRate)).calibrate());
   EXPECT_FALSE(platform.runtime.completion);
