@@ -174,7 +174,8 @@ void SimRank::become_ready(const OperationPtr& operation) {
 /// Nothing is before it in its queue. What the engine needs between two copies, and what the blocks of a copy take,
 /// hides behind nothing, unlike the latency, which hides behind the copy before it.
 void SimRank::take_turn(const OperationPtr& operation) {
-  const Seconds turn = std::max(now(), operation->queue->last_end + operation->turnaround);
+  const bool turns = operation->turnaround > Seconds{};
+  const Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
   operation->due = turn + operation->time_of_blocks;
   operation->turnaround = operation->time_of_blocks = {};
   if (reached(operation->due, now())) return start_flow(operation);
@@ -228,7 +229,7 @@ void SimRank::end_flow(const OperationPtr& operation) {
   complete(operation, Status::delivered);
   if (operation->partner) deliver(operation);
   Queue& queue = *operation->queue;
-  queue.last_end = now();
+  queue.last_end = now() + operation->until_signal;  // which the engine's queue raises
   queue.operations.pop_front();
   if (queue.operations.empty()) return;
   const OperationPtr next = queue.operations.front();

@@ -109,7 +109,7 @@ class SimRank final : public Rank {
   /// overlaps the flow of the one before it, for commands are queued ahead of the data.
   struct Queue {
     std::list<OperationPtr> operations{};
-    Seconds last_end = Seconds{} - kNever;  ///< of the last flow
+    Seconds last_end = Seconds{} - kNever;  ///< of the last flow, and of the signal behind it
   };
   /// A control message on its way.
   struct Letter {

@@ -111,6 +111,7 @@ class PacedRuntime final : public DeviceRuntime {
     std::uint64_t ended = 0;
     /// Of the last one, by the platform; before the first one long ago.
     Seconds flow_end{-std::numeric_limits<double>::infinity()};
+    Seconds signal_end{flow_end};  ///< the same with the signal behind it
     Seconds last_end{};
   };
 

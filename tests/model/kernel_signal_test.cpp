@@ -56,6 +56,24 @@ TEST(KernelSignal, IsNotThatOfTheCopyEngine) {
   expect_put(with_kernel_signal(), Engine::dma, last_byte + kSignal, last_byte + kCompletion);
 }
 
+/// The engine's queue raises the signal before it turns to the next copy.
+TEST(Turnaround, BeginsBehindTheSignalOfThePutBefore) {
+  constexpr Seconds kTurnaround = 2.5_us;
+  Platform platform = sample_platform();
+  platform.copies.at(CopyClass::peer).turnaround = with_source(kTurnaround);
+  push(platform, kPeers, 2, [&](Rank& rank, Buffer own, Buffer theirs) {
+    const Seconds flow = 1_MiB / kPeer;
+    const Seconds first = rank.now() + kOverhead + flow + kSignal;
+    const Seconds second = first + kTurnaround + flow + kSignal;
+    Op last{};
+    for (const Seconds due : {first, second}) {
+      last = rank.put(View(theirs), View(own), Stream{}, Engine::dma, signal_due(due));
+    }
+    EXPECT_EQ(wait(rank, last, kLong), Status::delivered);
+    expect_near(rank.now(), second - kSignal);
+  });
+}
+
 TEST(KernelSignal, AKernelThatRaisesNothingEndsByAnEvent) {
   push(with_kernel_signal(), kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
     const Seconds known = kOverhead + 1_MiB / kKernelPush + kCompletion;
