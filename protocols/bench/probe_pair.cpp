@@ -81,7 +81,7 @@ class PeerCopier {
     meet(prober_.rank(), owner_, prober_.patience());
     const Move move{View(remote_, Bytes{}, size), own_.first(size)};
     measure(Way::write, move, engine);
-    if (engine == Engine::dma) measure_queued(move);
+    measure_queued(move, engine);
     if (prober_.times_cpu_at(size)) measure_start(move, engine);
     meet(prober_.rank(), owner_, prober_.patience());
   }
@@ -122,10 +122,10 @@ class PeerCopier {
 
   Op start(const Move& move, Engine engine) { return prober_.rank().copy(move.to, move.from, Stream{0}, engine); }
 
-  void measure_queued(const Move& move) {
-    const std::string name = "queued " + line(Way::write, Engine::dma);
+  void measure_queued(const Move& move, Engine engine) {
+    const std::string name = "queued " + line(Way::write, engine);
     const Bytes size = move.to.length;
-    record(name, size, prober_.sample_queued(name, size, [&] { return start(move, Engine::dma); }), true);
+    record(name, size, prober_.sample_queued(name, size, [&] { return start(move, engine); }), true);
   }
 
   void measure_start(const Move& move, Engine engine) {

@@ -84,6 +84,8 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "copy host-to-host",
                                           "queued copy pinned-to-device near",
                                           "queued copy device-to-pinned near",
+                                          "queued copy kernel-push",
+                                          "queued copy resident-push",
                                           "start copy pinned-to-device near",
                                           "start copy device-to-pinned near",
                                           "start peer copy write direct",
