@@ -17,10 +17,14 @@ bool goes_in_batch(const View& message, Bytes chunk) {
   return whole && message.length > Bytes{} && message.length <= kLongestInBatch;
 }
 
-/// From `a` to `b`, if `b` lies behind it in the same buffer.
+/// A 2-D copy takes rows that are less than 2 GiB apart (CUDA's largest pitch).
+constexpr Bytes kMostDistance{(std::uint64_t{1} << 31) - 1};
+
+/// From `a` to `b`, if `b` lies behind it in the same buffer, and not too far.
 std::optional<Bytes> distance(const View& a, const View& b) {
   if (a.buffer != b.buffer || b.offset < a.offset + a.length) return std::nullopt;
-  return b.offset - a.offset;
+  const Bytes apart = b.offset - a.offset;
+  return apart <= kMostDistance ? std::optional(apart) : std::nullopt;
 }
 
 /// How many of the views from the first on lie at one distance.
@@ -91,7 +95,11 @@ std::vector<BatchRun> runs_of(std::span<const View> to, std::span<const View> fr
 }
 
 BatchCopies::~BatchCopies() {
-  for (const Op op : kept_) rank_.abandon(op);
+  try {
+    for (const Op op : kept_) rank_.abandon(op);
+  } catch (const Error&) {
+    // The device is in error. Whoever waits for it learns that, or has learnt it already.
+  }
 }
 
 Op BatchCopies::start(std::span<const View> to, std::span<const View> from) {

@@ -149,7 +149,7 @@ class PeerChannel final : public Channel {
 
   /// Of the side whose memory is reached into.
   Steps stand_by(const BatchedPieces& parts) {
-    Steps steps{{"tell ready", [this, &parts](const Piece& p) {
+    Steps steps{{"tell ready", [this, &parts](const Piece& p) -> Started {
                    if (parts.batched(p)) return tell_batch(parts.batch(p));
                    const Ready ready{.handle = shared_.handle_of(p.bytes.buffer),
                                      .offset = p.bytes.offset.count(),
@@ -281,7 +281,7 @@ class PeerChannel final : public Channel {
   using Views = std::vector<View>;
 
   /// The places of messages that lie irregularly go first, so that the mover has them all once it hears `ready`.
-  Op tell_batch(std::span<const View> batch) {
+  Started tell_batch(std::span<const View> batch) {
     const auto distance = distance_of(batch);
     const std::uint64_t name = batch_name(batch);
     const auto ready_of = [&](const View& message, Bytes length) {
@@ -289,7 +289,10 @@ class PeerChannel final : public Channel {
     };
     if (!distance) {
       for (const View& message : batch.subspan(1)) {
-        wait(rank_, rank_.tell(peer_, tags::kPlace, ready_of(message, message.length)), deadline_);
+        const Op told = rank_.tell(peer_, tags::kPlace, ready_of(message, message.length));
+        if (const Status status = wait(rank_, told, deadline_); status != Status::delivered) {
+          return Outcome{status, "the places of a batch were not taken in time"};
+        }
       }
     }
     return rank_.tell(peer_, tags::kReady, ready_of(batch.front(), distance.value_or(Bytes{})));
@@ -394,6 +397,7 @@ class GpuDirectV2 final : public Protocol {
     if (!path.peer_access) way = "staged through the host by the driver: " + path.peer_access.reason;
     if (batch > 1) {
       way += ", up to " + std::to_string(batch) + " messages of at most " + format_size(kLongestInBatch) + " at once";
+      if (mover == Mover::resident_push) way += " by the copy engine";
     }
     return std::make_unique<PeerChannel>(rank, peer, settings, mover, batch, std::move(way));
   }

@@ -18,7 +18,16 @@ constexpr Stream kInStream{1};
 /// What is told of a message before its first piece, and what is answered.
 struct Header {
   std::uint64_t length = 0;  ///< of what this side has
+  std::uint64_t chunk = 0;   ///< by which this side cuts it
 };
+
+/// Not delivered where the two ends do not have the same message, cut in the same way.
+Outcome agree(const Header& mine, const Header& theirs) {
+  if (mine.length != theirs.length) return wrong_size(mine.length, theirs.length);
+  if (mine.chunk == theirs.chunk) return {};
+  return {Status::wrong_size, "this side cuts messages into chunks of " + std::to_string(mine.chunk) +
+                                  " B, the other of " + std::to_string(theirs.chunk) + " B (0: chosen by size)"};
+}
 
 /// Into chunks of that size; zero: of each message's own.
 std::vector<View> cut_by(std::span<const View> messages, Bytes chunk) {
@@ -110,7 +119,7 @@ std::vector<Step> SegmentChannel::sending_steps(Transfer& t) {
   const auto tell_header = [this, &t, index = std::size_t{0}](const Piece&) mutable -> Started {
     const std::uint64_t* const length = t.begins(index++);
     if (length == nullptr) return Outcome{};
-    return rank_.tell(peer_, tags::kHeader, Message(Header{*length}));
+    return rank_.tell(peer_, tags::kHeader, Message(Header{*length, settings_.chunk.count()}));
   };
   const auto hear_answer = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
     if (t.begins(index++) == nullptr) return Outcome{};
@@ -119,8 +128,8 @@ std::vector<Step> SegmentChannel::sending_steps(Transfer& t) {
   const auto hear_credit = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
     const std::size_t piece = index++;
     if (const std::uint64_t* const length = t.begins(piece)) {
-      const std::uint64_t theirs = t.heard[p.slot].as<Header>().length;
-      if (theirs != *length) return wrong_size(*length, theirs);
+      Outcome agreed = agree({*length, settings_.chunk.count()}, t.heard[p.slot].as<Header>());
+      if (!agreed.ok()) return agreed;
     }
     if (!t.credits.sender_hears_before(piece)) return Outcome{};
     return rank_.hear(peer_, tags::kCredit, nothing_);
@@ -144,11 +153,12 @@ std::vector<Step> SegmentChannel::receiving_steps(Transfer& t) {
   const auto answer = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
     const std::uint64_t* const length = t.begins(index++);
     if (length == nullptr) return Outcome{};
-    const Op told = rank_.tell(peer_, tags::kReady, Message(Header{*length}));
-    const std::uint64_t theirs = t.heard[p.slot].as<Header>().length;
-    if (theirs == *length) return told;
+    const Header mine{*length, settings_.chunk.count()};
+    const Op told = rank_.tell(peer_, tags::kReady, Message(mine));
+    Outcome agreed = agree(mine, t.heard[p.slot].as<Header>());
+    if (agreed.ok()) return told;
     wait(rank_, told, deadline_);
-    return wrong_size(*length, theirs);
+    return agreed;
   };
   const auto hear_filled = [this](const Piece&) { return rank_.hear(peer_, tags::kDelivered, nothing_); };
   const auto copy_in = [this](const Piece& p) {

@@ -64,7 +64,7 @@ cudaStream_t CudaRuntime::queue_of(Stream stream) {
   return streams_[at(stream)];
 }
 
-void CudaRuntime::let_device_rest() {
+void CudaRuntime::rest() {
   if (resident_) resident_->stop();
 }
 
@@ -72,7 +72,9 @@ Event CudaRuntime::order(std::byte* to, const std::byte* from, Bytes size, Flag 
   if (marked_[at(stream)] > 0) check_cuda(cudaStreamSynchronize(streams_[at(stream)]), "cudaStreamSynchronize");
   if (!resident_) resident_.emplace();
   std::uint64_t* const word = flag.word == nullptr ? nullptr : on_device(flag.word);
-  ordered_[at(stream)] = resident_->order(for_kernel(to), for_kernel(from), size.count(), word, flag.value);
+  const bool empty = size == Bytes{};  // an address behind the end of its memory is nobody's
+  ordered_[at(stream)] = resident_->order(empty ? nullptr : for_kernel(to), empty ? nullptr : for_kernel(from),
+                                          size.count(), word, flag.value);
   return {kOrdered | ordered_[at(stream)]};
 }
 
@@ -80,8 +82,10 @@ Event CudaRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream
   if (engine == Engine::resident) return order(to, from, size, {}, stream);
   const cudaStream_t queue = queue_of(stream);
   if (engine == Engine::kernel) {
-    let_device_rest();
-    check_cuda(launch_copy_kernel(for_kernel(to), for_kernel(from), size.count(), queue), "copy kernel");
+    rest();
+    if (size > Bytes{}) {
+      check_cuda(launch_copy_kernel(for_kernel(to), for_kernel(from), size.count(), queue), "copy kernel");
+    }
   } else if (size > Bytes{}) {
     // Unified addressing says where both ends lie, also of peers' memory: between devices without peer access the
     // driver goes through the host.
@@ -92,7 +96,7 @@ Event CudaRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream
 
 Event CudaRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
                                Engine engine) {
-  let_device_rest();  // the driver may copy rows by a kernel of its own
+  rest();  // the driver may copy rows by a kernel of its own
   const cudaStream_t queue = queue_of(stream);
   const auto rows = as_rows(blocks);
   if (engine == Engine::dma) {
@@ -146,18 +150,21 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
   if (engine == Engine::resident) return order(to, from, size, flag, stream);
   const cudaStream_t queue = queue_of(stream);
   std::uint64_t* const word = on_device(flag.word);
-  if (engine == Engine::kernel) let_device_rest();
+  if (engine == Engine::kernel) rest();
   if (engine == Engine::kernel && size.count() <= kMostRaised) {
+    const bool empty = size == Bytes{};
     const std::uint64_t number = raises_[at(stream)] + 1;
-    check_cuda(launch_copy_and_raise(for_kernel(to), for_kernel(from), size.count(), {word, flag.value},
-                                     {&raised_there_[at(stream)].word, number}, queue),
+    check_cuda(launch_copy_and_raise(empty ? to : for_kernel(to), empty ? from : for_kernel(from), size.count(),
+                                     {word, flag.value}, {&raised_there_[at(stream)].word, number}, queue),
                "copy kernel with a flag");
     raises_[at(stream)] = number;
     ++marked_[at(stream)];
     return {kRaised | std::uint64_t{at(stream)} << kRaisesBits | number};
   }
   if (engine == Engine::kernel) {
-    check_cuda(launch_copy_kernel(for_kernel(to), for_kernel(from), size.count(), queue), "copy kernel");
+    if (size > Bytes{}) {
+      check_cuda(launch_copy_kernel(for_kernel(to), for_kernel(from), size.count(), queue), "copy kernel");
+    }
   } else if (size > Bytes{}) {
     check_cuda(cudaMemcpyAsync(to, from, size.count(), cudaMemcpyDefault, queue), "cudaMemcpyAsync");
   }

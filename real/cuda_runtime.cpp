@@ -107,7 +107,7 @@ std::map<std::string, std::string> CudaRuntime::versions() const {
 }
 
 std::byte* CudaRuntime::allocate(Bytes size) {
-  let_device_rest();
+  rest();
   const std::size_t blocks = (size.count() + kDeviceBlock - 1) / kDeviceBlock;
   void* memory = nullptr;
   check_cuda(cudaMalloc(&memory, std::max<std::size_t>(blocks, 1) * kDeviceBlock), "cudaMalloc");
@@ -115,14 +115,14 @@ std::byte* CudaRuntime::allocate(Bytes size) {
 }
 
 void CudaRuntime::free(std::byte* memory) {
-  let_device_rest();
+  rest();
   check_cuda(cudaFree(memory), "cudaFree");
   allocated_.erase(memory);
   reached_.clear();
 }
 
 void CudaRuntime::pin(std::byte* memory, Bytes size) {
-  let_device_rest();
+  rest();
   check_cuda(cudaHostRegister(memory, size.count(), cudaHostRegisterPortable | cudaHostRegisterMapped),
              "cudaHostRegister");
   void* there = nullptr;
@@ -131,7 +131,7 @@ void CudaRuntime::pin(std::byte* memory, Bytes size) {
 }
 
 void CudaRuntime::unpin(std::byte* memory) {
-  let_device_rest();
+  rest();
   pinned_.erase(memory);
   check_cuda(cudaHostUnregister(memory), "cudaHostUnregister");
 }
@@ -143,7 +143,7 @@ void CudaRuntime::copy_now(std::byte* to, const std::byte* from, Bytes size) {
 }
 
 IpcToken CudaRuntime::export_memory(std::byte* memory) {
-  let_device_rest();
+  rest();
   // `memory` is the base of its allocation, so the handle opens exactly there.
   cudaIpcMemHandle_t handle{};
   check_cuda(cudaIpcGetMemHandle(&handle, memory), "cudaIpcGetMemHandle");
@@ -168,7 +168,7 @@ std::byte* CudaRuntime::open_memory(const IpcToken& token, const Uuid& owner) {
   if (const auto theirs = ordinal(owner); theirs && !*peer_access(devices_[static_cast<std::size_t>(*theirs)])) {
     on = *theirs;
   }
-  let_device_rest();
+  rest();
   const OnDevice current(on, device_);
   void* memory = nullptr;
   check_cuda(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess), "cudaIpcOpenMemHandle");
@@ -177,7 +177,7 @@ std::byte* CudaRuntime::open_memory(const IpcToken& token, const Uuid& owner) {
 }
 
 void CudaRuntime::close_memory(std::byte* memory) {
-  let_device_rest();
+  rest();
   reached_.clear();
   const auto opened = opened_.find(memory);
   const OnDevice current(opened->second, device_);

@@ -46,6 +46,7 @@ class CudaRuntime final : public DeviceRuntime {
   bool ended(Event event) override;
   void synchronize(Stream stream) override;
   void copy_now(std::byte* to, const std::byte* from, Bytes size) override;
+  void rest() override;
   void progress() override {}
 
   IpcToken export_memory(std::byte* memory) override;
@@ -73,8 +74,6 @@ class CudaRuntime final : public DeviceRuntime {
   /// By the resident kernel; a flag of null raises nothing.
   Event order(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream);
   [[nodiscard]] bool has_raised(std::uint64_t raise);
-  /// Before what may wait for all of the device's work.
-  void let_device_rest();
 
   std::vector<DeviceInfo> devices_;
   int device_ = 0;

@@ -93,6 +93,8 @@ class DeviceRuntime {
   virtual void synchronize(Stream stream) = 0;
   /// Copies and waits, apart from all streams.
   virtual void copy_now(std::byte* to, const std::byte* from, Bytes size) = 0;
+  /// Ends what stays on the device until it is needed again: others may wait for all of the device's work.
+  virtual void rest() {}
   /// Lets copies go on that need the CPU. Cheap.
   virtual void progress() = 0;
 

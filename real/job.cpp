@@ -191,7 +191,9 @@ struct Job::Parts {
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together
       const bool by_letter = options.within_node != WithinNode::loopback;
-      environment["control_within_node"] = by_letter ? "shared memory" : "MPI";
+      const auto mapped = [](const Neighbour& n) { return !n.path.same_node || n.path.device_mapping.yes; };
+      const bool all = std::ranges::all_of(neighbours.ranks, mapped);  // where not, MPI carries those of that pair
+      environment["control_within_node"] = !by_letter ? "MPI" : all ? "shared memory" : "shared memory, some by MPI";
       rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, by_letter ? &*letters : nullptr,
                    RealRank::Clock::now());
       if (ranges) shown.emplace(*rank, *ranges);

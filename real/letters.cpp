@@ -86,4 +86,12 @@ bool Letters::take(RankId peer, Tag tag, Message& into) {
   return false;
 }
 
+void Letters::make_room() {
+  for (const auto& [peer, memory] : peers_) {
+    Tag tag{};
+    Message letter;
+    while (take_from_box(peer, tag, letter)) early_[{peer, tag}].push_back(letter);
+  }
+}
+
 }  // namespace twinlink::real

@@ -29,6 +29,8 @@ class Letters {
   [[nodiscard]] bool post(RankId peer, Tag tag, const Message& message);
   /// Takes the next letter of `peer` with `tag`. False while there is none.
   [[nodiscard]] bool take(RankId peer, Tag tag, Message& into);
+  /// Takes what lies in the boxes here, for take() to find: who sends to this rank is not held up by it.
+  void make_room();
 
  private:
   using Key = std::pair<RankId, Tag>;
@@ -40,7 +42,7 @@ class Letters {
   std::vector<std::uint64_t> posted_;         ///< by peer: letters ever put into its box
   std::vector<std::uint64_t> seen_;           ///< by peer: how many of these it had taken when that was last looked at
   std::vector<std::uint64_t> taken_;          ///< by peer: letters ever taken from its box here
-  std::map<Key, std::deque<Message>> early_;  ///< taken from a box in search of another tag
+  std::map<Key, std::deque<Message>> early_;  ///< taken from a box before anybody asked for them
 };
 
 /// So many letters of one origin may lie in its box.

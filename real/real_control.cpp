@@ -6,6 +6,28 @@
 
 namespace twinlink::real {
 
+void RealRank::WaitingLists::add(RankId peer, Tag tag, Slot slot) {
+  auto list = std::ranges::find_if(lists, [&](const Waiting& w) { return w.peer == peer && w.tag == tag; });
+  if (list == lists.end()) list = lists.insert(list, Waiting{.peer = peer, .tag = tag, .slots = {}});
+  list->slots.push_back(slot);
+  ++waiting;
+}
+
+void RealRank::WaitingLists::remove(Slot slot) {
+  for (Waiting& list : lists) waiting -= std::erase(list.slots, slot);
+}
+
+template <class Comes>
+void RealRank::poll_lists(WaitingLists& lists, Comes comes) {
+  for (Waiting& list : lists.lists) {
+    while (!list.slots.empty() && comes(list, operations_[list.slots.front()])) {
+      operations_[list.slots.front()].ended = true;
+      list.slots.pop_front();
+      --lists.waiting;
+    }
+  }
+}
+
 /// The same at both ends: paths are symmetric.
 bool RealRank::by_letter(RankId peer) const {
   const Path& path = path_to(peer);
@@ -31,7 +53,7 @@ Op RealRank::hear(RankId peer, Tag tag, Message& into) {
   if (by_letter(peer)) {
     const Slot slot = start(Kind::letter_in, {}, {});
     operations_[slot].into = &into;
-    hears_.push_back({peer, tag, slot});
+    hears_.add(peer, tag, slot);
     return op_of(slot);
   }
   const Slot slot = start(Kind::hear, {}, {});
@@ -67,13 +89,9 @@ void RealRank::post_letters() {
   std::erase_if(unposted_, [](const auto& entry) { return entry.second.empty(); });
 }
 
-/// Of several that wait for one peer and tag, the first comes first: what it does not find, the next does not either.
 void RealRank::poll_letters() {
-  std::erase_if(hears_, [this](const Waiting& hear) {
-    Operation& operation = operations_[hear.slot];
-    operation.ended = letters_->take(hear.peer, hear.tag, *operation.into);
-    return operation.ended;
-  });
+  poll_lists(hears_,
+             [this](const Waiting& list, Operation& hear) { return letters_->take(list.peer, list.tag, *hear.into); });
 }
 
 Op RealRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
@@ -81,29 +99,25 @@ Op RealRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
   require_signal({tag, 0});
   const Slot slot = start(Kind::signal, {}, {});
   operations_[slot].signal_value = &value;
-  awaits_.push_back({peer, tag, slot});
+  awaits_.add(peer, tag, slot);
   return op_of(slot);
 }
 
 void RealRank::poll_signals() {
-  std::erase_if(awaits_, [this](const Waiting& await) {
-    std::uint64_t& taken = taken_[{await.peer, await.tag}];
-    const auto value = signals_.look(await.peer, await.tag, taken);
+  poll_lists(awaits_, [this](Waiting& list, Operation& await) {
+    const auto value = signals_.look(list.peer, list.tag, list.taken);
     if (!value) return false;
-    ++taken;
-    Operation& operation = operations_[await.slot];
-    operation.ended = true;
-    *operation.signal_value = *value;
+    ++list.taken;
+    *await.signal_value = *value;
     return true;
   });
 }
 
-/// What `slot` waited for goes to whoever waits next. A letter that it is to post is still posted: the peer may have
-/// been told of it.
+/// What `slot` waited for goes to whoever waits next. A letter that it is to post is still posted while the rank lives:
+/// the peer may have been told of it.
 void RealRank::stop_awaiting(Slot slot) {
-  const auto is_it = [slot](const Waiting& waiting) { return waiting.slot == slot; };
-  std::erase_if(hears_, is_it);
-  std::erase_if(awaits_, is_it);
+  hears_.remove(slot);
+  awaits_.remove(slot);
 }
 
 }  // namespace twinlink::real

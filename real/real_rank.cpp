@@ -42,6 +42,11 @@ RealRank::~RealRank() {
     MPI_Cancel(&request);
     MPI_Request_free(&request);
   }
+  // A peer may still wait for letters that nobody here waited to see posted.
+  constexpr Seconds kPatience{1.0};
+  const Seconds deadline = now() + kPatience;
+  while (!unposted_.empty() && now() < deadline) post_letters();
+  runtime_.rest();  // MPI_Finalize comes next
 }
 
 // ---- where am I -----------------------------------------------------------------------------------------------------
@@ -111,8 +116,9 @@ void RealRank::require_address(RankId peer, Tag tag) const {
   throw UsageError(fmt::format("there is no tag {}; tags are 0 to {}", tag.value, mpi_.largest_tag()));
 }
 
-void RealRank::require_sendable(const View& view, RankId peer) const {
+void RealRank::require_sendable(const View& view, RankId peer) {
   if (view.buffer.memory != Memory::device) return;
+  runtime_.rest();  // the library makes calls of its own
   const Answer& allowed = path_to(peer).device_memory_on_network;
   if (allowed && memory_.part(view).allocation->registrations > 0) return;
   if (allowed) throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
@@ -174,17 +180,20 @@ void RealRank::poll() {
   for (std::size_t stream = 0; copies_in_flight_ > 0 && stream < copies_.size(); ++stream) {
     if (!copies_[stream].empty()) poll_copies(stream);
   }
-  if (!awaits_.empty()) poll_signals();
-  if (!hears_.empty()) poll_letters();
+  if (awaits_.waiting > 0) poll_signals();
+  if (hears_.waiting > 0) poll_letters();
   if (!unposted_.empty()) post_letters();
-  requests_.empty() ? let_mpi_go_on() : poll_messages();
+  if (!requests_.empty()) poll_messages();
+  constexpr unsigned kPolls = 64;
+  if (++polls_ % kPolls == 0) let_others_go_on();
 }
 
 /// MPI may have promised more than it has done: a send that has ended for its caller may still lie in a queue. A rank
-/// that waits for copies and letters alone would leave it there. Seldom, for it costs as much as many polls.
-void RealRank::let_mpi_go_on() {
-  constexpr unsigned kPolls = 64;
-  if (++polls_without_mpi_ % kPolls != 0) return;
+/// that waits for copies and letters alone would leave it there. And letters that nobody here hears yet must not hold
+/// up who sends them. Seldom, for it costs as much as many polls.
+void RealRank::let_others_go_on() {
+  if (letters_ != nullptr) letters_->make_room();
+  if (!requests_.empty()) return;
   int arrived = 0;
   check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi_.control(), &arrived, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }

@@ -91,11 +91,20 @@ class RealRank final : public Rank {
   };
   using Slot = std::uint32_t;
 
-  /// Who waits for a letter or a signal. A list of them is in the order in which they came.
+  /// Who waits for letters or signals of one peer with one tag, the first first.
   struct Waiting {
     RankId peer;
     Tag tag;
-    Slot slot;
+    std::deque<Slot> slots;
+    std::uint64_t taken = 0;  ///< signals, ever
+  };
+  /// Few: a rank has few peers and protocols few tags. So looking through them is faster than a map.
+  struct WaitingLists {
+    std::vector<Waiting> lists;
+    std::size_t waiting = 0;  ///< slots in all of them
+
+    void add(RankId peer, Tag tag, Slot slot);
+    void remove(Slot slot);
   };
   /// A letter whose box was full. It goes before later ones to the same peer.
   struct Unposted {
@@ -110,7 +119,7 @@ class RealRank final : public Rank {
   [[nodiscard]] const Neighbour& neighbour(RankId rank) const;
   /// The peer and the tag of a message, checked.
   void require_address(RankId peer, Tag tag) const;
-  void require_sendable(const View& view, RankId peer) const;
+  void require_sendable(const View& view, RankId peer);
 
   Slot start(Kind kind, Part from, Part to);
   void await_request(Slot slot, MPI_Request request);
@@ -123,8 +132,11 @@ class RealRank final : public Rank {
 
   void poll();
   void poll_messages();
-  void let_mpi_go_on();
+  void let_others_go_on();
   void poll_copies(std::size_t stream);
+  /// Takes off the lists who has got what it waited for, as `comes` says; of each list the first before the next.
+  template <class Comes>
+  void poll_lists(WaitingLists& lists, Comes comes);
   void poll_signals();
   void poll_letters();
   void post_letters();
@@ -142,13 +154,12 @@ class RealRank final : public Rank {
 
   std::deque<Operation> operations_;
   std::vector<Slot> free_slots_;
-  std::array<std::deque<Slot>, kStreams> copies_;          ///< in flight, oldest first
-  std::size_t copies_in_flight_ = 0;                       ///< of all streams
-  std::vector<Waiting> hears_;                             ///< for letters
-  std::vector<Waiting> awaits_;                            ///< for signals
-  std::map<std::pair<RankId, Tag>, std::uint64_t> taken_;  ///< signals, ever
+  std::array<std::deque<Slot>, kStreams> copies_;  ///< in flight, oldest first
+  std::size_t copies_in_flight_ = 0;               ///< of all streams
+  WaitingLists hears_;                             ///< for letters
+  WaitingLists awaits_;                            ///< for signals
   std::map<RankId, std::deque<Unposted>> unposted_;
-  unsigned polls_without_mpi_ = 0;
+  unsigned polls_ = 0;
   std::vector<MPI_Request> requests_;  ///< in flight; requests_[i] belongs to request_owners_[i]
   std::vector<Slot> request_owners_;
   std::vector<MPI_Status> statuses_;  ///< room for MPI_Testsome's answers

@@ -1,8 +1,10 @@
 #include "real/resident_kernel.hpp"
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <string_view>
 
 #include "protocols/errors.hpp"
 #include "real/cuda_check.hpp"
@@ -69,6 +71,10 @@ void ResidentKernel::give(std::uint64_t action, std::uint64_t to, std::uint64_t 
 std::uint64_t ResidentKernel::order(std::byte* to, const std::byte* from, std::size_t size, std::uint64_t* flag,
                                     std::uint64_t value) {
   if (!running_) {
+    const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+    if (blocking != nullptr && std::string_view(blocking) != "0") {
+      throw UnavailableError("a resident kernel cannot run where launches wait for the kernel (CUDA_LAUNCH_BLOCKING)");
+    }
     check_cuda(launch_resident_kernel(orders_there_, done_there_, given_ + 1, stream_), "resident kernel");
     running_ = true;
   }

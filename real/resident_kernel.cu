@@ -16,6 +16,7 @@ __device__ void take_order(const ResidentOrder* orders, std::uint64_t number, st
     word = words[mine];
   } while (!__all_sync(0xFFFFFFFFU, word >> kOrderContentBits == (number & 0xFFFF)));
   if (threadIdx.x < ResidentOrder::words) into[mine] = word & kContent;
+  __threadfence_system();  // what was written before the order is seen, by all threads behind the barrier that follows
 }
 
 __global__ void carry_out_orders(const ResidentOrder* orders, volatile std::uint64_t* done, std::uint64_t number) {

@@ -53,7 +53,10 @@ Flag Signals::next(RankId peer, const Signal& signal) {
   if (memory == peers_.end()) {
     throw UsageError(fmt::format("rank {} is not on this node: no signal reaches it", peer.value));
   }
-  if (pinned_.insert(peer).second) runtime_.pin(first_byte(memory->second), Bytes{kBytesOfOrigin});
+  if (!pinned_.contains(peer)) {
+    runtime_.pin(first_byte(memory->second), Bytes{kBytesOfOrigin});
+    pinned_.insert(peer);
+  }
   const std::uint64_t number = raised_[{peer, signal.tag}]++;
   return {ring(memory->second, self_, signal.tag) + number % kMostSignals, mark(number) << kValueBits | signal.value};
 }

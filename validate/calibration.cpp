@@ -117,8 +117,8 @@ class Calibrator {
     const auto completion = measured_.find("costs.runtime.completion");
     if (group.first().kind != Kind::queued || completion == measured_.end()) return;
     const auto host = measured_.find(copy_path(group.first(), topology_) + ".host");
-    if (host == measured_.end()) return;
-    const Seconds most = std::max(group.shortest() - host->second, Seconds{});
+    if (host == measured_.end() || host->second >= group.shortest()) return;
+    const Seconds most = group.shortest() - host->second;
     if (completion->second <= most) return;
     completion->second = most;
     edit_.set(completion->first, most, model::Quality::derived,

@@ -54,7 +54,7 @@ std::vector<std::string> contention_notes(const ProbeSet& probes) {
   std::vector<std::string> notes;
   for (const auto& [name, shares] : by_name) {
     if (const double kept = middle(shares.kept); kept < kFree) {
-      notes.push_back(fmt::format("{}: at {} each gets {:.0f} % of what one gets alone; the platform has no such limit",
+      notes.push_back(fmt::format("{}: at {} each gets {:.0f} % of what one gets alone; no number is fitted to it",
                                   name, format_size(shares.size), kept * 100));
     }
   }

@@ -33,6 +33,29 @@ TEST(Control, ManyMessagesAtOnceStayInOrderBothWays) {
   });
 }
 
+TEST(Control, MessagesThatNobodyHearsYetHoldNobodyUp) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    constexpr int kMessages = 300;
+    for (int i = 0; i < kMessages; ++i) tell_now(rank, peer, tag(0), Message(i));
+    for (int i = 0; i < kMessages; ++i) ASSERT_EQ(hear_now(rank, peer, tag(0)).as<int>(), i);
+  });
+}
+
+TEST(Control, HearsThatWaitAreServedInOrderWhileThePeerTells) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    constexpr std::size_t kMessages = 200;
+    if (first(rank, peer)) {
+      for (std::size_t i = 0; i < kMessages; ++i) tell_now(rank, peer, tag(i % 2 == 0 ? 0 : 1), Message(i));
+      return;
+    }
+    std::array<Message, kMessages> heard;
+    std::vector<Op> ops;
+    for (std::size_t i = 0; i < kMessages; ++i) ops.push_back(rank.hear(peer, tag(i % 2 == 0 ? 0 : 1), heard[i]));
+    finish_all(rank, ops);
+    for (std::size_t i = 0; i < kMessages; ++i) EXPECT_EQ(heard[i].as<std::size_t>(), i);
+  });
+}
+
 TEST(Control, MessagesOfDifferentTagsDoNotMix) {
   on_every_pair([](Rank& rank, RankId peer) {
     if (first(rank, peer)) {

@@ -66,8 +66,13 @@ void ExploreRank::deregister_memory(Buffer buffer) {
   outside([&] { machine_.register_memory(id_, buffer, false); });
 }
 
-Op ExploreRank::copy(View to, View from, Stream stream, Engine) {
-  return outside([&] { return machine_.start_copy(id_, to, from, {}, stream); });
+Op ExploreRank::copy(View to, View from, Stream stream, Engine engine) {
+  return outside([&] {
+    if (engine == Engine::resident && !machine_.opened(id_, to.buffer)) {
+      throw UsageError("a resident kernel only writes into memory of peers");
+    }
+    return machine_.start_copy(id_, to, from, {}, stream);
+  });
 }
 
 Op ExploreRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {

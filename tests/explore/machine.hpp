@@ -98,6 +98,8 @@ class Machine {
   /// What the rank waits for, for people: "hear rank 1, receive pageable[0+64] <- rank 1".
   [[nodiscard]] std::string waits(int rank) const;
   void violation(const std::string& what) { violations.push_back(what); }
+  /// Has the rank opened it from a peer?
+  [[nodiscard]] bool opened(int rank, Buffer buffer) { return held(rank, buffer).mapped; }
 
  private:
   [[nodiscard]] RankState& state(int rank) { return world.ranks[static_cast<std::size_t>(rank)]; }

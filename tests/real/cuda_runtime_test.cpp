@@ -151,15 +151,15 @@ TEST_F(CudaRuntimeTest, TheResidentKernelMakesRoomForWhatWaitsForTheDevice) {
 
 TEST_F(CudaRuntimeTest, CopiesOfOneStreamRunInOrderWhoeverMakesThem) {
   constexpr std::array kEngines{Engine::resident, Engine::dma, Engine::resident, Engine::kernel, Engine::resident};
-  std::byte* at = filled(Pattern{1});
+  // Filled beforehand: filling waits, and what waits would put them in order.
+  std::vector<std::byte*> chain{filled(Pattern{1})};
+  while (chain.size() <= kEngines.size()) chain.push_back(filled(Pattern{2}));
   std::vector<Event> events;
-  for (const Engine engine : kEngines) {
-    std::byte* const next = filled(Pattern{2});
-    events.push_back(runtime->copy(next, at, kSize, Stream{2}, engine));
-    at = next;
+  for (std::size_t i = 0; i < kEngines.size(); ++i) {
+    events.push_back(runtime->copy(chain[i + 1], chain[i], kSize, Stream{2}, kEngines[i]));
   }
   finish(events.back());
-  EXPECT_FALSE(find_difference(read(at), Pattern{1}, 0));
+  EXPECT_FALSE(find_difference(read(chain.back()), Pattern{1}, 0));
   for (const Event event : std::span(events).first(events.size() - 1)) EXPECT_TRUE(runtime->ended(event));
 }
 

@@ -65,19 +65,19 @@ job_test(full_at_one_rank RANKS 1 ${host} --protocol gpudirect-v2 -e 4M
   : -n 1 $<TARGET_FILE:twinlink-real> run --host-memory 1M --protocol gpudirect-v2 -e 4M CODE 1
   ONCE "rank 1 of 2 on " SAYS "allocate 4194304 B: out of device memory: emulated:01 has 1048576 B" SILENT)
 
-# The system or the driver refuses to open a peer's memory: from the fourth file on, which is the protocol's own, or
+# The system or the driver refuses to open a peer's memory: from the fifth file on, which is the protocol's own, or
 # from the second handle on; the ones before prove at the start that it can be done.
-set(refused FAULT_host open:4 FAULT_cuda cudaIpcOpenMemHandle:2)
+set(refused FAULT_host open:5 FAULT_cuda cudaIpcOpenMemHandle:2)
 fault_test(refused_gpudirect_v2 ${run} --protocol gpudirect-v2 -e 64K ${refused}
   CODE 1 SAYS "peer failed: .*(cannot be opened: .*(open /proc|cudaIpcOpenMemHandle)|could not open)" SILENT)
 fault_test(refused_symmetric_put ${run} --protocol symmetric-put -e 64K ${refused}
   CODE 1 SAYS "peer failed: .*(open /proc.*Permission denied|cudaIpcOpenMemHandle: cudaErrorMapBufferObjectFailed)" SILENT)
-fault_test(refused_cuda_ipc ${run} --protocol cuda-ipc -b 1M -e 1M FAULT_host open:5 FAULT_cuda cudaIpcOpenMemHandle:2
+fault_test(refused_cuda_ipc ${run} --protocol cuda-ipc -b 1M -e 1M FAULT_host open:6 FAULT_cuda cudaIpcOpenMemHandle:2
   CODE 1 SAYS "peer failed: .*(the handle was refused: .*(open /proc|cudaIpcOpenMemHandle)|given the exchange up)" SILENT)
-fault_test(refused_segment DEVICES host ${run} --protocol cuda-ipc -b 1M -e 1M FAULT open:4
+fault_test(refused_segment DEVICES host ${run} --protocol cuda-ipc -b 1M -e 1M FAULT open:5
   CODE 1 ONCE "rank 1 of 2 on " SAYS "open /proc.*Permission denied" SILENT)
 # At the start, it is a path that the machine lacks.
-fault_test(refused_at_the_start ${run} --protocol cuda-ipc -e 4 FAULT_host open:3 FAULT_cuda cudaIpcOpenMemHandle:1
+fault_test(refused_at_the_start ${run} --protocol cuda-ipc -e 4 FAULT_host open:4 FAULT_cuda cudaIpcOpenMemHandle:1
   CODE 77 ONCE "error: rank 0 of 2: " SAYS "Permission denied|cudaErrorMapBufferObjectFailed" SILENT)
 
 # Peer access that drops what it should move, although all calls succeed.
@@ -93,7 +93,7 @@ fault_test(no_shared_memory_at_the_start ${run} --protocol gpudirect-v2 -e 4 FAU
   CODE 1 ONCE "error: rank 1 of 2: " SAYS "ftruncate to [0-9]+ B: No space left on device" SILENT)
 fault_test(no_shared_memory_for_signals ${run} --protocol gpudirect-v2 -e 4 FAULT ftruncate:2
   CODE 1 ONCE "rank 1 of 2 on " SAYS "ftruncate to [0-9]+ B: No space left on device" SILENT)
-fault_test(no_shared_memory_for_a_buffer DEVICES host ${run} --protocol gpudirect-v2 -e 4 FAULT ftruncate:4
+fault_test(no_shared_memory_for_a_buffer DEVICES host ${run} --protocol gpudirect-v2 -e 4 FAULT ftruncate:5
   CODE 1 ONCE "rank 1 of 2 on " SAYS "ftruncate to [0-9]+ B: No space left on device" SILENT)
 
 # /dev/shm has 1 MiB: Open MPI takes sockets instead; Twinlink's own memory does not lie there.

@@ -69,6 +69,17 @@ TEST_F(TwoRanks, WhoLooksForOneTagKeepsTheOthersInOrder) {
   EXPECT_FALSE(take(kOther));
 }
 
+TEST_F(TwoRanks, WhoMakesRoomKeepsAllLettersInOrder) {
+  int next = 0;
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t i = 0; i < kLettersOfOrigin; ++i) ASSERT_TRUE(sender_.post(kOwner, kTag, Message(next++)));
+    owner_.make_room();
+  }
+  ASSERT_TRUE(sender_.post(kOwner, kTag, Message(next++)));
+  for (int i = 0; i < next; ++i) ASSERT_EQ(take(), i);
+  EXPECT_FALSE(take());
+}
+
 TEST_F(TwoRanks, TheTwoDirectionsHaveBoxesOfTheirOwn) {
   ASSERT_TRUE(sender_.post(kOwner, kTag, Message(1)));
   ASSERT_TRUE(owner_.post(kSender, kTag, Message(2)));
