@@ -282,8 +282,7 @@ TEST(Calibration, TheReportNamesWhatWasReplacedAndWhatStayed) {
 
 /// The stored probes of two H200, against the numbers that a person derived from them.
 TEST(Calibration, TheStoredProbesGiveTheRatesOfThePlatformMadeByHand) {
-  const std::filesystem::path data = TWINLINK_VALIDATE_DATA;
-  const std::vector files{data / "h200-nvlink-probes.json", data / "h200-nvlink-probes-kernels.json"};
+  const std::vector files{test::kByHand / "probes.json", test::kByHand / "probes-kernels.json"};
   const auto calibration = calibrate(read_probe_set(files), kBase, false);
   EXPECT_EQ(calibration.platform_text, calibrate(read_probe_set(files), kBase, false).platform_text);
   EXPECT_THAT(calibration.notes, IsEmpty());

@@ -12,7 +12,9 @@
 namespace twinlink::validate::test {
 
 inline const std::filesystem::path kPlatforms = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms";
-inline const std::filesystem::path kBase = kPlatforms / "h200-nvlink.yaml";
+/// Two H200 by hand: what a person derived from the probes beside it, before the first calibration.
+inline const std::filesystem::path kByHand = std::filesystem::path(TWINLINK_SOURCE_DIR) / "tests/validate/h200";
+inline const std::filesystem::path kBase = kByHand / "by-hand.yaml";
 
 using TimeOf = std::function<double(double bytes)>;  ///< in microseconds
 
