@@ -33,7 +33,7 @@ TEST(SimProgram, SetChangesANumber) {
 TEST(SimProgram, SettingAMemorysCopyRateChangesCopiesBetweenHostBuffers) {
   const auto probe = [](const std::string& rate) {
     return run(
-        "probe --platform platforms/h200-nvlink.yaml -b 64M -e 64M -x 0 -i 1 --no-verify --format csv "
+        "probe --platform tests/validate/h200/by-hand.yaml -b 64M -e 64M -x 0 -i 1 --no-verify --format csv "
         "--set 'nodes.memories.numa0.copy_rate=" +
         rate + "' | grep host-to-host | head -n 1");
   };

@@ -165,8 +165,8 @@ TEST(CalibrationOfCpus, CpusThatSlowEachOtherDownAreNoted) {
                                .add("message pageable same-node both-ways", line(1, 6), "0/0", "0/1")
                                .calibrate();
   EXPECT_THAT(calibration.notes,
-              Contains("copy host-to-host of 2 GPUs: at 64M each gets 75 % of what one gets alone; the platform has no "
-                       "such limit"));
+              Contains("copy host-to-host of 2 GPUs: at 64M each gets 75 % of what one gets alone; no number is fitted "
+                       "to it"));
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("same-node both-ways: at 64M each gets 60 %")));
   EXPECT_THAT(calibration.notes, Not(Contains(HasSubstr("device-to-pageable"))));
   EXPECT_THAT(calibration.unused, Contains(Field(&UnusedProbe::probe, "copy host-to-host of 2 GPUs")));
