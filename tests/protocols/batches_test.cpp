@@ -62,8 +62,8 @@ TEST(BatchesOf, MessagesOfOneLength) {
 }
 
 TEST(BatchesOf, EmptyLongAndCutMessagesAreAlone) {
-  constexpr std::array kLengths{0_B, 0_B, kLongestInBatch, kLongestInBatch, kLongestInBatch + 1_B,
-                                kLongestInBatch + 1_B};
+  constexpr std::array kLengths{
+      0_B, 0_B, kLongestInBatch, kLongestInBatch, kLongestInBatch + 1_B, kLongestInBatch + 1_B};
   EXPECT_THAT(sizes_of(kLengths, 64), ElementsAre(1, 1, 2, 1, 1));
   constexpr std::array kPair{100_B, 100_B};
   EXPECT_THAT(sizes_of(kPair, 64, 99_B), ElementsAre(1, 1));
