@@ -190,7 +190,7 @@ class PeerChannel final : public Channel {
     return {hear_ready(),
             {"peer copy",
              [this](const Piece& p) {
-               const Ready ready = ready_[p.slot].as<Ready>();
+               const auto ready = ready_[p.slot].as<Ready>();
                if (sent_.batched(p)) {
                  return reach_batch(sent_.batch(p), ready,
                                     [&](const Views& to) { return batches_->start(to, sent_.batch(p)); });
@@ -205,7 +205,7 @@ class PeerChannel final : public Channel {
     return {hear_ready(),
             {"pull",
              [this](const Piece& p) {
-               const Ready ready = ready_[p.slot].as<Ready>();
+               const auto ready = ready_[p.slot].as<Ready>();
                if (awaited_.batched(p)) {
                  return reach_batch(awaited_.batch(p), ready,
                                     [&](const Views& from) { return batches_->start(awaited_.batch(p), from); });
@@ -225,7 +225,7 @@ class PeerChannel final : public Channel {
             }};
   }
   Started push_with_flag(const Piece& p) {
-    const Ready ready = ready_[p.slot].as<Ready>();
+    const auto ready = ready_[p.slot].as<Ready>();
     if (sent_.batched(p)) return push_batch(sent_.batch(p), ready);
     return push_flagged(p.bytes, sent_.name(p), ready, pusher_of(p.bytes.length));
   }

@@ -98,8 +98,8 @@ class CudaRuntime final : public DeviceRuntime {
   unsigned looks_ = 0;
   std::array<std::size_t, kStreams> marked_{};  ///< by stream: events that nobody has found ended
   struct Mark {
-    cudaEvent_t event;
-    Stream stream;
+    cudaEvent_t event = nullptr;
+    Stream stream{};
   };
   std::vector<Mark> events_;
   std::vector<std::size_t> unused_events_;

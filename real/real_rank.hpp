@@ -108,8 +108,8 @@ class RealRank final : public Rank {
   };
   /// A letter whose box was full. It goes before later ones to the same peer.
   struct Unposted {
-    Slot slot;
-    std::uint32_t generation;  ///< of the slot: the operation may have been abandoned since
+    Slot slot = 0;
+    std::uint32_t generation = 0;  ///< of the slot: the operation may have been abandoned since
     Tag tag;
     Message message;
   };

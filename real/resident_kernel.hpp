@@ -19,7 +19,7 @@ inline constexpr unsigned kResidentThreads = 1024;
 /// One cache line, which the kernel reads in one transaction.
 struct alignas(64) ResidentOrder {
   enum Word { to, from, size, flag, flag_low, flag_high, action, unused, words };
-  std::uint64_t word[words];
+  std::uint64_t word[words];  // NOLINT(modernize-avoid-c-arrays): device code has no std::array
 };
 inline constexpr std::uint64_t kResidentCopy = 1;
 inline constexpr std::uint64_t kResidentStop = 2;
