@@ -44,8 +44,9 @@ Event CudaRuntime::mark(Stream stream) {
 }
 
 std::byte* CudaRuntime::for_kernel(const std::byte* memory) {
-  const std::uintptr_t block = reinterpret_cast<std::uintptr_t>(memory) / CudaRuntime::kDeviceBlock;
-  if (reached_.contains(block)) return const_cast<std::byte*>(memory);
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  const std::size_t offset = address % kDeviceBlock;
+  if (const auto known = reached_.find(address - offset); known != reached_.end()) return known->second + offset;
   cudaPointerAttributes attributes{};
   check_cuda(cudaPointerGetAttributes(&attributes, memory), "cudaPointerGetAttributes");
   const bool foreign = attributes.type == cudaMemoryTypeDevice && attributes.device != device_;
@@ -53,8 +54,9 @@ std::byte* CudaRuntime::for_kernel(const std::byte* memory) {
     throw UsageError(foreign ? "a kernel cannot reach the memory of a device without peer access"
                              : "a kernel cannot reach pageable memory");
   }
-  if (attributes.type == cudaMemoryTypeDevice && attributes.devicePointer == memory) reached_.insert(block);
-  return static_cast<std::byte*>(attributes.devicePointer);
+  auto* const there = static_cast<std::byte*>(attributes.devicePointer);
+  if (attributes.type == cudaMemoryTypeDevice) reached_.emplace(address - offset, there - offset);
+  return there;
 }
 
 // ---- copies ---------------------------------------------------------------------------------------------------------

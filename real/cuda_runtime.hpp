@@ -104,8 +104,8 @@ class CudaRuntime final : public DeviceRuntime {
   std::vector<Mark> events_;
   std::vector<std::size_t> unused_events_;
   std::unordered_set<std::byte*> allocated_;
-  /// Numbers of blocks of device memory that kernels reach at the same address; asking CUDA takes longer than a letter.
-  std::unordered_set<std::uintptr_t> reached_;
+  /// Where kernels find blocks of device memory, by the address of the block. Asking CUDA takes longer than a letter.
+  std::unordered_map<std::uintptr_t, std::byte*> reached_;
   /// By start, page-locked host memory: where the device finds it, and its size.
   std::map<std::byte*, std::pair<std::byte*, std::size_t>> pinned_;
   /// By address: the device on which it was opened. Opening again what is open gives the same address.
