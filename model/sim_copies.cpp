@@ -105,7 +105,6 @@ Op SimRank::copy(View to, View from, Stream stream, Engine engine) {
 }
 
 Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
-  if (engine == Engine::resident) throw UsageError("a resident kernel copies no blocks that lie apart");
   check_blocks(to, from, blocks, engine);
   const OperationPtr operation = make_copy(to, from, stream, engine);
   operation->blocks.assign(blocks.begin(), blocks.end());

@@ -109,10 +109,9 @@ class PeerChannel final : public Channel {
         batch_(batch),
         path_taken_(std::move(path_taken)),
         shared_(rank, peer) {
-    const bool push = mover_ != Mover::kernel_pull;
     for (Lane& lane : lanes_) lane.depth = static_cast<std::size_t>(settings_.depth);
-    lanes_[kIncoming].steps = push ? stand_by(awaited_) : pull();
-    lanes_[kOutgoing].steps = push ? this->push() : stand_by(sent_);
+    lanes_[kIncoming].steps = pushes() ? stand_by(awaited_) : reach_steps(awaited_);
+    lanes_[kOutgoing].steps = pushes() ? reach_steps(sent_) : stand_by(sent_);
   }
 
   [[nodiscard]] std::string path_taken() const override { return path_taken_; }
@@ -137,6 +136,7 @@ class PeerChannel final : public Channel {
   }
 
   using Steps = std::vector<Step>;
+  [[nodiscard]] bool pushes() const { return mover_ != Mover::kernel_pull; }
   [[nodiscard]] bool flagged() const { return mover_ == Mover::kernel_push || mover_ == Mover::resident_push; }
   [[nodiscard]] Engine pusher_of(Bytes length) const {
     if (mover_ == Mover::kernel_push) return Engine::kernel;
@@ -185,35 +185,26 @@ class PeerChannel final : public Channel {
     return steps;
   }
 
-  Steps push() {
+  /// Of the side that reaches into the other's memory: it writes what it sends, or reads what it awaits.
+  Steps reach_steps(const BatchedPieces& parts) {
     if (flagged()) return {hear_ready(), {"push", [this](const Piece& p) { return push_with_flag(p); }}};
-    return {hear_ready(),
-            {"peer copy",
-             [this](const Piece& p) {
-               const auto ready = ready_[p.slot].as<Ready>();
-               if (sent_.batched(p)) {
-                 return reach_batch(sent_.batch(p), ready,
-                                    [&](const Views& to) { return batches_->start(to, sent_.batch(p)); });
-               }
-               return reach(sent_.name(p), ready,
-                            [&](View to) { return rank_.copy(to, p.bytes, kPeerStream, Engine::dma); });
-             }},
-            tell_delivered(sent_)};
+    const std::string_view words = pushes() ? "peer copy" : "pull";
+    return {
+        hear_ready(), {words, [this, &parts](const Piece& p) { return reach_piece(parts, p); }}, tell_delivered(parts)};
   }
 
-  Steps pull() {
-    return {hear_ready(),
-            {"pull",
-             [this](const Piece& p) {
-               const auto ready = ready_[p.slot].as<Ready>();
-               if (awaited_.batched(p)) {
-                 return reach_batch(awaited_.batch(p), ready,
-                                    [&](const Views& from) { return batches_->start(awaited_.batch(p), from); });
-               }
-               return reach(awaited_.name(p), ready,
-                            [&](View from) { return rank_.copy(p.bytes, from, kPeerStream, Engine::kernel); });
-             }},
-            tell_delivered(awaited_)};
+  Started reach_piece(const BatchedPieces& parts, const Piece& p) {
+    const auto ready = ready_[p.slot].as<Ready>();
+    if (parts.batched(p)) {
+      const auto mine = parts.batch(p);
+      return reach_batch(mine, ready, [&](const Views& theirs) {
+        return pushes() ? batches_->start(theirs, mine) : batches_->start(mine, theirs);
+      });
+    }
+    return reach(parts.name(p), ready, [&](View theirs) {
+      return pushes() ? rank_.copy(theirs, p.bytes, kPeerStream, Engine::dma)
+                      : rank_.copy(p.bytes, theirs, kPeerStream, Engine::kernel);
+    });
   }
 
   Step hear_ready() {

@@ -58,21 +58,21 @@ struct SegmentChannel::Transfer {
         credits(pieces.size(), static_cast<std::size_t>(settings.depth), style.credits),
         heard(static_cast<std::size_t>(settings.depth)) {
     for (const View& message : messages) {
-      lengths.push_back(message.length.count());
+      headers.push_back({message.length.count(), settings.chunk.count()});
       const std::size_t count = cut_by({&message, 1}, settings.chunk).size();
-      for (std::size_t i = 0; i < count; ++i) first_of.push_back(i == 0 ? lengths.size() : 0);
+      for (std::size_t i = 0; i < count; ++i) first_of.push_back(i == 0 ? headers.size() : 0);
     }
   }
   /// Of the message whose first piece is number `piece`; nothing for other pieces.
-  [[nodiscard]] const std::uint64_t* begins(std::size_t piece) const {
-    return first_of[piece] == 0 ? nullptr : &lengths[first_of[piece] - 1];
+  [[nodiscard]] const Header* begins(std::size_t piece) const {
+    return first_of[piece] == 0 ? nullptr : &headers[first_of[piece] - 1];
   }
 
   std::vector<View> pieces;
   Credits credits;
-  std::vector<std::uint64_t> lengths;  ///< of the messages
-  std::vector<std::size_t> first_of;   ///< by piece: 1 + the message that it begins, or 0
-  std::vector<Message> heard;          ///< by slot: the header, or its answer
+  std::vector<Header> headers;        ///< of the messages
+  std::vector<std::size_t> first_of;  ///< by piece: 1 + the message that it begins, or 0
+  std::vector<Message> heard;         ///< by slot: the header, or its answer
 };
 
 SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings, const SegmentStyle& style)
@@ -117,9 +117,9 @@ View SegmentChannel::slot(Buffer segment, const Piece& piece) const {
 
 std::vector<Step> SegmentChannel::sending_steps(Transfer& t) {
   const auto tell_header = [this, &t, index = std::size_t{0}](const Piece&) mutable -> Started {
-    const std::uint64_t* const length = t.begins(index++);
-    if (length == nullptr) return Outcome{};
-    return rank_.tell(peer_, tags::kHeader, Message(Header{*length, settings_.chunk.count()}));
+    const Header* const mine = t.begins(index++);
+    if (mine == nullptr) return Outcome{};
+    return rank_.tell(peer_, tags::kHeader, Message(*mine));
   };
   const auto hear_answer = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
     if (t.begins(index++) == nullptr) return Outcome{};
@@ -127,8 +127,8 @@ std::vector<Step> SegmentChannel::sending_steps(Transfer& t) {
   };
   const auto hear_credit = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
     const std::size_t piece = index++;
-    if (const std::uint64_t* const length = t.begins(piece)) {
-      Outcome agreed = agree({*length, settings_.chunk.count()}, t.heard[p.slot].as<Header>());
+    if (const Header* const mine = t.begins(piece)) {
+      Outcome agreed = agree(*mine, t.heard[p.slot].as<Header>());
       if (!agreed.ok()) return agreed;
     }
     if (!t.credits.sender_hears_before(piece)) return Outcome{};
@@ -151,11 +151,10 @@ std::vector<Step> SegmentChannel::receiving_steps(Transfer& t) {
     return rank_.hear(peer_, tags::kHeader, t.heard[p.slot]);
   };
   const auto answer = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
-    const std::uint64_t* const length = t.begins(index++);
-    if (length == nullptr) return Outcome{};
-    const Header mine{*length, settings_.chunk.count()};
-    const Op told = rank_.tell(peer_, tags::kReady, Message(mine));
-    Outcome agreed = agree(mine, t.heard[p.slot].as<Header>());
+    const Header* const mine = t.begins(index++);
+    if (mine == nullptr) return Outcome{};
+    const Op told = rank_.tell(peer_, tags::kReady, Message(*mine));
+    Outcome agreed = agree(*mine, t.heard[p.slot].as<Header>());
     if (agreed.ok()) return told;
     wait(rank_, told, deadline_);
     return agreed;
