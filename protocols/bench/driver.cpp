@@ -1,6 +1,7 @@
 #include "protocols/bench/driver.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 
@@ -8,6 +9,7 @@
 
 #include "protocols/bench/meeting.hpp"
 #include "protocols/bench/payload.hpp"
+#include "protocols/bench/undisturbed.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -33,18 +35,14 @@ void check_plan(const Rank& rank, const Plan& plan) {
 
 const Repeats& repeats_of(const Plan& plan, Bytes size) { return size < plan.large_from ? plan.small : plan.large; }
 
-Point make_point(const Plan& plan, Bytes size, double directions, std::vector<double> one_way_us) {
+Point make_point(const Plan& plan, Bytes size, double directions, Rounds one_way_us) {
   Point point{.size = size, .verified = plan.verify};
-  if (plan.keep_samples) point.samples_us = one_way_us;
+  if (plan.keep_samples) point.samples_us = one_way_us.times_us;
   point.time_us = summarize(std::move(one_way_us));
   if (point.time_us.median > 0) {
     point.bandwidth_MBps = directions * static_cast<double>(size.count()) / point.time_us.median;
   }
   return point;
-}
-
-void divide(std::vector<double>& samples, double divisor) {
-  for (double& sample : samples) sample /= divisor;
 }
 
 /// One end of a measurement between two ranks.
@@ -56,7 +54,8 @@ class PairRun {
         plan_(plan),
         leading_(rank.id() == plan.first),
         peer_(leading_ ? plan.second : plan.first),
-        patience_{std::max(plan.settings.timeout, kPatience)} {
+        patience_{std::max(plan.settings.timeout, kPatience)},
+        undisturbed_(rank, plan.undisturbed, patience_) {
     Bytes memory{};
     Bytes packed{};
     for (const Bytes size : plan.sizes) {
@@ -119,10 +118,11 @@ class PairRun {
     const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
     const int rounds = agree(rank_, peer_, leading_, rounds_within(plan_.budget, trial, repeats.iterations), patience_);
     meet(rank_, peer_, patience_);
-    std::vector<double> samples = time_rounds(rank_, rounds, one_round);
+    Rounds timed = undisturbed_.time(std::array{plan_.first, plan_.second}, rounds, trial.empty() ? 0 : trial.back(),
+                                     [&] { return time_rounds(rank_, 1, one_round).front(); });
     if (plan_.verify) verified_round(window, size);
-    divide(samples, messages_in_turn(window_size()));
-    return make_point(plan_, size, plan_.pattern == Pattern::bidirectional ? 2 : 1, std::move(samples));
+    timed /= messages_in_turn(window_size());
+    return make_point(plan_, size, plan_.pattern == Pattern::bidirectional ? 2 : 1, std::move(timed));
   }
 
   void round(const Window& window, Bytes size) {
@@ -173,6 +173,7 @@ class PairRun {
   bool leading_;
   RankId peer_;
   Patience patience_;
+  UndisturbedRounds undisturbed_;
   std::optional<ScopedBuffer> out_;
   std::optional<ScopedBuffer> in_;
   std::optional<PackedBuffers> packed_;
@@ -187,6 +188,7 @@ class CopyRun {
       : rank_(rank),
         plan_(plan),
         name_(fmt::format("copy {} {}", to_string(kind), locality == Locality::near ? "near" : "far")),
+        undisturbed_(rank, plan.undisturbed, {kPatience}),
         device_(rank, Memory::device, plan.sizes.back()),
         host_(rank, kind, plan.sizes.back(), locality) {}
 
@@ -203,11 +205,12 @@ class CopyRun {
       const auto one_round = [&] { round(size); };
       if (plan_.verify) verified_round(size);
       const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
-      std::vector<double> samples =
-          time_rounds(rank_, rounds_within(plan_.budget, trial, repeats.iterations), one_round);
+      Rounds timed =
+          undisturbed_.time(rounds_within(plan_.budget, trial, repeats.iterations), trial.empty() ? 0 : trial.back(),
+                            [&] { return time_rounds(rank_, 1, one_round).front(); });
       if (plan_.verify) verified_round(size);
-      divide(samples, 2);
-      series.points.push_back(make_point(plan_, size, 1, std::move(samples)));
+      timed /= 2;
+      series.points.push_back(make_point(plan_, size, 1, std::move(timed)));
       series.points.back().path = "device memory to host memory and back";
     }
     return series;
@@ -248,6 +251,7 @@ class CopyRun {
   Rank& rank_;
   const Plan& plan_;
   std::string name_;
+  UndisturbedRounds undisturbed_;
   ScopedBuffer device_;
   ScopedBuffer host_;
   std::uint64_t verified_rounds_ = 0;

@@ -24,6 +24,8 @@ void write_statistics(nlohmann::json& object, const Statistics& time_us) {
   object["max_us"] = time_us.max;
   object["p5_us"] = time_us.p5;
   object["p95_us"] = time_us.p95;
+  if (time_us.left_out > 0) object["left_out"] = time_us.left_out;
+  if (time_us.disturbed) object["disturbed"] = true;
 }
 
 Statistics read_statistics(Members& members, Provenance provenance) {
@@ -33,7 +35,9 @@ Statistics read_statistics(Members& members, Provenance provenance) {
           .min = members.number("min_us"),
           .max = members.number("max_us"),
           .p5 = members.number("p5_us"),
-          .p95 = members.number("p95_us")};
+          .p95 = members.number("p95_us"),
+          .left_out = members.has("left_out") ? members.count("left_out") : 0,
+          .disturbed = members.has("disturbed") && members.flag("disturbed")};
 }
 
 void write_samples(nlohmann::json& object, const std::vector<double>& samples_us) {

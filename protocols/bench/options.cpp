@@ -48,6 +48,11 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
                     if (!(timeout > Seconds{})) throw UsageError(fmt::format("'{}' is not longer than zero", text));
                     options.timeout = timeout;
                   });
+  add_read_option(
+      app, "--undisturbed", "TIME", "0",
+      "Repeat rounds while something else ran on a rank's core, for so much longer per size; with unit: 500ms. "
+      "0: all rounds count",
+      [&options](const std::string& text) { options.undisturbed = parse_seconds(text); });
   app.add_flag("--no-verify", options.no_verify, "Do not compare the payloads byte for byte");
   app.add_flag("--samples", options.samples, "Store the time of every counted round in the JSON file (samples_us)");
 }
@@ -259,6 +264,7 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
           .small = with_wishes(latency ? defaults.latency_small : defaults.bandwidth_small, sweep),
           .large = with_wishes(latency ? defaults.latency_large : defaults.bandwidth_large, sweep),
           .budget = budget_of(sweep, defaults),
+          .undisturbed = sweep.undisturbed,
           .verify = !sweep.no_verify,
           .keep_samples = sweep.samples,
           .settings = std::move(settings),
@@ -273,6 +279,7 @@ ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults)
           .small = with_wishes(defaults.bandwidth_small, sweep),
           .large = with_wishes(defaults.bandwidth_large, sweep),
           .budget = budget_of(sweep, defaults),
+          .undisturbed = sweep.undisturbed,
           .verify = !sweep.no_verify,
           .keep_samples = sweep.samples,
           .timeout = sweep.timeout};

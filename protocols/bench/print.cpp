@@ -39,6 +39,23 @@ void print_expectation(const Result& result, std::ostream& out) {
   out << "\n";
 }
 
+/// Of points or lines whose ranks did not always have a core each for themselves.
+template <class Timed>
+void print_disturbance(const std::vector<Timed>& all, std::string_view what, std::ostream& out) {
+  std::size_t left_out = 0;
+  std::size_t counted = 0;
+  std::ptrdiff_t disturbed = 0;
+  for (const Timed& timed : all) {
+    left_out += timed.time_us.left_out;
+    counted += timed.time_us.n;
+    disturbed += timed.time_us.disturbed ? 1 : 0;
+  }
+  constexpr std::string_view kWhy = "something else ran on a rank's core";
+  if (left_out > 0) out << fmt::format("# {} of {} rounds left out: {}\n", left_out, left_out + counted, kWhy);
+  if (disturbed > 0)
+    out << fmt::format("# {} of {} {} with rounds that count although {}\n", disturbed, all.size(), what, kWhy);
+}
+
 constexpr std::string_view kColumnNames = "   median us      min us      max us       p5 us      p95 us        MB/s";
 
 }  // namespace
@@ -69,6 +86,7 @@ void print_table(const Result& result, std::ostream& out) {
     header = false;
     out << fmt::format("{:<10}{}\n", format_size(point.size), columns(point.time_us, point.bandwidth_MBps));
   }
+  print_disturbance(series.points, "sizes", out);
   for (const Counter& counter : series.counters) out << fmt::format("# {}: {}\n", counter.name, counter.value);
   print_expectation(result, out);
 }
@@ -85,6 +103,7 @@ void print_table(const ProbeFile& probes, std::ostream& out) {
     out << fmt::format("{:<10}{}\n", format_size(line.size), columns(line.time_us, line.bandwidth_MBps));
     previous = &line;
   }
+  print_disturbance(probes.findings.lines, "lines", out);
 }
 
 }  // namespace twinlink::bench

@@ -193,11 +193,10 @@ void probe_ring_of(Prober& prober, std::span<const RankId> group) {
       rank.fill(own.first(size), pattern);
       rank.fill(written.first(size), kSentinel);
     }
-    std::vector<double> times_us =
-        prober.sample_in(group, size, [&] { prober.copy(View(theirs, Bytes{}, size), own.first(size)); });
+    Rounds rounds = prober.sample_in(group, size, [&] { prober.copy(View(theirs, Bytes{}, size), own.first(size)); });
     meet_in(rank, group, prober.patience());  // all have written
     if (prober.plan().verify) prober.expect(written.first(size), pattern, name);
-    prober.record(name, to_string(rank.place(next)), size, std::move(times_us), true);
+    prober.record(name, to_string(rank.place(next)), size, std::move(rounds), true);
   }
   rank.close_memory(theirs);
   meet_in(rank, group, prober.patience());

@@ -53,11 +53,11 @@ void probe_allocation(Prober& prober, Memory memory) {
       allocation.push_back(time_rounds(rank, 1, [&] { buffer = rank.allocate(memory, size); }).front());
       release.push_back(time_rounds(rank, 1, [&] { rank.release(buffer); }).front());
     } while (static_cast<int>(allocation.size()) < rounds_within(prober.plan().budget, allocation, wanted));
-    prober.record(fmt::format("allocate {}", word(memory)), {}, size, std::move(allocation), false);
+    prober.record(fmt::format("allocate {}", word(memory)), {}, size, {std::move(allocation)}, false);
     releases.emplace_back(size, std::move(release));
   }
   for (auto& [size, times_us] : releases) {
-    prober.record(fmt::format("release {}", word(memory)), {}, size, std::move(times_us), false);
+    prober.record(fmt::format("release {}", word(memory)), {}, size, {std::move(times_us)}, false);
   }
 }
 
@@ -91,8 +91,8 @@ void probe_registration(Prober& prober) {
       registration.push_back(time_rounds(rank, 1, [&] { rank.register_memory(memory.buffer()); }).front());
       deregistration.push_back(time_rounds(rank, 1, [&] { rank.deregister_memory(memory.buffer()); }).front());
     }
-    prober.record("register device", {}, size, std::move(registration), false);
-    prober.record("deregister device", {}, size, std::move(deregistration), false);
+    prober.record("register device", {}, size, {std::move(registration)}, false);
+    prober.record("deregister device", {}, size, {std::move(deregistration)}, false);
   }
 }
 

@@ -36,8 +36,8 @@ void probe_handle(Prober& prober, RankId owner, const IpcHandle& handle) {
     opening.push_back(time_rounds(rank, 1, open).front());
     closing.push_back(time_rounds(rank, 1, [&] { rank.close_memory(opened); }).front());
   }
-  prober.record("handle open", place_of(prober, owner), size, std::move(opening), false);
-  prober.record("handle close", place_of(prober, owner), size, std::move(closing), false);
+  prober.record("handle open", place_of(prober, owner), size, {std::move(opening)}, false);
+  prober.record("handle close", place_of(prober, owner), size, {std::move(closing)}, false);
 }
 
 /// The follower's allocations of several sizes, mapped by the leader.
@@ -111,8 +111,8 @@ class PeerCopier {
     return fmt::format("peer copy {} {}", way == Way::write ? "write" : "read", direct_ ? "direct" : "staged");
   }
 
-  void record(const std::string& name, Bytes size, std::vector<double> times_us, bool moves_bytes) {
-    prober_.record(name, place_of(prober_, owner_), size, std::move(times_us), moves_bytes);
+  void record(const std::string& name, Bytes size, Rounds rounds, bool moves_bytes) {
+    prober_.record(name, place_of(prober_, owner_), size, std::move(rounds), moves_bytes);
   }
 
   void measure(Way way, const Move& move, Engine engine) {
@@ -225,10 +225,10 @@ class Messages {
         prober_.rank().fill(out_.first(size), leading_ ? leaders : followers);
         prober_.rank().fill(in_.first(size), kSentinel);
       }
-      std::vector<double> times_us = prober_.sample_with(peer_, leading_, size, [&] { round(size); });
-      for (double& time : times_us) time /= in_turn;
+      Rounds rounds = prober_.sample_with(peer_, leading_, size, [&] { round(size); });
+      rounds /= in_turn;
       if (prober_.plan().verify) prober_.expect(in_.first(size), leading_ ? followers : leaders, name);
-      if (leading_) prober_.record(name, place_of(prober_, peer_), size, std::move(times_us), true);
+      if (leading_) prober_.record(name, place_of(prober_, peer_), size, std::move(rounds), true);
     }
   }
 
@@ -245,13 +245,13 @@ class Messages {
 
 void probe_control(Prober& prober, RankId peer, bool leading, const std::string& name) {
   constexpr std::uint64_t kContent = 0;
-  std::vector<double> times_us = prober.sample_with(peer, leading, Bytes{sizeof kContent}, [&] {
+  Rounds rounds = prober.sample_with(peer, leading, Bytes{sizeof kContent}, [&] {
     if (leading) tell_now(prober.rank(), peer, Message(kContent), prober.patience());
     hear_now(prober.rank(), peer, prober.patience());
     if (!leading) tell_now(prober.rank(), peer, Message(kContent), prober.patience());
   });
-  for (double& time : times_us) time /= 2;
-  if (leading) prober.record(name, place_of(prober, peer), Bytes{sizeof kContent}, std::move(times_us), false);
+  rounds /= 2;
+  if (leading) prober.record(name, place_of(prober, peer), Bytes{sizeof kContent}, std::move(rounds), false);
 }
 
 }  // namespace

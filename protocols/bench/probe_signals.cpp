@@ -70,15 +70,15 @@ void probe_writer(Prober& prober, RankId peer, bool leading, SignalEnd& end, con
   constexpr twinlink::Pattern kFollowers{2};
   end.fill(leading ? kLeaders : kFollowers);
   meet(rank, peer, prober.patience());
-  std::vector<double> times_us = prober.sample_with(peer, leading, end.size(), [&] {
+  Rounds rounds = prober.sample_with(peer, leading, end.size(), [&] {
     if (leading) put();
     end.take();
     if (!leading) put();
   });
-  for (double& time : times_us) time /= 2;
+  rounds /= 2;
   if (prober.plan().verify) end.expect(leading ? kFollowers : kLeaders);
   const std::string name = fmt::format("put and signal{} same-node", writer.words);
-  if (leading) prober.record(name, to_string(rank.place(peer)), end.size(), std::move(times_us), true);
+  if (leading) prober.record(name, to_string(rank.place(peer)), end.size(), std::move(rounds), true);
 }
 
 }  // namespace

@@ -10,37 +10,46 @@
 
 namespace twinlink::bench {
 
-std::vector<double> Prober::sample(Bytes size, const std::function<void()>& round) {
-  const Repeats& wanted = repeats(size);
-  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, round);
-  return time_rounds(rank_, rounds_within(plan_.budget, trial, wanted.iterations), round);
+namespace {
+
+/// `round`, which tells nothing, as one that tells its time in microseconds.
+std::function<double()> timed(Rank& rank, const std::function<void()>& round) {
+  return [&rank, &round] { return time_rounds(rank, 1, round).front(); };
 }
 
-std::vector<double> Prober::sample_with(RankId peer, bool leading, Bytes size, const std::function<void()>& round) {
+double last_of(const std::vector<double>& trial) { return trial.empty() ? 0 : trial.back(); }
+
+}  // namespace
+
+Rounds Prober::sample(Bytes size, const std::function<void()>& round) {
+  return sample_rounds(size, timed(rank_, round));
+}
+
+Rounds Prober::sample_with(RankId peer, bool leading, Bytes size, const std::function<void()>& round) {
   const Repeats& wanted = repeats(size);
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, round);
   const int rounds = agree(rank_, peer, leading, rounds_within(plan_.budget, trial, wanted.iterations), patience());
   meet(rank_, peer, patience());
-  return time_rounds(rank_, rounds, round);
+  const std::array pair{leading ? rank_.id() : peer, leading ? peer : rank_.id()};
+  return undisturbed_.time(pair, rounds, last_of(trial), timed(rank_, round));
 }
 
-std::vector<double> Prober::sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round) {
+Rounds Prober::sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round) {
   const Repeats& wanted = repeats(size);
   meet_in(rank_, group, patience());
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, round);
   const int rounds = agree_in(rank_, group, rounds_within(plan_.budget, trial, wanted.iterations), patience());
-  return time_rounds(rank_, rounds, round);
+  return undisturbed_.time(group, rounds, last_of(trial), timed(rank_, round));
 }
 
-std::vector<double> Prober::sample_after(Bytes size, const std::function<void()>& prepare,
-                                         const std::function<void()>& round) {
+Rounds Prober::sample_after(Bytes size, const std::function<void()>& prepare, const std::function<void()>& round) {
   return sample_rounds(size, [&] {
     prepare();
     return time_rounds(rank_, 1, round).front();
   });
 }
 
-std::vector<double> Prober::sample_start(std::string_view what, Bytes size, const std::function<Op()>& start) {
+Rounds Prober::sample_start(std::string_view what, Bytes size, const std::function<Op()>& start) {
   return sample_rounds(size, [&] {
     Op op;
     const double time_us = time_rounds(rank_, 1, [&] { op = start(); }).front();
@@ -49,8 +58,8 @@ std::vector<double> Prober::sample_start(std::string_view what, Bytes size, cons
   });
 }
 
-std::vector<double> Prober::sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
-                                          const std::function<void()>& meanwhile) {
+Rounds Prober::sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
+                             const std::function<void()>& meanwhile) {
   return sample_rounds(size, [&] {
     const Op op = start();
     meanwhile();
@@ -58,24 +67,20 @@ std::vector<double> Prober::sample_finish(std::string_view what, Bytes size, con
   });
 }
 
-std::vector<double> Prober::sample_rounds(Bytes size, const std::function<double()>& timed) {
+Rounds Prober::sample_rounds(Bytes size, const std::function<double()>& timed) {
   const Repeats& wanted = repeats(size);
   const auto whole = [&] { timed(); };
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, whole);
-  const int rounds = rounds_within(plan_.budget, trial, wanted.iterations);
-  std::vector<double> times_us;
-  for (int i = 0; i < rounds; ++i) times_us.push_back(timed());
-  return times_us;
+  return undisturbed_.time(rounds_within(plan_.budget, trial, wanted.iterations), last_of(trial), timed);
 }
 
-std::vector<double> Prober::sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start) {
-  std::vector<double> times_us = sample(size, [&] {
+Rounds Prober::sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start) {
+  Rounds rounds = sample(size, [&] {
     std::array<Op, kQueuedCopies> ops{};
     for (Op& op : ops) op = start();
     for (const Op op : ops) finish(op, what, size);
   });
-  for (double& time : times_us) time /= kQueuedCopies;
-  return times_us;
+  return rounds /= kQueuedCopies;
 }
 
 void Prober::record_copies(const std::string& name, const Move& move, const Sampler& sampler) {
@@ -98,11 +103,10 @@ void Prober::record_copies(const std::string& name, std::span<const Move> moves,
   }
 }
 
-void Prober::record(const std::string& name, const std::string& peer, Bytes size, std::vector<double> times_us,
-                    bool moves_bytes) {
+void Prober::record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes) {
   const std::string gpu = to_string(rank_.place(rank_.id()));
-  std::vector<double> samples_us = plan_.keep_samples ? times_us : std::vector<double>{};
-  const Statistics time_us = summarize(std::move(times_us));
+  std::vector<double> samples_us = plan_.keep_samples ? rounds.times_us : std::vector<double>{};
+  const Statistics time_us = summarize(std::move(rounds));
   if (time_us.median <= 0) {
     if (free_of_charge_.insert(name).second) note(fmt::format("{}: no line for '{}': it takes no time", gpu, name));
     return;

@@ -11,6 +11,7 @@
 #include "protocols/bench/meeting.hpp"
 #include "protocols/bench/payload.hpp"
 #include "protocols/bench/probe.hpp"
+#include "protocols/bench/undisturbed.hpp"
 
 namespace twinlink::bench {
 
@@ -28,12 +29,13 @@ struct Move {
 class Prober {
  public:
   /// Times one move of some size in microseconds, as often as the plan says.
-  using Sampler = std::function<std::vector<double>(const Move& move)>;
+  using Sampler = std::function<Rounds(const Move& move)>;
   /// The same of several moves of one size.
-  using GroupSampler = std::function<std::vector<double>(std::span<const Move> moves)>;
+  using GroupSampler = std::function<Rounds(std::span<const Move> moves)>;
 
   /// Both must outlive this.
-  Prober(Rank& rank, const ProbePlan& plan) : rank_(rank), plan_(plan) {}
+  Prober(Rank& rank, const ProbePlan& plan)
+      : rank_(rank), plan_(plan), undisturbed_(rank, plan.undisturbed, {plan.patience}) {}
 
   [[nodiscard]] Rank& rank() { return rank_; }
   [[nodiscard]] const ProbePlan& plan() const { return plan_; }
@@ -44,33 +46,31 @@ class Prober {
   [[nodiscard]] bool times_cpu_at(Bytes size) const { return size == plan_.sizes.front() || size == Bytes{4096}; }
 
   /// Runs `round` as often as the plan says, on this rank alone; times in microseconds.
-  std::vector<double> sample(Bytes size, const std::function<void()>& round);
+  Rounds sample(Bytes size, const std::function<void()>& round);
   /// As sample(), on two ranks at once: both make the same call, and the leader's time decides how often.
-  std::vector<double> sample_with(RankId peer, bool leading, Bytes size, const std::function<void()>& round);
+  Rounds sample_with(RankId peer, bool leading, Bytes size, const std::function<void()>& round);
 
   /// As sample(), on all ranks of a group at once: each makes the same call. Ranks that are done first leave the others
   /// alone with their last rounds, which a median bears.
-  std::vector<double> sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round);
+  Rounds sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round);
   /// As sample(), with something before every round that is not timed.
-  std::vector<double> sample_after(Bytes size, const std::function<void()>& prepare,
-                                   const std::function<void()>& round);
+  Rounds sample_after(Bytes size, const std::function<void()>& prepare, const std::function<void()>& round);
 
   /// As sample(), of nothing but the call that starts an operation: what the CPU is busy for.
-  std::vector<double> sample_start(std::string_view what, Bytes size, const std::function<Op()>& start);
+  Rounds sample_start(std::string_view what, Bytes size, const std::function<Op()>& start);
   /// As sample(), of nothing but the call that learns that an operation has ended. `meanwhile` comes between and takes
   /// so long that it has ended long before.
-  std::vector<double> sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
-                                    const std::function<void()>& meanwhile);
+  Rounds sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
+                       const std::function<void()>& meanwhile);
 
   /// As sample(), for kQueuedCopies operations that wait behind each other; the share of one.
-  std::vector<double> sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start);
+  Rounds sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start);
 
   /// Writes a line for every size of the plan, and checks what the moves have brought there.
   void record_copies(const std::string& name, const Move& move, const Sampler& sampler);
   void record_copies(const std::string& name, std::span<const Move> moves, const GroupSampler& sampler);
   /// Writes a line. A primitive that takes no time gets none, but a note.
-  void record(const std::string& name, const std::string& peer, Bytes size, std::vector<double> times_us,
-              bool moves_bytes);
+  void record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes);
   /// The same text twice is one note.
   void note(std::string text);
 
@@ -86,11 +86,12 @@ class Prober {
 
  private:
   /// As sample(), of rounds that tell their time themselves, in microseconds.
-  std::vector<double> sample_rounds(Bytes size, const std::function<double()>& timed);
+  Rounds sample_rounds(Bytes size, const std::function<double()>& timed);
   [[noreturn]] void fail(std::string_view what, Bytes size, std::string_view reason) const;
 
   Rank& rank_;
   const ProbePlan& plan_;
+  UndisturbedRounds undisturbed_;
   ProbeFindings findings_;
   std::set<std::string> free_of_charge_;
   std::uint64_t patterns_ = 0;

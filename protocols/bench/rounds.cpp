@@ -1,6 +1,7 @@
 #include "protocols/bench/rounds.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,18 @@ void check_repeats(const Repeats& repeats) {
     throw UsageError(fmt::format("{} warm-up rounds and {} counted ones: at least 0 and 1 are needed", repeats.warmup,
                                  repeats.iterations));
   }
+}
+
+Rounds& Rounds::operator/=(double things) {
+  for (double& time : times_us) time /= things;
+  return *this;
+}
+
+Statistics summarize(Rounds rounds) {
+  Statistics statistics = summarize(std::move(rounds.times_us));
+  statistics.left_out = rounds.left_out;
+  statistics.disturbed = rounds.disturbed;
+  return statistics;
 }
 
 std::vector<double> time_rounds(Rank& rank, int count, const std::function<void()>& round) {

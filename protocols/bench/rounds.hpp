@@ -1,9 +1,11 @@
 // Rounds: something that is done again and again, and timed each time.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <vector>
 
+#include "protocols/bench/statistics.hpp"
 #include "protocols/rank.hpp"
 
 namespace twinlink::bench {
@@ -13,6 +15,19 @@ struct Repeats {
   int warmup = 0;
   int iterations = 1;
 };
+
+/// The times of rounds that count.
+struct Rounds {
+  std::vector<double> times_us{};  ///< in the order in which they were taken
+  std::size_t left_out = 0;        ///< others that were timed, and do not count: undisturbed.hpp
+  bool disturbed = false;          ///< something else ran on a core beside some of those that count
+
+  /// Each time is the share of one of so many things.
+  Rounds& operator/=(double things);
+};
+
+/// There must be one that counts.
+Statistics summarize(Rounds rounds);
 
 /// What a time budget leaves at least.
 inline constexpr int kFewestRounds = 5;

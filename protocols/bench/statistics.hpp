@@ -16,6 +16,8 @@ struct Statistics {
   double max = 0;
   double p5 = 0;
   double p95 = 0;
+  std::size_t left_out = 0;  ///< samples beside the n that do not count, for a core was not the rank's own
+  bool disturbed = false;    ///< the n include such samples, for there were too few others
 
   friend bool operator==(const Statistics&, const Statistics&) = default;
 };

@@ -197,12 +197,13 @@ TEST(ProbeOptions, ReachThePlan) {
   CLI::App app;
   ProbeOptions options;
   add_probe_options(app, options);
-  parse(app, {"-b", "2", "-e", "8", "-f", "2", "-i", "3", "--no-verify", "--samples"});
+  parse(app, {"-b", "2", "-e", "8", "-f", "2", "-i", "3", "--no-verify", "--samples", "--undisturbed", "300ms"});
   const ProbePlan plan = make_plan(options, measured_repeats());
   EXPECT_EQ(plan.sizes, (std::vector{2_B, 4_B, 8_B}));
   EXPECT_EQ(plan.small.iterations, 3);
   EXPECT_FALSE(plan.verify);
   EXPECT_TRUE(plan.keep_samples);
+  EXPECT_EQ(plan.undisturbed, Seconds{0.3});
 }
 
 TEST(ProbeOptions, HaveNoOsuForm) {

@@ -1,0 +1,42 @@
+// Rounds during which the cores of all that take part were their own.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "protocols/bench/core_watch.hpp"
+#include "protocols/bench/meeting.hpp"
+#include "protocols/bench/rounds.hpp"
+
+namespace twinlink::bench {
+
+/// Times rounds in batches, and keeps those before and after which every rank of the group had its core for itself.
+/// What others do on a core makes some rounds up to 1.6 times as long, comes and goes within tenths of a second, and
+/// belongs to no machine that a platform describes.
+class UndisturbedRounds {
+ public:
+  /// Is nobody else on this rank's core? CoreWatch, but for tests.
+  using Glance = std::function<bool()>;
+
+  /// A `wait` of zero watches nothing: every round counts. Otherwise it is how much longer the rounds of one size may
+  /// take for the sake of those that are left out.
+  UndisturbedRounds(Rank& rank, Seconds wait, Patience patience);
+  UndisturbedRounds(Rank& rank, Seconds wait, Patience patience, Glance glance);
+
+  /// `count` rounds, each of which tells its time in microseconds; a round takes about `round_us`. All ranks of
+  /// `group`, its first one leading, make the same call with the same count. Where too few are undisturbed in the time
+  /// there is, all count, and the result says so.
+  Rounds time(std::span<const RankId> group, int count, double round_us, const std::function<double()>& round);
+  /// Of this rank alone.
+  Rounds time(int count, double round_us, const std::function<double()>& round);
+
+ private:
+  Rank& rank_;
+  Seconds wait_;
+  Patience patience_;
+  std::optional<CoreWatch> watch_;
+  Glance glance_;
+};
+
+}  // namespace twinlink::bench

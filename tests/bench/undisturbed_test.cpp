@@ -1,0 +1,136 @@
+#include "protocols/bench/undisturbed.hpp"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <deque>
+#include <vector>
+
+#include "protocols/bench/core_watch.hpp"
+#include "protocols/decorated_rank.hpp"
+#include "tests/support/fake_rank.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::SizeIs;
+
+constexpr Patience kPatience{Seconds{1.0}};
+constexpr std::array kPair{RankId{0}, RankId{1}};
+/// Two such rounds are a batch.
+constexpr double kRound_us = 100;
+
+/// By rank and glance: is the core its own? Glances beyond the list find `otherwise`.
+struct Glances {
+  std::array<std::vector<bool>, 2> listed{};
+  bool otherwise = true;
+};
+
+/// Both ends of a pair time `count` rounds, each of which tells its number as its time.
+std::array<Rounds, 2> time_pair(int count, const Glances& glances, Seconds wait = Seconds{1e-3}) {
+  std::array<Rounds, 2> results;
+  run_fake_world({}, [&](Rank& rank) {
+    const auto self = static_cast<std::size_t>(rank.id().value);
+    std::size_t glance = 0;
+    UndisturbedRounds rounds(rank, wait, kPatience, [&] {
+      const std::vector<bool>& listed = glances.listed[self];
+      return glance < listed.size() ? listed[glance++] : glances.otherwise;
+    });
+    double number = 0;
+    results[self] = rounds.time(kPair, count, kRound_us, [&] { return ++number; });
+  });
+  return results;
+}
+
+TEST(UndisturbedRounds, AllCountWhereNobodyDisturbs) {
+  for (const Rounds& rounds : time_pair(5, {})) {
+    EXPECT_THAT(rounds.times_us, ElementsAre(1, 2, 3, 4, 5));
+    EXPECT_EQ(rounds.left_out, 0U);
+    EXPECT_FALSE(rounds.disturbed);
+  }
+}
+
+TEST(UndisturbedRounds, LeavesOutWhatEitherEndFindsDisturbed) {
+  // Before and after each batch of two: rank 0 is disturbed after the first, rank 1 before the third.
+  const Glances glances{.listed = {{{true, false}, {true, true, true, true, false, true}}}};
+  for (const Rounds& rounds : time_pair(5, glances)) {
+    EXPECT_THAT(rounds.times_us, ElementsAre(3, 4, 7, 8, 9));
+    EXPECT_EQ(rounds.left_out, 4U);
+    EXPECT_FALSE(rounds.disturbed);
+  }
+}
+
+TEST(UndisturbedRounds, SaysSoWhereTheyNeverAreUndisturbed) {
+  for (const Rounds& rounds : time_pair(5, {.otherwise = false})) {
+    EXPECT_THAT(rounds.times_us, SizeIs(testing::Ge(5)));
+    EXPECT_EQ(rounds.left_out, 0U) << "all count";
+    EXPECT_TRUE(rounds.disturbed);
+  }
+}
+
+TEST(UndisturbedRounds, FewAreEnoughInTheEnd) {
+  // Three batches alone, then never again.
+  const Glances glances{.listed = {{{true, true, true, true, true, true}, {}}}, .otherwise = false};
+  const Glances both{.listed = {{glances.listed[0], glances.listed[0]}}, .otherwise = false};
+  for (const Rounds& rounds : time_pair(100, both)) {
+    EXPECT_THAT(rounds.times_us, ElementsAre(1, 2, 3, 4, 5, 6));
+    EXPECT_GT(rounds.left_out, 0U);
+    EXPECT_FALSE(rounds.disturbed);
+  }
+}
+
+TEST(UndisturbedRounds, WatchesNothingUnlessAskedTo) {
+  for (const Rounds& rounds : time_pair(5, {.otherwise = false}, Seconds{})) {
+    EXPECT_THAT(rounds.times_us, ElementsAre(1, 2, 3, 4, 5));
+    EXPECT_FALSE(rounds.disturbed);
+  }
+}
+
+/// Its clock shows what the CPU's work takes: each look at it comes so much later than the one before.
+class WorkingClock final : public DecoratedRank {
+ public:
+  WorkingClock(Rank& inner, std::deque<double> steps_us) : DecoratedRank(inner), steps_us_(std::move(steps_us)) {}
+  Seconds now() override {
+    now_us_ += steps_us_.front();
+    if (steps_us_.size() > 1) steps_us_.pop_front();
+    return Seconds{now_us_ * 1e-6};
+  }
+
+ private:
+  std::deque<double> steps_us_;
+  double now_us_ = 0;
+};
+
+/// What CoreWatch says of glances that take so long, after it has learnt of one.
+std::vector<bool> verdicts(double learnt_us, const std::vector<double>& glances_us) {
+  std::vector<bool> found;
+  run_fake_world({.ranks = 1}, [&](Rank& rank) {
+    // The first glance, then the end of the time to learn, which has come at once.
+    std::deque<double> steps_us{0, learnt_us, 0, 1};
+    for (const double glance_us : glances_us) steps_us.insert(steps_us.end(), {0, glance_us});
+    WorkingClock clock(rank, steps_us);
+    CoreWatch watch(clock, Seconds{0.5e-6});
+    for (std::size_t i = 0; i < glances_us.size(); ++i) found.push_back(watch.alone());
+  });
+  return found;
+}
+
+TEST(CoreWatch, TellsASharedCoreByTheTimeOfAGlance) {
+  EXPECT_THAT(verdicts(0.7, {0.7, 0.75, 1.3, 0.72}), ElementsAre(true, true, false, true));
+}
+
+TEST(CoreWatch, LearnsWhatAnOwnCoreIsWhenItSeesOne) {
+  EXPECT_THAT(verdicts(1.3, {1.3, 0.7, 1.3}), ElementsAre(true, true, false));
+}
+
+TEST(CoreWatch, IsAlwaysAloneOnAClockThatTheCpuDoesNotMove) {
+  run_fake_world({.ranks = 1}, [&](Rank& rank) {
+    CoreWatch watch(rank, Seconds{0.2});
+    EXPECT_TRUE(watch.alone());
+  });
+}
+
+}  // namespace
+}  // namespace twinlink::bench
