@@ -9,7 +9,7 @@ namespace twinlink::bench {
 namespace {
 
 /// Long enough that the agreement after each batch is little, short beside the time for which others come and go.
-constexpr double kBatch_us = 200;
+constexpr double kBatchUs = 200;
 /// To have seen the core without company: what was seen to disturb stayed for up to 0.3 s.
 constexpr Seconds kLearning{0.2};
 
@@ -42,7 +42,7 @@ Rounds UndisturbedRounds::time(int count, double round_us, const std::function<d
 Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, double round_us,
                                const std::function<double()>& round) {
   if (wait_ == Seconds{}) return {.times_us = times_of(count, round)};
-  const double in_batch = round_us > 0 ? std::clamp(kBatch_us / round_us, 1.0, static_cast<double>(count)) : count;
+  const double in_batch = round_us > 0 ? std::clamp(kBatchUs / round_us, 1.0, static_cast<double>(count)) : count;
   const int batch = agree_in(rank_, group, static_cast<int>(in_batch), patience_);
   const Seconds deadline = rank_.now() + wait_ + Seconds{round_us * count * 1e-6};
   std::vector<double> kept;
