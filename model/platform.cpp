@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, kCopyClasses> kCopyClassNames{"pinned-to-
                                                                      "device-to-pageable-far",
                                                                      "device-to-device",
                                                                      "peer",
+                                                                     "peer-read",
                                                                      "host-to-host",
                                                                      "kernel-push",
                                                                      "kernel-pull",

@@ -100,7 +100,8 @@ enum class CopyClass {
   device_to_pageable_near,
   device_to_pageable_far,
   device_to_device,    ///< within one GPU
-  peer,                ///< between GPUs of one peer domain, by the copy engine
+  peer,                ///< into the memory of a GPU of its peer domain, by the copy engine
+  peer_read,           ///< out of it; absent: as `peer`
   host_to_host,        ///< memcpy
   kernel_push,         ///< a kernel stores into the memory of a GPU of its peer domain
   kernel_pull,         ///< a kernel loads from the memory of a GPU of its peer domain
@@ -109,7 +110,7 @@ enum class CopyClass {
   kernel_from_pinned,  ///< a kernel loads from page-locked host memory
   resident_push        ///< a resident kernel stores into the memory of a GPU of its peer domain
 };
-inline constexpr int kCopyClasses = 17;
+inline constexpr int kCopyClasses = 18;
 /// As the platform file spells it: "pinned-to-device-near".
 std::string_view to_string(CopyClass copy_class);
 
@@ -120,7 +121,7 @@ struct StagedPeer {
   Cost cost{};
 };
 
-/// Whose CPU copies the bytes of a message within a node that is above the eager limit.
+/// Whose CPU copies the bytes of a message within a node.
 enum class CopiedBy {
   none,      ///< nobody's: each message has the rate for itself, and moves whatever the ranks do
   receiver,  ///< a single copy, by the receiver in the kernel: CMA, KNEM, XPMEM
@@ -140,6 +141,9 @@ struct NetworkCosts {
   /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
   /// together.
   CopiedBy copied_by = CopiedBy::none;
+  /// From the last byte of one message to the first byte of the next one of its sender to its receiver; absent: 0.
+  /// LogGP's gap, less what the bytes take.
+  std::optional<Sourced<Piecewise>> gap{};
 };
 
 struct RuntimeCosts {
@@ -156,12 +160,17 @@ struct RuntimeCosts {
   /// From the last byte of a put by a kernel until its signal is seen, and its own CPU told; absent: `signal`, and the
   /// CPU learns of the end as of that of any other copy. A resident kernel needs neither.
   std::optional<Sourced<Seconds>> kernel_signal{};
+  /// From a signal that the copy engine's queue has raised until the queue goes on, beside the next copy's turnaround;
+  /// absent: 0.
+  std::optional<Sourced<Seconds>> signal_turnaround{};
   std::optional<Sourced<Seconds>> register_base{};  ///< making device memory known to the adapter: base plus per byte
   std::optional<Sourced<Seconds>> register_per_gib{};
   std::optional<Sourced<Seconds>> deregister{};
   /// The CPU is busy learning that a copy by an engine or a kernel has ended; absent: 0. A kernel that raises a signal
   /// in `kernel_signal`, or that stays on the GPU, tells the CPU itself.
   std::optional<Sourced<Seconds>> completion{};
+  /// The CPU is busy with a protocol's own code before it starts a step of a lane; absent: 0.
+  std::optional<Sourced<Seconds>> step{};
 };
 
 struct Node {

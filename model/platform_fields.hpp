@@ -39,6 +39,7 @@ void each_field(const NetworkCosts& costs, const auto& visit) {
   visit("rate", costs.rate);
   visit("eager_limit", costs.eager_limit);
   visit("control", costs.control);
+  visit("gap", costs.gap);
 }
 
 void each_field(const RuntimeCosts& costs, const auto& visit) {
@@ -52,10 +53,12 @@ void each_field(const RuntimeCosts& costs, const auto& visit) {
   visit("kernel_block", costs.kernel_block);
   visit("signal", costs.signal);
   visit("kernel_signal", costs.kernel_signal);
+  visit("signal_turnaround", costs.signal_turnaround);
   visit("register_base", costs.register_base);
   visit("register_per_gib", costs.register_per_gib);
   visit("deregister", costs.deregister);
   visit("completion", costs.completion);
+  visit("step", costs.step);
 }
 
 template <class T>

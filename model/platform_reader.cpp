@@ -112,9 +112,11 @@ Cost read_cost(Section& section) {
 }
 
 NetworkCosts read_network(Section& section) {
-  return {section.seconds("send_host"), section.seconds("receive_host"),
-          section.piecewise("latency"), section.optional("rate", &Section::rate),
-          section.bytes("eager_limit"), section.seconds("control")};
+  NetworkCosts costs{section.seconds("send_host"), section.seconds("receive_host"),
+                     section.piecewise("latency"), section.optional("rate", &Section::rate),
+                     section.bytes("eager_limit"), section.seconds("control")};
+  costs.gap = section.optional("gap", &Section::piecewise);
+  return costs;
 }
 
 CopiedBy read_copied_by(Section& section) {
@@ -147,10 +149,12 @@ RuntimeCosts read_runtime(Section& section) {
           .kernel_block = section.optional("kernel_block", &Section::seconds),
           .signal = section.optional("signal", &Section::seconds),
           .kernel_signal = section.optional("kernel_signal", &Section::seconds),
+          .signal_turnaround = section.optional("signal_turnaround", &Section::seconds),
           .register_base = section.optional("register_base", &Section::seconds),
           .register_per_gib = section.optional("register_per_gib", &Section::seconds),
           .deregister = section.optional("deregister", &Section::seconds),
-          .completion = section.optional("completion", &Section::seconds)};
+          .completion = section.optional("completion", &Section::seconds),
+          .step = section.optional("step", &Section::seconds)};
 }
 
 /// Host memory is copied at the rate of the slowest memory, unless the file gives a rate for it.

@@ -31,7 +31,8 @@ void require_one_node(const Part& to, const Part& from) {
 End SimRank::end_of(const Part& part, Engine engine) const {
   End end = part.end();
   const Location own{Location::Kind::gpu, static_cast<std::size_t>(place(id_).gpu)};
-  end.kernel = engine != Engine::dma && end.memory == Memory::device && end.location == own;
+  end.own = end.memory == Memory::device && end.location == own;
+  end.kernel = engine != Engine::dma && end.own;
   end.resident = engine == Engine::resident && end.kernel && !part.opening;
   return end;
 }
@@ -89,7 +90,12 @@ void SimRank::take_copy_cost(Operation& operation) {
   const CopyEnding ending = world_.topology.copy_ending(from, to, operation.signal.has_value());
   operation.report.latency = cost.cost->latency.value.at(operation.size) + ending.raising;
   operation.report.completion = ending.completion;
-  if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal();
+  if (operation.signal && !ending.signal_with_end) {
+    // The engine's queue raises it, and goes on after that.
+    const auto& turnaround = world_.topology.platform().runtime.signal_turnaround;
+    operation.until_signal = until_signal();
+    operation.until_next = operation.until_signal + (turnaround ? turnaround->value : Seconds{});
+  }
   if (world_.observer) {
     operation.report.route = world_.topology.describe(world_.topology.name(from.location),
                                                       world_.topology.copy_route(from.location, to.location));

@@ -43,7 +43,6 @@ Seconds SimRank::copying_through_shared_memory(RankId peer, Bytes size) const {
 
 /// Whose CPUs copy the bytes of a message.
 std::vector<RankId> SimRank::copying_ranks(const Operation& send) const {
-  if (send.eager) return {};
   switch (world_.topology.platform().intra_node.copied_by) {
     case CopiedBy::none:
       return {};
@@ -100,6 +99,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->report.latency =
       costs.latency.value.at(source.length) + rdma_latency(source) + copying_through_shared_memory(to, source.length);
   operation->queue = &wires_[to];
+  if (costs.gap) operation->turnaround = costs.gap->value.at(source.length);
   prepare_flow(*operation);
   be_busy(costs.send_host.value);
 

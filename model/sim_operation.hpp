@@ -31,6 +31,7 @@ struct SimRank::Operation {
   Bytes size{};                     ///< the bytes that flow
   std::optional<Signal> signal{};
   Seconds until_signal{};  ///< from the end of the flow until it is seen
+  Seconds until_next{};    ///< from the end of the flow until its queue turns to the next operation
   Engine engine = Engine::dma;
   Queue* queue = nullptr;  ///< the stream of a copy, the wire of a send
 

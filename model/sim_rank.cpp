@@ -135,6 +135,11 @@ void SimRank::deregister_memory(Buffer buffer) {
   be_busy(cost);
 }
 
+void SimRank::step(std::string_view words) {
+  step_ = words;
+  if (const auto& cost = world_.topology.platform().runtime.step) be_busy(cost->value);
+}
+
 void SimRank::fill(View view, Pattern pattern) {
   const Part part = memory_.part(view);
   part.allocation->content.fill(part.offset, part.length, pattern);
@@ -167,7 +172,9 @@ void SimRank::delay(const OperationPtr& operation, Seconds until) {
 void SimRank::become_ready(const OperationPtr& operation) {
   operation->state = Operation::State::queued;
   std::list<OperationPtr>& queued = operation->queue->operations;
-  if (operation->kind == Operation::Kind::send) queued.push_back(operation);
+  // A copy is in its stream from the start, a message comes to its wire now; one that had to turn is there already.
+  const bool is_new = queued.empty() || queued.front() != operation;
+  if (operation->kind == Operation::Kind::send && is_new) queued.push_back(operation);
   if (queued.front() == operation) take_turn(operation);
 }
 
@@ -229,7 +236,7 @@ void SimRank::end_flow(const OperationPtr& operation) {
   complete(operation, Status::delivered);
   if (operation->partner) deliver(operation);
   Queue& queue = *operation->queue;
-  queue.last_end = now() + operation->until_signal;  // which the engine's queue raises
+  queue.last_end = now() + operation->until_next;
   queue.operations.pop_front();
   if (queue.operations.empty()) return;
   const OperationPtr next = queue.operations.front();

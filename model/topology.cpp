@@ -267,7 +267,10 @@ CopyCost Topology::find_copy_cost(End from, End to) const {
     return of(host_copy_class(to_device, pageable, near), pageable);
   }
   if (from.location == to.location) return of(CopyClass::device_to_device, false);
-  if (peer_access(from.location.index, to.location.index)) return of(CopyClass::peer, false);
+  if (peer_access(from.location.index, to.location.index)) {
+    const bool reads = to.own && !from.own && platform_.copies.contains(CopyClass::peer_read);
+    return of(reads ? CopyClass::peer_read : CopyClass::peer, false);
+  }
   const std::string& from_domain = platform_.node.gpus[from.location.index].peer_domain;
   const std::string& to_domain = platform_.node.gpus[to.location.index].peer_domain;
   CopyCost staged{.name = staged_name({.from_domain = from_domain, .to_domain = to_domain})};

@@ -37,6 +37,7 @@ struct End {
   Memory memory = Memory::device;
   bool kernel = false;    ///< a kernel on this GPU moves the bytes; of a copy within one GPU, both ends say so
   bool resident = false;  ///< and it is one that stays there
+  bool own = false;       ///< on the GPU of the rank that copies
 
   friend auto operator<=>(const End&, const End&) = default;
 };

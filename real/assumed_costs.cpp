@@ -44,7 +44,7 @@ void guess_copies(Platform& platform) {
   copies[pageable_to_device_near] = copies[pageable_to_device_far] = cost(2.0_us, 6.0_us, 10.0_GBps);
   copies[device_to_pageable_near] = copies[device_to_pageable_far] = cost(2.0_us, 10.0_us, 10.0_GBps);
   copies[device_to_device] = cost(2.0_us, 4.0_us, 500.0_GBps);
-  copies[peer] = cost(2.0_us, 5.0_us);
+  copies[peer] = copies[peer_read] = cost(2.0_us, 5.0_us);
   copies[host_to_host] = cost(0.1_us, 0.0_us);
   copies[kernel_push] = copies[kernel_pull] = cost(2.0_us, 7.0_us);
   copies[kernel_local] = cost(2.0_us, 6.0_us, 500.0_GBps);
@@ -93,11 +93,13 @@ class Borrow {
   void mark(Cost& cost) const { mark_all(cost.host, cost.latency, cost.rate, cost.turnaround); }
   void mark(NetworkCosts& costs) const {
     mark_all(costs.send_host, costs.receive_host, costs.latency, costs.rate, costs.eager_limit, costs.control);
+    mark(costs.gap);
   }
   void mark(model::RuntimeCosts& costs) const {
     mark_all(costs.allocate_device, costs.ipc_export, costs.ipc_open, costs.ipc_close, costs.pin_base,
              costs.pin_per_gib, costs.engine_block, costs.kernel_block, costs.signal, costs.kernel_signal,
-             costs.register_base, costs.register_per_gib, costs.deregister, costs.completion);
+             costs.signal_turnaround, costs.register_base, costs.register_per_gib, costs.deregister, costs.completion,
+             costs.step);
   }
   void mark(model::RdmaLimits& limits) const { mark_all(limits.read, limits.write, limits.latency); }
   void mark(model::Rdma& rdma) const { mark_all(rdma.through_switch, rdma.near, rdma.far); }

@@ -105,7 +105,8 @@ class Calibrator {
 
   void fit_cpu(const Group& group) {
     const Kind kind = group.first().kind;
-    if (kind != Kind::finish && (kind != Kind::start || !has_copy(group))) return;
+    const bool of_cpu = kind == Kind::finish || kind == Kind::start_message || (kind == Kind::start && has_copy(group));
+    if (!of_cpu) return;
     const Seconds time = fit_constant(observations_of(group));
     set(group.path, time, group);
     measured_[group.path] = time;
@@ -152,7 +153,11 @@ class Calibrator {
       case Kind::signal:
       case Kind::kernel_signal:
       case Kind::queued:
+      case Kind::queued_signal:
+      case Kind::gap:
+      case Kind::step:
       case Kind::start:
+      case Kind::start_message:
       case Kind::finish:
         return;  // fit_on_top() and fit_cpu()
       default:
@@ -177,7 +182,14 @@ class Calibrator {
     const model::Cost* cost = found.cost;
     const Seconds completion = model::ends_by_event(first.from, first.to) ? completion_time() : Seconds{};
     std::optional<Seconds> host = measured_or_alike(group.path, ".host");
-    if (!host && cost != nullptr) host = cost->host.value;
+    if (!host && cost != nullptr) {
+      host = cost->host.value;
+      const std::string other = "costs.copies." + found.name;
+      if (other != group.path) {
+        edit_.set(group.path + ".host", *host, model::Quality::derived,
+                  fmt::format("that of {}.host: the same engine, and no probe tells this one", other));
+      }
+    }
     if (!host) {
       edit_.set(group.path + ".host", Seconds{}, model::Quality::assumed, "a probe does not tell it from the latency");
     }
@@ -245,6 +257,8 @@ class Calibrator {
   void fit_on_top(const Group& group, const Topology& topology) {
     const Kind kind = group.first().kind;
     if (kind == Kind::queued) return fit_turnaround(group, topology);
+    if (kind == Kind::queued_signal || kind == Kind::step) return fit_rest(group, topology);
+    if (kind == Kind::gap) return fit_gap(group, topology);
     if (!group.first().copies() || kind == Kind::copy || kind == Kind::start) return;
     const bool signals = group.first().signals();
     std::vector<CountedObservation> observations;
@@ -285,6 +299,42 @@ class Calibrator {
     const Seconds turnaround{std::max(0.0, middle(gaps))};
     set(group.path, turnaround, group);
     measured_[group.path] = turnaround;
+  }
+
+  /// One number that nothing else of the line tells: what is left of it where that number is zero.
+  void fit_rest(const Group& group, const Topology& topology) {
+    const bool step = group.first().kind == Kind::step;
+    std::vector<double> rests;
+    for (const Meant& meant : group.lines) {
+      const std::optional<Seconds> without = predict_without_rest(meant.primitive, meant.size(), topology);
+      if (without) rests.push_back((meant.time() - *without).value());
+    }
+    if (rests.empty()) {
+      result_.notes.push_back(group.path + ": neither the base nor the probes tell what else it takes");
+      return;
+    }
+    // Of so many puts in a row the first has nobody before it.
+    constexpr double kQueued = bench::kQueuedCopies;
+    const double share = step ? 1 : kQueued / (kQueued - 1);
+    set(group.path, Seconds{std::max(0.0, middle(rests)) * share}, group);
+  }
+
+  /// What lies between two messages beside their bytes.
+  void fit_gap(const Group& group, const Topology& topology) {
+    std::map<Bytes, CostAt> costs;
+    for (const Meant& meant : group.lines) {
+      constexpr double kQueued = bench::kQueuedCopies;
+      const Seconds bytes = flow_of_message(meant.primitive, meant.size(), topology);
+      const Seconds each =
+          (meant.time() * kQueued - beside_gaps(meant.primitive, meant.size(), topology)) / (kQueued - 1);
+      // Where the bytes take most of it, what is left is the error of their rate.
+      constexpr double kMostly = 0.9;
+      const bool told = bytes < each * kMostly;
+      costs[meant.size()] = {{meant.size(), told ? each - bytes : Seconds{}}, meant.time() * (2 * kTolerance)};
+    }
+    std::vector<CostAt> ascending;
+    for (const auto& [size, cost] : costs) ascending.push_back(cost);
+    set(group.path, model::Piecewise(fewest_knots(ascending)), group);
   }
 
   void fit_turnarounds_alike(const Topology& topology) {

@@ -23,6 +23,7 @@ struct Alike {
 constexpr std::array kAlike{Alike{CopyClass::pinned_to_device_far, CopyClass::pinned_to_device_near},
                             Alike{CopyClass::device_to_pinned_far, CopyClass::device_to_pinned_near},
                             Alike{CopyClass::device_to_device, CopyClass::peer},
+                            Alike{CopyClass::peer_read, CopyClass::peer},
                             Alike{CopyClass::kernel_pull, CopyClass::kernel_push},
                             Alike{CopyClass::kernel_local, CopyClass::kernel_push},
                             Alike{CopyClass::kernel_to_pinned, CopyClass::kernel_push},

@@ -270,4 +270,26 @@ std::optional<Seconds> fit_share(std::span<const CountedObservation> observation
   return Seconds{solution->values.front()};
 }
 
+std::vector<model::Piecewise::Knot> fewest_knots(std::span<const CostAt> costs) {
+  if (costs.size() == 1) return {costs.front().knot};
+  // As Douglas and Peucker do: where the straight line between the ends passes too far from a point, the farthest one
+  // becomes the end of two lines.
+  const model::Piecewise line({costs.front().knot, costs.back().knot});
+  std::size_t farthest = 0;
+  double most = 1;
+  for (std::size_t i = 1; i + 1 < costs.size(); ++i) {
+    const double distance = std::abs((costs[i].knot.cost - line.at(costs[i].knot.size)).value());
+    const double share = distance / std::max(costs[i].tolerance.value(), 1e-12);
+    if (share > most) {
+      farthest = i;
+      most = share;
+    }
+  }
+  if (farthest == 0) return {costs.front().knot, costs.back().knot};
+  std::vector<model::Piecewise::Knot> knots = fewest_knots(costs.first(farthest + 1));
+  const std::vector<model::Piecewise::Knot> others = fewest_knots(costs.subspan(farthest));
+  knots.insert(knots.end(), others.begin() + 1, others.end());
+  return knots;
+}
+
 }  // namespace twinlink::validate

@@ -43,6 +43,15 @@ struct LineFit {
 /// time(size) = base + size * per_byte. Nothing if there are not two different sizes, or the times do not grow.
 std::optional<LineFit> fit_line(std::span<const Observation> observations);
 
+/// A cost at one size, and how far a curve may pass by it.
+struct CostAt {
+  model::Piecewise::Knot knot{};
+  Seconds tolerance{};
+};
+/// The least of these points that still pass within every one's tolerance, first and last included. `costs` ascend by
+/// size and are not empty.
+std::vector<model::Piecewise::Knot> fewest_knots(std::span<const CostAt> costs);
+
 /// A time that has a part which `count` things cause.
 struct CountedObservation {
   Observation total{};

@@ -50,6 +50,10 @@ struct CopyTimes {
   [[nodiscard]] Seconds total() const { return until_there() + completion; }
 };
 
+const model::NetworkCosts& network_of(const Primitive& primitive, const Platform& platform) {
+  return primitive.same_node ? platform.intra_node : *platform.network;
+}
+
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::CopyCost found = topology.find_copy_cost(primitive.from, primitive.to);
   if (found.cost == nullptr) return std::nullopt;
@@ -90,6 +94,23 @@ std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, co
   return cpu / static_cast<double>(bench::kQueuedCopies);
 }
 
+/// The engine's queue goes on when it has raised the signal, and turned.
+std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const auto times = copy_times(primitive, size, topology);
+  const model::RuntimeCosts& runtime = topology.platform().runtime;
+  if (!times || !runtime.signal) return std::nullopt;
+  const Seconds each = times->flow + times->turnaround + runtime.signal->value + or_none(runtime.signal_turnaround);
+  constexpr double kQueued = bench::kQueuedCopies;
+  return (times->total() + each * (kQueued - 1)) / kQueued;
+}
+
+/// All steps follow each other at the sender; the last control message arrives, and is answered.
+Seconds predict_steps(const model::NetworkCosts& network, Seconds step) {
+  constexpr double kQueued = bench::kQueuedCopies;
+  const Seconds start = std::min(network.send_host.value, network.control.value);
+  return step + start + (network.control.value * 2 - start) / kQueued;
+}
+
 std::optional<Seconds> predict_start(const Primitive& primitive, const Topology& topology) {
   const auto times = copy_times(primitive, Bytes{}, topology);
   return times ? std::optional(times->host) : std::nullopt;
@@ -103,6 +124,10 @@ std::string copy_path(const Primitive& primitive, const Topology& topology) {
   for (std::size_t i = 0; i < staged.size(); ++i) {
     if (model::staged_name(staged[i]) == name) return fmt::format("costs.staged_peers.{}", i);
   }
+  // A base that does not tell reads from writes still gets a number of their own.
+  const bool reads = primitive.to.own && !primitive.from.own;
+  if (reads && name == to_string(model::CopyClass::peer))
+    return fmt::format("costs.copies.{}", to_string(model::CopyClass::peer_read));
   for (int i = 0; i < model::kCopyClasses; ++i) {
     if (to_string(static_cast<model::CopyClass>(i)) == name) return "costs.copies." + name;
   }
@@ -126,12 +151,20 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return copy_path(primitive, topology) + ".host";
     case Kind::queued:
       return copy_path(primitive, topology) + ".turnaround";
+    case Kind::queued_signal:
+      return "costs.runtime.signal_turnaround";
     case Kind::finish:
       return "costs.runtime.completion";
     case Kind::message:
       return std::string(network);
+    case Kind::start_message:
+      return fmt::format("{}.send_host", network);
+    case Kind::gap:
+      return fmt::format("{}.gap", network);
     case Kind::control:
       return fmt::format("{}.control", network);
+    case Kind::step:
+      return "costs.runtime.step";
     case Kind::allocate_device:
       return "costs.runtime.allocate_device";
     case Kind::pin:
@@ -161,6 +194,26 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& t
   return narrowest;
 }
 
+Seconds flow_of_message(const Primitive& primitive, Bytes size, const Topology& topology) {
+  return flow_time(size, narrowest_link(primitive, topology), network_of(primitive, topology.platform()).rate);
+}
+
+Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::NetworkCosts& network = network_of(primitive, topology.platform());
+  return network.send_host.value + network.latency.value.at(size) + flow_of_message(primitive, size, topology);
+}
+
+Seconds beside_gaps(const Primitive& primitive, Bytes size, const Topology& topology) {
+  return predict_message(primitive, size, topology) + network_of(primitive, topology.platform()).control.value;
+}
+
+std::optional<Seconds> predict_without_rest(const Primitive& primitive, Bytes size, const Topology& topology) {
+  Platform without = topology.platform();
+  without.runtime.signal_turnaround.reset();
+  without.runtime.step.reset();
+  return predict(primitive, size, Topology(without));
+}
+
 Seconds flow_alone(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto times = copy_times(primitive, size, topology);
   return times ? times->flow : Seconds{};
@@ -170,10 +223,23 @@ std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, con
   return primitive.signals() ? predict_put(primitive, size, topology) : predict_copy(primitive, size, topology);
 }
 
+namespace {
+
+/// Messages one way follow each other at the sender's CPU or on the wire, whichever takes longer.
+Seconds predict_window(const Primitive& primitive, Bytes size, const Topology& topology) {
+  constexpr double kQueued = bench::kQueuedCopies;
+  const model::NetworkCosts& network = network_of(primitive, topology.platform());
+  const Seconds gap = network.gap ? network.gap->value.at(size) : Seconds{};
+  const Seconds each = std::max(network.send_host.value, flow_of_message(primitive, size, topology) + gap);
+  return (beside_gaps(primitive, size, topology) + each * (kQueued - 1)) / kQueued;
+}
+
+}  // namespace
+
 std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Topology& topology) {
   const Platform& platform = topology.platform();
   const model::RuntimeCosts& runtime = platform.runtime;
-  const model::NetworkCosts& network = primitive.same_node ? platform.intra_node : *platform.network;
+  const model::NetworkCosts& network = network_of(primitive, platform);
   switch (primitive.kind) {
     case Kind::copy:
       return predict_copy(primitive, size, topology);
@@ -190,13 +256,20 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
       return predict_start(primitive, topology);
     case Kind::queued:
       return predict_queued(primitive, size, topology);
+    case Kind::queued_signal:
+      return predict_queued_signal(primitive, size, topology);
     case Kind::finish:
       return plus(Seconds{}, runtime.completion, 1);
     case Kind::message:
-      return network.send_host.value + network.latency.value.at(size) +
-             flow_time(size, narrowest_link(primitive, topology), network.rate);
+      return predict_message(primitive, size, topology);
+    case Kind::start_message:
+      return network.send_host.value;
+    case Kind::gap:
+      return predict_window(primitive, size, topology);
     case Kind::control:
       return network.control.value;
+    case Kind::step:
+      return predict_steps(network, or_none(runtime.step));
     case Kind::allocate_device:
       return runtime.allocate_device.value;
     case Kind::pin:

@@ -19,9 +19,13 @@ struct Primitive {
     kernel_signal,  ///< the same by a kernel
     start,          ///< what the CPU does to start a copy
     queued,         ///< the share of one of bench::kQueuedCopies copies that wait behind each other
+    queued_signal,  ///< the same of such puts with signals, by the copy engine
     finish,         ///< what the CPU does to learn that a copy has ended
     message,        ///< between the host memories of two places
+    start_message,  ///< what the CPU does to send one
+    gap,            ///< the share of one of bench::kQueuedCopies messages one way
     control,        ///< a control message
+    step,           ///< the share of one of as many control messages, each a step of a lane
     allocate_device,
     pin,
     ipc_export,
@@ -39,7 +43,9 @@ struct Primitive {
   /// Is it a put with a signal?
   [[nodiscard]] bool signals() const { return kind == Kind::signal || kind == Kind::kernel_signal; }
   /// Is it a copy, whatever comes on top of it, or a part of one?
-  [[nodiscard]] bool copies() const { return kind <= Kind::queued; }
+  [[nodiscard]] bool copies() const { return kind <= Kind::queued_signal; }
+  /// Does it go between two ranks, by messages or control messages?
+  [[nodiscard]] bool messages() const { return kind >= Kind::message && kind <= Kind::step; }
 };
 
 /// What the line means on this platform. Nothing, with the reason in `reason`, for a line that none of the platform's
@@ -56,6 +62,14 @@ std::string copy_path(const Primitive& primitive, const model::Topology& topolog
 
 /// The narrowest link on the way, the fabric included. Nothing if there is no link.
 std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topology& topology);
+
+/// What the bytes of a message take once they flow.
+Seconds flow_of_message(const Primitive& primitive, Bytes size, const model::Topology& topology);
+/// Of a window of messages, what comes beside the intervals between them: one message, and the answer.
+Seconds beside_gaps(const Primitive& primitive, Bytes size, const model::Topology& topology);
+/// Of queued puts with signals or control messages in lanes: what they would take without the number that they tell,
+/// `signal_turnaround` or `step`. As for predict().
+std::optional<Seconds> predict_without_rest(const Primitive& primitive, Bytes size, const model::Topology& topology);
 
 /// What the bytes of a copy take once they flow.
 Seconds flow_alone(const Primitive& primitive, Bytes size, const model::Topology& topology);

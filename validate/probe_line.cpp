@@ -60,16 +60,31 @@ class LineReader {
   [[nodiscard]] std::size_t peer_gpu() const { return static_cast<std::size_t>(result_.peer_gpu); }
 
   [[nodiscard]] End device(std::size_t gpu, bool kernel = false, bool resident = false) const {
-    return {{Location::Kind::gpu, gpu}, Memory::device, kernel, resident};
+    return {{Location::Kind::gpu, gpu}, Memory::device, kernel, resident, gpu == this->gpu()};
   }
   [[nodiscard]] End host(std::size_t gpu, Memory memory, bool far = false) const {
     return {{Location::Kind::memory, far ? topology_.memory_far(gpu) : topology_.memory_near(gpu)}, memory};
   }
 
   bool recognize(std::string_view name) {
+    if (strip(name, "start message ")) return message(name, Kind::start_message);
     if (strip(name, "start ")) return one_copy(name) && part(Kind::start);
-    if (strip(name, "queued ")) return one_copy(name) && part(Kind::queued);
+    if (strip(name, "queued ")) return queued(name);
     return one_copy(name) || more_than_a_copy(name) || runtime(name);
+  }
+
+  bool queued(std::string_view name) {
+    if (strip(name, "message ")) return message(name, Kind::gap);
+    if (strip(name, "control message ")) return message(name, Kind::step);
+    if (strip(name, "put and signal ")) return put_and_signal(name) && by_engine() && part(Kind::queued_signal);
+    return one_copy(name) && part(Kind::queued);
+  }
+
+  /// Kernels that write signals follow each other as the CPU launches them.
+  bool by_engine() {
+    if (result_.kind == Kind::signal) return true;
+    reason_ = "no number of a platform stands for it";
+    return false;
   }
 
   bool one_copy(std::string_view name) {
@@ -209,9 +224,7 @@ class LineReader {
     return true;
   }
 
-  [[nodiscard]] bool needs_fabric() const {
-    return (result_.kind == Kind::message || result_.kind == Kind::control) && !result_.same_node;
-  }
+  [[nodiscard]] bool needs_fabric() const { return result_.messages() && !result_.same_node; }
 
   const bench::ProbeLine& line_;
   const Topology& topology_;

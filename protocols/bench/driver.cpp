@@ -106,14 +106,16 @@ class PairRun {
                                 channel_ =
                                     twinlink::connect(rank_, peer_, protocol_, plan_.settings, plan_.packing, *packed_);
                               }).front();
-    const double round_us = time_rounds(rank_, 1, [&] { round(one, plan_.sizes.front()); }).front();
+    const Messages message = messages_of(one);
+    const double round_us = time_rounds(rank_, 1, [&] { round(message, plan_.sizes.front()); }).front();
     return connect_us + round_us / messages_in_turn(1);
   }
 
   Point measure_size(Bytes size) {
     const Window window = window_of(size);
     const Repeats& repeats = repeats_of(plan_, size);
-    const auto one_round = [&] { round(window, size); };
+    const Messages messages = messages_of(window);
+    const auto one_round = [&] { round(messages, size); };
     if (plan_.verify) verified_round(window, size);
     const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
     const int rounds = agree(rank_, peer_, leading_, rounds_within(plan_.budget, trial, repeats.iterations), patience_);
@@ -125,9 +127,18 @@ class PairRun {
     return make_point(plan_, size, plan_.pattern == Pattern::bidirectional ? 2 : 1, std::move(timed));
   }
 
-  void round(const Window& window, Bytes size) {
-    const std::vector<View> outgoing = out_ ? window.messages(out_->buffer()) : std::vector<View>{};
-    const std::vector<View> incoming = in_ ? window.messages(in_->buffer()) : std::vector<View>{};
+  /// Of one round, made before it is timed.
+  struct Messages {
+    std::vector<View> outgoing{};
+    std::vector<View> incoming{};
+  };
+  [[nodiscard]] Messages messages_of(const Window& window) const {
+    return {out_ ? window.messages(out_->buffer()) : std::vector<View>{},
+            in_ ? window.messages(in_->buffer()) : std::vector<View>{}};
+  }
+
+  void round(const Messages& messages, Bytes size) {
+    const auto& [outgoing, incoming] = messages;
     if (plan_.pattern == Pattern::pingpong) {
       if (leading_) exchange(outgoing, {}, size);
       exchange({}, incoming, size);
@@ -154,7 +165,7 @@ class PairRun {
     if (out_) fill(rank_, window, out_->buffer(), seed(rank_.id()));
     if (in_) wipe(rank_, window, in_->buffer());
     meet(rank_, peer_, patience_);
-    round(window, size);
+    round(messages_of(window), size);
     if (!in_) return;
     if (const auto fault = check(rank_, window, in_->buffer(), seed(peer_))) fail(size, *fault);
   }

@@ -66,6 +66,7 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
     const auto peer = partner ? other_of(rank.id(), RankId{0}, *partner) : std::nullopt;
     if (!peer) continue;
     probe_messages(prober, *peer, rank.id() == RankId{0});
+    probe_windows(prober, *peer, rank.id() == RankId{0});
     probe_signals(prober, *peer, rank.id() == RankId{0});
   }
   meet_all(rank, turn);

@@ -32,10 +32,10 @@ class SignalEnd {
   }
 
   [[nodiscard]] Bytes size() const { return prober_.plan().sizes.front(); }
-  void put(Engine engine) {
-    prober_.finish(prober_.rank().put(View(theirs_), own_.first(size()), Stream{0}, engine, Signal{kProbeSignal}),
-                   "put and signal", size());
+  Op start(Engine engine) {
+    return prober_.rank().put(View(theirs_), own_.first(size()), Stream{0}, engine, Signal{kProbeSignal});
   }
+  void put(Engine engine) { prober_.finish(start(engine), "put and signal", size()); }
   void take() {
     std::uint64_t value = 0;
     prober_.finish(prober_.rank().await_signal(peer_, kProbeSignal, value), "put and signal", size());
@@ -60,6 +60,24 @@ class SignalEnd {
   Buffer theirs_;
 };
 
+/// What one put with its signal costs that waits behind others of its stream.
+void probe_queued(Prober& prober, RankId peer, bool leading, SignalEnd& end, const Writer& writer) {
+  const std::string name = fmt::format("queued put and signal{} same-node", writer.words);
+  Rounds rounds = prober.sample_with(peer, leading, end.size(), [&] {
+    if (leading) {
+      std::array<Op, kQueuedCopies> ops{};
+      for (Op& op : ops) op = end.start(writer.engine);
+      for (const Op op : ops) prober.finish(op, name, end.size());
+      hear_now(prober.rank(), peer, prober.patience());
+    } else {
+      for (int i = 0; i < kQueuedCopies; ++i) end.take();
+      tell_now(prober.rank(), peer, Message(), prober.patience());
+    }
+  });
+  rounds /= kQueuedCopies;
+  if (leading) prober.record(name, to_string(prober.rank().place(peer)), end.size(), std::move(rounds), true);
+}
+
 void probe_writer(Prober& prober, RankId peer, bool leading, SignalEnd& end, const Writer& writer) {
   Rank& rank = prober.rank();
   const auto put = [&] { end.put(writer.engine); };
@@ -79,6 +97,7 @@ void probe_writer(Prober& prober, RankId peer, bool leading, SignalEnd& end, con
   if (prober.plan().verify) end.expect(leading ? kFollowers : kLeaders);
   const std::string name = fmt::format("put and signal{} same-node", writer.words);
   if (leading) prober.record(name, to_string(rank.place(peer)), end.size(), std::move(rounds), true);
+  probe_queued(prober, peer, leading, end, writer);
 }
 
 }  // namespace

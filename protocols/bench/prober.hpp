@@ -50,6 +50,9 @@ class Prober {
   /// As sample(), on two ranks at once: both make the same call, and the leader's time decides how often.
   Rounds sample_with(RankId peer, bool leading, Bytes size, const std::function<void()>& round);
 
+  /// As sample_with(), of rounds that tell their time themselves, in microseconds. Only the leader's count.
+  Rounds sample_timed_with(RankId peer, bool leading, Bytes size, const std::function<double()>& timed);
+
   /// As sample(), on all ranks of a group at once: each makes the same call. Ranks that are done first leave the others
   /// alone with their last rounds, which a median bears.
   Rounds sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round);
@@ -79,6 +82,8 @@ class Prober {
   void finish(Op op, std::string_view what, Bytes size);
   /// A CheckError that names `what` unless `view` holds `pattern`.
   void expect(View view, twinlink::Pattern pattern, std::string_view what);
+  /// A CheckError.
+  [[noreturn]] void fail(std::string_view what, Bytes size, std::string_view reason) const;
   /// A pattern that no probe before had; ranks that take part in the same probes get the same.
   twinlink::Pattern fresh_pattern() { return {++patterns_}; }
 
@@ -87,8 +92,6 @@ class Prober {
  private:
   /// As sample(), of rounds that tell their time themselves, in microseconds.
   Rounds sample_rounds(Bytes size, const std::function<double()>& timed);
-  [[noreturn]] void fail(std::string_view what, Bytes size, std::string_view reason) const;
-
   Rank& rank_;
   const ProbePlan& plan_;
   UndisturbedRounds undisturbed_;
@@ -119,5 +122,7 @@ void probe_peer_copies(Prober& prober, RankId peer, bool leading);
 void probe_signals(Prober& prober, RankId peer, bool leading);
 /// Messages between host buffers and control messages, there and back. Both ranks call it.
 void probe_messages(Prober& prober, RankId peer, bool leading);
+/// Many messages at once, one way: what lies between two, and what starting one costs. Both ranks call it.
+void probe_windows(Prober& prober, RankId peer, bool leading);
 
 }  // namespace twinlink::bench

@@ -124,6 +124,12 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "peer copy write direct",
                                           "peer copy write direct of 2 GPUs",
                                           "queued peer copy write direct",
+                                          "queued put and signal same-node",
+                                          "queued put and signal by kernel same-node",
+                                          "queued put and signal by resident kernel same-node",
+                                          "start message same-node",
+                                          "queued message same-node",
+                                          "queued control message same-node",
                                           "peer copy read direct",
                                           "message pinned same-node",
                                           "message pageable same-node",
@@ -226,8 +232,11 @@ TEST(Probe, OneMissingClassOfCopiesLeavesTheOthers) {
                 "copy device-to-pinned far", "copy device-to-pinned near", "copy pinned near both-ways",
                 "copy pinned-to-device near device-written", "queued copy device-to-pinned near",
                 "start copy device-to-pinned near", "put and signal same-node", "put and signal by kernel same-node",
-                "put and signal by resident kernel same-node", "message pinned same-node", "message pageable same-node",
-                "message pageable same-node both-ways", "control message same-node"}))
+                "put and signal by resident kernel same-node", "queued put and signal same-node",
+                "queued put and signal by kernel same-node", "queued put and signal by resident kernel same-node",
+                "message pinned same-node", "message pageable same-node", "message pageable same-node both-ways",
+                "control message same-node", "start message same-node", "queued message same-node",
+                "queued control message same-node"}))
       << "of the messages, rank 0 writes the lines";
   EXPECT_THAT(names(findings), testing::Not(Contains("copy device-to-pinned near of 2 GPUs")));
   EXPECT_THAT(names(findings), Contains("copy pinned-to-device near of 2 GPUs"));

@@ -1,0 +1,100 @@
+// Probes of what goes one way many times at once: messages, and control messages as protocols send them.
+#include <array>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/prober.hpp"
+#include "protocols/lane.hpp"
+#include "protocols/tags.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+constexpr Tag kWindowTag{tags::kFirstFree.value + 2};
+
+/// One end of such a window: the leader sends, the follower receives, and tells when it has all.
+class WindowEnd {
+ public:
+  WindowEnd(Prober& prober, RankId peer, bool leading)
+      : prober_(prober), peer_(peer), leading_(leading), memory_(prober.rank(), Memory::pageable, prober.largest()) {}
+
+  /// A line for every size: the share of one message.
+  void probe_queued(const std::string& name) {
+    for (const Bytes size : prober_.plan().sizes) {
+      const twinlink::Pattern pattern{size.count()};
+      if (prober_.plan().verify) prober_.rank().fill(memory_.first(size), leading_ ? pattern : kSentinel);
+      record(name, size, true, prober_.sample_with(peer_, leading_, size, [&] {
+        std::array<Op, kQueuedCopies> ops{};
+        for (Op& op : ops) op = start(size);
+        for (const Op op : ops) prober_.finish(op, name, size);
+        answer();
+      }) /= kQueuedCopies);
+      if (prober_.plan().verify && !leading_) prober_.expect(memory_.first(size), pattern, name);
+    }
+  }
+
+  /// What the CPU does to send the smallest message to a peer that awaits it.
+  void probe_start(const std::string& name) {
+    const Bytes size = prober_.plan().sizes.front();
+    record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
+      Op op;
+      if (!leading_) op = start(size);
+      answer();
+      const double time_us = leading_ ? time_rounds(prober_.rank(), 1, [&] { op = start(size); }).front() : 0;
+      prober_.finish(op, name, size);
+      return time_us;
+    }));
+  }
+
+  /// Control messages as a protocol's step, piece by piece: the share of one.
+  void probe_lanes(const std::string& name) {
+    const Bytes size{sizeof(std::uint64_t)};
+    Message heard;
+    const Lane lane{.pieces = std::vector<View>(kQueuedCopies, memory_.first(Bytes{})),
+                    .depth = kQueuedCopies,
+                    .steps = {{"window", [&](const Piece& piece) -> Started {
+                                 if (!leading_) return prober_.rank().hear(peer_, kWindowTag, heard);
+                                 return prober_.rank().tell(peer_, kWindowTag, Message(std::uint64_t{piece.number}));
+                               }}}};
+    record(name, size, false, prober_.sample_with(peer_, leading_, size, [&] {
+      const Outcome outcome = move(prober_.rank(), {&lane, 1}, prober_.rank().now() + prober_.plan().timeout);
+      if (!outcome.ok()) prober_.fail(name, size, outcome.reason);
+      answer();
+    }) /= kQueuedCopies);
+  }
+
+ private:
+  Op start(Bytes size) {
+    const View view = memory_.first(size);
+    return leading_ ? prober_.rank().send(peer_, kWindowTag, view) : prober_.rank().receive(peer_, kWindowTag, view);
+  }
+  /// The leader goes on when the follower has come here.
+  void answer() {
+    if (leading_) {
+      hear_now(prober_.rank(), peer_, prober_.patience());
+    } else {
+      tell_now(prober_.rank(), peer_, Message(), prober_.patience());
+    }
+  }
+  void record(const std::string& name, Bytes size, bool moves_bytes, Rounds rounds) {
+    if (leading_) prober_.record(name, to_string(prober_.rank().place(peer_)), size, std::move(rounds), moves_bytes);
+  }
+
+  Prober& prober_;
+  RankId peer_;
+  bool leading_;
+  ScopedBuffer memory_;
+};
+
+}  // namespace
+
+void probe_windows(Prober& prober, RankId peer, bool leading) {
+  const std::string_view where = prober.rank().path_to(peer).same_node ? "same-node" : "other-node";
+  WindowEnd end(prober, peer, leading);
+  end.probe_start(fmt::format("start message {}", where));
+  end.probe_queued(fmt::format("queued message {}", where));
+  end.probe_lanes(fmt::format("queued control message {}", where));
+}
+
+}  // namespace twinlink::bench
