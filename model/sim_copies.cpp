@@ -88,7 +88,8 @@ void SimRank::take_copy_cost(Operation& operation) {
   operation.report.cost = cost.name;
   operation.report.host = cost.cost->host.value;
   const CopyEnding ending = world_.topology.copy_ending(from, to, operation.signal.has_value());
-  operation.report.latency = cost.cost->latency.value.at(operation.size) + ending.raising;
+  operation.report.latency = cost.cost->latency.value.at(operation.size);
+  operation.unhidden += ending.raising;
   operation.report.completion = ending.completion;
   if (operation.signal && !ending.signal_with_end) {
     // The engine's queue raises it, and goes on after that.
@@ -118,7 +119,7 @@ Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Strea
   const RuntimeCosts& costs = world_.topology.platform().runtime;
   const Seconds each = engine == Engine::kernel ? needed(costs.kernel_block, "kernel_block")
                                                 : needed(costs.engine_block, "engine_block");
-  operation->time_of_blocks = each * static_cast<double>(blocks.size());
+  operation->unhidden = each * static_cast<double>(blocks.size());
   return run_copy(operation);
 }
 

@@ -25,7 +25,7 @@ struct SimRank::Operation {
   Part to{};
   std::vector<Content> snapshot{};  ///< of `from`, when the operation began to read it
   std::vector<Block> blocks{};      ///< of a copy of blocks
-  Seconds time_of_blocks{};         ///< what they add, all together; zero once they have
+  Seconds unhidden{};               ///< what blocks that lie apart and a kernel's signal add; zero once they have
   Seconds turnaround{};             ///< after the copy before it in its stream; zero once it is over
   bool occupies_cpu = false;        ///< the calling CPU, until the copy has ended
   Bytes size{};                     ///< the bytes that flow

@@ -178,13 +178,14 @@ void SimRank::become_ready(const OperationPtr& operation) {
   if (queued.front() == operation) take_turn(operation);
 }
 
-/// Nothing is before it in its queue. What the engine needs between two copies, and what the blocks of a copy take,
-/// hides behind nothing, unlike the latency, which hides behind the copy before it.
+/// Nothing is before it in its queue. What the engine needs between two copies, what the blocks of a copy take, and
+/// what its kernel takes to raise a signal hide behind nothing, unlike the latency, which hides behind the copy before
+/// it.
 void SimRank::take_turn(const OperationPtr& operation) {
   const bool turns = operation->turnaround > Seconds{};
   const Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
-  operation->due = turn + operation->time_of_blocks;
-  operation->turnaround = operation->time_of_blocks = {};
+  operation->due = turn + operation->unhidden;
+  operation->turnaround = operation->unhidden = {};
   if (reached(operation->due, now())) return start_flow(operation);
   operation->state = Operation::State::delayed;
   operation->report.latency += operation->due - now();

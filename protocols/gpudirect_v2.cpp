@@ -227,11 +227,19 @@ class PeerChannel final : public Channel {
     return reach(
         whole, theirs, [&] { return view(theirs); }, copy);
   }
-  /// The same for a batch, with where all its messages lie.
+  /// The same for a batch, with where all its messages lie. What is told one by one was told before `theirs`.
   template <class Copy>
   Started reach_batch(std::span<const View> mine, const Ready& theirs, Copy copy) {
+    const std::uint64_t whole = batch_name(mine);
+    std::vector<Ready> others(theirs.whole == whole && theirs.length == 0 ? mine.size() - 1 : 0);
+    for (Ready& other : others) {
+      Message place;
+      const Status heard = wait(rank_, rank_.hear(peer_, tags::kPlace, place), deadline_);
+      if (heard != Status::delivered) return Outcome{heard, "the places of a batch were not told in time"};
+      other = place.as<Ready>();
+    }
     return reach(
-        batch_name(mine), theirs, [&] { return views(theirs, mine); }, copy);
+        whole, theirs, [&] { return views(theirs, others, mine); }, copy);
   }
   template <class Open, class Copy>
   Started reach(std::uint64_t whole, const Ready& theirs, Open open, Copy copy) {
@@ -289,20 +297,13 @@ class PeerChannel final : public Channel {
     return rank_.tell(peer_, tags::kReady, ready_of(batch.front(), distance.value_or(Bytes{})));
   }
 
-  /// Where the messages of the peer's batch lie; it has as many, of the same length. They are told before `first`.
-  Views views(const Ready& first, std::span<const View> mine) {
+  /// Where the messages of the peer's batch lie; it has as many, of the same length.
+  Views views(const Ready& first, std::span<const Ready> others, std::span<const View> mine) {
     const Bytes length = mine.front().length;
     Views all{{shared_.open(first.handle), Bytes{first.offset}, length}};
+    for (const Ready& other : others) all.push_back(view(other));
     while (all.size() < mine.size()) {
-      if (first.length > 0) {
-        all.emplace_back(all.back().buffer, all.back().offset + Bytes{first.length}, length);
-        continue;
-      }
-      Message place;
-      if (wait(rank_, rank_.hear(peer_, tags::kPlace, place), deadline_) != Status::delivered) {
-        throw EnvironmentError("gpudirect-v2", "the peer did not tell the place of a message in time");
-      }
-      all.push_back(view(place.as<Ready>()));
+      all.emplace_back(all.back().buffer, all.back().offset + Bytes{first.length}, length);
     }
     return all;
   }

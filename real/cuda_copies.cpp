@@ -1,6 +1,5 @@
 // CudaRuntime's copies: by the copy engine, by kernels and by the one that stays.
 #include <algorithm>
-#include <atomic>
 #include <cassert>
 #include <iterator>
 #include <vector>
@@ -157,7 +156,7 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
     const bool empty = size == Bytes{};
     const std::uint64_t number = raises_[at(stream)] + 1;
     check_cuda(launch_copy_and_raise(empty ? to : for_kernel(to), empty ? from : for_kernel(from), size.count(),
-                                     {word, flag.value}, {&raised_there_[at(stream)].word, number}, queue),
+                                     {word, flag.value}, {&raised_.there()[at(stream)].word, number}, queue),
                "copy kernel with a flag");
     raises_[at(stream)] = number;
     ++marked_[at(stream)];
@@ -193,16 +192,9 @@ bool CudaRuntime::ended(Event event) {
 bool CudaRuntime::has_raised(std::uint64_t raise) {
   const std::size_t stream = raise >> kRaisesBits;
   const std::uint64_t number = raise & ((std::uint64_t{1} << kRaisesBits) - 1);
-  if (std::atomic_ref(raised_[stream].word).load(std::memory_order_acquire) >= number) {
-    --marked_[stream];
-    return true;
-  }
-  constexpr unsigned kLooks = 4096;  // a kernel that has failed raises nothing
-  if (++looks_ % kLooks == 0) {
-    const cudaError_t code = cudaStreamQuery(streams_[stream]);
-    if (code != cudaErrorNotReady) check_cuda(code, "copy kernel with a flag");
-  }
-  return false;
+  if (!counts_.reached(raised_.here()[stream].word, number, streams_[stream], "copy kernel with a flag")) return false;
+  --marked_[stream];
+  return true;
 }
 
 void CudaRuntime::synchronize(Stream stream) {

@@ -74,12 +74,7 @@ CudaRuntime::CudaRuntime(int local_rank, std::span<const DeviceChoice> gpus) {
   }
   check_cuda(cudaStreamCreateWithFlags(&apart_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   stream_write_value_ = find_stream_write_value();
-  void* raised = nullptr;
-  check_cuda(cudaHostAlloc(&raised, sizeof(Raised) * kStreams, cudaHostAllocMapped), "cudaHostAlloc");
-  std::memset(raised, 0, sizeof(Raised) * kStreams);
-  raised_ = static_cast<Raised*>(raised);
-  check_cuda(cudaHostGetDevicePointer(&raised, raised_, 0), "cudaHostGetDevicePointer");
-  raised_there_ = static_cast<Raised*>(raised);
+  raised_ = MappedArray<Raised>(kStreams);
 }
 
 CudaRuntime::~CudaRuntime() {
@@ -95,7 +90,6 @@ CudaRuntime::~CudaRuntime() {
   for (const Mark& mark : events_) cudaEventDestroy(mark.event);
   for (const cudaStream_t stream : streams_) cudaStreamDestroy(stream);
   cudaStreamDestroy(apart_);
-  cudaFreeHost(raised_);
 }
 
 std::map<std::string, std::string> CudaRuntime::versions() const {

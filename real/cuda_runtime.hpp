@@ -15,6 +15,7 @@
 
 #include "real/device_runtime.hpp"
 #include "real/device_selection.hpp"
+#include "real/mapped_memory.hpp"
 #include "real/resident_kernel.hpp"
 
 namespace twinlink::real {
@@ -88,14 +89,13 @@ class CudaRuntime final : public DeviceRuntime {
   cudaStream_t apart_ = nullptr;                   ///< for copies apart from all streams
   std::optional<ResidentKernel> resident_;         ///< once it was asked for
   std::array<std::uint64_t, kStreams> ordered_{};  ///< by stream: its last order to the resident kernel
-  /// By stream: where kernels that raise a flag say that they have done so, and how many were started. Page-locked.
+  /// By stream: where kernels that raise a flag say that they have done so, and how many were started.
   struct alignas(64) Raised {
     std::uint64_t word = 0;
   };
-  Raised* raised_ = nullptr;
-  Raised* raised_there_ = nullptr;  ///< the same as the device sees it
+  MappedArray<Raised> raised_;
   std::array<std::uint64_t, kStreams> raises_{};
-  unsigned looks_ = 0;
+  KernelCounts counts_;
   std::array<std::size_t, kStreams> marked_{};  ///< by stream: events that nobody has found ended
   struct Mark {
     cudaEvent_t event = nullptr;

@@ -1,7 +1,6 @@
 #include "real/host_runtime.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +10,7 @@
 #include <iterator>
 #include <utility>
 
-#include "real/system_error.hpp"
+#include "real/host_memory.hpp"
 
 namespace twinlink::real {
 namespace {
@@ -20,14 +19,6 @@ namespace {
 constexpr std::size_t kSlice = std::size_t{256} << 10;
 /// What a block takes of a slice, however short it is: it costs the CPU as much as a cache line.
 constexpr std::size_t kLeastOfSlice = 64;
-
-/// All that this host has.
-Bytes host_memory() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES);
-  const long page = ::sysconf(_SC_PAGESIZE);
-  if (pages < 0 || page < 0) throw_errno("sysconf(_SC_PHYS_PAGES)");
-  return Bytes{static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)};
-}
 
 DeviceInfo emulated_device(const std::string& host, int device, Bytes memory) {
   return {.name = "emulated",

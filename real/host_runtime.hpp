@@ -26,7 +26,7 @@ Uuid emulated_uuid(const std::string& host, int device);
 class HostRuntime final : public DeviceRuntime {
  public:
   /// The process sees the devices 0 to `device` of `host`, and selects `device`. Each has `memory`, or if none is given
-  /// as much as the host itself.
+  /// as much as host_memory().
   HostRuntime(const std::string& host, int device, HostPeers peers, std::optional<Bytes> memory = std::nullopt);
 
   [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }

@@ -191,8 +191,8 @@ struct Job::Parts {
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together
       const bool by_letter = options.within_node != WithinNode::loopback;
-      const auto mapped = [](const Neighbour& n) { return !n.path.same_node || n.path.device_mapping.yes; };
-      const bool all = std::ranges::all_of(neighbours.ranks, mapped);  // where not, MPI carries those of that pair
+      const auto reached = [](const Neighbour& n) { return !n.path.same_node || letters_reach(n.path); };
+      const bool all = std::ranges::all_of(neighbours.ranks, reached);  // where not, MPI carries those of that pair
       environment["control_within_node"] = !by_letter ? "MPI" : all ? "shared memory" : "shared memory, some by MPI";
       rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, by_letter ? &*letters : nullptr,
                    RealRank::Clock::now());

@@ -25,7 +25,7 @@ struct JobOptions {
   std::string command{};  ///< what the ranks are about to do; they must agree
   DeviceKind device = DeviceKind::host;
   std::optional<HostPeers> host_peers{};         ///< of emulated devices; all, unless it is said
-  std::optional<Bytes> host_memory{};            ///< of each emulated device; the host's, unless it is said
+  std::optional<Bytes> host_memory{};            ///< of each emulated device; host_memory(), unless it is said
   PaceOptions pace{};                            ///< of emulated devices; says itself who are peers
   std::string gpus{};                            ///< the devices of a node's ranks, see parse_gpus(); empty: by rank
   bool bind = false;                             ///< each rank to the CPUs next to its device

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocols/path.hpp"
 #include "protocols/rank.hpp"
 #include "real/shared_memory.hpp"
 
@@ -44,6 +45,9 @@ class Letters {
   std::vector<std::uint64_t> taken_;          ///< by peer: letters ever taken from its box here
   std::map<Key, std::deque<Message>> early_;  ///< taken from a box before anybody asked for them
 };
+
+/// Can letters go between two ranks with this path, for they share memory? The same at both ends: paths are symmetric.
+inline bool letters_reach(const Path& path) { return path.same_node && path.device_mapping.yes; }
 
 /// So many letters of one origin may lie in its box.
 inline constexpr std::uint64_t kLettersOfOrigin = 64;

@@ -64,7 +64,8 @@ void add_job_options(CLI::App& command, JobOptions& options) {
   add_choice<std::optional<HostPeers>>(command, "--host-peers", options.host_peers,
                                        {{"all", HostPeers::all}, {"none", HostPeers::none}}, "all",
                                        "Peer access between emulated devices: all, none");
-  bench::add_read_option(command, "--host-memory", "SIZE", {}, "Memory of each emulated device [as much as the host's]",
+  bench::add_read_option(command, "--host-memory", "SIZE", {},
+                         "Memory of each emulated device [what this host has for it]",
                          [&options](const std::string& text) { options.host_memory = parse_size(text); });
   PaceOptions& pace = options.pace;
   CLI::Option* const platform =

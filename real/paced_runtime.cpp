@@ -167,9 +167,9 @@ model::CopyEnding PacedRuntime::ending_of(const std::byte* from, const std::byte
 
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
   const model::Cost& cost = *copy.way->cost;
-  const Seconds ready = posted + cost.latency.value.at(copy.size) + copy.ending.raising;
+  const Seconds ready = posted + cost.latency.value.at(copy.size);
   const Seconds turn = cost.turnaround ? queue.signal_end + cost.turnaround->value : queue.flow_end;
-  queue.flow_end = std::max(ready, turn) + copy.blocks + copy.size / copy.way->rate;
+  queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.size / copy.way->rate;
   queue.signal_end = queue.flow_end + copy.signal;
   return queue.flow_end;
 }

@@ -28,11 +28,7 @@ void RealRank::poll_lists(WaitingLists& lists, Comes comes) {
   }
 }
 
-/// The same at both ends: paths are symmetric.
-bool RealRank::by_letter(RankId peer) const {
-  const Path& path = path_to(peer);
-  return letters_ != nullptr && path.same_node && path.device_mapping.yes;
-}
+bool RealRank::by_letter(RankId peer) const { return letters_ != nullptr && letters_reach(path_to(peer)); }
 
 Op RealRank::tell(RankId peer, Tag tag, const Message& message) {
   require_address(peer, tag);

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <initializer_list>
 #include <string_view>
 
@@ -20,16 +19,6 @@ std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uint64
 }  // namespace
 
 ResidentKernel::ResidentKernel() {
-  void* memory = nullptr;
-  constexpr std::size_t kRing = sizeof(ResidentOrder) * kResidentOrders;
-  check_cuda(cudaHostAlloc(&memory, kRing + sizeof(ResidentOrder), cudaHostAllocMapped), "cudaHostAlloc");
-  std::memset(memory, 0, kRing + sizeof(ResidentOrder));
-  orders_ = static_cast<ResidentOrder*>(memory);
-  done_ = orders_[kResidentOrders].word;
-  void* there = nullptr;
-  check_cuda(cudaHostGetDevicePointer(&there, memory, 0), "cudaHostGetDevicePointer");
-  orders_there_ = static_cast<ResidentOrder*>(there);
-  done_there_ = orders_there_[kResidentOrders].word;
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
 }
 
@@ -40,7 +29,6 @@ ResidentKernel::~ResidentKernel() {
     // The device is in error; the process ends, and the driver takes everything back.
   }
   cudaStreamDestroy(stream_);
-  cudaFreeHost(orders_);
 }
 
 void ResidentKernel::give(std::uint64_t action, std::uint64_t to, std::uint64_t from, std::uint64_t size,
@@ -48,11 +36,11 @@ void ResidentKernel::give(std::uint64_t action, std::uint64_t to, std::uint64_t 
   for (const std::uint64_t content : {to, from, size, flag}) {
     if (content >= kContentEnd) throw EnvironmentError("resident kernel", "an address has more than 48 bits");
   }
-  while (given_ - std::atomic_ref(*done_).load(std::memory_order_acquire) == kResidentOrders) {
+  while (given_ - std::atomic_ref(done_).load(std::memory_order_acquire) == kResidentOrders) {
     static_cast<void>(ended(given_));  // which finds out if the kernel is no more
   }
   ++given_;
-  std::uint64_t* const words = orders_[given_ % kResidentOrders].word;
+  std::uint64_t* const words = orders_.here()[given_ % kResidentOrders].word;
   const auto write = [&](ResidentOrder::Word word, std::uint64_t content) {
     std::atomic_ref(words[word]).store((given_ & 0xFFFF) << kOrderContentBits | content, std::memory_order_relaxed);
   };
@@ -75,22 +63,15 @@ std::uint64_t ResidentKernel::order(std::byte* to, const std::byte* from, std::s
     if (blocking != nullptr && std::string_view(blocking) != "0") {
       throw UnavailableError("a resident kernel cannot run where launches wait for the kernel (CUDA_LAUNCH_BLOCKING)");
     }
-    check_cuda(launch_resident_kernel(orders_there_, done_there_, given_ + 1, stream_), "resident kernel");
+    ResidentOrder* const there = orders_.there();
+    check_cuda(launch_resident_kernel(there, there[kResidentOrders].word, given_ + 1, stream_), "resident kernel");
     running_ = true;
   }
   give(kResidentCopy, address(to), address(from), size, address(flag), value);
   return given_;
 }
 
-bool ResidentKernel::ended(std::uint64_t order) {
-  if (std::atomic_ref(*done_).load(std::memory_order_acquire) >= order) return true;
-  constexpr unsigned kLooks = 4096;
-  if (++looks_ % kLooks == 0) {
-    const cudaError_t code = cudaStreamQuery(stream_);
-    if (code != cudaErrorNotReady) check_cuda(code, "resident kernel");
-  }
-  return false;
-}
+bool ResidentKernel::ended(std::uint64_t order) { return counts_.reached(done_, order, stream_, "resident kernel"); }
 
 void ResidentKernel::wait(std::uint64_t order) {
   while (!ended(order)) {

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "real/mapped_memory.hpp"
+
 namespace twinlink::real {
 
 inline constexpr unsigned kResidentThreads = 1024;
@@ -54,13 +56,11 @@ class ResidentKernel {
   void give(std::uint64_t action, std::uint64_t to, std::uint64_t from, std::uint64_t size, std::uint64_t flag,
             std::uint64_t value);
 
+  MappedArray<ResidentOrder> orders_{kResidentOrders + 1};  ///< the last has the word of `done`
+  std::uint64_t& done_ = orders_.here()[kResidentOrders].word[0];
   cudaStream_t stream_ = nullptr;
-  ResidentOrder* orders_ = nullptr;  ///< page-locked, behind them the word of `done`
-  std::uint64_t* done_ = nullptr;
-  ResidentOrder* orders_there_ = nullptr;  ///< the same as the device sees it
-  std::uint64_t* done_there_ = nullptr;
   std::uint64_t given_ = 0;
-  unsigned looks_ = 0;
+  KernelCounts counts_;
   bool running_ = false;
 };
 

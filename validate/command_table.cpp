@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/platform_reader.hpp"
 #include "protocols/bench/results.hpp"
 #include "validate/accuracy_table.hpp"
 #include "validate/commands.hpp"
@@ -30,12 +31,17 @@ void add_table_command(CLI::App& app, Action& action) {
 
 void add_settings_command(CLI::App& app, Action& action) {
   const auto file = std::make_shared<std::string>();
+  const auto platform = std::make_shared<std::string>();
   CLI::App& command =
       *app.add_subcommand("settings", "Print the options of run that repeat a curve, one argument a line");
   command.add_option("result", *file, "a result file")->type_name("RESULT")->required();
-  command.callback([file, &action] {
-    action = [file] {
-      for (const std::string& option : run_options(bench::read_json(*file).series)) std::cout << option << '\n';
+  command.add_option("--simulated-on", *platform, "refuse a result that was not simulated on this platform as it is")
+      ->type_name("PLATFORM");
+  command.callback([file, platform, &action] {
+    action = [file, platform] {
+      const bench::Result result = bench::read_json(*file);
+      if (!platform->empty()) require_simulated_on(model::read_platform(*platform), result, *file);
+      for (const std::string& option : run_options(result.series)) std::cout << option << '\n';
       return ExitCode::ok;
     };
   });

@@ -1,11 +1,13 @@
 #include "validate/curve_settings.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "protocols/bench/driver.hpp"
+#include "protocols/bench/json_members.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::validate {
@@ -66,6 +68,24 @@ std::vector<std::string> run_options(const bench::Series& series) {
   add(options, "--to", series.to);
   add_sizes(options, series);
   return options;
+}
+
+void require_simulated_on(const model::Platform& platform, const bench::Result& result, const std::string& file) {
+  if (result.world != "simulated") throw InputError(file + ": error: this result is not simulated");
+  bench::Members environment(result.environment, file, "environment");
+  const std::string name = environment.text("platform");
+  // The folder may be another one, and be written in another way.
+  const std::string own_file = std::filesystem::path(environment.text("platform_file")).filename().string();
+  const std::string their_file = std::filesystem::path(platform.file).filename().string();
+  if (name != platform.name || own_file != their_file) {
+    throw InputError(fmt::format("{}: error: simulated on platform '{}' of {}, and not on '{}' of {}", file, name,
+                                 own_file, platform.name, their_file));
+  }
+  if (!environment.text_list("overrides").empty() || environment.text("intra_node") != "shared-memory" ||
+      environment.has("smp_copy_size_bytes")) {
+    throw InputError(
+        fmt::format("{}: error: simulated with other values or ways within the node than {} has", file, their_file));
+  }
 }
 
 std::string settings_label(const bench::Series& series) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/platform.hpp"
 #include "protocols/bench/results.hpp"
 
 namespace twinlink::validate {
@@ -16,5 +17,9 @@ std::vector<std::string> run_options(const bench::Series& series);
 /// "gpudirect-v1 --chunk 1M --depth 4": the protocol with what differs from its defaults. Where a preset is named, the
 /// preset instead.
 std::string settings_label(const bench::Series& series);
+
+/// Throws an InputError unless `result`, the content of `file`, was simulated on `platform` as its file says: by the
+/// platform's name and its file's, wherever that lay, with no value replaced and nothing chosen within the node.
+void require_simulated_on(const model::Platform& platform, const bench::Result& result, const std::string& file);
 
 }  // namespace twinlink::validate

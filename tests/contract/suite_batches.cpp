@@ -82,7 +82,7 @@ TEST(Batches, ArriveWhereverTheirMessagesLie) {
     const Path& path = rank.path_to(peer);
     const Protocol& protocol = find_protocol("gpudirect-v2");
     if (!protocol.supports(path).usable()) return;
-    for (const char* engine : {"copy-engine", "kernel-push", "kernel-pull"}) {
+    for (const char* engine : {"copy-engine", "kernel-push", "kernel-pull", "resident-push"}) {
       if (!path.peer_access && std::string(engine) != "copy-engine") continue;
       for (const char* batch : {"2", "64"}) {
         for (const Lie out : kLies) {
@@ -133,6 +133,12 @@ TEST(Batches, ShowInTheWayThatIsNamed) {
     set_option(protocol, settings, "batch", "64");
     EXPECT_NE(protocol.connect(rank, peer, settings)->path_taken().find("up to 64 messages of at most 64K at once"),
               std::string::npos);
+    if (rank.path_to(peer).peer_access) {
+      // The kernel that stays copies no blocks.
+      set_option(protocol, settings, "engine", "resident-push");
+      EXPECT_NE(protocol.connect(rank, peer, settings)->path_taken().find("at once by the copy engine"),
+                std::string::npos);
+    }
     meet(rank, peer);
   });
 }

@@ -46,6 +46,28 @@ TEST(KernelSignal, TellsBothCpusAtOnce) {
   expect_put(platform, Engine::kernel, end, end);
 }
 
+/// The kernel of the second put starts when that of the first has raised its signal; only the latency is over by then.
+TEST(KernelSignal, HidesBehindNothingOfItsStream) {
+  push(with_kernel_signal(), kPeers, 2, [](Rank& rank, Buffer own, Buffer theirs) {
+    const Seconds each = kKernelSignal + 1_MiB / kKernelPush;
+    const Seconds first = rank.now() + kOverhead + each;
+    const Seconds second = first + each;
+    Op last{};
+    for (const Seconds due : {first, second}) {
+      last = rank.put(View(theirs), View(own), Stream{}, Engine::kernel, signal_due(due));
+    }
+    EXPECT_EQ(wait(rank, last, kLong), Status::delivered);
+    expect_near(rank.now(), second);
+    // Nor does it behind a copy that raises nothing, and a flag alone is put in no less.
+    const Seconds start = rank.now();
+    rank.copy(View(theirs), View(own), Stream{}, Engine::kernel);
+    const View nothing = View(own).slice({}, {});
+    const Op flag = rank.put(View(theirs).slice({}, {}), nothing, Stream{}, Engine::kernel, Signal{});
+    EXPECT_EQ(wait(rank, flag, kLong), Status::delivered);
+    expect_near(rank.now() - start, kOverhead + 1_MiB / kKernelPush + kKernelSignal);
+  });
+}
+
 TEST(KernelSignal, WhereItIsAbsentTheCpuLearnsOfTheEndByAnEvent) {
   const Seconds last_byte = kOverhead + 1_MiB / kKernelPush;
   expect_put(with_completion(), Engine::kernel, last_byte + kSignal, last_byte + kCompletion);

@@ -15,6 +15,7 @@
 #include <cuda_runtime_api.h>
 
 #include "real/cuda_runtime.hpp"
+#include "real/mapped_memory.hpp"
 #endif
 
 namespace twinlink::real {
@@ -204,6 +205,28 @@ TEST_F(CudaRuntimeTest, WhatIsLeftAtTheEndIsFreed) {
   }
   // The first round has also loaded the kernels.
   EXPECT_GE(unused[2] + kList.count() / 2, unused[1]);
+}
+#endif
+
+#ifdef TWINLINK_HAS_CUDA
+TEST_F(CudaRuntimeTest, MappedMemoryIsTheSameForBothSides) {
+  MappedArray<std::uint64_t> words(3);
+  EXPECT_EQ(words.here()[2], 0U);
+  words.here()[0] = 5;
+  std::uint64_t* const there = words.there();
+  ASSERT_EQ(cudaMemcpy(there + 2, there, sizeof *there, cudaMemcpyDefault), cudaSuccess);
+  KernelCounts counts;
+  EXPECT_TRUE(counts.reached(words.here()[2], 5, nullptr, "a kernel"));
+  EXPECT_FALSE(counts.reached(words.here()[2], 6, nullptr, "a kernel"));
+  // It frees what it has had, and leaves what it has got.
+  words = MappedArray<std::uint64_t>(1);
+  EXPECT_EQ(words.here()[0], 0U);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST_F(CudaRuntimeTest, MappedMemoryThatIsNotThereIsAnError) {
+  EXPECT_THROW(MappedMemory(std::size_t{1} << 60), EnvironmentError);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the error must not stick";
 }
 #endif
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "tests/real/paced_fixture.hpp"
 
@@ -80,6 +81,22 @@ class PacedKernelSignal : public PacedRuntimeTest {
 
 TEST_F(PacedKernelSignal, TellsBothCpusAtOnce) {
   expect_put(Engine::kernel, kHost + kLatency + kSize / kKernelPush + kKernelSignal, Seconds{});
+}
+
+TEST_F(PacedKernelSignal, HidesBehindNothingOfItsStream) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const peer = peer_memory(2);
+  std::uint64_t word = 0;
+  const auto put = [&](std::uint64_t value) {
+    return runtime.copy_and_raise(peer, device, kSize, {.word = &word, .value = value}, Stream{0}, Engine::kernel);
+  };
+  const Seconds each = kKernelSignal + kSize / kKernelPush;
+  const Seconds first = clock.now() + kHost + kLatency + each;
+  const std::vector<Event> puts{put(1), put(2)};
+  expect_end(puts[0], first);
+  EXPECT_EQ(word, 1U);
+  expect_end(puts[1], first + each);
+  EXPECT_EQ(word, 2U);
 }
 
 TEST_F(PacedKernelSignal, OfAResidentKernelComesWithTheLastByte) {

@@ -29,17 +29,24 @@ if(NOT simulated STREQUAL "h200-nvlink-gpudirect-v1-chunk1M.json;h200-nvlink-hos
   message(FATAL_ERROR "validate/accuracy wrote ${simulated}")
 endif()
 
-# With EXPECTED, the curve that was simulated there in the same way is taken from there, and one of other sizes is not.
+# With EXPECTED, the curve that was simulated there in the same way is taken from there, and one of other sizes or of
+# another platform is not.
 file(COPY ${FOLDER}/out/h200-nvlink-host.json DESTINATION ${FOLDER}/expected)
+file(READ ${FOLDER}/out/h200-nvlink-staging-bandwidth.json foreign)
+string(REPLACE "\"platform\": \"h200-nvlink\"" "\"platform\": \"another\"" foreign "${foreign}")
+file(WRITE ${FOLDER}/expected/h200-nvlink-staging-bandwidth.json "${foreign}")
 execute_process(COMMAND bin/twinlink-sim run --platform ${SOURCE}/platforms/h200-nvlink.yaml --protocol gpudirect-v1
     --chunk 1M --depth 4 -e 1K --json expected/h200-nvlink-gpudirect-v1-chunk1M.json
   WORKING_DIRECTORY ${FOLDER} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${CMAKE_COMMAND} -E env EXPECTED=expected
     ${SOURCE}/validate/accuracy bin data ${SOURCE}/platforms/h200-nvlink.yaml h200-nvlink again
-  WORKING_DIRECTORY ${FOLDER} OUTPUT_VARIABLE same ERROR_QUIET)
+  WORKING_DIRECTORY ${FOLDER} OUTPUT_VARIABLE same ERROR_VARIABLE said)
 file(GLOB simulated RELATIVE ${FOLDER}/again ${FOLDER}/again/*)
 if(NOT simulated STREQUAL "h200-nvlink-gpudirect-v1-chunk1M.json;h200-nvlink-staging-bandwidth.json")
   message(FATAL_ERROR "validate/accuracy simulated ${simulated} although it had expectations")
+endif()
+if(NOT said MATCHES "simulated on platform 'another' of h200-nvlink.yaml, and not on 'h200-nvlink' of h200-nvlink.yaml")
+  message(FATAL_ERROR "validate/accuracy does not say why it does not take the curve of another platform\n${said}")
 endif()
 if(NOT same STREQUAL table)
   message(FATAL_ERROR "the table with an expectation\n${same}\ndiffers from the one without\n${table}")

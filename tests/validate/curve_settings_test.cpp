@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "protocols/errors.hpp"
 #include "tests/validate/fixtures.hpp"
 
 namespace twinlink::validate {
@@ -56,6 +57,42 @@ TEST(CurveSettings, TheLabelSaysWhatIsNoDefault) {
   series.preset.clear();
   series.settings = {.depth = 2};
   EXPECT_EQ(settings_label(series), "gpudirect-v1");
+}
+
+/// What is wrong with a result of the platform "example" in some/where/example.yaml whose environment has `member`.
+std::string refusal(const std::string& member, const nlohmann::json& value) {
+  const model::Platform platform{.name = "example", .file = "some/where/example.yaml"};
+  bench::Result result = test::make_result("simulated", "staging", {{1024, 10}});
+  result.environment = {{"platform", "example"},
+                        {"platform_file", "example.yaml"},
+                        {"overrides", nlohmann::json::array()},
+                        {"intra_node", "shared-memory"}};
+  result.environment[member] = value;
+  try {
+    require_simulated_on(platform, result, "s.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CurveSettings, AResultIsOfThePlatformThatItWasSimulatedOn) {
+  EXPECT_EQ(refusal("platform", "example"), "");
+  EXPECT_EQ(refusal("platform_file", "/else/where/example.yaml"), "");
+  EXPECT_EQ(refusal("platform", "other"),
+            "s.json: error: simulated on platform 'other' of example.yaml, and not on 'example' of example.yaml");
+  EXPECT_EQ(refusal("platform_file", "mine.yaml"),
+            "s.json: error: simulated on platform 'example' of mine.yaml, and not on 'example' of example.yaml");
+  EXPECT_THAT(refusal("overrides", {"costs.runtime.signal=1us"}), HasSubstr("with other values"));
+  EXPECT_THAT(refusal("intra_node", "loopback"), HasSubstr("with other values or ways within the node"));
+  EXPECT_THAT(refusal("smp_copy_size_bytes", 8192), HasSubstr("with other values or ways within the node"));
+  EXPECT_THAT(refusal("platform", nullptr), HasSubstr("environment.platform"));
+}
+
+TEST(CurveSettings, AMeasuredResultIsOfNoPlatform) {
+  const bench::Result measured = test::make_result("measured", "staging", {{1024, 10}});
+  EXPECT_THAT([&] { require_simulated_on({}, measured, "m.json"); },
+              ThrowsMessage<InputError>(HasSubstr("m.json: error: this result is not simulated")));
 }
 
 }  // namespace
