@@ -17,12 +17,13 @@ struct Raise {
   std::uint64_t* word;
   std::uint64_t value;
 };
-/// The same for at most kMostRaised bytes, in one block of threads, which then raises `flag`: whoever sees it sees the
-/// bytes, on every device and on the host. Also of no bytes. Then it raises `own`, which tells the caller sooner than
-/// an event, for that waits until the kernel is gone.
+/// Starts a kernel that copies `size` bytes, which may be none, and then raises `flag`: whoever sees it sees the bytes,
+/// on every device and on the host. Then it raises `own`, which tells the caller sooner than an event, for that waits
+/// until the kernel is gone. `queue` is a number below kRaisingQueues: kernels of the same number must follow each
+/// other.
 cudaError_t launch_copy_and_raise(std::byte* to, const std::byte* from, std::size_t size, Raise flag, Raise own,
-                                  cudaStream_t stream);
-inline constexpr std::size_t kMostRaised = std::size_t{64} << 10;
+                                  unsigned queue, cudaStream_t stream);
+inline constexpr unsigned kRaisingQueues = 16;
 
 /// A piece of a copy whose bytes lie apart, in bytes from `to` and `from`.
 struct Extent {

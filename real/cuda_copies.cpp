@@ -152,21 +152,19 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
   const cudaStream_t queue = queue_of(stream);
   std::uint64_t* const word = on_device(flag.word);
   if (engine == Engine::kernel) rest();
-  if (engine == Engine::kernel && size.count() <= kMostRaised) {
+  if (engine == Engine::kernel) {
+    static_assert(kStreams <= kRaisingQueues);
     const bool empty = size == Bytes{};
     const std::uint64_t number = raises_[at(stream)] + 1;
     check_cuda(launch_copy_and_raise(empty ? to : for_kernel(to), empty ? from : for_kernel(from), size.count(),
-                                     {word, flag.value}, {&raised_.there()[at(stream)].word, number}, queue),
+                                     {word, flag.value}, {&raised_.there()[at(stream)].word, number},
+                                     static_cast<unsigned>(stream.index), queue),
                "copy kernel with a flag");
     raises_[at(stream)] = number;
     ++marked_[at(stream)];
     return {kRaised | std::uint64_t{at(stream)} << kRaisesBits | number};
   }
-  if (engine == Engine::kernel) {
-    if (size > Bytes{}) {
-      check_cuda(launch_copy_kernel(for_kernel(to), for_kernel(from), size.count(), queue), "copy kernel");
-    }
-  } else if (size > Bytes{}) {
+  if (size > Bytes{}) {
     check_cuda(cudaMemcpyAsync(to, from, size.count(), cudaMemcpyDefault, queue), "cudaMemcpyAsync");
   }
   // By default this writes behind a barrier: the copy before it is seen first.

@@ -177,12 +177,15 @@ std::optional<Completion> RealRank::wait_any(std::span<const Op> ops, Seconds de
 
 void RealRank::poll() {
   runtime_.progress();
-  for (std::size_t stream = 0; copies_in_flight_ > 0 && stream < copies_.size(); ++stream) {
-    if (!copies_[stream].empty()) poll_copies(stream);
-  }
+  const std::size_t waiting = awaits_.waiting + hears_.waiting;
   if (awaits_.waiting > 0) poll_signals();
   if (hears_.waiting > 0) poll_letters();
   if (!unposted_.empty()) post_letters();
+  // A look at a word in memory takes a tenth of a look at an event, and what came there can be gone on with at once.
+  if (awaits_.waiting + hears_.waiting < waiting) return;
+  for (std::size_t stream = 0; copies_in_flight_ > 0 && stream < copies_.size(); ++stream) {
+    if (!copies_[stream].empty()) poll_copies(stream);
+  }
   if (!requests_.empty()) poll_messages();
   constexpr unsigned kPolls = 64;
   if (++polls_ % kPolls == 0) let_others_go_on();

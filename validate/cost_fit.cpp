@@ -213,6 +213,34 @@ CurveFit finish(const CurveFitter& fitter, const Points& points, std::optional<R
   return fit;
 }
 
+/// How far a fit is from the means: the largest relative error, and the typical one.
+struct Misfit {
+  double worst = 0;
+  double typical = 0;
+};
+
+Misfit misfit_of(const CurveFit& fit, const std::vector<Mean>& means, double host) {
+  const model::Piecewise latency(fit.latency);
+  Misfit misfit;
+  for (const Mean& mean : means) {
+    const Bytes size{static_cast<std::uint64_t>(mean.size)};
+    const double flow = fit.rate ? (size / *fit.rate).value() : 0;
+    const double error = std::abs((host + latency.at(size).value() + flow) / mean.time - 1);
+    misfit.worst = std::max(misfit.worst, error);
+    misfit.typical += error / static_cast<double>(means.size());
+  }
+  return misfit;
+}
+
+/// Where caches hold what is small, large sizes have less than the best rate, and one rate for all of them would have
+/// others take less than no latency. So: the best rate that any size has, and what the others take beyond it.
+CurveFit fit_best_rate(const std::vector<Mean>& means, double host) {
+  double per_byte = HUGE_VAL;
+  for (const Mean& mean : means) per_byte = std::min(per_byte, std::max(mean.time - host, 0.0) / mean.size);
+  const CurveFitter fitter(means, host, per_byte);
+  return finish(fitter, fitter.choose(), per_byte > 0 ? std::optional(Rate{1 / per_byte}) : std::nullopt);
+}
+
 }  // namespace
 
 CurveFit fit_curve(std::span<const Observation> observations, Seconds host, std::optional<Rate> known_rate) {
@@ -223,7 +251,13 @@ CurveFit fit_curve(std::span<const Observation> observations, Seconds host, std:
     const Points points = free.choose();
     if (const std::optional<LeastSquares> solution = free.solve(points); solution && tells_rate(*solution)) {
       const double per_byte = solution->values.back();
-      return finish(CurveFitter(means, host.value(), per_byte), points, Rate{1 / per_byte});
+      CurveFit fit = finish(CurveFitter(means, host.value(), per_byte), points, Rate{1 / per_byte});
+      constexpr double kPoor = 0.1;
+      const Misfit misfit = misfit_of(fit, means, host.value());
+      if (misfit.worst <= kPoor) return fit;
+      CurveFit other = fit_best_rate(means, host.value());
+      const bool better = misfit_of(other, means, host.value()).typical < misfit.typical / 2;
+      return better && other.rate ? other : fit;
     }
   }
   const double per_byte = known_rate ? 1 / known_rate->bytes_per_second() : 0;

@@ -30,7 +30,9 @@ struct CurveFit {
 };
 
 /// Fits latency and rate to what is left of the times after `host`. Where the times do not tell the rate, the latency
-/// is fitted beside `known_rate`; nothing there: the bytes take no time. `observations` must not be empty.
+/// is fitted beside `known_rate`; nothing there: the bytes take no time. Where one rate leaves an error of more than a
+/// tenth at some size, as with caches that hold small sizes only, the best rate of any size is taken if that at least
+/// halves the error; then large sizes have a latency that grows. `observations` must not be empty.
 CurveFit fit_curve(std::span<const Observation> observations, Seconds host, std::optional<Rate> known_rate);
 
 /// The one time that is closest to all of them. `observations` must not be empty.

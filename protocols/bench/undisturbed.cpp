@@ -10,8 +10,8 @@ namespace {
 
 /// Long enough that the agreement after each batch is little, short beside the time for which others come and go.
 constexpr double kBatchUs = 200;
-/// To have seen the core without company: what was seen to disturb stayed for up to 0.3 s.
-constexpr Seconds kLearning{0.2};
+/// To have seen the core without company: what was seen to disturb stayed for up to half a second.
+constexpr Seconds kLearning{1.5};
 
 /// What a rank says of a batch. The least of all counts.
 enum Verdict : int { out_of_time, disturbed, undisturbed };
