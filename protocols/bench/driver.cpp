@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/meeting.hpp"
+#include "protocols/bench/pair_group.hpp"
 #include "protocols/bench/payload.hpp"
 
 namespace twinlink::bench {
@@ -56,7 +57,8 @@ class PairRun {
         plan_(plan),
         leading_(rank.id() == plan.first),
         peer_(leading_ ? plan.second : plan.first),
-        patience_{std::max(plan.settings.timeout, kPatience)} {
+        patience_{std::max(plan.settings.timeout, kPatience)},
+        group_(rank, plan, patience_) {
     Bytes memory{};
     Bytes packed{};
     for (const Bytes size : plan.sizes) {
@@ -78,7 +80,8 @@ class PairRun {
                   .settings = stored_settings(plan_),
                   .window = window_size(),
                   .from = to_string(rank_.place(plan_.first)),
-                  .to = to_string(rank_.place(plan_.second))};
+                  .to = to_string(rank_.place(plan_.second)),
+                  .beside = other_pairs()};
     series.cold_us = cold_message();
     for (const Bytes size : plan_.sizes) {
       series.points.push_back(measure_size(size));
@@ -100,9 +103,20 @@ class PairRun {
   /// What one round's time is divided by to give the one-way time of one message.
   [[nodiscard]] double messages_in_turn(int window) const { return plan_.pattern == Pattern::pingpong ? 2 : window; }
 
+  [[nodiscard]] std::vector<OtherPair> other_pairs() const {
+    std::vector<OtherPair> pairs;
+    for (const Companion& pair : plan_.beside) {
+      pairs.push_back({.protocol = pair.protocol,
+                       .settings = pair.settings,
+                       .from = to_string(rank_.place(pair.first)),
+                       .to = to_string(rank_.place(pair.second))});
+    }
+    return pairs;
+  }
+
   double cold_message() {
     const Window one(plan_.sizes.front(), 1, plan_.packing.layout);
-    meet(rank_, peer_, patience_);
+    group_.meet();
     const double connect_us = time_rounds(rank_, 1, [&] {
                                 channel_ =
                                     twinlink::connect(rank_, peer_, protocol_, plan_.settings, plan_.packing, *packed_);
@@ -116,10 +130,12 @@ class PairRun {
     const Repeats& repeats = repeats_of(plan_, size);
     const auto one_round = [&] { round(window, size); };
     if (plan_.verify) verified_round(window, size);
+    if (!group_.alone()) group_.meet();  // rounds that are tried alone say nothing of those that follow
     const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
-    const int rounds = agree(rank_, peer_, leading_, rounds_within(plan_.budget, trial, repeats.iterations), patience_);
-    meet(rank_, peer_, patience_);
+    const int rounds = group_.agree(rounds_within(plan_.budget, trial, repeats.iterations));
+    group_.meet();
     std::vector<double> samples = time_rounds(rank_, rounds, one_round);
+    group_.outlast(rounds, one_round);
     if (plan_.verify) verified_round(window, size);
     divide(samples, messages_in_turn(window_size()));
     return make_point(plan_, size, plan_.pattern == Pattern::bidirectional ? 2 : 1, std::move(samples));
@@ -173,6 +189,7 @@ class PairRun {
   bool leading_;
   RankId peer_;
   Patience patience_;
+  PairGroup group_;
   std::optional<ScopedBuffer> out_;
   std::optional<ScopedBuffer> in_;
   std::optional<PackedBuffers> packed_;
