@@ -27,6 +27,7 @@
 #include "real/job.hpp"
 #include "real/launch.hpp"
 #include "real/mpi.hpp"
+#include "real/run_pairs.hpp"
 
 namespace twinlink::real {
 namespace {
@@ -126,6 +127,7 @@ nlohmann::json environment_of(const Job& job, const std::optional<bench::Expecta
 }
 
 ExitCode run(const Options& options) {
+  if (!options.run.pairs.empty()) return run_pairs(options.job, options.run, options.expect, kProgram);
   Job job(options.job);
   Rank& rank = job.rank();
   bench::Plan plan;
@@ -140,11 +142,7 @@ ExitCode run(const Options& options) {
     require_writable(options.run);
     if (!options.expect.empty()) expectation = bench::read_expectation(options.expect, protocol->name(), plan);
     if (options.run.all_pairs) return;  // what a pair cannot do is told with its result
-    const Path& path = rank.path_to(plan.second);
-    require_support(*protocol, path);
-    const Support support = protocol->supports(path);
-    if (support.kind != Support::Kind::fallback) return;
-    fmt::print(stderr, "{}: note: {}\n", kName, support.reason);  // in one piece, for mpirun mixes what is not
+    require_path(*protocol, rank.path_to(plan.second));
   });
   job.run([&](Rank& self) {
     if (options.run.all_pairs) return run_all_pairs(job, self, options, *protocol, plan);
@@ -242,6 +240,7 @@ int run_program(int argc, char** argv, Options& options) {
   auto* run_command = app.add_subcommand("run", "Run a protocol between the devices of ranks 0 and 1");
   add_job_options(*run_command, options.job);
   bench::add_run_options(*run_command, options.run);
+  bench::add_pairs_option(*run_command, options.run, "RANK-RANK", "0-1,2-3");
   run_command
       ->add_option(
           "--expect", options.expect,

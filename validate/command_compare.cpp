@@ -74,7 +74,7 @@ void add_options(CLI::App& compare, CompareOptions& options) {
       ->type_name("text|markdown|json")
       ->check(CLI::Validator(check_format, ""))
       ->needs(report);
-  compare.add_flag("--force", options.force, "compare even if pattern or protocol differ");
+  compare.add_flag("--force", options.force, "compare even if pattern, protocol or the pairs beside it differ");
 }
 
 ExitCode run(const CompareOptions& options) {

@@ -1,9 +1,12 @@
 #include "validate/comparability.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "protocols/bench/json_statistics.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -46,12 +49,38 @@ std::string packing_text(const Settings& settings) {
   return layout->second + (method == settings.options.end() ? "" : " packed by " + method->second);
 }
 
+/// Which protocols ran at the same time, in any order.
+std::string company(const bench::Series& series) {
+  std::vector<std::string> protocols;
+  for (const bench::OtherPair& pair : series.beside) protocols.push_back(pair.protocol);
+  std::ranges::sort(protocols);
+  return protocols.empty() ? "alone" : fmt::format("beside {}", fmt::join(protocols, ", "));
+}
+
+/// The same with places and settings.
+std::string company_at(const bench::Series& series) {
+  std::vector<std::string> pairs;
+  for (const bench::OtherPair& pair : series.beside) pairs.push_back(pair.where_and_what());
+  std::ranges::sort(pairs);
+  return fmt::format("{}", fmt::join(pairs, ", "));
+}
+
+/// Does the file tell what ran at the same time? Another tool's says it in words at most.
+bool tells_company(const Recording& recording) {
+  return bench::provenance_of(recording.environment) == bench::Provenance::own;
+}
+
 /// Why the two curves are different quantities. Empty: they are not.
-std::vector<std::string> mismatches(const bench::Series& measured, const bench::Series& simulated) {
+std::vector<std::string> mismatches(const Recording& measured_file, const Recording& simulated_file) {
+  const bench::Series& measured = *measured_file.series;
+  const bench::Series& simulated = *simulated_file.series;
   std::vector<std::string> result;
   note_difference(result, "pattern", to_string(measured.pattern), to_string(simulated.pattern));
   note_told(result, "protocol", measured.protocol, simulated.protocol);
   note_difference(result, "layout", packing_text(measured.settings), packing_text(simulated.settings));
+  if (tells_company(measured_file) && tells_company(simulated_file)) {
+    note_difference(result, "pairs at once", company(measured), company(simulated));
+  }
   return result;
 }
 
@@ -75,6 +104,10 @@ void note_untold(std::vector<std::string>& notes, const Recording& recording, co
     notes.push_back(
         fmt::format("the {} file does not tell its window; the other has {}", recording.world, other.window));
   }
+  if (!tells_company(recording) && !other.beside.empty()) {
+    notes.push_back(fmt::format("the {} file does not tell which pairs ran at once; the other ran {}", recording.world,
+                                company(other)));
+  }
 }
 
 void note_settings(std::vector<std::string>& notes, const bench::Series& measured, const bench::Series& simulated) {
@@ -85,6 +118,9 @@ void note_settings(std::vector<std::string>& notes, const bench::Series& measure
   }
   if (measured.told.window && simulated.told.window) {
     note_difference(notes, "window", std::to_string(measured.window), std::to_string(simulated.window));
+  }
+  if (company(measured) == company(simulated)) {
+    note_difference(notes, "other pairs", company_at(measured), company_at(simulated));
   }
   note_told(notes, "sender", measured.from, simulated.from);
   note_told(notes, "receiver", measured.to, simulated.to);
@@ -136,7 +172,7 @@ std::vector<std::string> check_comparable(const Recording& measured, const Recor
   require_worlds(measured, simulated);
   if (!measured.series) return probe_notes(measured, simulated);
 
-  auto notes = mismatches(*measured.series, *simulated.series);
+  auto notes = mismatches(measured, simulated);
   if (!notes.empty() && !force) {
     throw InputError(fmt::format("{} and {}: error: not comparable: {} (--force compares them all the same)",
                                  measured.file, simulated.file, fmt::join(notes, "; ")));

@@ -56,7 +56,7 @@ struct Comparison {
 
 /// Holds one file against the other. Throws InputError unless the first is measured, the second simulated, both are of
 /// one kind, and they have a line in common, and the expectation in the measured one can be read; and, unless `force`
-/// turns these into notes, the same pattern and protocol.
+/// turns these into notes, the same pattern and protocol, with the same protocols beside it.
 Pair compare_pair(Recording measured, Recording simulated, bool force);
 
 /// Orders the pairs' curves and applies `limits`, to each pair on its own. `pairs` must not be empty.

@@ -35,6 +35,13 @@ void add_protocol_options(Options& options, const Settings& settings) {
   throw InputError(fmt::format("error: the curve '{}' {}, so no run can be the same", series.label, what));
 }
 
+/// The curve's own pair first, with the settings that the other options say.
+std::string pairs_at_once(const bench::Series& series) {
+  std::string text = fmt::format("{}-{}", series.from, series.to);
+  for (const bench::OtherPair& pair : series.beside) text += "," + pair.where_and_what();
+  return text;
+}
+
 /// The sizes of a sweep ascend by one factor.
 void add_sizes(Options& options, const bench::Series& series) {
   std::vector<Bytes> sizes;
@@ -64,8 +71,12 @@ std::vector<std::string> run_options(const bench::Series& series) {
   add(options, "--depth", std::to_string(series.settings.depth));
   add(options, "--pattern", std::string(to_string(series.pattern)));
   if (series.pattern != bench::Pattern::pingpong) add(options, "--window", std::to_string(series.window));
-  add(options, "--from", series.from);
-  add(options, "--to", series.to);
+  if (series.beside.empty()) {
+    add(options, "--from", series.from);
+    add(options, "--to", series.to);
+  } else {
+    add(options, "--pairs", pairs_at_once(series));
+  }
   add_sizes(options, series);
   return options;
 }
@@ -105,6 +116,7 @@ std::string settings_label(const bench::Series& series) {
   }
   std::string label = series.protocol;
   for (const std::string& option : options) label += " " + option;
+  if (!series.beside.empty()) label += " --pairs " + pairs_at_once(series);
   return label;
 }
 

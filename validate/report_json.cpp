@@ -32,6 +32,7 @@ json recording_json(const Recording& recording) {
     out["pattern"] = to_string(series.pattern);
     out["from"] = series.from;
     out["to"] = series.to;
+    for (const bench::OtherPair& other : series.beside) out["beside"].push_back(other.where_and_what());
     if (series.told.settings) {
       out["chunk_bytes"] = series.settings.chunk.count();
       out["depth"] = series.settings.depth;

@@ -31,6 +31,7 @@ Heading pair_heading(const Pair& pair) {
   const auto& series = *pair.measured.series;
   auto text = fmt::format("{}: {}", pair.label, to_string(series.pattern));
   if (!series.from.empty() || !series.to.empty()) text += fmt::format(", {} to {}", series.from, series.to);
+  for (const bench::OtherPair& other : series.beside) text += fmt::format(", beside {}", other.where_and_what());
   return {.level = 2, .text = std::move(text)};
 }
 

@@ -38,15 +38,22 @@ std::string option_cell(const std::map<std::string, std::string>& options, std::
   return found == options.end() ? "" : csv_cell(found->second);
 }
 
+/// "0/2-0/3:staging:chunk=0:depth=2;0/4-0/5:...", for more pairs than two.
+std::string beside_cell(const std::vector<OtherPair>& pairs) {
+  std::string text;
+  for (const OtherPair& pair : pairs) text += (text.empty() ? "" : ";") + pair.where_and_what();
+  return csv_cell(text);
+}
+
 /// The columns that came later stand at the end, for readers that count columns.
-constexpr std::string_view kContextColumns = "preset,options,layout,pack,clock,program";
+constexpr std::string_view kContextColumns = "preset,options,layout,pack,clock,program,beside";
 
 std::string context_cells(const Result& result) {
   const Series& series = result.series;
   const auto& options = series.settings.options;
-  return fmt::format("{},{},{},{},{},{}", csv_cell(series.preset), options_cell(options),
+  return fmt::format("{},{},{},{},{},{},{}", csv_cell(series.preset), options_cell(options),
                      option_cell(options, kLayoutOption), option_cell(options, kPackOption), csv_cell(series.clock),
-                     csv_cell(result.program));
+                     csv_cell(result.program), beside_cell(series.beside));
 }
 
 }  // namespace

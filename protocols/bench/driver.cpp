@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/meeting.hpp"
+#include "protocols/bench/pair_group.hpp"
 #include "protocols/bench/payload.hpp"
 #include "protocols/bench/undisturbed.hpp"
 
@@ -55,7 +56,8 @@ class PairRun {
         leading_(rank.id() == plan.first),
         peer_(leading_ ? plan.second : plan.first),
         patience_{std::max(plan.settings.timeout, kPatience)},
-        undisturbed_(rank, plan.undisturbed, patience_) {
+        undisturbed_(rank, plan.undisturbed, patience_),
+        group_(rank, plan, patience_) {
     Bytes memory{};
     Bytes packed{};
     for (const Bytes size : plan.sizes) {
@@ -77,7 +79,8 @@ class PairRun {
                   .settings = stored_settings(plan_),
                   .window = window_size(),
                   .from = to_string(rank_.place(plan_.first)),
-                  .to = to_string(rank_.place(plan_.second))};
+                  .to = to_string(rank_.place(plan_.second)),
+                  .beside = other_pairs()};
     series.cold_us = cold_message();
     for (const Bytes size : plan_.sizes) {
       series.points.push_back(measure_size(size));
@@ -99,9 +102,20 @@ class PairRun {
   /// What one round's time is divided by to give the one-way time of one message.
   [[nodiscard]] double messages_in_turn(int window) const { return plan_.pattern == Pattern::pingpong ? 2 : window; }
 
+  [[nodiscard]] std::vector<OtherPair> other_pairs() const {
+    std::vector<OtherPair> pairs;
+    for (const Companion& pair : plan_.beside) {
+      pairs.push_back({.protocol = pair.protocol,
+                       .settings = pair.settings,
+                       .from = to_string(rank_.place(pair.first)),
+                       .to = to_string(rank_.place(pair.second))});
+    }
+    return pairs;
+  }
+
   double cold_message() {
     const Window one(plan_.sizes.front(), 1, plan_.packing.layout);
-    meet(rank_, peer_, patience_);
+    group_.meet();
     const double connect_us = time_rounds(rank_, 1, [&] {
                                 channel_ =
                                     twinlink::connect(rank_, peer_, protocol_, plan_.settings, plan_.packing, *packed_);
@@ -117,11 +131,13 @@ class PairRun {
     const Messages messages = messages_of(window);
     const auto one_round = [&] { round(messages, size); };
     if (plan_.verify) verified_round(window, size);
+    if (!group_.alone()) group_.meet();  // rounds that are tried alone say nothing of those that follow
     const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
-    const int rounds = agree(rank_, peer_, leading_, rounds_within(plan_.budget, trial, repeats.iterations), patience_);
-    meet(rank_, peer_, patience_);
+    const int rounds = group_.agree(rounds_within(plan_.budget, trial, repeats.iterations));
+    group_.meet();
     Rounds timed = undisturbed_.time(std::array{plan_.first, plan_.second}, rounds, trial.empty() ? 0 : trial.back(),
                                      [&] { return time_rounds(rank_, 1, one_round).front(); });
+    group_.outlast(rounds, one_round);
     if (plan_.verify) verified_round(window, size);
     timed /= messages_in_turn(window_size());
     return make_point(plan_, size, plan_.pattern == Pattern::bidirectional ? 2 : 1, std::move(timed));
@@ -185,6 +201,7 @@ class PairRun {
   RankId peer_;
   Patience patience_;
   UndisturbedRounds undisturbed_;
+  PairGroup group_;
   std::optional<ScopedBuffer> out_;
   std::optional<ScopedBuffer> in_;
   std::optional<PackedBuffers> packed_;

@@ -1,6 +1,7 @@
 // The measuring driver: the same code measures on the simulator's clock and on the host's.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "protocols/bench/check_error.hpp"
@@ -10,6 +11,14 @@
 #include "protocols/protocol.hpp"
 
 namespace twinlink::bench {
+
+/// Another pair of ranks that runs at the same time as those of a plan, on the same sizes and with the same pattern.
+struct Companion {
+  RankId first{};
+  RankId second{};
+  std::string protocol{};
+  Settings settings{};  ///< as stored_settings()
+};
 
 struct Plan {
   Pattern pattern = Pattern::pingpong;
@@ -28,6 +37,7 @@ struct Plan {
   Packing packing{};     ///< of messages whose bytes lie apart, in device memory; stored among the settings' options
   RankId first{0};       ///< the sender of the first message
   RankId second{1};
+  std::vector<Companion> beside{};  ///< other pairs, whose plans name this one in turn; empty: alone
 };
 
 /// The settings as result files have them: with the layout and the method of packing among the options.
@@ -44,10 +54,10 @@ inline constexpr Bytes kMaxWindowMemory{256U << 20U};
 /// for a factor below 2 or an empty range.
 std::vector<Bytes> size_sweep(Bytes begin, Bytes end, int factor);
 
-/// Runs `plan` with `protocol`; every rank of the job calls it with the same arguments, and ranks other than
-/// plan.first and plan.second return at once with an empty series. The series is complete on plan.first; on
-/// plan.second only its own checks have been made. A payload that did not arrive as sent and an exchange that was not
-/// delivered are a CheckError; a plan that makes no sense is a UsageError.
+/// Runs `plan` with `protocol`; every rank of the job calls it with the same arguments, but those of another pair
+/// beside it with that pair's. Ranks other than plan.first and plan.second return at once with an empty series. The
+/// series is complete on plan.first; on plan.second only its own checks have been made. A payload that did not arrive
+/// as sent and an exchange that was not delivered are a CheckError; a plan that makes no sense is a UsageError.
 Series measure(Rank& rank, const Protocol& protocol, const Plan& plan);
 
 /// Pattern::copy: device to host memory of `kind` and back, on plan.first alone. Other ranks return at once.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "protocols/bench/json_members.hpp"
 
@@ -25,6 +26,24 @@ void require_same(const std::string& file, std::string_view what, std::string_vi
   refuse(file, fmt::format("no expectation of this run: {} is {} there and {} here", what, expected, planned));
 }
 
+/// Without places, as everywhere in this file.
+std::string beside_text(std::vector<std::string> pairs) {
+  std::ranges::sort(pairs);
+  return pairs.empty() ? "nothing" : fmt::format("{}", fmt::join(pairs, ", "));
+}
+
+std::string beside_text(const std::vector<OtherPair>& pairs) {
+  std::vector<std::string> texts;
+  for (const OtherPair& pair : pairs) texts.push_back(pair.what());
+  return beside_text(std::move(texts));
+}
+
+std::string beside_text(const std::vector<Companion>& pairs) {
+  std::vector<std::string> texts;
+  for (const Companion& pair : pairs) texts.push_back(OtherPair{pair.protocol, pair.settings, {}, {}}.what());
+  return beside_text(std::move(texts));
+}
+
 void require_curve(const std::string& file, const Series& expected, std::string_view protocol, const Plan& plan) {
   const Settings settings = stored_settings(plan);
   require_same(file, "the protocol", expected.protocol, protocol);
@@ -32,6 +51,7 @@ void require_curve(const std::string& file, const Series& expected, std::string_
   require_same(file, "the window", std::to_string(expected.window), std::to_string(plan.window));
   require_same(file, "the chunk", format_size(expected.settings.chunk), format_size(settings.chunk));
   require_same(file, "the depth", std::to_string(expected.settings.depth), std::to_string(settings.depth));
+  require_same(file, "what runs beside it", beside_text(expected.beside), beside_text(plan.beside));
   require_same(file, "the set of options", options_text(expected.settings.options), options_text(settings.options));
 }
 

@@ -36,9 +36,9 @@ struct Expectation {
 };
 
 /// Reads a simulated result of the curve that `plan` would measure with `protocol`. An InputError that names the file
-/// if it is no result, is not simulated, is of another protocol, pattern, window, chunk, depth, layout or options,
-/// holds a time that is not positive, or none of the plan's sizes. The places may differ: a rank cannot choose the name
-/// of its device.
+/// if it is no result, is not simulated, is of another protocol, pattern, window, chunk, depth, layout or options, ran
+/// beside others than the plan's, holds a time that is not positive, or none of the plan's sizes. The places may
+/// differ: a rank cannot choose the name of its device.
 Expectation read_expectation(const std::filesystem::path& file, std::string_view protocol, const Plan& plan);
 
 /// {"file", "platform", "points": [[bytes, time_us], ...]}.

@@ -21,13 +21,6 @@ constexpr std::string_view kPartial = ".partial";
   throw EnvironmentError(call, fmt::format("{}: {}", file.string(), reason));
 }
 
-/// A pipe or a device: something that must be written to, for a file in its place would be another thing.
-bool is_special(const fs::path& file) {
-  std::error_code ignored;
-  const fs::file_status status = fs::status(file, ignored);
-  return fs::exists(status) && !fs::is_regular_file(status);
-}
-
 /// Where `file` leads, whether or not there is anything.
 fs::path follow_links(fs::path file) {
   constexpr int kMostLinks = 40;  // as Linux
@@ -50,6 +43,13 @@ std::string write_through(const fs::path& file, std::string_view content) {
 }
 
 }  // namespace
+
+// Something that must be written to, for a file in its place would be another thing.
+bool is_special(const fs::path& file) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(file, ignored);
+  return fs::exists(status) && !fs::is_regular_file(status);
+}
 
 void write_file(const fs::path& file, std::string_view content) {
   if (is_special(file)) {

@@ -13,6 +13,8 @@ namespace twinlink::bench {
 /// Writes a temporary beside `file`, or beside what it links to, and renames it; a pipe or a device is written to. An
 /// EnvironmentError with the system's text.
 void write_file(const std::filesystem::path& file, std::string_view content);
+/// Is it there, and no ordinary file: a pipe, a device, a folder?
+bool is_special(const std::filesystem::path& file);
 /// A UsageError if write_file() could not write `file`: to be asked before the work that gives the content.
 void require_writable(const std::filesystem::path& file);
 

@@ -82,6 +82,34 @@ int agree(Rank& rank, RankId peer, bool leading, int mine, Patience patience) {
   return mine;
 }
 
+Listener::Listener(Rank& rank, const std::vector<RankId>& peers) : rank_(rank), messages_(peers.size()) {
+  for (std::size_t i = 0; i < peers.size(); ++i) awaited_.push_back(rank.hear(peers[i], kBenchTag, messages_[i]));
+}
+
+Listener::~Listener() {
+  // What is left was given up with an exception, and must not write into the messages any more.
+  for (const Op op : awaited_) {
+    try {
+      rank_.abandon(op);
+    } catch (const Error&) {
+      return;  // the rank is broken, and the exception that is passing says how
+    }
+  }
+}
+
+bool Listener::heard_all() {
+  while (!awaited_.empty()) {
+    const auto completion = rank_.wait_any(awaited_, rank_.now());
+    if (!completion) return false;
+    if (completion->status != Status::delivered) {
+      throw CheckError(fmt::format("rank {}: a control message from another pair: {}", rank_.id().value,
+                                   to_string(completion->status)));
+    }
+    awaited_.erase(awaited_.begin() + static_cast<std::ptrdiff_t>(completion->index));
+  }
+  return true;
+}
+
 std::vector<std::string> gather(Rank& rank, std::string_view mine, Patience patience) {
   if (rank.id() != RankId{0}) {
     tell_text(rank, RankId{0}, mine, patience);

@@ -31,6 +31,23 @@ int agree_in(Rank& rank, std::span<const RankId> group, int mine, Patience patie
 /// The leader's number, at both ends. `mine` matters on the leader only.
 int agree(Rank& rank, RankId peer, bool leading, int mine, Patience patience);
 
+/// Waits for a message of each of some ranks while its own rank does something else. Without content.
+class Listener {
+ public:
+  Listener(Rank& rank, const std::vector<RankId>& peers);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  /// Has every message arrived? Asks, and does not wait.
+  [[nodiscard]] bool heard_all();
+
+ private:
+  Rank& rank_;
+  std::vector<Message> messages_;
+  std::vector<Op> awaited_;
+};
+
 /// Rank 0 gets the text of every rank, in the order of the ranks; the others get nothing. All ranks call it.
 std::vector<std::string> gather(Rank& rank, std::string_view mine, Patience patience);
 

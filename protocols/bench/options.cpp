@@ -73,6 +73,10 @@ Seconds budget_of(const SweepOptions& wishes, const DefaultRepeats& defaults) {
   return wishes.iterations ? Seconds{} : defaults.budget;
 }
 
+DefaultRepeats everywhere(const Repeats& repeats) {
+  return {.latency_small = repeats, .latency_large = repeats, .bandwidth_small = repeats, .bandwidth_large = repeats};
+}
+
 /// In one of the forms that everything has.
 template <class File>
 void show(const File& file, Format format, std::ostream& out) {
@@ -224,10 +228,9 @@ DefaultRepeats measured_repeats() {
           .budget = Seconds{2.0}};
 }
 
-DefaultRepeats simulated_repeats() {
-  constexpr Repeats kEnough{.warmup = 1, .iterations = 2};
-  return {.latency_small = kEnough, .latency_large = kEnough, .bandwidth_small = kEnough, .bandwidth_large = kEnough};
-}
+DefaultRepeats simulated_repeats() { return everywhere({.warmup = 1, .iterations = 2}); }
+
+DefaultRepeats simulated_repeats_at_once() { return everywhere({.warmup = 2, .iterations = 20}); }
 
 void require_writable(const OutputOptions& options) {
   for (const std::filesystem::path& file : {options.json, options.csv}) {
@@ -237,6 +240,14 @@ void require_writable(const OutputOptions& options) {
 
 void require_writable(const RunOptions& options) {
   require_writable(options.output);
+  if (options.pairs.size() > 1 && is_special(options.output.json)) {
+    throw UsageError(
+        fmt::format("--json {}: several pairs have a file each, and this is none; --format json prints all",
+                    options.output.json.string()));
+  }
+  for (std::size_t pair = 1; pair < options.pairs.size(); ++pair) {
+    require_writable({.json = file_of_pair(options.output.json, pair)});
+  }
   if (!options.trace.empty()) require_writable(options.trace);
 }
 
@@ -299,6 +310,15 @@ void deliver(const Result& result, const OutputOptions& options, std::ostream& o
   }
   if (!options.json.empty()) write_json(result, options.json);
   if (!options.csv.empty()) write_csv(result, options.csv);
+}
+
+void deliver(std::span<const Result> pairs, const OutputOptions& options, std::ostream& out) {
+  if (pairs.size() == 1) return deliver(pairs.front(), options, out);
+  show(pairs, options.format, out);
+  for (std::size_t pair = 0; pair < pairs.size() && !options.json.empty(); ++pair) {
+    write_json(pairs[pair], file_of_pair(options.json, pair));
+  }
+  if (!options.csv.empty()) write_file(options.csv, to_csv(pairs));
 }
 
 void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out) {

@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,8 @@
 
 #include "protocols/bench/driver.hpp"
 #include "protocols/bench/layout_options.hpp"
+#include "protocols/bench/multi_pair.hpp"
+#include "protocols/bench/pair_options.hpp"
 #include "protocols/bench/pairs.hpp"
 #include "protocols/bench/probe.hpp"
 #include "protocols/bench/results.hpp"
@@ -56,7 +59,8 @@ struct RunOptions {
   OutputOptions output{};
   std::filesystem::path trace{};  ///< empty: not written
   bool trace_times = false;
-  bool all_pairs = false;  ///< instead of one pair
+  bool all_pairs = false;         ///< instead of one pair
+  std::vector<PairWish> pairs{};  ///< at once; empty: one pair, as the program chooses it
 };
 
 struct ProbeOptions {
@@ -76,6 +80,8 @@ struct DefaultRepeats {
 DefaultRepeats measured_repeats();
 /// For a simulated clock, which does not vary: one round to warm up, two to show it.
 DefaultRepeats simulated_repeats();
+/// The same for pairs at once: each round finds the others at another point of theirs, so rounds do vary.
+DefaultRepeats simulated_repeats_at_once();
 
 /// Adds the options to `app`. `options` must live until the command line has been parsed; its values are the defaults.
 /// Wrong values are CLI::ValidationErrors that say what is allowed.
@@ -109,6 +115,8 @@ ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults)
 void deliver(const Result& result, const OutputOptions& options, std::ostream& out);
 /// A table where the OSU form is asked for, which make_plan() has refused.
 void deliver(const PairFile& pairs, const OutputOptions& options, std::ostream& out);
+/// Of pairs that ran at once: a file for each. One alone is shown and stored like any result.
+void deliver(std::span<const Result> pairs, const OutputOptions& options, std::ostream& out);
 /// Probes have no OSU form: a UsageError.
 void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out);
 

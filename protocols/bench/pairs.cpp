@@ -21,12 +21,16 @@ constexpr double kMostDeviations = 5;
 constexpr double kLeastShare = 0.05;
 constexpr std::string_view kNothing = "-";
 
-Result result_of(const PairFile& file, const Series& series) {
-  return {.world = file.world,
-          .program = file.program,
-          .command = file.command,
-          .environment = file.environment,
-          .series = series};
+std::vector<Result> results_of(const PairFile& file) {
+  std::vector<Result> results;
+  for (const Series& series : file.pairs.series) {
+    results.push_back({.world = file.world,
+                       .program = file.program,
+                       .command = file.command,
+                       .environment = file.environment,
+                       .series = series});
+  }
+  return results;
 }
 
 /// A matrix of one figure at one size.
@@ -132,23 +136,25 @@ std::vector<bool> outliers(const std::vector<double>& values) {
   return marked;
 }
 
-nlohmann::json to_json(const PairFile& file) {
-  nlohmann::json json{{"kind", kPairsKind},
-                      {"schema", kPairsSchema},
-                      {"notes", file.pairs.notes},
-                      {"results", nlohmann::json::array()}};
-  for (const Series& series : file.pairs.series) json["results"].push_back(to_json(result_of(file, series)));
+nlohmann::json to_json(std::span<const Result> results, const std::vector<std::string>& notes) {
+  nlohmann::json json{
+      {"kind", kPairsKind}, {"schema", kPairsSchema}, {"notes", notes}, {"results", nlohmann::json::array()}};
+  for (const Result& result : results) json["results"].push_back(to_json(result));
   return json;
 }
 
-std::string to_csv(const PairFile& file) {
+nlohmann::json to_json(const PairFile& file) { return to_json(results_of(file), file.pairs.notes); }
+
+std::string to_csv(std::span<const Result> results) {
   std::string csv;
-  for (const Series& series : file.pairs.series) {
-    const std::string rows = to_csv(result_of(file, series));
+  for (const Result& result : results) {
+    const std::string rows = to_csv(result);
     csv += csv.empty() ? rows : rows.substr(rows.find('\n') + 1);
   }
   return csv;
 }
+
+std::string to_csv(const PairFile& file) { return to_csv(results_of(file)); }
 
 void print_table(const PairFile& file, std::ostream& out) {
   for (const std::string& note : file.pairs.notes) out << fmt::format("# {}\n", note);

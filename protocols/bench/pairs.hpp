@@ -2,6 +2,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,10 @@ struct PairFile {
 
 /// {"kind", "schema", "notes", "results"}: each result as in a file of its own.
 nlohmann::json to_json(const PairFile& file);
+nlohmann::json to_json(std::span<const Result> results, const std::vector<std::string>& notes = {});
 /// The rows of all results under one header.
 std::string to_csv(const PairFile& file);
+std::string to_csv(std::span<const Result> results);
 /// Matrices for people, senders down and receivers across: microseconds at the smallest size, MB/s at the largest. A
 /// star marks an outlier among the pairs whose messages take the same path.
 void print_table(const PairFile& file, std::ostream& out);

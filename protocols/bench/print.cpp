@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/expectation.hpp"
+#include "protocols/bench/multi_pair.hpp"
 #include "protocols/bench/probe.hpp"
 #include "protocols/bench/results.hpp"
 #include "protocols/layout.hpp"
@@ -20,8 +21,26 @@ std::string columns(const Statistics& time_us, double rate) {
                      time_us.max, time_us.p5, time_us.p95, rate);
 }
 
-/// How far what was expected is from what was measured, where the environment tells it.
-void print_expectation(const Result& result, std::ostream& out) {
+/// ", window 64, chunk 256K, depth 8": what a curve ran with.
+std::string settings_of(const Series& series) {
+  std::string text;
+  if (series.window > 1) text += fmt::format(", window {}", series.window);
+  if (series.settings.chunk > Bytes{}) {
+    text += fmt::format(", chunk {}, depth {}", format_size(series.settings.chunk), series.settings.depth);
+  }
+  if (!series.preset.empty()) text += fmt::format(", preset {}", series.preset);
+  for (const auto& [name, value] : series.settings.options) {
+    text += fmt::format(", {}={}", name, name == kLayoutOption ? describe(parse_layout(value)) : value);
+  }
+  return text;
+}
+
+bool unverified(const Result& result) {
+  return std::ranges::any_of(result.series.points, [](const Point& point) { return !point.verified; });
+}
+
+/// How far what was expected is from what was measured, where the environment tells it. `who` begins the line.
+void print_expectation(const Result& result, std::ostream& out, std::string_view who = {}) {
   const auto expected = expectation_of(result.environment, result.program);
   if (!expected) return;
   std::vector<double> log_ratios;
@@ -32,7 +51,7 @@ void print_expectation(const Result& result, std::ostream& out) {
     }
   }
   if (log_ratios.empty()) return;
-  out << fmt::format("# expected from {}, written before: geometric mean error {:.2f} %", expected->platform,
+  out << fmt::format("# {}expected from {}, written before: geometric mean error {:.2f} %", who, expected->platform,
                      geometric_mean_error(log_ratios) * 100);
   const std::size_t sizes = result.series.points.size();
   if (log_ratios.size() < sizes) out << fmt::format(" at {} of {} sizes", log_ratios.size(), sizes);
@@ -64,20 +83,10 @@ void print_table(const Result& result, std::ostream& out) {
   const Series& series = result.series;
   out << fmt::format("# {}: {} {}", series.label, result.world, to_string(series.pattern));
   if (!series.from.empty()) out << fmt::format(", {} to {}", series.from, series.to);
-  if (series.window > 1) out << fmt::format(", window {}", series.window);
-  if (series.settings.chunk > Bytes{}) {
-    out << fmt::format(", chunk {}, depth {}", format_size(series.settings.chunk), series.settings.depth);
-  }
-  if (!series.preset.empty()) out << fmt::format(", preset {}", series.preset);
-  for (const auto& [name, value] : series.settings.options) {
-    out << fmt::format(", {}={}", name, name == kLayoutOption ? describe(parse_layout(value)) : value);
-  }
-  out << "\n";
+  out << settings_of(series) << "\n";
   if (series.told.cold_us) out << fmt::format("# first message, set-up included: {:.3f} us\n", series.cold_us);
   for (const std::string& note : result.notes) out << fmt::format("# {}\n", note);
-  if (std::ranges::any_of(series.points, [](const Point& point) { return !point.verified; })) {
-    out << "# the payload was not verified\n";
-  }
+  if (unverified(result)) out << "# the payload was not verified\n";
   std::string path;
   bool header = true;
   for (const Point& point : series.points) {
@@ -89,6 +98,45 @@ void print_table(const Result& result, std::ostream& out) {
   print_disturbance(series.points, "sizes", out);
   for (const Counter& counter : series.counters) out << fmt::format("# {}: {}\n", counter.name, counter.value);
   print_expectation(result, out);
+}
+
+void print_table(std::span<const Result> results, std::ostream& out) {
+  const Result& sample = results.front();
+  const auto name = [](std::size_t pair) { return fmt::format("pair {}", pair + 1); };
+  out << fmt::format("# {} pairs at once: {} {}\n", results.size(), sample.world, to_string(sample.series.pattern));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Series& series = results[i].series;
+    out << fmt::format("# {}: {} to {}, {}{}\n", name(i), series.from, series.to, series.label, settings_of(series));
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    out << fmt::format("# {}, first message, set-up included: {:.3f} us\n", name(i), results[i].series.cold_us);
+  }
+  if (std::ranges::any_of(results, unverified)) out << "# the payload was not verified\n";
+  std::vector<std::string> paths(results.size());
+  for (std::size_t row = 0; row < sample.series.points.size(); ++row) {
+    std::string cells;
+    double sum = 0;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const Point& point = results[i].series.points[row];
+      if (point.path != paths[i]) out << fmt::format("# {}, path: {}\n", name(i), paths[i] = point.path);
+      cells += fmt::format(" {:>11.3f} {:>11.2f}", point.time_us.median, point.bandwidth_MBps);
+      sum += point.bandwidth_MBps;
+    }
+    if (row == 0) {
+      out << fmt::format("{:<10}", "# size");
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        out << fmt::format(" {:>11} {:>11}", fmt::format("{}: us", i + 1), "MB/s");
+      }
+      out << fmt::format(" {:>11}\n", "sum MB/s");
+    }
+    out << fmt::format("{:<10}{} {:>11.2f}\n", format_size(sample.series.points[row].size), cells, sum);
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    for (const Counter& counter : results[i].series.counters) {
+      out << fmt::format("# {}, {}: {}\n", name(i), counter.name, counter.value);
+    }
+    print_expectation(results[i], out, name(i) + ", ");
+  }
 }
 
 void print_table(const ProbeFile& probes, std::ostream& out) {

@@ -70,6 +70,19 @@ Settings read_settings(Members members) {
   return settings;
 }
 
+std::vector<OtherPair> read_beside(Members& members) {
+  std::vector<OtherPair> pairs;
+  for (const nlohmann::json& entry : members.array("beside")) {
+    Members pair(entry, members.origin(), fmt::format("beside[{}]", pairs.size()));
+    pairs.push_back({.protocol = pair.text("protocol"),
+                     .settings = read_settings(pair.members("settings")),
+                     .from = pair.text("from"),
+                     .to = pair.text("to")});
+    pair.done();
+  }
+  return pairs;
+}
+
 /// A list of objects with one member each: JSON's own objects would not keep the order.
 std::vector<Counter> read_counters(Members& members) {
   std::vector<Counter> counters;
@@ -83,6 +96,16 @@ std::vector<Counter> read_counters(Members& members) {
 }
 
 }  // namespace
+
+std::string OtherPair::what() const {
+  std::string text = fmt::format("{}:chunk={}:depth={}", protocol, format_size(settings.chunk), settings.depth);
+  for (const auto& [name, value] : settings.options) {
+    if (name != kLayoutOption && name != kPackOption) text += fmt::format(":{}={}", name, value);
+  }
+  return text;
+}
+
+std::string OtherPair::where_and_what() const { return fmt::format("{}-{}:{}", from, to, what()); }
 
 std::string_view to_string(Pattern pattern) {
   switch (pattern) {
@@ -137,6 +160,10 @@ nlohmann::json to_json(const Result& result) {
   if (series.told.window) json["window"] = series.window;
   if (series.told.cold_us) json["cold_us"] = series.cold_us;
   if (!result.notes.empty()) json["notes"] = result.notes;
+  for (const OtherPair& pair : series.beside) {
+    json["beside"].push_back(
+        {{"protocol", pair.protocol}, {"from", pair.from}, {"to", pair.to}, {"settings", to_json(pair.settings)}});
+  }
   for (const Counter& counter : series.counters) json["counters"].push_back({{counter.name, counter.value}});
   return json;
 }
@@ -162,6 +189,7 @@ Result result_from_json(const nlohmann::json& json, const std::string& origin) {
   if (series.told.settings) series.settings = read_settings(members.members("settings"));
   if (series.told.window) series.window = static_cast<int>(members.count("window", kMostInt));
   if (series.told.cold_us) series.cold_us = members.number("cold_us");
+  if (members.has("beside")) series.beside = read_beside(members);
   if (members.has("counters")) series.counters = read_counters(members);
   for (const nlohmann::json& point : members.array("points")) {
     series.points.push_back(read_point({point, origin, fmt::format("points[{}]", series.points.size())}, provenance));

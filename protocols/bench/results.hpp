@@ -53,6 +53,20 @@ struct Told {
   bool cold_us = true;
 };
 
+/// A pair of ranks that ran at the same time as those of a curve.
+struct OtherPair {
+  std::string protocol{};
+  Settings settings{};
+  std::string from{};  ///< NODE/GPU
+  std::string to{};    ///< NODE/GPU
+
+  /// "staging:chunk=256K:depth=2:NAME=VALUE", as --pairs reads it; how messages lie is left out, for that is common to
+  /// all pairs.
+  [[nodiscard]] std::string what() const;
+  /// The same after its places: "0/2-0/3:staging:chunk=256K:depth=2".
+  [[nodiscard]] std::string where_and_what() const;
+};
+
 /// One curve: what ran, on what, with which settings. A text that an imported file does not tell is empty.
 struct Series {
   std::string label{};  ///< for people; the protocol's name unless a figure names the curve
@@ -69,6 +83,7 @@ struct Series {
   std::vector<Counter> counters{};  ///< of plan.first's end of the channel, all messages of the sweep together
   std::vector<Point> points{};
   Told told{};
+  std::vector<OtherPair> beside{};  ///< what ran at the same time; empty: the pair was alone
 };
 
 struct Result {

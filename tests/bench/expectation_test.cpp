@@ -87,6 +87,16 @@ TEST_F(ExpectationFile, MustBeOfTheSameCurve) {
   EXPECT_THAT(refused([](Series& s) { s.from = "0/3"; }), "nothing was refused");
 }
 
+TEST_F(ExpectationFile, MustHaveTheSameCompany) {
+  const Settings settings{.chunk = 64_KiB, .depth = 2};
+  result_.series.beside = {{.protocol = "staging", .settings = settings, .from = "0/2", .to = "0/3"}};
+  EXPECT_THAT(refusal(), HasSubstr("what runs beside it is staging:chunk=64K:depth=2 there and nothing here"));
+  plan_.beside = {{.first = RankId{5}, .second = RankId{4}, .protocol = "staging", .settings = settings}};
+  EXPECT_THAT(refusal(), "nothing was refused") << "wherever";
+  plan_.beside[0].settings.depth = 3;
+  EXPECT_THAT(refusal(), HasSubstr("depth=2 there and staging:chunk=64K:depth=3 here"));
+}
+
 TEST_F(ExpectationFile, MustHaveASizeOfTheRun) {
   plan_.sizes = {8_B, 16_B};
   EXPECT_THAT(refusal(), HasSubstr("holds none of the sizes of this run"));

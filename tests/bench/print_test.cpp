@@ -90,15 +90,15 @@ TEST(Table, NamesThePreset) {
 
 constexpr const char* kCsvColumns =
     "world,label,protocol,pattern,from,to,chunk_bytes,depth,window,cold_us,bytes,n,time_us,min_us,max_us,p5_us,p95_us,"
-    "bandwidth_MBps,path,verified,preset,options,layout,pack,clock,program\n";
+    "bandwidth_MBps,path,verified,preset,options,layout,pack,clock,program,beside\n";
 
 TEST(Csv, HasEveryColumnInEveryRow) {
   EXPECT_EQ(to_csv(sample_result()),
             std::string(kCsvColumns) +
                 "measured,\"GPU to GPU, \"\"pipelined\"\"\",gpudirect-v1,bandwidth,0/1,1/2,262144,8,64,181.5,4,"
-                "3,2.5,2.25,9.125,2.3,8.5,1.6,staged through pinned host memory,true,,,,,host,twinlink-real 0.1.0\n"
+                "3,2.5,2.25,9.125,2.3,8.5,1.6,staged through pinned host memory,true,,,,,host,twinlink-real 0.1.0,\n"
                 "measured,\"GPU to GPU, \"\"pipelined\"\"\",gpudirect-v1,bandwidth,0/1,1/2,262144,8,64,181.5,65536,"
-                "2,20.25,20,20.5,20.1,20.4,3236.346,\"peer copy, directly\",true,,,,,host,twinlink-real 0.1.0\n");
+                "2,20.25,20,20.5,20.1,20.4,3236.346,\"peer copy, directly\",true,,,,,host,twinlink-real 0.1.0,\n");
 }
 
 TEST(Csv, ARowTellsItsSettings) {
@@ -112,7 +112,7 @@ TEST(Csv, ARowTellsItsSettings) {
 TEST(Csv, WhatAnImportedCurveDoesNotTellIsEmpty) {
   EXPECT_EQ(to_csv(imported_result()), std::string(kCsvColumns) +
                                            "measured,osu_bw,,bandwidth,,,,,,,1024,,2,,,,,512,,false,,,,,host,"
-                                           "osu_bw 7.5\n");
+                                           "osu_bw 7.5,\n");
 }
 
 TEST(Csv, OfProbesHasARowForEveryLine) {

@@ -1,4 +1,5 @@
 // twinlink-sim as a user runs it: what it prints and how it ends.
+#include <filesystem>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -40,6 +41,44 @@ TEST(SimProgram, SettingAMemorysCopyRateChangesCopiesBetweenHostBuffers) {
   // 64 MiB / 10 GB/s, 64 MiB / 5 GB/s, and 6.91 us of latency each
   EXPECT_THAT(probe("10 GB/s").text, HasSubstr(",6717.796"));
   EXPECT_THAT(probe("5 GB/s").text, HasSubstr(",13428.682"));
+}
+
+TEST(SimProgram, RunsPairsAtOnceAndWritesAFileForEach) {
+  const std::string file = ::testing::TempDir() + "twinlink-pairs-at-once";
+  const Ended ended = run("run " + kKids + "-p host --pairs 0/1-1/1,0/2-1/2:staging:depth=4 -b 4M -e 4M --json " +
+                          file + ".json && cat " + file + ".json " + file + "-2.json | grep -A 1 '\"from\"'");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("# 2 pairs at once: simulated pingpong\n"
+                                          "# pair 1: 0/1 to 1/1, host\n"
+                                          "# pair 2: 0/2 to 1/2, staging"),
+                                HasSubstr("# size           1: us        MB/s       2: us        MB/s    sum MB/s\n"
+                                          "4M ")));
+  std::filesystem::remove(file + ".json");
+  std::filesystem::remove(file + "-2.json");
+}
+
+/// The pair of --pairs alone is the pair of --from and --to.
+TEST(SimProgram, OnePairIsAnOrdinaryRun) {
+  const std::string job = "-p gpudirect-v2 -b 1M -e 1M";
+  EXPECT_EQ(run("run " + kKids + "--pairs 0/1-0/2 " + job).text,
+            run("run " + kKids + "--from 0/1 --to 0/2 " + job).text);
+}
+
+TEST(SimProgram, PairsThatMakeNoSenseAreRefused) {
+  const auto refusal = [](const std::string& options) {
+    const Ended ended = run("run " + kKids + "-p host -e 8 " + options);
+    EXPECT_EQ(ended.code, 2) << options;
+    return ended.text;
+  };
+  EXPECT_THAT(refusal("--pairs 0/0-0/1,0/1-0/2"), HasSubstr("0/1 is in two pairs"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/1,0/2-00/1"), HasSubstr("00/1 is in two pairs"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/0"), HasSubstr("'0/0-0/0' is a pair with itself"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/7"), HasSubstr("0/7"));
+  EXPECT_THAT(refusal("--pairs 0-1"), HasSubstr("NODE/GPU"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/1 --from 0/0"), HasSubstr("--from and --to have no meaning beside it"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/1,1/0-1/1 --format osu"), HasSubstr("several pairs have no OSU form"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/1,1/0-1/1 --all-pairs"), HasSubstr("excludes"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/1,1/0-1/1 --json /dev/stdout"), HasSubstr("several pairs have a file each"));
 }
 
 TEST(SimProgram, AWrongSetSaysWhatIsThere) {

@@ -81,6 +81,38 @@ TEST(ComparePair, AnotherLayoutOrMethodOfPackingNeedsForce) {
   EXPECT_THAT(compare_pair(copied, spread, false).notes, IsEmpty());
 }
 
+TEST(ComparePair, ACurveThatWasNotAloneNeedsOneThatWasNotAlone) {
+  auto busy = make_recording("simulated", "staging", kCurve);
+  busy.series->beside = {{.protocol = "staging", .from = "0/2", .to = "0/3"}, {.protocol = "host"}};
+  EXPECT_THAT(refusal(measured(), busy),
+              HasSubstr("different pairs at once: measured alone, simulated beside host, staging"));
+  EXPECT_THAT(compare_pair(measured(), busy, true).notes, ElementsAre(HasSubstr("different pairs at once")));
+  auto other = measured();
+  other.series->beside = {{.protocol = "staging"}};
+  EXPECT_THAT(refusal(other, busy), HasSubstr("measured beside staging, simulated beside host, staging"));
+  other.series->beside = {busy.series->beside[1], busy.series->beside[0]};
+  EXPECT_THAT(compare_pair(other, busy, false).notes, IsEmpty()) << "in any order";
+}
+
+TEST(ComparePair, OtherPairsElsewhereAreNoted) {
+  auto here = measured();
+  auto there = simulated();
+  here.series->beside = {{.protocol = "host", .from = "0/2", .to = "0/3"}};
+  there.series->beside = {{.protocol = "host", .from = "0/4", .to = "0/5"}};
+  EXPECT_THAT(compare_pair(here, there, false).notes,
+              ElementsAre("different other pairs: measured 0/2-0/3:host:chunk=0:depth=1, simulated "
+                          "0/4-0/5:host:chunk=0:depth=1"));
+}
+
+TEST(ComparePair, AnotherToolsFileDoesNotTellWhatRanBeside) {
+  auto imported = measured();
+  imported.environment = {{"origin", {{"tool", "osu"}}}};
+  auto busy = simulated();
+  busy.series->beside = {{.protocol = "staging"}};
+  EXPECT_THAT(compare_pair(imported, busy, false).notes,
+              ElementsAre("the measured file does not tell which pairs ran at once; the other ran beside staging"));
+}
+
 TEST(ComparePair, ProbesAndResultsDoNotMix) {
   auto probes = simulated();
   probes.series.reset();

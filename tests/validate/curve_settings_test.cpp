@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 
 #include "protocols/errors.hpp"
+#include "protocols/registry.hpp"
 #include "tests/validate/fixtures.hpp"
 
 namespace twinlink::validate {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 using ::testing::ThrowsMessage;
 
 bench::Series pipeline() {
@@ -37,6 +41,20 @@ TEST(CurveSettings, OnlyWindowsHaveAWindow) {
   EXPECT_THAT(run_options(series), ElementsAre("--protocol", "gpudirect-v1", "--chunk", "1M", "--depth", "4",
                                                "--pattern", "bandwidth", "--window", "16", "--from", "0/0", "--to",
                                                "0/1", "--begin", "1K", "--end", "1K", "--factor", "2"));
+}
+
+TEST(CurveSettings, PairsAtOnceAreRepeatedTogether) {
+  bench::Series series = pipeline();
+  series.settings = find_protocol("gpudirect-v1").defaults();
+  series.points.resize(1);
+  series.beside = {{.protocol = "staging",
+                    .settings = {.chunk = 64_KiB, .depth = 2, .options = {{"layout", "vector:8,16"}}},
+                    .from = "0/2",
+                    .to = "0/3"}};
+  const std::vector<std::string> options = run_options(series);
+  EXPECT_THAT(options, IsSupersetOf({"--pairs", "0/0-0/1,0/2-0/3:staging:chunk=64K:depth=2"}));
+  EXPECT_THAT(options, Not(Contains("--from")));
+  EXPECT_EQ(settings_label(series), "gpudirect-v1 --pairs 0/0-0/1,0/2-0/3:staging:chunk=64K:depth=2");
 }
 
 TEST(CurveSettings, WhatCannotBeRepeatedIsRefused) {

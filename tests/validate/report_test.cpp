@@ -70,6 +70,18 @@ TEST(Report, JsonHoldsEverythingUnrounded) {
   EXPECT_EQ(order.at("sizes"), 3);
 }
 
+TEST(Report, SaysWhatRanBesideACurve) {
+  auto measured = make_recording("measured", "staging", {{4, 1}});
+  auto simulated = make_recording("simulated", "staging", {{4, 1}});
+  for (auto* recording : {&measured, &simulated}) {
+    recording->series->beside = {{.protocol = "host", .from = "0/2", .to = "0/3"}};
+  }
+  const auto comparison = compare({compare_pair(measured, simulated, false)}, {});
+  EXPECT_THAT(render_report(comparison, ReportFormat::text), HasSubstr(", beside 0/2-0/3:host:chunk=0:depth=1\n"));
+  const auto json = nlohmann::json::parse(render_report(comparison, ReportFormat::json));
+  EXPECT_EQ(json.at("pairs").at(0).at("measured").at("beside").at(0), "0/2-0/3:host:chunk=0:depth=1");
+}
+
 TEST(Report, AWorldThatDoesNotCrossIsSaidInWordsAndAsNull) {
   const auto comparison = compare({compare_pair(make_recording("measured", "a", {{4, 1}, {16, 2}}),
                                                 make_recording("simulated", "a", {{4, 1}, {16, 2}}), false),
