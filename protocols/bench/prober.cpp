@@ -26,12 +26,16 @@ Rounds Prober::sample(Bytes size, const std::function<void()>& round) {
 }
 
 Rounds Prober::sample_with(RankId peer, bool leading, Bytes size, const std::function<void()>& round) {
+  return sample_rounds_with(peer, leading, size, timed(rank_, round));
+}
+
+Rounds Prober::sample_rounds_with(RankId peer, bool leading, Bytes size, const std::function<double()>& timed) {
   const Repeats& wanted = repeats(size);
-  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, round);
+  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, [&] { timed(); });
   const int rounds = agree(rank_, peer, leading, rounds_within(plan_.budget, trial, wanted.iterations), patience());
   meet(rank_, peer, patience());
   const std::array pair{leading ? rank_.id() : peer, leading ? peer : rank_.id()};
-  return undisturbed_.time(pair, rounds, last_of(trial), timed(rank_, round));
+  return undisturbed_.time(pair, rounds, last_of(trial), timed);
 }
 
 Rounds Prober::sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round) {

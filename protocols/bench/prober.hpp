@@ -50,6 +50,9 @@ class Prober {
   /// As sample(), on two ranks at once: both make the same call, and the leader's time decides how often.
   Rounds sample_with(RankId peer, bool leading, Bytes size, const std::function<void()>& round);
 
+  /// As sample_with(), of rounds that tell their time themselves, in microseconds. Only the leader's count.
+  Rounds sample_rounds_with(RankId peer, bool leading, Bytes size, const std::function<double()>& timed);
+
   /// As sample(), on all ranks of a group at once: each makes the same call. Ranks that are done first leave the others
   /// alone with their last rounds, which a median bears.
   Rounds sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round);
@@ -108,8 +111,10 @@ void probe_local(Prober& prober);
 void probe_blocks(Prober& prober);
 /// Is there a rank before `rank` on the same GPU? Its lines would say the same.
 bool repeats_a_place(const Rank& rank, RankId later);
-/// Copies of one rank that queue, go both ways at once, or read what was just written.
+/// Copies of one rank that queue or go both ways at once.
 void probe_load(Prober& prober);
+/// Copies of one rank that read what was just written.
+void probe_written(Prober& prober);
 /// Copies of two, four, ... GPUs of rank 0's node at once: to and from host memory, and around a ring of peers. All
 /// ranks call it.
 void probe_together(Prober& prober);
@@ -119,5 +124,7 @@ void probe_peer_copies(Prober& prober, RankId peer, bool leading);
 void probe_signals(Prober& prober, RankId peer, bool leading);
 /// Messages between host buffers and control messages, there and back. Both ranks call it.
 void probe_messages(Prober& prober, RankId peer, bool leading);
+/// Messages between host buffers that were just written, there and back. Both ranks call it.
+void probe_written_messages(Prober& prober, RankId peer, bool leading);
 
 }  // namespace twinlink::bench
