@@ -36,6 +36,12 @@ std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sou
   return *time + each->value * count;
 }
 
+/// What it adds that `size` bytes of the source were just written.
+Seconds time_of_written(const Primitive& primitive, Bytes size, const model::WrittenCosts& costs) {
+  const bool by_cpu = primitive.writer == model::Writer::cpu;
+  return time_to_read({.by_cpu = by_cpu ? size : Bytes{}, .by_device = by_cpu ? Bytes{} : size}, costs);
+}
+
 Seconds or_none(const std::optional<Sourced<Seconds>>& time) { return time ? time->value : Seconds{}; }
 
 /// The parts of one copy, in the order in which they come.
@@ -90,6 +96,19 @@ std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, co
   return cpu / static_cast<double>(bench::kQueuedCopies);
 }
 
+std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
+  if (!alone) return std::nullopt;
+  const model::Cost& cost = *topology.find_copy_cost(primitive.from, primitive.to).cost;
+  return *alone + time_of_written(primitive, size, written_costs(cost));
+}
+
+Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& topology,
+                        const model::NetworkCosts& costs) {
+  return costs.send_host.value + costs.latency.value.at(size) +
+         flow_time(size, narrowest_link(primitive, topology), costs.rate);
+}
+
 std::optional<Seconds> predict_start(const Primitive& primitive, const Topology& topology) {
   const auto times = copy_times(primitive, Bytes{}, topology);
   return times ? std::optional(times->host) : std::nullopt;
@@ -122,6 +141,8 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return "costs.runtime.signal";
     case Kind::kernel_signal:
       return "costs.runtime.kernel_signal";
+    case Kind::written_copy:
+      return copy_path(primitive, topology) + ".cpu_written";
     case Kind::start:
       return copy_path(primitive, topology) + ".host";
     case Kind::queued:
@@ -130,6 +151,8 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return "costs.runtime.completion";
     case Kind::message:
       return std::string(network);
+    case Kind::written_message:
+      return fmt::format("{}.{}", network, primitive.writer == model::Writer::cpu ? "cpu_written" : "device_written");
     case Kind::control:
       return fmt::format("{}.control", network);
     case Kind::allocate_device:
@@ -186,6 +209,8 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::kernel_signal:
       return plus(predict_below(primitive, size, topology),
                   runtime.kernel_signal ? runtime.kernel_signal : runtime.signal, 1);
+    case Kind::written_copy:
+      return predict_written_copy(primitive, size, topology);
     case Kind::start:
       return predict_start(primitive, topology);
     case Kind::queued:
@@ -193,8 +218,10 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::finish:
       return plus(Seconds{}, runtime.completion, 1);
     case Kind::message:
-      return network.send_host.value + network.latency.value.at(size) +
-             flow_time(size, narrowest_link(primitive, topology), network.rate);
+      return predict_message(primitive, size, topology, network);
+    case Kind::written_message:
+      return predict_message(primitive, size, topology, network) +
+             time_of_written(primitive, size, written_costs(network));
     case Kind::control:
       return network.control.value;
     case Kind::allocate_device:
