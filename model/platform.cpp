@@ -47,6 +47,20 @@ std::string_view to_string(CopiedBy copied_by) {
 
 std::string_view to_string(CopyClass copy_class) { return kCopyClassNames.at(static_cast<std::size_t>(copy_class)); }
 
+bool reads_host_memory(CopyClass copy_class) {
+  switch (copy_class) {
+    case CopyClass::pinned_to_device_near:
+    case CopyClass::pinned_to_device_far:
+    case CopyClass::pageable_to_device_near:
+    case CopyClass::pageable_to_device_far:
+    case CopyClass::host_to_host:
+    case CopyClass::kernel_from_pinned:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Piecewise::Piecewise(std::vector<Knot> knots) : knots_(std::move(knots)) {
   assert(!knots_.empty());
   assert(std::ranges::adjacent_find(knots_, std::ranges::greater_equal{}, &Knot::size) == knots_.end());

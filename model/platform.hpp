@@ -81,12 +81,14 @@ struct HostMemory {
 
 /// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, then nothing moves for
 /// `latency`, then the bytes flow at no more than `rate` (absent: whatever the links allow). A copy that waits for the
-/// one before it in its stream flows no earlier than `turnaround` after that one's last byte (absent: 0).
+/// one before it in its stream flows no earlier than `turnaround` after that one's last byte (absent: 0). What
+/// `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0).
 struct Cost {
   Sourced<Seconds> host{};
   Sourced<Piecewise> latency{};
   std::optional<Sourced<Rate>> rate{};
   std::optional<Sourced<Seconds>> turnaround{};
+  std::optional<Sourced<Piecewise>> cpu_written{};  ///< of copies from host memory only; by the bytes so written
 };
 
 /// The classes of copies that a driver distinguishes.
@@ -113,6 +115,8 @@ enum class CopyClass {
 inline constexpr int kCopyClasses = 18;
 /// As the platform file spells it: "pinned-to-device-near".
 std::string_view to_string(CopyClass copy_class);
+/// Do such copies read host memory?
+bool reads_host_memory(CopyClass copy_class);
 
 /// A copy between GPUs of different peer domains: the driver moves it through host memory.
 struct StagedPeer {
@@ -144,6 +148,10 @@ struct NetworkCosts {
   /// From the last byte of one message to the first byte of the next one of its sender to its receiver; absent: 0.
   /// LogGP's gap, less what the bytes take.
   std::optional<Sourced<Piecewise>> gap{};
+  // What comes on top where the source was written last by a CPU or by a device and nobody has read it since, by the
+  // bytes so written; absent: 0.
+  std::optional<Sourced<Piecewise>> cpu_written{};
+  std::optional<Sourced<Piecewise>> device_written{};
 };
 
 struct RuntimeCosts {

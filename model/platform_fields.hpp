@@ -30,6 +30,7 @@ void each_field(const Cost& cost, const auto& visit) {
   visit("latency", cost.latency);
   visit("rate", cost.rate);
   visit("turnaround", cost.turnaround);
+  visit("cpu_written", cost.cpu_written);
 }
 
 void each_field(const NetworkCosts& costs, const auto& visit) {
@@ -40,6 +41,8 @@ void each_field(const NetworkCosts& costs, const auto& visit) {
   visit("eager_limit", costs.eager_limit);
   visit("control", costs.control);
   visit("gap", costs.gap);
+  visit("cpu_written", costs.cpu_written);
+  visit("device_written", costs.device_written);
 }
 
 void each_field(const RuntimeCosts& costs, const auto& visit) {

@@ -111,12 +111,22 @@ Cost read_cost(Section& section) {
           section.optional("turnaround", &Section::seconds)};
 }
 
+Cost read_cost(Section& section, CopyClass copy_class) {
+  Cost cost = read_cost(section);
+  if (reads_host_memory(copy_class)) cost.cpu_written = section.optional("cpu_written", &Section::piecewise);
+  return cost;
+}
+
 NetworkCosts read_network(Section& section) {
-  NetworkCosts costs{section.seconds("send_host"), section.seconds("receive_host"),
-                     section.piecewise("latency"), section.optional("rate", &Section::rate),
-                     section.bytes("eager_limit"), section.seconds("control")};
-  costs.gap = section.optional("gap", &Section::piecewise);
-  return costs;
+  return {.send_host = section.seconds("send_host"),
+          .receive_host = section.seconds("receive_host"),
+          .latency = section.piecewise("latency"),
+          .rate = section.optional("rate", &Section::rate),
+          .eager_limit = section.bytes("eager_limit"),
+          .control = section.seconds("control"),
+          .gap = section.optional("gap", &Section::piecewise),
+          .cpu_written = section.optional("cpu_written", &Section::piecewise),
+          .device_written = section.optional("device_written", &Section::piecewise)};
 }
 
 CopiedBy read_copied_by(Section& section) {
@@ -173,7 +183,7 @@ void read_copies(Section& costs, Platform& platform) {
       const std::string name(to_string(copy_class));
       if (copies.find(name) == nullptr) continue;
       copies.nested(name, "copies '" + name + "'",
-                    [&](Section& cost) { platform.copies[copy_class] = read_cost(cost); });
+                    [&](Section& cost) { platform.copies[copy_class] = read_cost(cost, copy_class); });
     }
   });
   complete_host_to_host(platform);

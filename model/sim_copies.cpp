@@ -103,6 +103,7 @@ void SimRank::take_copy_cost(Operation& operation) {
   }
   operation.occupies_cpu = cost.occupies_cpu;
   if (cost.cost->turnaround) operation.turnaround = cost.cost->turnaround->value;
+  operation.written = written_costs(*cost.cost);
 }
 
 Op SimRank::copy(View to, View from, Stream stream, Engine engine) {
@@ -153,6 +154,7 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   const NetworkCosts& costs = network_to(owner);
   operation->report.cost = "network";
   operation->report.host = costs.send_host.value;
+  operation->written = written_costs(costs);
   start_copy(operation,
              costs.latency.value.at(operation->size) + rdma_latency(operation->from) + rdma_latency(operation->to));
   return operation->op;

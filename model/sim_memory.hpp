@@ -8,6 +8,7 @@
 
 #include "model/content.hpp"
 #include "model/machine.hpp"
+#include "model/written.hpp"
 #include "protocols/rank.hpp"
 
 namespace twinlink::model {
@@ -23,7 +24,13 @@ struct Allocation {
   int in_use = 0;             ///< the owner's operations in flight, abandoned ones not counted
   int opened = 0;             ///< how often peers have it open
   bool exported = false;
-  int registrations = 0;  ///< with the network adapter
+  int registrations = 0;   ///< with the network adapter
+  WrittenBytes written{};  ///< of host memory
+
+  /// These bytes have just been written. Of device memory nobody remembers it.
+  void was_written(Bytes at, Bytes length, Writer writer) {
+    if (memory != Memory::device) written.write(at, length, writer);
+  }
 };
 
 /// A peer's allocation that a rank has opened, once for every time.

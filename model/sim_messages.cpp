@@ -98,6 +98,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->report.host = costs.send_host.value;
   operation->report.latency =
       costs.latency.value.at(source.length) + rdma_latency(source) + copying_through_shared_memory(to, source.length);
+  operation->written = written_costs(costs);
   operation->queue = &wires_[to];
   if (costs.gap) operation->turnaround = costs.gap->value.at(source.length);
   prepare_flow(*operation);
@@ -192,8 +193,11 @@ void SimRank::deliver(const OperationPtr& send) {
   SimRank& receiver = rank_object(receive->report.rank);
   const Bytes sent = send->snapshot.front().size();
   const Bytes room = receive->to.length;
-  receive->to.allocation->content.write(receive->to.offset,
-                                        send->snapshot.front().slice(Bytes{}, std::min(sent, room)));
+  const Bytes written = std::min(sent, room);
+  receive->to.allocation->content.write(receive->to.offset, send->snapshot.front().slice(Bytes{}, written));
+  // An eager message comes out of the library's own buffer, even if an adapter has put it there.
+  const bool by_cpu = send->eager || by_shared_memory(send->peer);
+  receive->to.allocation->was_written(receive->to.offset, written, by_cpu ? Writer::cpu : Writer::device);
   receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
 }
 

@@ -27,6 +27,7 @@ struct SimRank::Operation {
   std::vector<Block> blocks{};      ///< of a copy of blocks
   Seconds unhidden{};               ///< what blocks that lie apart and a kernel's signal add; zero once they have
   Seconds turnaround{};             ///< after the copy before it in its stream; zero once it is over
+  WrittenCosts written{};           ///< what it adds if the source was just written
   bool occupies_cpu = false;        ///< the calling CPU, until the copy has ended
   Bytes size{};                     ///< the bytes that flow
   std::optional<Signal> signal{};
@@ -59,9 +60,20 @@ struct SimRank::Operation {
   }
   /// Puts what a copy has read where it belongs.
   void write() const {
-    Content& content = to.allocation->content;
-    if (blocks.empty()) return content.write(to.offset, snapshot.front());
-    for (std::size_t i = 0; i < blocks.size(); ++i) content.write(to.offset + blocks[i].to, snapshot[i]);
+    const auto put = [this](Bytes at, const Content& what) {
+      to.allocation->content.write(at, what);
+      to.allocation->was_written(at, what.size(), occupies_cpu ? Writer::cpu : Writer::device);
+    };
+    if (blocks.empty()) return put(to.offset, snapshot.front());
+    for (std::size_t i = 0; i < blocks.size(); ++i) put(to.offset + blocks[i].to, snapshot[i]);
+  }
+  /// What it takes longer because its source was just written, which is at rest from now on.
+  [[nodiscard]] Seconds time_of_written_source() const {
+    WrittenBytes& source = from.allocation->written;
+    WrittenBytes::Amount amount;
+    if (blocks.empty()) amount += source.read(from.offset, from.length);
+    for (const Block& b : blocks) amount += source.read(from.offset + b.from, b.length);
+    return time_to_read(amount, written);
   }
 };
 

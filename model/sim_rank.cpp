@@ -143,6 +143,7 @@ void SimRank::step(std::string_view words) {
 void SimRank::fill(View view, Pattern pattern) {
   const Part part = memory_.part(view);
   part.allocation->content.fill(part.offset, part.length, pattern);
+  part.allocation->was_written(part.offset, part.length, Writer::cpu);
 }
 
 Verdict SimRank::check(View view, Pattern pattern) {
@@ -168,23 +169,23 @@ void SimRank::delay(const OperationPtr& operation, Seconds until) {
   schedule(until, operation, nullptr);
 }
 
-/// The operation's latency is over. It flows at once, or after those before it in its queue.
+/// The operation's latency is over, or what came after it when it had its turn. It flows at once, or after those before
+/// it in its queue.
 void SimRank::become_ready(const OperationPtr& operation) {
   operation->state = Operation::State::queued;
   std::list<OperationPtr>& queued = operation->queue->operations;
-  // A copy is in its stream from the start, a message comes to its wire now; one that had to turn is there already.
-  const bool is_new = queued.empty() || queued.front() != operation;
-  if (operation->kind == Operation::Kind::send && is_new) queued.push_back(operation);
+  const bool had_its_turn = !queued.empty() && queued.front() == operation;
+  if (operation->kind == Operation::Kind::send && !had_its_turn) queued.push_back(operation);
   if (queued.front() == operation) take_turn(operation);
 }
 
 /// Nothing is before it in its queue. What the engine needs between two copies, what the blocks of a copy take, and
-/// what its kernel takes to raise a signal hide behind nothing, unlike the latency, which hides behind the copy before
-/// it.
+/// what its kernel takes to raise a signal, and what it takes to read what was just written hide behind nothing, unlike
+/// the latency, which hides behind the copy before it.
 void SimRank::take_turn(const OperationPtr& operation) {
   const bool turns = operation->turnaround > Seconds{};
   const Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
-  operation->due = turn + operation->unhidden;
+  operation->due = turn + operation->unhidden + operation->time_of_written_source();
   operation->turnaround = operation->unhidden = {};
   if (reached(operation->due, now())) return start_flow(operation);
   operation->state = Operation::State::delayed;

@@ -7,7 +7,7 @@
 // nothing of the stream, and then the bytes flow at the smallest of the copy's own rate and the links of its route. The
 // caller that learns that a copy has ended is busy for `runtime.completion`, unless the kernel that has made the copy
 // tells it. Unlike there, copies of different streams or processes do not slow each other down: each has the links for
-// itself.
+// itself. Nor does it matter who wrote a source last (`cpu_written`).
 #pragma once
 
 #include <array>

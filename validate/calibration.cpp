@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "validate/calibration_groups.hpp"
+#include "validate/calibration_written.hpp"
 #include "validate/contention.hpp"
 #include "validate/cost_fit.hpp"
 #include "validate/primitive.hpp"
@@ -83,10 +84,7 @@ class Calibrator {
 
   template <class Value>
   void set(const std::string& path, const Value& value, const Group& group) {
-    edit_.set(path, value, probes_.simulated ? model::Quality::derived : model::Quality::measured,
-              source_name(group.path));
-    // The text follows when all numbers are there; a reader wants one now.
-    edit_.set_source(source_name(group.path), "a fit of probes");
+    set_fit(edit_, path, value, group, probes_);
   }
 
   [[nodiscard]] const Group* find_group(const std::string& path) const {
@@ -156,6 +154,8 @@ class Calibrator {
       case Kind::queued_signal:
       case Kind::gap:
       case Kind::step:
+      case Kind::written_copy:
+      case Kind::written_message:
       case Kind::start:
       case Kind::start_message:
       case Kind::finish:
@@ -259,6 +259,7 @@ class Calibrator {
     if (kind == Kind::queued) return fit_turnaround(group, topology);
     if (kind == Kind::queued_signal || kind == Kind::step) return fit_rest(group, topology);
     if (kind == Kind::gap) return fit_gap(group, topology);
+    if (group.first().is_written()) return fit_written(group, topology, probes_, edit_, result_.notes);
     if (!group.first().copies() || kind == Kind::copy || kind == Kind::start) return;
     const bool signals = group.first().signals();
     std::vector<CountedObservation> observations;

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "model/platform_numbers.hpp"
-#include "validate/platform_edit.hpp"
 
 namespace twinlink::validate {
 namespace {

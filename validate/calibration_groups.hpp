@@ -8,6 +8,7 @@
 
 #include "validate/cost_fit.hpp"
 #include "validate/error_metrics.hpp"
+#include "validate/platform_edit.hpp"
 #include "validate/primitive.hpp"
 #include "validate/probe_set.hpp"
 
@@ -48,6 +49,13 @@ std::optional<std::string> path_alike(std::string_view path);
 std::string source_name(std::string_view path);
 /// Its text: the probes, their spread, and how far the finished platform is from them.
 std::string source_text(const Group& group, const ProbeSet& probes, const ErrorSummary& errors);
+/// Sets what was fitted to a group, which is all that its source says until source_text() is known.
+template <class Value>
+void set_fit(PlatformEdit& edit, const std::string& path, const Value& value, const Group& group,
+             const ProbeSet& probes) {
+  edit.set(path, value, probes.simulated ? model::Quality::derived : model::Quality::measured, source_name(group.path));
+  edit.set_source(source_name(group.path), "a fit of probes");  // a reader wants one
+}
 /// "2026-11-21, twinlink-real 0.1.0 on 2 x NVIDIA H200"
 std::string describe(const ProbeOrigin& origin);
 

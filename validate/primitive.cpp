@@ -36,6 +36,12 @@ std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sou
   return *time + each->value * count;
 }
 
+/// What it adds that `size` bytes of the source were just written.
+Seconds time_of_written(const Primitive& primitive, Bytes size, const model::WrittenCosts& costs) {
+  const bool by_cpu = primitive.writer == model::Writer::cpu;
+  return time_to_read({.by_cpu = by_cpu ? size : Bytes{}, .by_device = by_cpu ? Bytes{} : size}, costs);
+}
+
 Seconds or_none(const std::optional<Sourced<Seconds>>& time) { return time ? time->value : Seconds{}; }
 
 /// The parts of one copy, in the order in which they come.
@@ -111,6 +117,13 @@ Seconds predict_steps(const model::NetworkCosts& network, Seconds step) {
   return step + start + (network.control.value * 2 - start) / kQueued;
 }
 
+std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
+  if (!alone) return std::nullopt;
+  const model::Cost& cost = *topology.find_copy_cost(primitive.from, primitive.to).cost;
+  return *alone + time_of_written(primitive, size, written_costs(cost));
+}
+
 std::optional<Seconds> predict_start(const Primitive& primitive, const Topology& topology) {
   const auto times = copy_times(primitive, Bytes{}, topology);
   return times ? std::optional(times->host) : std::nullopt;
@@ -147,6 +160,8 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return "costs.runtime.signal";
     case Kind::kernel_signal:
       return "costs.runtime.kernel_signal";
+    case Kind::written_copy:
+      return copy_path(primitive, topology) + ".cpu_written";
     case Kind::start:
       return copy_path(primitive, topology) + ".host";
     case Kind::queued:
@@ -161,6 +176,8 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return fmt::format("{}.send_host", network);
     case Kind::gap:
       return fmt::format("{}.gap", network);
+    case Kind::written_message:
+      return fmt::format("{}.{}", network, primitive.writer == model::Writer::cpu ? "cpu_written" : "device_written");
     case Kind::control:
       return fmt::format("{}.control", network);
     case Kind::step:
@@ -252,6 +269,8 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::kernel_signal:
       return plus(predict_below(primitive, size, topology),
                   runtime.kernel_signal ? runtime.kernel_signal : runtime.signal, 1);
+    case Kind::written_copy:
+      return predict_written_copy(primitive, size, topology);
     case Kind::start:
       return predict_start(primitive, topology);
     case Kind::queued:
@@ -266,6 +285,8 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
       return network.send_host.value;
     case Kind::gap:
       return predict_window(primitive, size, topology);
+    case Kind::written_message:
+      return predict_message(primitive, size, topology) + time_of_written(primitive, size, written_costs(network));
     case Kind::control:
       return network.control.value;
     case Kind::step:

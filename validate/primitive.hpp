@@ -6,26 +6,29 @@
 #include <string>
 
 #include "model/topology.hpp"
+#include "model/written.hpp"
 #include "protocols/bench/probe.hpp"
 
 namespace twinlink::validate {
 
 struct Primitive {
   enum class Kind {
-    copy,           ///< between two ends, by the copy engine, the CPU or a kernel
-    engine_block,   ///< the same of `blocks` blocks, by the copy engine
-    kernel_block,   ///< the same by a kernel
-    signal,         ///< a put with a signal behind it, by the copy engine
-    kernel_signal,  ///< the same by a kernel
-    start,          ///< what the CPU does to start a copy
-    queued,         ///< the share of one of bench::kQueuedCopies copies that wait behind each other
-    queued_signal,  ///< the same of such puts with signals, by the copy engine
-    finish,         ///< what the CPU does to learn that a copy has ended
-    message,        ///< between the host memories of two places
-    start_message,  ///< what the CPU does to send one
-    gap,            ///< the share of one of bench::kQueuedCopies messages one way
-    control,        ///< a control message
-    step,           ///< the share of one of as many control messages, each a step of a lane
+    copy,             ///< between two ends, by the copy engine, the CPU or a kernel
+    engine_block,     ///< the same of `blocks` blocks, by the copy engine
+    kernel_block,     ///< the same by a kernel
+    signal,           ///< a put with a signal behind it, by the copy engine
+    kernel_signal,    ///< the same by a kernel
+    written_copy,     ///< a copy whose source was just written
+    start,            ///< what the CPU does to start a copy
+    queued,           ///< the share of one of bench::kQueuedCopies copies that wait behind each other
+    queued_signal,    ///< the same of such puts with signals, by the copy engine
+    finish,           ///< what the CPU does to learn that a copy has ended
+    message,          ///< between the host memories of two places
+    written_message,  ///< a message whose source was just written
+    start_message,    ///< what the CPU does to send one
+    gap,              ///< the share of one of bench::kQueuedCopies messages one way
+    control,          ///< a control message
+    step,             ///< the share of one of as many control messages, each a step of a lane
     allocate_device,
     pin,
     ipc_export,
@@ -39,9 +42,12 @@ struct Primitive {
   int gpu = 0;            ///< of the rank that measured; messages between nodes leave by its adapter
   int peer_gpu = 0;
   double blocks = 0;
+  model::Writer writer = model::Writer::cpu;  ///< of a source that was just written
 
   /// Is it a put with a signal?
   [[nodiscard]] bool signals() const { return kind == Kind::signal || kind == Kind::kernel_signal; }
+  /// Was its source just written?
+  [[nodiscard]] bool is_written() const { return kind == Kind::written_copy || kind == Kind::written_message; }
   /// Is it a copy, whatever comes on top of it, or a part of one?
   [[nodiscard]] bool copies() const { return kind <= Kind::queued_signal; }
   /// Does it go between two ranks, by messages or control messages?

@@ -35,6 +35,12 @@ bool strip(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
+bool strip_end(std::string_view& text, std::string_view end) {
+  if (!text.ends_with(end)) return false;
+  text.remove_suffix(end.size());
+  return true;
+}
+
 /// Reads one line's name, word by word.
 class LineReader {
  public:
@@ -68,6 +74,8 @@ class LineReader {
 
   bool recognize(std::string_view name) {
     if (strip(name, "start message ")) return message(name, Kind::start_message);
+    if (strip_end(name, " cpu-written")) return written(name, model::Writer::cpu);
+    if (strip_end(name, " device-written")) return written(name, model::Writer::device);
     if (strip(name, "start ")) return one_copy(name) && part(Kind::start);
     if (strip(name, "queued ")) return queued(name);
     return one_copy(name) || more_than_a_copy(name) || runtime(name);
@@ -105,6 +113,16 @@ class LineReader {
     if (strip(name, "put and signal ")) return put_and_signal(name);
     if (strip(name, "message pinned ") || strip(name, "message pageable ")) return message(name, Kind::message);
     return strip(name, "control message ") && message(name, Kind::control);
+  }
+
+  bool written(std::string_view name, model::Writer writer) {
+    result_.writer = writer;
+    if (strip(name, "message pinned ") || strip(name, "message pageable ")) {
+      return message(name, Kind::written_message);
+    }
+    // Copies read what a device has written as they read memory at rest.
+    return writer == model::Writer::cpu && strip(name, "copy ") && copy(name) &&
+           result_.from.memory != Memory::device && part(Kind::written_copy);
   }
 
   bool put_and_signal(std::string_view rest) {

@@ -11,8 +11,8 @@ namespace twinlink::bench {
 /// piece of the first kind is a glance at who else is there.
 class CoreWatch {
  public:
-  /// Looks on until it has seen the core with and without company, but no longer than `learn`: to know how long a glance
-  /// takes on a core of one's own.
+  /// Looks on until it has seen the core with and without company, but no longer than `learn`: to know how long a
+  /// glance takes on a core of one's own.
   CoreWatch(Rank& rank, Seconds learn);
 
   /// Nobody else is on the core now, as far as the quickest glance so far tells. About a microsecond. Always true on a

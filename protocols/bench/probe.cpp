@@ -51,6 +51,7 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
       probe_local(prober);
       probe_blocks(prober);
       probe_load(prober);
+      probe_written(prober);
     }
     for (RankId follower{0}; follower.value < rank.ranks(); ++follower.value) {
       if (follower == leader || repeats_a_place(rank, follower)) continue;
@@ -66,6 +67,7 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
     const auto peer = partner ? other_of(rank.id(), RankId{0}, *partner) : std::nullopt;
     if (!peer) continue;
     probe_messages(prober, *peer, rank.id() == RankId{0});
+    probe_written_messages(prober, *peer, rank.id() == RankId{0});
     probe_windows(prober, *peer, rank.id() == RankId{0});
     probe_signals(prober, *peer, rank.id() == RankId{0});
   }

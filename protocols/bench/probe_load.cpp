@@ -114,23 +114,6 @@ void probe_both_ways(Prober& prober, HostCopies& copies) {
   });
 }
 
-/// Who wrote the source last, and so in which cache it lies.
-void probe_written(Prober& prober, HostCopies& copies, std::string_view writer,
-                   const std::function<void(const View& source, twinlink::Pattern)>& write) {
-  const std::string name = fmt::format("copy {} {}-written", copies.words(Direction::in), writer);
-  for (const Bytes size : prober.plan().sizes) {
-    const Move part = copies.move(Direction::in).first(size);
-    twinlink::Pattern pattern{};
-    const auto prepare = [&] {
-      pattern = prober.fresh_pattern();
-      if (prober.plan().verify) prober.rank().fill(part.to, kSentinel);
-      write(part.from, pattern);
-    };
-    prober.record(name, {}, size, prober.sample_after(size, prepare, [&] { copies.run(Direction::in, part); }), true);
-    if (prober.plan().verify) prober.expect(part.to, pattern, name);
-  }
-}
-
 /// Ranks of rank 0's node, one for each GPU. The same on every rank.
 std::vector<RankId> ranks_with_gpus(const Rank& rank) {
   std::vector<RankId> found;
@@ -223,14 +206,6 @@ void probe_load(Prober& prober) {
   if (!in) return;
   probe_finish(prober, copies);
   if (out) probe_both_ways(prober, copies);
-  probe_written(prober, copies, "cpu",
-                [&](const View& source, twinlink::Pattern pattern) { prober.rank().fill(source, pattern); });
-  if (!out) return;
-  const ScopedBuffer written(prober.rank(), Memory::device, prober.largest());
-  probe_written(prober, copies, "device", [&](const View& source, twinlink::Pattern pattern) {
-    prober.rank().fill(written.first(source.length), pattern);
-    prober.copy(source, written.first(source.length));
-  });
 }
 
 void probe_together(Prober& prober) {

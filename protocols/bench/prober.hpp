@@ -111,8 +111,10 @@ void probe_local(Prober& prober);
 void probe_blocks(Prober& prober);
 /// Is there a rank before `rank` on the same GPU? Its lines would say the same.
 bool repeats_a_place(const Rank& rank, RankId later);
-/// Copies of one rank that queue, go both ways at once, or read what was just written.
+/// Copies of one rank that queue or go both ways at once.
 void probe_load(Prober& prober);
+/// Copies of one rank that read what was just written.
+void probe_written(Prober& prober);
 /// Copies of two, four, ... GPUs of rank 0's node at once: to and from host memory, and around a ring of peers. All
 /// ranks call it.
 void probe_together(Prober& prober);
@@ -122,6 +124,8 @@ void probe_peer_copies(Prober& prober, RankId peer, bool leading);
 void probe_signals(Prober& prober, RankId peer, bool leading);
 /// Messages between host buffers and control messages, there and back. Both ranks call it.
 void probe_messages(Prober& prober, RankId peer, bool leading);
+/// Messages between host buffers that were just written, there and back. Both ranks call it.
+void probe_written_messages(Prober& prober, RankId peer, bool leading);
 /// Many messages at once, one way: what lies between two, and what starting one costs. Both ranks call it.
 void probe_windows(Prober& prober, RankId peer, bool leading);
 

@@ -94,6 +94,7 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "copy pinned near both-ways",
                                           "copy pinned-to-device near cpu-written",
                                           "copy pinned-to-device near device-written",
+                                          "copy pageable-to-device near cpu-written",
                                           "copy pinned-to-device near of 2 GPUs",
                                           "copy device-to-pinned near of 2 GPUs",
                                           "copy pageable-to-device near of 2 GPUs",
@@ -134,6 +135,8 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "message pinned same-node",
                                           "message pageable same-node",
                                           "message pageable same-node both-ways",
+                                          "message pageable same-node cpu-written",
+                                          "message pinned same-node device-written",
                                           "control message same-node"}));
   for (const std::string gpu : {"0/0", "0/1"}) {
     for (const std::string name : {"copy pinned-to-device near", "copy host-to-host", "peer copy write direct"}) {
@@ -227,16 +230,26 @@ TEST(Probe, OneMissingClassOfCopiesLeavesTheOthers) {
   for (const std::string& name : names(findings)) {
     if (lines(findings, name, "0/1").empty()) missing.insert(name);
   }
-  EXPECT_EQ(missing,
-            (std::set<std::string>{
-                "copy device-to-pinned far", "copy device-to-pinned near", "copy pinned near both-ways",
-                "copy pinned-to-device near device-written", "queued copy device-to-pinned near",
-                "start copy device-to-pinned near", "put and signal same-node", "put and signal by kernel same-node",
-                "put and signal by resident kernel same-node", "queued put and signal same-node",
-                "queued put and signal by kernel same-node", "queued put and signal by resident kernel same-node",
-                "message pinned same-node", "message pageable same-node", "message pageable same-node both-ways",
-                "control message same-node", "start message same-node", "queued message same-node",
-                "queued control message same-node"}))
+  EXPECT_EQ(missing, (std::set<std::string>{"copy device-to-pinned far",
+                                            "copy device-to-pinned near",
+                                            "copy pinned near both-ways",
+                                            "copy pinned-to-device near device-written",
+                                            "queued copy device-to-pinned near",
+                                            "start copy device-to-pinned near",
+                                            "put and signal same-node",
+                                            "put and signal by kernel same-node",
+                                            "put and signal by resident kernel same-node",
+                                            "queued put and signal same-node",
+                                            "queued put and signal by kernel same-node",
+                                            "queued put and signal by resident kernel same-node",
+                                            "message pinned same-node",
+                                            "message pageable same-node",
+                                            "message pageable same-node both-ways",
+                                            "message pageable same-node cpu-written",
+                                            "control message same-node",
+                                            "start message same-node",
+                                            "queued message same-node",
+                                            "queued control message same-node"}))
       << "of the messages, rank 0 writes the lines";
   EXPECT_THAT(names(findings), testing::Not(Contains("copy device-to-pinned near of 2 GPUs")));
   EXPECT_THAT(names(findings), Contains("copy pinned-to-device near of 2 GPUs"));

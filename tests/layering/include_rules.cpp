@@ -47,7 +47,7 @@ const std::vector<Part>& parts() {
        {"protocols", "bench"},
        {kSimgrid, kMpi, kCuda, kYaml, kClocks, kThreads, kRandom}},
       {"platform description",
-       {"model/diagnostics", "model/node_checks", "model/platform", "model/topology", "model/yaml_"},
+       {"model/diagnostics", "model/node_checks", "model/platform", "model/topology", "model/written", "model/yaml_"},
        {"protocols", "platform description"},
        {kSimgrid, kMpi, kCuda}},
       {"model", {"model/"}, {"protocols", "bench", "platform description", "model"}, {kMpi, kCuda}},

@@ -74,6 +74,10 @@ TEST(PlatformWriter, WritesWhatAPlatformNeedNotHave) {
   platform.runtime.completion = Sourced<Seconds>{1.5_us, guess};
   platform.runtime.kernel_signal = Sourced<Seconds>{1.7_us, guess};
   platform.intra_node.rate = Sourced<Rate>{Rate{5e9}, guess};
+  const Sourced<Piecewise> curve{Piecewise({{4_KiB, Seconds{}}, {64_KiB, 2.0_us}, {1_MiB, 20.5_us}}), guess};
+  platform.copies[CopyClass::pinned_to_device_near].cpu_written = curve;
+  platform.intra_node.cpu_written = curve;
+  platform.intra_node.device_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 1.0_us}}), guess};
   for (const CopiedBy who : kCopiedBy) {
     platform.intra_node.copied_by = who;
     expect_same(platform, read_text(platform_text(platform)));

@@ -1,0 +1,55 @@
+// Who wrote host memory last. What a CPU has just written lies in its cache, where a copy engine has to fetch it from,
+// and what a device has just written lies in no CPU's cache; both can take longer than to read memory that is at rest.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "model/platform.hpp"
+#include "protocols/units.hpp"
+
+namespace twinlink::model {
+
+enum class Writer {
+  cpu,    ///< of any rank: a received message, a copy to or within pageable memory, the rank's own code
+  device  ///< a copy engine, a kernel, an adapter
+};
+
+/// How much longer reading takes by who wrote the bytes last; null: no longer. Owned by the platform.
+struct WrittenCosts {
+  const Piecewise* cpu = nullptr;
+  const Piecewise* device = nullptr;
+};
+WrittenCosts written_costs(const Cost& cost);
+WrittenCosts written_costs(const NetworkCosts& costs);
+
+/// Which bytes of an allocation were written and not read since, and by whom.
+class WrittenBytes {
+ public:
+  void write(Bytes at, Bytes length, Writer writer);
+
+  struct Amount {
+    Bytes by_cpu{};
+    Bytes by_device{};
+
+    Amount& operator+=(const Amount& other);
+  };
+  /// Of the bytes [at, at+length), those that were just written. From now on they are at rest, whoever it is that reads
+  /// them: reading the same bytes again takes no longer.
+  Amount read(Bytes at, Bytes length);
+
+ private:
+  struct Stretch {
+    std::uint64_t end = 0;
+    Writer writer = Writer::cpu;
+  };
+  /// No stretch lies on both sides of `at` any more.
+  void cut(std::uint64_t at);
+
+  std::map<std::uint64_t, Stretch> stretches_;  ///< by their begin; none overlap
+};
+
+/// What reading that many bytes takes beside what it takes from memory at rest. No bytes take nothing.
+Seconds time_to_read(const WrittenBytes::Amount& amount, const WrittenCosts& costs);
+
+}  // namespace twinlink::model

@@ -1,0 +1,142 @@
+// Probes of copies and messages whose source was just written, by a copy that is in no time: by the CPU from host
+// memory, as messages and drivers write it, which leaves the bytes dirty in its cache; or from the device, which leaves
+// them in no CPU's cache. In all other lines the source was written long before.
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/prober.hpp"
+#include "protocols/tags.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+/// Of their own, so that no other probe's message takes their place.
+constexpr Tag kWrittenTag{tags::kFirstFree.value + 2};
+
+constexpr std::string_view kOnHost = "host-to-host";
+constexpr std::string_view kOut = "device-to-pinned near";
+
+/// Before each round, `origin` is copied to where the copy reads.
+void probe_copy(Prober& prober, const std::string& name, const Move& move, View origin) {
+  for (const Bytes size : prober.plan().sizes) {
+    const Move part = move.first(size);
+    const View from = origin.slice(Bytes{}, size);
+    const twinlink::Pattern pattern = prober.fresh_pattern();
+    if (prober.plan().verify) prober.rank().fill(from, pattern);
+    const auto prepare = [&] {
+      if (prober.plan().verify) prober.rank().fill(part.to, kSentinel);
+      prober.copy(part.from, from);
+    };
+    const auto round = [&] { prober.copy(part.to, part.from); };
+    prober.record(name, {}, size, prober.sample_after(size, prepare, round), true);
+    if (prober.plan().verify) prober.expect(part.to, pattern, name);
+  }
+}
+
+/// One end of messages there and back. Before each round, both ends copy from memory of the kind `origin` what they
+/// will send.
+class WrittenMessages {
+ public:
+  WrittenMessages(Prober& prober, RankId peer, bool leading, Memory memory, Memory origin)
+      : prober_(prober),
+        peer_(peer),
+        leading_(leading),
+        origin_(prober.rank(), origin, prober.largest()),
+        out_(prober.rank(), memory, prober.largest()),
+        in_(prober.rank(), memory, prober.largest()) {}
+
+  /// Can both ends copy so?
+  [[nodiscard]] bool possible(std::string_view words) {
+    const bool mine = can_copy(prober_, words, out_.buffer(), origin_.buffer());
+    const RankId me = prober_.rank().id();
+    const std::array pair{leading_ ? me : peer_, leading_ ? peer_ : me};
+    return agree_in(prober_.rank(), pair, mine ? 1 : 0, prober_.patience()) != 0;
+  }
+
+  /// A line for every size.
+  void record(const std::string& name) {
+    std::uint64_t seed = 0;  // the same at both ends
+    for (const Bytes size : prober_.plan().sizes) {
+      const twinlink::Pattern leaders{++seed};
+      const twinlink::Pattern followers{++seed};
+      if (prober_.plan().verify) {
+        prober_.rank().fill(origin_.first(size), leading_ ? leaders : followers);
+        prober_.rank().fill(in_.first(size), kSentinel);
+      }
+      Rounds rounds =
+          prober_.sample_timed_with(peer_, leading_, size, [this, &name, size] { return there_and_back(name, size); });
+      rounds /= 2;
+      if (prober_.plan().verify) prober_.expect(in_.first(size), leading_ ? followers : leaders, name);
+      if (!leading_) continue;
+      prober_.record(name, to_string(prober_.rank().place(peer_)), size, std::move(rounds), true);
+    }
+  }
+
+ private:
+  /// The leader begins when the follower has written, too, and awaits its message.
+  double there_and_back(const std::string& name, Bytes size) {
+    Rank& rank = prober_.rank();
+    prober_.copy(out_.first(size), origin_.first(size));
+    if (leading_) {
+      hear_now(rank, peer_, prober_.patience());
+      const auto round = [&] {
+        prober_.finish(send(size), name, size);
+        prober_.finish(receive(size), name, size);
+      };
+      return time_rounds(rank, 1, round).front();
+    }
+    const Op received = receive(size);
+    tell_now(rank, peer_, Message(), prober_.patience());
+    const auto round = [&] {
+      prober_.finish(received, name, size);
+      prober_.finish(send(size), name, size);
+    };
+    return time_rounds(rank, 1, round).front();
+  }
+
+  Op send(Bytes size) { return prober_.rank().send(peer_, kWrittenTag, out_.first(size)); }
+  Op receive(Bytes size) { return prober_.rank().receive(peer_, kWrittenTag, in_.first(size)); }
+
+  Prober& prober_;
+  RankId peer_;
+  bool leading_;
+  ScopedBuffer origin_;
+  ScopedBuffer out_;
+  ScopedBuffer in_;
+};
+
+}  // namespace
+
+void probe_written(Prober& prober) {
+  Rank& rank = prober.rank();
+  const ScopedBuffer device(rank, Memory::device, prober.largest());
+  const ScopedBuffer on_host(rank, Memory::pageable, prober.largest());
+  for (const Memory memory : {Memory::pinned, Memory::pageable}) {
+    const ScopedBuffer host(rank, memory, prober.largest());
+    const std::string words = fmt::format("{}-to-device near", to_string(memory));
+    if (!can_copy(prober, words, device.buffer(), host.buffer())) continue;
+    const Move in{View(device.buffer()), View(host.buffer())};
+    if (can_copy(prober, kOnHost, host.buffer(), on_host.buffer())) {
+      probe_copy(prober, fmt::format("copy {} cpu-written", words), in, View(on_host.buffer()));
+    }
+    if (memory != Memory::pinned) continue;  // out to pageable memory, too, a CPU copies
+    const ScopedBuffer on_device(rank, Memory::device, prober.largest());
+    if (can_copy(prober, kOut, host.buffer(), on_device.buffer())) {
+      probe_copy(prober, fmt::format("copy {} device-written", words), in, View(on_device.buffer()));
+    }
+  }
+}
+
+void probe_written_messages(Prober& prober, RankId peer, bool leading) {
+  const std::string_view where = prober.rank().path_to(peer).same_node ? "same-node" : "other-node";
+  WrittenMessages by_cpu(prober, peer, leading, Memory::pageable, Memory::pageable);
+  if (by_cpu.possible(kOnHost)) by_cpu.record(fmt::format("message pageable {} cpu-written", where));
+  WrittenMessages by_device(prober, peer, leading, Memory::pinned, Memory::device);
+  if (by_device.possible(kOut)) by_device.record(fmt::format("message pinned {} device-written", where));
+}
+
+}  // namespace twinlink::bench
