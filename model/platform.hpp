@@ -171,6 +171,8 @@ struct RuntimeCosts {
   /// From a signal that the copy engine's queue has raised until the queue goes on, beside the next copy's turnaround;
   /// absent: 0.
   std::optional<Sourced<Seconds>> signal_turnaround{};
+  /// The same behind a kernel that has raised one in `kernel_signal`.
+  std::optional<Sourced<Seconds>> kernel_signal_turnaround{};
   std::optional<Sourced<Seconds>> register_base{};  ///< making device memory known to the adapter: base plus per byte
   std::optional<Sourced<Seconds>> register_per_gib{};
   std::optional<Sourced<Seconds>> deregister{};

@@ -57,6 +57,7 @@ void each_field(const RuntimeCosts& costs, const auto& visit) {
   visit("signal", costs.signal);
   visit("kernel_signal", costs.kernel_signal);
   visit("signal_turnaround", costs.signal_turnaround);
+  visit("kernel_signal_turnaround", costs.kernel_signal_turnaround);
   visit("register_base", costs.register_base);
   visit("register_per_gib", costs.register_per_gib);
   visit("deregister", costs.deregister);

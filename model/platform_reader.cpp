@@ -160,6 +160,7 @@ RuntimeCosts read_runtime(Section& section) {
           .signal = section.optional("signal", &Section::seconds),
           .kernel_signal = section.optional("kernel_signal", &Section::seconds),
           .signal_turnaround = section.optional("signal_turnaround", &Section::seconds),
+          .kernel_signal_turnaround = section.optional("kernel_signal_turnaround", &Section::seconds),
           .register_base = section.optional("register_base", &Section::seconds),
           .register_per_gib = section.optional("register_per_gib", &Section::seconds),
           .deregister = section.optional("deregister", &Section::seconds),

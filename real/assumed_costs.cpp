@@ -98,8 +98,8 @@ class Borrow {
   void mark(model::RuntimeCosts& costs) const {
     mark_all(costs.allocate_device, costs.ipc_export, costs.ipc_open, costs.ipc_close, costs.pin_base,
              costs.pin_per_gib, costs.engine_block, costs.kernel_block, costs.signal, costs.kernel_signal,
-             costs.signal_turnaround, costs.register_base, costs.register_per_gib, costs.deregister, costs.completion,
-             costs.step);
+             costs.signal_turnaround, costs.kernel_signal_turnaround, costs.register_base, costs.register_per_gib,
+             costs.deregister, costs.completion, costs.step);
   }
   void mark(model::RdmaLimits& limits) const { mark_all(limits.read, limits.write, limits.latency); }
   void mark(model::Rdma& rdma) const { mark_all(rdma.through_switch, rdma.near, rdma.far); }

@@ -152,6 +152,7 @@ class Calibrator {
       case Kind::kernel_signal:
       case Kind::queued:
       case Kind::queued_signal:
+      case Kind::queued_kernel_signal:
       case Kind::gap:
       case Kind::step:
       case Kind::written_copy:
@@ -257,7 +258,8 @@ class Calibrator {
   void fit_on_top(const Group& group, const Topology& topology) {
     const Kind kind = group.first().kind;
     if (kind == Kind::queued) return fit_turnaround(group, topology);
-    if (kind == Kind::queued_signal || kind == Kind::step) return fit_rest(group, topology);
+    if (kind == Kind::queued_signal || kind == Kind::queued_kernel_signal || kind == Kind::step)
+      return fit_rest(group, topology);
     if (kind == Kind::gap) return fit_gap(group, topology);
     if (group.first().is_written()) return fit_written(group, topology, probes_, edit_, result_.notes);
     if (!group.first().copies() || kind == Kind::copy || kind == Kind::start) return;
@@ -304,20 +306,17 @@ class Calibrator {
 
   /// One number that nothing else of the line tells: what is left of it where that number is zero.
   void fit_rest(const Group& group, const Topology& topology) {
-    const bool step = group.first().kind == Kind::step;
     std::vector<double> rests;
     for (const Meant& meant : group.lines) {
-      const std::optional<Seconds> without = predict_without_rest(meant.primitive, meant.size(), topology);
-      if (without) rests.push_back((meant.time() - *without).value());
+      if (const auto rest = rest_of(meant.primitive, meant.size(), meant.time(), topology)) {
+        rests.push_back(rest->value());
+      }
     }
     if (rests.empty()) {
       result_.notes.push_back(group.path + ": neither the base nor the probes tell what else it takes");
       return;
     }
-    // Of so many puts in a row the first has nobody before it.
-    constexpr double kQueued = bench::kQueuedCopies;
-    const double share = step ? 1 : kQueued / (kQueued - 1);
-    set(group.path, Seconds{std::max(0.0, middle(rests)) * share}, group);
+    set(group.path, Seconds{std::max(0.0, middle(rests))}, group);
   }
 
   /// What lies between two messages beside their bytes.

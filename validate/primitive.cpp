@@ -100,14 +100,21 @@ std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, co
   return cpu / static_cast<double>(bench::kQueuedCopies);
 }
 
-/// The engine's queue goes on when it has raised the signal, and turned.
-std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes size, const Topology& topology) {
+/// What a put takes its sender that has no other behind it: a kernel that raises the signal tells it by itself.
+Seconds alone_with_signal(const Primitive& primitive, const CopyTimes& times, Seconds signal) {
+  return primitive.from.kernel ? times.until_there() + signal : times.total();
+}
+
+/// The queue goes on when the signal has been raised, and the engine, or the next kernel, has had its turn; unless the
+/// CPU takes longer to start the next one.
+std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes size, const Topology& topology,
+                                             const std::optional<Sourced<Seconds>>& signal,
+                                             const std::optional<Sourced<Seconds>>& turnaround) {
   const auto times = copy_times(primitive, size, topology);
-  const model::RuntimeCosts& runtime = topology.platform().runtime;
-  if (!times || !runtime.signal) return std::nullopt;
-  const Seconds each = times->flow + times->turnaround + runtime.signal->value + or_none(runtime.signal_turnaround);
+  if (!times || !signal) return std::nullopt;
+  const Seconds gap = times->flow + times->turnaround + signal->value + or_none(turnaround);
   constexpr double kQueued = bench::kQueuedCopies;
-  return (times->total() + each * (kQueued - 1)) / kQueued;
+  return (alone_with_signal(primitive, *times, signal->value) + std::max(times->host, gap) * (kQueued - 1)) / kQueued;
 }
 
 /// All steps follow each other at the sender; the last control message arrives, and is answered.
@@ -168,6 +175,8 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return copy_path(primitive, topology) + ".turnaround";
     case Kind::queued_signal:
       return "costs.runtime.signal_turnaround";
+    case Kind::queued_kernel_signal:
+      return "costs.runtime.kernel_signal_turnaround";
     case Kind::finish:
       return "costs.runtime.completion";
     case Kind::message:
@@ -224,11 +233,18 @@ Seconds beside_gaps(const Primitive& primitive, Bytes size, const Topology& topo
   return predict_message(primitive, size, topology) + network_of(primitive, topology.platform()).control.value;
 }
 
-std::optional<Seconds> predict_without_rest(const Primitive& primitive, Bytes size, const Topology& topology) {
-  Platform without = topology.platform();
-  without.runtime.signal_turnaround.reset();
-  without.runtime.step.reset();
-  return predict(primitive, size, Topology(without));
+std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const Topology& topology) {
+  const model::RuntimeCosts& runtime = topology.platform().runtime;
+  constexpr double kQueued = bench::kQueuedCopies;
+  if (primitive.kind == Primitive::Kind::step) {
+    return time - predict_steps(network_of(primitive, topology.platform()), Seconds{});
+  }
+  const auto times = copy_times(primitive, size, topology);
+  const auto& signal = primitive.kind == Primitive::Kind::queued_signal ? runtime.signal : runtime.kernel_signal;
+  if (!times || !signal) return std::nullopt;
+  // The first has nobody before it.
+  const Seconds each = (time * kQueued - alone_with_signal(primitive, *times, signal->value)) / (kQueued - 1);
+  return each - times->flow - times->turnaround - signal->value;
 }
 
 Seconds flow_alone(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -276,7 +292,9 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::queued:
       return predict_queued(primitive, size, topology);
     case Kind::queued_signal:
-      return predict_queued_signal(primitive, size, topology);
+      return predict_queued_signal(primitive, size, topology, runtime.signal, runtime.signal_turnaround);
+    case Kind::queued_kernel_signal:
+      return predict_queued_signal(primitive, size, topology, runtime.kernel_signal, runtime.kernel_signal_turnaround);
     case Kind::finish:
       return plus(Seconds{}, runtime.completion, 1);
     case Kind::message:

@@ -13,22 +13,23 @@ namespace twinlink::validate {
 
 struct Primitive {
   enum class Kind {
-    copy,             ///< between two ends, by the copy engine, the CPU or a kernel
-    engine_block,     ///< the same of `blocks` blocks, by the copy engine
-    kernel_block,     ///< the same by a kernel
-    signal,           ///< a put with a signal behind it, by the copy engine
-    kernel_signal,    ///< the same by a kernel
-    written_copy,     ///< a copy whose source was just written
-    start,            ///< what the CPU does to start a copy
-    queued,           ///< the share of one of bench::kQueuedCopies copies that wait behind each other
-    queued_signal,    ///< the same of such puts with signals, by the copy engine
-    finish,           ///< what the CPU does to learn that a copy has ended
-    message,          ///< between the host memories of two places
-    written_message,  ///< a message whose source was just written
-    start_message,    ///< what the CPU does to send one
-    gap,              ///< the share of one of bench::kQueuedCopies messages one way
-    control,          ///< a control message
-    step,             ///< the share of one of as many control messages, each a step of a lane
+    copy,                  ///< between two ends, by the copy engine, the CPU or a kernel
+    engine_block,          ///< the same of `blocks` blocks, by the copy engine
+    kernel_block,          ///< the same by a kernel
+    signal,                ///< a put with a signal behind it, by the copy engine
+    kernel_signal,         ///< the same by a kernel
+    written_copy,          ///< a copy whose source was just written
+    start,                 ///< what the CPU does to start a copy
+    queued,                ///< the share of one of bench::kQueuedCopies copies that wait behind each other
+    queued_signal,         ///< the same of such puts with signals, by the copy engine
+    queued_kernel_signal,  ///< and by a kernel
+    finish,                ///< what the CPU does to learn that a copy has ended
+    message,               ///< between the host memories of two places
+    written_message,       ///< a message whose source was just written
+    start_message,         ///< what the CPU does to send one
+    gap,                   ///< the share of one of bench::kQueuedCopies messages one way
+    control,               ///< a control message
+    step,                  ///< the share of one of as many control messages, each a step of a lane
     allocate_device,
     pin,
     ipc_export,
@@ -49,7 +50,7 @@ struct Primitive {
   /// Was its source just written?
   [[nodiscard]] bool is_written() const { return kind == Kind::written_copy || kind == Kind::written_message; }
   /// Is it a copy, whatever comes on top of it, or a part of one?
-  [[nodiscard]] bool copies() const { return kind <= Kind::queued_signal; }
+  [[nodiscard]] bool copies() const { return kind <= Kind::queued_kernel_signal; }
   /// Does it go between two ranks, by messages or control messages?
   [[nodiscard]] bool messages() const { return kind >= Kind::message && kind <= Kind::step; }
 };
@@ -73,9 +74,10 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topo
 Seconds flow_of_message(const Primitive& primitive, Bytes size, const model::Topology& topology);
 /// Of a window of messages, what comes beside the intervals between them: one message, and the answer.
 Seconds beside_gaps(const Primitive& primitive, Bytes size, const model::Topology& topology);
-/// Of queued puts with signals or control messages in lanes: what they would take without the number that they tell,
-/// `signal_turnaround` or `step`. As for predict().
-std::optional<Seconds> predict_without_rest(const Primitive& primitive, Bytes size, const model::Topology& topology);
+/// Of queued puts with signals or control messages in lanes that took `time`: the number that only they tell,
+/// `signal_turnaround`, `kernel_signal_turnaround` or `step`; not positive where the rest takes all of it. Nothing if
+/// the platform lacks a number that this needs.
+std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const model::Topology& topology);
 
 /// What the bytes of a copy take once they flow.
 Seconds flow_alone(const Primitive& primitive, Bytes size, const model::Topology& topology);

@@ -84,15 +84,11 @@ class LineReader {
   bool queued(std::string_view name) {
     if (strip(name, "message ")) return message(name, Kind::gap);
     if (strip(name, "control message ")) return message(name, Kind::step);
-    if (strip(name, "put and signal ")) return put_and_signal(name) && by_engine() && part(Kind::queued_signal);
+    if (strip(name, "put and signal ")) {
+      if (!put_and_signal(name)) return false;
+      return part(result_.kind == Kind::kernel_signal ? Kind::queued_kernel_signal : Kind::queued_signal);
+    }
     return one_copy(name) && part(Kind::queued);
-  }
-
-  /// Kernels that write signals follow each other as the CPU launches them.
-  bool by_engine() {
-    if (result_.kind == Kind::signal) return true;
-    reason_ = "no number of a platform stands for it";
-    return false;
   }
 
   bool one_copy(std::string_view name) {
