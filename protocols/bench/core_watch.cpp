@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <utility>
 
 namespace twinlink::bench {
 namespace {
@@ -27,18 +26,12 @@ std::uint64_t fill_all_slots(std::uint64_t seed) {
 
 }  // namespace
 
-CoreWatch::CoreWatch(Rank& rank, Seconds learn) : rank_(rank), quickest_(glance()) {
-  constexpr int kSeen = 100;  // in a row or not: an interrupt makes one glance or two long, company thousands
-  int in_company = 0;
-  int alone_again = 0;
+CoreWatch::CoreWatch(Rank& rank, Seconds known, Seconds learn)
+    : rank_(rank), quickest_(known > Seconds{} ? known : glance()) {
+  if (known > Seconds{}) return;
   const Seconds end = rank_.now() + learn;
   // A clock that stands still would never come to the end.
-  while (quickest_ > Seconds{} && rank_.now() < end && (in_company < kSeen || alone_again < kSeen)) {
-    const Seconds before = quickest_;
-    const bool is_alone = alone();
-    if (quickest_ * kShared < before) std::swap(in_company, alone_again);  // what was thought to be alone was not
-    ++(is_alone ? alone_again : in_company);
-  }
+  while (quickest_ > Seconds{} && rank_.now() < end) alone();
 }
 
 bool CoreWatch::alone() {

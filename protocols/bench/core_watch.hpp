@@ -11,13 +11,15 @@ namespace twinlink::bench {
 /// piece of the first kind is a glance at who else is there.
 class CoreWatch {
  public:
-  /// Looks on until it has seen the core with and without company, but no longer than `learn`: to know how long a
-  /// glance takes on a core of one's own.
-  CoreWatch(Rank& rank, Seconds learn);
+  /// `known`: what a glance takes on a core of one's own, from an earlier run on this machine; zero: looks on for
+  /// `learn`, which must be long enough to see the core without company.
+  CoreWatch(Rank& rank, Seconds known, Seconds learn);
 
   /// Nobody else is on the core now, as far as the quickest glance so far tells. About a microsecond. Always true on a
   /// clock that the CPU's work does not move, as a simulated one.
   bool alone();
+  /// What a glance takes on a core of one's own, as far as is known.
+  [[nodiscard]] Seconds quickest() const { return quickest_; }
 
  private:
   Seconds glance();

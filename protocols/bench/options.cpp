@@ -52,7 +52,12 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
       app, "--undisturbed", "TIME", "0",
       "Repeat rounds while something else ran on a rank's core, for so much longer per size; with unit: 500ms. "
       "0: all rounds count",
-      [&options](const std::string& text) { options.undisturbed = parse_seconds(text); });
+      [&options](const std::string& text) { options.undisturbed.wait = parse_seconds(text); });
+  add_read_option(
+      app, "--glance", "TIME", {},
+      "With --undisturbed: what a glance takes on a core of one's own, as the notes of probes tell; otherwise "
+      "it is learnt anew",
+      [&options](const std::string& text) { options.undisturbed.glance = parse_seconds(text); });
   app.add_flag("--no-verify", options.no_verify, "Do not compare the payloads byte for byte");
   app.add_flag("--samples", options.samples, "Store the time of every counted round in the JSON file (samples_us)");
 }

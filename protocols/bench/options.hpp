@@ -41,7 +41,7 @@ struct SweepOptions {
   std::optional<int> warmup{};
   std::optional<int> iterations{};
   Seconds timeout{30.0};
-  Seconds undisturbed{};  ///< as Plan::undisturbed
+  Undisturbed undisturbed{};
   bool no_verify = false;
   bool samples = false;  ///< store every round's time
 };

@@ -72,6 +72,7 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
     probe_signals(prober, *peer, rank.id() == RankId{0});
   }
   meet_all(rank, turn);
+  prober.note_glance();
 
   ProbeFindings all;
   for (const std::string& text : gather(rank, to_text(to_json(prober.take())), turn)) {

@@ -53,8 +53,7 @@ struct ProbePlan {
   Repeats large{};                                                        ///< from `large_from`
   Bytes large_from{8192};
   Seconds budget{};           ///< rounds of one line are cut to fit, as in Plan
-  Seconds undisturbed{};      ///< how much longer a size may take to leave out rounds that something else on a core
-                              ///< disturbed (undisturbed.hpp); zero: all count
+  Undisturbed undisturbed{};  ///< by default all rounds count
   bool verify = true;         ///< check the bytes of every copy and message, at the side that owns the memory
   bool keep_samples = false;  ///< store each round's time
   Seconds timeout{30.0};      ///< of one operation

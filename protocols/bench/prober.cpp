@@ -123,6 +123,13 @@ void Prober::note(std::string text) {
   if (std::ranges::find(findings_.notes, text) == findings_.notes.end()) findings_.notes.push_back(std::move(text));
 }
 
+void Prober::note_glance() {
+  const std::optional<Seconds> glance = undisturbed_.glance();
+  if (!glance || *glance == Seconds{}) return;
+  note(fmt::format("{}: a glance at a core of its own takes {:.0f} ns", to_string(rank_.place(rank_.id())),
+                   glance->microseconds() * 1000));
+}
+
 void Prober::copy(View to, View from, Engine engine) {
   finish(rank_.copy(to, from, Stream{0}, engine), "copy", from.length);
 }

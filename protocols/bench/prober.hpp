@@ -76,6 +76,8 @@ class Prober {
   void record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes);
   /// The same text twice is one note.
   void note(std::string text);
+  /// Notes what a glance takes on a core of this rank's own, if cores are watched.
+  void note_glance();
 
   /// Copies and waits. A CheckError if it does not end.
   void copy(View to, View from, Engine engine = Engine::dma);

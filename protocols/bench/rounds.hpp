@@ -16,6 +16,12 @@ struct Repeats {
   int iterations = 1;
 };
 
+/// How rounds that something disturbs are left out: undisturbed.hpp.
+struct Undisturbed {
+  Seconds wait{};    ///< how much longer the rounds of one size may take for that; zero: all count, nothing is watched
+  Seconds glance{};  ///< what a glance takes on a core of one's own, if an earlier run has told; zero: not known
+};
+
 /// The times of rounds that count.
 struct Rounds {
   std::vector<double> times_us{};  ///< in the order in which they were taken

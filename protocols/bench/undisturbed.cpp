@@ -10,8 +10,9 @@ namespace {
 
 /// Long enough that the agreement after each batch is little, short beside the time for which others come and go.
 constexpr double kBatchUs = 200;
-/// To have seen the core without company: what was seen to disturb stayed for up to half a second.
-constexpr Seconds kLearning{1.5};
+/// To have seen the core without company: what was seen to disturb stayed for up to half a second, with milliseconds
+/// between.
+constexpr Seconds kLearning{3};
 
 /// What a rank says of a batch. The least of all counts.
 enum Verdict : int { out_of_time, disturbed, undisturbed };
@@ -25,15 +26,19 @@ std::vector<double> times_of(int count, const std::function<double()>& round) {
 
 }  // namespace
 
-UndisturbedRounds::UndisturbedRounds(Rank& rank, Seconds wait, Patience patience)
-    : rank_(rank), wait_(wait), patience_(patience) {
+UndisturbedRounds::UndisturbedRounds(Rank& rank, const Undisturbed& wanted, Patience patience)
+    : rank_(rank), wait_(wanted.wait), patience_(patience) {
   if (wait_ == Seconds{}) return;
-  watch_.emplace(rank, kLearning);
+  watch_.emplace(rank, wanted.glance, kLearning);
   glance_ = [this] { return watch_->alone(); };
 }
 
 UndisturbedRounds::UndisturbedRounds(Rank& rank, Seconds wait, Patience patience, Glance glance)
     : rank_(rank), wait_(wait), patience_(patience), glance_(std::move(glance)) {}
+
+std::optional<Seconds> UndisturbedRounds::glance() const {
+  return watch_ ? std::optional(watch_->quickest()) : std::nullopt;
+}
 
 Rounds UndisturbedRounds::time(int count, double round_us, const std::function<double()>& round) {
   return time(std::array{rank_.id()}, count, round_us, round);

@@ -21,8 +21,11 @@ class UndisturbedRounds {
 
   /// A `wait` of zero watches nothing: every round counts. Otherwise it is how much longer the rounds of one size may
   /// take for the sake of those that are left out.
-  UndisturbedRounds(Rank& rank, Seconds wait, Patience patience);
+  UndisturbedRounds(Rank& rank, const Undisturbed& wanted, Patience patience);
   UndisturbedRounds(Rank& rank, Seconds wait, Patience patience, Glance glance);
+
+  /// What a glance takes on a core of one's own, as far as is known; nothing if nothing is watched.
+  [[nodiscard]] std::optional<Seconds> glance() const;
 
   /// `count` rounds, each of which tells its time in microseconds; a round takes about `round_us`. All ranks of
   /// `group`, its first one leading, make the same call with the same count. Where too few are undisturbed in the time

@@ -111,7 +111,7 @@ std::vector<bool> verdicts(double learnt_us, const std::vector<double>& glances_
     std::deque<double> steps_us{0, learnt_us, 0, 1};
     for (const double glance_us : glances_us) steps_us.insert(steps_us.end(), {0, glance_us});
     WorkingClock clock(rank, steps_us);
-    CoreWatch watch(clock, Seconds{0.5e-6});
+    CoreWatch watch(clock, Seconds{}, Seconds{0.5e-6});
     for (std::size_t i = 0; i < glances_us.size(); ++i) found.push_back(watch.alone());
   });
   return found;
@@ -125,9 +125,18 @@ TEST(CoreWatch, LearnsWhatAnOwnCoreIsWhenItSeesOne) {
   EXPECT_THAT(verdicts(1.3, {1.3, 0.7, 1.3}), ElementsAre(true, true, false));
 }
 
+TEST(CoreWatch, LearnsNothingThatIsKnown) {
+  run_fake_world({.ranks = 1}, [](Rank& rank) {
+    WorkingClock clock(rank, {0, 1.3, 0, 0.7});
+    CoreWatch watch(clock, Seconds{0.7e-6}, Seconds{1e3});
+    EXPECT_FALSE(watch.alone());
+    EXPECT_TRUE(watch.alone());
+  });
+}
+
 TEST(CoreWatch, IsAlwaysAloneOnAClockThatTheCpuDoesNotMove) {
   run_fake_world({.ranks = 1}, [&](Rank& rank) {
-    CoreWatch watch(rank, Seconds{0.2});
+    CoreWatch watch(rank, Seconds{}, Seconds{0.2});
     EXPECT_TRUE(watch.alone());
   });
 }
