@@ -168,8 +168,8 @@ struct RuntimeCosts {
   /// From the last byte of a put by a kernel until its signal is seen, and its own CPU told; absent: `signal`, and the
   /// CPU learns of the end as of that of any other copy. A resident kernel needs neither.
   std::optional<Sourced<Seconds>> kernel_signal{};
-  /// From a signal that the copy engine's queue has raised until the queue goes on, beside the next copy's turnaround;
-  /// absent: 0.
+  /// From a signal that the copy engine's queue has raised until the queue goes on, beside the next copy's turnaround,
+  /// without which it does not count; absent: 0.
   std::optional<Sourced<Seconds>> signal_turnaround{};
   /// The same behind a kernel that has raised one in `kernel_signal`.
   std::optional<Sourced<Seconds>> kernel_signal_turnaround{};
@@ -179,7 +179,7 @@ struct RuntimeCosts {
   /// The CPU is busy learning that a copy by an engine or a kernel has ended; absent: 0. A kernel that raises a signal
   /// in `kernel_signal`, or that stays on the GPU, tells the CPU itself.
   std::optional<Sourced<Seconds>> completion{};
-  /// The CPU is busy with a protocol's own code before it starts a step of a lane; absent: 0.
+  /// The CPU is busy with a protocol's own code before it starts a step; absent: 0.
   std::optional<Sourced<Seconds>> step{};
 };
 

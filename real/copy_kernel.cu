@@ -24,9 +24,9 @@ __global__ void copy_and_raise(char* to, const char* from, std::size_t size, std
                                unsigned queue) {
   const std::size_t begin = blockIdx.x * share;
   copy_by_block(to + begin, from + begin, min(share, size - begin));
-  __threadfence_system();  // every thread's own stores are seen everywhere ...
-  __syncthreads();         // ... before the one thread goes on that writes the flags
+  __syncthreads();  // all threads have stored ...
   if (threadIdx.x != 0) return;
+  __threadfence_system();  // ... and what this one knows of is seen everywhere before what it writes now
   if (gridDim.x > 1) {
     if (atomicAdd(&blocks_done[queue], 1U) + 1 < gridDim.x) return;
     blocks_done[queue] = 0;

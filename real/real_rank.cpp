@@ -182,7 +182,10 @@ void RealRank::poll() {
   if (hears_.waiting > 0) poll_letters();
   if (!unposted_.empty()) post_letters();
   // A look at a word in memory takes a tenth of a look at an event, and what came there can be gone on with at once.
-  if (awaits_.waiting + hears_.waiting < waiting) return;
+  // Not always: somebody may hear again after every letter.
+  constexpr unsigned kMostInARow = 16;
+  if (awaits_.waiting + hears_.waiting < waiting && ++letters_in_a_row_ < kMostInARow) return;
+  letters_in_a_row_ = 0;
   for (std::size_t stream = 0; copies_in_flight_ > 0 && stream < copies_.size(); ++stream) {
     if (!copies_[stream].empty()) poll_copies(stream);
   }

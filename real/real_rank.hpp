@@ -160,6 +160,7 @@ class RealRank final : public Rank {
   WaitingLists awaits_;                            ///< for signals
   std::map<RankId, std::deque<Unposted>> unposted_;
   unsigned polls_ = 0;
+  unsigned letters_in_a_row_ = 0;      ///< polls that brought letters and looked at nothing else
   std::vector<MPI_Request> requests_;  ///< in flight; requests_[i] belongs to request_owners_[i]
   std::vector<Slot> request_owners_;
   std::vector<MPI_Status> statuses_;  ///< room for MPI_Testsome's answers

@@ -30,6 +30,11 @@ bool tells_latency(std::span<const Observation> observations, std::optional<Rate
   return !known || std::ranges::any_of(observations, [&](const Observation& o) { return o.size / *known < kLittle; });
 }
 
+/// Does a line of this kind tell one number that nothing else of it does?
+bool tells_rest(Kind kind) {
+  return kind == Kind::queued_signal || kind == Kind::queued_kernel_signal || kind == Kind::step;
+}
+
 class Calibrator {
  public:
   Calibrator(const ProbeSet& probes, const std::filesystem::path& base, bool force)
@@ -50,6 +55,10 @@ class Calibrator {
     const Topology topology(with_copies);
     for (const Group& group : groups_) fit_on_top(group, topology);
     fit_turnarounds_alike(topology);
+    // And what lies behind signals is told from them, and from turnarounds.
+    const Platform with_signals = edit_.platform();
+    const Topology all_else(with_signals);
+    for (const Group& group : groups_) fit_rest(group, all_else);
     if (edit_.changes().empty()) {
       throw InputError(fmt::format("{}: error: the probes tell no number of this platform", result_.base));
     }
@@ -183,14 +192,8 @@ class Calibrator {
     const model::Cost* cost = found.cost;
     const Seconds completion = model::ends_by_event(first.from, first.to) ? completion_time() : Seconds{};
     std::optional<Seconds> host = measured_or_alike(group.path, ".host");
-    if (!host && cost != nullptr) {
-      host = cost->host.value;
-      const std::string other = "costs.copies." + found.name;
-      if (other != group.path) {
-        edit_.set(group.path + ".host", *host, model::Quality::derived,
-                  fmt::format("that of {}.host: the same engine, and no probe tells this one", other));
-      }
-    }
+    if (cost != nullptr && "costs.copies." + found.name != group.path) begin_as(group.path, found);
+    if (!host && cost != nullptr) host = cost->host.value;
     if (!host) {
       edit_.set(group.path + ".host", Seconds{}, model::Quality::assumed, "a probe does not tell it from the latency");
     }
@@ -202,6 +205,19 @@ class Calibrator {
     for (const std::string& memory : memories_of(group)) {
       set(fmt::format("nodes.memories.{}.copy_rate", memory), *rate, group);
     }
+  }
+
+  /// A class that the base has under another's name begins as that one; the probes replace what they tell.
+  void begin_as(const std::string& path, const model::CopyCost& other) {
+    const std::string source =
+        fmt::format("that of costs.copies.{}: the same engine, and no probe tells this one", other.name);
+    const auto derive = [&](const std::string& key, const auto& value) {
+      edit_.set(path + key, value, model::Quality::derived, source);
+    };
+    derive(".host", other.cost->host.value);
+    derive(".latency", other.cost->latency.value);
+    if (other.cost->rate) derive(".rate", other.cost->rate->value);
+    if (other.cost->turnaround) derive(".turnaround", other.cost->turnaround->value);
   }
 
   [[nodiscard]] Seconds completion_time() const {
@@ -220,7 +236,9 @@ class Calibrator {
   void fit_messages(const Group& group) {
     const bool within = group.first().same_node;
     const model::NetworkCosts& costs = within ? base_.intra_node : *base_.network;
-    const Seconds host = host_share(group, group.path + ".send_host", costs.send_host.value, Seconds{});
+    const auto probed = measured_.find(group.path + ".send_host");
+    const Seconds starting = probed == measured_.end() ? costs.send_host.value : probed->second;
+    const Seconds host = host_share(group, group.path + ".send_host", starting, Seconds{});
     std::optional<Rate> known = narrowest_link(group.first(), topology_);
     if (costs.rate) known = costs.rate->value;
     // Where the base says that a message gets what the adapter's link has, the message tells that.
@@ -258,8 +276,7 @@ class Calibrator {
   void fit_on_top(const Group& group, const Topology& topology) {
     const Kind kind = group.first().kind;
     if (kind == Kind::queued) return fit_turnaround(group, topology);
-    if (kind == Kind::queued_signal || kind == Kind::queued_kernel_signal || kind == Kind::step)
-      return fit_rest(group, topology);
+    if (tells_rest(kind)) return;  // fit_rest()
     if (kind == Kind::gap) return fit_gap(group, topology);
     if (group.first().is_written()) return fit_written(group, topology, probes_, edit_, result_.notes);
     if (!group.first().copies() || kind == Kind::copy || kind == Kind::start) return;
@@ -306,6 +323,7 @@ class Calibrator {
 
   /// One number that nothing else of the line tells: what is left of it where that number is zero.
   void fit_rest(const Group& group, const Topology& topology) {
+    if (!tells_rest(group.first().kind)) return;
     std::vector<double> rests;
     for (const Meant& meant : group.lines) {
       if (const auto rest = rest_of(meant.primitive, meant.size(), meant.time(), topology)) {
@@ -321,7 +339,7 @@ class Calibrator {
 
   /// What lies between two messages beside their bytes.
   void fit_gap(const Group& group, const Topology& topology) {
-    std::map<Bytes, CostAt> costs;
+    std::map<Bytes, std::vector<double>> gaps;
     for (const Meant& meant : group.lines) {
       constexpr double kQueued = bench::kQueuedCopies;
       const Seconds bytes = flow_of_message(meant.primitive, meant.size(), topology);
@@ -329,11 +347,13 @@ class Calibrator {
           (meant.time() * kQueued - beside_gaps(meant.primitive, meant.size(), topology)) / (kQueued - 1);
       // Where the bytes take most of it, what is left is the error of their rate.
       constexpr double kMostly = 0.9;
-      const bool told = bytes < each * kMostly;
-      costs[meant.size()] = {{meant.size(), told ? each - bytes : Seconds{}}, meant.time() * (2 * kTolerance)};
+      gaps[meant.size()].push_back(bytes < each * kMostly ? (each - bytes).value() : 0);
     }
     std::vector<CostAt> ascending;
-    for (const auto& [size, cost] : costs) ascending.push_back(cost);
+    for (const auto& [size, all] : gaps) {
+      const auto& line = *std::ranges::find(group.lines, size, &Meant::size);
+      ascending.push_back({{size, Seconds{middle(all)}}, line.time() * (2 * kTolerance)});
+    }
     set(group.path, model::Piecewise(fewest_knots(ascending)), group);
   }
 

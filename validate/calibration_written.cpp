@@ -108,12 +108,12 @@ void fit_written(const Group& group, const model::Topology& topology, const Prob
     notes.push_back(group.path + ": no lines of the same job tell what memory at rest takes; it stays");
     return;
   }
-  if (std::ranges::all_of(differences, [](const Difference& d) { return d.longer == Seconds{}; })) {
+  const bool none = std::ranges::all_of(differences, [](const Difference& d) { return d.longer == Seconds{}; });
+  if (none) {
     notes.push_back(group.path + ": the probes take no longer than with a source at rest");
-    if (has_number(topology.platform(), group.path)) set_fit(edit, group.path, Piecewise{}, group, probes);
-    return;
+    if (!has_number(topology.platform(), group.path)) return;
   }
-  const Piecewise curve = few_points(differences);
+  const Piecewise curve = none ? Piecewise{} : few_points(differences);
   set_fit(edit, group.path, curve, group, probes);
   for (const auto& [copy, cost] : topology.platform().copies) {
     const std::optional<std::string> alike = path_alike(copy_path(copy));

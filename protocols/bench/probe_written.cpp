@@ -15,7 +15,7 @@ namespace twinlink::bench {
 namespace {
 
 /// Of their own, so that no other probe's message takes their place.
-constexpr Tag kWrittenTag{tags::kFirstFree.value + 2};
+constexpr Tag kWrittenTag{tags::kFirstFree.value + 3};
 
 constexpr std::string_view kOnHost = "host-to-host";
 constexpr std::string_view kOut = "device-to-pinned near";

@@ -24,7 +24,7 @@ struct Undisturbed {
 
 /// The times of rounds that count.
 struct Rounds {
-  std::vector<double> times_us{};  ///< in the order in which they were taken
+  std::vector<double> times_us{};  ///< in the order in which they were taken, those left out first where all count
   std::size_t left_out = 0;        ///< others that were timed, and do not count: undisturbed.hpp
   bool disturbed = false;          ///< something else ran on a core beside some of those that count
 

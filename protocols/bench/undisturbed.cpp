@@ -56,8 +56,9 @@ Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, double 
   while (verdict != out_of_time && std::cmp_less(kept.size(), count)) {
     const bool before = glance_();
     const std::vector<double> times_us = times_of(std::min(batch, count - static_cast<int>(kept.size())), round);
-    const int mine = before && glance_() ? undisturbed : disturbed;
-    verdict = agree_in(rank_, group, rank_.now() < deadline ? mine : out_of_time, patience_);
+    const bool mine = before && glance_();
+    const int said = mine ? undisturbed : rank_.now() < deadline ? disturbed : out_of_time;
+    verdict = agree_in(rank_, group, said, patience_);
     std::ranges::copy(times_us, std::back_inserter(verdict == undisturbed ? kept : others));
   }
   const bool enough = std::cmp_greater_equal(kept.size(), std::min(count, kFewestRounds));

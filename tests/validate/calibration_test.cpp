@@ -305,5 +305,18 @@ TEST(Calibration, TheStoredProbesGiveTheRatesOfThePlatformMadeByHand) {
   }
 }
 
+/// One number for one line leaves no error, whatever the base says of signals and turnarounds.
+TEST(Calibration, WhatLiesBehindSignalsIsToldFromTheSignalsOfTheSameProbes) {
+  const std::vector files{std::filesystem::path(TWINLINK_SOURCE_DIR) / "validate/data/h200-nvlink-probes.json"};
+  const auto calibration = calibrate(read_probe_set(files), kBase, false);
+  int found = 0;
+  for (const FitQuality& fit : calibration.fits) {
+    if (!fit.path.ends_with("signal_turnaround")) continue;
+    ++found;
+    EXPECT_LT(fit.errors.max, 0.001) << fit.probe;
+  }
+  EXPECT_EQ(found, 2);
+}
+
 }  // namespace
 }  // namespace twinlink::validate
