@@ -7,42 +7,42 @@ file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER}/bin)
 file(CREATE_LINK ${SIM} ${FOLDER}/bin/twinlink-sim SYMBOLIC)
 file(CREATE_LINK ${VALIDATE} ${FOLDER}/bin/twinlink-validate SYMBOLIC)
-foreach(curve host gpudirect-v1-chunk1M staging-bandwidth)
+foreach(curve gpudirect-v2 cuda-ipc gpudirect-v2-bandwidth)
   file(COPY ${SOURCE}/validate/data/h200-nvlink-${curve}.json DESTINATION ${FOLDER}/data)
 endforeach()
 execute_process(COMMAND ${SOURCE}/validate/accuracy bin data ${SOURCE}/platforms/h200-nvlink.yaml h200-nvlink out
   WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code OUTPUT_VARIABLE table ERROR_VARIABLE said)
-foreach(row "host | pingpong" "gpudirect-v1 --chunk 1M --depth 4 | pingpong" "staging | bandwidth, window 16" "all [0-9]+ points")
+foreach(row "gpudirect-v2 | pingpong" "cuda-ipc | pingpong" "gpudirect-v2 | bandwidth, window 16" "all [0-9]+ points")
   string(REPLACE "|" "[|]" row "${row}")
   if(NOT table MATCHES "\n[|] ${row} [|]")
     message(FATAL_ERROR "no row '${row}' in\n${table}\n${said}")
   endif()
 endforeach()
-if(NOT code EQUAL 1 OR NOT said MATCHES "\nnot compared: gpudirect-v2 .*cuda-ipc" OR said MATCHES "not compared:.* host[ \n]")
+if(NOT code EQUAL 1 OR NOT said MATCHES "\nnot compared: gpudirect-v1 .* host " OR said MATCHES "not compared:.* gpudirect-v2[ \n]")
   message(FATAL_ERROR "validate/accuracy ends with ${code} and says\n${said}")
 endif()
 if(NOT table MATCHES "\n3 of 3 curves were simulated before they were measured[^\n]*\n$")
   message(FATAL_ERROR "the table does not end with the number of curves that were expected\n${table}")
 endif()
 file(GLOB simulated RELATIVE ${FOLDER}/out ${FOLDER}/out/*)
-if(NOT simulated STREQUAL "h200-nvlink-gpudirect-v1-chunk1M.json;h200-nvlink-host.json;h200-nvlink-staging-bandwidth.json")
+if(NOT simulated STREQUAL "h200-nvlink-cuda-ipc.json;h200-nvlink-gpudirect-v2-bandwidth.json;h200-nvlink-gpudirect-v2.json")
   message(FATAL_ERROR "validate/accuracy wrote ${simulated}")
 endif()
 
 # With EXPECTED, the curve that was simulated there in the same way is taken from there, and one of other sizes or of
 # another platform is not.
-file(COPY ${FOLDER}/out/h200-nvlink-host.json DESTINATION ${FOLDER}/expected)
-file(READ ${FOLDER}/out/h200-nvlink-staging-bandwidth.json foreign)
+file(COPY ${FOLDER}/out/h200-nvlink-gpudirect-v2.json DESTINATION ${FOLDER}/expected)
+file(READ ${FOLDER}/out/h200-nvlink-gpudirect-v2-bandwidth.json foreign)
 string(REPLACE "\"platform\": \"h200-nvlink\"" "\"platform\": \"another\"" foreign "${foreign}")
-file(WRITE ${FOLDER}/expected/h200-nvlink-staging-bandwidth.json "${foreign}")
-execute_process(COMMAND bin/twinlink-sim run --platform ${SOURCE}/platforms/h200-nvlink.yaml --protocol gpudirect-v1
-    --chunk 1M --depth 4 -e 1K --json expected/h200-nvlink-gpudirect-v1-chunk1M.json
+file(WRITE ${FOLDER}/expected/h200-nvlink-gpudirect-v2-bandwidth.json "${foreign}")
+execute_process(COMMAND bin/twinlink-sim run --platform ${SOURCE}/platforms/h200-nvlink.yaml --protocol cuda-ipc -e 1K
+    --json expected/h200-nvlink-cuda-ipc.json
   WORKING_DIRECTORY ${FOLDER} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${CMAKE_COMMAND} -E env EXPECTED=expected
     ${SOURCE}/validate/accuracy bin data ${SOURCE}/platforms/h200-nvlink.yaml h200-nvlink again
   WORKING_DIRECTORY ${FOLDER} OUTPUT_VARIABLE same ERROR_VARIABLE said)
 file(GLOB simulated RELATIVE ${FOLDER}/again ${FOLDER}/again/*)
-if(NOT simulated STREQUAL "h200-nvlink-gpudirect-v1-chunk1M.json;h200-nvlink-staging-bandwidth.json")
+if(NOT simulated STREQUAL "h200-nvlink-cuda-ipc.json;h200-nvlink-gpudirect-v2-bandwidth.json")
   message(FATAL_ERROR "validate/accuracy simulated ${simulated} although it had expectations")
 endif()
 if(NOT said MATCHES "simulated on platform 'another' of h200-nvlink.yaml, and not on 'h200-nvlink' of h200-nvlink.yaml")
