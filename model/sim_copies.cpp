@@ -91,16 +91,8 @@ void SimRank::take_copy_cost(Operation& operation) {
   operation.report.latency = cost.cost->latency.value.at(operation.size);
   operation.unhidden += ending.raising;
   operation.report.completion = ending.completion;
-  const RuntimeCosts& runtime = world_.topology.platform().runtime;
-  if (operation.signal && ending.signal_with_end && !from.resident && runtime.kernel_signal_turnaround) {
-    operation.until_next = runtime.kernel_signal_turnaround->value;
-  }
-  if (operation.signal && !ending.signal_with_end) {
-    // The engine's queue raises it, and goes on after that.
-    const auto& turnaround = runtime.signal_turnaround;
-    operation.until_signal = until_signal();
-    operation.until_next = operation.until_signal + (turnaround ? turnaround->value : Seconds{});
-  }
+  if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal();
+  operation.until_next = operation.until_signal + ending.behind_signal;
   if (world_.observer) {
     operation.report.route = world_.topology.describe(world_.topology.name(from.location),
                                                       world_.topology.copy_route(from.location, to.location));

@@ -296,12 +296,17 @@ bool ends_by_event(const End& from, const End& to) {
 CopyEnding Topology::copy_ending(const End& from, const End& to, bool signalled) const {
   const RuntimeCosts& costs = platform_.runtime;
   if (!ends_by_event(from, to)) return {.signal_with_end = from.resident};
+  const auto or_none = [](const std::optional<Sourced<Seconds>>& time) { return time ? time->value : Seconds{}; };
   // A kernel writes the peer's flag and a word of its own CPU together.
   const bool by_kernel = from.kernel || to.kernel;
   if (signalled && by_kernel && costs.kernel_signal) {
-    return {.raising = costs.kernel_signal->value, .signal_with_end = true};
+    return {.raising = costs.kernel_signal->value,
+            .signal_with_end = true,
+            .behind_signal = or_none(costs.kernel_signal_turnaround)};
   }
-  return {.completion = costs.completion ? costs.completion->value : Seconds{}};
+  // Otherwise the engine's queue raises it, and goes on after that.
+  return {.completion = or_none(costs.completion),
+          .behind_signal = signalled ? or_none(costs.signal_turnaround) : Seconds{}};
 }
 
 const std::string& Topology::name(Location location) const {

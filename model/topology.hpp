@@ -54,6 +54,7 @@ struct CopyEnding {
   Seconds raising{};             ///< from the last byte until the copy has ended: its kernel raises the signal
   bool signal_with_end = false;  ///< its signal is seen when it ends; otherwise `runtime.signal` after that
   Seconds completion{};          ///< from its end: the CPU is busy learning of it
+  Seconds behind_signal{};       ///< from its signal until its queue goes on, beside the next copy's turnaround
 };
 
 /// Does the CPU learn by an event that a copy between these ends is over? What the CPU has done itself it knows, and a

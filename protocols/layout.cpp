@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "protocols/split.hpp"
+
 namespace twinlink {
 namespace {
 
@@ -18,16 +20,6 @@ void check_block(const LayoutBlock& block) {
     throw UsageError("a block of " + format_size(block.length) + " at " + format_size(block.displacement) +
                      " lies beyond all memory");
   }
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
 }
 
 /// The two sizes of "A,B" or "A+B".

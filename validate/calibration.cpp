@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "validate/calibration_groups.hpp"
+#include "validate/calibration_windows.hpp"
 #include "validate/calibration_written.hpp"
 #include "validate/contention.hpp"
 #include "validate/cost_fit.hpp"
@@ -28,11 +29,6 @@ using Kind = Primitive::Kind;
 bool tells_latency(std::span<const Observation> observations, std::optional<Rate> known) {
   constexpr Seconds kLittle = 50.0_us;
   return !known || std::ranges::any_of(observations, [&](const Observation& o) { return o.size / *known < kLittle; });
-}
-
-/// Does a line of this kind tell one number that nothing else of it does?
-bool tells_rest(Kind kind) {
-  return kind == Kind::queued_signal || kind == Kind::queued_kernel_signal || kind == Kind::step;
 }
 
 class Calibrator {
@@ -58,7 +54,9 @@ class Calibrator {
     // And what lies behind signals is told from them, and from turnarounds.
     const Platform with_signals = edit_.platform();
     const Topology all_else(with_signals);
-    for (const Group& group : groups_) fit_rest(group, all_else);
+    for (const Group& group : groups_) {
+      if (group.first().tells_rest()) fit_rest(group, all_else, probes_, edit_, result_.notes);
+    }
     if (edit_.changes().empty()) {
       throw InputError(fmt::format("{}: error: the probes tell no number of this platform", result_.base));
     }
@@ -276,8 +274,8 @@ class Calibrator {
   void fit_on_top(const Group& group, const Topology& topology) {
     const Kind kind = group.first().kind;
     if (kind == Kind::queued) return fit_turnaround(group, topology);
-    if (tells_rest(kind)) return;  // fit_rest()
-    if (kind == Kind::gap) return fit_gap(group, topology);
+    if (group.first().tells_rest()) return;  // fit_rest()
+    if (kind == Kind::gap) return fit_gap(group, topology, probes_, edit_);
     if (group.first().is_written()) return fit_written(group, topology, probes_, edit_, result_.notes);
     if (!group.first().copies() || kind == Kind::copy || kind == Kind::start) return;
     const bool signals = group.first().signals();
@@ -319,42 +317,6 @@ class Calibrator {
     const Seconds turnaround{std::max(0.0, middle(gaps))};
     set(group.path, turnaround, group);
     measured_[group.path] = turnaround;
-  }
-
-  /// One number that nothing else of the line tells: what is left of it where that number is zero.
-  void fit_rest(const Group& group, const Topology& topology) {
-    if (!tells_rest(group.first().kind)) return;
-    std::vector<double> rests;
-    for (const Meant& meant : group.lines) {
-      if (const auto rest = rest_of(meant.primitive, meant.size(), meant.time(), topology)) {
-        rests.push_back(rest->value());
-      }
-    }
-    if (rests.empty()) {
-      result_.notes.push_back(group.path + ": neither the base nor the probes tell what else it takes");
-      return;
-    }
-    set(group.path, Seconds{std::max(0.0, middle(rests))}, group);
-  }
-
-  /// What lies between two messages beside their bytes.
-  void fit_gap(const Group& group, const Topology& topology) {
-    std::map<Bytes, std::vector<double>> gaps;
-    for (const Meant& meant : group.lines) {
-      constexpr double kQueued = bench::kQueuedCopies;
-      const Seconds bytes = flow_of_message(meant.primitive, meant.size(), topology);
-      const Seconds each =
-          (meant.time() * kQueued - beside_gaps(meant.primitive, meant.size(), topology)) / (kQueued - 1);
-      // Where the bytes take most of it, what is left is the error of their rate.
-      constexpr double kMostly = 0.9;
-      gaps[meant.size()].push_back(bytes < each * kMostly ? (each - bytes).value() : 0);
-    }
-    std::vector<CostAt> ascending;
-    for (const auto& [size, all] : gaps) {
-      const auto& line = *std::ranges::find(group.lines, size, &Meant::size);
-      ascending.push_back({{size, Seconds{middle(all)}}, line.time() * (2 * kTolerance)});
-    }
-    set(group.path, model::Piecewise(fewest_knots(ascending)), group);
   }
 
   void fit_turnarounds_alike(const Topology& topology) {

@@ -49,6 +49,10 @@ struct Primitive {
   [[nodiscard]] bool signals() const { return kind == Kind::signal || kind == Kind::kernel_signal; }
   /// Was its source just written?
   [[nodiscard]] bool is_written() const { return kind == Kind::written_copy || kind == Kind::written_message; }
+  /// Does it tell one number that nothing else of it does?
+  [[nodiscard]] bool tells_rest() const {
+    return kind == Kind::queued_signal || kind == Kind::queued_kernel_signal || kind == Kind::step;
+  }
   /// Is it a copy, whatever comes on top of it, or a part of one?
   [[nodiscard]] bool copies() const { return kind <= Kind::queued_kernel_signal; }
   /// Does it go between two ranks, by messages or control messages?

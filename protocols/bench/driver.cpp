@@ -116,12 +116,10 @@ class PairRun {
   double cold_message() {
     const Window one(plan_.sizes.front(), 1, plan_.packing.layout);
     group_.meet();
-    const double connect_us = time_rounds(rank_, 1, [&] {
-                                channel_ =
-                                    twinlink::connect(rank_, peer_, protocol_, plan_.settings, plan_.packing, *packed_);
-                              }).front();
+    const double connect_us = time_round(
+        rank_, [&] { channel_ = twinlink::connect(rank_, peer_, protocol_, plan_.settings, plan_.packing, *packed_); });
     const Messages message = messages_of(one);
-    const double round_us = time_rounds(rank_, 1, [&] { round(message, plan_.sizes.front()); }).front();
+    const double round_us = time_round(rank_, [&] { round(message, plan_.sizes.front()); });
     return connect_us + round_us / messages_in_turn(1);
   }
 
@@ -135,8 +133,8 @@ class PairRun {
     const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
     const int rounds = group_.agree(rounds_within(plan_.budget, trial, repeats.iterations));
     group_.meet();
-    Rounds timed = undisturbed_.time(std::array{plan_.first, plan_.second}, rounds, trial.empty() ? 0 : trial.back(),
-                                     [&] { return time_rounds(rank_, 1, one_round).front(); });
+    Rounds timed = undisturbed_.time(std::array{plan_.first, plan_.second}, rounds, trial,
+                                     [&] { return time_round(rank_, one_round); });
     group_.outlast(rounds, one_round);
     if (plan_.verify) verified_round(window, size);
     timed /= messages_in_turn(window_size());
@@ -162,12 +160,7 @@ class PairRun {
       return;
     }
     exchange(outgoing, incoming, size);
-    // The answer: the other end has all messages of the window.
-    if (leading_) {
-      hear_now(rank_, peer_, patience_);
-    } else {
-      tell_now(rank_, peer_, Message(), patience_);
-    }
+    answer(rank_, peer_, leading_, patience_);  // the other end has all messages of the window
   }
 
   void exchange(std::span<const View> outgoing, std::span<const View> incoming, Bytes size) {
@@ -227,15 +220,14 @@ class CopyRun {
                   .settings = plan_.settings,
                   .from = to_string(rank_.place(rank_.id())),
                   .to = "host"};
-    series.cold_us = time_rounds(rank_, 1, [&] { round(plan_.sizes.front()); }).front() / 2;
+    series.cold_us = time_round(rank_, [&] { round(plan_.sizes.front()); }) / 2;
     for (const Bytes size : plan_.sizes) {
       const Repeats& repeats = repeats_of(plan_, size);
       const auto one_round = [&] { round(size); };
       if (plan_.verify) verified_round(size);
       const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
-      Rounds timed =
-          undisturbed_.time(rounds_within(plan_.budget, trial, repeats.iterations), trial.empty() ? 0 : trial.back(),
-                            [&] { return time_rounds(rank_, 1, one_round).front(); });
+      Rounds timed = undisturbed_.time(rounds_within(plan_.budget, trial, repeats.iterations), trial,
+                                       [&] { return time_round(rank_, one_round); });
       if (plan_.verify) verified_round(size);
       timed /= 2;
       series.points.push_back(make_point(plan_, size, 1, std::move(timed)));

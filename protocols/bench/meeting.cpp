@@ -55,6 +55,14 @@ void meet(Rank& rank, RankId peer, Patience patience) {
   hear_now(rank, peer, patience);
 }
 
+void answer(Rank& rank, RankId peer, bool leading, Patience patience) {
+  if (leading) {
+    hear_now(rank, peer, patience);
+  } else {
+    tell_now(rank, peer, Message(), patience);
+  }
+}
+
 void meet_all(Rank& rank, Patience patience) {
   constexpr RankId kHost{0};
   if (rank.id() != kHost) return meet(rank, kHost, patience);
@@ -63,6 +71,10 @@ void meet_all(Rank& rank, Patience patience) {
 }
 
 void meet_in(Rank& rank, std::span<const RankId> group, Patience patience) { agree_in(rank, group, 0, patience); }
+
+std::array<RankId, 2> leader_first(RankId self, RankId peer, bool leading) {
+  return {leading ? self : peer, leading ? peer : self};
+}
 
 int agree_in(Rank& rank, std::span<const RankId> group, int mine, Patience patience) {
   const RankId host = group.front();

@@ -1,6 +1,7 @@
 // What ranks say to each other around a measurement, by control messages.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,12 +21,16 @@ Message hear_now(Rank& rank, RankId peer, Patience patience);
 
 /// Both ranks have come here: what either did before has happened.
 void meet(Rank& rank, RankId peer, Patience patience);
+/// As meet(), but only the leader waits: what the other did before has happened.
+void answer(Rank& rank, RankId peer, bool leading, Patience patience);
 /// As meet(), for all ranks of the job.
 void meet_all(Rank& rank, Patience patience);
 
 /// As meet(), for the ranks of a group. Every rank of it makes the same call.
 void meet_in(Rank& rank, std::span<const RankId> group, Patience patience);
 
+/// Two ranks as a group, in the same order at both ends.
+std::array<RankId, 2> leader_first(RankId self, RankId peer, bool leading);
 /// The least of the numbers of a group, on each of its ranks.
 int agree_in(Rank& rank, std::span<const RankId> group, int mine, Patience patience);
 /// The leader's number, at both ends. `mine` matters on the leader only.

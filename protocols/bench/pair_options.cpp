@@ -7,28 +7,19 @@
 
 #include "protocols/bench/options.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/split.hpp"
 
 namespace twinlink::bench {
 namespace {
 
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
-PairWish parse_pair(const std::string& text) {
-  const std::vector<std::string> parts = split(text, ':');
-  const std::vector<std::string> ends = split(parts[0], '-');
+PairWish parse_pair(std::string_view text) {
+  const std::vector<std::string_view> parts = split(text, ':');
+  const std::vector<std::string_view> ends = split(parts[0], '-');
   if (ends.size() != 2 || ends[0].empty() || ends[1].empty()) {
     throw UsageError(fmt::format("'{}' is no pair: FIRST-SECOND, or FIRST-SECOND:PROTOCOL:NAME=VALUE", text));
   }
   if (ends[0] == ends[1]) throw UsageError(fmt::format("'{}' is a pair with itself", text));
-  PairWish wish{.first = ends[0], .second = ends[1]};
+  PairWish wish{.first = std::string(ends[0]), .second = std::string(ends[1])};
   if (parts.size() > 1) wish.protocol = find_protocol(parts[1]).name();
   for (std::size_t i = 2; i < parts.size(); ++i) {
     const std::size_t equals = parts[i].find('=');
@@ -71,7 +62,7 @@ RunOptions options_of(const PairWish& wish, RunOptions options) {
 
 std::vector<PairWish> parse_pairs(std::string_view text) {
   std::vector<PairWish> wishes;
-  for (const std::string& pair : split(text, ',')) wishes.push_back(parse_pair(pair));
+  for (const std::string_view pair : split(text, ',')) wishes.push_back(parse_pair(pair));
   std::vector<std::string> ends;
   for (const PairWish& wish : wishes) {
     for (const std::string& end : {wish.first, wish.second}) {

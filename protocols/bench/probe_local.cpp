@@ -50,8 +50,8 @@ void probe_allocation(Prober& prober, Memory memory) {
     std::vector<double> release;
     do {
       Buffer buffer;
-      allocation.push_back(time_rounds(rank, 1, [&] { buffer = rank.allocate(memory, size); }).front());
-      release.push_back(time_rounds(rank, 1, [&] { rank.release(buffer); }).front());
+      allocation.push_back(time_round(rank, [&] { buffer = rank.allocate(memory, size); }));
+      release.push_back(time_round(rank, [&] { rank.release(buffer); }));
     } while (static_cast<int>(allocation.size()) < rounds_within(prober.plan().budget, allocation, wanted));
     prober.record(fmt::format("allocate {}", word(memory)), {}, size, {std::move(allocation)}, false);
     releases.emplace_back(size, std::move(release));
@@ -88,8 +88,8 @@ void probe_registration(Prober& prober) {
     std::vector<double> registration;
     std::vector<double> deregistration;
     for (int i = 0; i < prober.repeats(size).iterations; ++i) {
-      registration.push_back(time_rounds(rank, 1, [&] { rank.register_memory(memory.buffer()); }).front());
-      deregistration.push_back(time_rounds(rank, 1, [&] { rank.deregister_memory(memory.buffer()); }).front());
+      registration.push_back(time_round(rank, [&] { rank.register_memory(memory.buffer()); }));
+      deregistration.push_back(time_round(rank, [&] { rank.deregister_memory(memory.buffer()); }));
     }
     prober.record("register device", {}, size, {std::move(registration)}, false);
     prober.record("deregister device", {}, size, {std::move(deregistration)}, false);

@@ -33,8 +33,8 @@ void probe_handle(Prober& prober, RankId owner, const IpcHandle& handle) {
   Buffer opened;
   const auto open = [&] { opened = rank.open_memory(owner, handle); };
   for (int i = 0; i < prober.repeats(size).iterations; ++i) {
-    opening.push_back(time_rounds(rank, 1, open).front());
-    closing.push_back(time_rounds(rank, 1, [&] { rank.close_memory(opened); }).front());
+    opening.push_back(time_round(rank, open));
+    closing.push_back(time_round(rank, [&] { rank.close_memory(opened); }));
   }
   prober.record("handle open", place_of(prober, owner), size, {std::move(opening)}, false);
   prober.record("handle close", place_of(prober, owner), size, {std::move(closing)}, false);
@@ -217,19 +217,9 @@ class Messages {
 
   /// A line for every size; a round has `in_turn` messages one after the other.
   void record(const std::string& name, int in_turn, const std::function<void(Bytes size)>& round) {
-    std::uint64_t seed = 0;  // the same at both ends
-    for (const Bytes size : prober_.plan().sizes) {
-      const twinlink::Pattern leaders{++seed};
-      const twinlink::Pattern followers{++seed};
-      if (prober_.plan().verify) {
-        prober_.rank().fill(out_.first(size), leading_ ? leaders : followers);
-        prober_.rank().fill(in_.first(size), kSentinel);
-      }
-      Rounds rounds = prober_.sample_with(peer_, leading_, size, [&] { round(size); });
-      rounds /= in_turn;
-      if (prober_.plan().verify) prober_.expect(in_.first(size), leading_ ? followers : leaders, name);
-      if (leading_) prober_.record(name, place_of(prober_, peer_), size, std::move(rounds), true);
-    }
+    prober_.record_messages(name, peer_, leading_, {out_, in_}, in_turn, [&](Bytes size) {
+      return prober_.sample_with(peer_, leading_, size, [&] { round(size); });
+    });
   }
 
  private:

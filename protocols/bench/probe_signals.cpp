@@ -68,11 +68,10 @@ void probe_queued(Prober& prober, RankId peer, bool leading, SignalEnd& end, con
       std::array<Op, kQueuedCopies> ops{};
       for (Op& op : ops) op = end.start(writer.engine);
       for (const Op op : ops) prober.finish(op, name, end.size());
-      hear_now(prober.rank(), peer, prober.patience());
     } else {
       for (int i = 0; i < kQueuedCopies; ++i) end.take();
-      tell_now(prober.rank(), peer, Message(), prober.patience());
     }
+    answer(prober.rank(), peer, leading, prober.patience());
   });
   rounds /= kQueuedCopies;
   if (leading) prober.record(name, to_string(prober.rank().place(peer)), end.size(), std::move(rounds), true);

@@ -28,7 +28,7 @@ class WindowEnd {
         std::array<Op, kQueuedCopies> ops{};
         for (Op& op : ops) op = start(size);
         for (const Op op : ops) prober_.finish(op, name, size);
-        answer();
+        answer(prober_.rank(), peer_, leading_, prober_.patience());
       }) /= kQueuedCopies);
       if (prober_.plan().verify && !leading_) prober_.expect(memory_.first(size), pattern, name);
     }
@@ -40,8 +40,8 @@ class WindowEnd {
     record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
       Op op;
       if (!leading_) op = start(size);
-      answer();
-      const double time_us = leading_ ? time_rounds(prober_.rank(), 1, [&] { op = start(size); }).front() : 0;
+      answer(prober_.rank(), peer_, leading_, prober_.patience());
+      const double time_us = leading_ ? time_round(prober_.rank(), [&] { op = start(size); }) : 0;
       prober_.finish(op, name, size);
       return time_us;
     }));
@@ -60,7 +60,7 @@ class WindowEnd {
     record(name, size, false, prober_.sample_with(peer_, leading_, size, [&] {
       const Outcome outcome = move(prober_.rank(), {&lane, 1}, prober_.rank().now() + prober_.plan().timeout);
       if (!outcome.ok()) prober_.fail(name, size, outcome.reason);
-      answer();
+      answer(prober_.rank(), peer_, leading_, prober_.patience());
     }) /= kQueuedCopies);
   }
 
@@ -68,14 +68,6 @@ class WindowEnd {
   Op start(Bytes size) {
     const View view = memory_.first(size);
     return leading_ ? prober_.rank().send(peer_, kWindowTag, view) : prober_.rank().receive(peer_, kWindowTag, view);
-  }
-  /// The leader goes on when the follower has come here.
-  void answer() {
-    if (leading_) {
-      hear_now(prober_.rank(), peer_, prober_.patience());
-    } else {
-      tell_now(prober_.rank(), peer_, Message(), prober_.patience());
-    }
   }
   void record(const std::string& name, Bytes size, bool moves_bytes, Rounds rounds) {
     if (leading_) prober_.record(name, to_string(prober_.rank().place(peer_)), size, std::move(rounds), moves_bytes);

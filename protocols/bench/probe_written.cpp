@@ -52,28 +52,15 @@ class WrittenMessages {
   /// Can both ends copy so?
   [[nodiscard]] bool possible(std::string_view words) {
     const bool mine = can_copy(prober_, words, out_.buffer(), origin_.buffer());
-    const RankId me = prober_.rank().id();
-    const std::array pair{leading_ ? me : peer_, leading_ ? peer_ : me};
-    return agree_in(prober_.rank(), pair, mine ? 1 : 0, prober_.patience()) != 0;
+    return agree_in(prober_.rank(), leader_first(prober_.rank().id(), peer_, leading_), mine ? 1 : 0,
+                    prober_.patience()) != 0;
   }
 
   /// A line for every size.
   void record(const std::string& name) {
-    std::uint64_t seed = 0;  // the same at both ends
-    for (const Bytes size : prober_.plan().sizes) {
-      const twinlink::Pattern leaders{++seed};
-      const twinlink::Pattern followers{++seed};
-      if (prober_.plan().verify) {
-        prober_.rank().fill(origin_.first(size), leading_ ? leaders : followers);
-        prober_.rank().fill(in_.first(size), kSentinel);
-      }
-      Rounds rounds =
-          prober_.sample_timed_with(peer_, leading_, size, [this, &name, size] { return there_and_back(name, size); });
-      rounds /= 2;
-      if (prober_.plan().verify) prober_.expect(in_.first(size), leading_ ? followers : leaders, name);
-      if (!leading_) continue;
-      prober_.record(name, to_string(prober_.rank().place(peer_)), size, std::move(rounds), true);
-    }
+    prober_.record_messages(name, peer_, leading_, {origin_, in_}, 2, [&](Bytes size) {
+      return prober_.sample_timed_with(peer_, leading_, size, [&] { return there_and_back(name, size); });
+    });
   }
 
  private:
@@ -87,7 +74,7 @@ class WrittenMessages {
         prober_.finish(send(size), name, size);
         prober_.finish(receive(size), name, size);
       };
-      return time_rounds(rank, 1, round).front();
+      return time_round(rank, round);
     }
     const Op received = receive(size);
     tell_now(rank, peer_, Message(), prober_.patience());
@@ -95,7 +82,7 @@ class WrittenMessages {
       prober_.finish(received, name, size);
       prober_.finish(send(size), name, size);
     };
-    return time_rounds(rank, 1, round).front();
+    return time_round(rank, round);
   }
 
   Op send(Bytes size) { return prober_.rank().send(peer_, kWrittenTag, out_.first(size)); }

@@ -14,10 +14,8 @@ namespace {
 
 /// `round`, which tells nothing, as one that tells its time in microseconds.
 std::function<double()> timed(Rank& rank, const std::function<void()>& round) {
-  return [&rank, &round] { return time_rounds(rank, 1, round).front(); };
+  return [&rank, &round] { return time_round(rank, round); };
 }
-
-double last_of(const std::vector<double>& trial) { return trial.empty() ? 0 : trial.back(); }
 
 }  // namespace
 
@@ -34,8 +32,7 @@ Rounds Prober::sample_timed_with(RankId peer, bool leading, Bytes size, const st
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, [&] { timed(); });
   const int rounds = agree(rank_, peer, leading, rounds_within(plan_.budget, trial, wanted.iterations), patience());
   meet(rank_, peer, patience());
-  const std::array pair{leading ? rank_.id() : peer, leading ? peer : rank_.id()};
-  return undisturbed_.time(pair, rounds, last_of(trial), timed);
+  return undisturbed_.time(leader_first(rank_.id(), peer, leading), rounds, trial, timed);
 }
 
 Rounds Prober::sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round) {
@@ -43,20 +40,20 @@ Rounds Prober::sample_in(std::span<const RankId> group, Bytes size, const std::f
   meet_in(rank_, group, patience());
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, round);
   const int rounds = agree_in(rank_, group, rounds_within(plan_.budget, trial, wanted.iterations), patience());
-  return undisturbed_.time(group, rounds, last_of(trial), timed(rank_, round));
+  return undisturbed_.time(group, rounds, trial, timed(rank_, round));
 }
 
 Rounds Prober::sample_after(Bytes size, const std::function<void()>& prepare, const std::function<void()>& round) {
   return sample_rounds(size, [&] {
     prepare();
-    return time_rounds(rank_, 1, round).front();
+    return time_round(rank_, round);
   });
 }
 
 Rounds Prober::sample_start(std::string_view what, Bytes size, const std::function<Op()>& start) {
   return sample_rounds(size, [&] {
     Op op;
-    const double time_us = time_rounds(rank_, 1, [&] { op = start(); }).front();
+    const double time_us = time_round(rank_, [&] { op = start(); });
     finish(op, what, size);
     return time_us;
   });
@@ -67,7 +64,7 @@ Rounds Prober::sample_finish(std::string_view what, Bytes size, const std::funct
   return sample_rounds(size, [&] {
     const Op op = start();
     meanwhile();
-    return time_rounds(rank_, 1, [&] { finish(op, what, size); }).front();
+    return time_round(rank_, [&] { finish(op, what, size); });
   });
 }
 
@@ -75,7 +72,7 @@ Rounds Prober::sample_rounds(Bytes size, const std::function<double()>& timed) {
   const Repeats& wanted = repeats(size);
   const auto whole = [&] { timed(); };
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, whole);
-  return undisturbed_.time(rounds_within(plan_.budget, trial, wanted.iterations), last_of(trial), timed);
+  return undisturbed_.time(rounds_within(plan_.budget, trial, wanted.iterations), trial, timed);
 }
 
 Rounds Prober::sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start) {
@@ -104,6 +101,23 @@ void Prober::record_copies(const std::string& name, std::span<const Move> moves,
     record(name, {}, size, sampler(parts), true);
     if (!plan_.verify) continue;
     for (const Move& part : parts) expect(part.to, pattern, name);
+  }
+}
+
+void Prober::record_messages(const std::string& name, RankId peer, bool leading, const MessageMemory& memory,
+                             int in_turn, const std::function<Rounds(Bytes size)>& sampler) {
+  std::uint64_t seed = 0;  // the same at both ends
+  for (const Bytes size : plan_.sizes) {
+    const twinlink::Pattern leaders{++seed};
+    const twinlink::Pattern followers{++seed};
+    if (plan_.verify) {
+      rank_.fill(memory.source.first(size), leading ? leaders : followers);
+      rank_.fill(memory.in.first(size), kSentinel);
+    }
+    Rounds rounds = sampler(size);
+    rounds /= in_turn;
+    if (plan_.verify) expect(memory.in.first(size), leading ? followers : leaders, name);
+    if (leading) record(name, to_string(rank_.place(peer)), size, std::move(rounds), true);
   }
 }
 

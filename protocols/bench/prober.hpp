@@ -26,6 +26,12 @@ struct Move {
   [[nodiscard]] Move first(Bytes size) const { return {to.slice(Bytes{}, size), from.slice(Bytes{}, size)}; }
 };
 
+/// Of one end of messages that go both ways.
+struct MessageMemory {
+  const ScopedBuffer& source;  ///< where the contents are made that go out
+  const ScopedBuffer& in;      ///< where the peer's come in
+};
+
 class Prober {
  public:
   /// Times one move of some size in microseconds, as often as the plan says.
@@ -72,6 +78,10 @@ class Prober {
   /// Writes a line for every size of the plan, and checks what the moves have brought there.
   void record_copies(const std::string& name, const Move& move, const Sampler& sampler);
   void record_copies(const std::string& name, std::span<const Move> moves, const GroupSampler& sampler);
+  /// Writes a line for every size of messages that both ends send, `in_turn` of them one after the other in a round,
+  /// and checks what each has received. Both ends make the same call.
+  void record_messages(const std::string& name, RankId peer, bool leading, const MessageMemory& memory, int in_turn,
+                       const std::function<Rounds(Bytes size)>& sampler);
   /// Writes a line. A primitive that takes no time gets none, but a note.
   void record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes);
   /// The same text twice is one note.

@@ -26,14 +26,16 @@ Statistics summarize(Rounds rounds) {
   return statistics;
 }
 
+double time_round(Rank& rank, const std::function<void()>& round) {
+  const Seconds start = rank.now();
+  round();
+  return (rank.now() - start).microseconds();
+}
+
 std::vector<double> time_rounds(Rank& rank, int count, const std::function<void()>& round) {
   std::vector<double> samples;
   samples.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) {
-    const Seconds start = rank.now();
-    round();
-    samples.push_back((rank.now() - start).microseconds());
-  }
+  for (int i = 0; i < count; ++i) samples.push_back(time_round(rank, round));
   return samples;
 }
 

@@ -41,6 +41,8 @@ inline constexpr int kFewestRounds = 5;
 /// A UsageError unless there is at least one counted round.
 void check_repeats(const Repeats& repeats);
 
+/// How long `round` takes, in microseconds on the rank's clock.
+double time_round(Rank& rank, const std::function<void()>& round);
 /// Runs `round` `count` times; how long each took, in microseconds on the rank's clock.
 std::vector<double> time_rounds(Rank& rank, int count, const std::function<void()>& round);
 

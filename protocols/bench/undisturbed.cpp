@@ -40,13 +40,14 @@ std::optional<Seconds> UndisturbedRounds::glance() const {
   return watch_ ? std::optional(watch_->quickest()) : std::nullopt;
 }
 
-Rounds UndisturbedRounds::time(int count, double round_us, const std::function<double()>& round) {
-  return time(std::array{rank_.id()}, count, round_us, round);
+Rounds UndisturbedRounds::time(int count, const std::vector<double>& trial, const std::function<double()>& round) {
+  return time(std::array{rank_.id()}, count, trial, round);
 }
 
-Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, double round_us,
+Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, const std::vector<double>& trial,
                                const std::function<double()>& round) {
   if (wait_ == Seconds{}) return {.times_us = times_of(count, round)};
+  const double round_us = trial.empty() ? 0 : trial.back();
   const double in_batch = round_us > 0 ? std::clamp(kBatchUs / round_us, 1.0, static_cast<double>(count)) : count;
   const int batch = agree_in(rank_, group, static_cast<int>(in_batch), patience_);
   const Seconds deadline = rank_.now() + wait_ + Seconds{round_us * count * 1e-6};

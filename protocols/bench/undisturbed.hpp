@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "protocols/bench/core_watch.hpp"
 #include "protocols/bench/meeting.hpp"
@@ -27,12 +28,13 @@ class UndisturbedRounds {
   /// What a glance takes on a core of one's own, as far as is known; nothing if nothing is watched.
   [[nodiscard]] std::optional<Seconds> glance() const;
 
-  /// `count` rounds, each of which tells its time in microseconds; a round takes about `round_us`. All ranks of
-  /// `group`, its first one leading, make the same call with the same count. Where too few are undisturbed in the time
-  /// there is, all count, and the result says so.
-  Rounds time(std::span<const RankId> group, int count, double round_us, const std::function<double()>& round);
+  /// `count` rounds, each of which tells its time in microseconds; `trial` has the times of rounds before them, of
+  /// which the last says about how long one takes. All ranks of `group`, its first one leading, make the same call with
+  /// the same count. Where too few are undisturbed in the time there is, all count, and the result says so.
+  Rounds time(std::span<const RankId> group, int count, const std::vector<double>& trial,
+              const std::function<double()>& round);
   /// Of this rank alone.
-  Rounds time(int count, double round_us, const std::function<double()>& round);
+  Rounds time(int count, const std::vector<double>& trial, const std::function<double()>& round);
 
  private:
   Rank& rank_;

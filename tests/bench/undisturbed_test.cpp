@@ -39,7 +39,7 @@ std::array<Rounds, 2> time_pair(int count, const Glances& glances, Seconds wait 
       return glance < listed.size() ? listed[glance++] : glances.otherwise;
     });
     double number = 0;
-    results[self] = rounds.time(kPair, count, kRound_us, [&] { return ++number; });
+    results[self] = rounds.time(kPair, count, {kRound_us}, [&] { return ++number; });
   });
   return results;
 }

@@ -1,0 +1,46 @@
+#include "validate/calibration_windows.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "validate/cost_fit.hpp"
+#include "validate/primitive.hpp"
+
+namespace twinlink::validate {
+
+void fit_rest(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+              std::vector<std::string>& notes) {
+  std::vector<double> rests;
+  for (const Meant& meant : group.lines) {
+    if (const auto rest = rest_of(meant.primitive, meant.size(), meant.time(), topology)) {
+      rests.push_back(rest->value());
+    }
+  }
+  if (rests.empty()) {
+    notes.push_back(group.path + ": neither the base nor the probes tell what else it takes");
+    return;
+  }
+  set_fit(edit, group.path, Seconds{std::max(0.0, middle(rests))}, group, probes);
+}
+
+void fit_gap(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit) {
+  constexpr double kQueued = bench::kQueuedCopies;
+  std::map<Bytes, std::vector<double>> gaps;
+  for (const Meant& meant : group.lines) {
+    const Seconds bytes = flow_of_message(meant.primitive, meant.size(), topology);
+    const Seconds each =
+        (meant.time() * kQueued - beside_gaps(meant.primitive, meant.size(), topology)) / (kQueued - 1);
+    // Where the bytes take most of it, what is left is the error of their rate.
+    constexpr double kMostly = 0.9;
+    gaps[meant.size()].push_back(bytes < each * kMostly ? (each - bytes).value() : 0);
+  }
+  std::vector<CostAt> ascending;
+  for (const auto& [size, all] : gaps) {
+    const Meant& line = *std::ranges::find(group.lines, size, &Meant::size);
+    ascending.push_back({{size, Seconds{middle(all)}}, line.time() * (2 * kTolerance)});
+  }
+  set_fit(edit, group.path, model::Piecewise(fewest_knots(ascending)), group, probes);
+}
+
+}  // namespace twinlink::validate
