@@ -41,8 +41,7 @@ constexpr int kDefaultDepth = 64;
 /// The MPI library of the job moves device memory by itself.
 class LibraryChannel final : public Channel {
  public:
-  LibraryChannel(Rank& rank, RankId peer, Settings settings)
-      : rank_(rank), peer_(peer), settings_(std::move(settings)) {}
+  LibraryChannel(Rank& rank, RankId peer, const Settings& settings) : rank_(rank), messages_(rank, peer, settings) {}
 
   [[nodiscard]] std::string path_taken() const override { return "device memory given to the MPI library"; }
 
@@ -51,7 +50,7 @@ class LibraryChannel final : public Channel {
     for (const auto& views : {outgoing, incoming}) {
       for (const View& view : views) make_known(view.buffer);
     }
-    return exchange_plain_messages(rank_, peer_, settings_, outgoing, incoming);
+    return messages_.exchange(outgoing, incoming);
   }
 
   /// A buffer that is gone when the channel ends took its registration with it; so they are left to release().
@@ -62,8 +61,7 @@ class LibraryChannel final : public Channel {
   }
 
   Rank& rank_;
-  RankId peer_;
-  Settings settings_;
+  PlainMessages messages_;
   std::vector<Buffer> known_;
 };
 

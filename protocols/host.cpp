@@ -11,18 +11,16 @@ namespace {
 
 class HostChannel final : public Channel {
  public:
-  HostChannel(Rank& rank, RankId peer, Settings settings) : rank_(rank), peer_(peer), settings_(std::move(settings)) {}
+  HostChannel(Rank& rank, RankId peer, const Settings& settings) : messages_(rank, peer, settings) {}
 
   [[nodiscard]] std::string path_taken() const override { return "host memory to host memory"; }
 
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
-    return exchange_plain_messages(rank_, peer_, settings_, outgoing, incoming);
+    return messages_.exchange(outgoing, incoming);
   }
 
-  Rank& rank_;
-  RankId peer_;
-  Settings settings_;
+  PlainMessages messages_;
 };
 
 class Host final : public Protocol {

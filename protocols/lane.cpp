@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <optional>
+#include <cstddef>
+#include <memory_resource>
 #include <string>
 
 #include "protocols/tags.hpp"
@@ -11,12 +12,44 @@
 namespace twinlink {
 namespace {
 
+class LaneState;
+
+/// The operations in flight, oldest first, and whose they are.
+struct InFlight {
+  struct Owner {
+    LaneState* lane;
+    std::size_t slot;
+  };
+
+  InFlight(std::size_t most, std::pmr::memory_resource& memory) : ops(&memory), owners(&memory) {
+    ops.reserve(most);
+    owners.reserve(most);
+  }
+  void add(Op op, Owner owner) {
+    ops.push_back(op);
+    owners.push_back(owner);
+  }
+  Owner remove(std::size_t index) {
+    const auto at = static_cast<std::ptrdiff_t>(index);
+    const Owner owner = owners[index];
+    ops.erase(ops.begin() + at);
+    owners.erase(owners.begin() + at);
+    return owner;
+  }
+
+  std::pmr::vector<Op> ops;
+  std::pmr::vector<Owner> owners;
+};
+
 /// Where the pieces of one lane are. Piece k lives in slot k % depth while it is under way.
 class LaneState {
  public:
-  LaneState(Rank& rank, const Lane& lane) : rank_(rank), lane_(lane), slots_(std::min(lane.depth, lane.pieces.size())) {
+  LaneState(Rank& rank, const Lane& lane, InFlight& in_flight, std::pmr::memory_resource& memory)
+      : rank_(rank), lane_(lane), in_flight_(in_flight), slots_(slots_of(lane), &memory) {
     assert(lane.depth >= 1 && !lane.steps.empty() && lane.steps.size() <= kMostSteps);
   }
+
+  static std::size_t slots_of(const Lane& lane) { return std::min(lane.depth, lane.pieces.size()); }
 
   /// Starts every step that may start now, the last steps first: what is nearly through makes room for the rest. Looks
   /// again after each, for a step that takes its time, such as a copy that the CPU waits for, has made others possible.
@@ -31,14 +64,11 @@ class LaneState {
 
   /// The operation of `slot` has ended, and is used up.
   Outcome complete(std::size_t slot, Status status) {
-    slots_[slot].op.reset();
+    slots_[slot].waits = false;
     if (status != Status::delivered) return describe(slot, {status, std::string(to_string(status))});
     finish_step(slot);
     return {};
   }
-
-  [[nodiscard]] std::size_t slots() const { return slots_.size(); }
-  [[nodiscard]] std::optional<Op> op(std::size_t slot) const { return slots_[slot].op; }
 
   [[nodiscard]] Outcome describe(std::size_t slot, Outcome outcome) const {
     const Slot& s = slots_[slot];
@@ -50,9 +80,9 @@ class LaneState {
  private:
   struct Slot {
     bool occupied = false;
+    bool waits = false;  ///< for an operation in flight
     std::size_t piece = 0;
-    std::size_t step = 0;    ///< the one that runs, or that comes next
-    std::optional<Op> op{};  ///< in flight
+    std::size_t step = 0;  ///< the one that runs, or that comes next
   };
 
   /// Each step is started for the pieces in order, so only one piece can be next at it.
@@ -61,7 +91,7 @@ class LaneState {
     if (piece == lane_.pieces.size()) return false;
     const Slot& slot = slots_[piece % slots_.size()];
     if (step == 0) return !slot.occupied;
-    return slot.occupied && slot.piece == piece && slot.step == step && !slot.op;
+    return slot.occupied && slot.piece == piece && slot.step == step && !slot.waits;
   }
 
   Outcome start(std::size_t step) {
@@ -72,7 +102,8 @@ class LaneState {
     rank_.step(lane_.steps[step].words);
     Started started = lane_.steps[step].start({lane_.pieces[piece], index, piece});
     if (const Op* op = std::get_if<Op>(&started)) {
-      slot.op = *op;
+      slot.waits = true;
+      in_flight_.add(*op, {this, index});
       return {};
     }
     auto& outcome = std::get<Outcome>(started);
@@ -87,17 +118,19 @@ class LaneState {
 
   Rank& rank_;
   const Lane& lane_;
-  std::vector<Slot> slots_;
+  InFlight& in_flight_;
+  std::pmr::vector<Slot> slots_;
   std::array<std::size_t, kMostSteps> started_{};  ///< by step: the number of pieces that have started it
 };
 
 /// All lanes of one transfer.
 class Traffic {
  public:
-  Traffic(Rank& rank, std::span<const Lane> lanes) : rank_(rank) {
+  Traffic(Rank& rank, std::span<const Lane> lanes, std::pmr::memory_resource& memory)
+      : rank_(rank), in_flight_(slots_of(lanes), memory), lanes_(&memory) {
     lanes_.reserve(lanes.size());
     for (const Lane& lane : lanes) {
-      if (!lane.pieces.empty()) lanes_.emplace_back(rank, lane);
+      if (!lane.pieces.empty()) lanes_.emplace_back(rank, lane, in_flight_, memory);
     }
   }
 
@@ -105,10 +138,13 @@ class Traffic {
     for (LaneState& lane : lanes_) {
       if (Outcome outcome = lane.advance(); !outcome.ok()) return outcome;
     }
-    for (collect(); !ops_.empty(); collect()) {
-      const auto completion = rank_.wait_any(ops_, deadline);
-      if (!completion) return owners_[0].lane->describe(owners_[0].slot, {Status::timed_out, "the deadline passed"});
-      const auto [lane, slot] = owners_[completion->index];
+    while (!in_flight_.ops.empty()) {
+      const auto completion = rank_.wait_any(in_flight_.ops, deadline);
+      if (!completion) {
+        const auto [lane, slot] = in_flight_.owners.front();
+        return lane->describe(slot, {Status::timed_out, "the deadline passed"});
+      }
+      const auto [lane, slot] = in_flight_.remove(completion->index);
       Outcome outcome = lane->complete(slot, completion->status);
       if (outcome.ok()) outcome = lane->advance();
       if (!outcome.ok()) return outcome;
@@ -117,34 +153,19 @@ class Traffic {
   }
 
   void abandon() {
-    collect();
-    for (const Op op : ops_) rank_.abandon(op);
+    for (const Op op : in_flight_.ops) rank_.abandon(op);
   }
 
  private:
-  struct Owner {
-    LaneState* lane;
-    std::size_t slot;
-  };
-
-  /// Lists what is in flight, and whose it is.
-  void collect() {
-    ops_.clear();
-    owners_.clear();
-    for (LaneState& lane : lanes_) {
-      for (std::size_t slot = 0; slot < lane.slots(); ++slot) {
-        if (const auto op = lane.op(slot)) {
-          ops_.push_back(*op);
-          owners_.push_back({&lane, slot});
-        }
-      }
-    }
+  static std::size_t slots_of(std::span<const Lane> lanes) {
+    std::size_t slots = 0;
+    for (const Lane& lane : lanes) slots += LaneState::slots_of(lane);
+    return slots;
   }
 
   Rank& rank_;
-  std::vector<LaneState> lanes_;
-  std::vector<Op> ops_;
-  std::vector<Owner> owners_;
+  InFlight in_flight_;
+  std::pmr::vector<LaneState> lanes_;
 };
 
 /// An empty message is one empty piece.
@@ -155,8 +176,8 @@ std::size_t pieces_of(Bytes whole, Bytes chunk) {
 
 }  // namespace
 
-std::vector<View> cut(std::span<const View> messages, Bytes chunk) {
-  std::vector<View> pieces;
+void cut(std::span<const View> messages, Bytes chunk, std::vector<View>& pieces) {
+  pieces.clear();
   for (const View& message : messages) {
     const Bytes step = chunk == Bytes{} ? message.length : chunk;
     Bytes done{};
@@ -166,12 +187,22 @@ std::vector<View> cut(std::span<const View> messages, Bytes chunk) {
       done += length;
     } while (done < message.length);
   }
+}
+
+std::vector<View> cut(std::span<const View> messages, Bytes chunk) {
+  std::vector<View> pieces;
+  cut(messages, chunk, pieces);
   return pieces;
+}
+
+void whole_lengths(std::span<const View> messages, Bytes chunk, std::vector<Bytes>& lengths) {
+  lengths.clear();
+  for (const View& message : messages) lengths.insert(lengths.end(), pieces_of(message.length, chunk), message.length);
 }
 
 std::vector<Bytes> whole_lengths(std::span<const View> messages, Bytes chunk) {
   std::vector<Bytes> lengths;
-  for (const View& message : messages) lengths.insert(lengths.end(), pieces_of(message.length, chunk), message.length);
+  whole_lengths(messages, chunk, lengths);
   return lengths;
 }
 
@@ -181,7 +212,10 @@ Tag data_tag(Bytes whole, Bytes chunk) {
 }
 
 Outcome move(Rank& rank, std::span<const Lane> lanes, Seconds deadline) {
-  Traffic traffic(rank, lanes);
+  // A small transfer takes no memory from the heap: that would be a good part of what it costs beside its copy.
+  std::array<std::byte, 4096> room;
+  std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
+  Traffic traffic(rank, lanes, memory);
   try {
     Outcome outcome = traffic.run(deadline);
     if (!outcome.ok()) traffic.abandon();

@@ -51,9 +51,13 @@ struct Lane {
 /// Cuts messages into pieces of at most `chunk` bytes; zero cuts nothing. An empty message is one empty piece: it is
 /// still sent.
 std::vector<View> cut(std::span<const View> messages, Bytes chunk);
+/// The same into `pieces`, whose room is used again.
+void cut(std::span<const View> messages, Bytes chunk, std::vector<View>& pieces);
 
 /// By piece of cut(messages, chunk): the length of its whole message.
 std::vector<Bytes> whole_lengths(std::span<const View> messages, Bytes chunk);
+/// The same into `lengths`, whose room is used again.
+void whole_lengths(std::span<const View> messages, Bytes chunk, std::vector<Bytes>& lengths);
 
 /// The tag that the data of a piece travel with, of a message of `whole` bytes. It says how many pieces the message
 /// has, so that an end which expects fewer of them does not take the first ones for all: it waits, to its deadline. Of

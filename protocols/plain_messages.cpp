@@ -1,25 +1,26 @@
 #include "protocols/plain_messages.hpp"
 
-#include <array>
-#include <vector>
-
-#include "protocols/lane.hpp"
+#include <utility>
 
 namespace twinlink {
 
-Outcome exchange_plain_messages(Rank& rank, RankId peer, const Settings& settings, std::span<const View> outgoing,
-                                std::span<const View> incoming) {
-  const auto lane = [&](std::span<const View> messages, std::string_view words, auto start) {
-    const auto step = [start, chunk = settings.chunk, wholes = whole_lengths(messages, settings.chunk)](
-                          const Piece& p) -> Started { return start(data_tag(wholes[p.number], chunk), p.bytes); };
-    return Lane{.pieces = cut(messages, settings.chunk),
-                .depth = static_cast<std::size_t>(settings.depth),
-                .steps = {{words, step}}};
-  };
+PlainMessages::PlainMessages(Rank& rank, RankId peer, const Settings& settings)
+    : rank_(rank), chunk_(settings.chunk), timeout_(settings.timeout) {
+  const auto tag_of = [this](std::size_t lane, const Piece& p) { return data_tag(wholes_[lane][p.number], chunk_); };
   // Receives come first: a posted receive lets the peer's bytes flow.
-  const std::array lanes{lane(incoming, "receive", [&](Tag tag, View to) { return rank.receive(peer, tag, to); }),
-                         lane(outgoing, "send", [&](Tag tag, View from) { return rank.send(peer, tag, from); })};
-  return move(rank, lanes, rank.now() + settings.timeout);
+  lanes_[kIncoming].steps = {
+      {"receive", [this, peer, tag_of](const Piece& p) { return rank_.receive(peer, tag_of(kIncoming, p), p.bytes); }}};
+  lanes_[kOutgoing].steps = {
+      {"send", [this, peer, tag_of](const Piece& p) { return rank_.send(peer, tag_of(kOutgoing, p), p.bytes); }}};
+  for (Lane& lane : lanes_) lane.depth = static_cast<std::size_t>(settings.depth);
+}
+
+Outcome PlainMessages::exchange(std::span<const View> outgoing, std::span<const View> incoming) {
+  for (const auto& [lane, messages] : {std::pair{kIncoming, incoming}, std::pair{kOutgoing, outgoing}}) {
+    cut(messages, chunk_, lanes_[lane].pieces);
+    whole_lengths(messages, chunk_, wholes_[lane]);
+  }
+  return move(rank_, lanes_, rank_.now() + timeout_);
 }
 
 }  // namespace twinlink

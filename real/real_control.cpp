@@ -21,7 +21,7 @@ template <class Comes>
 void RealRank::poll_lists(WaitingLists& lists, Comes comes) {
   for (Waiting& list : lists.lists) {
     while (!list.slots.empty() && comes(list, operations_[list.slots.front()])) {
-      operations_[list.slots.front()].ended = true;
+      end(operations_[list.slots.front()]);
       list.slots.pop_front();
       --lists.waiting;
     }
@@ -78,7 +78,7 @@ void RealRank::post_letters() {
   for (auto& [peer, queue] : unposted_) {
     while (!queue.empty() && letters_->post(peer, queue.front().tag, queue.front().message)) {
       Operation& operation = operations_[queue.front().slot];
-      if (operation.generation == queue.front().generation) operation.ended = true;
+      if (operation.generation == queue.front().generation) end(operation);
       queue.pop_front();
     }
   }

@@ -125,7 +125,10 @@ class RealRank final : public Rank {
   void await_request(Slot slot, MPI_Request request);
   [[nodiscard]] Op op_of(Slot slot) const;
   [[nodiscard]] Slot find(Op op) const;
+  void end(Operation& operation);
   void let_go(Slot slot);
+  /// The first of them that has ended, which is used up with that.
+  std::optional<Completion> take_ended(std::span<const Op> ops);
 
   [[nodiscard]] bool by_letter(RankId peer) const;
   Op tell_by_letter(RankId peer, Tag tag, const Message& message);
@@ -160,6 +163,7 @@ class RealRank final : public Rank {
   WaitingLists awaits_;                            ///< for signals
   std::map<RankId, std::deque<Unposted>> unposted_;
   unsigned polls_ = 0;
+  std::uint64_t endings_ = 0;          ///< operations that polls have found to have ended, ever
   unsigned letters_in_a_row_ = 0;      ///< polls that brought letters and looked at nothing else
   std::vector<MPI_Request> requests_;  ///< in flight; requests_[i] belongs to request_owners_[i]
   std::vector<Slot> request_owners_;
