@@ -90,7 +90,7 @@ Event CudaRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream
   } else if (size > Bytes{}) {
     // Unified addressing says where both ends lie, also of peers' memory: between devices without peer access the
     // driver goes through the host.
-    check_cuda(cudaMemcpyAsync(to, from, size.count(), cudaMemcpyDefault, queue), "cudaMemcpyAsync");
+    driver_->copy(to, from, size.count(), queue);
   }
   return mark(stream);
 }
@@ -164,14 +164,8 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
     ++marked_[at(stream)];
     return {kRaised | std::uint64_t{at(stream)} << kRaisesBits | number};
   }
-  if (size > Bytes{}) {
-    check_cuda(cudaMemcpyAsync(to, from, size.count(), cudaMemcpyDefault, queue), "cudaMemcpyAsync");
-  }
-  // By default this writes behind a barrier: the copy before it is seen first.
-  if (stream_write_value_(queue, reinterpret_cast<CUdeviceptr>(word), flag.value, CU_STREAM_WRITE_VALUE_DEFAULT) !=
-      CUDA_SUCCESS) {
-    throw EnvironmentError("cuStreamWriteValue64", "the driver refused it");
-  }
+  if (size > Bytes{}) driver_->copy(to, from, size.count(), queue);
+  driver_->write_value(word, flag.value, queue);
   return mark(stream);
 }
 

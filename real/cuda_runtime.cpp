@@ -1,6 +1,5 @@
 #include "real/cuda_runtime.hpp"
 
-#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -34,24 +33,6 @@ class OnDevice {
   int usual_;
 };
 
-/// From the driver itself: a program that links libcuda cannot start where there is none.
-decltype(&cuStreamWriteValue64) find_stream_write_value() {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  constexpr unsigned kSince = 11070;  // CUDA 11.7: the form that needs no attribute of the device
-#if CUDART_VERSION >= 12050
-  check_cuda(cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &function, kSince, cudaEnableDefault, &found),
-             "cudaGetDriverEntryPointByVersion");
-#else
-  check_cuda(cudaGetDriverEntryPoint("cuStreamWriteValue64", &function, cudaEnableDefault, &found),
-             "cudaGetDriverEntryPoint");
-#endif
-  if (found != cudaDriverEntryPointSuccess) {
-    throw EnvironmentError("cudaGetDriverEntryPoint", "this driver has no cuStreamWriteValue64");
-  }
-  return reinterpret_cast<decltype(&cuStreamWriteValue64)>(function);
-}
-
 }  // namespace
 
 CudaRuntime::CudaRuntime(int local_rank, std::span<const DeviceChoice> gpus) {
@@ -68,12 +49,12 @@ CudaRuntime::CudaRuntime(int local_rank, std::span<const DeviceChoice> gpus) {
     device_ = static_cast<int>(select_device(gpus, local_rank, visible));
   }
   check_cuda(cudaSetDevice(device_), "cudaSetDevice");
+  driver_.emplace();
   // Independent of the default stream, on which nothing runs.
   for (cudaStream_t& stream : streams_) {
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
   check_cuda(cudaStreamCreateWithFlags(&apart_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-  stream_write_value_ = find_stream_write_value();
   raised_ = MappedArray<Raised>(kStreams);
 }
 

@@ -1,7 +1,6 @@
 // CUDA devices. Built where the CUDA Toolkit is found.
 #pragma once
 
-#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include <array>
@@ -13,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "real/cuda_driver.hpp"
 #include "real/device_runtime.hpp"
 #include "real/device_selection.hpp"
 #include "real/mapped_memory.hpp"
@@ -78,6 +78,7 @@ class CudaRuntime final : public DeviceRuntime {
 
   std::vector<DeviceInfo> devices_;
   int device_ = 0;
+  std::optional<CudaDriver> driver_;  ///< always, once there is a device
   std::array<cudaStream_t, kStreams> streams_{};
   /// By stream: where the lists of copies of blocks lie on the device. One behind the other, so one room is enough.
   struct ListRoom {
@@ -85,7 +86,6 @@ class CudaRuntime final : public DeviceRuntime {
     std::size_t size = 0;
   };
   std::array<ListRoom, kStreams> lists_{};
-  decltype(&cuStreamWriteValue64) stream_write_value_ = nullptr;
   cudaStream_t apart_ = nullptr;                   ///< for copies apart from all streams
   std::optional<ResidentKernel> resident_;         ///< once it was asked for
   std::array<std::uint64_t, kStreams> ordered_{};  ///< by stream: its last order to the resident kernel
