@@ -1,5 +1,7 @@
 #include "protocols/bench/json_statistics.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 namespace twinlink::bench {
@@ -41,7 +43,11 @@ Statistics read_statistics(Members& members, Provenance provenance) {
 }
 
 void write_samples(nlohmann::json& object, const std::vector<double>& samples_us) {
-  if (!samples_us.empty()) object["samples_us"] = samples_us;
+  if (samples_us.empty()) return;
+  // A tenth of a nanosecond is finer than any clock; more digits would be most of a file.
+  constexpr double kDigits = 1e4;
+  nlohmann::json& samples = object["samples_us"];
+  for (const double sample : samples_us) samples.push_back(std::round(sample * kDigits) / kDigits);
 }
 
 std::vector<double> read_samples(Members& members) {

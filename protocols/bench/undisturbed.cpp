@@ -24,6 +24,14 @@ std::vector<double> times_of(int count, const std::function<double()>& round) {
   return times_us;
 }
 
+/// `count` of them if there are more, evenly spread.
+std::vector<double> spread(const std::vector<double>& all, std::size_t count) {
+  if (all.size() <= count) return all;
+  std::vector<double> some;
+  for (std::size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
+  return some;
+}
+
 }  // namespace
 
 UndisturbedRounds::UndisturbedRounds(Rank& rank, const Undisturbed& wanted, Patience patience)
@@ -65,7 +73,8 @@ Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, const s
   const bool enough = std::cmp_greater_equal(kept.size(), std::min(count, kFewestRounds));
   if (enough) return {.times_us = std::move(kept), .left_out = others.size()};
   std::ranges::copy(kept, std::back_inserter(others));
-  return {.times_us = std::move(others), .disturbed = true};
+  // Hundreds of thousands that were repeated in vain tell no more than as many as were asked for.
+  return {.times_us = spread(others, static_cast<std::size_t>(count)), .disturbed = true};
 }
 
 }  // namespace twinlink::bench

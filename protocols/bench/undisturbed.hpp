@@ -30,7 +30,8 @@ class UndisturbedRounds {
 
   /// `count` rounds, each of which tells its time in microseconds; `trial` has the times of rounds before them, of
   /// which the last says about how long one takes. All ranks of `group`, its first one leading, make the same call with
-  /// the same count. Where too few are undisturbed in the time there is, all count, and the result says so.
+  /// the same count. Where too few are undisturbed in the time there is, `count` rounds out of all count, evenly spread
+  /// over that time, and the result says so.
   Rounds time(std::span<const RankId> group, int count, const std::vector<double>& trial,
               const std::function<double()>& round);
   /// Of this rank alone.

@@ -64,8 +64,10 @@ TEST(UndisturbedRounds, LeavesOutWhatEitherEndFindsDisturbed) {
 
 TEST(UndisturbedRounds, SaysSoWhereTheyNeverAreUndisturbed) {
   for (const Rounds& rounds : time_pair(5, {.otherwise = false})) {
-    EXPECT_THAT(rounds.times_us, SizeIs(testing::Ge(5)));
-    EXPECT_EQ(rounds.left_out, 0U) << "all count";
+    EXPECT_THAT(rounds.times_us, SizeIs(5));
+    EXPECT_EQ(rounds.times_us.front(), 1);
+    EXPECT_GT(rounds.times_us.back(), 5) << "of all the time that there was";
+    EXPECT_EQ(rounds.left_out, 0U);
     EXPECT_TRUE(rounds.disturbed);
   }
 }
