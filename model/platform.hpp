@@ -136,7 +136,7 @@ inline constexpr std::array kCopiedBy{CopiedBy::none, CopiedBy::receiver, Copied
 std::string_view to_string(CopiedBy copied_by);
 
 struct NetworkCosts {
-  Sourced<Seconds> send_host{};         ///< the CPU posts a send
+  Sourced<Piecewise> send_host{};       ///< the CPU posts a send; of one that is not eager as of the smallest
   Sourced<Seconds> receive_host{};      ///< the CPU posts a receive
   Sourced<Piecewise> latency{};         ///< from the posted send until the first byte flows, adapter and wire included
   std::optional<Sourced<Rate>> rate{};  ///< of one message, where that is less than the links allow
@@ -148,10 +148,19 @@ struct NetworkCosts {
   /// From the last byte of one message to the first byte of the next one of its sender to its receiver; absent: 0.
   /// LogGP's gap, less what the bytes take.
   std::optional<Sourced<Piecewise>> gap{};
+  /// The receiver's CPU is busy taking an eager message in and learning of it, by its size; no part of `latency`;
+  /// absent: 0. LogGP's overhead, less `receive_host`.
+  std::optional<Sourced<Piecewise>> completion{};
+  /// The CPU looks in vain for messages while some are under way; absent: 0.
+  std::optional<Sourced<Seconds>> look{};
   // What comes on top where the source was written last by a CPU or by a device and nobody has read it since, by the
   // bytes so written; absent: 0.
   std::optional<Sourced<Piecewise>> cpu_written{};
   std::optional<Sourced<Piecewise>> device_written{};
+
+  [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
+  /// The CPU posts a send of `size`.
+  [[nodiscard]] Seconds posting(Bytes size) const { return send_host.value.at(is_eager(size) ? size : Bytes{}); }
 };
 
 struct RuntimeCosts {
@@ -179,6 +188,8 @@ struct RuntimeCosts {
   /// The CPU is busy learning that a copy by an engine or a kernel has ended; absent: 0. A kernel that raises a signal
   /// in `kernel_signal`, or that stays on the GPU, tells the CPU itself.
   std::optional<Sourced<Seconds>> completion{};
+  /// The CPU looks in vain whether a stream's oldest copy has ended; absent: 0.
+  std::optional<Sourced<Seconds>> look{};
   /// The CPU is busy with a protocol's own code before it starts a step; absent: 0.
   std::optional<Sourced<Seconds>> step{};
 };

@@ -41,6 +41,8 @@ void each_field(const NetworkCosts& costs, const auto& visit) {
   visit("eager_limit", costs.eager_limit);
   visit("control", costs.control);
   visit("gap", costs.gap);
+  visit("completion", costs.completion);
+  visit("look", costs.look);
   visit("cpu_written", costs.cpu_written);
   visit("device_written", costs.device_written);
 }
@@ -62,6 +64,7 @@ void each_field(const RuntimeCosts& costs, const auto& visit) {
   visit("register_per_gib", costs.register_per_gib);
   visit("deregister", costs.deregister);
   visit("completion", costs.completion);
+  visit("look", costs.look);
   visit("step", costs.step);
 }
 

@@ -118,13 +118,15 @@ Cost read_cost(Section& section, CopyClass copy_class) {
 }
 
 NetworkCosts read_network(Section& section) {
-  return {.send_host = section.seconds("send_host"),
+  return {.send_host = section.piecewise("send_host"),
           .receive_host = section.seconds("receive_host"),
           .latency = section.piecewise("latency"),
           .rate = section.optional("rate", &Section::rate),
           .eager_limit = section.bytes("eager_limit"),
           .control = section.seconds("control"),
           .gap = section.optional("gap", &Section::piecewise),
+          .completion = section.optional("completion", &Section::piecewise),
+          .look = section.optional("look", &Section::seconds),
           .cpu_written = section.optional("cpu_written", &Section::piecewise),
           .device_written = section.optional("device_written", &Section::piecewise)};
 }
@@ -165,6 +167,7 @@ RuntimeCosts read_runtime(Section& section) {
           .register_per_gib = section.optional("register_per_gib", &Section::seconds),
           .deregister = section.optional("deregister", &Section::seconds),
           .completion = section.optional("completion", &Section::seconds),
+          .look = section.optional("look", &Section::seconds),
           .step = section.optional("step", &Section::seconds)};
 }
 

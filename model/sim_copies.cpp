@@ -149,7 +149,7 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   if (signal) operation->until_signal = until_signal();
   const NetworkCosts& costs = network_to(owner);
   operation->report.cost = "network";
-  operation->report.host = costs.send_host.value;
+  operation->report.host = costs.posting(operation->size);
   operation->written = written_costs(costs);
   start_copy(operation,
              costs.latency.value.at(operation->size) + rdma_latency(operation->from) + rdma_latency(operation->to));

@@ -41,8 +41,10 @@ Seconds SimRank::copying_through_shared_memory(RankId peer, Bytes size) const {
   return std::min(size, *piece) / copy.rate->value + copy.host.value * static_cast<double>(pieces);
 }
 
-/// Whose CPUs copy the bytes of a message.
+/// Whose CPUs copy the bytes of a message. Where the platform says how long an eager one keeps the CPUs busy, its bytes
+/// are in that.
 std::vector<RankId> SimRank::copying_ranks(const Operation& send) const {
+  if (send.eager && world_.topology.platform().intra_node.completion) return {};
   switch (world_.topology.platform().intra_node.copied_by) {
     case CopiedBy::none:
       return {};
@@ -90,19 +92,19 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->from = source;
   operation->peer = to;
   operation->tag = tag;
-  operation->eager = source.length <= costs.eager_limit.value;
+  operation->eager = costs.is_eager(source.length);
   operation->snapshot = operation->read();
   source.hold();
   operation->report.cost = by_shared_memory(to) ? "intra_node" : "network";
   operation->size = operation->report.size = source.length;
-  operation->report.host = costs.send_host.value;
+  operation->report.host = costs.posting(source.length);
   operation->report.latency =
       costs.latency.value.at(source.length) + rdma_latency(source) + copying_through_shared_memory(to, source.length);
   operation->written = written_costs(costs);
   operation->queue = &wires_[to];
   if (costs.gap) operation->turnaround = costs.gap->value.at(source.length);
   prepare_flow(*operation);
-  be_busy(costs.send_host.value);
+  be_busy(operation->report.host);
 
   Channel& channel = receiver.channel_from(id_, tag);
   if (!channel.receives.empty()) {
@@ -157,7 +159,7 @@ Op SimRank::tell(RankId to, Tag tag, const Message& message) {
   operation->kind = Operation::Kind::tell;
   operation->report.cost = by_shared_memory(to) ? "intra_node control" : "network control";
   operation->report.size = Bytes{message.bytes().size()};
-  operation->report.host = std::min(costs.send_host.value, costs.control.value);
+  operation->report.host = std::min(costs.posting(Bytes{}), costs.control.value);
   operation->report.latency = costs.control.value - operation->report.host;
   const Seconds arrival = now() + costs.control.value;
   be_busy(operation->report.host);
@@ -197,6 +199,8 @@ void SimRank::deliver(const OperationPtr& send) {
   receive->to.allocation->content.write(receive->to.offset, send->snapshot.front().slice(Bytes{}, written));
   // An eager message comes out of the library's own buffer, even if an adapter has put it there.
   const bool by_cpu = send->eager || by_shared_memory(send->peer);
+  const NetworkCosts& costs = network_to(send->peer);
+  if (send->eager && costs.completion) receive->report.completion = costs.completion->value.at(sent);
   receive->to.allocation->was_written(receive->to.offset, written, by_cpu ? Writer::cpu : Writer::device);
   receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
 }

@@ -20,6 +20,7 @@ struct SimRank::Operation {
   State state = State::unmatched;
   Status status = Status::delivered;
   bool abandoned = false;
+  bool seen = false;  ///< the rank knows that it has ended
 
   Part from{};
   Part to{};
@@ -49,6 +50,7 @@ struct SimRank::Operation {
 
   OpReport report{};
 
+  [[nodiscard]] bool is_message() const { return kind == Kind::send || kind == Kind::receive; }
   /// Reads and writes memory that this rank has, its own or opened.
   [[nodiscard]] bool is_copy() const { return kind == Kind::copy || kind == Kind::put; }
   /// The contents of the source, now: of the whole, or block by block.

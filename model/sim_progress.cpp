@@ -1,4 +1,5 @@
 // SimRank's waiting: what happens while a rank's code does nothing.
+#include <algorithm>
 #include <utility>
 
 #include "model/sim_operation.hpp"
@@ -90,25 +91,67 @@ void SimRank::wait_until_ended(const Operation& operation) {
   while (operation.state != Operation::State::ended) wait_for_change(kNever);
 }
 
+/// The first of them that the rank knows to have ended, which is used up with that.
+std::optional<Completion> SimRank::take_seen(std::span<const Op> ops) {
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const auto found = ops_.find(ops[i].id);
+    if (found == ops_.end()) {
+      throw UsageError("rank " + std::to_string(id_.value) + " has no operation " + std::to_string(ops[i].id) +
+                       " in flight: never started, or already returned");
+    }
+    if (!found->second->seen) continue;
+    const Status status = found->second->status;
+    ops_.erase(found);
+    return Completion{i, status};
+  }
+  return std::nullopt;
+}
+
+/// Looks once at all that is under way, as a rank on a real machine does, and takes the CPU's time for it. Letters and
+/// signals cost nothing, and where some have come, it looks no further. False: in vain.
+bool SimRank::look() {
+  const auto is_letter = [](const OperationPtr& ended) { return ended->kind == Operation::Kind::hear; };
+  const auto others = std::stable_partition(ended_.begin(), ended_.end(), is_letter);
+  const bool letters = others != ended_.begin();
+  std::vector<OperationPtr> seen(ended_.begin(), letters ? others : ended_.end());
+  ended_.erase(ended_.begin(), letters ? others : ended_.end());
+  Seconds busy = letters ? Seconds{} : look_in_vain(seen);
+  for (const OperationPtr& operation : seen) {
+    operation->seen = true;
+    busy += operation->report.completion;
+  }
+  be_busy(busy);
+  return !seen.empty();
+}
+
+/// What it takes to look at streams and messages of which nothing is among `ended`: the copies of a stream end one
+/// after the other, and the first that has not ended is looked at in vain.
+Seconds SimRank::look_in_vain(std::span<const OperationPtr> ended) const {
+  Seconds time{};
+  if (const auto& look = world_.topology.platform().runtime.look) {
+    const auto busy = std::ranges::count_if(streams_, [](const auto& s) { return !s.second.operations.empty(); });
+    time += look->value * static_cast<double>(busy);
+  }
+  if (std::ranges::any_of(ended, &Operation::is_message)) return time;
+  Seconds messages{};  // all are asked for at once
+  for (const auto& [id, operation] : ops_) {
+    if (!operation->is_message() || operation->state == Operation::State::ended) continue;
+    if (const auto& look = network_to(operation->peer).look) messages = std::max(messages, look->value);
+  }
+  return time + messages;
+}
+
 std::optional<Completion> SimRank::wait_any(std::span<const Op> ops, Seconds deadline) {
   if (ops.empty()) throw UsageError("wait_any() was given no operation to wait for");
   for (;;) {
     run_agenda();
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      const auto found = ops_.find(ops[i].id);
-      if (found == ops_.end()) {
-        throw UsageError("rank " + std::to_string(id_.value) + " has no operation " + std::to_string(ops[i].id) +
-                         " in flight: never started, or already returned");
-      }
-      if (found->second->state != Operation::State::ended) continue;
-      const Status status = found->second->status;
-      const Seconds completion = found->second->report.completion;
-      ops_.erase(found);
-      be_busy(completion);  // also beyond the deadline: it has ended
-      return Completion{i, status};
+    if (const auto completion = take_seen(ops)) return completion;
+    if (look()) continue;  // also beyond the deadline: it has ended
+    // A rank looks again and again; when there is something to see it has just begun to.
+    for (run_agenda(); ended_.empty(); run_agenda()) {
+      if (reached(deadline, now())) return std::nullopt;
+      wait_for_change(deadline);
     }
-    if (reached(deadline, now())) return std::nullopt;
-    wait_for_change(deadline);
   }
 }
 

@@ -254,6 +254,11 @@ void SimRank::complete(const OperationPtr& operation, Status status) {
     operation->to.let_go();
   }
   operation->report.ended = now();
+  if (operation->kind == Operation::Kind::tell) {
+    operation->seen = true;  // this rank's own CPU has ended it
+  } else if (!operation->abandoned) {
+    ended_.push_back(operation);
+  }
   if (world_.observer) world_.observer(operation->report);
   alarm_.ring();
 }
@@ -265,6 +270,7 @@ void SimRank::abandon(Op op) {
   }
   const OperationPtr operation = found->second;
   ops_.erase(found);
+  std::erase(ended_, operation);
   if (operation->state == Operation::State::ended) return;
   operation->abandoned = true;
   operation->from.let_go();

@@ -186,6 +186,9 @@ class SimRank final : public Rank {
 
   // How it waits (sim_progress.cpp).
   void be_busy(Seconds duration);
+  std::optional<Completion> take_seen(std::span<const Op> ops);
+  bool look();
+  [[nodiscard]] Seconds look_in_vain(std::span<const OperationPtr> ended) const;
   void wait_for_change(Seconds deadline);
   void wait_until_ended(const Operation& operation);
 
@@ -197,6 +200,7 @@ class SimRank final : public Rank {
 
   std::uint64_t next_op_ = 1;
   std::unordered_map<std::uint64_t, OperationPtr> ops_;  ///< started, and not yet returned by wait_any()
+  std::vector<OperationPtr> ended_;                      ///< of these, what has ended and the rank has not seen yet
   std::priority_queue<Event> agenda_;
   std::uint64_t events_ = 0;    ///< ever put on the agenda
   Timer timer_;                 ///< set to the agenda's next event

@@ -25,13 +25,13 @@ Sourced<T> guessed(T value) {
   return {value, guess(kUnmeasured)};
 }
 
-Sourced<model::Piecewise> guessed_latency(Seconds value) {
+Sourced<model::Piecewise> guessed_curve(Seconds value) {
   return {model::Piecewise({{Bytes{}, value}}), guess(kUnmeasured)};
 }
 
 /// Without a rate of its own a copy is as fast as the links let it be.
 Cost cost(Seconds host, Seconds latency, std::optional<Rate> rate = std::nullopt) {
-  Cost result{.host = guessed(host), .latency = guessed_latency(latency)};
+  Cost result{.host = guessed(host), .latency = guessed_curve(latency)};
   if (rate) result.rate = guessed(*rate);
   return result;
 }
@@ -53,9 +53,9 @@ void guess_copies(Platform& platform) {
 }
 
 NetworkCosts guessed_shared_memory() {
-  return {.send_host = guessed(0.2_us),
+  return {.send_host = guessed_curve(0.2_us),
           .receive_host = guessed(0.1_us),
-          .latency = guessed_latency(0.4_us),
+          .latency = guessed_curve(0.4_us),
           .rate = guessed(5.0_GBps),
           .eager_limit = guessed(4_KiB),
           .control = guessed(0.5_us)};

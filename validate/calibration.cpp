@@ -45,6 +45,8 @@ class Calibrator {
     // What the CPU does comes first: the latency is what is left beside it.
     for (const Group& group : groups_) fit_cpu(group);
     for (const Group& group : groups_) limit_completion(group);
+    for (const Group& group : groups_) fit_cpu_of_messages(group);
+    for (const Group& group : groups_) fit_completion_of_messages(group);
     for (const Group& group : groups_) fit(group);
     // What comes on top of copies is told apart from them by the copies' own fits.
     const Platform with_copies = edit_.platform();
@@ -110,7 +112,7 @@ class Calibrator {
 
   void fit_cpu(const Group& group) {
     const Kind kind = group.first().kind;
-    const bool of_cpu = kind == Kind::finish || kind == Kind::start_message || (kind == Kind::start && has_copy(group));
+    const bool of_cpu = kind == Kind::finish || (kind == Kind::start && has_copy(group));
     if (!of_cpu) return;
     const Seconds time = fit_constant(observations_of(group));
     set(group.path, time, group);
@@ -130,6 +132,48 @@ class Calibrator {
     edit_.set(completion->first, most, model::Quality::derived,
               fmt::format("what '{}' leaves beside its start; 'finish ended copy' is longer",
                           group.lines.front().probe->line.name));
+  }
+
+  /// The costs of the network at `path`, "costs.intra_node", as far as they are known.
+  model::NetworkCosts& network_at(const std::string& path) {
+    const bool within = path == "costs.intra_node";
+    return networks_.try_emplace(path, within ? base_.intra_node : base_.network.value()).first->second;
+  }
+
+  /// As with copies, what the CPU does to send a message, and when it has come, is no part of its latency.
+  void fit_cpu_of_messages(const Group& group) {
+    const std::string network(group.path, 0, group.path.rfind('.'));
+    switch (group.first().kind) {
+      case Kind::start_message:
+        network_at(network).send_host.value = fit_posting(group);
+        return set(group.path, network_at(network).send_host.value, group);
+      case Kind::start_receive:
+        network_at(network).receive_host.value = fit_constant(observations_of(group));
+        return set(group.path, network_at(network).receive_host.value, group);
+      case Kind::control:
+        network_at(network).control.value = fit_constant(observations_of(group));
+        return;  // fit()
+      default:
+        return;
+    }
+  }
+
+  void fit_completion_of_messages(const Group& group) {
+    if (group.first().kind != Kind::completion) return;
+    const std::string network(group.path, 0, group.path.rfind('.'));
+    const Group* const messages = find_group(network);
+    const Group* const one_way = find_group(network + ".gap");
+    std::optional<model::Piecewise> completion;
+    if (messages != nullptr && one_way != nullptr) {
+      completion = fit_completion(group, *messages, *one_way, network_at(network), topology_);
+    }
+    if (!completion) {
+      result_.notes.push_back(group.path +
+                              ": told only beside messages and windows one way of the same sizes; it stays");
+      return;
+    }
+    set(group.path, *completion, group);
+    network_at(network).completion = model::Sourced<model::Piecewise>{*completion, {}};
   }
 
   /// What was measured of `part`, "host", of the copy at `path`, or of one that is alike; then the source says so.
@@ -161,11 +205,13 @@ class Calibrator {
       case Kind::queued_signal:
       case Kind::queued_kernel_signal:
       case Kind::gap:
+      case Kind::completion:
       case Kind::step:
       case Kind::written_copy:
       case Kind::written_message:
       case Kind::start:
       case Kind::start_message:
+      case Kind::start_receive:
       case Kind::finish:
         return;  // fit_on_top() and fit_cpu()
       default:
@@ -198,7 +244,7 @@ class Calibrator {
     const Seconds busy = host_share(group, group.path + ".host", host.value_or(Seconds{}), completion) + completion;
     std::optional<Rate> known = narrowest_link(first, topology_);
     if (cost != nullptr && cost->rate) known = cost->rate->value;
-    const std::optional<Rate> rate = fit_latency(group, busy, known, group.path + ".rate");
+    const std::optional<Rate> rate = fit_latency(group, observations_of(group), busy, known, group.path + ".rate");
     if (!rate || group.path != "costs.copies." + std::string(to_string(model::CopyClass::host_to_host))) return;
     for (const std::string& memory : memories_of(group)) {
       set(fmt::format("nodes.memories.{}.copy_rate", memory), *rate, group);
@@ -233,20 +279,24 @@ class Calibrator {
 
   void fit_messages(const Group& group) {
     const bool within = group.first().same_node;
-    const model::NetworkCosts& costs = within ? base_.intra_node : *base_.network;
-    const auto probed = measured_.find(group.path + ".send_host");
-    const Seconds starting = probed == measured_.end() ? costs.send_host.value : probed->second;
-    const Seconds host = host_share(group, group.path + ".send_host", starting, Seconds{});
+    const model::NetworkCosts& costs = network_at(group.path);
+    const Bytes smallest = std::ranges::min(group.lines, {}, &Meant::size).size();
+    const Seconds least = host_share(group, group.path + ".send_host", costs.posting(smallest), Seconds{});
+    const bool stays = least == costs.posting(smallest);
     std::optional<Rate> known = narrowest_link(group.first(), topology_);
     if (costs.rate) known = costs.rate->value;
     // Where the base says that a message gets what the adapter's link has, the message tells that.
-    fit_latency(group, host, known, within || costs.rate ? group.path + ".rate" : "fabric.link");
+    std::vector<Observation> observations = observations_of(group);
+    for (Observation& o : observations) {
+      o.time = o.time - (stays ? costs.posting(o.size) : least);
+      if (costs.completion && costs.is_eager(o.size)) o.time = o.time - costs.completion->value.at(o.size);
+    }
+    fit_latency(group, observations, Seconds{}, known, within || costs.rate ? group.path + ".rate" : "fabric.link");
   }
 
   /// `busy`: what the CPU does of it.
-  std::optional<Rate> fit_latency(const Group& group, Seconds busy, std::optional<Rate> known,
-                                  const std::string& rate_path) {
-    const std::vector<Observation> observations = observations_of(group);
+  std::optional<Rate> fit_latency(const Group& group, std::span<const Observation> observations, Seconds busy,
+                                  std::optional<Rate> known, const std::string& rate_path) {
     const CurveFit curve = fit_curve(observations, busy, known);
     if (curve.rate || tells_latency(observations, known)) {
       set(group.path + ".latency", model::Piecewise(curve.latency), group);
@@ -275,6 +325,7 @@ class Calibrator {
     const Kind kind = group.first().kind;
     if (kind == Kind::queued) return fit_turnaround(group, topology);
     if (group.first().tells_rest()) return;  // fit_rest()
+    if (kind == Kind::completion) return;    // fit_completion_of_messages()
     if (kind == Kind::gap) return fit_gap(group, topology, probes_, edit_);
     if (group.first().is_written()) return fit_written(group, topology, probes_, edit_, result_.notes);
     if (!group.first().copies() || kind == Kind::copy || kind == Kind::start) return;
@@ -412,7 +463,8 @@ class Calibrator {
   Platform base_;
   Topology topology_;
   std::vector<Group> groups_{};
-  std::map<std::string, Seconds> measured_{};  ///< parts of copies that probes tell, by path
+  std::map<std::string, Seconds> measured_{};              ///< parts of copies that probes tell, by path
+  std::map<std::string, model::NetworkCosts> networks_{};  ///< by path: the base's, with what probes have told
   Calibration result_{};
 };
 

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "validate/cost_fit.hpp"
+
 namespace twinlink::validate {
 namespace {
 
@@ -120,7 +122,7 @@ std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes s
 /// All steps follow each other at the sender; the last control message arrives, and is answered.
 Seconds predict_steps(const model::NetworkCosts& network, Seconds step) {
   constexpr double kQueued = bench::kQueuedCopies;
-  const Seconds start = std::min(network.send_host.value, network.control.value);
+  const Seconds start = std::min(network.posting(Bytes{}), network.control.value);
   return step + start + (network.control.value * 2 - start) / kQueued;
 }
 
@@ -179,12 +181,20 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return "costs.runtime.kernel_signal_turnaround";
     case Kind::finish:
       return "costs.runtime.completion";
+    case Kind::look:
+      return "costs.runtime.look";
     case Kind::message:
       return std::string(network);
     case Kind::start_message:
       return fmt::format("{}.send_host", network);
+    case Kind::start_receive:
+      return fmt::format("{}.receive_host", network);
     case Kind::gap:
       return fmt::format("{}.gap", network);
+    case Kind::completion:
+      return fmt::format("{}.completion", network);
+    case Kind::message_look:
+      return fmt::format("{}.look", network);
     case Kind::written_message:
       return fmt::format("{}.{}", network, primitive.writer == model::Writer::cpu ? "cpu_written" : "device_written");
     case Kind::control:
@@ -220,13 +230,24 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& t
   return narrowest;
 }
 
+namespace {
+
+/// What the receiver's CPU does for a message when it has come.
+Seconds completion_at(const model::NetworkCosts& network, Bytes size) {
+  if (!network.completion || !network.is_eager(size)) return {};
+  return network.completion->value.at(size);
+}
+
+}  // namespace
+
 Seconds flow_of_message(const Primitive& primitive, Bytes size, const Topology& topology) {
   return flow_time(size, narrowest_link(primitive, topology), network_of(primitive, topology.platform()).rate);
 }
 
 Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::NetworkCosts& network = network_of(primitive, topology.platform());
-  return network.send_host.value + network.latency.value.at(size) + flow_of_message(primitive, size, topology);
+  return network.posting(size) + network.latency.value.at(size) + flow_of_message(primitive, size, topology) +
+         completion_at(network, size);
 }
 
 Seconds beside_gaps(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -247,6 +268,20 @@ std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds t
   return each - times->flow - times->turnaround - signal->value;
 }
 
+Seconds completion_of(const model::NetworkCosts& costs, Bytes size, const EagerTimes& times) {
+  constexpr double kQueued = bench::kQueuedCopies;
+  const Seconds comes = times.alone - costs.posting(size);
+  const Seconds starts = costs.posting(size) + costs.receive_host.value;
+  const Seconds rest = (times.both_ways - starts) * kQueued - costs.control.value;
+  // The way of the last one, or the bytes of both directions, which share the CPUs where no completion has them in it,
+  // take as long as this: then the CPU waits for messages, and not they for it.
+  constexpr double kMore = 1 + 5 * kTolerance;
+  const Seconds shared = costs.completion ? Seconds{} : times.flow;
+  if (rest <= comes * kMore || times.both_ways <= (times.one_way + shared) * kMore) return {};
+  const Seconds one_way = times.one_way - costs.receive_host.value - costs.control.value / kQueued;
+  return std::max(std::min({rest / kQueued, one_way, comes}), Seconds{});
+}
+
 Seconds flow_alone(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto times = copy_times(primitive, size, topology);
   return times ? times->flow : Seconds{};
@@ -258,13 +293,30 @@ std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, con
 
 namespace {
 
-/// Messages one way follow each other at the sender's CPU or on the wire, whichever takes longer.
+/// Messages one way follow each other at the sender's CPU or on the wire, whichever takes longer; or the receiver's CPU
+/// takes longer to await all and to take them in.
 Seconds predict_window(const Primitive& primitive, Bytes size, const Topology& topology) {
   constexpr double kQueued = bench::kQueuedCopies;
   const model::NetworkCosts& network = network_of(primitive, topology.platform());
   const Seconds gap = network.gap ? network.gap->value.at(size) : Seconds{};
-  const Seconds each = std::max(network.send_host.value, flow_of_message(primitive, size, topology) + gap);
-  return (beside_gaps(primitive, size, topology) + each * (kQueued - 1)) / kQueued;
+  const Seconds each = std::max(network.posting(size), flow_of_message(primitive, size, topology) + gap);
+  const Seconds taken_in =
+      (network.receive_host.value + completion_at(network, size)) * kQueued + network.control.value;
+  return std::max(beside_gaps(primitive, size, topology) + each * (kQueued - 1), taken_in) / kQueued;
+}
+
+/// Each CPU posts all its receives and sends, and then takes in what comes. Bytes that go both ways, as those of a
+/// window one way do, take no longer.
+std::optional<Seconds> predict_both_ways(const Primitive& primitive, Bytes size, const Topology& topology) {
+  constexpr double kQueued = bench::kQueuedCopies;
+  const model::NetworkCosts& network = network_of(primitive, topology.platform());
+  if (!network.completion) return std::nullopt;
+  const Seconds completion = completion_at(network, size);
+  const Seconds starts = network.posting(size) + network.receive_host.value;
+  const Seconds comes = predict_message(primitive, size, topology) - network.posting(size) - completion;
+  const Seconds cpu =
+      starts + (std::max(completion * (kQueued - 1), comes) + completion + network.control.value) / kQueued;
+  return std::max(cpu, predict_window(primitive, size, topology));
 }
 
 }  // namespace
@@ -297,12 +349,20 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
       return predict_queued_signal(primitive, size, topology, runtime.kernel_signal, runtime.kernel_signal_turnaround);
     case Kind::finish:
       return plus(Seconds{}, runtime.completion, 1);
+    case Kind::look:
+      return plus(Seconds{}, runtime.look, 1);
     case Kind::message:
       return predict_message(primitive, size, topology);
     case Kind::start_message:
-      return network.send_host.value;
+      return network.posting(size);
+    case Kind::start_receive:
+      return network.receive_host.value;
     case Kind::gap:
       return predict_window(primitive, size, topology);
+    case Kind::completion:
+      return predict_both_ways(primitive, size, topology);
+    case Kind::message_look:
+      return plus(Seconds{}, network.look, 1);
     case Kind::written_message:
       return predict_message(primitive, size, topology) + time_of_written(primitive, size, written_costs(network));
     case Kind::control:

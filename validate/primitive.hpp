@@ -24,10 +24,14 @@ struct Primitive {
     queued_signal,         ///< the same of such puts with signals, by the copy engine
     queued_kernel_signal,  ///< and by a kernel
     finish,                ///< what the CPU does to learn that a copy has ended
+    look,                  ///< what it does to learn that one has not ended yet
     message,               ///< between the host memories of two places
     written_message,       ///< a message whose source was just written
     start_message,         ///< what the CPU does to send one
+    start_receive,         ///< and to await one
     gap,                   ///< the share of one of bench::kQueuedCopies messages one way
+    completion,            ///< the same where as many eager ones go the other way at the same time
+    message_look,          ///< what the CPU does to learn that a message has not come yet
     control,               ///< a control message
     step,                  ///< the share of one of as many control messages, each a step of a lane
     allocate_device,
@@ -82,6 +86,17 @@ Seconds beside_gaps(const Primitive& primitive, Bytes size, const model::Topolog
 /// `signal_turnaround`, `kernel_signal_turnaround` or `step`; not positive where the rest takes all of it. Nothing if
 /// the platform lacks a number that this needs.
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const model::Topology& topology);
+
+/// What probes say of eager messages of one size.
+struct EagerTimes {
+  Seconds alone{};      ///< one of them
+  Seconds one_way{};    ///< the share of one of a window
+  Seconds both_ways{};  ///< the same with as many the other way
+  Seconds flow{};       ///< of the bytes of one
+};
+/// What the CPU is busy for to take one of `size` in, beside the other `costs`. Zero if the CPUs are not what the
+/// messages wait for.
+Seconds completion_of(const model::NetworkCosts& costs, Bytes size, const EagerTimes& times);
 
 /// What the bytes of a copy take once they flow.
 Seconds flow_alone(const Primitive& primitive, Bytes size, const model::Topology& topology);

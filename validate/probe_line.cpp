@@ -73,7 +73,9 @@ class LineReader {
   }
 
   bool recognize(std::string_view name) {
-    if (strip(name, "start message ")) return message(name, Kind::start_message);
+    if (strip(name, "start message ")) return eager(name, Kind::start_message);
+    if (strip(name, "start receive ")) return message(name, Kind::start_receive);
+    if (strip(name, "look message ")) return message(name, Kind::message_look);
     if (strip_end(name, " cpu-written")) return written(name, model::Writer::cpu);
     if (strip_end(name, " device-written")) return written(name, model::Writer::device);
     if (strip(name, "start ")) return one_copy(name) && part(Kind::start);
@@ -82,7 +84,11 @@ class LineReader {
   }
 
   bool queued(std::string_view name) {
-    if (strip(name, "message ")) return message(name, Kind::gap);
+    if (strip(name, "message ")) {
+      if (!strip_end(name, " both-ways")) return message(name, Kind::gap);
+      reason_ = "between nodes the adapters decide";
+      return name == "same-node" && eager(name, Kind::completion);
+    }
     if (strip(name, "control message ")) return message(name, Kind::step);
     if (strip(name, "put and signal ")) {
       if (!put_and_signal(name)) return false;
@@ -138,7 +144,8 @@ class LineReader {
   }
 
   bool runtime(std::string_view name) {
-    constexpr std::array<std::pair<std::string_view, Kind>, 7> kNames{{{"finish ended copy", Kind::finish},
+    constexpr std::array<std::pair<std::string_view, Kind>, 8> kNames{{{"finish ended copy", Kind::finish},
+                                                                       {"look copy", Kind::look},
                                                                        {"allocate device", Kind::allocate_device},
                                                                        {"allocate pinned", Kind::pin},
                                                                        {"allocate shared-pinned", Kind::pin},
@@ -223,6 +230,15 @@ class LineReader {
     if (where != "same-node" && where != "other-node") return false;
     result_.same_node = where == "same-node";
     return between(kind, host(gpu(), Memory::pageable), host(peer_gpu(), Memory::pageable));
+  }
+
+  /// Of eager messages.
+  bool eager(std::string_view where, Kind kind) {
+    if (!message(where, kind)) return false;
+    const model::Platform& platform = topology_.platform();
+    if (needs_fabric() && !platform.network) return true;  // read() refuses it
+    reason_ = "of messages that are larger than eager ones the bytes decide";
+    return (result_.same_node ? platform.intra_node : *platform.network).is_eager(line_.size);
   }
 
   bool can_copy() {

@@ -92,6 +92,17 @@ void probe_finish(Prober& prober, HostCopies& copies) {
   prober.record(name, {}, size, prober.sample_finish(name, size, start, meanwhile), false);
 }
 
+/// What the CPU does to learn that a copy has not ended yet: one that takes much longer than a look.
+void probe_look(Prober& prober) {
+  constexpr Bytes kLong = 4_MiB;
+  const std::string name = "look copy";
+  const ScopedBuffer device(prober.rank(), Memory::device, kLong);
+  const ScopedBuffer host(prober.rank(), Memory::pinned, kLong);
+  if (!can_copy(prober, "device-to-pinned near", host.buffer(), device.buffer())) return;
+  const auto start = [&] { return prober.rank().copy(View(host.buffer()), View(device.buffer()), {}, Engine::dma); };
+  prober.record(name, {}, kLong, prober.sample_look(name, kLong, start), false);
+}
+
 /// What one costs that waits behind others of its stream: less than one alone, for its launch is hidden.
 void probe_queued(Prober& prober, HostCopies& copies, Direction direction) {
   const std::string name = "queued copy " + copies.words(direction);
@@ -205,6 +216,7 @@ void probe_load(Prober& prober) {
   }
   if (!in) return;
   probe_finish(prober, copies);
+  probe_look(prober);
   if (out) probe_both_ways(prober, copies);
 }
 

@@ -1,5 +1,7 @@
 // Probes of what goes one way many times at once: messages, and control messages as protocols send them.
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
 
 #include <fmt/format.h>
@@ -11,6 +13,8 @@
 namespace twinlink::bench {
 namespace {
 
+/// Of larger messages bytes decide, and not what CPUs do for each.
+constexpr Bytes kLargestByCpu = 64_KiB;
 constexpr Tag kWindowTag{tags::kFirstFree.value + 2};
 
 /// One end of such a window: the leader sends, the follower receives, and tells when it has all.
@@ -34,17 +38,54 @@ class WindowEnd {
     }
   }
 
-  /// What the CPU does to send the smallest message to a peer that awaits it.
+  /// What the CPU does to send a message to a peer that awaits it.
   void probe_start(const std::string& name) {
-    const Bytes size = prober_.plan().sizes.front();
-    record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
-      Op op;
-      if (!leading_) op = start(size);
-      answer(prober_.rank(), peer_, leading_, prober_.patience());
-      const double time_us = leading_ ? time_round(prober_.rank(), [&] { op = start(size); }) : 0;
-      prober_.finish(op, name, size);
-      return time_us;
-    }));
+    for (const Bytes size : prober_.plan().sizes) {
+      if (size > kLargestByCpu) return;
+      record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
+        Op op;
+        if (!leading_) op = start(size);
+        answer(prober_.rank(), peer_, leading_, prober_.patience());
+        const double time_us = leading_ ? time_round(prober_.rank(), [&] { op = start(size); }) : 0;
+        prober_.finish(op, name, size);
+        return time_us;
+      }));
+    }
+  }
+
+  /// The same with as many messages the other way at the same time, of sizes whose bytes are not all that counts.
+  void probe_both_ways(const std::string& name) {
+    const ScopedBuffer in(prober_.rank(), Memory::pageable, std::min(kLargestByCpu, prober_.largest()));
+    for (const Bytes size : prober_.plan().sizes) {
+      if (size > kLargestByCpu) return;
+      record(name, size, true, prober_.sample_with(peer_, leading_, size, [&] {
+        std::array<Op, kQueuedCopies> received{};
+        std::array<Op, kQueuedCopies> sent{};
+        for (Op& op : received) op = prober_.rank().receive(peer_, kWindowTag, in.first(size));
+        for (Op& op : sent) op = prober_.rank().send(peer_, kWindowTag, memory_.first(size));
+        for (const auto& ops : {received, sent}) {
+          for (const Op op : ops) prober_.finish(op, name, size);
+        }
+        answer(prober_.rank(), peer_, leading_, prober_.patience());
+      }) /= kQueuedCopies);
+    }
+  }
+
+  /// What the CPU does to await the smallest message, which has not been sent.
+  void probe_await(const std::string& name) {
+    time_awaited(name, [&](Op& receive) {
+      return time_round(prober_.rank(), [&] {
+        receive = prober_.rank().receive(peer_, kWindowTag, memory_.first(prober_.plan().sizes.front()));
+      });
+    });
+  }
+
+  /// What it does to learn that it has not come yet.
+  void probe_look(const std::string& name) {
+    time_awaited(name, [&](Op& receive) {
+      receive = prober_.rank().receive(peer_, kWindowTag, memory_.first(prober_.plan().sizes.front()));
+      return prober_.time_look(receive).value();
+    });
   }
 
   /// Control messages as a protocol's step, piece by piece: the share of one.
@@ -65,6 +106,22 @@ class WindowEnd {
   }
 
  private:
+  /// `timed` starts the leader's receive and tells a time; only then the message is sent.
+  void time_awaited(const std::string& name, const std::function<double(Op& receive)>& timed) {
+    const Bytes size = prober_.plan().sizes.front();
+    record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
+      if (!leading_) {
+        hear_now(prober_.rank(), peer_, prober_.patience());
+        prober_.finish(prober_.rank().send(peer_, kWindowTag, memory_.first(size)), name, size);
+        return 0.0;
+      }
+      Op receive;
+      const double time_us = timed(receive);
+      tell_now(prober_.rank(), peer_, Message(), prober_.patience());
+      prober_.finish(receive, name, size);
+      return time_us;
+    }));
+  }
   Op start(Bytes size) {
     const View view = memory_.first(size);
     return leading_ ? prober_.rank().send(peer_, kWindowTag, view) : prober_.rank().receive(peer_, kWindowTag, view);
@@ -86,6 +143,9 @@ void probe_windows(Prober& prober, RankId peer, bool leading) {
   WindowEnd end(prober, peer, leading);
   end.probe_start(fmt::format("start message {}", where));
   end.probe_queued(fmt::format("queued message {}", where));
+  end.probe_both_ways(fmt::format("queued message {} both-ways", where));
+  end.probe_await(fmt::format("start receive {}", where));
+  end.probe_look(fmt::format("look message {}", where));
   end.probe_lanes(fmt::format("queued control message {}", where));
 }
 

@@ -68,6 +68,25 @@ Rounds Prober::sample_finish(std::string_view what, Bytes size, const std::funct
   });
 }
 
+Rounds Prober::sample_look(std::string_view what, Bytes size, const std::function<Op()>& start) {
+  return sample_rounds(size, [&] {
+    const Op op = start();
+    const std::optional<double> look_us = time_look(op);
+    if (look_us) finish(op, what, size);
+    return look_us.value_or(0);
+  });
+}
+
+std::optional<double> Prober::time_look(Op op) {
+  constexpr int kLooks = 8;  // the clock takes half as long as one
+  constexpr Seconds kAtOnce{};
+  bool ended = false;
+  const double all_us = time_round(rank_, [&] {
+    for (int i = 0; i < kLooks && !ended; ++i) ended = rank_.wait_any({&op, 1}, kAtOnce).has_value();
+  });
+  return ended ? std::nullopt : std::optional(all_us / kLooks);
+}
+
 Rounds Prober::sample_rounds(Bytes size, const std::function<double()>& timed) {
   const Repeats& wanted = repeats(size);
   const auto whole = [&] { timed(); };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -65,12 +66,17 @@ class Prober {
   /// As sample(), with something before every round that is not timed.
   Rounds sample_after(Bytes size, const std::function<void()>& prepare, const std::function<void()>& round);
 
+  /// As sample(), of nothing but looks in vain at an operation; 0 where it ends too soon for that.
+  Rounds sample_look(std::string_view what, Bytes size, const std::function<Op()>& start);
   /// As sample(), of nothing but the call that starts an operation: what the CPU is busy for.
   Rounds sample_start(std::string_view what, Bytes size, const std::function<Op()>& start);
   /// As sample(), of nothing but the call that learns that an operation has ended. `meanwhile` comes between and takes
   /// so long that it has ended long before.
   Rounds sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
                        const std::function<void()>& meanwhile);
+
+  /// What one look in vain takes at `op`, in microseconds. Nothing if it has ended, and is used up with that.
+  std::optional<double> time_look(Op op);
 
   /// As sample(), for kQueuedCopies operations that wait behind each other; the share of one.
   Rounds sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start);

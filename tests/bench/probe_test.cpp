@@ -130,6 +130,7 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "queued put and signal by resident kernel same-node",
                                           "start message same-node",
                                           "queued message same-node",
+                                          "queued message same-node both-ways",
                                           "queued control message same-node",
                                           "peer copy read direct",
                                           "message pinned same-node",
@@ -143,9 +144,13 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
       EXPECT_EQ(lines(findings, name, gpu).size(), 2U) << name << " on " << gpu;
     }
   }
+  // Here copies take all their time when they start, and looks take none.
   EXPECT_THAT(findings.notes, testing::ElementsAre("0/0: no line for 'finish ended copy': it takes no time",
-                                                   "0/1: no line for 'finish ended copy': it takes no time"))
-      << "here, copies take all their time when they start";
+                                                   "0/0: no line for 'look copy': it takes no time",
+                                                   "0/0: no line for 'start receive same-node': it takes no time",
+                                                   "0/0: no line for 'look message same-node': it takes no time",
+                                                   "0/1: no line for 'finish ended copy': it takes no time",
+                                                   "0/1: no line for 'look copy': it takes no time"));
 }
 
 TEST(Probe, NamesEveryLineOnce) {
@@ -249,6 +254,7 @@ TEST(Probe, OneMissingClassOfCopiesLeavesTheOthers) {
                                             "control message same-node",
                                             "start message same-node",
                                             "queued message same-node",
+                                            "queued message same-node both-ways",
                                             "queued control message same-node"}))
       << "of the messages, rank 0 writes the lines";
   EXPECT_THAT(names(findings), testing::Not(Contains("copy device-to-pinned near of 2 GPUs")));
@@ -263,7 +269,8 @@ TEST(Probe, SaysWhatItLeftOutAndWhy) {
   const ProbeFindings alone = probe_world({.ranks = 1, .numa_domains = 1});
   EXPECT_THAT(alone.notes, testing::ElementsAre("0/0: no far copies: there is one NUMA domain",
                                                 "0/0: no registration of device memory: there is no peer",
-                                                "0/0: no line for 'finish ended copy': it takes no time"));
+                                                "0/0: no line for 'finish ended copy': it takes no time",
+                                                "0/0: no line for 'look copy': it takes no time"));
   EXPECT_THAT(names(alone), testing::Not(Contains(HasSubstr("far"))));
   EXPECT_THAT(names(alone), testing::Not(Contains(HasSubstr("message"))));
 }

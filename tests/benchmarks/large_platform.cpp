@@ -61,7 +61,7 @@ Platform large_platform(int nodes, int gpus_per_node) {
   platform.copies[device_to_device] = cost(600.0_GBps);
   platform.copies[peer] = cost(250.0_GBps);
 
-  NetworkCosts network{.send_host = sourced(0.5_us), .receive_host = sourced(0.2_us)};
+  NetworkCosts network{.send_host = constant(0.5_us), .receive_host = sourced(0.2_us)};
   network.latency = constant(1.5_us);
   network.eager_limit = sourced(8_KiB);
   network.control = sourced(1.0_us);

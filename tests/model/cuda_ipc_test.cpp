@@ -340,9 +340,9 @@ TEST(CudaIpcTrace, AMessageByIpcInTheWordsOfTheScenario) {
   EXPECT_EQ(orders[0], R"(rank 0 | export | export memory device[0+100000]
 rank 0 | tell RGET header | tell rank 1 128 B
 rank 0 | hear | hear rank 1
+rank 0 | tell RGET header | tell rank 1 128 B | ended
 rank 0 | hear | hear rank 1 | ended
 rank 0 | hear | hear rank 1
-rank 0 | tell RGET header | tell rank 1 128 B | ended
 rank 0 | hear | hear rank 1 | ended
 )");
   EXPECT_EQ(orders[1], R"(rank 1 | hear | hear rank 0

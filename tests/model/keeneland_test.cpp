@@ -83,7 +83,7 @@ void expect_ping_pong(const Platform& platform, const std::string& dataset, std:
     const Bytes size{std::stoull(row.at("bytes"))};
     const NetworkCosts& costs = present(platform.network);
     const Seconds time =
-        costs.send_host.value + costs.latency.value.at(size) + size / present(platform.fabric).link.value;
+        costs.posting(size) + costs.latency.value.at(size) + size / present(platform.fabric).link.value;
     EXPECT_NEAR(time.microseconds(), number(row, "value"), 0.03 * number(row, "value")) << size.count() << " B";
   }
   EXPECT_EQ(seen, sizes);

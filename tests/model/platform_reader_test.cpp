@@ -73,7 +73,7 @@ TEST(PlatformReader, FillsTheWholePlatform) {
 
   EXPECT_EQ(present(platform.fabric).link.value, Rate{3e9});
   EXPECT_FALSE(present(platform.fabric).duplex);
-  EXPECT_DOUBLE_EQ(present(platform.network).send_host.value.microseconds(), 0.5);
+  EXPECT_DOUBLE_EQ(present(platform.network).posting(Bytes{}).microseconds(), 0.5);
   EXPECT_DOUBLE_EQ(present(platform.network).latency.value.at(2_KiB).microseconds(), 1.5);
   EXPECT_EQ(present(platform.network).eager_limit.value, 12_KiB);
   EXPECT_DOUBLE_EQ(platform.intra_node.control.value.microseconds(), 2);

@@ -63,7 +63,7 @@ Platform sample_platform() {
   platform.copies[kernel_from_pinned] = cost(kDown);
   platform.staged_peers = {{"hub0", "hub1", cost(kStagedPeer)}, {"hub1", "hub0", cost(kStagedPeer)}};
 
-  NetworkCosts network{.send_host = sourced(kHost), .receive_host = sourced(Seconds{})};
+  NetworkCosts network{.send_host = sourced(Piecewise({{Bytes{}, kHost}})), .receive_host = sourced(Seconds{})};
   network.latency = sourced(Piecewise({{Bytes{}, kLatency}}));
   network.eager_limit = sourced(kEager);
   network.control = sourced(kControl);

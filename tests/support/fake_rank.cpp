@@ -285,7 +285,8 @@ std::optional<Completion> FakeRank::wait_any(std::span<const Op> ops, Seconds de
       pending_.erase(found);
       return Completion{i, status};
     }
-    if (++world_.waiting == world_.running) {  // Nobody is left who could end this wait.
+    if (now_ >= deadline) return std::nullopt;  // a look
+    if (++world_.waiting == world_.running) {   // Nobody is left who could end this wait.
       --world_.waiting;
       now_ = std::max(now_, deadline);
       return std::nullopt;

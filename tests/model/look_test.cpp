@@ -1,0 +1,141 @@
+// What the CPU does to find out what has ended, and what has not: closed forms.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "model/simulation.hpp"
+#include "protocols/tags.hpp"
+#include "tests/model/push_pair.hpp"
+#include "tests/model/sample_platform.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+
+constexpr Seconds kLook = 0.2_us;
+constexpr Seconds kLookForMessages = 0.3_us;
+constexpr Seconds kAtOnce{};  // of the clock at the start: a look, and no waiting
+
+Platform looking_platform() {
+  Platform platform = sample_platform();
+  platform.runtime.look = with_source(kLook);
+  platform.intra_node.look = with_source(kLookForMessages);
+  return platform;
+}
+
+Op copy(Rank& rank, View to, View from, Stream stream) { return rank.copy(to, from, stream, Engine::dma); }
+
+TEST(Look, AtACopyThatHasNotEndedTakesItsTime) {
+  push(looking_platform(), kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
+    const Seconds start = rank.now();
+    const Op op = copy(rank, View(theirs), View(own), Stream{0});
+    EXPECT_FALSE(rank.wait_any({&op, 1}, kAtOnce));
+    EXPECT_FALSE(rank.wait_any({&op, 1}, kAtOnce));
+    expect_near(rank.now() - start, kHost + kLook * 2);
+    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    expect_near(rank.now() - start, kOverhead + 1_MiB / kPeer);  // meanwhile the copy goes on
+  });
+}
+
+TEST(Look, OfEachStreamTheOldestCopy) {
+  push(looking_platform(), kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
+    std::array<Op, 3> ops{};
+    ops[0] = copy(rank, View(theirs), View(own), Stream{0});
+    ops[1] = copy(rank, View(theirs), View(own), Stream{0});
+    ops[2] = copy(rank, View(theirs), View(own), Stream{1});
+    const Seconds start = rank.now();
+    EXPECT_FALSE(rank.wait_any(ops, kAtOnce));
+    expect_near(rank.now() - start, kLook * 2);
+    for (const Op op : ops) EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+  });
+}
+
+/// The first copy has ended when it is looked for, and the one behind it has not.
+TEST(Look, FindsWhatHasEndedAndLooksAtTheNextInVain) {
+  Platform platform = looking_platform();
+  constexpr Seconds kCompletion = 0.5_us;
+  platform.runtime.completion = with_source(kCompletion);
+  push(platform, kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
+    const Seconds start = rank.now();
+    const View part(own, Bytes{}, 1_KiB);
+    const Op first = copy(rank, View(theirs, Bytes{}, 1_KiB), part, Stream{0});
+    const Op second = copy(rank, View(theirs), View(own), Stream{0});
+    EXPECT_EQ(wait(rank, first, kLong), Status::delivered);
+    expect_near(rank.now() - start, kOverhead + 1_KiB / kPeer + kCompletion + kLook);
+    EXPECT_EQ(wait(rank, second, kLong), Status::delivered);
+  });
+}
+
+TEST(Look, ForMessagesIsOneForAllOfThem) {
+  simulate(looking_platform(), kPeers, [](Rank& rank) {
+    const View view(rank.allocate(Memory::pinned, 1_KiB));
+    const RankId peer{1 - rank.id().value};
+    Message heard;
+    if (rank.id().value == 1) {
+      EXPECT_EQ(wait(rank, rank.hear(peer, tags::kReady, heard), kLong), Status::delivered);
+      for (int i = 0; i < 2; ++i) EXPECT_EQ(wait(rank, rank.send(peer, tags::kData, view), kLong), Status::delivered);
+      return;
+    }
+    const std::array ops{rank.receive(peer, tags::kData, view), rank.receive(peer, tags::kData, view)};
+    const Seconds start = rank.now();
+    EXPECT_FALSE(rank.wait_any(ops, kAtOnce));
+    expect_near(rank.now() - start, kLookForMessages);
+    EXPECT_EQ(wait(rank, rank.tell(peer, tags::kReady, Message()), kLong), Status::delivered);
+    for (const Op op : ops) EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+  });
+}
+
+TEST(Look, AtLettersIsFree) {
+  simulate(looking_platform(), kPeers, [](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    Message heard;
+    const Op hear = rank.hear(peer, tags::kReady, heard);
+    const Seconds start = rank.now();
+    EXPECT_FALSE(rank.wait_any({&hear, 1}, kAtOnce));
+    expect_near(rank.now() - start, Seconds{});
+    EXPECT_EQ(wait(rank, rank.tell(peer, tags::kReady, Message()), kLong), Status::delivered);
+    EXPECT_EQ(wait(rank, hear, kLong), Status::delivered);
+  });
+}
+
+constexpr Seconds kTakenIn = 0.75_us;
+
+/// When rank 1 has each of two messages that came long before it looks for them.
+std::array<Seconds, 2> learnt_after(Bytes size) {
+  Platform platform = sample_platform();
+  platform.intra_node.completion = with_source(Piecewise({{1_B, kTakenIn}}));
+  std::array<Seconds, 2> learnt{};
+  simulate(platform, kPeers, [&](Rank& rank) {
+    std::array<Op, 2> ops{};
+    for (Op& op : ops) {
+      const View view(rank.allocate(Memory::pinned, size));
+      op = rank.id().value == 0 ? rank.send(RankId{1}, tags::kData, view) : rank.receive(RankId{0}, tags::kData, view);
+    }
+    if (rank.id().value == 1) {  // its CPU copies until both have come
+      const Buffer memory = rank.allocate(Memory::pageable, 128_MiB);
+      rank.copy({memory, 64_MiB, 64_MiB}, {memory, {}, 64_MiB}, Stream{}, Engine::dma);
+    }
+    const Seconds start = rank.now();
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      EXPECT_EQ(wait(rank, ops[i], kLong), Status::delivered);
+      if (rank.id().value == 1) learnt[i] = rank.now() - start;
+    }
+  });
+  return learnt;
+}
+
+TEST(CompletionOfMessages, KeepsTheReceiversCpuBusyForEachThatHasCome) {
+  const auto [first, second] = learnt_after(1_KiB);
+  expect_near(first, kTakenIn * 2);  // one look finds both
+  expect_near(second, kTakenIn * 2);
+}
+
+TEST(CompletionOfMessages, IsOfEagerOnes) {
+  const auto [first, second] = learnt_after(1_MiB);
+  expect_near(first, Seconds{});
+  expect_near(second, Seconds{});
+}
+
+}  // namespace
+}  // namespace twinlink::model

@@ -1,0 +1,81 @@
+// What the CPU does for messages that have come, and to find out that none has: probes made from known costs give these
+// costs back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocols/bench/probe.hpp"
+#include "tests/validate/synthetic_probes.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using test::line;
+using test::platform_of;
+using test::Probes;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// In microseconds; the rate in GB/s.
+constexpr double kSendHost = 0.25;
+constexpr double kReceiveHost = 0.1;
+constexpr double kLatency = 0.4;
+constexpr double kRate = 10;
+constexpr double kControl = 0.25;
+constexpr double kTakenIn = 0.6;
+constexpr double kQueued = bench::kQueuedCopies;
+
+double alone_us(double bytes) { return kSendHost + kLatency + bytes / (kRate * 1e3) + kTakenIn; }
+/// The receiver's CPU awaits all, and takes in one after the other.
+double one_way_us(double) { return kReceiveHost + kTakenIn + kControl / kQueued; }
+
+Probes messages(double both_ways_us) {
+  const auto both = [=](double) { return both_ways_us; };
+  return Probes()
+      .add_one("start message same-node", kSendHost, "0/1")
+      .add_one("start receive same-node", kReceiveHost, "0/1")
+      .add_one("control message same-node", kControl, "0/1")
+      .add("message pageable same-node", alone_us, "0/0", "0/1", 1_B, 1_KiB)
+      .add("queued message same-node", one_way_us, "0/0", "0/1", 1_B, 1_KiB)
+      .add("queued message same-node both-ways", both, "0/0", "0/1", 1_B, 64_KiB);
+}
+
+TEST(CalibrationOfWindows, WhatCpusDoForMessagesThatHaveComeIsNoLatency) {
+  const double both_ways_us = kSendHost + kReceiveHost + kTakenIn + kControl / kQueued;
+  const auto calibration = messages(both_ways_us).calibrate();
+  const model::NetworkCosts& costs = platform_of(calibration).intra_node;
+  for (const Bytes size : {1_B, 256_B, 1_KiB}) {
+    EXPECT_NEAR(costs.completion.value().value.at(size).microseconds(), kTakenIn, 0.01) << size.count();
+    EXPECT_NEAR((costs.latency.value.at(size) + size / costs.rate.value().value).microseconds(),
+                kLatency + static_cast<double>(size.count()) / (kRate * 1e3), 0.02);
+  }
+  EXPECT_NEAR(costs.receive_host.value.microseconds(), kReceiveHost, 1e-6);
+  EXPECT_EQ(costs.completion->source.quality, model::Quality::measured);
+  EXPECT_THAT(costs.completion->source.text, HasSubstr("queued message same-node both-ways"));
+}
+
+TEST(CalibrationOfWindows, CpusThatWaitForMessagesTellNothing) {
+  // As long as the window one way: the way of the last one decides, or the wire.
+  const auto platform = platform_of(messages(one_way_us(1)).calibrate());
+  EXPECT_EQ(platform.intra_node.completion.value().value.at(1_B), Seconds{});
+}
+
+TEST(CalibrationOfWindows, WithoutMessagesAloneThereIsNoCompletion) {
+  const auto calibration = Probes()
+                               .add("queued message same-node both-ways", line(2, kRate), "0/0", "0/1", 1_B, 1_KiB)
+                               .add_one("look copy", 0.2)
+                               .calibrate();
+  EXPECT_FALSE(platform_of(calibration).intra_node.completion);
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("costs.intra_node.completion: told only beside")));
+}
+
+TEST(CalibrationOfWindows, LooksInVainAreWhatTheirProbesSay) {
+  const auto calibration =
+      Probes().add_one("look copy", 0.21).add_one("look message same-node", 0.17, "0/1").calibrate();
+  const model::Platform platform = platform_of(calibration);
+  EXPECT_NEAR(platform.runtime.look.value().value.microseconds(), 0.21, 1e-6);
+  EXPECT_NEAR(platform.intra_node.look.value().value.microseconds(), 0.17, 1e-6);
+  for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
+}
+
+}  // namespace
+}  // namespace twinlink::validate
