@@ -143,7 +143,7 @@ struct NetworkCosts {
   Sourced<Bytes> eager_limit{};         ///< up to here a message leaves without waiting for its receive
   Sourced<Seconds> control{};           ///< one control message
   /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
-  /// together.
+  /// together, save eager ones where there is a `completion`.
   CopiedBy copied_by = CopiedBy::none;
   /// From the last byte of one message to the first byte of the next one of its sender to its receiver; absent: 0.
   /// LogGP's gap, less what the bytes take.

@@ -90,6 +90,7 @@ void SimRank::take_copy_cost(Operation& operation) {
   const CopyEnding ending = world_.topology.copy_ending(from, to, operation.signal.has_value());
   operation.report.latency = cost.cost->latency.value.at(operation.size);
   operation.unhidden += ending.raising;
+  operation.by_event = ends_by_event(from, to) && !ending.signal_with_end;
   operation.report.completion = ending.completion;
   if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal();
   operation.until_next = operation.until_signal + ending.behind_signal;
@@ -149,7 +150,7 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   if (signal) operation->until_signal = until_signal();
   const NetworkCosts& costs = network_to(owner);
   operation->report.cost = "network";
-  operation->report.host = costs.posting(operation->size);
+  operation->report.host = costs.posting(Bytes{});  // the adapter reads the bytes
   operation->written = written_costs(costs);
   start_copy(operation,
              costs.latency.value.at(operation->size) + rdma_latency(operation->from) + rdma_latency(operation->to));

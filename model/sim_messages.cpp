@@ -199,7 +199,7 @@ void SimRank::deliver(const OperationPtr& send) {
   receive->to.allocation->content.write(receive->to.offset, send->snapshot.front().slice(Bytes{}, written));
   // An eager message comes out of the library's own buffer, even if an adapter has put it there.
   const bool by_cpu = send->eager || by_shared_memory(send->peer);
-  const NetworkCosts& costs = network_to(send->peer);
+  const NetworkCosts& costs = receiver.network_to(send->report.rank);
   if (send->eager && costs.completion) receive->report.completion = costs.completion->value.at(sent);
   receive->to.allocation->was_written(receive->to.offset, written, by_cpu ? Writer::cpu : Writer::device);
   receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);

@@ -129,8 +129,11 @@ bool SimRank::look() {
 Seconds SimRank::look_in_vain(std::span<const OperationPtr> ended) const {
   Seconds time{};
   if (const auto& look = world_.topology.platform().runtime.look) {
-    const auto busy = std::ranges::count_if(streams_, [](const auto& s) { return !s.second.operations.empty(); });
-    time += look->value * static_cast<double>(busy);
+    const auto asked = std::ranges::count_if(streams_, [](const auto& stream) {
+      const std::list<OperationPtr>& copies = stream.second.operations;
+      return !copies.empty() && copies.front()->by_event;
+    });
+    time += look->value * static_cast<double>(asked);
   }
   if (std::ranges::any_of(ended, &Operation::is_message)) return time;
   Seconds messages{};  // all are asked for at once

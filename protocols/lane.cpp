@@ -14,11 +14,13 @@ namespace {
 
 class LaneState;
 
-/// The operations in flight, oldest first, and whose they are.
+/// The operations in flight, by lane and slot, and whose they are. In whatever order they were started, the same ones
+/// make the same list: a rank of which all orders are explored would otherwise tell them apart.
 struct InFlight {
   struct Owner {
-    LaneState* lane;
+    LaneState* lane;  ///< of one array
     std::size_t slot;
+    auto operator<=>(const Owner&) const = default;
   };
 
   InFlight(std::size_t most, std::pmr::memory_resource& memory) : ops(&memory), owners(&memory) {
@@ -26,8 +28,9 @@ struct InFlight {
     owners.reserve(most);
   }
   void add(Op op, Owner owner) {
-    ops.push_back(op);
-    owners.push_back(owner);
+    const auto behind = std::ranges::upper_bound(owners, owner);
+    ops.insert(ops.begin() + (behind - owners.begin()), op);
+    owners.insert(behind, owner);
   }
   Owner remove(std::size_t index) {
     const auto at = static_cast<std::ptrdiff_t>(index);
@@ -213,7 +216,7 @@ Tag data_tag(Bytes whole, Bytes chunk) {
 
 Outcome move(Rank& rank, std::span<const Lane> lanes, Seconds deadline) {
   // A small transfer takes no memory from the heap: that would be a good part of what it costs beside its copy.
-  std::array<std::byte, 4096> room;
+  std::array<std::byte, 4096> room;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read
   std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
   Traffic traffic(rank, lanes, memory);
   try {

@@ -261,7 +261,8 @@ class Rank {
   virtual Op hear(RankId peer, Tag tag, Message& into) = 0;
 
   /// Waits until one of `ops` has ended and returns it, or nothing once now() has reached `deadline`. If several have
-  /// ended, the first in the span is returned. The returned operation is used up. `ops` must not be empty.
+  /// ended, the first in the span is returned of those that the rank knows of: letters and signals may be found before
+  /// others. The returned operation is used up. `ops` must not be empty.
   virtual std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) = 0;
   /// Gives an operation up, after a timeout. Its memory is kept until the rank ends, for somebody may still write it;
   /// the message of a hear() and the value of an await_signal() are not written any more. What then arrives for it goes

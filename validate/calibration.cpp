@@ -277,19 +277,31 @@ class Calibrator {
     return names;
   }
 
+  /// Sending takes no more of the CPU than the shortest message as a whole.
+  void limit_posting(const Group& group, model::NetworkCosts& costs) {
+    const Seconds most = group.shortest();
+    std::vector<model::Piecewise::Knot> knots = costs.send_host.value.knots();
+    if (knots.front().cost <= most) return;
+    const std::string path = group.path + ".send_host";
+    const bool probed = find_group(path) != nullptr;
+    result_.notes.push_back(fmt::format("{}: {} {}, but all takes only {}", path, format_seconds(knots.front().cost),
+                                        probed ? "measured" : "in the base", format_seconds(most)));
+    for (auto& knot : knots) knot.cost = std::min(knot.cost, most);
+    costs.send_host.value = model::Piecewise(knots);
+    edit_.set(path, costs.send_host.value, model::Quality::derived, "no more than the shortest probe takes as a whole");
+  }
+
   void fit_messages(const Group& group) {
     const bool within = group.first().same_node;
-    const model::NetworkCosts& costs = network_at(group.path);
-    const Bytes smallest = std::ranges::min(group.lines, {}, &Meant::size).size();
-    const Seconds least = host_share(group, group.path + ".send_host", costs.posting(smallest), Seconds{});
-    const bool stays = least == costs.posting(smallest);
+    model::NetworkCosts& costs = network_at(group.path);
+    limit_posting(group, costs);
     std::optional<Rate> known = narrowest_link(group.first(), topology_);
     if (costs.rate) known = costs.rate->value;
     // Where the base says that a message gets what the adapter's link has, the message tells that.
     std::vector<Observation> observations = observations_of(group);
     for (Observation& o : observations) {
-      o.time = o.time - (stays ? costs.posting(o.size) : least);
-      if (costs.completion && costs.is_eager(o.size)) o.time = o.time - costs.completion->value.at(o.size);
+      o.busy = costs.posting(o.size);
+      if (costs.completion && costs.is_eager(o.size)) o.busy += costs.completion->value.at(o.size);
     }
     fit_latency(group, observations, Seconds{}, known, within || costs.rate ? group.path + ".rate" : "fabric.link");
   }

@@ -36,6 +36,15 @@ std::optional<Seconds> time_at(const Group& group, Bytes size) {
   return times.empty() ? std::nullopt : std::optional(Seconds{middle(times)});
 }
 
+/// The shortest line of this size.
+std::optional<Seconds> shortest_at(const Group& group, Bytes size) {
+  std::optional<Seconds> shortest;
+  for (const Meant& meant : group.lines) {
+    if (meant.size() == size && (!shortest || meant.time() < *shortest)) shortest = meant.time();
+  }
+  return shortest;
+}
+
 /// Not empty.
 model::Piecewise curve_of(const std::map<Bytes, CostAt>& costs) {
   std::vector<CostAt> ascending;
@@ -63,7 +72,7 @@ std::optional<model::Piecewise> fit_completion(const Group& both_ways, const Gro
   std::map<Bytes, CostAt> ascending;
   for (const Meant& meant : both_ways.lines) {
     const auto together = time_at(both_ways, meant.size());
-    const auto alone = time_at(messages, meant.size());
+    const auto alone = shortest_at(messages, meant.size());
     const auto window = time_at(one_way, meant.size());
     if (!alone || !window) continue;
     const EagerTimes times{.alone = *alone,

@@ -24,6 +24,7 @@ struct Mean {
   double size = 0;
   double time = 0;
   double weight = 0;
+  double busy = 0;
 };
 
 std::vector<Mean> mean_times(std::span<const Observation> observations) {
@@ -35,8 +36,10 @@ std::vector<Mean> mean_times(std::span<const Observation> observations) {
     for (const Observation& observation : same) {
       mean.weight += weight_of(observation);
       mean.time += weight_of(observation) * observation.time.value();
+      mean.busy += weight_of(observation) * observation.busy.value();
     }
     mean.time /= mean.weight;
+    mean.busy /= mean.weight;
     mean.weight /= static_cast<double>(same.size());
     means.push_back(mean);
   }
@@ -108,7 +111,7 @@ class CurveFitter {
 
   /// The latency at `size` as a sum of those at the points, and last the bytes.
   [[nodiscard]] Equation equation(const Points& points, const Mean& mean) const {
-    Equation result{.target = mean.time - host_, .weight = mean.weight};
+    Equation result{.target = mean.time - mean.busy - host_, .weight = mean.weight};
     result.coefficients = shares(points, mean.size);
     if (known_per_byte_) {
       result.target -= *known_per_byte_ * mean.size;
@@ -225,7 +228,7 @@ Misfit misfit_of(const CurveFit& fit, const std::vector<Mean>& means, double hos
   for (const Mean& mean : means) {
     const Bytes size{static_cast<std::uint64_t>(mean.size)};
     const double flow = fit.rate ? (size / *fit.rate).value() : 0;
-    const double error = std::abs((host + latency.at(size).value() + flow) / mean.time - 1);
+    const double error = std::abs((host + mean.busy + latency.at(size).value() + flow) / mean.time - 1);
     misfit.worst = std::max(misfit.worst, error);
     misfit.typical += error / static_cast<double>(means.size());
   }
@@ -236,7 +239,7 @@ Misfit misfit_of(const CurveFit& fit, const std::vector<Mean>& means, double hos
 /// others take less than no latency. So: the best rate that any size has, and what the others take beyond it.
 CurveFit fit_best_rate(const std::vector<Mean>& means, double host) {
   double per_byte = HUGE_VAL;
-  for (const Mean& mean : means) per_byte = std::min(per_byte, std::max(mean.time - host, 0.0) / mean.size);
+  for (const Mean& mean : means) per_byte = std::min(per_byte, std::max(mean.time - mean.busy - host, 0.0) / mean.size);
   const CurveFitter fitter(means, host, per_byte);
   return finish(fitter, fitter.choose(), per_byte > 0 ? std::optional(Rate{1 / per_byte}) : std::nullopt);
 }

@@ -89,7 +89,7 @@ std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds t
 
 /// What probes say of eager messages of one size.
 struct EagerTimes {
-  Seconds alone{};      ///< one of them
+  Seconds alone{};      ///< one of them, at the least
   Seconds one_way{};    ///< the share of one of a window
   Seconds both_ways{};  ///< the same with as many the other way
   Seconds flow{};       ///< of the bytes of one

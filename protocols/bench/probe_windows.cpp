@@ -1,4 +1,5 @@
-// Probes of what goes one way many times at once: messages, and control messages as protocols send them.
+// Probes of messages that go many at once, one way and both ways, of what CPUs do for each, and of control messages as
+// protocols send them.
 #include <algorithm>
 #include <array>
 #include <functional>

@@ -144,7 +144,8 @@ void probe_signals(Prober& prober, RankId peer, bool leading);
 void probe_messages(Prober& prober, RankId peer, bool leading);
 /// Messages between host buffers that were just written, there and back. Both ranks call it.
 void probe_written_messages(Prober& prober, RankId peer, bool leading);
-/// Many messages at once, one way: what lies between two, and what starting one costs. Both ranks call it.
+/// Many messages at once, one way and both ways: what lies between two, and what CPUs do to start, await, look for and
+/// take in one. Both ranks call it.
 void probe_windows(Prober& prober, RankId peer, bool leading);
 
 }  // namespace twinlink::bench

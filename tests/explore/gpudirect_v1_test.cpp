@@ -135,15 +135,16 @@ TEST(SeededBug, ACreditLost) {
                     HasSubstr("rank 0 | copy out | copy device[32+16] -> pinned[0+16] stream 0 | ended\n"),
                     HasSubstr("rank 0 | hear credit | hear rank 1\n"), Not(HasSubstr("hear rank 1 | ended")),
                     EndsWith("rank 0 | hear credit | WAITS FOR EVER for hear rank 1\n"
-                             "rank 1 | receive | WAITS FOR EVER for receive pinned[0+16] of rank 1 <- rank 0\n")));
+                             "rank 1 | grant credit | WAITS FOR EVER for receive pinned[0+16] of rank 1 <- rank 0\n")));
 
+  // The last word of the sender was "filled": of the second chunk, while it heard no grant for the third.
   const ExploreResult shared = explore(with_a_lost_grant(exchange_of(chunks("shared", "1", 3, 0)), 1));
   EXPECT_THAT(finding_with(shared, "WAITS FOR EVER").trace,
               AllOf(HasSubstr("rank 1 | copy in | copy shared pinned[0+16] -> device[0+16] stream 1 | ended\n"
                               "rank 1 | grant credit, and lose it | tell rank 0 0 B\n"),
                     HasSubstr("rank 0 | hear credit | hear rank 1\n"), Not(HasSubstr("copy device[32+16]")),
-                    EndsWith("rank 0 | hear credit | WAITS FOR EVER for hear rank 1\n"
-                             "rank 1 | hear filled | WAITS FOR EVER for hear rank 0\n")));
+                    EndsWith("rank 0 | tell filled | WAITS FOR EVER for hear rank 1\n"
+                             "rank 1 | grant credit | WAITS FOR EVER for hear rank 0\n")));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 #include "model/simulation.hpp"
 #include "protocols/tags.hpp"
@@ -52,6 +53,17 @@ TEST(Look, OfEachStreamTheOldestCopy) {
 }
 
 /// The first copy has ended when it is looked for, and the one behind it has not.
+/// A kernel that stays on the GPU tells of its ends by a word in memory.
+TEST(Look, AtAResidentKernelsCopyIsFree) {
+  push(looking_platform(), kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
+    const Op op = rank.copy(View(theirs), View(own), Stream{0}, Engine::resident);
+    const Seconds start = rank.now();
+    EXPECT_FALSE(rank.wait_any({&op, 1}, kAtOnce));
+    expect_near(rank.now() - start, Seconds{});
+    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+  });
+}
+
 TEST(Look, FindsWhatHasEndedAndLooksAtTheNextInVain) {
   Platform platform = looking_platform();
   constexpr Seconds kCompletion = 0.5_us;
@@ -129,6 +141,26 @@ TEST(CompletionOfMessages, KeepsTheReceiversCpuBusyForEachThatHasCome) {
   const auto [first, second] = learnt_after(1_KiB);
   expect_near(first, kTakenIn * 2);  // one look finds both
   expect_near(second, kTakenIn * 2);
+}
+
+/// The receive comes late, and the message is there: it is still one of the network, and not of a node.
+TEST(CompletionOfMessages, OfAMessageFromAnotherNodeIsTheNetworks) {
+  Platform platform = sample_platform();
+  platform.intra_node.completion = with_source(Piecewise({{1_B, 100.0_us}}));
+  platform.network.value().completion = with_source(Piecewise({{1_B, kTakenIn}}));
+  simulate(platform, std::vector{Place{0, 0}, Place{1, 0}}, [](Rank& rank) {
+    const View view(rank.allocate(Memory::pinned, 1_KiB));
+    if (rank.id().value == 0) {
+      EXPECT_EQ(wait(rank, rank.send(RankId{1}, tags::kData, view), kLong), Status::delivered);
+      return;
+    }
+    const Buffer memory = rank.allocate(Memory::pageable, 128_MiB);
+    rank.copy({memory, 64_MiB, 64_MiB}, {memory, {}, 64_MiB}, Stream{}, Engine::dma);
+    const Op receive = rank.receive(RankId{0}, tags::kData, view);
+    const Seconds start = rank.now();
+    EXPECT_EQ(wait(rank, receive, kLong), Status::delivered);
+    expect_near(rank.now() - start, kTakenIn);
+  });
 }
 
 TEST(CompletionOfMessages, IsOfEagerOnes) {

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/platform_numbers.hpp"
 #include "model/platform_reader.hpp"
 #include "model/platform_writer.hpp"
 #include "model/topology.hpp"
@@ -230,6 +231,26 @@ TEST(NodePlatform, CostsOfABaseAreAssumedAndNameIt) {
   ASSERT_TRUE(platform.fabric);  // there is an adapter for every GPU
   EXPECT_EQ(platform.fabric->link.value, model::testing::kWire);
   EXPECT_EQ(platform.node.count, 1);
+}
+
+/// Also of numbers that a platform need not have.
+TEST(NodePlatform, NoCostOfABaseIsAMeasurementOfThisNode) {
+  const auto measured = [](auto value) { return model::Sourced{value, {model::Quality::measured, "elsewhere"}}; };
+  const auto curve = [&](Seconds cost) { return measured(model::Piecewise({{1_B, cost}})); };
+  model::Platform base = model::testing::sample_platform();
+  base.copies.at(model::CopyClass::pinned_to_device_near).cpu_written = curve(1.0_us);
+  model::NetworkCosts& network = base.intra_node;
+  network.gap = network.completion = network.cpu_written = network.device_written = curve(1.0_us);
+  network.look = base.runtime.look = base.runtime.step = base.runtime.completion = measured(1.0_us);
+  base.runtime.signal_turnaround = base.runtime.kernel_signal_turnaround = measured(1.0_us);
+  const model::Platform platform = read_back(make_platform(sample_node(), &base));
+  int borrowed = 0;
+  for (const model::NumberEntry& entry : all_numbers(platform)) {
+    if (!entry.path.starts_with("costs.")) continue;
+    EXPECT_EQ(entry.source.quality, model::Quality::assumed) << entry.path;
+    borrowed += entry.source.text.find("measured: elsewhere") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(borrowed, 11);
 }
 
 TEST(NodePlatform, CopiesThatABaseLacksAreGuessed) {

@@ -35,8 +35,10 @@ struct FakeWorldOptions {
 };
 
 /// Runs `body` once per rank, each in a thread of its own. The first exception ends all ranks and is rethrown. A wait
-/// that nobody can end any more times out at once. Every copy and message takes 1 us and 1 ns per byte, every other
-/// call 1 us, and no time passes otherwise: ranks that wait for one thing at a time have the same times in every run.
+/// that nobody can end any more times out at once, and one whose deadline has passed only looks: whether it finds what
+/// another rank does at that moment depends on the threads. Every copy and message takes 1 us and 1 ns per byte, every
+/// other call 1 us, and no time passes otherwise: ranks that wait for one thing at a time have the same times in every
+/// run.
 void run_fake_world(const FakeWorldOptions& options, const std::function<void(Rank&)>& body);
 
 class FakeRank;

@@ -53,6 +53,21 @@ TEST(CalibrationOfWindows, WhatCpusDoForMessagesThatHaveComeIsNoLatency) {
   EXPECT_THAT(costs.completion->source.text, HasSubstr("queued message same-node both-ways"));
 }
 
+/// Where windows both ways leave more than that, nothing is left for the latency, and the fit of other sizes bears it.
+TEST(CalibrationOfWindows, TakingInTakesNoMoreThanAMessageAsAWhole) {
+  const auto one_way = [](double) { return 3.0; };
+  const auto both_ways = [](double) { return 4.0; };
+  Probes probes;
+  probes.add_one("start message same-node", kSendHost, "0/1")
+      .add("message pageable same-node", alone_us, "0/0", "0/1")
+      .add("queued message same-node", one_way, "0/0", "0/1", 64_B, 64_B)
+      .add("queued message same-node both-ways", both_ways, "0/0", "0/1", 64_B, 64_B);
+  const auto calibration = probes.calibrate();
+  const model::NetworkCosts& costs = platform_of(calibration).intra_node;
+  EXPECT_NEAR(costs.completion.value().value.at(64_B).microseconds(), alone_us(64) - kSendHost, 1e-3);
+  EXPECT_NEAR(costs.rate.value().value.bytes_per_second() / 1e9, kRate, 0.1);
+}
+
 TEST(CalibrationOfWindows, CpusThatWaitForMessagesTellNothing) {
   // As long as the window one way: the way of the last one decides, or the wire.
   const auto platform = platform_of(messages(one_way_us(1)).calibrate());
