@@ -161,6 +161,10 @@ struct NetworkCosts {
   [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
   /// The CPU posts a send of `size`.
   [[nodiscard]] Seconds posting(Bytes size) const { return send_host.value.at(is_eager(size) ? size : Bytes{}); }
+  /// The receiver's CPU takes one of `size` in.
+  [[nodiscard]] Seconds taking_in(Bytes size) const {
+    return completion && is_eager(size) ? completion->value.at(size) : Seconds{};
+  }
 };
 
 struct RuntimeCosts {

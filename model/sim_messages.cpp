@@ -33,7 +33,7 @@ Seconds SimRank::rdma_latency(const Part& end) {
 Seconds SimRank::copying_through_shared_memory(RankId peer, Bytes size) const {
   const Platform& platform = world_.topology.platform();
   const std::optional<Bytes>& piece = platform.within_node.copy_size;
-  if (!piece || !by_shared_memory(peer) || size <= platform.intra_node.eager_limit.value) return Seconds{};
+  if (!piece || !by_shared_memory(peer) || platform.intra_node.is_eager(size)) return Seconds{};
   const auto gpu = static_cast<std::size_t>(place(id_).gpu);
   const End memory{{Location::Kind::memory, world_.topology.memory_near(gpu)}, Memory::pageable};
   const Cost& copy = *world_.topology.copy_cost(memory, memory).cost;
@@ -199,8 +199,7 @@ void SimRank::deliver(const OperationPtr& send) {
   receive->to.allocation->content.write(receive->to.offset, send->snapshot.front().slice(Bytes{}, written));
   // An eager message comes out of the library's own buffer, even if an adapter has put it there.
   const bool by_cpu = send->eager || by_shared_memory(send->peer);
-  const NetworkCosts& costs = receiver.network_to(send->report.rank);
-  if (send->eager && costs.completion) receive->report.completion = costs.completion->value.at(sent);
+  receive->report.completion = receiver.network_to(send->report.rank).taking_in(sent);
   receive->to.allocation->was_written(receive->to.offset, written, by_cpu ? Writer::cpu : Writer::device);
   receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
 }

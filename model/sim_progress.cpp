@@ -113,8 +113,9 @@ bool SimRank::look() {
   const auto is_letter = [](const OperationPtr& ended) { return ended->kind == Operation::Kind::hear; };
   const auto others = std::stable_partition(ended_.begin(), ended_.end(), is_letter);
   const bool letters = others != ended_.begin();
-  std::vector<OperationPtr> seen(ended_.begin(), letters ? others : ended_.end());
-  ended_.erase(ended_.begin(), letters ? others : ended_.end());
+  const auto unseen = letters ? others : ended_.end();
+  const std::vector<OperationPtr> seen(ended_.begin(), unseen);
+  ended_.erase(ended_.begin(), unseen);
   Seconds busy = letters ? Seconds{} : look_in_vain(seen);
   for (const OperationPtr& operation : seen) {
     operation->seen = true;

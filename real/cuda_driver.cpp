@@ -13,8 +13,8 @@ Function find(const char* name) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
 #if CUDART_VERSION >= 12050
-  constexpr unsigned kSince =
-      11070;  // CUDA 11.7: the form of cuStreamWriteValue64 that needs no attribute of the device
+  // CUDA 11.7: the form of cuStreamWriteValue64 that needs no attribute of the device.
+  constexpr unsigned kSince = 11070;
   check_cuda(cudaGetDriverEntryPointByVersion(name, &function, kSince, cudaEnableDefault, &found),
              "cudaGetDriverEntryPointByVersion");
 #else

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "validate/calibration_groups.hpp"
+#include "validate/calibration_messages.hpp"
 #include "validate/calibration_windows.hpp"
 #include "validate/calibration_written.hpp"
 #include "validate/contention.hpp"
@@ -45,8 +46,7 @@ class Calibrator {
     // What the CPU does comes first: the latency is what is left beside it.
     for (const Group& group : groups_) fit_cpu(group);
     for (const Group& group : groups_) limit_completion(group);
-    for (const Group& group : groups_) fit_cpu_of_messages(group);
-    for (const Group& group : groups_) fit_completion_of_messages(group);
+    messages_.fit_cpu();
     for (const Group& group : groups_) fit(group);
     // What comes on top of copies is told apart from them by the copies' own fits.
     const Platform with_copies = edit_.platform();
@@ -96,16 +96,12 @@ class Calibrator {
     set_fit(edit_, path, value, group, probes_);
   }
 
-  [[nodiscard]] const Group* find_group(const std::string& path) const {
-    const auto found = std::ranges::find(groups_, path, &Group::path);
-    return found == groups_.end() ? nullptr : &*found;
-  }
-
   /// A part of a copy has its place only where the base or the probes have the copy.
   bool has_copy(const Group& group) {
     const Primitive& first = group.first();
     const std::string path = copy_path(first, topology_);
-    if (topology_.find_copy_cost(first.from, first.to).cost != nullptr || find_group(path) != nullptr) return true;
+    if (topology_.find_copy_cost(first.from, first.to).cost != nullptr || find_group(groups_, path) != nullptr)
+      return true;
     result_.notes.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
     return false;
   }
@@ -132,48 +128,6 @@ class Calibrator {
     edit_.set(completion->first, most, model::Quality::derived,
               fmt::format("what '{}' leaves beside its start; 'finish ended copy' is longer",
                           group.lines.front().probe->line.name));
-  }
-
-  /// The costs of the network at `path`, "costs.intra_node", as far as they are known.
-  model::NetworkCosts& network_at(const std::string& path) {
-    const bool within = path == "costs.intra_node";
-    return networks_.try_emplace(path, within ? base_.intra_node : base_.network.value()).first->second;
-  }
-
-  /// As with copies, what the CPU does to send a message, and when it has come, is no part of its latency.
-  void fit_cpu_of_messages(const Group& group) {
-    const std::string network(group.path, 0, group.path.rfind('.'));
-    switch (group.first().kind) {
-      case Kind::start_message:
-        network_at(network).send_host.value = fit_posting(group);
-        return set(group.path, network_at(network).send_host.value, group);
-      case Kind::start_receive:
-        network_at(network).receive_host.value = fit_constant(observations_of(group));
-        return set(group.path, network_at(network).receive_host.value, group);
-      case Kind::control:
-        network_at(network).control.value = fit_constant(observations_of(group));
-        return;  // fit()
-      default:
-        return;
-    }
-  }
-
-  void fit_completion_of_messages(const Group& group) {
-    if (group.first().kind != Kind::completion) return;
-    const std::string network(group.path, 0, group.path.rfind('.'));
-    const Group* const messages = find_group(network);
-    const Group* const one_way = find_group(network + ".gap");
-    std::optional<model::Piecewise> completion;
-    if (messages != nullptr && one_way != nullptr) {
-      completion = fit_completion(group, *messages, *one_way, network_at(network), topology_);
-    }
-    if (!completion) {
-      result_.notes.push_back(group.path +
-                              ": told only beside messages and windows one way of the same sizes; it stays");
-      return;
-    }
-    set(group.path, *completion, group);
-    network_at(network).completion = model::Sourced<model::Piecewise>{*completion, {}};
   }
 
   /// What was measured of `part`, "host", of the copy at `path`, or of one that is alike; then the source says so.
@@ -213,13 +167,13 @@ class Calibrator {
       case Kind::start_message:
       case Kind::start_receive:
       case Kind::finish:
-        return;  // fit_on_top() and fit_cpu()
+        return;  // fit_on_top(), fit_cpu() and MessageFits
       default:
         return set(group.path, fit_constant(observations_of(group)), group);
     }
   }
 
-  /// What the CPU does to start a copy or message, `host`, unless all takes less. Beside it there is `completion`.
+  /// What the CPU does to start a copy, `host`, unless all takes less. Beside it there is `completion`.
   Seconds host_share(const Group& group, const std::string& path, Seconds host, Seconds completion) {
     const Seconds shortest = std::max(group.shortest() - completion, Seconds{});
     if (host <= shortest) return host;
@@ -277,33 +231,14 @@ class Calibrator {
     return names;
   }
 
-  /// Sending takes no more of the CPU than the shortest message as a whole.
-  void limit_posting(const Group& group, model::NetworkCosts& costs) {
-    const Seconds most = group.shortest();
-    std::vector<model::Piecewise::Knot> knots = costs.send_host.value.knots();
-    if (knots.front().cost <= most) return;
-    const std::string path = group.path + ".send_host";
-    const bool probed = find_group(path) != nullptr;
-    result_.notes.push_back(fmt::format("{}: {} {}, but all takes only {}", path, format_seconds(knots.front().cost),
-                                        probed ? "measured" : "in the base", format_seconds(most)));
-    for (auto& knot : knots) knot.cost = std::min(knot.cost, most);
-    costs.send_host.value = model::Piecewise(knots);
-    edit_.set(path, costs.send_host.value, model::Quality::derived, "no more than the shortest probe takes as a whole");
-  }
-
   void fit_messages(const Group& group) {
     const bool within = group.first().same_node;
-    model::NetworkCosts& costs = network_at(group.path);
-    limit_posting(group, costs);
+    const model::NetworkCosts& costs = within ? base_.intra_node : *base_.network;
     std::optional<Rate> known = narrowest_link(group.first(), topology_);
     if (costs.rate) known = costs.rate->value;
     // Where the base says that a message gets what the adapter's link has, the message tells that.
-    std::vector<Observation> observations = observations_of(group);
-    for (Observation& o : observations) {
-      o.busy = costs.posting(o.size);
-      if (costs.completion && costs.is_eager(o.size)) o.busy += costs.completion->value.at(o.size);
-    }
-    fit_latency(group, observations, Seconds{}, known, within || costs.rate ? group.path + ".rate" : "fabric.link");
+    const std::string rate_path = within || costs.rate ? group.path + ".rate" : "fabric.link";
+    fit_latency(group, messages_.observations_beside_cpu(group), Seconds{}, known, rate_path);
   }
 
   /// `busy`: what the CPU does of it.
@@ -337,7 +272,7 @@ class Calibrator {
     const Kind kind = group.first().kind;
     if (kind == Kind::queued) return fit_turnaround(group, topology);
     if (group.first().tells_rest()) return;  // fit_rest()
-    if (kind == Kind::completion) return;    // fit_completion_of_messages()
+    if (kind == Kind::completion) return;    // MessageFits
     if (kind == Kind::gap) return fit_gap(group, topology, probes_, edit_);
     if (group.first().is_written()) return fit_written(group, topology, probes_, edit_, result_.notes);
     if (!group.first().copies() || kind == Kind::copy || kind == Kind::start) return;
@@ -475,9 +410,9 @@ class Calibrator {
   Platform base_;
   Topology topology_;
   std::vector<Group> groups_{};
-  std::map<std::string, Seconds> measured_{};              ///< parts of copies that probes tell, by path
-  std::map<std::string, model::NetworkCosts> networks_{};  ///< by path: the base's, with what probes have told
+  std::map<std::string, Seconds> measured_{};  ///< parts of copies that probes tell, by path
   Calibration result_{};
+  MessageFits messages_{probes_, groups_, topology_, edit_, result_.notes};
 };
 
 }  // namespace

@@ -34,6 +34,11 @@ std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction *
 
 Seconds Group::shortest() const { return std::ranges::min(lines, {}, &Meant::time).time(); }
 
+const Group* find_group(const std::vector<Group>& groups, std::string_view path) {
+  const auto found = std::ranges::find(groups, path, &Group::path);
+  return found == groups.end() ? nullptr : &*found;
+}
+
 std::vector<std::string> check_machine(const ProbeSet& probes, const model::Platform& base, bool force) {
   std::set<std::string> findings;
   for (const ProbeOrigin& origin : probes.files) {

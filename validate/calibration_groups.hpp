@@ -32,6 +32,9 @@ struct Group {
   [[nodiscard]] Seconds shortest() const;
 };
 
+/// The group of this path; null if there is none.
+const Group* find_group(const std::vector<Group>& groups, std::string_view path);
+
 Observation observation_of(const Meant& meant);
 std::vector<Observation> observations_of(const Group& group);
 

@@ -1,7 +1,6 @@
 #include "validate/calibration_windows.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 
@@ -23,66 +22,6 @@ void fit_rest(const Group& group, const model::Topology& topology, const ProbeSe
     return;
   }
   set_fit(edit, group.path, Seconds{std::max(0.0, middle(rests))}, group, probes);
-}
-
-namespace {
-
-/// The middle of the lines of this size.
-std::optional<Seconds> time_at(const Group& group, Bytes size) {
-  std::vector<double> times;
-  for (const Meant& meant : group.lines) {
-    if (meant.size() == size) times.push_back(meant.time().value());
-  }
-  return times.empty() ? std::nullopt : std::optional(Seconds{middle(times)});
-}
-
-/// The shortest line of this size.
-std::optional<Seconds> shortest_at(const Group& group, Bytes size) {
-  std::optional<Seconds> shortest;
-  for (const Meant& meant : group.lines) {
-    if (meant.size() == size && (!shortest || meant.time() < *shortest)) shortest = meant.time();
-  }
-  return shortest;
-}
-
-/// Not empty.
-model::Piecewise curve_of(const std::map<Bytes, CostAt>& costs) {
-  std::vector<CostAt> ascending;
-  for (const auto& [size, cost] : costs) ascending.push_back(cost);
-  const CostAt& any = ascending[ascending.size() / 2];
-  const bool constant = std::ranges::all_of(ascending, [&](const CostAt& other) {
-    return std::abs((other.knot.cost - any.knot.cost).value()) <= other.tolerance.value();
-  });
-  return constant ? model::Piecewise({any.knot}) : model::Piecewise(fewest_knots(ascending));
-}
-
-}  // namespace
-
-model::Piecewise fit_posting(const Group& group) {
-  std::map<Bytes, CostAt> costs;
-  for (const Meant& meant : group.lines) {
-    const Seconds time = *time_at(group, meant.size());
-    costs[meant.size()] = {{meant.size(), time}, time * (2 * kTolerance)};
-  }
-  return curve_of(costs);
-}
-
-std::optional<model::Piecewise> fit_completion(const Group& both_ways, const Group& messages, const Group& one_way,
-                                               const model::NetworkCosts& costs, const model::Topology& topology) {
-  std::map<Bytes, CostAt> ascending;
-  for (const Meant& meant : both_ways.lines) {
-    const auto together = time_at(both_ways, meant.size());
-    const auto alone = shortest_at(messages, meant.size());
-    const auto window = time_at(one_way, meant.size());
-    if (!alone || !window) continue;
-    const EagerTimes times{.alone = *alone,
-                           .one_way = *window,
-                           .both_ways = *together,
-                           .flow = flow_of_message(meant.primitive, meant.size(), topology)};
-    const Seconds completion = completion_of(costs, meant.size(), times);
-    ascending[meant.size()] = {{meant.size(), completion}, *together * kTolerance};
-  }
-  return ascending.empty() ? std::nullopt : std::optional(curve_of(ascending));
 }
 
 void fit_gap(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit) {

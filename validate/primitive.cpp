@@ -230,16 +230,6 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& t
   return narrowest;
 }
 
-namespace {
-
-/// What the receiver's CPU does for a message when it has come.
-Seconds completion_at(const model::NetworkCosts& network, Bytes size) {
-  if (!network.completion || !network.is_eager(size)) return {};
-  return network.completion->value.at(size);
-}
-
-}  // namespace
-
 Seconds flow_of_message(const Primitive& primitive, Bytes size, const Topology& topology) {
   return flow_time(size, narrowest_link(primitive, topology), network_of(primitive, topology.platform()).rate);
 }
@@ -247,7 +237,7 @@ Seconds flow_of_message(const Primitive& primitive, Bytes size, const Topology& 
 Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::NetworkCosts& network = network_of(primitive, topology.platform());
   return network.posting(size) + network.latency.value.at(size) + flow_of_message(primitive, size, topology) +
-         completion_at(network, size);
+         network.taking_in(size);
 }
 
 Seconds beside_gaps(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -300,8 +290,7 @@ Seconds predict_window(const Primitive& primitive, Bytes size, const Topology& t
   const model::NetworkCosts& network = network_of(primitive, topology.platform());
   const Seconds gap = network.gap ? network.gap->value.at(size) : Seconds{};
   const Seconds each = std::max(network.posting(size), flow_of_message(primitive, size, topology) + gap);
-  const Seconds taken_in =
-      (network.receive_host.value + completion_at(network, size)) * kQueued + network.control.value;
+  const Seconds taken_in = (network.receive_host.value + network.taking_in(size)) * kQueued + network.control.value;
   return std::max(beside_gaps(primitive, size, topology) + each * (kQueued - 1), taken_in) / kQueued;
 }
 
@@ -311,7 +300,7 @@ std::optional<Seconds> predict_both_ways(const Primitive& primitive, Bytes size,
   constexpr double kQueued = bench::kQueuedCopies;
   const model::NetworkCosts& network = network_of(primitive, topology.platform());
   if (!network.completion) return std::nullopt;
-  const Seconds completion = completion_at(network, size);
+  const Seconds completion = network.taking_in(size);
   const Seconds starts = network.posting(size) + network.receive_host.value;
   const Seconds comes = predict_message(primitive, size, topology) - network.posting(size) - completion;
   const Seconds cpu =

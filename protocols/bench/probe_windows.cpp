@@ -39,21 +39,6 @@ class WindowEnd {
     }
   }
 
-  /// What the CPU does to send a message to a peer that awaits it.
-  void probe_start(const std::string& name) {
-    for (const Bytes size : prober_.plan().sizes) {
-      if (size > kLargestByCpu) return;
-      record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
-        Op op;
-        if (!leading_) op = start(size);
-        answer(prober_.rank(), peer_, leading_, prober_.patience());
-        const double time_us = leading_ ? time_round(prober_.rank(), [&] { op = start(size); }) : 0;
-        prober_.finish(op, name, size);
-        return time_us;
-      }));
-    }
-  }
-
   /// The same with as many messages the other way at the same time, of sizes whose bytes are not all that counts.
   void probe_both_ways(const std::string& name) {
     const ScopedBuffer in(prober_.rank(), Memory::pageable, std::min(kLargestByCpu, prober_.largest()));
@@ -72,19 +57,30 @@ class WindowEnd {
     }
   }
 
+  /// What the CPU does to send a message to a peer that awaits it.
+  void probe_start(const std::string& name) {
+    for (const Bytes size : prober_.plan().sizes) {
+      if (size > kLargestByCpu) return;
+      record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
+        Op op;
+        if (!leading_) op = start(size);
+        answer(prober_.rank(), peer_, leading_, prober_.patience());
+        const double time_us = leading_ ? time_round(prober_.rank(), [&] { op = start(size); }) : 0;
+        prober_.finish(op, name, size);
+        return time_us;
+      }));
+    }
+  }
+
   /// What the CPU does to await the smallest message, which has not been sent.
   void probe_await(const std::string& name) {
-    time_awaited(name, [&](Op& receive) {
-      return time_round(prober_.rank(), [&] {
-        receive = prober_.rank().receive(peer_, kWindowTag, memory_.first(prober_.plan().sizes.front()));
-      });
-    });
+    time_awaited(name, [&](Op& receive) { return time_round(prober_.rank(), [&] { receive = await_smallest(); }); });
   }
 
   /// What it does to learn that it has not come yet.
   void probe_look(const std::string& name) {
     time_awaited(name, [&](Op& receive) {
-      receive = prober_.rank().receive(peer_, kWindowTag, memory_.first(prober_.plan().sizes.front()));
+      receive = await_smallest();
       return prober_.time_look(receive).value();
     });
   }
@@ -123,6 +119,7 @@ class WindowEnd {
       return time_us;
     }));
   }
+  Op await_smallest() { return prober_.rank().receive(peer_, kWindowTag, memory_.first(prober_.plan().sizes.front())); }
   Op start(Bytes size) {
     const View view = memory_.first(size);
     return leading_ ? prober_.rank().send(peer_, kWindowTag, view) : prober_.rank().receive(peer_, kWindowTag, view);
