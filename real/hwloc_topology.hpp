@@ -35,6 +35,19 @@ class HwlocTopology {
   hwloc_topology_t handle_;
 };
 
+/// A set of CPUs or of NUMA domains; empty.
+class Bitmap {
+ public:
+  Bitmap() : set_(hwloc_bitmap_alloc()) {}
+  ~Bitmap() { hwloc_bitmap_free(set_); }
+  Bitmap(const Bitmap&) = delete;
+  Bitmap& operator=(const Bitmap&) = delete;
+  [[nodiscard]] hwloc_bitmap_t get() const { return set_; }
+
+ private:
+  hwloc_bitmap_t set_;
+};
+
 /// "0-7,16".
 std::string list_of(hwloc_const_bitmap_t set);
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "real/cores.hpp"
 #include "real/device_selection.hpp"
 #include "real/environment.hpp"
 #include "real/launch.hpp"
@@ -232,6 +233,18 @@ Rank& Job::rank() {
 }
 
 const nlohmann::json& Job::environment() const { return parts_->environment; }
+
+std::function<void()> Job::another_core() const {
+  const std::vector<Neighbour>& all = parts_->neighbours.ranks;
+  const auto here = [this](const Neighbour& n) { return n.host == parts_->host; };
+  const auto share = static_cast<int>(std::count_if(all.begin(), all.begin() + parts_->mpi->rank(), here));
+  const auto shares = static_cast<int>(std::ranges::count_if(all, here));
+  // Looked up when it is first needed, which takes a while.
+  return [share, shares, cores = std::make_shared<std::optional<Cores>>()] {
+    if (!*cores) cores->emplace(share, shares);
+    (*cores)->change();
+  };
+}
 
 void Job::agree(const std::function<void()>& check) {
   try {

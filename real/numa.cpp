@@ -14,18 +14,6 @@
 namespace twinlink::real {
 namespace {
 
-class Bitmap {
- public:
-  Bitmap() : set_(hwloc_bitmap_alloc()) {}
-  ~Bitmap() { hwloc_bitmap_free(set_); }
-  Bitmap(const Bitmap&) = delete;
-  Bitmap& operator=(const Bitmap&) = delete;
-  [[nodiscard]] hwloc_bitmap_t get() const { return set_; }
-
- private:
-  hwloc_bitmap_t set_;
-};
-
 /// Null if the device is unknown.
 hwloc_obj_t domain_of_device(const HwlocTopology& topology, const std::string& pci_bus_id) {
   const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology.get(), pci_bus_id.c_str());

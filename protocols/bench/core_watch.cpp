@@ -7,10 +7,6 @@
 namespace twinlink::bench {
 namespace {
 
-/// A core of one's own varies by less: interrupts hit one glance in many, and the clock's rate drifts by some percent.
-/// A shared one takes 1.5 to 2 times as long (seen on an Intel Xeon of 2.1 GHz).
-constexpr double kShared = 1.25;
-
 /// Eight independent streams of two instructions each: more than a core issues in the two cycles that they take.
 std::uint64_t fill_all_slots(std::uint64_t seed) {
   constexpr int kTurns = 1024;
@@ -31,13 +27,13 @@ CoreWatch::CoreWatch(Rank& rank, Seconds known, Seconds learn)
   if (known > Seconds{}) return;
   const Seconds end = rank_.now() + learn;
   // A clock that stands still would never come to the end.
-  while (quickest_ > Seconds{} && rank_.now() < end) alone();
+  while (quickest_ > Seconds{} && rank_.now() < end) look();
 }
 
-bool CoreWatch::alone() {
+double CoreWatch::look() {
   const Seconds time = glance();
   quickest_ = std::min(quickest_, time);
-  return time <= quickest_ * kShared;
+  return quickest_ > Seconds{} ? time.value() / quickest_.value() : 1;
 }
 
 Seconds CoreWatch::glance() {

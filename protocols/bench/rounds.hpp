@@ -20,6 +20,7 @@ struct Repeats {
 struct Undisturbed {
   Seconds wait{};    ///< how much longer the rounds of one size may take for that; zero: all count, nothing is watched
   Seconds glance{};  ///< what a glance takes on a core of one's own, if an earlier run has told; zero: not known
+  std::function<void()> another_core{};  ///< sends this rank to another core, where a machine has one; may be empty
 };
 
 /// The times of rounds that count.

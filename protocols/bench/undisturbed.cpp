@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace twinlink::bench {
@@ -13,9 +14,20 @@ constexpr double kBatchUs = 200;
 /// To have seen the core without company: what was seen to disturb stayed for up to half a second, with milliseconds
 /// between.
 constexpr Seconds kLearning{3};
+/// So many batches with company, a millisecond at least: it stays for longer than a passing interrupt.
+constexpr int kMostInCompany = 4;
+/// So much company stands for a core that does not know yet what runs on it, and more is not told apart.
+constexpr double kSettling = 100;
 
-/// What a rank says of a batch. The least of all counts.
-enum Verdict : int { out_of_time, disturbed, undisturbed };
+/// Of a batch, what a rank says to the others is what its glances took, in thousandths of one on a core of its own. The
+/// most of all counts, and this on top of it ends the rounds.
+constexpr int kOutOfTime = 1'000'000;
+constexpr int kAlone = static_cast<int>(CoreWatch::kAlone * 1000);
+
+struct Batch {
+  int company = 0;
+  std::vector<double> times_us{};
+};
 
 std::vector<double> times_of(int count, const std::function<double()>& round) {
   std::vector<double> times_us;
@@ -24,28 +36,50 @@ std::vector<double> times_of(int count, const std::function<double()>& round) {
   return times_us;
 }
 
-/// `count` of them if there are more, evenly spread.
-std::vector<double> spread(const std::vector<double>& all, std::size_t count) {
-  if (all.size() <= count) return all;
-  std::vector<double> some;
-  for (std::size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
-  return some;
+/// Of the batches with the least company as many as have `count` rounds together, or all, in the order of their times.
+Rounds quietest(const std::vector<Batch>& batches, std::size_t count) {
+  std::vector<std::size_t> order(batches.size());
+  std::iota(order.begin(), order.end(), std::size_t{});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return batches[i].company; });
+  std::size_t rounds = 0;
+  const auto enough = [&](std::size_t i) { return (rounds += batches[i].times_us.size()) >= count; };
+  const auto last = std::ranges::find_if(order, enough);
+  order.erase(last == order.end() ? last : std::next(last), order.end());
+  std::ranges::sort(order);
+  Rounds quiet;
+  for (const std::size_t i : order) {
+    quiet.disturbed = quiet.disturbed || batches[i].company > kAlone;
+    std::ranges::copy(batches[i].times_us, std::back_inserter(quiet.times_us));
+  }
+  for (const Batch& batch : batches) quiet.left_out += batch.times_us.size();
+  quiet.left_out -= quiet.times_us.size();
+  return quiet;
 }
 
 }  // namespace
 
 UndisturbedRounds::UndisturbedRounds(Rank& rank, const Undisturbed& wanted, Patience patience)
-    : rank_(rank), wait_(wanted.wait), patience_(patience) {
-  if (wait_ == Seconds{}) return;
+    : rank_(rank), wanted_(wanted), patience_(patience) {
+  if (wanted.wait == Seconds{}) return;
   watch_.emplace(rank, wanted.glance, kLearning);
-  glance_ = [this] { return watch_->alone(); };
+  glance_ = [this] { return watch_->look(); };
 }
 
-UndisturbedRounds::UndisturbedRounds(Rank& rank, Seconds wait, Patience patience, Glance glance)
-    : rank_(rank), wait_(wait), patience_(patience), glance_(std::move(glance)) {}
+UndisturbedRounds::UndisturbedRounds(Rank& rank, const Undisturbed& wanted, Patience patience, Glance glance)
+    : rank_(rank), wanted_(wanted), patience_(patience), glance_(std::move(glance)) {}
 
 std::optional<Seconds> UndisturbedRounds::glance() const {
   return watch_ ? std::optional(watch_->quickest()) : std::nullopt;
+}
+
+/// Of a batch between two glances. Goes to another core after some of them with company.
+double UndisturbedRounds::company(double before, double after) {
+  const double most = std::min(std::max(before, after), kSettling);
+  in_company_ = most <= CoreWatch::kAlone ? 0 : in_company_ + 1;
+  const bool goes = in_company_ == kMostInCompany && wanted_.another_core;
+  if (goes) wanted_.another_core();
+  if (in_company_ == kMostInCompany) in_company_ = 0;
+  return std::exchange(settles_, goes) ? kSettling : most;
 }
 
 Rounds UndisturbedRounds::time(int count, const std::vector<double>& trial, const std::function<double()>& round) {
@@ -54,27 +88,25 @@ Rounds UndisturbedRounds::time(int count, const std::vector<double>& trial, cons
 
 Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, const std::vector<double>& trial,
                                const std::function<double()>& round) {
-  if (wait_ == Seconds{}) return {.times_us = times_of(count, round)};
+  if (wanted_.wait == Seconds{}) return {.times_us = times_of(count, round)};
   const double round_us = trial.empty() ? 0 : trial.back();
   const double in_batch = round_us > 0 ? std::clamp(kBatchUs / round_us, 1.0, static_cast<double>(count)) : count;
   const int batch = agree_in(rank_, group, static_cast<int>(in_batch), patience_);
-  const Seconds deadline = rank_.now() + wait_ + Seconds{round_us * count * 1e-6};
-  std::vector<double> kept;
-  std::vector<double> others;
-  int verdict = undisturbed;
-  while (verdict != out_of_time && std::cmp_less(kept.size(), count)) {
-    const bool before = glance_();
-    const std::vector<double> times_us = times_of(std::min(batch, count - static_cast<int>(kept.size())), round);
-    const bool mine = before && glance_();
-    const int said = mine ? undisturbed : rank_.now() < deadline ? disturbed : out_of_time;
-    verdict = agree_in(rank_, group, said, patience_);
-    std::ranges::copy(times_us, std::back_inserter(verdict == undisturbed ? kept : others));
+  const Seconds deadline = rank_.now() + wanted_.wait + Seconds{round_us * count * 1e-6};
+  std::vector<Batch> batches;
+  int undisturbed = 0;
+  for (bool late = false; !late && undisturbed < count;) {
+    const double before = glance_();
+    std::vector<double> times_us = times_of(std::min(batch, count - undisturbed), round);
+    const int mine = static_cast<int>(company(before, glance_()) * 1000);
+    const bool out_of_time = mine > kAlone && rank_.now() >= deadline;
+    const int most = -agree_in(rank_, group, -(mine + (out_of_time ? kOutOfTime : 0)), patience_);
+    late = most >= kOutOfTime;
+    if (most <= kAlone) undisturbed += static_cast<int>(times_us.size());
+    batches.push_back({most, std::move(times_us)});
   }
-  const bool enough = std::cmp_greater_equal(kept.size(), std::min(count, kFewestRounds));
-  if (enough) return {.times_us = std::move(kept), .left_out = others.size()};
-  std::ranges::copy(kept, std::back_inserter(others));
-  // Hundreds of thousands that were repeated in vain tell no more than as many as were asked for.
-  return {.times_us = spread(others, static_cast<std::size_t>(count)), .disturbed = true};
+  const bool enough = undisturbed >= std::min(count, kFewestRounds);
+  return quietest(batches, static_cast<std::size_t>(enough ? undisturbed : count));
 }
 
 }  // namespace twinlink::bench

@@ -14,35 +14,39 @@ namespace twinlink::bench {
 
 /// Times rounds in batches, and keeps those before and after which every rank of the group had its core for itself.
 /// What others do on a core makes some rounds up to 1.6 times as long, comes and goes within tenths of a second, and
-/// belongs to no machine that a platform describes.
+/// belongs to no machine that a platform describes. A rank that has company for some batches goes to another core.
 class UndisturbedRounds {
  public:
-  /// Is nobody else on this rank's core? CoreWatch, but for tests.
-  using Glance = std::function<bool()>;
+  /// How many times as long as on a core of its own does this rank's work take? CoreWatch::look(), but for tests.
+  using Glance = std::function<double()>;
 
   /// A `wait` of zero watches nothing: every round counts. Otherwise it is how much longer the rounds of one size may
   /// take for the sake of those that are left out.
   UndisturbedRounds(Rank& rank, const Undisturbed& wanted, Patience patience);
-  UndisturbedRounds(Rank& rank, Seconds wait, Patience patience, Glance glance);
+  UndisturbedRounds(Rank& rank, const Undisturbed& wanted, Patience patience, Glance glance);
 
   /// What a glance takes on a core of one's own, as far as is known; nothing if nothing is watched.
   [[nodiscard]] std::optional<Seconds> glance() const;
 
   /// `count` rounds, each of which tells its time in microseconds; `trial` has the times of rounds before them, of
   /// which the last says about how long one takes. All ranks of `group`, its first one leading, make the same call with
-  /// the same count. Where too few are undisturbed in the time there is, `count` rounds out of all count, evenly spread
-  /// over that time, and the result says so.
+  /// the same count. Where too few are undisturbed in the time there is, about `count` rounds of the batches with the
+  /// least company count, and the result says so.
   Rounds time(std::span<const RankId> group, int count, const std::vector<double>& trial,
               const std::function<double()>& round);
   /// Of this rank alone.
   Rounds time(int count, const std::vector<double>& trial, const std::function<double()>& round);
 
  private:
+  double company(double before, double after);
+
   Rank& rank_;
-  Seconds wait_;
+  Undisturbed wanted_;
   Patience patience_;
   std::optional<CoreWatch> watch_;
   Glance glance_;
+  int in_company_ = 0;    ///< batches in turn, as of now
+  bool settles_ = false;  ///< has just come to another core, whose caches know nothing of it
 };
 
 }  // namespace twinlink::bench

@@ -22,20 +22,27 @@ constexpr std::array kPair{RankId{0}, RankId{1}};
 /// Two such rounds are a batch.
 constexpr double kRound_us = 100;
 
-/// By rank and glance: is the core its own? Glances beyond the list find `otherwise`.
+/// Of glances: alone, and in company.
+constexpr double kOwn = 1;
+constexpr double kShared = 2;
+
+/// By rank and glance: how long it takes, by one on a core of its own. Glances beyond the list find `otherwise`.
 struct Glances {
-  std::array<std::vector<bool>, 2> listed{};
-  bool otherwise = true;
+  std::array<std::vector<double>, 2> listed{};
+  double otherwise = kOwn;
 };
 
-/// Both ends of a pair time `count` rounds, each of which tells its number as its time.
-std::array<Rounds, 2> time_pair(int count, const Glances& glances, Seconds wait = Seconds{1e-3}) {
+/// Both ends of a pair time `count` rounds, each of which tells its number as its time. `changes`: of cores, by rank.
+std::array<Rounds, 2> time_pair(int count, const Glances& glances, Seconds wait = Seconds{1e-3},
+                                std::array<int, 2>* changes = nullptr) {
   std::array<Rounds, 2> results;
   run_fake_world({}, [&](Rank& rank) {
     const auto self = static_cast<std::size_t>(rank.id().value);
     std::size_t glance = 0;
-    UndisturbedRounds rounds(rank, wait, kPatience, [&] {
-      const std::vector<bool>& listed = glances.listed[self];
+    Undisturbed wanted{.wait = wait};
+    if (changes != nullptr) wanted.another_core = [&] { ++(*changes)[self]; };
+    UndisturbedRounds rounds(rank, wanted, kPatience, [&] {
+      const std::vector<double>& listed = glances.listed[self];
       return glance < listed.size() ? listed[glance++] : glances.otherwise;
     });
     double number = 0;
@@ -54,7 +61,7 @@ TEST(UndisturbedRounds, AllCountWhereNobodyDisturbs) {
 
 TEST(UndisturbedRounds, LeavesOutWhatEitherEndFindsDisturbed) {
   // Before and after each batch of two: rank 0 is disturbed after the first, rank 1 before the third.
-  const Glances glances{.listed = {{{true, false}, {true, true, true, true, false, true}}}};
+  const Glances glances{.listed = {{{kOwn, kShared}, {kOwn, kOwn, kOwn, kOwn, kShared, kOwn}}}};
   for (const Rounds& rounds : time_pair(5, glances)) {
     EXPECT_THAT(rounds.times_us, ElementsAre(3, 4, 7, 8, 9));
     EXPECT_EQ(rounds.left_out, 4U);
@@ -63,19 +70,58 @@ TEST(UndisturbedRounds, LeavesOutWhatEitherEndFindsDisturbed) {
 }
 
 TEST(UndisturbedRounds, SaysSoWhereTheyNeverAreUndisturbed) {
-  for (const Rounds& rounds : time_pair(5, {.otherwise = false})) {
-    EXPECT_THAT(rounds.times_us, SizeIs(5));
-    EXPECT_EQ(rounds.times_us.front(), 1);
-    EXPECT_GT(rounds.times_us.back(), 5) << "of all the time that there was";
-    EXPECT_EQ(rounds.left_out, 0U);
+  for (const Rounds& rounds : time_pair(5, {.otherwise = kShared})) {
+    EXPECT_GE(rounds.times_us.size(), 5U);
+    EXPECT_GT(rounds.left_out, 0U);
     EXPECT_TRUE(rounds.disturbed);
   }
 }
 
+/// A batch of two has the most company of both ends, before and after it.
+TEST(UndisturbedRounds, OtherwiseTheRoundsWithTheLeastCompanyCount) {
+  const Glances glances{.listed = {{{2, 2, 1.5, 1.3, 1.4, 1.3}, {1, 1, 1, 1, 1, 1.6}}}, .otherwise = 3};
+  for (const Rounds& rounds : time_pair(4, glances)) {
+    EXPECT_THAT(rounds.times_us, ElementsAre(3, 4, 5, 6)) << "batches of 2, 1.5, 1.6, and then 3";
+    EXPECT_GT(rounds.left_out, 2U);
+    EXPECT_TRUE(rounds.disturbed);
+  }
+}
+
+/// As long as that takes a rank that was away.
+TEST(UndisturbedRounds, AnEndlessGlanceIsCompanyLikeAnyOther) {
+  const Glances glances{.listed = {{{1e9, 1e9}, {}}}};
+  for (const Rounds& rounds : time_pair(5, glances)) {
+    EXPECT_THAT(rounds.times_us, ElementsAre(3, 4, 5, 6, 7));
+    EXPECT_FALSE(rounds.disturbed);
+  }
+}
+
+TEST(UndisturbedRounds, WhoHasCompanyForLongGoesToAnotherCore) {
+  // For four batches rank 0, for three rank 1.
+  const Glances glances{.listed = {{std::vector(8, kShared), std::vector(6, kShared)}}};
+  std::array<int, 2> changes{};
+  for (const Rounds& rounds : time_pair(5, glances, Seconds{1.0}, &changes)) {
+    // Nor does the batch count in which the new core gets to know what it runs.
+    EXPECT_THAT(rounds.times_us, ElementsAre(11, 12, 13, 14, 15));
+    EXPECT_EQ(rounds.left_out, 10U);
+    EXPECT_FALSE(rounds.disturbed);
+  }
+  EXPECT_THAT(changes, ElementsAre(1, 0));
+}
+
+TEST(UndisturbedRounds, CompanyThatComesAndGoesIsBorne) {
+  std::vector<double> glances(6, kShared);
+  glances.insert(glances.end(), {kOwn, kOwn});
+  glances.insert(glances.end(), 6, kShared);
+  std::array<int, 2> changes{};
+  time_pair(5, {.listed = {{glances, {}}}}, Seconds{1.0}, &changes);
+  EXPECT_THAT(changes, ElementsAre(0, 0));
+}
+
 TEST(UndisturbedRounds, FewAreEnoughInTheEnd) {
   // Three batches alone, then never again.
-  const Glances glances{.listed = {{{true, true, true, true, true, true}, {}}}, .otherwise = false};
-  const Glances both{.listed = {{glances.listed[0], glances.listed[0]}}, .otherwise = false};
+  const Glances glances{.listed = {{{kOwn, kOwn, kOwn, kOwn, kOwn, kOwn}, {}}}, .otherwise = kShared};
+  const Glances both{.listed = {{glances.listed[0], glances.listed[0]}}, .otherwise = kShared};
   for (const Rounds& rounds : time_pair(100, both)) {
     EXPECT_THAT(rounds.times_us, ElementsAre(1, 2, 3, 4, 5, 6));
     EXPECT_GT(rounds.left_out, 0U);
@@ -84,7 +130,7 @@ TEST(UndisturbedRounds, FewAreEnoughInTheEnd) {
 }
 
 TEST(UndisturbedRounds, WatchesNothingUnlessAskedTo) {
-  for (const Rounds& rounds : time_pair(5, {.otherwise = false}, Seconds{})) {
+  for (const Rounds& rounds : time_pair(5, {.otherwise = kShared}, Seconds{})) {
     EXPECT_THAT(rounds.times_us, ElementsAre(1, 2, 3, 4, 5));
     EXPECT_FALSE(rounds.disturbed);
   }
@@ -114,7 +160,7 @@ std::vector<bool> verdicts(double learnt_us, const std::vector<double>& glances_
     for (const double glance_us : glances_us) steps_us.insert(steps_us.end(), {0, glance_us});
     WorkingClock clock(rank, steps_us);
     CoreWatch watch(clock, Seconds{}, Seconds{0.5e-6});
-    for (std::size_t i = 0; i < glances_us.size(); ++i) found.push_back(watch.alone());
+    for (std::size_t i = 0; i < glances_us.size(); ++i) found.push_back(watch.look() <= CoreWatch::kAlone);
   });
   return found;
 }
@@ -131,15 +177,15 @@ TEST(CoreWatch, LearnsNothingThatIsKnown) {
   run_fake_world({.ranks = 1}, [](Rank& rank) {
     WorkingClock clock(rank, {0, 1.3, 0, 0.7});
     CoreWatch watch(clock, Seconds{0.7e-6}, Seconds{1e3});
-    EXPECT_FALSE(watch.alone());
-    EXPECT_TRUE(watch.alone());
+    EXPECT_GT(watch.look(), CoreWatch::kAlone);
+    EXPECT_LE(watch.look(), CoreWatch::kAlone);
   });
 }
 
 TEST(CoreWatch, IsAlwaysAloneOnAClockThatTheCpuDoesNotMove) {
   run_fake_world({.ranks = 1}, [&](Rank& rank) {
     CoreWatch watch(rank, Seconds{}, Seconds{0.2});
-    EXPECT_TRUE(watch.alone());
+    EXPECT_LE(watch.look(), CoreWatch::kAlone);
   });
 }
 
