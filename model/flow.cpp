@@ -61,27 +61,33 @@ void FlowNetwork::start(Flow& flow, const Course& course, Bytes size) {
     auto* here = home_->get_netpoint();
     zone_->add_route(here, here, nullptr, nullptr, course.links, false);
     // SimGrid limits a flow for ever to the least rate of its links in this moment.
-    const auto set_resting = [&](auto rate_of) {
+    const auto set_resting = [&](bool slowed) {
       if (resting_.empty()) return;
       for (const s4u::LinkInRoute& crossed : course.links) {
         const auto found = resting_.find(crossed.get_link());
-        if (found != resting_.end()) found->second.link->set_bandwidth(rate_of(found->second));
+        if (found != resting_.end()) set_slowed(found->second, slowed);
       }
     };
-    set_resting([](const Resting& resting) { return resting.rate; });
+    set_resting(false);
     flow.put_->start();
     flow.get_->start();
-    set_resting([](const Resting&) { return kRateAtRest; });
+    set_resting(true);
   });
 }
 
 void FlowNetwork::rest(s4u::Link& link) {
-  const Resting resting{&link, link.get_bandwidth()};
-  if (resting_.emplace(&link, resting).second) link.set_bandwidth(kRateAtRest);
+  const auto [place, is_new] = resting_.emplace(&link, Resting{&link, link.get_bandwidth(), false});
+  if (is_new && link.is_used()) set_slowed(place->second, true);
 }
 
 void FlowNetwork::go_on(s4u::Link& link) {
-  if (const auto resting = resting_.extract(&link)) link.set_bandwidth(resting.mapped().rate);
+  if (auto resting = resting_.extract(&link)) set_slowed(resting.mapped(), false);
+}
+
+void FlowNetwork::set_slowed(Resting& resting, bool slowed) {
+  if (resting.slowed == slowed) return;
+  resting.slowed = slowed;
+  resting.link->set_bandwidth(slowed ? kRateAtRest : resting.rate);
 }
 
 void Flow::close() {

@@ -66,14 +66,17 @@ class FlowNetwork {
   [[nodiscard]] simgrid::s4u::Host* home() const { return home_; }
 
  private:
+  struct Resting {
+    simgrid::s4u::Link* link;
+    double rate;  ///< that it will have again
+    bool slowed;  ///< it has another meanwhile; a link that nobody crosses is left as it is, for that takes less time
+  };
+  static void set_slowed(Resting& resting, bool slowed);
+
   simgrid::s4u::NetZone* zone_;
   simgrid::s4u::NetZone* links_;
   simgrid::s4u::Host* home_;
   simgrid::s4u::Mailbox* mailbox_;
-  struct Resting {
-    simgrid::s4u::Link* link;
-    double rate;  ///< that it will have again
-  };
   std::unordered_map<const simgrid::s4u::Link*, Resting> resting_;
 };
 

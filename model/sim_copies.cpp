@@ -123,9 +123,9 @@ Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Strea
 
 Op SimRank::run_copy(const OperationPtr& operation) {
   take_copy_cost(*operation);
-  if (operation->occupies_cpu) world_.machine.leave_messages(id_);
   start_copy(operation, operation->report.latency);
   if (operation->occupies_cpu) {
+    world_.machine.leave_messages(id_);
     wait_until_ended(*operation);
     world_.machine.return_to_messages(id_);
   }

@@ -74,10 +74,12 @@ void SimRank::take_letters(Channel& channel) {
 
 // ---- how it waits ---------------------------------------------------------------------------------------------------
 
-/// The calling CPU is busy; adapters and copy engines go on.
+/// The calling CPU is busy; adapters and copy engines go on, and the messages that it copies wait for it.
 void SimRank::be_busy(Seconds duration) {
   if (world_.aborting || duration <= Seconds{}) return;
+  world_.machine.leave_messages(id_);
   alarm_.sleep_until(now() + duration);
+  world_.machine.return_to_messages(id_);
 }
 
 /// Until an operation of this rank may have ended, or the deadline has passed.

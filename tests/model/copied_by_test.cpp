@@ -157,6 +157,28 @@ TEST(CopiedByReceiver, AMessageRestsAsOftenAsTheReceiverCopiesBetweenHostBuffers
   });
 }
 
+/// To start a copy keeps the CPU busy, too, even if an engine does the copy.
+void expect_rest_for_starts(CopiedBy copied, bool rests) {
+  constexpr Bytes kSize = 8_MiB;
+  constexpr int kStarts = 10;
+  simulate(copied_by(copied), kTwo, [&](Rank& rank) {
+    if (rank.id().value == 0) return finish(rank, send(rank, 1, kSize));
+    const Buffer device = rank.allocate(Memory::device, 1_KiB);
+    const Buffer pinned = rank.allocate(Memory::pinned, 1_KiB);
+    const Op op = receive(rank, 0, kSize);
+    EXPECT_FALSE(rank.wait_any({&op, 1}, 50.0_us));
+    std::vector<Op> copies;
+    for (int i = 0; i < kStarts; ++i) copies.push_back(rank.copy(View(pinned), View(device), Stream{}, Engine::dma));
+    expect_near(rank.now(), 50.0_us + kHost * kStarts);
+    for (const Op copy : copies) finish(rank, copy);
+    finish(rank, op);
+    expect_near(rank.now(), kOverhead + kSize / kSharedMemory + (rests ? kHost * kStarts : Seconds{}));
+  });
+}
+
+TEST(CopiedByReceiver, AMessageRestsWhileTheReceiverStartsCopies) { expect_rest_for_starts(CopiedBy::receiver, true); }
+TEST(CopiedByNone, AMessageGoesOnWhileTheReceiverStartsCopies) { expect_rest_for_starts(CopiedBy::none, false); }
+
 /// The message is ready while the receiver's CPU is away.
 TEST(CopiedByReceiver, AMessageThatComesMeanwhileBeginsAfterwards) {
   constexpr Bytes kSize = 8_MiB;
