@@ -142,6 +142,8 @@ struct NetworkCosts {
   std::optional<Sourced<Rate>> rate{};  ///< of one message, where that is less than the links allow
   Sourced<Bytes> eager_limit{};         ///< up to here a message leaves without waiting for its receive
   Sourced<Seconds> control{};           ///< one control message
+  /// The CPU posts a control message; a part of `control`; absent: as the smallest message.
+  std::optional<Sourced<Seconds>> control_host{};
   /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
   /// together, save eager ones where there is a `completion`.
   CopiedBy copied_by = CopiedBy::none;
@@ -161,6 +163,10 @@ struct NetworkCosts {
   [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
   /// The CPU posts a send of `size`.
   [[nodiscard]] Seconds posting(Bytes size) const { return send_host.value.at(is_eager(size) ? size : Bytes{}); }
+  /// The CPU posts a control message.
+  [[nodiscard]] Seconds telling() const {
+    return std::min(control_host ? control_host->value : posting(Bytes{}), control.value);
+  }
   /// The receiver's CPU takes one of `size` in.
   [[nodiscard]] Seconds taking_in(Bytes size) const {
     return completion && is_eager(size) ? completion->value.at(size) : Seconds{};

@@ -124,6 +124,7 @@ NetworkCosts read_network(Section& section) {
           .rate = section.optional("rate", &Section::rate),
           .eager_limit = section.bytes("eager_limit"),
           .control = section.seconds("control"),
+          .control_host = section.optional("control_host", &Section::seconds),
           .gap = section.optional("gap", &Section::piecewise),
           .completion = section.optional("completion", &Section::piecewise),
           .look = section.optional("look", &Section::seconds),

@@ -159,7 +159,7 @@ Op SimRank::tell(RankId to, Tag tag, const Message& message) {
   operation->kind = Operation::Kind::tell;
   operation->report.cost = by_shared_memory(to) ? "intra_node control" : "network control";
   operation->report.size = Bytes{message.bytes().size()};
-  operation->report.host = std::min(costs.posting(Bytes{}), costs.control.value);
+  operation->report.host = costs.telling();
   operation->report.latency = costs.control.value - operation->report.host;
   const Seconds arrival = now() + costs.control.value;
   be_busy(operation->report.host);

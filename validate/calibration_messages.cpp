@@ -95,6 +95,8 @@ void MessageFits::fit_start(const Group& group) {
     case Primitive::Kind::start_receive:
       network_at(network).receive_host.value = fit_constant(observations_of(group));
       return set_fit(edit_, group.path, network_at(network).receive_host.value, group, probes_);
+    case Primitive::Kind::start_control:
+      return set_fit(edit_, group.path, fit_constant(observations_of(group)), group, probes_);
     case Primitive::Kind::control:
       network_at(network).control.value = fit_constant(observations_of(group));
       return;  // to be known here: as a number of the platform it is no part of a message

@@ -119,11 +119,21 @@ std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes s
   return (alone_with_signal(primitive, *times, signal->value) + std::max(times->host, gap) * (kQueued - 1)) / kQueued;
 }
 
-/// All steps follow each other at the sender; the last control message arrives, and is answered.
+/// Each CPU takes the steps that tell, and then those that hear. The answer that ends a round lets the peer begin the
+/// next one before the rank that it goes to, so that nobody waits, unless messages take longer than steps: the last one
+/// there, and the answer. Who answers is busy with that, too.
 Seconds predict_steps(const model::NetworkCosts& network, Seconds step) {
   constexpr double kQueued = bench::kQueuedCopies;
-  const Seconds start = std::min(network.posting(Bytes{}), network.control.value);
-  return step + start + (network.control.value * 2 - start) / kQueued;
+  const Seconds tells = network.telling();
+  return tells + step + std::max(step + tells / kQueued, (network.control.value * 2 - tells) / kQueued);
+}
+
+/// The step that predict_steps() makes `time` of.
+Seconds step_of(const model::NetworkCosts& network, Seconds time) {
+  constexpr double kQueued = bench::kQueuedCopies;
+  const Seconds tells = network.telling();
+  const Seconds steps = time - tells;
+  return std::min((steps - tells / kQueued) / 2, steps - (network.control.value * 2 - tells) / kQueued);
 }
 
 std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -199,6 +209,8 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return fmt::format("{}.{}", network, primitive.writer == model::Writer::cpu ? "cpu_written" : "device_written");
     case Kind::control:
       return fmt::format("{}.control", network);
+    case Kind::start_control:
+      return fmt::format("{}.control_host", network);
     case Kind::step:
       return "costs.runtime.step";
     case Kind::allocate_device:
@@ -248,7 +260,7 @@ std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds t
   const model::RuntimeCosts& runtime = topology.platform().runtime;
   constexpr double kQueued = bench::kQueuedCopies;
   if (primitive.kind == Primitive::Kind::step) {
-    return time - predict_steps(network_of(primitive, topology.platform()), Seconds{});
+    return step_of(network_of(primitive, topology.platform()), time);
   }
   const auto times = copy_times(primitive, size, topology);
   const auto& signal = primitive.kind == Primitive::Kind::queued_signal ? runtime.signal : runtime.kernel_signal;
@@ -356,6 +368,8 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
       return predict_message(primitive, size, topology) + time_of_written(primitive, size, written_costs(network));
     case Kind::control:
       return network.control.value;
+    case Kind::start_control:
+      return network.telling();
     case Kind::step:
       return predict_steps(network, or_none(runtime.step));
     case Kind::allocate_device:

@@ -33,7 +33,8 @@ struct Primitive {
     completion,            ///< the same where as many eager ones go the other way at the same time
     message_look,          ///< what the CPU does to learn that a message has not come yet
     control,               ///< a control message
-    step,                  ///< the share of one of as many control messages, each a step of a lane
+    start_control,         ///< what the CPU does to send one
+    step,                  ///< the share of one of as many control messages both ways, each a step of a lane
     allocate_device,
     pin,
     ipc_export,

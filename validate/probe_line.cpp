@@ -74,6 +74,7 @@ class LineReader {
 
   bool recognize(std::string_view name) {
     if (strip(name, "start message ")) return eager(name, Kind::start_message);
+    if (strip(name, "start control message ")) return message(name, Kind::start_control);
     if (strip(name, "start receive ")) return message(name, Kind::start_receive);
     if (strip(name, "look message ")) return message(name, Kind::message_look);
     if (strip_end(name, " cpu-written")) return written(name, model::Writer::cpu);
@@ -89,7 +90,7 @@ class LineReader {
       reason_ = "between nodes the adapters decide";
       return name == "same-node" && eager(name, Kind::completion);
     }
-    if (strip(name, "control message ")) return message(name, Kind::step);
+    if (strip(name, "control message ")) return strip_end(name, " both-ways") && message(name, Kind::step);
     if (strip(name, "put and signal ")) {
       if (!put_and_signal(name)) return false;
       return part(result_.kind == Kind::kernel_signal ? Kind::queued_kernel_signal : Kind::queued_signal);

@@ -85,24 +85,38 @@ class WindowEnd {
     });
   }
 
-  /// Control messages as a protocol's step, piece by piece: the share of one.
+  /// What it does to send a control message: the share of one.
+  void probe_tell(const std::string& name) {
+    record(name, kControlSize, false, prober_.sample_timed_with(peer_, leading_, kControlSize, [&] {
+      std::array<Op, kQueuedCopies> ops{};
+      const double time_us = time_round(prober_.rank(), [&] {
+        for (Op& op : ops) op = leading_ ? tell() : hear();
+      });
+      for (const Op op : ops) prober_.finish(op, name, kControlSize);
+      answer(prober_.rank(), peer_, leading_, prober_.patience());
+      return time_us;
+    }) /= kQueuedCopies);
+  }
+
+  /// Control messages both ways as a protocol's steps, piece by piece: the share of one each way.
   void probe_lanes(const std::string& name) {
-    const Bytes size{sizeof(std::uint64_t)};
-    Message heard;
-    const Lane lane{.pieces = std::vector<View>(kQueuedCopies, memory_.first(Bytes{})),
-                    .depth = kQueuedCopies,
-                    .steps = {{"window", [&](const Piece& piece) -> Started {
-                                 if (!leading_) return prober_.rank().hear(peer_, kWindowTag, heard);
-                                 return prober_.rank().tell(peer_, kWindowTag, Message(std::uint64_t{piece.number}));
-                               }}}};
-    record(name, size, false, prober_.sample_with(peer_, leading_, size, [&] {
-      const Outcome outcome = move(prober_.rank(), {&lane, 1}, prober_.rank().now() + prober_.plan().timeout);
-      if (!outcome.ok()) prober_.fail(name, size, outcome.reason);
+    const auto lane = [this](std::string_view words, const std::function<Op()>& start) {
+      return Lane{.pieces = std::vector<View>(kQueuedCopies, memory_.first(Bytes{})),
+                  .depth = kQueuedCopies,
+                  .steps = {{words, [start](const Piece&) -> Started { return start(); }}}};
+    };
+    const std::array lanes{lane("tell", [this] { return tell(); }), lane("hear", [this] { return hear(); })};
+    record(name, kControlSize, false, prober_.sample_with(peer_, leading_, kControlSize, [&] {
+      const Outcome outcome = move(prober_.rank(), lanes, prober_.rank().now() + prober_.plan().timeout);
+      if (!outcome.ok()) prober_.fail(name, kControlSize, outcome.reason);
       answer(prober_.rank(), peer_, leading_, prober_.patience());
     }) /= kQueuedCopies);
   }
 
  private:
+  static constexpr Bytes kControlSize{sizeof(std::uint64_t)};
+  Op tell() { return prober_.rank().tell(peer_, kWindowTag, Message(std::uint64_t{})); }
+  Op hear() { return prober_.rank().hear(peer_, kWindowTag, heard_); }
   /// `timed` starts the leader's receive and tells a time; only then the message is sent.
   void time_awaited(const std::string& name, const std::function<double(Op& receive)>& timed) {
     const Bytes size = prober_.plan().sizes.front();
@@ -132,6 +146,7 @@ class WindowEnd {
   RankId peer_;
   bool leading_;
   ScopedBuffer memory_;
+  Message heard_{};
 };
 
 }  // namespace
@@ -144,7 +159,8 @@ void probe_windows(Prober& prober, RankId peer, bool leading) {
   end.probe_both_ways(fmt::format("queued message {} both-ways", where));
   end.probe_await(fmt::format("start receive {}", where));
   end.probe_look(fmt::format("look message {}", where));
-  end.probe_lanes(fmt::format("queued control message {}", where));
+  end.probe_tell(fmt::format("start control message {}", where));
+  end.probe_lanes(fmt::format("queued control message {} both-ways", where));
 }
 
 }  // namespace twinlink::bench

@@ -131,7 +131,8 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "start message same-node",
                                           "queued message same-node",
                                           "queued message same-node both-ways",
-                                          "queued control message same-node",
+                                          "start control message same-node",
+                                          "queued control message same-node both-ways",
                                           "peer copy read direct",
                                           "message pinned same-node",
                                           "message pageable same-node",
@@ -255,7 +256,8 @@ TEST(Probe, OneMissingClassOfCopiesLeavesTheOthers) {
                                             "start message same-node",
                                             "queued message same-node",
                                             "queued message same-node both-ways",
-                                            "queued control message same-node"}))
+                                            "start control message same-node",
+                                            "queued control message same-node both-ways"}))
       << "of the messages, rank 0 writes the lines";
   EXPECT_THAT(names(findings), testing::Not(Contains("copy device-to-pinned near of 2 GPUs")));
   EXPECT_THAT(names(findings), Contains("copy pinned-to-device near of 2 GPUs"));

@@ -16,6 +16,7 @@ using namespace testing;  // NOLINT: the sample platform's numbers
 
 constexpr Seconds kLook = 0.2_us;
 constexpr Seconds kLookForMessages = 0.3_us;
+constexpr Seconds kTell = 0.05_us;
 constexpr Seconds kAtOnce{};  // of the clock at the start: a look, and no waiting
 
 Platform looking_platform() {
@@ -39,6 +40,18 @@ TEST(Look, AtACopyThatHasNotEndedTakesItsTime) {
   });
 }
 
+TEST(Look, TellingKeepsTheCpuBusyForAPartOfTheWay) {
+  Platform platform = looking_platform();
+  platform.intra_node.control_host = with_source(kTell);
+  push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
+    const Seconds start = rank.now();
+    const Op op = rank.tell(RankId{1}, tags::kFirstFree, Message());
+    expect_near(rank.now() - start, kTell);
+    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    expect_near(rank.now() - start, kTell);
+  });
+}
+
 TEST(Look, OfEachStreamTheOldestCopy) {
   push(looking_platform(), kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
     std::array<Op, 3> ops{};
@@ -52,7 +65,6 @@ TEST(Look, OfEachStreamTheOldestCopy) {
   });
 }
 
-/// The first copy has ended when it is looked for, and the one behind it has not.
 /// A kernel that stays on the GPU tells of its ends by a word in memory.
 TEST(Look, AtAResidentKernelsCopyIsFree) {
   push(looking_platform(), kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
@@ -64,6 +76,7 @@ TEST(Look, AtAResidentKernelsCopyIsFree) {
   });
 }
 
+/// The first copy has ended when it is looked for, and the one behind it has not.
 TEST(Look, FindsWhatHasEndedAndLooksAtTheNextInVain) {
   Platform platform = looking_platform();
   constexpr Seconds kCompletion = 0.5_us;

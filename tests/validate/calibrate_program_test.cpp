@@ -207,6 +207,17 @@ TEST_P(FullCircle, JustWrittenSourcesComeOutAsTheyWere) {
   EXPECT_EQ(found.copies.contains(model::CopyClass::pinned_to_device_far), far != platform.copies.end());
 }
 
+/// Of a platform where the steps of protocols, and not the control messages, keep CPUs busy.
+TEST_P(FullCircle, StepsOfProtocolsComeOutAsTheyWere) {
+  model::Platform platform =
+      model::read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
+  const auto time = [](Seconds value) { return model::Sourced<Seconds>{value, {model::Quality::assumed, "a guess"}}; };
+  platform.runtime.step = time(0.18_us);
+  platform.intra_node.control_host = time(0.04_us);
+  std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
+  expect_full_circle((folder_.path() / "base.yaml").string());
+}
+
 INSTANTIATE_TEST_SUITE_P(Platforms, FullCircle, ::testing::Values("keeneland-kids", "h200-nvlink"),
                          [](const auto& tested) { return std::string(tested.param).substr(0, 4); });
 #endif

@@ -83,6 +83,26 @@ TEST(CalibrationOfWindows, WithoutMessagesAloneThereIsNoCompletion) {
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("costs.intra_node.completion: told only beside")));
 }
 
+/// A lane's piece tells once and hears once.
+TEST(CalibrationOfWindows, AStepIsWhatIsLeftOfTellingAndHearing) {
+  constexpr double kTell = 0.05;
+  constexpr double kStep = 0.18;
+  const auto steps = [](double each_us) {
+    return Probes()
+        .add_one("control message same-node", kControl, "0/1")
+        .add_one("start control message same-node", kTell, "0/1")
+        .add_one("queued control message same-node both-ways", each_us, "0/1")
+        .calibrate();
+  };
+  const model::Platform platform = platform_of(steps(kTell + 2 * kStep + kTell / kQueued));
+  EXPECT_NEAR(platform.intra_node.control_host.value().value.microseconds(), kTell, 1e-6);
+  EXPECT_NEAR(platform.runtime.step.value().value.microseconds(), kStep, 1e-6);
+  // Steps so short that all have been taken before the peer's last message comes.
+  constexpr double kShort = 0.01;
+  const model::Platform shorter = platform_of(steps(kTell + kShort + (2 * kControl - kTell) / kQueued));
+  EXPECT_NEAR(shorter.runtime.step.value().value.microseconds(), kShort, 1e-6);
+}
+
 TEST(CalibrationOfWindows, LooksInVainAreWhatTheirProbesSay) {
   const auto calibration =
       Probes().add_one("look copy", 0.21).add_one("look message same-node", 0.17, "0/1").calibrate();
