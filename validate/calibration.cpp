@@ -295,16 +295,18 @@ class Calibrator {
     }
   }
 
-  /// What lies between two copies at the sizes where the engine makes them wait and not the CPU that starts them.
+  /// What lies between two copies at the sizes where the engine makes them wait and not the CPU that starts them. Where
+  /// the bytes take much longer, the error of their rate is as much as what is looked for.
   void fit_turnaround(const Group& group, const Topology& topology) {
     constexpr double kLongFlow = 2;
+    constexpr double kTooLong = 16;
     constexpr double kQueued = bench::kQueuedCopies;
     const Seconds started = group.shortest();
     std::vector<double> gaps;
     for (const Meant& meant : group.lines) {
       const Seconds flow = flow_alone(meant.primitive, meant.size(), topology);
       const std::optional<Seconds> alone = predict_below(meant.primitive, meant.size(), topology);
-      if (!alone || flow <= started * kLongFlow) continue;
+      if (!alone || flow <= started * kLongFlow || flow > started * kTooLong) continue;
       // The first takes what one takes alone.
       const Seconds each = (meant.time() * kQueued - *alone) / (kQueued - 1);
       gaps.push_back((each - flow).value());
