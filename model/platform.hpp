@@ -143,7 +143,9 @@ struct NetworkCosts {
   Sourced<Bytes> eager_limit{};         ///< up to here a message leaves without waiting for its receive
   Sourced<Seconds> control{};           ///< one control message
   /// The CPU posts a control message; a part of `control`; absent: as the smallest message.
-  std::optional<Sourced<Seconds>> control_host{};
+  std::optional<Sourced<Seconds>> control_send_host{};
+  /// The CPU awaits a control message and takes it in; absent: 0.
+  std::optional<Sourced<Seconds>> control_receive_host{};
   /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
   /// together, save eager ones where there is a `completion`.
   CopiedBy copied_by = CopiedBy::none;
@@ -165,8 +167,10 @@ struct NetworkCosts {
   [[nodiscard]] Seconds posting(Bytes size) const { return send_host.value.at(is_eager(size) ? size : Bytes{}); }
   /// The CPU posts a control message.
   [[nodiscard]] Seconds telling() const {
-    return std::min(control_host ? control_host->value : posting(Bytes{}), control.value);
+    return std::min(control_send_host ? control_send_host->value : posting(Bytes{}), control.value);
   }
+  /// The CPU awaits a control message and takes it in.
+  [[nodiscard]] Seconds hearing() const { return control_receive_host ? control_receive_host->value : Seconds{}; }
   /// The receiver's CPU takes one of `size` in.
   [[nodiscard]] Seconds taking_in(Bytes size) const {
     return completion && is_eager(size) ? completion->value.at(size) : Seconds{};

@@ -40,7 +40,8 @@ void each_field(const NetworkCosts& costs, const auto& visit) {
   visit("rate", costs.rate);
   visit("eager_limit", costs.eager_limit);
   visit("control", costs.control);
-  visit("control_host", costs.control_host);
+  visit("control_send_host", costs.control_send_host);
+  visit("control_receive_host", costs.control_receive_host);
   visit("gap", costs.gap);
   visit("completion", costs.completion);
   visit("look", costs.look);

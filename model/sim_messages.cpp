@@ -172,6 +172,7 @@ Op SimRank::hear(RankId from, Tag tag, Message& into) {
   require_peer(from);
   const OperationPtr operation = make("hear");
   operation->into = &into;
+  be_busy(operation->report.host = network_to(from).hearing());
   return await_next_letter(operation, from, tag);
 }
 

@@ -167,6 +167,7 @@ class Calibrator {
       case Kind::start_message:
       case Kind::start_receive:
       case Kind::start_control:
+      case Kind::bare_control:
       case Kind::finish:
         return;  // fit_on_top(), fit_cpu() and MessageFits
       default:

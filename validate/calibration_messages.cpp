@@ -96,7 +96,8 @@ void MessageFits::fit_start(const Group& group) {
       network_at(network).receive_host.value = fit_constant(observations_of(group));
       return set_fit(edit_, group.path, network_at(network).receive_host.value, group, probes_);
     case Primitive::Kind::start_control:
-      return set_fit(edit_, group.path, fit_constant(observations_of(group)), group, probes_);
+      network_at(network).control_send_host = model::Sourced<Seconds>{fit_constant(observations_of(group)), {}};
+      return set_fit(edit_, group.path, network_at(network).control_send_host->value, group, probes_);
     case Primitive::Kind::control:
       network_at(network).control.value = fit_constant(observations_of(group));
       return;  // to be known here: as a number of the platform it is no part of a message
@@ -106,8 +107,12 @@ void MessageFits::fit_start(const Group& group) {
 }
 
 void MessageFits::fit_end(const Group& group) {
-  if (group.first().kind != Primitive::Kind::completion) return;
   const std::string network(group.path, 0, group.path.rfind('.'));
+  if (group.first().kind == Primitive::Kind::bare_control) {
+    return set_fit(edit_, group.path, hearing_of(network_at(network), fit_constant(observations_of(group))), group,
+                   probes_);
+  }
+  if (group.first().kind != Primitive::Kind::completion) return;
   const Group* const messages = find_group(groups_, network);
   const Group* const one_way = find_group(groups_, network + ".gap");
   std::optional<model::Piecewise> completion;

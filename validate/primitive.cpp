@@ -119,13 +119,14 @@ std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes s
   return (alone_with_signal(primitive, *times, signal->value) + std::max(times->host, gap) * (kQueued - 1)) / kQueued;
 }
 
-/// Each CPU takes the steps that tell, and then those that hear. The answer that ends a round lets the peer begin the
-/// next one before the rank that it goes to, so that nobody waits, unless messages take longer than steps: the last one
-/// there, and the answer. Who answers is busy with that, too.
+/// Each CPU tells all, and then hears all, each as a step of a protocol. The answer that ends a round lets the peer
+/// begin the next one before the rank that it goes to, so that nobody waits, unless messages take longer than steps:
+/// the last one there, and the answer. Who answers is busy with that, too.
 Seconds predict_steps(const model::NetworkCosts& network, Seconds step) {
   constexpr double kQueued = bench::kQueuedCopies;
   const Seconds tells = network.telling();
-  return tells + step + std::max(step + tells / kQueued, (network.control.value * 2 - tells) / kQueued);
+  const Seconds hears = network.hearing() + step;
+  return tells + step + std::max(hears + tells / kQueued, (network.control.value * 2 - tells) / kQueued);
 }
 
 /// The step that predict_steps() makes `time` of.
@@ -133,7 +134,8 @@ Seconds step_of(const model::NetworkCosts& network, Seconds time) {
   constexpr double kQueued = bench::kQueuedCopies;
   const Seconds tells = network.telling();
   const Seconds steps = time - tells;
-  return std::min((steps - tells / kQueued) / 2, steps - (network.control.value * 2 - tells) / kQueued);
+  return std::min((steps - network.hearing() - tells / kQueued) / 2,
+                  steps - (network.control.value * 2 - tells) / kQueued);
 }
 
 std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -210,7 +212,9 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
     case Kind::control:
       return fmt::format("{}.control", network);
     case Kind::start_control:
-      return fmt::format("{}.control_host", network);
+      return fmt::format("{}.control_send_host", network);
+    case Kind::bare_control:
+      return fmt::format("{}.control_receive_host", network);
     case Kind::step:
       return "costs.runtime.step";
     case Kind::allocate_device:
@@ -282,6 +286,15 @@ Seconds completion_of(const model::NetworkCosts& costs, Bytes size, const EagerT
   if (rest <= comes * kMore || times.both_ways <= (times.one_way + shared) * kMore) return {};
   const Seconds one_way = times.one_way - costs.receive_host.value - costs.control.value / kQueued;
   return std::max(std::min({rest / kQueued, one_way, comes}), Seconds{});
+}
+
+Seconds hearing_of(const model::NetworkCosts& costs, Seconds time) {
+  model::NetworkCosts unheard = costs;
+  unheard.control_receive_host.reset();
+  // No longer than where nobody is busy with hearing: then the way of the messages decides, and tells nothing of it.
+  constexpr double kMore = 1 + 5 * kTolerance;
+  if (time <= predict_steps(unheard, Seconds{}) * kMore) return {};
+  return time - costs.telling() * (1 + 1.0 / bench::kQueuedCopies);
 }
 
 Seconds flow_alone(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -370,6 +383,8 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
       return network.control.value;
     case Kind::start_control:
       return network.telling();
+    case Kind::bare_control:
+      return predict_steps(network, Seconds{});
     case Kind::step:
       return predict_steps(network, or_none(runtime.step));
     case Kind::allocate_device:

@@ -34,7 +34,8 @@ struct Primitive {
     message_look,          ///< what the CPU does to learn that a message has not come yet
     control,               ///< a control message
     start_control,         ///< what the CPU does to send one
-    step,                  ///< the share of one of as many control messages both ways, each a step of a lane
+    bare_control,          ///< the share of one of as many control messages both ways
+    step,                  ///< the same where each is a step of a lane
     allocate_device,
     pin,
     ipc_export,
@@ -98,6 +99,9 @@ struct EagerTimes {
 /// What the CPU is busy for to take one of `size` in, beside the other `costs`. Zero if the CPUs are not what the
 /// messages wait for.
 Seconds completion_of(const model::NetworkCosts& costs, Bytes size, const EagerTimes& times);
+
+/// Of control messages both ways, whose share of time is `time`: what the CPU does to await one and take it in.
+Seconds hearing_of(const model::NetworkCosts& costs, Seconds time);
 
 /// What the bytes of a copy take once they flow.
 Seconds flow_alone(const Primitive& primitive, Bytes size, const model::Topology& topology);

@@ -90,6 +90,7 @@ class LineReader {
       reason_ = "between nodes the adapters decide";
       return name == "same-node" && eager(name, Kind::completion);
     }
+    if (strip(name, "bare control message ")) return strip_end(name, " both-ways") && message(name, Kind::bare_control);
     if (strip(name, "control message ")) return strip_end(name, " both-ways") && message(name, Kind::step);
     if (strip(name, "put and signal ")) {
       if (!put_and_signal(name)) return false;

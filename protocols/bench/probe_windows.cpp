@@ -98,7 +98,21 @@ class WindowEnd {
     }) /= kQueuedCopies);
   }
 
-  /// Control messages both ways as a protocol's steps, piece by piece: the share of one each way.
+  /// Control messages both ways: the share of one each way.
+  void probe_both_tell(const std::string& name) {
+    record(name, kControlSize, false, prober_.sample_with(peer_, leading_, kControlSize, [&] {
+      std::array<Op, kQueuedCopies> told{};
+      std::array<Op, kQueuedCopies> heard{};
+      for (Op& op : told) op = tell();
+      for (Op& op : heard) op = hear();
+      for (const auto& ops : {told, heard}) {
+        for (const Op op : ops) prober_.finish(op, name, kControlSize);
+      }
+      answer(prober_.rank(), peer_, leading_, prober_.patience());
+    }) /= kQueuedCopies);
+  }
+
+  /// The same as a protocol's steps, piece by piece.
   void probe_lanes(const std::string& name) {
     const auto lane = [this](std::string_view words, const std::function<Op()>& start) {
       return Lane{.pieces = std::vector<View>(kQueuedCopies, memory_.first(Bytes{})),
@@ -160,6 +174,7 @@ void probe_windows(Prober& prober, RankId peer, bool leading) {
   end.probe_await(fmt::format("start receive {}", where));
   end.probe_look(fmt::format("look message {}", where));
   end.probe_tell(fmt::format("start control message {}", where));
+  end.probe_both_tell(fmt::format("queued bare control message {} both-ways", where));
   end.probe_lanes(fmt::format("queued control message {} both-ways", where));
 }
 

@@ -132,6 +132,7 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "queued message same-node",
                                           "queued message same-node both-ways",
                                           "start control message same-node",
+                                          "queued bare control message same-node both-ways",
                                           "queued control message same-node both-ways",
                                           "peer copy read direct",
                                           "message pinned same-node",
@@ -257,6 +258,7 @@ TEST(Probe, OneMissingClassOfCopiesLeavesTheOthers) {
                                             "queued message same-node",
                                             "queued message same-node both-ways",
                                             "start control message same-node",
+                                            "queued bare control message same-node both-ways",
                                             "queued control message same-node both-ways"}))
       << "of the messages, rank 0 writes the lines";
   EXPECT_THAT(names(findings), testing::Not(Contains("copy device-to-pinned near of 2 GPUs")));

@@ -42,13 +42,25 @@ TEST(Look, AtACopyThatHasNotEndedTakesItsTime) {
 
 TEST(Look, TellingKeepsTheCpuBusyForAPartOfTheWay) {
   Platform platform = looking_platform();
-  platform.intra_node.control_host = with_source(kTell);
+  platform.intra_node.control_send_host = with_source(kTell);
   push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
     const Seconds start = rank.now();
     const Op op = rank.tell(RankId{1}, tags::kFirstFree, Message());
     expect_near(rank.now() - start, kTell);
     EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
     expect_near(rank.now() - start, kTell);
+  });
+}
+
+TEST(Look, HearingKeepsTheCpuBusyFromItsStart) {
+  Platform platform = looking_platform();
+  platform.intra_node.control_receive_host = with_source(kTell);
+  push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
+    const Seconds start = rank.now();
+    Message heard;
+    const Op op = rank.hear(RankId{1}, tags::kFirstFree, heard);
+    expect_near(rank.now() - start, kTell);
+    rank.abandon(op);
   });
 }
 

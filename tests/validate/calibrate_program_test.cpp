@@ -213,7 +213,8 @@ TEST_P(FullCircle, StepsOfProtocolsComeOutAsTheyWere) {
       model::read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
   const auto time = [](Seconds value) { return model::Sourced<Seconds>{value, {model::Quality::assumed, "a guess"}}; };
   platform.runtime.step = time(0.18_us);
-  platform.intra_node.control_host = time(0.04_us);
+  platform.intra_node.control_send_host = time(0.04_us);
+  platform.intra_node.control_receive_host = time(0.09_us);
   std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
   expect_full_circle((folder_.path() / "base.yaml").string());
 }

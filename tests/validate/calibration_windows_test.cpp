@@ -95,8 +95,19 @@ TEST(CalibrationOfWindows, AStepIsWhatIsLeftOfTellingAndHearing) {
         .calibrate();
   };
   const model::Platform platform = platform_of(steps(kTell + 2 * kStep + kTell / kQueued));
-  EXPECT_NEAR(platform.intra_node.control_host.value().value.microseconds(), kTell, 1e-6);
+  EXPECT_NEAR(platform.intra_node.control_send_host.value().value.microseconds(), kTell, 1e-6);
   EXPECT_NEAR(platform.runtime.step.value().value.microseconds(), kStep, 1e-6);
+  // What it takes to hear is no part of a step.
+  constexpr double kHear = 0.08;
+  const model::Platform hearing = platform_of(
+      Probes()
+          .add_one("control message same-node", kControl, "0/1")
+          .add_one("start control message same-node", kTell, "0/1")
+          .add_one("queued bare control message same-node both-ways", kTell + kHear + kTell / kQueued, "0/1")
+          .add_one("queued control message same-node both-ways", kTell + kHear + 2 * kStep + kTell / kQueued, "0/1")
+          .calibrate());
+  EXPECT_NEAR(hearing.intra_node.control_receive_host.value().value.microseconds(), kHear, 1e-6);
+  EXPECT_NEAR(hearing.runtime.step.value().value.microseconds(), kStep, 1e-6);
   // Steps so short that all have been taken before the peer's last message comes.
   constexpr double kShort = 0.01;
   const model::Platform shorter = platform_of(steps(kTell + kShort + (2 * kControl - kTell) / kQueued));
