@@ -76,12 +76,17 @@ void FlowNetwork::start(Flow& flow, const Course& course, Bytes size) {
 }
 
 void FlowNetwork::rest(s4u::Link& link) {
-  const auto [place, is_new] = resting_.emplace(&link, Resting{&link, link.get_bandwidth(), false});
-  if (is_new && link.is_used()) set_slowed(place->second, true);
+  // In one step of the simulation, as all that follows, for a flow may start beside it.
+  simgrid::kernel::actor::simcall_answered([&] {
+    const auto [place, is_new] = resting_.emplace(&link, Resting{&link, link.get_bandwidth(), false});
+    if (is_new && link.is_used()) set_slowed(place->second, true);
+  });
 }
 
 void FlowNetwork::go_on(s4u::Link& link) {
-  if (auto resting = resting_.extract(&link)) set_slowed(resting.mapped(), false);
+  simgrid::kernel::actor::simcall_answered([&] {
+    if (auto resting = resting_.extract(&link)) set_slowed(resting.mapped(), false);
+  });
 }
 
 void FlowNetwork::set_slowed(Resting& resting, bool slowed) {

@@ -1,6 +1,8 @@
 #include "real/cores.hpp"
 
-#include "real/system_error.hpp"
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 namespace twinlink::real {
 namespace {
@@ -15,25 +17,39 @@ hwloc_const_cpuset_t domain_around(const HwlocTopology& topology, hwloc_const_cp
 
 }  // namespace
 
+std::vector<unsigned> share_of_cores(const HwlocTopology& topology, hwloc_const_cpuset_t cpus, int share, int shares) {
+  std::vector<unsigned> firsts;  // of each core
+  hwloc_obj_t core = nullptr;
+  while ((core = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_CORE, core)) != nullptr) {
+    const Bitmap usable;
+    hwloc_bitmap_and(usable.get(), core->cpuset, cpus);
+    const int first = hwloc_bitmap_first(usable.get());
+    if (first >= 0) firsts.push_back(static_cast<unsigned>(first));
+  }
+  const auto from = [&](int part) {
+    return firsts.begin() + static_cast<std::ptrdiff_t>(firsts.size()) * part / shares;
+  };
+  return {from(share), from(share + 1)};
+}
+
 Cores::Cores(int share, int shares) {
   const Bitmap here;
   const Bitmap allowed;
   if (hwloc_get_last_cpu_location(topology_.get(), here.get(), HWLOC_CPUBIND_THREAD) != 0) return;
   if (hwloc_get_cpubind(topology_.get(), allowed.get(), HWLOC_CPUBIND_THREAD) != 0) return;
   hwloc_bitmap_and(allowed.get(), allowed.get(), domain_around(topology_, here.get()));
-  const int all = hwloc_bitmap_weight(allowed.get());
-  int number = 0;
-  for (int cpu = hwloc_bitmap_first(allowed.get()); cpu >= 0; cpu = hwloc_bitmap_next(allowed.get(), cpu), ++number) {
-    if (number * shares / all == share) cpus_.push_back(static_cast<unsigned>(cpu));
-  }
+  cpus_ = share_of_cores(topology_, allowed.get(), share, shares);
+  // It is in company where it is.
+  const auto now = std::ranges::find(cpus_, static_cast<unsigned>(hwloc_bitmap_first(here.get())));
+  if (now != cpus_.end()) std::rotate(cpus_.begin(), std::next(now), cpus_.end());
 }
 
-void Cores::change() {
-  if (cpus_.size() < 2) return;
+bool Cores::change() {
+  if (cpus_.size() < 2) return false;
   const Bitmap cpu;
   hwloc_bitmap_only(cpu.get(), cpus_[next_]);
   next_ = (next_ + 1) % cpus_.size();
-  if (hwloc_set_cpubind(topology_.get(), cpu.get(), HWLOC_CPUBIND_THREAD) != 0) throw_errno("hwloc_set_cpubind");
+  return hwloc_set_cpubind(topology_.get(), cpu.get(), HWLOC_CPUBIND_THREAD) == 0;
 }
 
 }  // namespace twinlink::real

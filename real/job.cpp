@@ -234,16 +234,12 @@ Rank& Job::rank() {
 
 const nlohmann::json& Job::environment() const { return parts_->environment; }
 
-std::function<void()> Job::another_core() const {
+std::function<bool()> Job::another_core() const {
   const std::vector<Neighbour>& all = parts_->neighbours.ranks;
   const auto here = [this](const Neighbour& n) { return n.host == parts_->host; };
   const auto share = static_cast<int>(std::count_if(all.begin(), all.begin() + parts_->mpi->rank(), here));
   const auto shares = static_cast<int>(std::ranges::count_if(all, here));
-  // Looked up when it is first needed, which takes a while.
-  return [share, shares, cores = std::make_shared<std::optional<Cores>>()] {
-    if (!*cores) cores->emplace(share, shares);
-    (*cores)->change();
-  };
+  return [cores = std::make_shared<Cores>(share, shares)] { return cores->change(); };
 }
 
 void Job::agree(const std::function<void()>& check) {

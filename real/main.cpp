@@ -137,7 +137,7 @@ ExitCode run(const Options& options) {
     protocol = &find_protocol(options.run.protocol);
     plan = make_plan(options.run, bench::measured_repeats());
     plan.keep_samples = true;  // a measurement is stored with all that was seen
-    plan.undisturbed.another_core = job.another_core();
+    if (plan.undisturbed.wait > Seconds{}) plan.undisturbed.another_core = job.another_core();
     require_ranks(rank, plan);
     if (rank.id() != plan.first) return;
     require_writable(options.run);
@@ -169,7 +169,7 @@ ExitCode probe(const Options& options) {
   bench::ProbePlan plan;
   job.agree([&] {
     plan = make_plan(options.probe, bench::measured_repeats());
-    plan.undisturbed.another_core = job.another_core();
+    if (plan.undisturbed.wait > Seconds{}) plan.undisturbed.another_core = job.another_core();
     if (job.rank().id() == RankId{0}) require_writable(options.probe.output);
   });
   job.run([&](Rank& self) {

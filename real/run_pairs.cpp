@@ -55,7 +55,8 @@ ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& optio
     pairs = make_pair_plans(options, bench::measured_repeats(), parse_rank);
     for (bench::PairPlan& pair : pairs) {  // as of every measurement
       pair.plan.keep_samples = true;
-      pair.plan.undisturbed.another_core = job.another_core();
+      bench::Undisturbed& wanted = pair.plan.undisturbed;
+      if (wanted.wait > Seconds{}) wanted.another_core = job.another_core();
     }
     require_ranks(rank, pairs);
     if (rank.id() == RankId{0}) require_writable(options);

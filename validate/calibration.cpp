@@ -46,6 +46,7 @@ class Calibrator {
     // What the CPU does comes first: the latency is what is left beside it.
     for (const Group& group : groups_) fit_cpu(group);
     for (const Group& group : groups_) limit_completion(group);
+    for (const Group& group : groups_) limit_host(group);
     messages_.fit_cpu();
     for (const Group& group : groups_) fit(group);
     // What comes on top of copies is told apart from them by the copies' own fits.
@@ -127,6 +128,24 @@ class Calibrator {
     completion->second = most;
     edit_.set(completion->first, most, model::Quality::derived,
               fmt::format("what '{}' leaves beside its start; 'finish ended copy' is longer",
+                          group.lines.front().probe->line.name));
+  }
+
+  /// Nor do queued puts with signals take less than the CPU needs to start them, of which the first takes as long as
+  /// one alone: starting them one after the other can take less than starting one after the CPU has done other things.
+  void limit_host(const Group& group) {
+    constexpr double kQueued = bench::kQueuedCopies;
+    const Kind kind = group.first().kind;
+    if (kind != Kind::queued_signal && kind != Kind::queued_kernel_signal) return;
+    const std::string below = kind == Kind::queued_signal ? "costs.runtime.signal" : "costs.runtime.kernel_signal";
+    const Group* const alone = find_group(groups_, below);
+    const auto host = measured_.find(copy_path(group.first(), topology_) + ".host");
+    if (alone == nullptr || host == measured_.end()) return;
+    const Seconds most = (group.shortest() * kQueued - alone->shortest()) / (kQueued - 1);
+    if (most <= Seconds{} || host->second <= most) return;
+    host->second = most;
+    edit_.set(host->first, most, model::Quality::derived,
+              fmt::format("what '{}' leaves for each; the start of one alone is longer",
                           group.lines.front().probe->line.name));
   }
 
@@ -313,7 +332,7 @@ class Calibrator {
       gaps.push_back((each - flow).value());
     }
     if (gaps.empty()) {
-      result_.notes.push_back(group.path + ": at no size of the probes does the engine alone decide; it stays");
+      result_.notes.push_back(group.path + ": at no size of the probes does the engine alone tell it; it stays");
       return;
     }
     const Seconds turnaround{std::max(0.0, middle(gaps))};

@@ -121,21 +121,22 @@ std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes s
 
 /// Each CPU tells all, and then hears all, each as a step of a protocol. The answer that ends a round lets the peer
 /// begin the next one before the rank that it goes to, so that nobody waits, unless messages take longer than steps:
-/// the last one there, and the answer. Who answers is busy with that, too.
+/// the last one there, and the answer. One of them is busy to answer meanwhile, and the other to hear it.
 Seconds predict_steps(const model::NetworkCosts& network, Seconds step) {
   constexpr double kQueued = bench::kQueuedCopies;
   const Seconds tells = network.telling();
+  const Seconds answer = std::max(tells, network.hearing()) / kQueued;
   const Seconds hears = network.hearing() + step;
-  return tells + step + std::max(hears + tells / kQueued, (network.control.value * 2 - tells) / kQueued);
+  return tells + step + std::max(hears + answer, (network.control.value * 2 - tells) / kQueued);
 }
 
 /// The step that predict_steps() makes `time` of.
 Seconds step_of(const model::NetworkCosts& network, Seconds time) {
   constexpr double kQueued = bench::kQueuedCopies;
   const Seconds tells = network.telling();
+  const Seconds answer = std::max(tells, network.hearing()) / kQueued;
   const Seconds steps = time - tells;
-  return std::min((steps - network.hearing() - tells / kQueued) / 2,
-                  steps - (network.control.value * 2 - tells) / kQueued);
+  return std::min((steps - network.hearing() - answer) / 2, steps - (network.control.value * 2 - tells) / kQueued);
 }
 
 std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -294,7 +295,11 @@ Seconds hearing_of(const model::NetworkCosts& costs, Seconds time) {
   // No longer than where nobody is busy with hearing: then the way of the messages decides, and tells nothing of it.
   constexpr double kMore = 1 + 5 * kTolerance;
   if (time <= predict_steps(unheard, Seconds{}) * kMore) return {};
-  return time - costs.telling() * (1 + 1.0 / bench::kQueuedCopies);
+  // Whichever takes longer, it or telling, comes once more for the answer.
+  constexpr double kOnceMore = 1 + 1.0 / bench::kQueuedCopies;
+  const Seconds tells = costs.telling();
+  const Seconds longer = (time - tells) / kOnceMore;
+  return longer >= tells ? longer : time - tells * kOnceMore;
 }
 
 Seconds flow_alone(const Primitive& primitive, Bytes size, const Topology& topology) {

@@ -11,8 +11,8 @@ namespace twinlink::bench {
 /// piece of the first kind is a glance at who else is there.
 class CoreWatch {
  public:
-  /// A core of one's own varies by less: interrupts hit one glance in many, and the clock's rate drifts by some percent.
-  /// A shared one takes 1.5 to 2 times as long (seen on an Intel Xeon of 2.1 GHz).
+  /// A core of one's own varies by less: interrupts hit one glance in many, and the clock's rate drifts by some
+  /// percent. A shared one takes 1.5 to 2 times as long (seen on an Intel Xeon of 2.1 GHz).
   static constexpr double kAlone = 1.25;
 
   /// `known`: what a glance takes on a core of one's own, from an earlier run on this machine; zero: looks on for

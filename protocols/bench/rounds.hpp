@@ -20,12 +20,13 @@ struct Repeats {
 struct Undisturbed {
   Seconds wait{};    ///< how much longer the rounds of one size may take for that; zero: all count, nothing is watched
   Seconds glance{};  ///< what a glance takes on a core of one's own, if an earlier run has told; zero: not known
-  std::function<void()> another_core{};  ///< sends this rank to another core, where a machine has one; may be empty
+  /// Sends this rank to another core, and says whether it did; empty where there is none.
+  std::function<bool()> another_core{};
 };
 
 /// The times of rounds that count.
 struct Rounds {
-  std::vector<double> times_us{};  ///< in the order in which they were taken, those left out first where all count
+  std::vector<double> times_us{};  ///< in the order in which they were taken
   std::size_t left_out = 0;        ///< others that were timed, and do not count: undisturbed.hpp
   bool disturbed = false;          ///< something else ran on a core beside some of those that count
 

@@ -14,15 +14,15 @@ constexpr double kBatchUs = 200;
 /// To have seen the core without company: what was seen to disturb stayed for up to half a second, with milliseconds
 /// between.
 constexpr Seconds kLearning{3};
-/// So many batches with company, a millisecond at least: it stays for longer than a passing interrupt.
+/// So many batches with company, about a millisecond: it stays for longer than a passing interrupt.
 constexpr int kMostInCompany = 4;
-/// So much company stands for a core that does not know yet what runs on it, and more is not told apart.
-constexpr double kSettling = 100;
 
 /// Of a batch, what a rank says to the others is what its glances took, in thousandths of one on a core of its own. The
 /// most of all counts, and this on top of it ends the rounds.
 constexpr int kOutOfTime = 1'000'000;
 constexpr int kAlone = static_cast<int>(CoreWatch::kAlone * 1000);
+/// So much company stands for a core that does not know yet what runs on it, and more is not told apart.
+constexpr int kSettling = 100'000;
 
 struct Batch {
   int company = 0;
@@ -58,27 +58,27 @@ Rounds quietest(const std::vector<Batch>& batches, std::size_t count) {
 
 }  // namespace
 
-UndisturbedRounds::UndisturbedRounds(Rank& rank, const Undisturbed& wanted, Patience patience)
-    : rank_(rank), wanted_(wanted), patience_(patience) {
-  if (wanted.wait == Seconds{}) return;
-  watch_.emplace(rank, wanted.glance, kLearning);
+UndisturbedRounds::UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience)
+    : rank_(rank), wanted_(std::move(wanted)), patience_(patience) {
+  if (wanted_.wait == Seconds{}) return;
+  watch_.emplace(rank, wanted_.glance, kLearning);
   glance_ = [this] { return watch_->look(); };
 }
 
-UndisturbedRounds::UndisturbedRounds(Rank& rank, const Undisturbed& wanted, Patience patience, Glance glance)
-    : rank_(rank), wanted_(wanted), patience_(patience), glance_(std::move(glance)) {}
+UndisturbedRounds::UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience, Glance glance)
+    : rank_(rank), wanted_(std::move(wanted)), patience_(patience), glance_(std::move(glance)) {}
 
 std::optional<Seconds> UndisturbedRounds::glance() const {
   return watch_ ? std::optional(watch_->quickest()) : std::nullopt;
 }
 
-/// Of a batch between two glances. Goes to another core after some of them with company.
-double UndisturbedRounds::company(double before, double after) {
-  const double most = std::min(std::max(before, after), kSettling);
-  in_company_ = most <= CoreWatch::kAlone ? 0 : in_company_ + 1;
-  const bool goes = in_company_ == kMostInCompany && wanted_.another_core;
-  if (goes) wanted_.another_core();
-  if (in_company_ == kMostInCompany) in_company_ = 0;
+/// Of a batch between two glances, in thousandths. Goes to another core after some of them with company.
+int UndisturbedRounds::company(double before, double after) {
+  const int most = static_cast<int>(std::min(std::max(before, after) * 1000, static_cast<double>(kSettling)));
+  in_company_ = most <= kAlone ? 0 : in_company_ + 1;
+  const bool too_long = in_company_ == kMostInCompany;
+  if (too_long) in_company_ = 0;
+  const bool goes = too_long && wanted_.another_core && wanted_.another_core();
   return std::exchange(settles_, goes) ? kSettling : most;
 }
 
@@ -98,12 +98,12 @@ Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, const s
   for (bool late = false; !late && undisturbed < count;) {
     const double before = glance_();
     std::vector<double> times_us = times_of(std::min(batch, count - undisturbed), round);
-    const int mine = static_cast<int>(company(before, glance_()) * 1000);
+    const int mine = company(before, glance_());
     const bool out_of_time = mine > kAlone && rank_.now() >= deadline;
     const int most = -agree_in(rank_, group, -(mine + (out_of_time ? kOutOfTime : 0)), patience_);
     late = most >= kOutOfTime;
     if (most <= kAlone) undisturbed += static_cast<int>(times_us.size());
-    batches.push_back({most, std::move(times_us)});
+    batches.push_back({most, std::move(times_us)});  // of the last one only that it had company
   }
   const bool enough = undisturbed >= std::min(count, kFewestRounds);
   return quietest(batches, static_cast<std::size_t>(enough ? undisturbed : count));

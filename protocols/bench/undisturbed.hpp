@@ -22,8 +22,8 @@ class UndisturbedRounds {
 
   /// A `wait` of zero watches nothing: every round counts. Otherwise it is how much longer the rounds of one size may
   /// take for the sake of those that are left out.
-  UndisturbedRounds(Rank& rank, const Undisturbed& wanted, Patience patience);
-  UndisturbedRounds(Rank& rank, const Undisturbed& wanted, Patience patience, Glance glance);
+  UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience);
+  UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience, Glance glance);
 
   /// What a glance takes on a core of one's own, as far as is known; nothing if nothing is watched.
   [[nodiscard]] std::optional<Seconds> glance() const;
@@ -38,7 +38,7 @@ class UndisturbedRounds {
   Rounds time(int count, const std::vector<double>& trial, const std::function<double()>& round);
 
  private:
-  double company(double before, double after);
+  int company(double before, double after);
 
   Rank& rank_;
   Undisturbed wanted_;

@@ -13,9 +13,7 @@
 namespace twinlink::bench {
 namespace {
 
-using testing::Each;
 using testing::ElementsAre;
-using testing::SizeIs;
 
 constexpr Patience kPatience{Seconds{1.0}};
 constexpr std::array kPair{RankId{0}, RankId{1}};
@@ -40,7 +38,7 @@ std::array<Rounds, 2> time_pair(int count, const Glances& glances, Seconds wait 
     const auto self = static_cast<std::size_t>(rank.id().value);
     std::size_t glance = 0;
     Undisturbed wanted{.wait = wait};
-    if (changes != nullptr) wanted.another_core = [&] { ++(*changes)[self]; };
+    if (changes != nullptr) wanted.another_core = [&] { return ++(*changes)[self] > 0; };
     UndisturbedRounds rounds(rank, wanted, kPatience, [&] {
       const std::vector<double>& listed = glances.listed[self];
       return glance < listed.size() ? listed[glance++] : glances.otherwise;

@@ -64,6 +64,38 @@ TEST(CalibrationOfCpus, GivesTheCostsBackThatProbesWereMadeOf) {
   for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
 }
 
+/// Of 16 MiB a percent of the bytes' time is longer than any turnaround.
+TEST(CalibrationOfCpus, LargeCopiesTellTheErrorOfTheRateAndNoTurnaround) {
+  const auto queued = [](double bytes) {
+    return queued_us(bytes) + (bytes >= static_cast<double>((16_MiB).count()) ? flow_us(bytes) / 100 : 0);
+  };
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", kHost)
+                               .add_one("finish ended copy", kCompletion)
+                               .add("copy pinned-to-device near", line(kHost + kLatency + kCompletion, kRate))
+                               .add("queued copy pinned-to-device near", queued)
+                               .calibrate();
+  const model::Cost& cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(cost.turnaround.value().value.microseconds(), kTurnaround, 0.1);
+}
+
+/// What sixteen take leaves after the first 4.27 us for each start.
+TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfPutsLeavesForIt) {
+  constexpr double kPut = 9.4;
+  constexpr double kEach = 4.27;
+  const auto calibration = Probes()
+                               .add_one("start copy kernel-push", 4.5, "0/1")
+                               .add_one("copy kernel-push", kPut - 0.4, "0/1")
+                               .add_one("put and signal by kernel same-node", kPut, "0/1")
+                               .add_one("queued put and signal by kernel same-node",
+                                        (kPut + kEach * (bench::kQueuedCopies - 1)) / bench::kQueuedCopies, "0/1")
+                               .calibrate();
+  const auto host = platform_of(calibration).copies.at(model::CopyClass::kernel_push).host;
+  EXPECT_NEAR(host.value.microseconds(), kEach, 1e-3);
+  EXPECT_EQ(host.source.quality, model::Quality::derived);
+  EXPECT_THAT(host.source.text, HasSubstr("queued put and signal by kernel same-node"));
+}
+
 TEST(CalibrationOfCpus, LearningOfAnEndTakesNoLongerThanAQueueOfCopiesLeavesForIt) {
   constexpr double kAlone = 4.5;      // out of the caches
   constexpr double kInAQueue = 2.75;  // of which the start is kHost

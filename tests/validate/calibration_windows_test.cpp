@@ -103,11 +103,18 @@ TEST(CalibrationOfWindows, AStepIsWhatIsLeftOfTellingAndHearing) {
       Probes()
           .add_one("control message same-node", kControl, "0/1")
           .add_one("start control message same-node", kTell, "0/1")
-          .add_one("queued bare control message same-node both-ways", kTell + kHear + kTell / kQueued, "0/1")
-          .add_one("queued control message same-node both-ways", kTell + kHear + 2 * kStep + kTell / kQueued, "0/1")
+          .add_one("queued bare control message same-node both-ways", kTell + kHear + kHear / kQueued, "0/1")
+          .add_one("queued control message same-node both-ways", kTell + kHear + 2 * kStep + kHear / kQueued, "0/1")
           .calibrate());
   EXPECT_NEAR(hearing.intra_node.control_receive_host.value().value.microseconds(), kHear, 1e-6);
   EXPECT_NEAR(hearing.runtime.step.value().value.microseconds(), kStep, 1e-6);
+  // Where the CPUs wait for the messages, hearing cannot be told.
+  const auto waiting = Probes()
+                           .add_one("control message same-node", kControl, "0/1")
+                           .add_one("start control message same-node", 0.001, "0/1")
+                           .add_one("queued bare control message same-node both-ways", 2 * kControl / kQueued, "0/1")
+                           .calibrate();
+  EXPECT_EQ(platform_of(waiting).intra_node.control_receive_host.value().value, Seconds{});
   // Steps so short that all have been taken before the peer's last message comes.
   constexpr double kShort = 0.01;
   const model::Platform shorter = platform_of(steps(kTell + kShort + (2 * kControl - kTell) / kQueued));
