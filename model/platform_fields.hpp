@@ -3,29 +3,36 @@
 // are left out.
 #pragma once
 
+#include <concepts>
+#include <type_traits>
+
 #include "model/platform.hpp"
 
 namespace twinlink::model {
 
-void each_field(const RdmaLimits& limits, const auto& visit) {
+/// A part to read, or one to change.
+template <class T, class Part>
+concept Either = std::same_as<std::remove_const_t<T>, Part>;
+
+void each_field(Either<RdmaLimits> auto& limits, const auto& visit) {
   visit("read", limits.read);
   visit("write", limits.write);
   visit("latency", limits.latency);
 }
 
-void each_field(const Rdma& rdma, const auto& visit) {
+void each_field(Either<Rdma> auto& rdma, const auto& visit) {
   visit(to_string(RdmaWay::through_switch), rdma.through_switch);
   visit(to_string(RdmaWay::near), rdma.near);
   visit(to_string(RdmaWay::far), rdma.far);
 }
 
-void each_field(const Fabric& fabric, const auto& visit) {
+void each_field(Either<Fabric> auto& fabric, const auto& visit) {
   visit("link", fabric.link);
   visit("duplex", fabric.duplex);
   visit("rdma", fabric.rdma);
 }
 
-void each_field(const Cost& cost, const auto& visit) {
+void each_field(Either<Cost> auto& cost, const auto& visit) {
   visit("host", cost.host);
   visit("latency", cost.latency);
   visit("rate", cost.rate);
@@ -33,7 +40,7 @@ void each_field(const Cost& cost, const auto& visit) {
   visit("cpu_written", cost.cpu_written);
 }
 
-void each_field(const NetworkCosts& costs, const auto& visit) {
+void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("send_host", costs.send_host);
   visit("receive_host", costs.receive_host);
   visit("latency", costs.latency);
@@ -49,7 +56,7 @@ void each_field(const NetworkCosts& costs, const auto& visit) {
   visit("device_written", costs.device_written);
 }
 
-void each_field(const RuntimeCosts& costs, const auto& visit) {
+void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {
   visit("allocate_device", costs.allocate_device);
   visit("ipc_export", costs.ipc_export);
   visit("ipc_open", costs.ipc_open);

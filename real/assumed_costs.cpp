@@ -6,7 +6,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include "model/platform_fields.hpp"
 
 namespace twinlink::real {
 namespace {
@@ -90,27 +93,12 @@ class Borrow {
   void mark(std::optional<T>& number) const {
     if (number) mark(*number);
   }
-  void mark(Cost& cost) const { mark_all(cost.host, cost.latency, cost.rate, cost.turnaround, cost.cpu_written); }
-  void mark(NetworkCosts& costs) const {
-    mark_all(costs.send_host, costs.receive_host, costs.latency, costs.rate, costs.eager_limit, costs.control);
-    mark_all(costs.gap, costs.completion, costs.look, costs.cpu_written, costs.device_written);
+  template <model::HasFields Part>
+  void mark(Part& part) const {
+    each_field(part, [this](std::string_view, auto& number) { this->mark(number); });
   }
-  void mark(model::RuntimeCosts& costs) const {
-    mark_all(costs.allocate_device, costs.ipc_export, costs.ipc_open, costs.ipc_close, costs.pin_base,
-             costs.pin_per_gib, costs.engine_block, costs.kernel_block, costs.signal, costs.kernel_signal,
-             costs.signal_turnaround, costs.kernel_signal_turnaround, costs.register_base, costs.register_per_gib,
-             costs.deregister, costs.completion, costs.look, costs.step);
-  }
-  void mark(model::RdmaLimits& limits) const { mark_all(limits.read, limits.write, limits.latency); }
-  void mark(model::Rdma& rdma) const { mark_all(rdma.through_switch, rdma.near, rdma.far); }
-  void mark(model::Fabric& fabric) const { mark_all(fabric.link, fabric.duplex, fabric.rdma); }
 
  private:
-  template <class... T>
-  void mark_all(T&... numbers) const {
-    (mark(numbers), ...);
-  }
-
   std::string from_;
 };
 

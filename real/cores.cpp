@@ -5,17 +5,6 @@
 #include <iterator>
 
 namespace twinlink::real {
-namespace {
-
-/// The CPUs of the NUMA domain of `cpu`; all, if there is no such domain.
-hwloc_const_cpuset_t domain_around(const HwlocTopology& topology, hwloc_const_cpuset_t cpu) {
-  for (const hwloc_obj_t domain : topology.domains()) {
-    if (hwloc_bitmap_intersects(domain->cpuset, cpu) != 0) return domain->cpuset;
-  }
-  return hwloc_get_root_obj(topology.get())->cpuset;
-}
-
-}  // namespace
 
 std::vector<unsigned> share_of_cores(const HwlocTopology& topology, hwloc_const_cpuset_t cpus, int share, int shares) {
   std::vector<unsigned> firsts;  // of each core
@@ -37,7 +26,8 @@ Cores::Cores(int share, int shares) {
   const Bitmap allowed;
   if (hwloc_get_last_cpu_location(topology_.get(), here.get(), HWLOC_CPUBIND_THREAD) != 0) return;
   if (hwloc_get_cpubind(topology_.get(), allowed.get(), HWLOC_CPUBIND_THREAD) != 0) return;
-  hwloc_bitmap_and(allowed.get(), allowed.get(), domain_around(topology_, here.get()));
+  const hwloc_obj_t domain = topology_.domain_around(here.get());
+  if (domain != nullptr) hwloc_bitmap_and(allowed.get(), allowed.get(), domain->cpuset);
   cpus_ = share_of_cores(topology_, allowed.get(), share, shares);
   // It is in company where it is.
   const auto now = std::ranges::find(cpus_, static_cast<unsigned>(hwloc_bitmap_first(here.get())));

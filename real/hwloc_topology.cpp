@@ -53,6 +53,13 @@ hwloc_obj_t HwlocTopology::domain_of(hwloc_obj_t device) const {
   return nullptr;
 }
 
+hwloc_obj_t HwlocTopology::domain_around(hwloc_const_cpuset_t cpus) const {
+  for (const hwloc_obj_t domain : domains()) {
+    if (hwloc_bitmap_intersects(domain->cpuset, cpus) != 0) return domain;
+  }
+  return nullptr;
+}
+
 std::string list_of(hwloc_const_bitmap_t set) {
   std::array<char, 1024> text{};
   hwloc_bitmap_list_snprintf(text.data(), text.size(), set);

@@ -28,6 +28,8 @@ class HwlocTopology {
   [[nodiscard]] std::vector<hwloc_obj_t> domains() const;
   /// The first such domain next to an object of the I/O tree; null if there is none.
   [[nodiscard]] hwloc_obj_t domain_of(hwloc_obj_t device) const;
+  /// The first such domain that has one of `cpus`; null if there is none.
+  [[nodiscard]] hwloc_obj_t domain_around(hwloc_const_cpuset_t cpus) const;
 
  private:
   explicit HwlocTopology(hwloc_topology_t handle) : handle_(handle) {}

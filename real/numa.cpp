@@ -20,13 +20,12 @@ hwloc_obj_t domain_of_device(const HwlocTopology& topology, const std::string& p
   return device == nullptr ? nullptr : topology.domain_of(device);
 }
 
-hwloc_obj_t domain_of_cpu(hwloc_topology_t topology, const std::vector<hwloc_obj_t>& domains) {
+/// The one that this process runs in, or else the first.
+hwloc_obj_t domain_of_process(const HwlocTopology& topology) {
   const Bitmap cpu;
-  if (hwloc_get_last_cpu_location(topology, cpu.get(), HWLOC_CPUBIND_PROCESS) != 0) return domains.front();
-  for (const hwloc_obj_t domain : domains) {
-    if (hwloc_bitmap_intersects(domain->cpuset, cpu.get()) != 0) return domain;
-  }
-  return domains.front();
+  const bool known = hwloc_get_last_cpu_location(topology.get(), cpu.get(), HWLOC_CPUBIND_PROCESS) == 0;
+  const hwloc_obj_t domain = known ? topology.domain_around(cpu.get()) : nullptr;
+  return domain != nullptr ? domain : topology.domains().front();
 }
 
 /// By the firmware's latencies; where it gives none, the one with the most different number.
@@ -74,7 +73,7 @@ Numa::Numa(std::string pci_bus_id) : topology_(std::make_unique<HwlocTopology>()
   const std::vector<hwloc_obj_t> domains = topology_->domains();
   if (domains.empty()) return;
   hwloc_obj_t near = domain_of_device(*topology_, pci_bus_id_);
-  if (near == nullptr) near = domain_of_cpu(topology, domains);
+  if (near == nullptr) near = domain_of_process(*topology_);
   near_ = static_cast<int>(near->os_index);
   far_ = static_cast<int>(farthest_from(topology, near, domains)->os_index);
   if (domains.size() > 1 && binding_works(topology, near_) && binding_works(topology, far_)) {

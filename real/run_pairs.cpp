@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <span>
@@ -53,10 +54,11 @@ ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& optio
   std::vector<std::optional<bench::Expectation>> expectations;  // of rank 0, which writes the results
   job.agree([&] {
     pairs = make_pair_plans(options, bench::measured_repeats(), parse_rank);
+    const bool watched = options.sweep.undisturbed.wait > Seconds{};
+    const std::function<bool()> another_core = watched ? job.another_core() : nullptr;
     for (bench::PairPlan& pair : pairs) {  // as of every measurement
       pair.plan.keep_samples = true;
-      bench::Undisturbed& wanted = pair.plan.undisturbed;
-      if (wanted.wait > Seconds{}) wanted.another_core = job.another_core();
+      pair.plan.undisturbed.another_core = another_core;
     }
     require_ranks(rank, pairs);
     if (rank.id() == RankId{0}) require_writable(options);

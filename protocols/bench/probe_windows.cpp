@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <span>
 #include <string>
 
 #include <fmt/format.h>
@@ -32,8 +33,7 @@ class WindowEnd {
       record(name, size, true, prober_.sample_with(peer_, leading_, size, [&] {
         std::array<Op, kQueuedCopies> ops{};
         for (Op& op : ops) op = start(size);
-        for (const Op op : ops) prober_.finish(op, name, size);
-        answer(prober_.rank(), peer_, leading_, prober_.patience());
+        end_round(ops, name, size);
       }) /= kQueuedCopies);
       if (prober_.plan().verify && !leading_) prober_.expect(memory_.first(size), pattern, name);
     }
@@ -49,10 +49,8 @@ class WindowEnd {
         std::array<Op, kQueuedCopies> sent{};
         for (Op& op : received) op = prober_.rank().receive(peer_, kWindowTag, in.first(size));
         for (Op& op : sent) op = prober_.rank().send(peer_, kWindowTag, memory_.first(size));
-        for (const auto& ops : {received, sent}) {
-          for (const Op op : ops) prober_.finish(op, name, size);
-        }
-        answer(prober_.rank(), peer_, leading_, prober_.patience());
+        for (const Op op : received) prober_.finish(op, name, size);
+        end_round(sent, name, size);
       }) /= kQueuedCopies);
     }
   }
@@ -92,8 +90,7 @@ class WindowEnd {
       const double time_us = time_round(prober_.rank(), [&] {
         for (Op& op : ops) op = leading_ ? tell() : hear();
       });
-      for (const Op op : ops) prober_.finish(op, name, kControlSize);
-      answer(prober_.rank(), peer_, leading_, prober_.patience());
+      end_round(ops, name, kControlSize);
       return time_us;
     }) /= kQueuedCopies);
   }
@@ -105,10 +102,8 @@ class WindowEnd {
       std::array<Op, kQueuedCopies> heard{};
       for (Op& op : told) op = tell();
       for (Op& op : heard) op = hear();
-      for (const auto& ops : {told, heard}) {
-        for (const Op op : ops) prober_.finish(op, name, kControlSize);
-      }
-      answer(prober_.rank(), peer_, leading_, prober_.patience());
+      for (const Op op : told) prober_.finish(op, name, kControlSize);
+      end_round(heard, name, kControlSize);
     }) /= kQueuedCopies);
   }
 
@@ -131,6 +126,11 @@ class WindowEnd {
   static constexpr Bytes kControlSize{sizeof(std::uint64_t)};
   Op tell() { return prober_.rank().tell(peer_, kWindowTag, Message(std::uint64_t{})); }
   Op hear() { return prober_.rank().hear(peer_, kWindowTag, heard_); }
+  /// Waits for `ops` and for the other end.
+  void end_round(std::span<const Op> ops, const std::string& name, Bytes size) {
+    for (const Op op : ops) prober_.finish(op, name, size);
+    answer(prober_.rank(), peer_, leading_, prober_.patience());
+  }
   /// `timed` starts the leader's receive and tells a time; only then the message is sent.
   void time_awaited(const std::string& name, const std::function<double(Op& receive)>& timed) {
     const Bytes size = prober_.plan().sizes.front();
