@@ -1,23 +1,24 @@
 #include "protocols/bench/core_watch.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 
 namespace twinlink::bench {
 namespace {
 
-/// Eight independent streams of two instructions each: more than a core issues in the two cycles that they take.
-std::uint64_t fill_all_slots(std::uint64_t seed) {
-  constexpr int kTurns = 1024;
-  std::array<std::uint64_t, 8> streams{};
-  for (std::uint64_t& stream : streams) stream = ++seed;
-  for (int turn = 0; turn < kTurns; ++turn) {
-    for (std::uint64_t& stream : streams) stream ^= stream << 13U;
+/// Chains of divisions, each with nothing to wait for. With 300 instructions between them two fit into the 512 that a
+/// whole reorder window holds, so that a core of one's own works on two at a time, and on one at a time in half of it.
+/// Other code between them would be what the compiler makes of it.
+double fill_reorder_window(double seed) {
+  constexpr int kChains = 60;
+  constexpr int kLinks = 8;
+  double sum = 0;
+  for (int chain = 0; chain < kChains; ++chain) {
+    double link = seed + chain;
+    for (int i = 0; i < kLinks; ++i) link = 1.5 + 2.5 / link;
+    sum += link;
+    asm volatile(".rept 300\n nop\n .endr");
   }
-  std::uint64_t all = 0;
-  for (const std::uint64_t stream : streams) all ^= stream;
-  return all;
+  return sum;
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ double CoreWatch::look() {
 
 Seconds CoreWatch::glance() {
   const Seconds start = rank_.now();
-  volatile const std::uint64_t result = fill_all_slots(static_cast<std::uint64_t>(start.value() * 1e9));
+  volatile const double result = fill_reorder_window(1 + start.value());
   static_cast<void>(result);
   return rank_.now() - start;
 }

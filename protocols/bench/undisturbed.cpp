@@ -16,6 +16,9 @@ constexpr double kBatchUs = 200;
 constexpr Seconds kLearning{3};
 /// So many batches with company, about a millisecond: it stays for longer than a passing interrupt.
 constexpr int kMostInCompany = 4;
+/// So many batches, and then the next core: how far two cores are from each other and from a device differs, and which
+/// of them a job begins with is chance. A message of 1 B was seen to take 0.6 to 0.9 us.
+constexpr int kMostOnACore = 10;
 
 /// Of a batch, what a rank says to the others is what its glances took, in thousandths of one on a core of its own. The
 /// most of all counts, and this on top of it ends the rounds.
@@ -72,12 +75,13 @@ std::optional<Seconds> UndisturbedRounds::glance() const {
   return watch_ ? std::optional(watch_->quickest()) : std::nullopt;
 }
 
-/// Of a batch between two glances, in thousandths. Goes to another core after some of them with company.
+/// Of a batch between two glances, in thousandths. Goes to another core after some of them with company, and anyway in
+/// the end.
 int UndisturbedRounds::company(double before, double after) {
   const int most = static_cast<int>(std::min(std::max(before, after) * 1000, static_cast<double>(kSettling)));
   in_company_ = most <= kAlone ? 0 : in_company_ + 1;
-  const bool too_long = in_company_ == kMostInCompany;
-  if (too_long) in_company_ = 0;
+  const bool too_long = in_company_ == kMostInCompany || ++on_this_core_ == kMostOnACore;
+  if (too_long) in_company_ = on_this_core_ = 0;
   const bool goes = too_long && wanted_.another_core && wanted_.another_core();
   return std::exchange(settles_, goes) ? kSettling : most;
 }

@@ -14,7 +14,8 @@ namespace twinlink::bench {
 
 /// Times rounds in batches, and keeps those before and after which every rank of the group had its core for itself.
 /// What others do on a core makes some rounds up to 1.6 times as long, comes and goes within tenths of a second, and
-/// belongs to no machine that a platform describes. A rank that has company for some batches goes to another core.
+/// belongs to no machine that a platform describes. A rank that has company for some batches goes to another core, and
+/// so it does after some more in any case, so that the rounds are not of one place that chance has chosen.
 class UndisturbedRounds {
  public:
   /// How many times as long as on a core of its own does this rank's work take? CoreWatch::look(), but for tests.
@@ -46,6 +47,7 @@ class UndisturbedRounds {
   std::optional<CoreWatch> watch_;
   Glance glance_;
   int in_company_ = 0;    ///< batches in turn, as of now
+  int on_this_core_ = 0;  ///< batches
   bool settles_ = false;  ///< has just come to another core, whose caches know nothing of it
 };
 

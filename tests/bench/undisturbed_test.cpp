@@ -107,6 +107,19 @@ TEST(UndisturbedRounds, WhoHasCompanyForLongGoesToAnotherCore) {
   EXPECT_THAT(changes, ElementsAre(1, 0));
 }
 
+TEST(UndisturbedRounds, GoesRoundTheCoresInAnyCase) {
+  std::array<int, 2> changes{};
+  for (const Rounds& rounds : time_pair(24, {}, Seconds{1.0}, &changes)) {
+    // After ten batches of two; the next one does not count.
+    EXPECT_EQ(rounds.times_us.size(), 24U);
+    EXPECT_EQ(rounds.times_us[19], 20);
+    EXPECT_EQ(rounds.times_us[20], 23);
+    EXPECT_EQ(rounds.left_out, 2U);
+    EXPECT_FALSE(rounds.disturbed);
+  }
+  EXPECT_THAT(changes, ElementsAre(1, 1));
+}
+
 TEST(UndisturbedRounds, CompanyThatComesAndGoesIsBorne) {
   std::vector<double> glances(6, kShared);
   glances.insert(glances.end(), {kOwn, kOwn});
