@@ -38,6 +38,7 @@ void each_field(Either<Cost> auto& cost, const auto& visit) {
   visit("rate", cost.rate);
   visit("turnaround", cost.turnaround);
   visit("cpu_written", cost.cpu_written);
+  visit("completion", cost.completion);
 }
 
 void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
@@ -73,8 +74,10 @@ void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {
   visit("register_per_gib", costs.register_per_gib);
   visit("deregister", costs.deregister);
   visit("completion", costs.completion);
+  visit("end_word", costs.end_word);
   visit("look", costs.look);
   visit("step", costs.step);
+  visit("step_beside_copies", costs.step_beside_copies);
 }
 
 template <class T>

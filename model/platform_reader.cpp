@@ -107,8 +107,11 @@ Fabric read_fabric(Section& section) {
 // ---- costs ----------------------------------------------------------------------------------------------------------
 
 Cost read_cost(Section& section) {
-  return {section.seconds("host"), section.piecewise("latency"), section.optional("rate", &Section::rate),
-          section.optional("turnaround", &Section::seconds)};
+  return {.host = section.seconds("host"),
+          .latency = section.piecewise("latency"),
+          .rate = section.optional("rate", &Section::rate),
+          .turnaround = section.optional("turnaround", &Section::seconds),
+          .completion = section.optional("completion", &Section::seconds)};
 }
 
 Cost read_cost(Section& section, CopyClass copy_class) {
@@ -169,8 +172,10 @@ RuntimeCosts read_runtime(Section& section) {
           .register_per_gib = section.optional("register_per_gib", &Section::seconds),
           .deregister = section.optional("deregister", &Section::seconds),
           .completion = section.optional("completion", &Section::seconds),
+          .end_word = section.optional("end_word", &Section::seconds),
           .look = section.optional("look", &Section::seconds),
-          .step = section.optional("step", &Section::seconds)};
+          .step = section.optional("step", &Section::seconds),
+          .step_beside_copies = section.optional("step_beside_copies", &Section::seconds)};
 }
 
 /// Host memory is copied at the rate of the slowest memory, unless the file gives a rate for it.

@@ -137,7 +137,9 @@ void SimRank::deregister_memory(Buffer buffer) {
 
 void SimRank::step(std::string_view words) {
   step_ = words;
-  if (const auto& cost = world_.topology.platform().runtime.step) be_busy(cost->value);
+  const RuntimeCosts& costs = world_.topology.platform().runtime;
+  const auto& cost = costs.step_beside_copies && copies_under_way() ? costs.step_beside_copies : costs.step;
+  if (cost) be_busy(cost->value);
 }
 
 void SimRank::fill(View view, Pattern pattern) {

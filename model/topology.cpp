@@ -289,24 +289,32 @@ CopyCost Topology::copy_cost(End from, End to) const {
   return found;
 }
 
-bool ends_by_event(const End& from, const End& to) {
+bool is_drivers(const End& from, const End& to) {
   return (!is_host(from.memory) || !is_host(to.memory)) && !from.resident && !to.resident;
 }
 
-CopyEnding Topology::copy_ending(const End& from, const End& to, bool signalled) const {
+CopyEnding Topology::copy_ending(const End& from, const End& to, bool signalled, bool alone) const {
   const RuntimeCosts& costs = platform_.runtime;
-  if (!ends_by_event(from, to)) return {.signal_with_end = from.resident};
+  if (!is_drivers(from, to)) return {.signal_with_end = from.resident};
   const auto or_none = [](const std::optional<Sourced<Seconds>>& time) { return time ? time->value : Seconds{}; };
   // A kernel writes the peer's flag and a word of its own CPU together.
   const bool by_kernel = from.kernel || to.kernel;
   if (signalled && by_kernel && costs.kernel_signal) {
-    return {.raising = costs.kernel_signal->value,
+    return {.by_driver = true,
+            .raising = costs.kernel_signal->value,
             .signal_with_end = true,
             .behind_signal = or_none(costs.kernel_signal_turnaround)};
   }
   // Otherwise the engine's queue raises it, and goes on after that.
-  return {.completion = or_none(costs.completion),
-          .behind_signal = signalled ? or_none(costs.signal_turnaround) : Seconds{}};
+  CopyEnding ending{.by_driver = true, .behind_signal = signalled ? or_none(costs.signal_turnaround) : Seconds{}};
+  if (alone && costs.end_word) {
+    ending.marking = costs.end_word->value;
+    return ending;
+  }
+  const Cost* const cost = find_copy_cost(from, to).cost;
+  ending.by_event = true;
+  ending.completion = or_none(cost != nullptr && cost->completion ? cost->completion : costs.completion);
+  return ending;
 }
 
 const std::string& Topology::name(Location location) const {

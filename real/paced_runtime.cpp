@@ -41,9 +41,6 @@ DeviceInfo described_by(const model::Gpu& gpu, DeviceInfo device) {
   return device;
 }
 
-/// In the id of the event of a copy whose end the caller knows without being busy for it.
-constexpr std::uint64_t kTold = std::uint64_t{1} << 63;
-
 }  // namespace
 
 PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, PaceClock& clock)
@@ -160,9 +157,10 @@ const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const 
   return ways_.emplace(ends, way).first->second;
 }
 
-model::CopyEnding PacedRuntime::ending_of(const std::byte* from, const std::byte* to, Engine engine,
-                                          bool signalled) const {
-  return role_.topology.copy_ending(end_of(from, engine), end_of(to, engine), signalled);
+model::CopyEnding PacedRuntime::ending_of(const std::byte* from, const std::byte* to, Engine engine, bool signalled,
+                                          Stream stream) const {
+  const bool alone = queues_[static_cast<std::size_t>(stream.index)].completions.empty();
+  return role_.topology.copy_ending(end_of(from, engine), end_of(to, engine), signalled, alone);
 }
 
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
@@ -176,15 +174,16 @@ Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
 
 Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   Queue& queue = queue_of(stream);
-  const Seconds posted = start + copy.way->cost->host.value;
+  const Seconds posted = start + copy.way->cost->host.value + copy.ending.marking;
   copy.due = schedule(queue, copy, posted);
   queue.last_end = std::max(queue.last_end, copy.end());
   queue.copies.push_back(copy);
   ++moving_;
   // Nothing is moved meanwhile: a slice takes longer than the caller is busy.
   clock_.wait_until(posted);
-  const std::uint64_t id = ++queue.started * kStreams + static_cast<std::uint64_t>(stream.index);
-  return {copy.ending.completion > Seconds{} ? id : id | kTold};
+  ++queue.started;
+  if (copy.ending.by_driver) queue.completions[queue.started] = copy.ending.completion;
+  return {queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
 }
 
 Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
@@ -193,7 +192,7 @@ Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Strea
   return start_copy({.inner = inner_->copy(to, from, size, stream, engine),
                      .way = &way,
                      .size = size,
-                     .ending = ending_of(from, to, engine, false)},
+                     .ending = ending_of(from, to, engine, false, stream)},
                     stream, start);
 }
 
@@ -206,7 +205,7 @@ Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<
   return start_copy({.inner = inner_->copy_blocks(to, from, blocks, stream, engine),
                      .way = &way,
                      .size = total_length(blocks),
-                     .ending = ending_of(from, to, engine, false),
+                     .ending = ending_of(from, to, engine, false, stream),
                      .blocks = each * static_cast<double>(blocks.size())},
                     stream, start);
 }
@@ -215,7 +214,7 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
                                    Engine engine) {
   const Seconds start = clock_.now();
   const Way& way = way_between(from, to, engine);
-  const model::CopyEnding ending = ending_of(from, to, engine, true);
+  const model::CopyEnding ending = ending_of(from, to, engine, true, stream);
   const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
   return start_copy({.inner = inner, .way = &way, .size = size, .ending = ending, .flag = flag, .signal = signal},
@@ -261,12 +260,12 @@ void PacedRuntime::advance(Queue& queue) {
 }
 
 bool PacedRuntime::ended(Event event) {
-  const std::uint64_t id = event.id & ~kTold;
-  Queue& queue = queues_[id % kStreams];
+  Queue& queue = queues_[event.id % kStreams];
   advance(queue);
-  if (queue.ended < id / kStreams) return false;
+  const std::uint64_t number = event.id / kStreams;
+  if (queue.ended < number) return false;
   // As for posting a copy: a slice takes longer than the caller is busy.
-  if (id == event.id) clock_.wait_until(clock_.now() + costs().completion->value);
+  if (const auto completion = queue.completions.extract(number)) clock_.wait_until(clock_.now() + completion.mapped());
   return true;
 }
 

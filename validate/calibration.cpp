@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "validate/calibration_copies.hpp"
 #include "validate/calibration_groups.hpp"
 #include "validate/calibration_messages.hpp"
 #include "validate/calibration_windows.hpp"
@@ -25,13 +26,6 @@ using model::Platform;
 using model::Topology;
 using Kind = Primitive::Kind;
 
-/// Where the rate is not told, what is left of a time at the known rate is the latency only if the bytes take little of
-/// it: otherwise it is the error of that rate. Latencies of copies and messages are microseconds.
-bool tells_latency(std::span<const Observation> observations, std::optional<Rate> known) {
-  constexpr Seconds kLittle = 50.0_us;
-  return !known || std::ranges::any_of(observations, [&](const Observation& o) { return o.size / *known < kLittle; });
-}
-
 class Calibrator {
  public:
   Calibrator(const ProbeSet& probes, const std::filesystem::path& base, bool force)
@@ -44,21 +38,19 @@ class Calibrator {
 
   Calibration run() {
     // What the CPU does comes first: the latency is what is left beside it.
-    for (const Group& group : groups_) fit_cpu(group);
-    for (const Group& group : groups_) limit_completion(group);
-    for (const Group& group : groups_) limit_host(group);
+    copies_.fit_cpu();
     messages_.fit_cpu();
     for (const Group& group : groups_) fit(group);
     // What comes on top of copies is told apart from them by the copies' own fits.
     const Platform with_copies = edit_.platform();
     const Topology topology(with_copies);
     for (const Group& group : groups_) fit_on_top(group, topology);
-    fit_turnarounds_alike(topology);
-    // And what lies behind signals is told from them, and from turnarounds.
-    const Platform with_signals = edit_.platform();
-    const Topology all_else(with_signals);
+    copies_.fit_turnarounds_alike(topology);
+    // And what lies behind signals is told from them, and from turnarounds; and steps beside copies from steps.
     for (const Group& group : groups_) {
-      if (group.first().tells_rest()) fit_rest(group, all_else, probes_, edit_, result_.notes);
+      if (!group.first().tells_rest()) continue;
+      const Platform so_far = edit_.platform();
+      fit_rest(group, Topology(so_far), probes_, edit_, result_.notes);
     }
     if (edit_.changes().empty()) {
       throw InputError(fmt::format("{}: error: the probes tell no number of this platform", result_.base));
@@ -97,76 +89,10 @@ class Calibrator {
     set_fit(edit_, path, value, group, probes_);
   }
 
-  /// A part of a copy has its place only where the base or the probes have the copy.
-  bool has_copy(const Group& group) {
-    const Primitive& first = group.first();
-    const std::string path = copy_path(first, topology_);
-    if (topology_.find_copy_cost(first.from, first.to).cost != nullptr || find_group(groups_, path) != nullptr)
-      return true;
-    result_.notes.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
-    return false;
-  }
-
-  void fit_cpu(const Group& group) {
-    const Kind kind = group.first().kind;
-    const bool of_cpu = kind == Kind::finish || (kind == Kind::start && has_copy(group));
-    if (!of_cpu) return;
-    const Seconds time = fit_constant(observations_of(group));
-    set(group.path, time, group);
-    measured_[group.path] = time;
-  }
-
-  /// A queued copy takes no less than the CPU needs to start it and to learn of its end. By itself, after the CPU has
-  /// done other things, learning of an end can take several times as long as in the midst of such a queue.
-  void limit_completion(const Group& group) {
-    const auto completion = measured_.find("costs.runtime.completion");
-    if (group.first().kind != Kind::queued || completion == measured_.end()) return;
-    const auto host = measured_.find(copy_path(group.first(), topology_) + ".host");
-    if (host == measured_.end() || host->second >= group.shortest()) return;
-    const Seconds most = group.shortest() - host->second;
-    if (completion->second <= most) return;
-    completion->second = most;
-    edit_.set(completion->first, most, model::Quality::derived,
-              fmt::format("what '{}' leaves beside its start; 'finish ended copy' is longer",
-                          group.lines.front().probe->line.name));
-  }
-
-  /// Nor do queued puts with signals take less than the CPU needs to start them, of which the first takes as long as
-  /// one alone: starting them one after the other can take less than starting one after the CPU has done other things.
-  /// By the tolerance less, so that what lies behind signals is still told by such puts and not hidden by the start.
-  void limit_host(const Group& group) {
-    constexpr double kQueued = bench::kQueuedCopies;
-    const Kind kind = group.first().kind;
-    if (kind != Kind::queued_signal && kind != Kind::queued_kernel_signal) return;
-    const std::string below = kind == Kind::queued_signal ? "costs.runtime.signal" : "costs.runtime.kernel_signal";
-    const Group* const alone = find_group(groups_, below);
-    const auto host = measured_.find(copy_path(group.first(), topology_) + ".host");
-    if (alone == nullptr || host == measured_.end()) return;
-    const Seconds most = (group.shortest() * kQueued - alone->shortest()) / (kQueued - 1) * (1 - kTolerance);
-    if (most <= Seconds{} || host->second <= most) return;
-    host->second = most;
-    edit_.set(host->first, most, model::Quality::derived,
-              fmt::format("what '{}' leaves for each; the start of one alone is longer",
-                          group.lines.front().probe->line.name));
-  }
-
-  /// What was measured of `part`, "host", of the copy at `path`, or of one that is alike; then the source says so.
-  std::optional<Seconds> measured_or_alike(const std::string& path, const std::string& part) {
-    if (const auto own = measured_.find(path + part); own != measured_.end()) return own->second;
-    const std::optional<std::string> alike = path_alike(path);
-    if (!alike) return std::nullopt;
-    const std::string probed = *alike + part;
-    const auto other = measured_.find(probed);
-    if (other == measured_.end()) return std::nullopt;
-    edit_.set(path + part, other->second, model::Quality::derived,
-              fmt::format("that of {}: the same engine, and no probe tells this one", probed));
-    return other->second;
-  }
-
   void fit(const Group& group) {
     switch (group.first().kind) {
       case Kind::copy:
-        return fit_copy(group);
+        return copies_.fit(group);
       case Kind::message:
         return fit_messages(group);
       case Kind::pin:
@@ -181,76 +107,21 @@ class Calibrator {
       case Kind::gap:
       case Kind::completion:
       case Kind::step:
+      case Kind::step_beside_copies:
       case Kind::written_copy:
       case Kind::written_message:
       case Kind::start:
+      case Kind::start_alone:
+      case Kind::finish_of_class:
       case Kind::start_message:
       case Kind::start_receive:
       case Kind::start_control:
       case Kind::bare_control:
       case Kind::finish:
-        return;  // fit_on_top(), fit_cpu() and MessageFits
+        return;  // fit_on_top(), CopyFits and MessageFits
       default:
         return set(group.path, fit_constant(observations_of(group)), group);
     }
-  }
-
-  /// What the CPU does to start a copy, `host`, unless all takes less. Beside it there is `completion`.
-  Seconds host_share(const Group& group, const std::string& path, Seconds host, Seconds completion) {
-    const Seconds shortest = std::max(group.shortest() - completion, Seconds{});
-    if (host <= shortest) return host;
-    result_.notes.push_back(fmt::format("{}: {} {}, but all takes only {}", path, format_seconds(host),
-                                        measured_.contains(path) ? "measured" : "in the base",
-                                        format_seconds(shortest)));
-    edit_.set(path, shortest, model::Quality::derived, "no more than the shortest probe takes as a whole");
-    return shortest;
-  }
-
-  void fit_copy(const Group& group) {
-    const Primitive& first = group.first();
-    const model::CopyCost found = topology_.find_copy_cost(first.from, first.to);
-    const model::Cost* cost = found.cost;
-    const Seconds completion = model::ends_by_event(first.from, first.to) ? completion_time() : Seconds{};
-    std::optional<Seconds> host = measured_or_alike(group.path, ".host");
-    if (cost != nullptr && "costs.copies." + found.name != group.path) begin_as(group.path, found);
-    if (!host && cost != nullptr) host = cost->host.value;
-    if (!host) {
-      edit_.set(group.path + ".host", Seconds{}, model::Quality::assumed, "a probe does not tell it from the latency");
-    }
-    const Seconds busy = host_share(group, group.path + ".host", host.value_or(Seconds{}), completion) + completion;
-    std::optional<Rate> known = narrowest_link(first, topology_);
-    if (cost != nullptr && cost->rate) known = cost->rate->value;
-    const std::optional<Rate> rate = fit_latency(group, observations_of(group), busy, known, group.path + ".rate");
-    if (!rate || group.path != "costs.copies." + std::string(to_string(model::CopyClass::host_to_host))) return;
-    for (const std::string& memory : memories_of(group)) {
-      set(fmt::format("nodes.memories.{}.copy_rate", memory), *rate, group);
-    }
-  }
-
-  /// A class that the base has under another's name begins as that one; the probes replace what they tell.
-  void begin_as(const std::string& path, const model::CopyCost& other) {
-    const std::string source =
-        fmt::format("that of costs.copies.{}: the same engine, and no probe tells this one", other.name);
-    const auto derive = [&](const std::string& key, const auto& value) {
-      edit_.set(path + key, value, model::Quality::derived, source);
-    };
-    derive(".host", other.cost->host.value);
-    derive(".latency", other.cost->latency.value);
-    if (other.cost->rate) derive(".rate", other.cost->rate->value);
-    if (other.cost->turnaround) derive(".turnaround", other.cost->turnaround->value);
-  }
-
-  [[nodiscard]] Seconds completion_time() const {
-    const auto measured = measured_.find("costs.runtime.completion");
-    if (measured != measured_.end()) return measured->second;
-    return base_.runtime.completion ? base_.runtime.completion->value : Seconds{};
-  }
-
-  /// Where the host's own copies were measured.
-  [[nodiscard]] std::set<std::string> memories_of(const Group& group) const {
-    std::set<std::string> names;
-    for (const Meant& meant : group.lines) names.insert(topology_.name(meant.primitive.from.location));
-    return names;
   }
 
   void fit_messages(const Group& group) {
@@ -260,24 +131,8 @@ class Calibrator {
     if (costs.rate) known = costs.rate->value;
     // Where the base says that a message gets what the adapter's link has, the message tells that.
     const std::string rate_path = within || costs.rate ? group.path + ".rate" : "fabric.link";
-    fit_latency(group, messages_.observations_beside_cpu(group), Seconds{}, known, rate_path);
-  }
-
-  /// `busy`: what the CPU does of it.
-  std::optional<Rate> fit_latency(const Group& group, std::span<const Observation> observations, Seconds busy,
-                                  std::optional<Rate> known, const std::string& rate_path) {
-    const CurveFit curve = fit_curve(observations, busy, known);
-    if (curve.rate || tells_latency(observations, known)) {
-      set(group.path + ".latency", model::Piecewise(curve.latency), group);
-    } else {
-      result_.notes.push_back(group.path + ".latency: the bytes of these sizes take longer; it stays");
-    }
-    if (curve.rate) {
-      set(rate_path, *curve.rate, group);
-    } else {
-      result_.notes.push_back(fmt::format("{}: the sizes of the probes do not tell it; it stays", rate_path));
-    }
-    return curve.rate;
+    fit_latency(group, messages_.observations_beside_cpu(group), Seconds{}, known, rate_path, probes_, edit_,
+                result_.notes);
   }
 
   void fit_pinning(const Group& group) {
@@ -292,16 +147,17 @@ class Calibrator {
 
   void fit_on_top(const Group& group, const Topology& topology) {
     const Kind kind = group.first().kind;
-    if (kind == Kind::queued) return fit_turnaround(group, topology);
+    if (kind == Kind::queued) return copies_.fit_turnaround(group, topology);
     if (group.first().tells_rest()) return;  // fit_rest()
     if (kind == Kind::completion) return;    // MessageFits
     if (kind == Kind::gap) return fit_gap(group, topology, probes_, edit_);
     if (group.first().is_written()) return fit_written(group, topology, probes_, edit_, result_.notes);
-    if (!group.first().copies() || kind == Kind::copy || kind == Kind::start) return;
+    const bool of_cpu = kind == Kind::start || kind == Kind::start_alone || kind == Kind::finish_of_class;
+    if (!group.first().copies() || kind == Kind::copy || of_cpu) return;
     const bool signals = group.first().signals();
     std::vector<CountedObservation> observations;
     for (const Meant& meant : group.lines) {
-      std::optional<Seconds> rest = signals ? measured_put(meant) : std::nullopt;
+      std::optional<Seconds> rest = signals ? copies_.measured_put(meant) : std::nullopt;
       if (!rest) rest = predict_below(meant.primitive, meant.size(), topology);
       if (!rest) continue;
       observations.push_back({observation_of(meant), *rest, signals ? 1 : meant.primitive.blocks});
@@ -314,56 +170,6 @@ class Calibrator {
     } else {
       result_.notes.push_back(fmt::format("{}: the probes take no longer than the copies alone", group.path));
     }
-  }
-
-  /// What lies between two copies at the sizes where the engine makes them wait and not the CPU that starts them. Where
-  /// the bytes take much longer, the error of their rate is as much as what is looked for.
-  void fit_turnaround(const Group& group, const Topology& topology) {
-    constexpr double kLongFlow = 2;
-    constexpr double kTooLong = 16;
-    constexpr double kQueued = bench::kQueuedCopies;
-    const Seconds started = group.shortest();
-    std::vector<double> gaps;
-    for (const Meant& meant : group.lines) {
-      const Seconds flow = flow_alone(meant.primitive, meant.size(), topology);
-      const std::optional<Seconds> alone = predict_below(meant.primitive, meant.size(), topology);
-      if (!alone || flow <= started * kLongFlow || flow > started * kTooLong) continue;
-      // The first takes what one takes alone.
-      const Seconds each = (meant.time() * kQueued - *alone) / (kQueued - 1);
-      gaps.push_back((each - flow).value());
-    }
-    if (gaps.empty()) {
-      result_.notes.push_back(group.path + ": at no size of the probes does the engine alone tell it; it stays");
-      return;
-    }
-    const Seconds turnaround{std::max(0.0, middle(gaps))};
-    set(group.path, turnaround, group);
-    measured_[group.path] = turnaround;
-  }
-
-  void fit_turnarounds_alike(const Topology& topology) {
-    for (const auto& [copy, cost] : topology.platform().copies) measured_or_alike(copy_path(copy), ".turnaround");
-  }
-
-  /// The same puts there and back without their signals, measured in the same job: closer than any fit. The peer goes
-  /// on while the sender learns of the end.
-  [[nodiscard]] std::optional<Seconds> measured_put(const Meant& signal) const {
-    const bench::ProbeLine& line = signal.probe->line;
-    const std::string_view name =
-        signal.primitive.kind == Kind::kernel_signal ? "copy kernel-push" : "peer copy write ";
-    const auto write = [&](const std::string& from, const std::string& to) -> std::optional<Seconds> {
-      const auto found = std::ranges::find_if(probes_.probes, [&](const Probe& probe) {
-        return probe.file == signal.probe->file && probe.line.name.starts_with(name) && probe.line.gpu == from &&
-               probe.line.peer == to && probe.line.size == line.size;
-      });
-      if (found == probes_.probes.end()) return std::nullopt;
-      return Seconds{found->line.time_us.median * 1e-6};
-    };
-    const auto there = write(line.gpu, line.peer);
-    const auto back = write(line.peer, line.gpu);
-    if (!there || !back) return std::nullopt;
-    const Seconds put = (*there + *back) / 2;
-    return put > completion_time() ? put - completion_time() : Seconds{};
   }
 
   // ---- what came of it ----------------------------------------------------------------------------------------------
@@ -434,8 +240,8 @@ class Calibrator {
   Platform base_;
   Topology topology_;
   std::vector<Group> groups_{};
-  std::map<std::string, Seconds> measured_{};  ///< parts of copies that probes tell, by path
   Calibration result_{};
+  CopyFits copies_{probes_, groups_, topology_, edit_, result_.notes};
   MessageFits messages_{probes_, groups_, topology_, edit_, result_.notes};
 };
 

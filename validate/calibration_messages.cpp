@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "validate/step_times.hpp"
+
 namespace twinlink::validate {
 namespace {
 

@@ -79,7 +79,9 @@ class LineReader {
     if (strip(name, "look message ")) return message(name, Kind::message_look);
     if (strip_end(name, " cpu-written")) return written(name, model::Writer::cpu);
     if (strip_end(name, " device-written")) return written(name, model::Writer::device);
+    if (strip(name, "start lone ")) return one_copy(name) && part(Kind::start_alone);
     if (strip(name, "start ")) return one_copy(name) && part(Kind::start);
+    if (strip(name, "finish ended ")) return finish(name);
     if (strip(name, "queued ")) return queued(name);
     return one_copy(name) || more_than_a_copy(name) || runtime(name);
   }
@@ -92,6 +94,7 @@ class LineReader {
     }
     if (strip(name, "bare control message ")) return strip_end(name, " both-ways") && message(name, Kind::bare_control);
     if (strip(name, "control message ")) return strip_end(name, " both-ways") && message(name, Kind::step);
+    if (strip(name, "copy and control message ")) return strip_end(name, " both-ways") && beside_copies(name);
     if (strip(name, "put and signal ")) {
       if (!put_and_signal(name)) return false;
       return part(result_.kind == Kind::kernel_signal ? Kind::queued_kernel_signal : Kind::queued_signal);
@@ -129,6 +132,12 @@ class LineReader {
            result_.from.memory != Memory::device && part(Kind::written_copy);
   }
 
+  /// Where no copy is named, of one that the device writes to the host, as of most.
+  bool finish(std::string_view name) {
+    if (name == "copy") return between(Kind::finish, device(gpu()), host(gpu(), Memory::pinned));
+    return one_copy(name) && part(Kind::finish_of_class);
+  }
+
   bool put_and_signal(std::string_view rest) {
     if (rest == "same-node") return between(Kind::signal, device(gpu()), device(peer_gpu()));
     if (rest == "by kernel same-node") {
@@ -146,8 +155,7 @@ class LineReader {
   }
 
   bool runtime(std::string_view name) {
-    constexpr std::array<std::pair<std::string_view, Kind>, 8> kNames{{{"finish ended copy", Kind::finish},
-                                                                       {"look copy", Kind::look},
+    constexpr std::array<std::pair<std::string_view, Kind>, 7> kNames{{{"look copy", Kind::look},
                                                                        {"allocate device", Kind::allocate_device},
                                                                        {"allocate pinned", Kind::pin},
                                                                        {"allocate shared-pinned", Kind::pin},
@@ -232,6 +240,13 @@ class LineReader {
     if (where != "same-node" && where != "other-node") return false;
     result_.same_node = where == "same-node";
     return between(kind, host(gpu(), Memory::pageable), host(peer_gpu(), Memory::pageable));
+  }
+
+  bool beside_copies(std::string_view where) {
+    if (!message(where, Kind::step_beside_copies)) return false;
+    result_.from = device(gpu());
+    result_.to = host(gpu(), Memory::pinned);
+    return can_copy();
   }
 
   /// Of eager messages.

@@ -56,31 +56,43 @@ class HostCopies {
 using Direction = HostCopies::Direction;
 constexpr std::array kDirections{Direction::out, Direction::in};
 
-/// What the CPU does until the next line of a program runs: `host` of a platform's copies.
+/// What the CPU does until the next line of a program runs, behind another copy: `host` of a platform's copies.
 void probe_start(Prober& prober, HostCopies& copies, Direction direction) {
   const std::string name = "start copy " + copies.words(direction);
   for (const Bytes size : prober.plan().sizes) {
     if (!prober.times_cpu_at(size)) continue;
     const Move move = copies.move(direction).first(size);
-    prober.record(name, {}, size, prober.sample_start(name, size, [&] { return copies.start(direction, move); }),
-                  false);
+    const auto start = [&] { return copies.start(direction, move); };
+    prober.record(name, {}, size, prober.sample_start(name, size, start, true), false);
   }
 }
 
-/// What the CPU does to learn that a copy has ended. Copies by the CPU pass the time until then: they look after no
-/// other operation, and they take time on a simulated machine, too, whose clock stands still for those who only look at
-/// it.
-void probe_finish(Prober& prober, HostCopies& copies) {
-  constexpr int kTimesAsLong = 10;
-  const std::string name = "finish ended copy";
-  Rank& rank = prober.rank();
+/// The same of a copy that is alone in its stream.
+void probe_lone_start(Prober& prober, HostCopies& copies) {
+  const std::string name = "start lone copy " + copies.words(Direction::out);
   const Bytes size = prober.plan().sizes.front();
-  const Move move = copies.move(Direction::in).first(size);
-  const ScopedBuffer to(rank, Memory::pageable, prober.largest());
-  const ScopedBuffer from(rank, Memory::pageable, prober.largest());
+  const auto start = [&] { return copies.start(Direction::out, copies.move(Direction::out).first(size)); };
+  prober.record(name, {}, size, prober.sample_start(name, size, start, false), false);
+}
+
+/// What the CPU does to learn that a copy has ended that was started behind another. Copies by the CPU pass the time
+/// until then: they look after no other operation, and they take time on a simulated machine, too, whose clock stands
+/// still for those who only look at it. Small ones, for a driver whose code has left the caches takes four times as
+/// long to learn it.
+void probe_finish(Prober& prober, HostCopies& copies, Direction direction) {
+  constexpr int kTimesAsLong = 10;
+  constexpr Bytes kInCache = 4_KiB;
+  Rank& rank = prober.rank();
+  // By all others it takes as long as where the device writes.
+  const std::string name =
+      direction == Direction::out ? "finish ended copy" : "finish ended copy " + copies.words(direction);
+  const Bytes size = prober.plan().sizes.front();
+  const Move move = copies.move(direction).first(size);
+  const ScopedBuffer to(rank, Memory::pageable, kInCache);
+  const ScopedBuffer from(rank, Memory::pageable, kInCache);
   if (!can_copy(prober, "host-to-host", to.buffer(), from.buffer())) return;
 
-  const double alone_us = summarize(prober.sample(size, [&] { copies.run(Direction::in, move); })).median;
+  const double alone_us = summarize(prober.sample(size, [&] { copies.run(direction, move); })).median;
   const auto meanwhile = [&] {
     const Seconds end = rank.now() + Seconds{alone_us * 1e-6 * kTimesAsLong};
     for (Seconds before{-1}; before < rank.now() && rank.now() < end;) {
@@ -88,18 +100,27 @@ void probe_finish(Prober& prober, HostCopies& copies) {
       prober.copy(View(to.buffer()), View(from.buffer()));
     }
   };
-  const auto start = [&] { return copies.start(Direction::in, move); };
+  const auto start = [&] { return copies.start(direction, move); };
   prober.record(name, {}, size, prober.sample_finish(name, size, start, meanwhile), false);
 }
 
-/// What the CPU does to learn that a copy has not ended yet: one that takes much longer than a look.
+/// What the CPU does to learn that a copy has not ended yet: one that takes much longer than a look, and was started
+/// behind another.
 void probe_look(Prober& prober) {
   constexpr Bytes kLong = 4_MiB;
   const std::string name = "look copy";
   const ScopedBuffer device(prober.rank(), Memory::device, kLong);
   const ScopedBuffer host(prober.rank(), Memory::pinned, kLong);
   if (!can_copy(prober, "device-to-pinned near", host.buffer(), device.buffer())) return;
-  const auto start = [&] { return prober.rank().copy(View(host.buffer()), View(device.buffer()), {}, Engine::dma); };
+  const auto copy = [&](Bytes size) {
+    return prober.rank().copy(host.first(size), device.first(size), {}, Engine::dma);
+  };
+  const auto start = [&] {
+    const Op first = copy(Bytes{1});
+    const Op op = copy(kLong);
+    prober.finish(first, name, kLong);
+    return op;
+  };
   prober.record(name, {}, kLong, prober.sample_look(name, kLong, start), false);
 }
 
@@ -111,17 +132,22 @@ void probe_queued(Prober& prober, HostCopies& copies, Direction direction) {
   });
 }
 
-void probe_both_ways(Prober& prober, HostCopies& copies) {
-  const std::string name = "copy pinned near both-ways";
+constexpr std::string_view kBothWays = "copy pinned near both-ways";
+
+/// By this rank alone, or by all of a group at once.
+void probe_both_ways(Prober& prober, HostCopies& copies, std::span<const RankId> group) {
+  const std::string name =
+      group.empty() ? std::string(kBothWays) : fmt::format("{} of {} GPUs", kBothWays, group.size());
   const std::array both{copies.move(Direction::out), copies.move(Direction::in)};
   prober.record_copies(name, both, [&](std::span<const Move> moves) {
     const Bytes size = moves[0].to.length;
-    return prober.sample(size, [&] {
+    const auto round = [&] {
       const Op out = copies.start(Direction::out, moves[0]);
       const Op in = copies.start(Direction::in, moves[1]);
       prober.finish(out, name, size);
       prober.finish(in, name, size);
-    });
+    };
+    return group.empty() ? prober.sample(size, round) : prober.sample_in(group, size, round);
   });
 }
 
@@ -154,6 +180,8 @@ void probe_device_copies_of(Prober& prober, std::span<const RankId> group, Memor
     probe_copies_of(prober, group, copies.words(direction), copies.move(direction),
                     [&](const Move& part) { copies.run(direction, part); });
   }
+  const bool both = copies.possible(Direction::out) && copies.possible(Direction::in);
+  if (memory == Memory::pinned && all_can(prober, group, both)) probe_both_ways(prober, copies, group);
 }
 
 /// By the CPUs, which share the memory.
@@ -166,8 +194,8 @@ void probe_host_copies_of(Prober& prober, std::span<const RankId> group) {
                   [&](const Move& part) { prober.copy(part.to, part.from); });
 }
 
-/// Each writes to the next of the group, the last one to the first: every GPU sends and receives. Of two GPUs, that is
-/// both ways at once.
+/// Each writes to the next of the group, the last one to the first, or reads from it: every GPU sends and receives. Of
+/// two GPUs, that is both ways at once.
 void probe_ring_of(Prober& prober, std::span<const RankId> group) {
   Rank& rank = prober.rank();
   const auto me = static_cast<std::size_t>(std::ranges::find(group, rank.id()) - group.begin());
@@ -175,22 +203,32 @@ void probe_ring_of(Prober& prober, std::span<const RankId> group) {
   const RankId previous = group[(me + group.size() - 1) % group.size()];
 
   const ScopedBuffer own(rank, Memory::device, prober.largest());
-  const ScopedBuffer written(rank, Memory::device, prober.largest());
-  tell_now(rank, previous, Message(rank.export_memory(written.buffer())), prober.patience());
+  const ScopedBuffer shared(rank, Memory::device, prober.largest());
+  tell_now(rank, previous, Message(rank.export_memory(shared.buffer())), prober.patience());
   const Buffer theirs = rank.open_memory(next, hear_now(rank, next, prober.patience()).as<IpcHandle>());
-  const std::string name = fmt::format("peer copy write direct of {} GPUs", group.size());
-  const bool possible = all_can(prober, group, can_copy(prober, kPeerWrites, theirs, own.buffer()));
   twinlink::Pattern pattern{};  // the same on all of them
-  for (const Bytes size : possible ? prober.plan().sizes : std::vector<Bytes>{}) {
-    ++pattern.seed;
-    if (prober.plan().verify) {
-      rank.fill(own.first(size), pattern);
-      rank.fill(written.first(size), kSentinel);
+  const auto probe = [&](const std::string& name, const Move& whole, Buffer source, Buffer target) {
+    for (const Bytes size : prober.plan().sizes) {
+      ++pattern.seed;
+      if (prober.plan().verify) {
+        rank.fill(View(source, Bytes{}, size), pattern);
+        rank.fill(View(target, Bytes{}, size), kSentinel);
+      }
+      const Move part = whole.first(size);
+      Rounds rounds = prober.sample_in(group, size, [&] { prober.copy(part.to, part.from); });
+      meet_in(rank, group, prober.patience());
+      if (prober.plan().verify) prober.expect(View(target, Bytes{}, size), pattern, name);
+      prober.record(name, to_string(rank.place(next)), size, std::move(rounds), true);
     }
-    Rounds rounds = prober.sample_in(group, size, [&] { prober.copy(View(theirs, Bytes{}, size), own.first(size)); });
-    meet_in(rank, group, prober.patience());  // all have written
-    if (prober.plan().verify) prober.expect(written.first(size), pattern, name);
-    prober.record(name, to_string(rank.place(next)), size, std::move(rounds), true);
+  };
+  const Buffer mine = own.buffer();
+  if (all_can(prober, group, can_copy(prober, kPeerWrites, theirs, mine))) {
+    probe(fmt::format("peer copy write direct of {} GPUs", group.size()), {View(theirs), View(mine)}, mine,
+          shared.buffer());
+  }
+  if (all_can(prober, group, can_copy(prober, kPeerReads, mine, theirs))) {
+    probe(fmt::format("peer copy read direct of {} GPUs", group.size()), {View(mine), View(theirs)}, shared.buffer(),
+          mine);
   }
   rank.close_memory(theirs);
   meet_in(rank, group, prober.patience());
@@ -213,11 +251,11 @@ void probe_load(Prober& prober) {
     if (!(direction == Direction::out ? out : in)) continue;
     probe_start(prober, copies, direction);
     probe_queued(prober, copies, direction);
+    probe_finish(prober, copies, direction);
   }
-  if (!in) return;
-  probe_finish(prober, copies);
-  probe_look(prober);
-  if (out) probe_both_ways(prober, copies);
+  if (out) probe_lone_start(prober, copies);
+  if (in) probe_look(prober);
+  if (out && in) probe_both_ways(prober, copies, {});
 }
 
 void probe_together(Prober& prober) {

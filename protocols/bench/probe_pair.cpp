@@ -102,7 +102,7 @@ class PeerCopier {
     if (engine == Engine::resident) return "resident-push";
     if (engine == Engine::kernel) return way == Way::write ? "kernel-push" : "kernel-pull";
     if (!direct_) return way == Way::write ? "staged into the memory of a peer" : "staged from the memory of a peer";
-    return way == Way::write ? kPeerWrites : "from the memory of a peer";
+    return way == Way::write ? kPeerWrites : kPeerReads;
   }
 
   /// Of the line that says what one takes alone.
@@ -131,7 +131,10 @@ class PeerCopier {
   void measure_start(const Move& move, Engine engine) {
     const std::string name = "start " + line(Way::write, engine);
     const Bytes size = move.to.length;
-    record(name, size, prober_.sample_start(name, size, [&] { return start(move, engine); }), false);
+    record(name, size,
+           prober_.sample_start(
+               name, size, [&] { return start(move, engine); }, true),
+           false);
   }
 
   Prober& prober_;

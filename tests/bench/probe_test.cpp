@@ -88,6 +88,7 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "queued copy resident-push",
                                           "start copy pinned-to-device near",
                                           "start copy device-to-pinned near",
+                                          "start lone copy device-to-pinned near",
                                           "start peer copy write direct",
                                           "start copy kernel-push",
                                           "start copy resident-push",
@@ -97,6 +98,7 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "copy pageable-to-device near cpu-written",
                                           "copy pinned-to-device near of 2 GPUs",
                                           "copy device-to-pinned near of 2 GPUs",
+                                          "copy pinned near both-ways of 2 GPUs",
                                           "copy pageable-to-device near of 2 GPUs",
                                           "copy device-to-pageable near of 2 GPUs",
                                           "copy host-to-host of 2 GPUs",
@@ -124,6 +126,7 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "handle close",
                                           "peer copy write direct",
                                           "peer copy write direct of 2 GPUs",
+                                          "peer copy read direct of 2 GPUs",
                                           "queued peer copy write direct",
                                           "queued put and signal same-node",
                                           "queued put and signal by kernel same-node",
@@ -134,6 +137,7 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "start control message same-node",
                                           "queued bare control message same-node both-ways",
                                           "queued control message same-node both-ways",
+                                          "queued copy and control message same-node both-ways",
                                           "peer copy read direct",
                                           "message pinned same-node",
                                           "message pageable same-node",
@@ -147,12 +151,15 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
     }
   }
   // Here copies take all their time when they start, and looks take none.
-  EXPECT_THAT(findings.notes, testing::ElementsAre("0/0: no line for 'finish ended copy': it takes no time",
-                                                   "0/0: no line for 'look copy': it takes no time",
-                                                   "0/0: no line for 'start receive same-node': it takes no time",
-                                                   "0/0: no line for 'look message same-node': it takes no time",
-                                                   "0/1: no line for 'finish ended copy': it takes no time",
-                                                   "0/1: no line for 'look copy': it takes no time"));
+  EXPECT_THAT(findings.notes,
+              testing::ElementsAre("0/0: no line for 'finish ended copy': it takes no time",
+                                   "0/0: no line for 'finish ended copy pinned-to-device near': it takes no time",
+                                   "0/0: no line for 'look copy': it takes no time",
+                                   "0/0: no line for 'start receive same-node': it takes no time",
+                                   "0/0: no line for 'look message same-node': it takes no time",
+                                   "0/1: no line for 'finish ended copy': it takes no time",
+                                   "0/1: no line for 'finish ended copy pinned-to-device near': it takes no time",
+                                   "0/1: no line for 'look copy': it takes no time"));
 }
 
 TEST(Probe, NamesEveryLineOnce) {
@@ -243,6 +250,7 @@ TEST(Probe, OneMissingClassOfCopiesLeavesTheOthers) {
                                             "copy pinned-to-device near device-written",
                                             "queued copy device-to-pinned near",
                                             "start copy device-to-pinned near",
+                                            "start lone copy device-to-pinned near",
                                             "put and signal same-node",
                                             "put and signal by kernel same-node",
                                             "put and signal by resident kernel same-node",
@@ -271,10 +279,12 @@ TEST(Probe, OneMissingClassOfCopiesLeavesTheOthers) {
 
 TEST(Probe, SaysWhatItLeftOutAndWhy) {
   const ProbeFindings alone = probe_world({.ranks = 1, .numa_domains = 1});
-  EXPECT_THAT(alone.notes, testing::ElementsAre("0/0: no far copies: there is one NUMA domain",
-                                                "0/0: no registration of device memory: there is no peer",
-                                                "0/0: no line for 'finish ended copy': it takes no time",
-                                                "0/0: no line for 'look copy': it takes no time"));
+  EXPECT_THAT(alone.notes,
+              testing::ElementsAre("0/0: no far copies: there is one NUMA domain",
+                                   "0/0: no registration of device memory: there is no peer",
+                                   "0/0: no line for 'finish ended copy': it takes no time",
+                                   "0/0: no line for 'finish ended copy pinned-to-device near': it takes no time",
+                                   "0/0: no line for 'look copy': it takes no time"));
   EXPECT_THAT(names(alone), testing::Not(Contains(HasSubstr("far"))));
   EXPECT_THAT(names(alone), testing::Not(Contains(HasSubstr("message"))));
 }
@@ -295,9 +305,9 @@ TEST(Probe, MeasuresMessagesBetweenNodesAndNoPeerCopies) {
 
 TEST(Probe, FindsABrokenPeerCopyAtTheOwnersSide) {
   // The first copy into rank 1 from a peer is one to see whether that works. Then come the writes of 4 B: one to warm
-  // up, three that are timed, sixteen queued ones for each of these, and one for each to time its start. The fault hits
-  // the last queued write of 64 KiB: nobody writes over it.
-  constexpr int kSmall = 1 + 4 + 4 * 16 + 4;
+  // up, three that are timed, sixteen queued ones for each of these, and for each one to time its start and one before
+  // that. The fault hits the last queued write of 64 KiB: nobody writes over it.
+  constexpr int kSmall = 1 + 4 + 4 * 16 + 4 * 2;
   constexpr int kLarge = 1 + 16;
   const FakeWorldOptions world{.fault = {{Fault::Kind::scramble, RankId{1}, kSmall + kLarge - 1, 4_KiB}}};
   ProbePlan plan = small_plan();

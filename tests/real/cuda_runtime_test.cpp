@@ -186,6 +186,25 @@ TEST_F(CudaRuntimeTest, CopiesOfOneStreamRunInOrder) {
 }
 
 #ifdef TWINLINK_HAS_CUDA
+/// By a word the first, by events those behind it; and then the next one alone.
+TEST_F(CudaRuntimeTest, CopiesAreToldOfInOrderAloneAndBehindOthers) {
+  const std::byte* const one = filled({1});
+  const std::byte* const other = filled({2});
+  std::byte* const to = runtime->allocate(kSize);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<Event> events;
+    const int count = 1 + round % 4;
+    const std::byte* last = nullptr;
+    for (int i = 0; i < count; ++i) {
+      last = (round + i) % 2 == 0 ? one : other;
+      events.push_back(runtime->copy(to, last, kSize, Stream{0}, Engine::dma));
+    }
+    finish(events.back());  // the others have ended, too
+    for (int i = 0; i + 1 < count; ++i) EXPECT_TRUE(runtime->ended(events[static_cast<std::size_t>(i)]));
+    EXPECT_EQ(read(to), read(last));
+  }
+}
+
 TEST_F(CudaRuntimeTest, WhatIsLeftAtTheEndIsFreed) {
   constexpr Bytes kList = 64_MiB;  // the list of a kernel's blocks
   std::vector<Block> blocks(kList.count() / 16, {.length = 1_B});

@@ -97,6 +97,20 @@ TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfPutsLeavesForIt) 
   EXPECT_THAT(host.source.text, HasSubstr("queued put and signal by kernel same-node"));
 }
 
+/// The rest of what a queued kernel takes is the CPU's for learning of its end.
+TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfKernelsLeavesForIt) {
+  constexpr double kEach = 5.2;
+  const auto calibration = Probes()
+                               .add_one("start copy kernel-push", 4.7, "0/1")
+                               .add_one("finish ended copy", 1.4)
+                               .add_one("copy kernel-push", 9, "0/1")
+                               .add_one("queued copy kernel-push", kEach, "0/1")
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  EXPECT_NEAR(platform.copies.at(model::CopyClass::kernel_push).host.value.microseconds(), kEach - 1.4, 1e-3);
+  EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), 1.4, 1e-3);
+}
+
 TEST(CalibrationOfCpus, LearningOfAnEndTakesNoLongerThanAQueueOfCopiesLeavesForIt) {
   constexpr double kAlone = 4.5;      // out of the caches
   constexpr double kInAQueue = 2.75;  // of which the start is kHost
@@ -110,6 +124,43 @@ TEST(CalibrationOfCpus, LearningOfAnEndTakesNoLongerThanAQueueOfCopiesLeavesForI
   EXPECT_NEAR(completion.value.microseconds(), kInAQueue - kHost, 0.02) << "the least of the sizes flows for 0.02 us";
   EXPECT_EQ(completion.source.quality, model::Quality::derived);
   EXPECT_THAT(completion.source.text, HasSubstr("queued copy pinned-to-device near"));
+}
+
+/// A copy alone in its stream has a word, and the CPU does not wait for an event.
+TEST(CalibrationOfCpus, WhatALoneCopyStartsLongerIsTheWordsBehindIt) {
+  constexpr double kWord = 0.6;
+  const auto probes = [](double lone) {
+    return Probes()
+        .add_one("start copy device-to-pinned near", kHost)
+        .add_one("start lone copy device-to-pinned near", lone)
+        .add_one("finish ended copy", kCompletion)
+        .add("copy device-to-pinned near", line(kHost + kLatency + kWord, kRate));
+  };
+  const auto calibration = probes(kHost + kWord).calibrate();
+  const model::Platform platform = platform_of(calibration);
+  EXPECT_NEAR(platform.runtime.end_word.value().value.microseconds(), kWord, 1e-3);
+  EXPECT_EQ(platform.runtime.end_word->source.quality, model::Quality::measured);
+  const model::Cost& cost = platform.copies.at(model::CopyClass::device_to_pinned_near);
+  EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), kLatency, 1e-3) << "no completion comes off";
+  for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
+  const auto without = probes(kHost).calibrate();
+  EXPECT_FALSE(platform_of(without).runtime.end_word);
+  EXPECT_THAT(without.notes, Contains(HasSubstr("starts like any other")));
+}
+
+TEST(CalibrationOfCpus, CopiesMayHaveACompletionOfTheirOwn) {
+  constexpr double kOwn = 0.2;
+  const auto calibration = Probes()
+                               .add_one("finish ended copy", kCompletion)
+                               .add_one("finish ended copy pinned-to-device near", kOwn)
+                               .add_one("start copy pinned-to-device near", kHost)
+                               .add("copy pinned-to-device near", line(kHost + kLatency + kOwn, kRate))
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), kCompletion, 1e-3);
+  const model::Cost& near = platform.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(near.completion.value().value.microseconds(), kOwn, 1e-3);
+  EXPECT_NEAR(near.latency.value.at(1_KiB).microseconds(), kLatency, 1e-3);
 }
 
 TEST(CalibrationOfCpus, WithoutTheirLinesNothingIsThereThatTheBaseLacks) {

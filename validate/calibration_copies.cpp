@@ -1,0 +1,265 @@
+#include "validate/calibration_copies.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "validate/cost_fit.hpp"
+#include "validate/primitive.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using model::Topology;
+using Kind = Primitive::Kind;
+
+/// Where the rate is not told, what is left of a time at the known rate is the latency only if the bytes take little of
+/// it: otherwise it is the error of that rate. Latencies of copies and messages are microseconds.
+bool tells_latency(std::span<const Observation> observations, std::optional<Rate> known) {
+  constexpr Seconds kLittle = 50.0_us;
+  return !known || std::ranges::any_of(observations, [&](const Observation& o) { return o.size / *known < kLittle; });
+}
+
+bool by_kernel(const Group& group) { return group.first().from.kernel || group.first().to.kernel; }
+
+/// Where the host's own copies were measured.
+std::set<std::string> memories_of(const Group& group, const Topology& topology) {
+  std::set<std::string> names;
+  for (const Meant& meant : group.lines) names.insert(topology.name(meant.primitive.from.location));
+  return names;
+}
+
+}  // namespace
+
+CopyFits::CopyFits(const ProbeSet& probes, const std::vector<Group>& groups, const Topology& base, PlatformEdit& edit,
+                   std::vector<std::string>& notes)
+    : probes_(probes), groups_(groups), base_(base), edit_(edit), notes_(notes) {}
+
+void CopyFits::fit_cpu() {
+  for (const Group& group : groups_) fit_share(group);
+  for (const Group& group : groups_) fit_end_word(group);
+  for (const Group& group : groups_) limit_completion(group);
+  for (const Group& group : groups_) limit_host(group);
+}
+
+/// A part of a copy has its place only where the base or the probes have the copy.
+bool CopyFits::has_copy(const Group& group) {
+  const Primitive& first = group.first();
+  const std::string path = copy_path(first, base_);
+  if (base_.find_copy_cost(first.from, first.to).cost != nullptr || find_group(groups_, path) != nullptr) return true;
+  notes_.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
+  return false;
+}
+
+void CopyFits::fit_share(const Group& group) {
+  const Kind kind = group.first().kind;
+  const bool of_copy = kind == Kind::start || kind == Kind::finish_of_class;
+  const bool of_cpu = kind == Kind::finish || (of_copy && has_copy(group));
+  if (!of_cpu) return;
+  const Seconds time = fit_constant(observations_of(group));
+  set_fit(edit_, group.path, time, group, probes_);
+  measured_[group.path] = time;
+}
+
+/// What the start of a copy takes longer if no other is before it. Where it takes no longer, its end is learnt of as
+/// that of any other.
+void CopyFits::fit_end_word(const Group& group) {
+  if (group.first().kind != Kind::start_alone) return;
+  const auto host = measured_.find(copy_path(group.first(), base_) + ".host");
+  const Seconds alone = fit_constant(observations_of(group));
+  if (host == measured_.end() || alone <= host->second * (1 + 2 * kTolerance)) {
+    notes_.push_back(group.path + ": a copy alone in its stream starts like any other; it stays");
+    return;
+  }
+  set_fit(edit_, group.path, alone - host->second, group, probes_);
+  measured_[group.path] = alone - host->second;
+}
+
+/// A queued copy takes no less than the CPU needs to start it and to learn of its end. By itself, after the CPU has
+/// done other things, learning of an end can take several times as long as in the midst of such a queue. Of copies by
+/// the engine: the start of kernels is told less well, see limit_host().
+void CopyFits::limit_completion(const Group& group) {
+  if (group.first().kind != Kind::queued || by_kernel(group)) return;
+  const auto own = measured_.find(copy_path(group.first(), base_) + ".completion");
+  const auto completion = own != measured_.end() ? own : measured_.find("costs.runtime.completion");
+  if (completion == measured_.end()) return;
+  const auto host = measured_.find(copy_path(group.first(), base_) + ".host");
+  if (host == measured_.end() || host->second >= group.shortest()) return;
+  const Seconds most = group.shortest() - host->second;
+  if (completion->second <= most) return;
+  completion->second = most;
+  edit_.set(completion->first, most, model::Quality::derived,
+            fmt::format("what '{}' leaves beside its start; 'finish ended copy' is longer",
+                        group.lines.front().probe->line.name));
+}
+
+/// Nor do queued kernels or queued puts with signals take less than the CPU needs to start them: starting them one
+/// after the other can take less than starting one after the CPU has done other things.
+void CopyFits::limit_host(const Group& group) {
+  const auto host = measured_.find(copy_path(group.first(), base_) + ".host");
+  if (host == measured_.end()) return;
+  const std::optional<Seconds> most = most_to_start(group);
+  if (!most || *most <= Seconds{} || host->second <= *most) return;
+  host->second = *most;
+  edit_.set(
+      host->first, *most, model::Quality::derived,
+      fmt::format("what '{}' leaves for each; the start of one alone is longer", group.lines.front().probe->line.name));
+}
+
+/// What a queue leaves of each for its start. Of puts with signals the first takes as long as one alone; by the
+/// tolerance less, so that what lies behind signals is still told by such puts and not hidden by the start. Nothing
+/// of other queues.
+std::optional<Seconds> CopyFits::most_to_start(const Group& group) const {
+  constexpr double kQueued = bench::kQueuedCopies;
+  const Primitive& first = group.first();
+  if (first.kind == Kind::queued && by_kernel(group)) {
+    return group.shortest() - (model::is_drivers(first.from, first.to) ? completion_time() : Seconds{});
+  }
+  if (first.kind != Kind::queued_signal && first.kind != Kind::queued_kernel_signal) return std::nullopt;
+  const bool by_engine = first.kind == Kind::queued_signal;
+  const Group* const alone = find_group(groups_, by_engine ? "costs.runtime.signal" : "costs.runtime.kernel_signal");
+  if (alone == nullptr) return std::nullopt;
+  return (group.shortest() * kQueued - alone->shortest()) / (kQueued - 1) * (1 - kTolerance);
+}
+
+/// What was measured of `part`, "host", of the copy at `path`, or of one that is alike; then the source says so.
+std::optional<Seconds> CopyFits::measured_or_alike(const std::string& path, const std::string& part) {
+  if (const auto own = measured_.find(path + part); own != measured_.end()) return own->second;
+  const std::optional<std::string> alike = path_alike(path);
+  if (!alike) return std::nullopt;
+  const std::string probed = *alike + part;
+  const auto other = measured_.find(probed);
+  if (other == measured_.end()) return std::nullopt;
+  edit_.set(path + part, other->second, model::Quality::derived,
+            fmt::format("that of {}: the same engine, and no probe tells this one", probed));
+  return other->second;
+}
+
+/// What the CPU does to start a copy, `host`, unless all takes less. Beside it there is `other`.
+Seconds CopyFits::host_share(const Group& group, const std::string& path, Seconds host, Seconds other) {
+  const Seconds shortest = std::max(group.shortest() - other, Seconds{});
+  if (host <= shortest) return host;
+  notes_.push_back(fmt::format("{}: {} {}, but all takes only {}", path, format_seconds(host),
+                               measured_.contains(path) ? "measured" : "in the base", format_seconds(shortest)));
+  edit_.set(path, shortest, model::Quality::derived, "no more than the shortest probe takes as a whole");
+  return shortest;
+}
+
+void CopyFits::fit(const Group& group) {
+  const Primitive& first = group.first();
+  const model::CopyCost found = base_.find_copy_cost(first.from, first.to);
+  const model::Cost* cost = found.cost;
+  const std::optional<Seconds> completion = measured_or_alike(group.path, ".completion");
+  Seconds other{};  // than the start, of what the CPU does
+  if (model::is_drivers(first.from, first.to)) other = end_word().value_or(completion.value_or(completion_time()));
+  std::optional<Seconds> host = measured_or_alike(group.path, ".host");
+  if (cost != nullptr && "costs.copies." + found.name != group.path) begin_as(group.path, found);
+  if (!host && cost != nullptr) host = cost->host.value;
+  if (!host) {
+    edit_.set(group.path + ".host", Seconds{}, model::Quality::assumed, "a probe does not tell it from the latency");
+  }
+  const Seconds busy = host_share(group, group.path + ".host", host.value_or(Seconds{}), other) + other;
+  std::optional<Rate> known = narrowest_link(first, base_);
+  if (cost != nullptr && cost->rate) known = cost->rate->value;
+  const std::optional<Rate> rate =
+      fit_latency(group, observations_of(group), busy, known, group.path + ".rate", probes_, edit_, notes_);
+  if (!rate || group.path != "costs.copies." + std::string(to_string(model::CopyClass::host_to_host))) return;
+  for (const std::string& memory : memories_of(group, base_)) {
+    set_fit(edit_, fmt::format("nodes.memories.{}.copy_rate", memory), *rate, group, probes_);
+  }
+}
+
+/// A class that the base has under another's name begins as that one; the probes replace what they tell.
+void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
+  const std::string source =
+      fmt::format("that of costs.copies.{}: the same engine, and no probe tells this one", other.name);
+  const auto derive = [&](const std::string& key, const auto& value) {
+    edit_.set(path + key, value, model::Quality::derived, source);
+  };
+  derive(".host", other.cost->host.value);
+  derive(".latency", other.cost->latency.value);
+  if (other.cost->rate) derive(".rate", other.cost->rate->value);
+  if (other.cost->turnaround) derive(".turnaround", other.cost->turnaround->value);
+}
+
+/// If a copy that is alone in its stream has one.
+std::optional<Seconds> CopyFits::end_word() const {
+  if (const auto measured = measured_.find("costs.runtime.end_word"); measured != measured_.end()) {
+    return measured->second;
+  }
+  return base_.platform().runtime.end_word ? std::optional(base_.platform().runtime.end_word->value) : std::nullopt;
+}
+
+Seconds CopyFits::completion_time() const {
+  const auto measured = measured_.find("costs.runtime.completion");
+  if (measured != measured_.end()) return measured->second;
+  return base_.platform().runtime.completion ? base_.platform().runtime.completion->value : Seconds{};
+}
+
+void CopyFits::fit_turnaround(const Group& group, const Topology& topology) {
+  constexpr double kLongFlow = 2;
+  constexpr double kTooLong = 16;
+  constexpr double kQueued = bench::kQueuedCopies;
+  const Seconds started = group.shortest();
+  std::vector<double> gaps;
+  for (const Meant& meant : group.lines) {
+    const Seconds flow = flow_alone(meant.primitive, meant.size(), topology);
+    const std::optional<Seconds> first = first_of_queue(meant.primitive, meant.size(), topology);
+    if (!first || flow <= started * kLongFlow || flow > started * kTooLong) continue;
+    const Seconds each = (meant.time() * kQueued - *first) / (kQueued - 1);
+    gaps.push_back((each - flow).value());
+  }
+  if (gaps.empty()) {
+    notes_.push_back(group.path + ": at no size of the probes does the engine alone tell it; it stays");
+    return;
+  }
+  const Seconds turnaround{std::max(0.0, middle(gaps))};
+  set_fit(edit_, group.path, turnaround, group, probes_);
+  measured_[group.path] = turnaround;
+}
+
+void CopyFits::fit_turnarounds_alike(const Topology& topology) {
+  for (const auto& [copy, cost] : topology.platform().copies) measured_or_alike(copy_path(copy), ".turnaround");
+}
+
+std::optional<Seconds> CopyFits::measured_put(const Meant& signal) const {
+  const bench::ProbeLine& line = signal.probe->line;
+  const std::string_view name = signal.primitive.kind == Kind::kernel_signal ? "copy kernel-push" : "peer copy write ";
+  const auto write = [&](const std::string& from, const std::string& to) -> std::optional<Seconds> {
+    const auto found = std::ranges::find_if(probes_.probes, [&](const Probe& probe) {
+      return probe.file == signal.probe->file && probe.line.name.starts_with(name) && probe.line.gpu == from &&
+             probe.line.peer == to && probe.line.size == line.size;
+    });
+    if (found == probes_.probes.end()) return std::nullopt;
+    return Seconds{found->line.time_us.median * 1e-6};
+  };
+  const auto there = write(line.gpu, line.peer);
+  const auto back = write(line.peer, line.gpu);
+  if (!there || !back) return std::nullopt;
+  const Seconds put = (*there + *back) / 2;
+  // A kernel that raises its signal tells the end of its put itself.
+  const bool word = end_word() && signal.primitive.kind == Kind::signal;
+  const Seconds ending = word ? Seconds{} : end_word().value_or(completion_time());
+  return put > ending ? put - ending : Seconds{};
+}
+
+std::optional<Rate> fit_latency(const Group& group, std::span<const Observation> observations, Seconds busy,
+                                std::optional<Rate> known, const std::string& rate_path, const ProbeSet& probes,
+                                PlatformEdit& edit, std::vector<std::string>& notes) {
+  const CurveFit curve = fit_curve(observations, busy, known);
+  if (curve.rate || tells_latency(observations, known)) {
+    set_fit(edit, group.path + ".latency", model::Piecewise(curve.latency), group, probes);
+  } else {
+    notes.push_back(group.path + ".latency: the bytes of these sizes take longer; it stays");
+  }
+  if (curve.rate) {
+    set_fit(edit, rate_path, *curve.rate, group, probes);
+  } else {
+    notes.push_back(fmt::format("{}: the sizes of the probes do not tell it; it stays", rate_path));
+  }
+  return curve.rate;
+}
+
+}  // namespace twinlink::validate

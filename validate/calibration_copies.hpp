@@ -1,0 +1,64 @@
+// Calibration of copies: what the CPU does to start one and to learn of its end, latency, rate and turnaround.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/topology.hpp"
+#include "validate/calibration_groups.hpp"
+#include "validate/platform_edit.hpp"
+#include "validate/probe_set.hpp"
+
+namespace twinlink::validate {
+
+/// What the CPU does of a copy is no part of its latency, so it is told first.
+class CopyFits {
+ public:
+  /// All must outlive this. What the probes do not tell is that of `base`.
+  CopyFits(const ProbeSet& probes, const std::vector<Group>& groups, const model::Topology& base, PlatformEdit& edit,
+           std::vector<std::string>& notes);
+
+  /// The numbers that stand for what CPUs do for copies, limited to what queues leave for them.
+  void fit_cpu();
+  /// Latency and rate of a class of copies, beside what the CPU does of it.
+  void fit(const Group& group);
+  /// What lies between two copies at the sizes where the engine makes them wait and not the CPU that starts them. Where
+  /// the bytes take much longer, the error of their rate is as much as what is looked for. `topology` has what fit()
+  /// has told.
+  void fit_turnaround(const Group& group, const model::Topology& topology);
+  /// After all of these: of classes that have no such probe.
+  void fit_turnarounds_alike(const model::Topology& topology);
+  /// The same puts as those with a signal, there and back without it, measured in the same job: closer than any fit.
+  /// The peer goes on while the sender learns of the end. Nothing where there are none.
+  [[nodiscard]] std::optional<Seconds> measured_put(const Meant& signal) const;
+
+ private:
+  bool has_copy(const Group& group);
+  void fit_share(const Group& group);
+  void fit_end_word(const Group& group);
+  void limit_completion(const Group& group);
+  void limit_host(const Group& group);
+  [[nodiscard]] std::optional<Seconds> most_to_start(const Group& group) const;
+  std::optional<Seconds> measured_or_alike(const std::string& path, const std::string& part);
+  Seconds host_share(const Group& group, const std::string& path, Seconds host, Seconds other);
+  void begin_as(const std::string& path, const model::CopyCost& other);
+  [[nodiscard]] std::optional<Seconds> end_word() const;
+  [[nodiscard]] Seconds completion_time() const;
+
+  const ProbeSet& probes_;
+  const std::vector<Group>& groups_;
+  const model::Topology& base_;
+  PlatformEdit& edit_;
+  std::vector<std::string>& notes_;
+  std::map<std::string, Seconds> measured_{};  ///< parts of copies that probes tell, by path
+};
+
+/// Latency and rate, at `rate_path`, of copies or messages, of which the CPU does `busy`; the base has a rate `known`.
+/// Returns the rate if the sizes tell it.
+std::optional<Rate> fit_latency(const Group& group, std::span<const Observation> observations, Seconds busy,
+                                std::optional<Rate> known, const std::string& rate_path, const ProbeSet& probes,
+                                PlatformEdit& edit, std::vector<std::string>& notes);
+
+}  // namespace twinlink::validate
