@@ -83,7 +83,7 @@ struct HostMemory {
 /// `latency`, then the bytes flow at no more than `rate` (absent: whatever the links allow). A copy that waits for the
 /// one before it in its stream flows no earlier than `turnaround` after that one's last byte (absent: 0). What
 /// `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0). To learn
-/// that it has ended by an event keeps the CPU busy for `completion` (absent: `runtime.completion`).
+/// that it has ended keeps the CPU busy for `completion` (absent: `runtime.completion`).
 struct Cost {
   Sourced<Seconds> host{};
   Sourced<Piecewise> latency{};
@@ -204,16 +204,10 @@ struct RuntimeCosts {
   /// The CPU is busy learning that a copy by an engine or a kernel has ended; absent: 0. A kernel that raises a signal
   /// in `kernel_signal`, or that stays on the GPU, tells the CPU itself.
   std::optional<Sourced<Seconds>> completion{};
-  /// A copy that is alone in its stream has the engine write a word behind it: the CPU is busy so much longer to start
-  /// it, and learns of its end by looking at that word, which costs it nothing; absent: it is as any other.
-  std::optional<Sourced<Seconds>> end_word{};
   /// The CPU looks in vain whether a stream's oldest copy has ended; absent: 0.
   std::optional<Sourced<Seconds>> look{};
   /// The CPU is busy with a protocol's own code before it starts a step; absent: 0.
   std::optional<Sourced<Seconds>> step{};
-  /// The same while copies by an engine or a kernel, which this rank has started, are under way: its calls of the
-  /// driver take the place of the protocol's code in the CPU's caches; absent: `step`.
-  std::optional<Sourced<Seconds>> step_beside_copies{};
 };
 
 struct Node {

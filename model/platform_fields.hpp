@@ -74,10 +74,8 @@ void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {
   visit("register_per_gib", costs.register_per_gib);
   visit("deregister", costs.deregister);
   visit("completion", costs.completion);
-  visit("end_word", costs.end_word);
   visit("look", costs.look);
   visit("step", costs.step);
-  visit("step_beside_copies", costs.step_beside_copies);
 }
 
 template <class T>

@@ -172,10 +172,8 @@ RuntimeCosts read_runtime(Section& section) {
           .register_per_gib = section.optional("register_per_gib", &Section::seconds),
           .deregister = section.optional("deregister", &Section::seconds),
           .completion = section.optional("completion", &Section::seconds),
-          .end_word = section.optional("end_word", &Section::seconds),
           .look = section.optional("look", &Section::seconds),
-          .step = section.optional("step", &Section::seconds),
-          .step_beside_copies = section.optional("step_beside_copies", &Section::seconds)};
+          .step = section.optional("step", &Section::seconds)};
 }
 
 /// Host memory is copied at the rate of the slowest memory, unless the file gives a rate for it.

@@ -86,13 +86,11 @@ void SimRank::take_copy_cost(Operation& operation) {
   const End to = end_of(operation.to, operation.engine);
   const CopyCost cost = world_.topology.copy_cost(from, to);
   operation.report.cost = cost.name;
-  const CopyEnding ending =
-      world_.topology.copy_ending(from, to, operation.signal.has_value(), !copies_under_way(operation.queue));
-  operation.report.host = cost.cost->host.value + ending.marking;
+  operation.report.host = cost.cost->host.value;
+  const CopyEnding ending = world_.topology.copy_ending(from, to, operation.signal.has_value());
   operation.report.latency = cost.cost->latency.value.at(operation.size);
   operation.unhidden += ending.raising;
-  operation.by_driver = ending.by_driver;
-  operation.by_event = ending.by_event;
+  operation.by_event = ends_by_event(from, to) && !ending.signal_with_end;
   operation.report.completion = ending.completion;
   if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal();
   operation.until_next = operation.until_signal + ending.behind_signal;

@@ -30,7 +30,6 @@ struct SimRank::Operation {
   Seconds turnaround{};             ///< after the copy before it in its stream; zero once it is over
   WrittenCosts written{};           ///< what it adds if the source was just written
   bool occupies_cpu = false;        ///< the calling CPU, until the copy has ended
-  bool by_driver = false;           ///< the rank has called the driver to start it
   bool by_event = false;            ///< the rank looks at an event to learn of its end, and not at a word in memory
   Bytes size{};                     ///< the bytes that flow
   std::optional<Signal> signal{};

@@ -127,15 +127,6 @@ bool SimRank::look() {
   return !seen.empty();
 }
 
-bool SimRank::copies_under_way(const Queue* queue) const {
-  const auto counts = [&](const OperationPtr& operation) {
-    return operation->by_driver && (queue == nullptr || operation->queue == queue);
-  };
-  return std::ranges::any_of(ended_, counts) || std::ranges::any_of(streams_, [&](const auto& stream) {
-           return std::ranges::any_of(stream.second.operations, counts);
-         });
-}
-
 /// What it takes to look at streams and messages of which nothing is among `ended`: the copies of a stream end one
 /// after the other, and the first that has not ended is looked at in vain.
 Seconds SimRank::look_in_vain(std::span<const OperationPtr> ended) const {

@@ -137,9 +137,7 @@ void SimRank::deregister_memory(Buffer buffer) {
 
 void SimRank::step(std::string_view words) {
   step_ = words;
-  const RuntimeCosts& costs = world_.topology.platform().runtime;
-  const auto& cost = costs.step_beside_copies && copies_under_way() ? costs.step_beside_copies : costs.step;
-  if (cost) be_busy(cost->value);
+  if (const auto& cost = world_.topology.platform().runtime.step) be_busy(cost->value);
 }
 
 void SimRank::fill(View view, Pattern pattern) {
@@ -256,7 +254,8 @@ void SimRank::complete(const OperationPtr& operation, Status status) {
     operation->to.let_go();
   }
   operation->report.ended = now();
-  if (operation->kind == Operation::Kind::tell) {
+  const bool between_host_buffers = operation->occupies_cpu && !operation->by_event;
+  if (operation->kind == Operation::Kind::tell || between_host_buffers) {
     operation->seen = true;  // this rank's own CPU has ended it
   } else if (!operation->abandoned) {
     ended_.push_back(operation);

@@ -189,8 +189,6 @@ class SimRank final : public Rank {
   std::optional<Completion> take_seen(std::span<const Op> ops);
   bool look();
   [[nodiscard]] Seconds look_in_vain(std::span<const OperationPtr> ended) const;
-  /// As far as this rank knows, of copies that it called the driver for: in `queue`, or anywhere.
-  [[nodiscard]] bool copies_under_way(const Queue* queue = nullptr) const;
   void wait_for_change(Seconds deadline);
   void wait_until_ended(const Operation& operation);
 

@@ -289,32 +289,25 @@ CopyCost Topology::copy_cost(End from, End to) const {
   return found;
 }
 
-bool is_drivers(const End& from, const End& to) {
+bool ends_by_event(const End& from, const End& to) {
   return (!is_host(from.memory) || !is_host(to.memory)) && !from.resident && !to.resident;
 }
 
-CopyEnding Topology::copy_ending(const End& from, const End& to, bool signalled, bool alone) const {
+CopyEnding Topology::copy_ending(const End& from, const End& to, bool signalled) const {
   const RuntimeCosts& costs = platform_.runtime;
-  if (!is_drivers(from, to)) return {.signal_with_end = from.resident};
+  if (!ends_by_event(from, to)) return {.signal_with_end = from.resident};
   const auto or_none = [](const std::optional<Sourced<Seconds>>& time) { return time ? time->value : Seconds{}; };
   // A kernel writes the peer's flag and a word of its own CPU together.
   const bool by_kernel = from.kernel || to.kernel;
   if (signalled && by_kernel && costs.kernel_signal) {
-    return {.by_driver = true,
-            .raising = costs.kernel_signal->value,
+    return {.raising = costs.kernel_signal->value,
             .signal_with_end = true,
             .behind_signal = or_none(costs.kernel_signal_turnaround)};
   }
   // Otherwise the engine's queue raises it, and goes on after that.
-  CopyEnding ending{.by_driver = true, .behind_signal = signalled ? or_none(costs.signal_turnaround) : Seconds{}};
-  if (alone && costs.end_word) {
-    ending.marking = costs.end_word->value;
-    return ending;
-  }
   const Cost* const cost = find_copy_cost(from, to).cost;
-  ending.by_event = true;
-  ending.completion = or_none(cost != nullptr && cost->completion ? cost->completion : costs.completion);
-  return ending;
+  return {.completion = or_none(cost != nullptr && cost->completion ? cost->completion : costs.completion),
+          .behind_signal = signalled ? or_none(costs.signal_turnaround) : Seconds{}};
 }
 
 const std::string& Topology::name(Location location) const {

@@ -51,19 +51,15 @@ struct CopyCost {
 
 /// What follows the last byte of a copy: who is told of it, and how.
 struct CopyEnding {
-  bool by_driver = false;        ///< the CPU calls the driver for it
-  Seconds marking{};             ///< the CPU is busy so much longer to start it
   Seconds raising{};             ///< from the last byte until the copy has ended: its kernel raises the signal
   bool signal_with_end = false;  ///< its signal is seen when it ends; otherwise `runtime.signal` after that
-  bool by_event = false;         ///< the CPU asks an event whether it has ended, and not a word in memory
   Seconds completion{};          ///< from its end: the CPU is busy learning of it
   Seconds behind_signal{};       ///< from its signal until its queue goes on, beside the next copy's turnaround
 };
 
-/// Does the CPU start a copy between these ends by a call of the driver, and learn of its end by an event, unless it is
-/// told otherwise? What the CPU has done itself it knows, and a resident kernel takes its orders from a word in host
-/// memory and answers by another.
-bool is_drivers(const End& from, const End& to);
+/// Does the CPU learn by an event that a copy between these ends is over? What the CPU has done itself it knows, and a
+/// resident kernel tells it by a word in host memory.
+bool ends_by_event(const End& from, const End& to);
 
 /// The name of an entry of the table of staged copies between peer domains: "staged peer ioh0 -> ioh1".
 std::string staged_name(const StagedPeer& staged);
@@ -112,7 +108,7 @@ class Topology {
   /// The same, with `cost` null where the platform does not have the entry.
   [[nodiscard]] CopyCost find_copy_cost(End from, End to) const;
   /// Of a copy or a put within a node; `signalled`: a put that raises a signal.
-  [[nodiscard]] CopyEnding copy_ending(const End& from, const End& to, bool signalled, bool alone) const;
+  [[nodiscard]] CopyEnding copy_ending(const End& from, const End& to, bool signalled) const;
 
   [[nodiscard]] const std::string& name(Location location) const;
   /// "gpu0 -> ioh0 -> numa0".

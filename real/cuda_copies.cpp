@@ -14,7 +14,7 @@ namespace {
 
 /// In the id of an event that is an order to the resident kernel.
 constexpr std::uint64_t kOrdered = std::uint64_t{1} << 63;
-/// In the id of an event that is a raise: below it the stream, and the number of the raise in its stream.
+/// In the id of an event that is a kernel's raise: below it the stream, and the number of the raise in its stream.
 constexpr std::uint64_t kRaised = std::uint64_t{1} << 62;
 constexpr int kRaisesBits = 48;
 
@@ -35,10 +35,6 @@ std::size_t CudaRuntime::unused_event() {
 }
 
 Event CudaRuntime::mark(Stream stream) {
-  if (marked_[at(stream)] == 0) {
-    driver_->write_value(&raised_.there()[at(stream)].word, raises_[at(stream)] + 1, streams_[at(stream)]);
-    return next_raise(stream);
-  }
   const std::size_t index = unused_event();
   events_[index].stream = stream;
   check_cuda(cudaEventRecord(events_[index].event, streams_[at(stream)]), "cudaEventRecord");
@@ -164,7 +160,9 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
                                      {word, flag.value}, {&raised_.there()[at(stream)].word, number},
                                      static_cast<unsigned>(stream.index), queue),
                "copy kernel with a flag");
-    return next_raise(stream);
+    raises_[at(stream)] = number;
+    ++marked_[at(stream)];
+    return {kRaised | std::uint64_t{at(stream)} << kRaisesBits | number};
   }
   if (size > Bytes{}) driver_->copy(to, from, size.count(), queue);
   driver_->write_value(word, flag.value, queue);
@@ -183,15 +181,10 @@ bool CudaRuntime::ended(Event event) {
   return true;
 }
 
-Event CudaRuntime::next_raise(Stream stream) {
-  ++marked_[at(stream)];
-  return {kRaised | std::uint64_t{at(stream)} << kRaisesBits | ++raises_[at(stream)]};
-}
-
 bool CudaRuntime::has_raised(std::uint64_t raise) {
   const std::size_t stream = raise >> kRaisesBits;
   const std::uint64_t number = raise & ((std::uint64_t{1} << kRaisesBits) - 1);
-  if (!counts_.reached(raised_.here()[stream].word, number, streams_[stream], "copy")) return false;
+  if (!counts_.reached(raised_.here()[stream].word, number, streams_[stream], "copy kernel with a flag")) return false;
   --marked_[stream];
   return true;
 }

@@ -65,13 +65,8 @@ class CudaRuntime final : public DeviceRuntime {
   /// Where the current device finds memory that a kernel wants to touch.
   [[nodiscard]] std::byte* for_kernel(const std::byte* memory);
   std::size_t unused_event();
-  /// An event behind all that the stream has been given. To find that one of CUDA's has come takes the CPU 1.4 us if
-  /// the device has written host memory or a peer's before it (0.4 us if it has read; two H200, driver 580), so a copy
-  /// that is alone in its stream has a word raised: all in all 0.7 us less. Between two copies the word would take the
-  /// engine 1.5 us.
+  /// An event behind all that the stream has been given.
   Event mark(Stream stream);
-  /// The event of what raises the word of `stream` next.
-  Event next_raise(Stream stream);
   [[nodiscard]] std::uint64_t* on_device(std::uint64_t* word) const;
   const Extent* upload(std::span<const Block> blocks, std::size_t stream);
 
@@ -94,8 +89,7 @@ class CudaRuntime final : public DeviceRuntime {
   cudaStream_t apart_ = nullptr;                   ///< for copies apart from all streams
   std::optional<ResidentKernel> resident_;         ///< once it was asked for
   std::array<std::uint64_t, kStreams> ordered_{};  ///< by stream: its last order to the resident kernel
-  /// By stream: where kernels that raise a flag, and the queue behind a copy that is alone in it, say that they have
-  /// done so, and how many of both were started.
+  /// By stream: where kernels that raise a flag say that they have done so, and how many were started.
   struct alignas(64) Raised {
     std::uint64_t word = 0;
   };

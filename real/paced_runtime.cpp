@@ -157,10 +157,9 @@ const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const 
   return ways_.emplace(ends, way).first->second;
 }
 
-model::CopyEnding PacedRuntime::ending_of(const std::byte* from, const std::byte* to, Engine engine, bool signalled,
-                                          Stream stream) const {
-  const bool alone = queues_[static_cast<std::size_t>(stream.index)].completions.empty();
-  return role_.topology.copy_ending(end_of(from, engine), end_of(to, engine), signalled, alone);
+model::CopyEnding PacedRuntime::ending_of(const std::byte* from, const std::byte* to, Engine engine,
+                                          bool signalled) const {
+  return role_.topology.copy_ending(end_of(from, engine), end_of(to, engine), signalled);
 }
 
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
@@ -174,7 +173,7 @@ Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
 
 Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   Queue& queue = queue_of(stream);
-  const Seconds posted = start + copy.way->cost->host.value + copy.ending.marking;
+  const Seconds posted = start + copy.way->cost->host.value;
   copy.due = schedule(queue, copy, posted);
   queue.last_end = std::max(queue.last_end, copy.end());
   queue.copies.push_back(copy);
@@ -182,7 +181,7 @@ Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   // Nothing is moved meanwhile: a slice takes longer than the caller is busy.
   clock_.wait_until(posted);
   ++queue.started;
-  if (copy.ending.by_driver) queue.completions[queue.started] = copy.ending.completion;
+  if (copy.ending.completion > Seconds{}) queue.completions[queue.started] = copy.ending.completion;
   return {queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
 }
 
@@ -192,7 +191,7 @@ Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Strea
   return start_copy({.inner = inner_->copy(to, from, size, stream, engine),
                      .way = &way,
                      .size = size,
-                     .ending = ending_of(from, to, engine, false, stream)},
+                     .ending = ending_of(from, to, engine, false)},
                     stream, start);
 }
 
@@ -205,7 +204,7 @@ Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<
   return start_copy({.inner = inner_->copy_blocks(to, from, blocks, stream, engine),
                      .way = &way,
                      .size = total_length(blocks),
-                     .ending = ending_of(from, to, engine, false, stream),
+                     .ending = ending_of(from, to, engine, false),
                      .blocks = each * static_cast<double>(blocks.size())},
                     stream, start);
 }
@@ -214,7 +213,7 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
                                    Engine engine) {
   const Seconds start = clock_.now();
   const Way& way = way_between(from, to, engine);
-  const model::CopyEnding ending = ending_of(from, to, engine, true, stream);
+  const model::CopyEnding ending = ending_of(from, to, engine, true);
   const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
   return start_copy({.inner = inner, .way = &way, .size = size, .ending = ending, .flag = flag, .signal = signal},

@@ -6,9 +6,8 @@
 // `turnaround` after that one; then blocks that lie apart, or a kernel's signal, take their time, which overlaps
 // nothing of the stream, and then the bytes flow at the smallest of the copy's own rate and the links of its route. The
 // caller that learns that a copy has ended is busy for its `completion`, unless the kernel that has made the copy tells
-// it, or, of a copy that was alone in its stream, a word whose `runtime.end_word` has come beside `host`. Unlike there,
-// copies of different streams or processes do not slow each other down: each has the links for itself. Nor does it
-// matter who wrote a source last (`cpu_written`).
+// it. Unlike there, copies of different streams or processes do not slow each other down: each has the links for
+// itself. Nor does it matter who wrote a source last (`cpu_written`).
 #pragma once
 
 #include <array>
@@ -111,7 +110,7 @@ class PacedRuntime final : public DeviceRuntime {
     std::deque<Copy> copies{};  ///< that have not ended yet
     std::uint64_t started = 0;
     std::uint64_t ended = 0;
-    std::map<std::uint64_t, Seconds> completions{};  ///< of the driver's copies of whose end the caller does not know
+    std::map<std::uint64_t, Seconds> completions{};  ///< of copies of whose end the caller does not know, by number
     /// Of the last one, by the platform; before the first one long ago.
     Seconds flow_end{-std::numeric_limits<double>::infinity()};
     Seconds signal_end{flow_end};  ///< the same with the signal behind it
@@ -119,8 +118,8 @@ class PacedRuntime final : public DeviceRuntime {
   };
 
   [[nodiscard]] model::End end_of(const std::byte* address, Engine engine) const;
-  [[nodiscard]] model::CopyEnding ending_of(const std::byte* from, const std::byte* to, Engine engine, bool signalled,
-                                            Stream stream) const;
+  [[nodiscard]] model::CopyEnding ending_of(const std::byte* from, const std::byte* to, Engine engine,
+                                            bool signalled) const;
   [[nodiscard]] const Way& way_between(const std::byte* from, const std::byte* to, Engine engine);
   /// When the last byte of a copy is there whose latency begins at `posted`; later ones of the stream flow after it.
   static Seconds schedule(Queue& queue, const Copy& copy, Seconds posted);

@@ -107,11 +107,9 @@ class Calibrator {
       case Kind::gap:
       case Kind::completion:
       case Kind::step:
-      case Kind::step_beside_copies:
       case Kind::written_copy:
       case Kind::written_message:
       case Kind::start:
-      case Kind::start_alone:
       case Kind::finish_of_class:
       case Kind::start_message:
       case Kind::start_receive:
@@ -152,7 +150,7 @@ class Calibrator {
     if (kind == Kind::completion) return;    // MessageFits
     if (kind == Kind::gap) return fit_gap(group, topology, probes_, edit_);
     if (group.first().is_written()) return fit_written(group, topology, probes_, edit_, result_.notes);
-    const bool of_cpu = kind == Kind::start || kind == Kind::start_alone || kind == Kind::finish_of_class;
+    const bool of_cpu = kind == Kind::start || kind == Kind::finish_of_class;
     if (!group.first().copies() || kind == Kind::copy || of_cpu) return;
     const bool signals = group.first().signals();
     std::vector<CountedObservation> observations;

@@ -39,7 +39,6 @@ CopyFits::CopyFits(const ProbeSet& probes, const std::vector<Group>& groups, con
 
 void CopyFits::fit_cpu() {
   for (const Group& group : groups_) fit_share(group);
-  for (const Group& group : groups_) fit_end_word(group);
   for (const Group& group : groups_) limit_completion(group);
   for (const Group& group : groups_) limit_host(group);
 }
@@ -61,20 +60,6 @@ void CopyFits::fit_share(const Group& group) {
   const Seconds time = fit_constant(observations_of(group));
   set_fit(edit_, group.path, time, group, probes_);
   measured_[group.path] = time;
-}
-
-/// What the start of a copy takes longer if no other is before it. Where it takes no longer, its end is learnt of as
-/// that of any other.
-void CopyFits::fit_end_word(const Group& group) {
-  if (group.first().kind != Kind::start_alone) return;
-  const auto host = measured_.find(copy_path(group.first(), base_) + ".host");
-  const Seconds alone = fit_constant(observations_of(group));
-  if (host == measured_.end() || alone <= host->second * (1 + 2 * kTolerance)) {
-    notes_.push_back(group.path + ": a copy alone in its stream starts like any other; it stays");
-    return;
-  }
-  set_fit(edit_, group.path, alone - host->second, group, probes_);
-  measured_[group.path] = alone - host->second;
 }
 
 /// A queued copy takes no less than the CPU needs to start it and to learn of its end. By itself, after the CPU has
@@ -115,7 +100,7 @@ std::optional<Seconds> CopyFits::most_to_start(const Group& group) const {
   constexpr double kQueued = bench::kQueuedCopies;
   const Primitive& first = group.first();
   if (first.kind == Kind::queued && by_kernel(group)) {
-    return group.shortest() - (model::is_drivers(first.from, first.to) ? completion_time() : Seconds{});
+    return group.shortest() - (model::ends_by_event(first.from, first.to) ? completion_time() : Seconds{});
   }
   if (first.kind != Kind::queued_signal && first.kind != Kind::queued_kernel_signal) return std::nullopt;
   const bool by_engine = first.kind == Kind::queued_signal;
@@ -151,9 +136,10 @@ void CopyFits::fit(const Group& group) {
   const Primitive& first = group.first();
   const model::CopyCost found = base_.find_copy_cost(first.from, first.to);
   const model::Cost* cost = found.cost;
-  const std::optional<Seconds> completion = measured_or_alike(group.path, ".completion");
+  std::optional<Seconds> completion = measured_or_alike(group.path, ".completion");
+  if (!completion && cost != nullptr && cost->completion) completion = cost->completion->value;
   Seconds other{};  // than the start, of what the CPU does
-  if (model::is_drivers(first.from, first.to)) other = end_word().value_or(completion.value_or(completion_time()));
+  if (model::ends_by_event(first.from, first.to)) other = completion.value_or(completion_time());
   std::optional<Seconds> host = measured_or_alike(group.path, ".host");
   if (cost != nullptr && "costs.copies." + found.name != group.path) begin_as(group.path, found);
   if (!host && cost != nullptr) host = cost->host.value;
@@ -184,14 +170,6 @@ void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
   if (other.cost->turnaround) derive(".turnaround", other.cost->turnaround->value);
 }
 
-/// If a copy that is alone in its stream has one.
-std::optional<Seconds> CopyFits::end_word() const {
-  if (const auto measured = measured_.find("costs.runtime.end_word"); measured != measured_.end()) {
-    return measured->second;
-  }
-  return base_.platform().runtime.end_word ? std::optional(base_.platform().runtime.end_word->value) : std::nullopt;
-}
-
 Seconds CopyFits::completion_time() const {
   const auto measured = measured_.find("costs.runtime.completion");
   if (measured != measured_.end()) return measured->second;
@@ -206,8 +184,9 @@ void CopyFits::fit_turnaround(const Group& group, const Topology& topology) {
   std::vector<double> gaps;
   for (const Meant& meant : group.lines) {
     const Seconds flow = flow_alone(meant.primitive, meant.size(), topology);
-    const std::optional<Seconds> first = first_of_queue(meant.primitive, meant.size(), topology);
+    const std::optional<Seconds> first = predict_below(meant.primitive, meant.size(), topology);
     if (!first || flow <= started * kLongFlow || flow > started * kTooLong) continue;
+    // The first takes what one takes alone.
     const Seconds each = (meant.time() * kQueued - *first) / (kQueued - 1);
     gaps.push_back((each - flow).value());
   }
@@ -239,10 +218,7 @@ std::optional<Seconds> CopyFits::measured_put(const Meant& signal) const {
   const auto back = write(line.peer, line.gpu);
   if (!there || !back) return std::nullopt;
   const Seconds put = (*there + *back) / 2;
-  // A kernel that raises its signal tells the end of its put itself.
-  const bool word = end_word() && signal.primitive.kind == Kind::signal;
-  const Seconds ending = word ? Seconds{} : end_word().value_or(completion_time());
-  return put > ending ? put - ending : Seconds{};
+  return put > completion_time() ? put - completion_time() : Seconds{};
 }
 
 std::optional<Rate> fit_latency(const Group& group, std::span<const Observation> observations, Seconds busy,

@@ -37,14 +37,12 @@ class CopyFits {
  private:
   bool has_copy(const Group& group);
   void fit_share(const Group& group);
-  void fit_end_word(const Group& group);
   void limit_completion(const Group& group);
   void limit_host(const Group& group);
   [[nodiscard]] std::optional<Seconds> most_to_start(const Group& group) const;
   std::optional<Seconds> measured_or_alike(const std::string& path, const std::string& part);
   Seconds host_share(const Group& group, const std::string& path, Seconds host, Seconds other);
   void begin_as(const std::string& path, const model::CopyCost& other);
-  [[nodiscard]] std::optional<Seconds> end_word() const;
   [[nodiscard]] Seconds completion_time() const;
 
   const ProbeSet& probes_;

@@ -47,6 +47,18 @@ Seconds time_of_written(const Primitive& primitive, Bytes size, const model::Wri
 
 Seconds or_none(const std::optional<Sourced<Seconds>>& time) { return time ? time->value : Seconds{}; }
 
+/// The parts of one copy, in the order in which they come.
+struct CopyTimes {
+  Seconds host{};
+  Seconds latency{};
+  Seconds flow{};
+  Seconds completion{};
+  Seconds turnaround{};
+
+  [[nodiscard]] Seconds until_there() const { return host + latency + flow; }
+  [[nodiscard]] Seconds total() const { return until_there() + completion; }
+};
+
 const model::NetworkCosts& network_of(const Primitive& primitive, const Platform& platform) {
   return primitive.same_node ? platform.intra_node : *platform.network;
 }
@@ -54,14 +66,10 @@ const model::NetworkCosts& network_of(const Primitive& primitive, const Platform
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::CopyCost found = topology.find_copy_cost(primitive.from, primitive.to);
   if (found.cost == nullptr) return std::nullopt;
-  const bool signalled = primitive.signals() || primitive.kind == Kind::queued_kernel_signal;
-  const model::CopyEnding alone = topology.copy_ending(primitive.from, primitive.to, signalled, true);
   return CopyTimes{.host = found.cost->host.value,
-                   .marking = alone.marking,
                    .latency = found.cost->latency.value.at(size),
                    .flow = flow_time(size, narrowest_link(primitive, topology), found.cost->rate),
-                   .completion = topology.copy_ending(primitive.from, primitive.to, false, false).completion,
-                   .completion_alone = alone.completion,
+                   .completion = topology.copy_ending(primitive.from, primitive.to, false).completion,
                    .turnaround = or_none(found.cost->turnaround)};
 }
 
@@ -85,20 +93,22 @@ std::optional<Seconds> predict_put(const Primitive& primitive, Bytes size, const
 std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto times = copy_times(primitive, size, topology);
   if (!times) return std::nullopt;
-  Seconds cpu = times->marking + times->host * static_cast<double>(bench::kQueuedCopies);
+  Seconds cpu = times->host * static_cast<double>(bench::kQueuedCopies);
   Seconds end{};
   for (int i = 1; i <= bench::kQueuedCopies; ++i) {
-    const Seconds ready = times->marking + times->host * static_cast<double>(i) + times->latency;
+    const Seconds ready = times->host * static_cast<double>(i) + times->latency;
     end = (i == 1 ? ready : std::max(ready, end + times->turnaround)) + times->flow;
-    cpu = std::max(cpu, end) + (i == 1 ? times->completion_alone : times->completion);
+    cpu = std::max(cpu, end) + times->completion;
   }
   return cpu / static_cast<double>(bench::kQueuedCopies);
 }
 
-/// Of a queue of puts with signals, what comes beside the intervals between them: the first until it is there, and what
-/// the CPU does to learn of the last one; a kernel that raises the signal tells it by itself.
-Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Seconds signal) {
-  return times.until_there() + (primitive.from.kernel ? signal : times.completion);
+/// Of a queue of puts with signals, what comes beside the intervals between them: the first until it is there, and the
+/// answer to the last signal, unless the sender takes longer to learn that its put has ended; a kernel that raises the
+/// signal tells it by itself.
+Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Seconds signal, const Platform& platform) {
+  const Seconds answered = signal + network_of(primitive, platform).control.value;
+  return times.until_there() + (primitive.from.kernel ? answered : std::max(times.completion, answered));
 }
 
 /// The queue goes on when the signal has been raised, and the engine, or the next kernel, has had its turn; unless the
@@ -110,16 +120,8 @@ std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes s
   if (!times || !signal) return std::nullopt;
   const Seconds gap = times->flow + times->turnaround + signal->value + or_none(turnaround);
   constexpr double kQueued = bench::kQueuedCopies;
-  return (beside_signals(primitive, *times, signal->value) + std::max(times->host, gap) * (kQueued - 1)) / kQueued;
-}
-
-std::optional<StepsBesideCopies> steps_beside_copies(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const auto copy = copy_times(primitive, size, topology);
-  if (!copy) return std::nullopt;
-  const model::RuntimeCosts& runtime = topology.platform().runtime;
-  const Seconds step = or_none(runtime.step);
-  const Seconds beside = runtime.step_beside_copies ? runtime.step_beside_copies->value : step;
-  return StepsBesideCopies{network_of(primitive, topology.platform()), *copy, or_none(runtime.look), step, beside};
+  const Seconds beside = beside_signals(primitive, *times, signal->value, topology.platform());
+  return (beside + std::max(times->host, gap) * (kQueued - 1)) / kQueued;
 }
 
 std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -131,8 +133,7 @@ std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes si
 
 std::optional<Seconds> predict_start(const Primitive& primitive, const Topology& topology) {
   const auto times = copy_times(primitive, Bytes{}, topology);
-  if (!times) return std::nullopt;
-  return times->host + (primitive.kind == Kind::start_alone ? times->marking : Seconds{});
+  return times ? std::optional(times->host) : std::nullopt;
 }
 
 }  // namespace
@@ -170,8 +171,6 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return copy_path(primitive, topology) + ".cpu_written";
     case Kind::start:
       return copy_path(primitive, topology) + ".host";
-    case Kind::start_alone:
-      return "costs.runtime.end_word";
     case Kind::finish_of_class:
       return copy_path(primitive, topology) + ".completion";
     case Kind::queued:
@@ -206,8 +205,6 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return fmt::format("{}.control_receive_host", network);
     case Kind::step:
       return "costs.runtime.step";
-    case Kind::step_beside_copies:
-      return "costs.runtime.step_beside_copies";
     case Kind::allocate_device:
       return "costs.runtime.allocate_device";
     case Kind::pin:
@@ -257,15 +254,11 @@ std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds t
   if (primitive.kind == Primitive::Kind::step) {
     return step_of(network_of(primitive, topology.platform()), time);
   }
-  if (primitive.kind == Primitive::Kind::step_beside_copies) {
-    const auto costs = steps_beside_copies(primitive, size, topology);
-    return costs ? step_beside_of(*costs, time) : std::nullopt;
-  }
   const auto times = copy_times(primitive, size, topology);
   const auto& signal = primitive.kind == Primitive::Kind::queued_signal ? runtime.signal : runtime.kernel_signal;
   if (!times || !signal) return std::nullopt;
-  // The first has nobody before it.
-  const Seconds each = (time * kQueued - beside_signals(primitive, *times, signal->value)) / (kQueued - 1);
+  const Seconds beside = beside_signals(primitive, *times, signal->value, topology.platform());
+  const Seconds each = (time * kQueued - beside) / (kQueued - 1);
   return each - times->flow - times->turnaround - signal->value;
 }
 
@@ -286,11 +279,6 @@ Seconds completion_of(const model::NetworkCosts& costs, Bytes size, const EagerT
 Seconds flow_alone(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto times = copy_times(primitive, size, topology);
   return times ? times->flow : Seconds{};
-}
-
-std::optional<Seconds> first_of_queue(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const auto times = copy_times(primitive, size, topology);
-  return times ? std::optional(times->until_there() + times->completion) : std::nullopt;
 }
 
 std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -345,7 +333,6 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::written_copy:
       return predict_written_copy(primitive, size, topology);
     case Kind::start:
-    case Kind::start_alone:
       return predict_start(primitive, topology);
     case Kind::finish_of_class: {
       const auto times = copy_times(primitive, size, topology);
@@ -383,10 +370,6 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
       return predict_steps(network, Seconds{});
     case Kind::step:
       return predict_steps(network, or_none(runtime.step));
-    case Kind::step_beside_copies: {
-      const auto costs = steps_beside_copies(primitive, size, topology);
-      return costs ? std::optional(predict_steps_beside(*costs)) : std::nullopt;
-    }
     case Kind::allocate_device:
       return runtime.allocate_device.value;
     case Kind::pin:

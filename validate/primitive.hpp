@@ -20,8 +20,7 @@ struct Primitive {
     kernel_signal,         ///< the same by a kernel
     written_copy,          ///< a copy whose source was just written
     start,                 ///< what the CPU does to start a copy behind another
-    start_alone,           ///< the same of a copy that is alone in its stream
-    finish_of_class,       ///< what the CPU does to learn that such a copy has ended, which was behind another
+    finish_of_class,       ///< what it does to learn that such a copy has ended
     queued,                ///< the share of one of bench::kQueuedCopies copies that wait behind each other
     queued_signal,         ///< the same of such puts with signals, by the copy engine
     queued_kernel_signal,  ///< and by a kernel
@@ -38,7 +37,6 @@ struct Primitive {
     start_control,         ///< what the CPU does to send one
     bare_control,          ///< the share of one of as many control messages both ways
     step,                  ///< the same where each is a step of a lane
-    step_beside_copies,    ///< the same where each is sent when a copy by the engine has ended
     allocate_device,
     pin,
     ipc_export,
@@ -60,13 +58,12 @@ struct Primitive {
   [[nodiscard]] bool is_written() const { return kind == Kind::written_copy || kind == Kind::written_message; }
   /// Does it tell one number that nothing else of it does?
   [[nodiscard]] bool tells_rest() const {
-    return kind == Kind::queued_signal || kind == Kind::queued_kernel_signal || kind == Kind::step ||
-           kind == Kind::step_beside_copies;
+    return kind == Kind::queued_signal || kind == Kind::queued_kernel_signal || kind == Kind::step;
   }
   /// Is it a copy, whatever comes on top of it, or a part of one?
   [[nodiscard]] bool copies() const { return kind <= Kind::queued_kernel_signal; }
   /// Does it go between two ranks, by messages or control messages?
-  [[nodiscard]] bool messages() const { return kind >= Kind::message && kind <= Kind::step_beside_copies; }
+  [[nodiscard]] bool messages() const { return kind >= Kind::message && kind <= Kind::step; }
 };
 
 /// What the line means on this platform. Nothing, with the reason in `reason`, for a line that none of the platform's
@@ -89,8 +86,8 @@ Seconds flow_of_message(const Primitive& primitive, Bytes size, const model::Top
 /// Of a window of messages, what comes beside the intervals between them: one message, and the answer.
 Seconds beside_gaps(const Primitive& primitive, Bytes size, const model::Topology& topology);
 /// Of queued puts with signals or control messages in lanes that took `time`: the number that only they tell,
-/// `signal_turnaround`, `kernel_signal_turnaround`, `step` or `step_beside_copies`; not positive where the rest takes
-/// all of it. Nothing if the platform lacks a number that this needs.
+/// `signal_turnaround`, `kernel_signal_turnaround` or `step`; not positive where the rest takes all of it. Nothing if
+/// the platform lacks a number that this needs.
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const model::Topology& topology);
 
 /// What probes say of eager messages of one size.
@@ -104,9 +101,6 @@ struct EagerTimes {
 /// messages wait for.
 Seconds completion_of(const model::NetworkCosts& costs, Bytes size, const EagerTimes& times);
 
-/// Of a queue of copies, what comes beside the intervals between their ends: the first until it is there, and what the
-/// CPU does to learn of the last one. As for predict().
-std::optional<Seconds> first_of_queue(const Primitive& primitive, Bytes size, const model::Topology& topology);
 /// What the bytes of a copy take once they flow.
 Seconds flow_alone(const Primitive& primitive, Bytes size, const model::Topology& topology);
 

@@ -79,7 +79,6 @@ class LineReader {
     if (strip(name, "look message ")) return message(name, Kind::message_look);
     if (strip_end(name, " cpu-written")) return written(name, model::Writer::cpu);
     if (strip_end(name, " device-written")) return written(name, model::Writer::device);
-    if (strip(name, "start lone ")) return one_copy(name) && part(Kind::start_alone);
     if (strip(name, "start ")) return one_copy(name) && part(Kind::start);
     if (strip(name, "finish ended ")) return finish(name);
     if (strip(name, "queued ")) return queued(name);
@@ -94,7 +93,6 @@ class LineReader {
     }
     if (strip(name, "bare control message ")) return strip_end(name, " both-ways") && message(name, Kind::bare_control);
     if (strip(name, "control message ")) return strip_end(name, " both-ways") && message(name, Kind::step);
-    if (strip(name, "copy and control message ")) return strip_end(name, " both-ways") && beside_copies(name);
     if (strip(name, "put and signal ")) {
       if (!put_and_signal(name)) return false;
       return part(result_.kind == Kind::kernel_signal ? Kind::queued_kernel_signal : Kind::queued_signal);
@@ -240,13 +238,6 @@ class LineReader {
     if (where != "same-node" && where != "other-node") return false;
     result_.same_node = where == "same-node";
     return between(kind, host(gpu(), Memory::pageable), host(peer_gpu(), Memory::pageable));
-  }
-
-  bool beside_copies(std::string_view where) {
-    if (!message(where, Kind::step_beside_copies)) return false;
-    result_.from = device(gpu());
-    result_.to = host(gpu(), Memory::pinned);
-    return can_copy();
   }
 
   /// Of eager messages.

@@ -1,12 +1,9 @@
-// What control messages take that go both ways, bench::kQueuedCopies each way: by themselves, as steps of a lane, and
-// beside copies. All times are the share of one.
+// What control messages take that go both ways, bench::kQueuedCopies each way, by themselves and as steps of a lane.
+// All times are the share of one.
 #pragma once
-
-#include <optional>
 
 #include "model/platform.hpp"
 #include "protocols/units.hpp"
-#include "validate/copy_times.hpp"
 
 namespace twinlink::validate {
 
@@ -19,21 +16,5 @@ Seconds step_of(const model::NetworkCosts& network, Seconds time);
 /// Where there are no steps: what the CPU does to await a control message and take it in. Zero where the way of the
 /// messages decides.
 Seconds hearing_of(const model::NetworkCosts& network, Seconds time);
-
-/// What predict_steps_beside() needs.
-struct StepsBesideCopies {
-  const model::NetworkCosts& network;
-  CopyTimes copy;
-  Seconds look{};
-  Seconds step{};
-  Seconds beside{};  ///< the same while the rank knows of copies under way
-};
-
-/// As predict_steps(), where each is told when a copy has ended. The CPU starts all copies, awaits all messages, and
-/// then learns again and again of the copies that have ended meanwhile, looks in vain at the next one, and tells the
-/// peer of each.
-Seconds predict_steps_beside(const StepsBesideCopies& costs);
-/// The `beside` that predict_steps_beside() makes `time` of; nothing where steps as short as ever take as long.
-std::optional<Seconds> step_beside_of(StepsBesideCopies costs, Seconds time);
 
 }  // namespace twinlink::validate

@@ -63,22 +63,13 @@ void probe_start(Prober& prober, HostCopies& copies, Direction direction) {
     if (!prober.times_cpu_at(size)) continue;
     const Move move = copies.move(direction).first(size);
     const auto start = [&] { return copies.start(direction, move); };
-    prober.record(name, {}, size, prober.sample_start(name, size, start, true), false);
+    prober.record(name, {}, size, prober.sample_start(name, size, start), false);
   }
 }
 
-/// The same of a copy that is alone in its stream.
-void probe_lone_start(Prober& prober, HostCopies& copies) {
-  const std::string name = "start lone copy " + copies.words(Direction::out);
-  const Bytes size = prober.plan().sizes.front();
-  const auto start = [&] { return copies.start(Direction::out, copies.move(Direction::out).first(size)); };
-  prober.record(name, {}, size, prober.sample_start(name, size, start, false), false);
-}
-
-/// What the CPU does to learn that a copy has ended that was started behind another. Copies by the CPU pass the time
-/// until then: they look after no other operation, and they take time on a simulated machine, too, whose clock stands
-/// still for those who only look at it. Small ones, for a driver whose code has left the caches takes four times as
-/// long to learn it.
+/// What the CPU does to learn that a copy has ended. Copies by the CPU pass the time until then: they look after no
+/// other operation, and they take time on a simulated machine, too, whose clock stands still for those who only look at
+/// it. Small ones, for a driver whose code has left the caches takes four times as long to learn it.
 void probe_finish(Prober& prober, HostCopies& copies, Direction direction) {
   constexpr int kTimesAsLong = 10;
   constexpr Bytes kInCache = 4_KiB;
@@ -104,23 +95,14 @@ void probe_finish(Prober& prober, HostCopies& copies, Direction direction) {
   prober.record(name, {}, size, prober.sample_finish(name, size, start, meanwhile), false);
 }
 
-/// What the CPU does to learn that a copy has not ended yet: one that takes much longer than a look, and was started
-/// behind another.
+/// What the CPU does to learn that a copy has not ended yet: one that takes much longer than a look.
 void probe_look(Prober& prober) {
   constexpr Bytes kLong = 4_MiB;
   const std::string name = "look copy";
   const ScopedBuffer device(prober.rank(), Memory::device, kLong);
   const ScopedBuffer host(prober.rank(), Memory::pinned, kLong);
   if (!can_copy(prober, "device-to-pinned near", host.buffer(), device.buffer())) return;
-  const auto copy = [&](Bytes size) {
-    return prober.rank().copy(host.first(size), device.first(size), {}, Engine::dma);
-  };
-  const auto start = [&] {
-    const Op first = copy(Bytes{1});
-    const Op op = copy(kLong);
-    prober.finish(first, name, kLong);
-    return op;
-  };
+  const auto start = [&] { return prober.rank().copy(View(host.buffer()), View(device.buffer()), {}, Engine::dma); };
   prober.record(name, {}, kLong, prober.sample_look(name, kLong, start), false);
 }
 
@@ -253,7 +235,6 @@ void probe_load(Prober& prober) {
     probe_queued(prober, copies, direction);
     probe_finish(prober, copies, direction);
   }
-  if (out) probe_lone_start(prober, copies);
   if (in) probe_look(prober);
   if (out && in) probe_both_ways(prober, copies, {});
 }

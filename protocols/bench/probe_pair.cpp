@@ -131,10 +131,7 @@ class PeerCopier {
   void measure_start(const Move& move, Engine engine) {
     const std::string name = "start " + line(Way::write, engine);
     const Bytes size = move.to.length;
-    record(name, size,
-           prober_.sample_start(
-               name, size, [&] { return start(move, engine); }, true),
-           false);
+    record(name, size, prober_.sample_start(name, size, [&] { return start(move, engine); }), false);
   }
 
   Prober& prober_;

@@ -1,5 +1,5 @@
 // Probes of messages that go many at once, one way and both ways, of what CPUs do for each, and of control messages as
-// protocols send them, by themselves and beside copies.
+// protocols send them.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -18,8 +18,6 @@ namespace {
 /// Of larger messages bytes decide, and not what CPUs do for each.
 constexpr Bytes kLargestByCpu = 64_KiB;
 constexpr Tag kWindowTag{tags::kFirstFree.value + 2};
-/// As can_copy() wants them.
-constexpr std::string_view kBesideCopies = "device-to-pinned near";
 
 /// One end of such a window: the leader sends, the follower receives, and tells when it has all.
 class WindowEnd {
@@ -110,44 +108,21 @@ class WindowEnd {
   }
 
   /// The same as a protocol's steps, piece by piece.
-  void probe_lanes(const std::string& name) { time_lanes(name, kControlSize, {tell_step()}, {hear_step()}); }
-
-  /// The same where each is told that a copy of the smallest size has ended, as protocols tell it.
-  void probe_lanes_beside_copies(const std::string& name) {
-    const Bytes size = prober_.plan().sizes.front();
-    const ScopedBuffer device(prober_.rank(), Memory::device, size);
-    const ScopedBuffer host(prober_.rank(), Memory::pinned, size);
-    const bool can = can_copy(prober_, kBesideCopies, host.buffer(), device.buffer());
-    const std::array both = leader_first(prober_.rank().id(), peer_, leading_);
-    if (agree_in(prober_.rank(), both, can ? 1 : 0, prober_.patience()) == 0) return;
-    const Step copy{"copy", [&](const Piece&) -> Started {
-                      return prober_.rank().copy(View(host.buffer()), View(device.buffer()), Stream{0}, Engine::dma);
-                    }};
-    time_lanes(name, size, {copy, tell_step()}, {hear_step()});
-  }
-
- private:
-  using Steps = std::vector<Step>;
-  [[nodiscard]] Step tell_step() {
-    return {"tell", [this](const Piece&) -> Started { return tell(); }};
-  }
-  [[nodiscard]] Step hear_step() {
-    return {"hear", [this](const Piece&) -> Started { return hear(); }};
-  }
-  /// As many pieces each way, which take these steps; the share of one.
-  void time_lanes(const std::string& name, Bytes size, const Steps& outgoing, const Steps& incoming) {
-    const auto lane = [this](const Steps& taken) {
-      return Lane{
-          .pieces = std::vector<View>(kQueuedCopies, memory_.first(Bytes{})), .depth = kQueuedCopies, .steps = taken};
+  void probe_lanes(const std::string& name) {
+    const auto lane = [this](std::string_view words, const std::function<Op()>& start) {
+      return Lane{.pieces = std::vector<View>(kQueuedCopies, memory_.first(Bytes{})),
+                  .depth = kQueuedCopies,
+                  .steps = {{words, [start](const Piece&) -> Started { return start(); }}}};
     };
-    const std::array lanes{lane(outgoing), lane(incoming)};
-    record(name, size, false, prober_.sample_with(peer_, leading_, size, [&] {
+    const std::array lanes{lane("tell", [this] { return tell(); }), lane("hear", [this] { return hear(); })};
+    record(name, kControlSize, false, prober_.sample_with(peer_, leading_, kControlSize, [&] {
       const Outcome outcome = move(prober_.rank(), lanes, prober_.rank().now() + prober_.plan().timeout);
-      if (!outcome.ok()) prober_.fail(name, size, outcome.reason);
+      if (!outcome.ok()) prober_.fail(name, kControlSize, outcome.reason);
       answer(prober_.rank(), peer_, leading_, prober_.patience());
     }) /= kQueuedCopies);
   }
 
+ private:
   static constexpr Bytes kControlSize{sizeof(std::uint64_t)};
   Op tell() { return prober_.rank().tell(peer_, kWindowTag, Message(std::uint64_t{})); }
   Op hear() { return prober_.rank().hear(peer_, kWindowTag, heard_); }
@@ -201,7 +176,6 @@ void probe_windows(Prober& prober, RankId peer, bool leading) {
   end.probe_tell(fmt::format("start control message {}", where));
   end.probe_both_tell(fmt::format("queued bare control message {} both-ways", where));
   end.probe_lanes(fmt::format("queued control message {} both-ways", where));
-  end.probe_lanes_beside_copies(fmt::format("queued copy and control message {} both-ways", where));
 }
 
 }  // namespace twinlink::bench

@@ -50,12 +50,12 @@ Rounds Prober::sample_after(Bytes size, const std::function<void()>& prepare, co
   });
 }
 
-Rounds Prober::sample_start(std::string_view what, Bytes size, const std::function<Op()>& start, bool before) {
+Rounds Prober::sample_start(std::string_view what, Bytes size, const std::function<Op()>& start) {
   return sample_rounds(size, [&] {
-    const std::optional<Op> first = before ? std::optional(start()) : std::nullopt;
+    const Op first = start();
     Op op;
     const double time_us = time_round(rank_, [&] { op = start(); });
-    if (first) finish(*first, what, size);
+    finish(first, what, size);
     finish(op, what, size);
     return time_us;
   });
@@ -64,10 +64,8 @@ Rounds Prober::sample_start(std::string_view what, Bytes size, const std::functi
 Rounds Prober::sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
                              const std::function<void()>& meanwhile) {
   return sample_rounds(size, [&] {
-    const Op first = start();
     const Op op = start();
     meanwhile();
-    finish(first, what, size);
     return time_round(rank_, [&] { finish(op, what, size); });
   });
 }

@@ -69,11 +69,10 @@ class Prober {
 
   /// As sample(), of nothing but looks in vain at an operation; 0 where it ends too soon for that.
   Rounds sample_look(std::string_view what, Bytes size, const std::function<Op()>& start);
-  /// As sample(), of nothing but the call that starts an operation: what the CPU is busy for. One `before` it is under
-  /// way then, or there is none.
-  Rounds sample_start(std::string_view what, Bytes size, const std::function<Op()>& start, bool before);
-  /// As sample(), of nothing but the call that learns that an operation has ended which was started behind another.
-  /// `meanwhile` comes between and takes so long that both have ended long before.
+  /// As sample(), of nothing but the call that starts an operation behind another: what the CPU is busy for.
+  Rounds sample_start(std::string_view what, Bytes size, const std::function<Op()>& start);
+  /// As sample(), of nothing but the call that learns that an operation has ended. `meanwhile` comes between and takes
+  /// so long that it has ended long before.
   Rounds sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
                        const std::function<void()>& meanwhile);
 

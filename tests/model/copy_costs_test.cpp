@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <vector>
 
@@ -165,37 +164,6 @@ TEST(Completion, OfACopyMayBeItsOwn) {
     };
     expect_near(time(device, pinned), kOverhead + 1_MiB / kDown + kOwn);
     expect_near(time(pinned, device), kOverhead + 1_MiB / kUp + kCompletion);
-  });
-}
-
-/// A copy that is alone in its stream, as far as the rank knows.
-TEST(EndWord, TakesTheStartLongerAndTheEndNoTime) {
-  constexpr Seconds kWord = 0.5_us;
-  Platform platform = with_completion();
-  platform.runtime.end_word = sourced(kWord);
-  platform.runtime.look = sourced(0.2_us);
-  alone(platform, [&](Rank& rank, Buffer device, Buffer pinned) {
-    const auto start_copy = [&](Stream stream) {
-      return rank.copy({device, {}, 1_MiB}, {pinned, {}, 1_MiB}, stream, Engine::dma);
-    };
-    Seconds start = rank.now();
-    const Op lone = start_copy({});
-    expect_near(rank.now() - start, kHost + kWord);
-    EXPECT_FALSE(rank.wait_any({&lone, 1}, {}));  // nor does a look at it
-    EXPECT_EQ(wait(rank, lone, kLong), Status::delivered);
-    expect_near(rank.now() - start, kOverhead + kWord + 1_MiB / kDown);
-
-    start = rank.now();
-    const std::array ops{start_copy({}), start_copy({})};
-    expect_near(rank.now() - start, kHost * 2 + kWord);
-    pass_time(rank);
-    const Op third = start_copy({});  // nobody has asked for the others
-    start = rank.now();
-    EXPECT_EQ(wait(rank, ops[0], kLong), Status::delivered);
-    EXPECT_EQ(wait(rank, ops[1], kLong), Status::delivered);
-    // The third one, with an event, is looked at in vain.
-    expect_near(rank.now() - start, kCompletion + 0.2_us);
-    EXPECT_EQ(wait(rank, third, kLong), Status::delivered);
   });
 }
 

@@ -106,24 +106,5 @@ TEST(Step, KeepsTheCpuBusy) {
   });
 }
 
-TEST(Step, TakesAnotherTimeWhileCopiesAreUnderWay) {
-  constexpr Seconds kBeside = 0.75_us;
-  Platform platform = sample_platform();
-  platform.runtime.step = with_source(0.25_us);
-  platform.runtime.step_beside_copies = with_source(kBeside);
-  push(platform, kPeers, 0, [&](Rank& rank, Buffer own, Buffer theirs) {
-    const auto step = [&] {
-      const Seconds start = rank.now();
-      rank.step("one");
-      return rank.now() - start;
-    };
-    expect_near(step(), 0.25_us);
-    const Op copy = rank.copy(View(theirs), View(own), Stream{}, Engine::dma);
-    expect_near(step(), kBeside);
-    EXPECT_EQ(wait(rank, copy, kLong), Status::delivered);
-    expect_near(step(), 0.25_us);
-  });
-}
-
 }  // namespace
 }  // namespace twinlink::model

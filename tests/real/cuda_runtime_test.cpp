@@ -186,8 +186,7 @@ TEST_F(CudaRuntimeTest, CopiesOfOneStreamRunInOrder) {
 }
 
 #ifdef TWINLINK_HAS_CUDA
-/// By a word the first, by events those behind it; and then the next one alone.
-TEST_F(CudaRuntimeTest, CopiesAreToldOfInOrderAloneAndBehindOthers) {
+TEST_F(CudaRuntimeTest, WhoeverKnowsTheLastCopyOfAStreamToHaveEndedKnowsAll) {
   const std::byte* const one = filled({1});
   const std::byte* const other = filled({2});
   std::byte* const to = runtime->allocate(kSize);

@@ -208,28 +208,24 @@ TEST_P(FullCircle, JustWrittenSourcesComeOutAsTheyWere) {
   EXPECT_EQ(found.copies.contains(model::CopyClass::pinned_to_device_far), far != platform.copies.end());
 }
 
-/// Of a platform where the steps of protocols, and neither control messages nor copies, keep CPUs busy.
+/// Of a platform where the steps of protocols, and not the control messages, keep CPUs busy.
 TEST_P(FullCircle, StepsOfProtocolsComeOutAsTheyWere) {
   model::Platform platform =
       model::read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
   const auto time = [](Seconds value) { return model::Sourced<Seconds>{value, {model::Quality::assumed, "a guess"}}; };
   platform.runtime.step = time(0.18_us);
-  platform.runtime.step_beside_copies = time(0.3_us);
   platform.intra_node.control_send_host = time(0.04_us);
   platform.intra_node.control_receive_host = time(0.09_us);
-  platform.copies.at(model::CopyClass::device_to_pinned_near).turnaround.reset();
   std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
   expect_full_circle((folder_.path() / "base.yaml").string());
 }
 
-/// Of a platform where a copy alone in its stream has a word behind it, and classes of copies differ in what the CPU
-/// does to learn of an end.
+/// Of a platform where classes of copies differ in what the CPU does to learn of an end.
 TEST_P(FullCircle, EndsOfCopiesComeOutAsTheyWere) {
   model::Platform platform =
       model::read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
   const auto time = [](Seconds value) { return model::Sourced<Seconds>{value, {model::Quality::assumed, "a guess"}}; };
   platform.runtime.completion = time(1.1_us);
-  platform.runtime.end_word = time(0.6_us);
   platform.copies.at(model::CopyClass::pinned_to_device_near).completion = time(0.3_us);
   std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
   expect_full_circle((folder_.path() / "base.yaml").string());

@@ -126,28 +126,6 @@ TEST(CalibrationOfCpus, LearningOfAnEndTakesNoLongerThanAQueueOfCopiesLeavesForI
   EXPECT_THAT(completion.source.text, HasSubstr("queued copy pinned-to-device near"));
 }
 
-/// A copy alone in its stream has a word, and the CPU does not wait for an event.
-TEST(CalibrationOfCpus, WhatALoneCopyStartsLongerIsTheWordsBehindIt) {
-  constexpr double kWord = 0.6;
-  const auto probes = [](double lone) {
-    return Probes()
-        .add_one("start copy device-to-pinned near", kHost)
-        .add_one("start lone copy device-to-pinned near", lone)
-        .add_one("finish ended copy", kCompletion)
-        .add("copy device-to-pinned near", line(kHost + kLatency + kWord, kRate));
-  };
-  const auto calibration = probes(kHost + kWord).calibrate();
-  const model::Platform platform = platform_of(calibration);
-  EXPECT_NEAR(platform.runtime.end_word.value().value.microseconds(), kWord, 1e-3);
-  EXPECT_EQ(platform.runtime.end_word->source.quality, model::Quality::measured);
-  const model::Cost& cost = platform.copies.at(model::CopyClass::device_to_pinned_near);
-  EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), kLatency, 1e-3) << "no completion comes off";
-  for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
-  const auto without = probes(kHost).calibrate();
-  EXPECT_FALSE(platform_of(without).runtime.end_word);
-  EXPECT_THAT(without.notes, Contains(HasSubstr("starts like any other")));
-}
-
 TEST(CalibrationOfCpus, CopiesMayHaveACompletionOfTheirOwn) {
   constexpr double kOwn = 0.2;
   const auto calibration = Probes()
