@@ -14,6 +14,7 @@ find_package(GTest REQUIRED)
 
 set(twinlink_unit_timeout 60)
 set(twinlink_mpi_timeout 120)
+set(twinlink_gpu_timeout 480)  # ranks that share one GPU take turns on it, a millisecond each
 if(TWINLINK_SANITIZE)
   set(twinlink_unit_timeout 240)
   set(twinlink_mpi_timeout 480)
@@ -60,11 +61,15 @@ function(twinlink_add_mpi_test)
       COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe --bind-to none -n ${ranks}
               $<TARGET_FILE:${test_TARGET}> ${test_ARGS}
       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set(timeout ${twinlink_mpi_timeout})
+    if("gpu" IN_LIST test_LABELS)
+      set(timeout ${twinlink_gpu_timeout})
+    endif()
     set_tests_properties(${name} PROPERTIES
       ENVIRONMENT "${twinlink_mpi_environment}"
       LABELS "mpi;${test_LABELS}"
       PROCESSORS ${ranks}
       SKIP_RETURN_CODE 77
-      TIMEOUT ${twinlink_mpi_timeout})
+      TIMEOUT ${timeout})
   endforeach()
 endfunction()
