@@ -90,7 +90,7 @@ struct Cost {
   std::optional<Sourced<Rate>> rate{};
   std::optional<Sourced<Seconds>> turnaround{};
   std::optional<Sourced<Piecewise>> cpu_written{};  ///< of copies from host memory only; by the bytes so written
-  std::optional<Sourced<Seconds>> completion{};     ///< of copies by an engine or a kernel only
+  std::optional<Sourced<Seconds>> completion{};     ///< not of host-to-host and resident-push
 };
 
 /// The classes of copies that a driver distinguishes.

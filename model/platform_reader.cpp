@@ -106,16 +106,18 @@ Fabric read_fabric(Section& section) {
 
 // ---- costs ----------------------------------------------------------------------------------------------------------
 
-Cost read_cost(Section& section) {
-  return {.host = section.seconds("host"),
-          .latency = section.piecewise("latency"),
-          .rate = section.optional("rate", &Section::rate),
-          .turnaround = section.optional("turnaround", &Section::seconds),
-          .completion = section.optional("completion", &Section::seconds)};
+/// `by_event`: that is how the CPU learns of the end.
+Cost read_cost(Section& section, bool by_event = true) {
+  Cost cost{.host = section.seconds("host"),
+            .latency = section.piecewise("latency"),
+            .rate = section.optional("rate", &Section::rate),
+            .turnaround = section.optional("turnaround", &Section::seconds)};
+  if (by_event) cost.completion = section.optional("completion", &Section::seconds);
+  return cost;
 }
 
 Cost read_cost(Section& section, CopyClass copy_class) {
-  Cost cost = read_cost(section);
+  Cost cost = read_cost(section, copy_class != CopyClass::host_to_host && copy_class != CopyClass::resident_push);
   if (reads_host_memory(copy_class)) cost.cpu_written = section.optional("cpu_written", &Section::piecewise);
   return cost;
 }

@@ -87,7 +87,7 @@ void SimRank::take_copy_cost(Operation& operation) {
   const CopyCost cost = world_.topology.copy_cost(from, to);
   operation.report.cost = cost.name;
   operation.report.host = cost.cost->host.value;
-  const CopyEnding ending = world_.topology.copy_ending(from, to, operation.signal.has_value());
+  const CopyEnding ending = world_.topology.copy_ending(from, to, *cost.cost, operation.signal.has_value());
   operation.report.latency = cost.cost->latency.value.at(operation.size);
   operation.unhidden += ending.raising;
   operation.by_event = ends_by_event(from, to) && !ending.signal_with_end;

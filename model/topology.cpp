@@ -293,7 +293,7 @@ bool ends_by_event(const End& from, const End& to) {
   return (!is_host(from.memory) || !is_host(to.memory)) && !from.resident && !to.resident;
 }
 
-CopyEnding Topology::copy_ending(const End& from, const End& to, bool signalled) const {
+CopyEnding Topology::copy_ending(const End& from, const End& to, const Cost& cost, bool signalled) const {
   const RuntimeCosts& costs = platform_.runtime;
   if (!ends_by_event(from, to)) return {.signal_with_end = from.resident};
   const auto or_none = [](const std::optional<Sourced<Seconds>>& time) { return time ? time->value : Seconds{}; };
@@ -305,8 +305,7 @@ CopyEnding Topology::copy_ending(const End& from, const End& to, bool signalled)
             .behind_signal = or_none(costs.kernel_signal_turnaround)};
   }
   // Otherwise the engine's queue raises it, and goes on after that.
-  const Cost* const cost = find_copy_cost(from, to).cost;
-  return {.completion = or_none(cost != nullptr && cost->completion ? cost->completion : costs.completion),
+  return {.completion = or_none(cost.completion ? cost.completion : costs.completion),
           .behind_signal = signalled ? or_none(costs.signal_turnaround) : Seconds{}};
 }
 

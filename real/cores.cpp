@@ -29,7 +29,7 @@ Cores::Cores(int share, int shares) {
   const hwloc_obj_t domain = topology_.domain_around(here.get());
   if (domain != nullptr) hwloc_bitmap_and(allowed.get(), allowed.get(), domain->cpuset);
   cpus_ = share_of_cores(topology_, allowed.get(), share, shares);
-  // It is in company where it is.
+  // The next one first: where it is, it has been.
   const auto now = std::ranges::find(cpus_, static_cast<unsigned>(hwloc_bitmap_first(here.get())));
   if (now != cpus_.end()) std::rotate(cpus_.begin(), std::next(now), cpus_.end());
 }

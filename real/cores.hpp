@@ -12,7 +12,8 @@ namespace twinlink::real {
 /// the `share`-th of `shares` parts, counted from 0: a node's ranks must not meet on the two threads of a core.
 std::vector<unsigned> share_of_cores(const HwlocTopology& topology, hwloc_const_cpuset_t cpus, int share, int shares);
 
-/// For a rank that shares its core with somebody else's work, which it cannot see or end: another core may be free.
+/// For a rank that shares its core with somebody else's work, which it cannot see or end: another core may be free. And
+/// for one that is to try more than one place.
 class Cores {
  public:
   /// The share of what the calling thread may run on, of the NUMA domain that it runs in now, so that a change moves it

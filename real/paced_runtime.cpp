@@ -157,9 +157,9 @@ const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const 
   return ways_.emplace(ends, way).first->second;
 }
 
-model::CopyEnding PacedRuntime::ending_of(const std::byte* from, const std::byte* to, Engine engine,
+model::CopyEnding PacedRuntime::ending_of(const std::byte* from, const std::byte* to, Engine engine, const Way& way,
                                           bool signalled) const {
-  return role_.topology.copy_ending(end_of(from, engine), end_of(to, engine), signalled);
+  return role_.topology.copy_ending(end_of(from, engine), end_of(to, engine), *way.cost, signalled);
 }
 
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
@@ -191,7 +191,7 @@ Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Strea
   return start_copy({.inner = inner_->copy(to, from, size, stream, engine),
                      .way = &way,
                      .size = size,
-                     .ending = ending_of(from, to, engine, false)},
+                     .ending = ending_of(from, to, engine, way, false)},
                     stream, start);
 }
 
@@ -204,7 +204,7 @@ Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<
   return start_copy({.inner = inner_->copy_blocks(to, from, blocks, stream, engine),
                      .way = &way,
                      .size = total_length(blocks),
-                     .ending = ending_of(from, to, engine, false),
+                     .ending = ending_of(from, to, engine, way, false),
                      .blocks = each * static_cast<double>(blocks.size())},
                     stream, start);
 }
@@ -213,7 +213,7 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
                                    Engine engine) {
   const Seconds start = clock_.now();
   const Way& way = way_between(from, to, engine);
-  const model::CopyEnding ending = ending_of(from, to, engine, true);
+  const model::CopyEnding ending = ending_of(from, to, engine, way, true);
   const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
   return start_copy({.inner = inner, .way = &way, .size = size, .ending = ending, .flag = flag, .signal = signal},

@@ -118,7 +118,7 @@ class PacedRuntime final : public DeviceRuntime {
   };
 
   [[nodiscard]] model::End end_of(const std::byte* address, Engine engine) const;
-  [[nodiscard]] model::CopyEnding ending_of(const std::byte* from, const std::byte* to, Engine engine,
+  [[nodiscard]] model::CopyEnding ending_of(const std::byte* from, const std::byte* to, Engine engine, const Way& way,
                                             bool signalled) const;
   [[nodiscard]] const Way& way_between(const std::byte* from, const std::byte* to, Engine engine);
   /// When the last byte of a copy is there whose latency begins at `posted`; later ones of the stream flow after it.

@@ -46,11 +46,11 @@ class Calibrator {
     const Topology topology(with_copies);
     for (const Group& group : groups_) fit_on_top(group, topology);
     copies_.fit_turnarounds_alike(topology);
-    // And what lies behind signals is told from them, and from turnarounds; and steps beside copies from steps.
+    // And what lies behind signals is told from them, and from turnarounds.
+    const Platform with_signals = edit_.platform();
+    const Topology all_else(with_signals);
     for (const Group& group : groups_) {
-      if (!group.first().tells_rest()) continue;
-      const Platform so_far = edit_.platform();
-      fit_rest(group, Topology(so_far), probes_, edit_, result_.notes);
+      if (group.first().tells_rest()) fit_rest(group, all_else, probes_, edit_, result_.notes);
     }
     if (edit_.changes().empty()) {
       throw InputError(fmt::format("{}: error: the probes tell no number of this platform", result_.base));

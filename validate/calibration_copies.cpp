@@ -75,9 +75,10 @@ void CopyFits::limit_completion(const Group& group) {
   const Seconds most = group.shortest() - host->second;
   if (completion->second <= most) return;
   completion->second = most;
+  const Group& finished = *find_group(groups_, completion->first);
   edit_.set(completion->first, most, model::Quality::derived,
-            fmt::format("what '{}' leaves beside its start; 'finish ended copy' is longer",
-                        group.lines.front().probe->line.name));
+            fmt::format("what '{}' leaves beside its start; '{}' is longer", group.lines.front().probe->line.name,
+                        finished.lines.front().probe->line.name));
 }
 
 /// Nor do queued kernels or queued puts with signals take less than the CPU needs to start them: starting them one
@@ -94,13 +95,13 @@ void CopyFits::limit_host(const Group& group) {
 }
 
 /// What a queue leaves of each for its start. Of puts with signals the first takes as long as one alone; by the
-/// tolerance less, so that what lies behind signals is still told by such puts and not hidden by the start. Nothing
-/// of other queues.
+/// tolerance less, so that what lies behind signals is still told by such puts and not hidden by the start. The answer
+/// behind the last is not taken off: where the CPU decides, nothing may be. Nothing of other queues.
 std::optional<Seconds> CopyFits::most_to_start(const Group& group) const {
   constexpr double kQueued = bench::kQueuedCopies;
   const Primitive& first = group.first();
   if (first.kind == Kind::queued && by_kernel(group)) {
-    return group.shortest() - (model::ends_by_event(first.from, first.to) ? completion_time() : Seconds{});
+    return group.shortest() - completion_of(first);
   }
   if (first.kind != Kind::queued_signal && first.kind != Kind::queued_kernel_signal) return std::nullopt;
   const bool by_engine = first.kind == Kind::queued_signal;
@@ -136,12 +137,9 @@ void CopyFits::fit(const Group& group) {
   const Primitive& first = group.first();
   const model::CopyCost found = base_.find_copy_cost(first.from, first.to);
   const model::Cost* cost = found.cost;
-  std::optional<Seconds> completion = measured_or_alike(group.path, ".completion");
-  if (!completion && cost != nullptr && cost->completion) completion = cost->completion->value;
-  Seconds other{};  // than the start, of what the CPU does
-  if (model::ends_by_event(first.from, first.to)) other = completion.value_or(completion_time());
-  std::optional<Seconds> host = measured_or_alike(group.path, ".host");
   if (cost != nullptr && "costs.copies." + found.name != group.path) begin_as(group.path, found);
+  const Seconds other = measured_or_alike(group.path, ".completion").value_or(completion_of(first));
+  std::optional<Seconds> host = measured_or_alike(group.path, ".host");
   if (!host && cost != nullptr) host = cost->host.value;
   if (!host) {
     edit_.set(group.path + ".host", Seconds{}, model::Quality::assumed, "a probe does not tell it from the latency");
@@ -162,15 +160,22 @@ void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
   const std::string source =
       fmt::format("that of costs.copies.{}: the same engine, and no probe tells this one", other.name);
   const auto derive = [&](const std::string& key, const auto& value) {
-    edit_.set(path + key, value, model::Quality::derived, source);
+    if (!measured_.contains(path + key)) edit_.set(path + key, value, model::Quality::derived, source);
   };
   derive(".host", other.cost->host.value);
   derive(".latency", other.cost->latency.value);
   if (other.cost->rate) derive(".rate", other.cost->rate->value);
   if (other.cost->turnaround) derive(".turnaround", other.cost->turnaround->value);
+  if (other.cost->completion) derive(".completion", other.cost->completion->value);
 }
 
-Seconds CopyFits::completion_time() const {
+/// What the CPU does to learn that such a copy has ended, of its class or in general.
+Seconds CopyFits::completion_of(const Primitive& copy) const {
+  if (!model::ends_by_event(copy.from, copy.to)) return {};
+  const auto own = measured_.find(copy_path(copy, base_) + ".completion");
+  if (own != measured_.end()) return own->second;
+  const model::Cost* const cost = base_.find_copy_cost(copy.from, copy.to).cost;
+  if (cost != nullptr && cost->completion) return cost->completion->value;
   const auto measured = measured_.find("costs.runtime.completion");
   if (measured != measured_.end()) return measured->second;
   return base_.platform().runtime.completion ? base_.platform().runtime.completion->value : Seconds{};
@@ -218,7 +223,8 @@ std::optional<Seconds> CopyFits::measured_put(const Meant& signal) const {
   const auto back = write(line.peer, line.gpu);
   if (!there || !back) return std::nullopt;
   const Seconds put = (*there + *back) / 2;
-  return put > completion_time() ? put - completion_time() : Seconds{};
+  const Seconds completion = completion_of(signal.primitive);
+  return put > completion ? put - completion : Seconds{};
 }
 
 std::optional<Rate> fit_latency(const Group& group, std::span<const Observation> observations, Seconds busy,

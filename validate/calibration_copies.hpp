@@ -43,7 +43,7 @@ class CopyFits {
   std::optional<Seconds> measured_or_alike(const std::string& path, const std::string& part);
   Seconds host_share(const Group& group, const std::string& path, Seconds host, Seconds other);
   void begin_as(const std::string& path, const model::CopyCost& other);
-  [[nodiscard]] Seconds completion_time() const;
+  [[nodiscard]] Seconds completion_of(const Primitive& copy) const;
 
   const ProbeSet& probes_;
   const std::vector<Group>& groups_;

@@ -69,7 +69,7 @@ std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, cons
   return CopyTimes{.host = found.cost->host.value,
                    .latency = found.cost->latency.value.at(size),
                    .flow = flow_time(size, narrowest_link(primitive, topology), found.cost->rate),
-                   .completion = topology.copy_ending(primitive.from, primitive.to, false).completion,
+                   .completion = topology.copy_ending(primitive.from, primitive.to, *found.cost, false).completion,
                    .turnaround = or_none(found.cost->turnaround)};
 }
 

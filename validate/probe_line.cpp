@@ -17,6 +17,9 @@ using model::Location;
 using model::Topology;
 using Kind = Primitive::Kind;
 
+/// Of a copy that the device writes to the host, as of most classes.
+constexpr std::string_view kEndOfAny = "finish ended copy";
+
 /// The platform has a device of that name, or an InputError.
 Place place_on(const std::string& text, const Topology& topology, const std::string& line) {
   try {
@@ -80,7 +83,7 @@ class LineReader {
     if (strip_end(name, " cpu-written")) return written(name, model::Writer::cpu);
     if (strip_end(name, " device-written")) return written(name, model::Writer::device);
     if (strip(name, "start ")) return one_copy(name) && part(Kind::start);
-    if (strip(name, "finish ended ")) return finish(name);
+    if (name != kEndOfAny && strip(name, "finish ended ")) return one_copy(name) && part(Kind::finish_of_class);
     if (strip(name, "queued ")) return queued(name);
     return one_copy(name) || more_than_a_copy(name) || runtime(name);
   }
@@ -130,12 +133,6 @@ class LineReader {
            result_.from.memory != Memory::device && part(Kind::written_copy);
   }
 
-  /// Where no copy is named, of one that the device writes to the host, as of most.
-  bool finish(std::string_view name) {
-    if (name == "copy") return between(Kind::finish, device(gpu()), host(gpu(), Memory::pinned));
-    return one_copy(name) && part(Kind::finish_of_class);
-  }
-
   bool put_and_signal(std::string_view rest) {
     if (rest == "same-node") return between(Kind::signal, device(gpu()), device(peer_gpu()));
     if (rest == "by kernel same-node") {
@@ -153,7 +150,8 @@ class LineReader {
   }
 
   bool runtime(std::string_view name) {
-    constexpr std::array<std::pair<std::string_view, Kind>, 7> kNames{{{"look copy", Kind::look},
+    constexpr std::array<std::pair<std::string_view, Kind>, 8> kNames{{{kEndOfAny, Kind::finish},
+                                                                       {"look copy", Kind::look},
                                                                        {"allocate device", Kind::allocate_device},
                                                                        {"allocate pinned", Kind::pin},
                                                                        {"allocate shared-pinned", Kind::pin},

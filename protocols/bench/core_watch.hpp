@@ -7,8 +7,9 @@ namespace twinlink::bench {
 
 /// Two hardware threads of a core share what it has, and as soon as the second one is awake, each has half of the
 /// window in which the core reorders instructions, whatever the other does there: a driver's calls and a protocol's own
-/// code take up to 1.6 times as long. On a virtual machine nobody here sees who that is. A piece of code that needs
-/// more than half of that window is a glance at it.
+/// code take up to 1.7 times as long. On a virtual machine nobody here sees who that is. A piece of code that needs
+/// more than half of that window is a glance at it. It needs 332 entries: where a core has no more than that (Intel
+/// before Ice Lake, AMD before Zen 5, by what is published), it hardly tells company from none.
 class CoreWatch {
  public:
   /// On a core of one's own a glance takes up to 1.15 times the least, as the clock's rate changes; on a shared one 1.6

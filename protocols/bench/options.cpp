@@ -51,7 +51,7 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
   add_read_option(
       app, "--undisturbed", "TIME", "0",
       "Repeat rounds while something else ran on a rank's core, for so much longer per size; with unit: 500ms. "
-      "A rank whose core does not become its own goes to another of those that it may use. 0: all rounds count",
+      "Ranks go round the cores that they may use, sooner if a core does not become their own. 0: all rounds count",
       [&options](const std::string& text) { options.undisturbed.wait = parse_seconds(text); });
   add_read_option(
       app, "--glance", "TIME", {},

@@ -80,7 +80,8 @@ std::optional<Seconds> UndisturbedRounds::glance() const {
 int UndisturbedRounds::company(double before, double after) {
   const int most = static_cast<int>(std::min(std::max(before, after) * 1000, static_cast<double>(kSettling)));
   in_company_ = most <= kAlone ? 0 : in_company_ + 1;
-  const bool too_long = in_company_ == kMostInCompany || ++on_this_core_ == kMostOnACore;
+  ++on_this_core_;
+  const bool too_long = in_company_ == kMostInCompany || on_this_core_ >= kMostOnACore;
   if (too_long) in_company_ = on_this_core_ = 0;
   const bool goes = too_long && wanted_.another_core && wanted_.another_core();
   return std::exchange(settles_, goes) ? kSettling : most;
@@ -96,6 +97,8 @@ Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, const s
   const double round_us = trial.empty() ? 0 : trial.back();
   const double in_batch = round_us > 0 ? std::clamp(kBatchUs / round_us, 1.0, static_cast<double>(count)) : count;
   const int batch = agree_in(rank_, group, static_cast<int>(in_batch), patience_);
+  // All go on at the same time: a batch in which one rank gets to know its core does not count for the others either.
+  on_this_core_ = -agree_in(rank_, group, -on_this_core_, patience_);
   const Seconds deadline = rank_.now() + wanted_.wait + Seconds{round_us * count * 1e-6};
   std::vector<Batch> batches;
   int undisturbed = 0;
@@ -103,7 +106,7 @@ Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, const s
     const double before = glance_();
     std::vector<double> times_us = times_of(std::min(batch, count - undisturbed), round);
     const int mine = company(before, glance_());
-    const bool out_of_time = mine > kAlone && rank_.now() >= deadline;
+    const bool out_of_time = mine > kAlone && mine != kSettling && rank_.now() >= deadline;
     const int most = -agree_in(rank_, group, -(mine + (out_of_time ? kOutOfTime : 0)), patience_);
     late = most >= kOutOfTime;
     if (most <= kAlone) undisturbed += static_cast<int>(times_us.size());

@@ -47,7 +47,7 @@ class UndisturbedRounds {
   std::optional<CoreWatch> watch_;
   Glance glance_;
   int in_company_ = 0;    ///< batches in turn, as of now
-  int on_this_core_ = 0;  ///< batches
+  int on_this_core_ = 0;  ///< batches since the last change of cores, or the last time that one was refused
   bool settles_ = false;  ///< has just come to another core, whose caches know nothing of it
 };
 

@@ -120,6 +120,22 @@ TEST(UndisturbedRounds, GoesRoundTheCoresInAnyCase) {
   EXPECT_THAT(changes, ElementsAre(1, 1));
 }
 
+/// One of them has timed rounds of its own before.
+TEST(UndisturbedRounds, GoesRoundTheCoresTogetherWithTheOthers) {
+  std::array<int, 2> changes{};
+  run_fake_world({}, [&](Rank& rank) {
+    const auto self = static_cast<std::size_t>(rank.id().value);
+    const Undisturbed wanted{.wait = Seconds{1.0}, .another_core = [&] { return ++changes[self] > 0; }};
+    UndisturbedRounds rounds(rank, wanted, kPatience, [] { return kOwn; });
+    const auto round = [] { return 1.0; };
+    if (self == 0) rounds.time(8, {kRound_us}, round);  // four batches of the ten
+    const Rounds together = rounds.time(kPair, 20, {kRound_us}, round);
+    EXPECT_EQ(together.times_us.size(), 20U);
+    EXPECT_EQ(together.left_out, 2U) << "one batch, after which both settle";
+  });
+  EXPECT_THAT(changes, ElementsAre(1, 1));
+}
+
 TEST(UndisturbedRounds, CompanyThatComesAndGoesIsBorne) {
   std::vector<double> glances(6, kShared);
   glances.insert(glances.end(), {kOwn, kOwn});

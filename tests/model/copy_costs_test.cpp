@@ -183,6 +183,23 @@ TEST(Completion, IsPaidForEachCopyByWhoeverWaits) {
   });
 }
 
+/// The CPU has made it itself, and looks at nothing to know that it has ended.
+TEST(Completion, OfOthersIsNotPaidByWhoeverWaitsForACopyBetweenHostBuffers) {
+  Platform platform = with_completion();
+  platform.runtime.look = sourced(0.2_us);
+  alone(platform, [](Rank& rank, Buffer device, Buffer pinned) {
+    const Op copy = rank.copy({device, {}, 1_KiB}, {pinned, {}, 1_KiB}, Stream{}, Engine::dma);
+    const Buffer memory = rank.allocate(Memory::pageable, 128_MiB);
+    const Op by_cpu = rank.copy({memory, 64_MiB, 64_MiB}, {memory, {}, 64_MiB}, Stream{1}, Engine::dma);
+    Seconds start = rank.now();  // the other one has ended long ago
+    EXPECT_EQ(wait(rank, by_cpu, kLong), Status::delivered);
+    expect_near(rank.now() - start, Seconds{});
+    start = rank.now();
+    EXPECT_EQ(wait(rank, copy, kLong), Status::delivered);
+    expect_near(rank.now() - start, kCompletion);
+  });
+}
+
 TEST(Completion, IsPaidForAllThatOneLookFinds) {
   alone(with_completion(), [](Rank& rank, Buffer device, Buffer pinned) {
     std::vector<Op> ops;

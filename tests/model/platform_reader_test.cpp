@@ -189,13 +189,12 @@ TEST(Override, AddsWhatAPlatformNeedNotSayOfItsCpusAndEngines) {
   EXPECT_FALSE(plain.runtime.completion);
   EXPECT_FALSE(plain.runtime.kernel_signal);
   EXPECT_EQ(plain.intra_node.copied_by, CopiedBy::none);
-  const Platform platform = read_good(
-      {"costs.copies.host-to-host.turnaround=2 us", "costs.copies.host-to-host.completion=0.3 us",
-       "costs.runtime.step=0.1 us", "costs.runtime.look=0.2 us", "costs.intra_node.control_send_host=50 ns",
-       "costs.intra_node.control_receive_host=60 ns", "costs.runtime.completion=1.5 us",
-       "costs.runtime.kernel_signal=1.7 us", "costs.intra_node.rate=4 GB/s", "costs.intra_node.copied_by=receiver"});
+  const Platform platform =
+      read_good({"costs.copies.host-to-host.turnaround=2 us", "costs.runtime.step=0.1 us", "costs.runtime.look=0.2 us",
+                 "costs.intra_node.control_send_host=50 ns", "costs.intra_node.control_receive_host=60 ns",
+                 "costs.runtime.completion=1.5 us", "costs.runtime.kernel_signal=1.7 us",
+                 "costs.intra_node.rate=4 GB/s", "costs.intra_node.copied_by=receiver"});
   EXPECT_EQ(present(platform.copies.at(CopyClass::host_to_host).turnaround).value, 2.0_us);
-  EXPECT_EQ(present(platform.copies.at(CopyClass::host_to_host).completion).value, 0.3_us);
   EXPECT_EQ(present(platform.runtime.step).value, 0.1_us);
   EXPECT_EQ(present(platform.runtime.look).value, 0.2_us);
   EXPECT_NEAR(present(platform.intra_node.control_send_host).value.microseconds(), 0.05, 1e-9);
@@ -290,6 +289,19 @@ TEST_F(IncludingPlatform, ReadsWhatReadingJustWrittenMemoryAdds) {
   for (const char* path : {"costs.copies.pinned-to-device-near.cpu_written[64K]", "costs.intra_node.cpu_written",
                            "costs.intra_node.device_written[1K]"}) {
     EXPECT_NE(std::ranges::find(numbers, path, &NumberEntry::path), numbers.end()) << path;
+  }
+}
+
+TEST_F(IncludingPlatform, ReadsWhatTheCpuDoesToLearnOfTheEndOfAClassOfCopies) {
+  const auto with_completion = [this](const std::string& copy) {
+    return read("costs:\n  copies:\n    " + copy +
+                ":\n      host: {value: 1 us, assumed: guess}\n      latency: {value: 3 us, assumed: guess}\n"
+                "      completion: {value: 0.3 us, assumed: guess}\n");
+  };
+  const Platform platform = with_completion("pinned-to-device-near");
+  EXPECT_EQ(present(platform.copies.at(CopyClass::pinned_to_device_near).completion).value, 0.3_us);
+  for (const char* told_otherwise : {"host-to-host", "resident-push"}) {
+    EXPECT_THROW(with_completion(told_otherwise), InputError) << told_otherwise;
   }
 }
 

@@ -229,6 +229,10 @@ TEST_P(FullCircle, EndsOfCopiesComeOutAsTheyWere) {
   platform.copies.at(model::CopyClass::pinned_to_device_near).completion = time(0.3_us);
   std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
   expect_full_circle((folder_.path() / "base.yaml").string());
+  const model::Platform found = model::read_platform(folder_.path() / "out.yaml");
+  EXPECT_THAT(found.runtime.completion->source.text, HasSubstr("finish ended copy"));
+  const model::Cost& in = found.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_THAT(in.completion->source.text, HasSubstr("finish ended copy pinned-to-device near"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Platforms, FullCircle, ::testing::Values("keeneland-kids", "h200-nvlink"),

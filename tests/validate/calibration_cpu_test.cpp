@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/platform_writer.hpp"
 #include "protocols/bench/probe.hpp"
 #include "tests/validate/synthetic_probes.hpp"
 #include "validate/cost_fit.hpp"
@@ -139,6 +140,35 @@ TEST(CalibrationOfCpus, CopiesMayHaveACompletionOfTheirOwn) {
   const model::Cost& near = platform.copies.at(model::CopyClass::pinned_to_device_near);
   EXPECT_NEAR(near.completion.value().value.microseconds(), kOwn, 1e-3);
   EXPECT_NEAR(near.latency.value.at(1_KiB).microseconds(), kLatency, 1e-3);
+}
+
+TEST(CalibrationOfCpus, ACompletionOfItsOwnIsLimitedByItsOwnQueue) {
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", 1.5)
+                               .add_one("finish ended copy", 1.4)
+                               .add_one("finish ended copy pinned-to-device near", 3)
+                               .add_one("copy pinned-to-device near", 7)
+                               .add_one("queued copy pinned-to-device near", 2)
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), 1.4, 1e-3);
+  const auto own = platform.copies.at(model::CopyClass::pinned_to_device_near).completion.value();
+  EXPECT_NEAR(own.value.microseconds(), 0.5, 1e-3);
+  EXPECT_THAT(own.source.text, HasSubstr("'finish ended copy pinned-to-device near' is longer"));
+}
+
+/// As in a base that does not tell reads from writes.
+TEST(CalibrationOfCpus, AClassThatBeginsAsAnotherHasItsCompletion) {
+  const test::ScratchFolder folder;
+  model::Platform base = model::read_platform(kBase);
+  base.copies.erase(model::CopyClass::peer_read);
+  base.copies.at(model::CopyClass::peer).completion = {Seconds{0.7e-6}, {model::Quality::assumed, "a guess"}};
+  const auto path = folder.write("base.yaml", model::platform_text(base));
+  const auto calibration = Probes().add("peer copy read direct", line(9, 100), "0/0", "0/1").calibrate(path);
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& read = platform.copies.at(model::CopyClass::peer_read);
+  EXPECT_NEAR(read.completion.value().value.microseconds(), 0.7, 1e-3);
+  EXPECT_NEAR((read.host.value + read.latency.value.at(1_KiB) + read.completion->value).microseconds(), 9, 1e-2);
 }
 
 TEST(CalibrationOfCpus, WithoutTheirLinesNothingIsThereThatTheBaseLacks) {
