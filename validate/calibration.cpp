@@ -150,8 +150,7 @@ class Calibrator {
     if (kind == Kind::completion) return;    // MessageFits
     if (kind == Kind::gap) return fit_gap(group, topology, probes_, edit_);
     if (group.first().is_written()) return fit_written(group, topology, probes_, edit_, result_.notes);
-    const bool of_cpu = kind == Kind::start || kind == Kind::finish_of_class;
-    if (!group.first().copies() || kind == Kind::copy || of_cpu) return;
+    if (!group.first().copies() || kind == Kind::copy || group.first().is_cpus_part()) return;
     const bool signals = group.first().signals();
     std::vector<CountedObservation> observations;
     for (const Meant& meant : group.lines) {

@@ -24,6 +24,10 @@ bool tells_latency(std::span<const Observation> observations, std::optional<Rate
 
 bool by_kernel(const Group& group) { return group.first().from.kernel || group.first().to.kernel; }
 
+std::string source_alike(std::string_view path) {
+  return fmt::format("that of {}: the same engine, and no probe tells this one", path);
+}
+
 /// Where the host's own copies were measured.
 std::set<std::string> memories_of(const Group& group, const Topology& topology) {
   std::set<std::string> names;
@@ -53,9 +57,8 @@ bool CopyFits::has_copy(const Group& group) {
 }
 
 void CopyFits::fit_share(const Group& group) {
-  const Kind kind = group.first().kind;
-  const bool of_copy = kind == Kind::start || kind == Kind::finish_of_class;
-  const bool of_cpu = kind == Kind::finish || (of_copy && has_copy(group));
+  const Primitive& first = group.first();
+  const bool of_cpu = first.kind == Kind::finish || (first.is_cpus_part() && has_copy(group));
   if (!of_cpu) return;
   const Seconds time = fit_constant(observations_of(group));
   set_fit(edit_, group.path, time, group, probes_);
@@ -100,9 +103,7 @@ void CopyFits::limit_host(const Group& group) {
 std::optional<Seconds> CopyFits::most_to_start(const Group& group) const {
   constexpr double kQueued = bench::kQueuedCopies;
   const Primitive& first = group.first();
-  if (first.kind == Kind::queued && by_kernel(group)) {
-    return group.shortest() - completion_of(first);
-  }
+  if (first.kind == Kind::queued && by_kernel(group)) return group.shortest() - completion_of(first);
   if (first.kind != Kind::queued_signal && first.kind != Kind::queued_kernel_signal) return std::nullopt;
   const bool by_engine = first.kind == Kind::queued_signal;
   const Group* const alone = find_group(groups_, by_engine ? "costs.runtime.signal" : "costs.runtime.kernel_signal");
@@ -118,8 +119,7 @@ std::optional<Seconds> CopyFits::measured_or_alike(const std::string& path, cons
   const std::string probed = *alike + part;
   const auto other = measured_.find(probed);
   if (other == measured_.end()) return std::nullopt;
-  edit_.set(path + part, other->second, model::Quality::derived,
-            fmt::format("that of {}: the same engine, and no probe tells this one", probed));
+  edit_.set(path + part, other->second, model::Quality::derived, source_alike(probed));
   return other->second;
 }
 
@@ -157,8 +157,7 @@ void CopyFits::fit(const Group& group) {
 
 /// A class that the base has under another's name begins as that one; the probes replace what they tell.
 void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
-  const std::string source =
-      fmt::format("that of costs.copies.{}: the same engine, and no probe tells this one", other.name);
+  const std::string source = source_alike("costs.copies." + other.name);
   const auto derive = [&](const std::string& key, const auto& value) {
     if (!measured_.contains(path + key)) edit_.set(path + key, value, model::Quality::derived, source);
   };

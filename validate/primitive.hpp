@@ -60,6 +60,8 @@ struct Primitive {
   [[nodiscard]] bool tells_rest() const {
     return kind == Kind::queued_signal || kind == Kind::queued_kernel_signal || kind == Kind::step;
   }
+  /// Is it the part of a class of copies that the CPU does?
+  [[nodiscard]] bool is_cpus_part() const { return kind == Kind::start || kind == Kind::finish_of_class; }
   /// Is it a copy, whatever comes on top of it, or a part of one?
   [[nodiscard]] bool copies() const { return kind <= Kind::queued_kernel_signal; }
   /// Does it go between two ranks, by messages or control messages?

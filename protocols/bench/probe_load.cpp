@@ -157,13 +157,15 @@ void probe_copies_of(Prober& prober, std::span<const RankId> group, std::string_
 
 void probe_device_copies_of(Prober& prober, std::span<const RankId> group, Memory memory) {
   HostCopies copies(prober, memory);
+  bool both = true;
   for (const Direction direction : kDirections) {
-    if (!all_can(prober, group, copies.possible(direction))) continue;
+    const bool possible = all_can(prober, group, copies.possible(direction));
+    both = both && possible;
+    if (!possible) continue;
     probe_copies_of(prober, group, copies.words(direction), copies.move(direction),
                     [&](const Move& part) { copies.run(direction, part); });
   }
-  const bool both = copies.possible(Direction::out) && copies.possible(Direction::in);
-  if (memory == Memory::pinned && all_can(prober, group, both)) probe_both_ways(prober, copies, group);
+  if (memory == Memory::pinned && both) probe_both_ways(prober, copies, group);
 }
 
 /// By the CPUs, which share the memory.

@@ -105,8 +105,9 @@ Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, const s
   for (bool late = false; !late && undisturbed < count;) {
     const double before = glance_();
     std::vector<double> times_us = times_of(std::min(batch, count - undisturbed), round);
+    const bool settled = settles_;
     const int mine = company(before, glance_());
-    const bool out_of_time = mine > kAlone && mine != kSettling && rank_.now() >= deadline;
+    const bool out_of_time = mine > kAlone && !settled && rank_.now() >= deadline;
     const int most = -agree_in(rank_, group, -(mine + (out_of_time ? kOutOfTime : 0)), patience_);
     late = most >= kOutOfTime;
     if (most <= kAlone) undisturbed += static_cast<int>(times_us.size());

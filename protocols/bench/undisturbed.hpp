@@ -13,7 +13,7 @@
 namespace twinlink::bench {
 
 /// Times rounds in batches, and keeps those before and after which every rank of the group had its core for itself.
-/// What others do on a core makes some rounds up to 1.6 times as long, comes and goes within tenths of a second, and
+/// What others do on a core makes some rounds up to 1.7 times as long, comes and goes within tenths of a second, and
 /// belongs to no machine that a platform describes. A rank that has company for some batches goes to another core, and
 /// so it does after some more in any case, so that the rounds are not of one place that chance has chosen.
 class UndisturbedRounds {

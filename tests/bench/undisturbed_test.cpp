@@ -94,6 +94,14 @@ TEST(UndisturbedRounds, AnEndlessGlanceIsCompanyLikeAnyOther) {
   }
 }
 
+TEST(UndisturbedRounds, EndlessGlancesEndAllTheSame) {
+  std::array<int, 2> changes{};
+  for (const Rounds& rounds : time_pair(5, {.otherwise = 1e9}, Seconds{1e-3}, &changes)) {
+    EXPECT_GE(rounds.times_us.size(), 5U);
+    EXPECT_TRUE(rounds.disturbed);
+  }
+}
+
 TEST(UndisturbedRounds, WhoHasCompanyForLongGoesToAnotherCore) {
   // For four batches rank 0, for three rank 1.
   const Glances glances{.listed = {{std::vector(8, kShared), std::vector(6, kShared)}}};
