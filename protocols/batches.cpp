@@ -36,17 +36,21 @@ std::size_t run_length(std::span<const View> views) {
   return count;
 }
 
+/// The first of them, and what goes with it.
+std::span<const View> first_batch(std::span<const View> messages, Bytes chunk, std::uint64_t most) {
+  const View& first = messages.front();
+  const std::size_t limit = goes_in_batch(first, chunk) ? std::min<std::size_t>(most, messages.size()) : 1;
+  std::size_t count = 1;
+  while (count < limit && messages[count].length == first.length) ++count;
+  return messages.first(count);
+}
+
 }  // namespace
 
 std::vector<std::span<const View>> batches_of(std::span<const View> messages, Bytes chunk, std::uint64_t most) {
   std::vector<std::span<const View>> batches;
-  while (!messages.empty()) {
-    const View& first = messages.front();
-    const std::size_t limit = goes_in_batch(first, chunk) ? std::min<std::size_t>(most, messages.size()) : 1;
-    std::size_t count = 1;
-    while (count < limit && messages[count].length == first.length) ++count;
-    batches.push_back(messages.first(count));
-    messages = messages.subspan(count);
+  for (; !messages.empty(); messages = messages.subspan(batches.back().size())) {
+    batches.push_back(first_batch(messages, chunk, most));
   }
   return batches;
 }
@@ -70,11 +74,12 @@ Outcome wrong_batch(std::uint64_t mine, std::uint64_t theirs) {
 void BatchedPieces::assign(std::span<const View> messages, Bytes chunk, std::uint64_t most) {
   pieces.clear();
   belongs.clear();
-  for (const auto& together : batches_of(messages, chunk, most)) {
+  for (; !messages.empty(); messages = messages.subspan(belongs.back().size())) {
+    const auto together = first_batch(messages, chunk, most);
     if (together.size() > 1) {
       pieces.push_back(together.front());
     } else {
-      for (const View& piece : cut(together, chunk)) pieces.push_back(piece);
+      add_pieces(together.front(), chunk, pieces);
     }
     belongs.resize(pieces.size(), together);
   }

@@ -288,14 +288,14 @@ Outcome CudaIpcExchange::wait_for_something() {
     hear_ = end_.rank.hear(end_.peer, tags::kIpcFifo, heard_);
   }
   // What is heard comes first, then the oldest read, as in the progress loop of smcuda.
-  std::vector<Op> ops;
-  if (hear_) ops.push_back(*hear_);
-  if (!pulls_.empty()) ops.push_back(pulls_.front().op);
-  const std::size_t first_tell = ops.size();
-  ops.insert(ops.end(), end_.tells.begin(), end_.tells.end());
-  assert(!ops.empty());
+  awaited_.clear();
+  if (hear_) awaited_.push_back(*hear_);
+  if (!pulls_.empty()) awaited_.push_back(pulls_.front().op);
+  const std::size_t first_tell = awaited_.size();
+  awaited_.insert(awaited_.end(), end_.tells.begin(), end_.tells.end());
+  assert(!awaited_.empty());
 
-  const auto ended = end_.rank.wait_any(ops, deadline_);
+  const auto ended = end_.rank.wait_any(awaited_, deadline_);
   if (!ended) return fail(Status::timed_out, "the deadline passed: " + what_is_missing());
   if (ended->index >= first_tell) {
     end_.tells.erase(end_.tells.begin() + static_cast<std::ptrdiff_t>(ended->index - first_tell));

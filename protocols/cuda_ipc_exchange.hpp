@@ -89,6 +89,7 @@ class CudaIpcExchange {
   std::vector<Pull> pulls_{};           ///< in flight, in order
   std::optional<Op> hear_{};            ///< in flight only while the exchange cannot end without it
   Message heard_{};
+  std::vector<Op> awaited_{};  ///< by wait_for_something(); its room is used again
 };
 
 }  // namespace twinlink

@@ -179,17 +179,19 @@ std::size_t pieces_of(Bytes whole, Bytes chunk) {
 
 }  // namespace
 
+void add_pieces(const View& message, Bytes chunk, std::vector<View>& pieces) {
+  const Bytes step = chunk == Bytes{} ? message.length : chunk;
+  Bytes done{};
+  do {
+    const Bytes length = std::min(step, message.length - done);
+    pieces.push_back(message.slice(done, length));
+    done += length;
+  } while (done < message.length);
+}
+
 void cut(std::span<const View> messages, Bytes chunk, std::vector<View>& pieces) {
   pieces.clear();
-  for (const View& message : messages) {
-    const Bytes step = chunk == Bytes{} ? message.length : chunk;
-    Bytes done{};
-    do {
-      const Bytes length = std::min(step, message.length - done);
-      pieces.push_back(message.slice(done, length));
-      done += length;
-    } while (done < message.length);
-  }
+  for (const View& message : messages) add_pieces(message, chunk, pieces);
 }
 
 std::vector<View> cut(std::span<const View> messages, Bytes chunk) {

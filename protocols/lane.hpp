@@ -51,6 +51,8 @@ struct Lane {
 /// Cuts messages into pieces of at most `chunk` bytes; zero cuts nothing. An empty message is one empty piece: it is
 /// still sent.
 std::vector<View> cut(std::span<const View> messages, Bytes chunk);
+/// The pieces of one of them, behind those that are there.
+void add_pieces(const View& message, Bytes chunk, std::vector<View>& pieces);
 /// The same into `pieces`, whose room is used again.
 void cut(std::span<const View> messages, Bytes chunk, std::vector<View>& pieces);
 

@@ -1,11 +1,9 @@
 #include "protocols/segment_channel.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <exception>
 
-#include "protocols/credits.hpp"
 #include "protocols/staged_channel.hpp"
 #include "protocols/tags.hpp"
 
@@ -15,29 +13,12 @@ namespace {
 constexpr Stream kOutStream{0};
 constexpr Stream kInStream{1};
 
-/// What is told of a message before its first piece, and what is answered.
-struct Header {
-  std::uint64_t length = 0;  ///< of what this side has
-  std::uint64_t chunk = 0;   ///< by which this side cuts it
-};
-
 /// Not delivered where the two ends do not have the same message, cut in the same way.
-Outcome agree(const Header& mine, const Header& theirs) {
+Outcome agree(const SegmentHeader& mine, const SegmentHeader& theirs) {
   if (mine.length != theirs.length) return wrong_size(mine.length, theirs.length);
   if (mine.chunk == theirs.chunk) return {};
   return {Status::wrong_size, "this side cuts messages into chunks of " + std::to_string(mine.chunk) +
                                   " B, the other of " + std::to_string(theirs.chunk) + " B (0: chosen by size)"};
-}
-
-/// Into chunks of that size; zero: of each message's own.
-std::vector<View> cut_by(std::span<const View> messages, Bytes chunk) {
-  if (chunk != Bytes{}) return cut(messages, chunk);
-  std::vector<View> pieces;
-  for (const View& message : messages) {
-    const auto parts = cut({&message, 1}, automatic_chunk(message.length));
-    pieces.insert(pieces.end(), parts.begin(), parts.end());
-  }
-  return pieces;
 }
 
 }  // namespace
@@ -51,29 +32,20 @@ Bytes automatic_chunk(Bytes message) {
   return std::clamp(nearest, kLeastAutomaticChunk, kMostAutomaticChunk);
 }
 
-/// One direction of one exchange.
-struct SegmentChannel::Transfer {
-  Transfer(std::span<const View> messages, const Settings& settings, const SegmentStyle& style)
-      : pieces(cut_by(messages, settings.chunk)),
-        credits(pieces.size(), static_cast<std::size_t>(settings.depth), style.credits),
-        heard(static_cast<std::size_t>(settings.depth)) {
-    for (const View& message : messages) {
-      headers.push_back({message.length.count(), settings.chunk.count()});
-      const std::size_t count = cut_by({&message, 1}, settings.chunk).size();
-      for (std::size_t i = 0; i < count; ++i) first_of.push_back(i == 0 ? headers.size() : 0);
-    }
+/// Other messages. What is kept of the exchange before is its room.
+void SegmentChannel::Direction::assign(std::span<const View> messages, const Settings& settings,
+                                       const SegmentStyle& style) {
+  pieces.clear();
+  begins.clear();
+  for (const View& message : messages) {
+    const std::size_t first = pieces.size();
+    const Bytes chunk = settings.chunk == Bytes{} ? automatic_chunk(message.length) : settings.chunk;
+    add_pieces(message, chunk, pieces);
+    begins.resize(pieces.size());
+    begins[first] = SegmentHeader{message.length.count(), settings.chunk.count()};
   }
-  /// Of the message whose first piece is number `piece`; nothing for other pieces.
-  [[nodiscard]] const Header* begins(std::size_t piece) const {
-    return first_of[piece] == 0 ? nullptr : &headers[first_of[piece] - 1];
-  }
-
-  std::vector<View> pieces;
-  Credits credits;
-  std::vector<Header> headers;        ///< of the messages
-  std::vector<std::size_t> first_of;  ///< by piece: 1 + the message that it begins, or 0
-  std::vector<Message> heard;         ///< by slot: the header, or its answer
-};
+  credits = Credits(pieces.size(), static_cast<std::size_t>(settings.depth), style.credits);
+}
 
 SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings, const SegmentStyle& style)
     : rank_(rank),
@@ -82,6 +54,10 @@ SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings
       style_(style),
       mine_(rank.allocate(Memory::shared_pinned, slot_size() * static_cast<std::uint64_t>(settings.depth))) {
   try {
+    const auto depth = static_cast<std::size_t>(settings.depth);
+    for (Direction* const direction : {&in_, &out_}) direction->heard.resize(depth);
+    lanes_ = {Lane{.pieces = {}, .depth = depth, .steps = receiving_steps()},
+              Lane{.pieces = {}, .depth = depth, .steps = sending_steps()}};
     theirs_ = share();
   } catch (...) {
     rank_.release(mine_);  // without a peer that uses it
@@ -115,23 +91,21 @@ View SegmentChannel::slot(Buffer segment, const Piece& piece) const {
   return {segment, slot_size() * static_cast<std::uint64_t>(piece.slot), piece.bytes.length};
 }
 
-std::vector<Step> SegmentChannel::sending_steps(Transfer& t) {
-  const auto tell_header = [this, &t, index = std::size_t{0}](const Piece&) mutable -> Started {
-    const Header* const mine = t.begins(index++);
-    if (mine == nullptr) return Outcome{};
-    return rank_.tell(peer_, tags::kHeader, Message(*mine));
+std::vector<Step> SegmentChannel::sending_steps() {
+  const auto tell_header = [this](const Piece& p) -> Started {
+    if (!out_.begins[p.number]) return Outcome{};
+    return rank_.tell(peer_, tags::kHeader, Message(*out_.begins[p.number]));
   };
-  const auto hear_answer = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
-    if (t.begins(index++) == nullptr) return Outcome{};
-    return rank_.hear(peer_, tags::kReady, t.heard[p.slot]);
+  const auto hear_answer = [this](const Piece& p) -> Started {
+    if (!out_.begins[p.number]) return Outcome{};
+    return rank_.hear(peer_, tags::kReady, out_.heard[p.slot]);
   };
-  const auto hear_credit = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
-    const std::size_t piece = index++;
-    if (const Header* const mine = t.begins(piece)) {
-      Outcome agreed = agree(*mine, t.heard[p.slot].as<Header>());
+  const auto hear_credit = [this](const Piece& p) -> Started {
+    if (const auto& mine = out_.begins[p.number]) {
+      Outcome agreed = agree(*mine, out_.heard[p.slot].as<SegmentHeader>());
       if (!agreed.ok()) return agreed;
     }
-    if (!t.credits.sender_hears_before(piece)) return Outcome{};
+    if (!out_.credits.sender_hears_before(p.number)) return Outcome{};
     return rank_.hear(peer_, tags::kCredit, nothing_);
   };
   const auto copy_out = [this](const Piece& p) {
@@ -145,16 +119,16 @@ std::vector<Step> SegmentChannel::sending_steps(Transfer& t) {
           {"tell filled", tell_filled}};
 }
 
-std::vector<Step> SegmentChannel::receiving_steps(Transfer& t) {
-  const auto hear_header = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
-    if (t.begins(index++) == nullptr) return Outcome{};
-    return rank_.hear(peer_, tags::kHeader, t.heard[p.slot]);
+std::vector<Step> SegmentChannel::receiving_steps() {
+  const auto hear_header = [this](const Piece& p) -> Started {
+    if (!in_.begins[p.number]) return Outcome{};
+    return rank_.hear(peer_, tags::kHeader, in_.heard[p.slot]);
   };
-  const auto answer = [this, &t, index = std::size_t{0}](const Piece& p) mutable -> Started {
-    const Header* const mine = t.begins(index++);
-    if (mine == nullptr) return Outcome{};
+  const auto answer = [this](const Piece& p) -> Started {
+    const auto& mine = in_.begins[p.number];
+    if (!mine) return Outcome{};
     const Op told = rank_.tell(peer_, tags::kReady, Message(*mine));
-    Outcome agreed = agree(*mine, t.heard[p.slot].as<Header>());
+    Outcome agreed = agree(*mine, in_.heard[p.slot].as<SegmentHeader>());
     if (agreed.ok()) return told;
     wait(rank_, told, deadline_);
     return agreed;
@@ -163,8 +137,8 @@ std::vector<Step> SegmentChannel::receiving_steps(Transfer& t) {
   const auto copy_in = [this](const Piece& p) {
     return pipeline_copy(rank_, p.bytes, slot(theirs_, p), kInStream, style_.synchronous, deadline_);
   };
-  const auto grant_credit = [this, &t, index = std::size_t{0}](const Piece&) mutable -> Started {
-    if (!t.credits.receiver_grants_after(index++)) return Outcome{};
+  const auto grant_credit = [this](const Piece& p) -> Started {
+    if (!in_.credits.receiver_grants_after(p.number)) return Outcome{};
     return rank_.tell(peer_, tags::kCredit, nothing_);
   };
   return {{"hear header", hear_header},
@@ -176,12 +150,11 @@ std::vector<Step> SegmentChannel::receiving_steps(Transfer& t) {
 
 Outcome SegmentChannel::do_exchange(std::span<const View> outgoing, std::span<const View> incoming) {
   deadline_ = rank_.now() + settings_.timeout;
-  Transfer in(incoming, settings_, style_);
-  Transfer out(outgoing, settings_, style_);
-  const auto depth = static_cast<std::size_t>(settings_.depth);
-  const std::array lanes{Lane{.pieces = in.pieces, .depth = depth, .steps = receiving_steps(in)},
-                         Lane{.pieces = out.pieces, .depth = depth, .steps = sending_steps(out)}};
-  return move(rank_, lanes, deadline_);
+  in_.assign(incoming, settings_, style_);
+  out_.assign(outgoing, settings_, style_);
+  lanes_[0].pieces = in_.pieces;
+  lanes_[1].pieces = out_.pieces;
+  return move(rank_, lanes_, deadline_);
 }
 
 std::string SegmentChannel::path_taken() const {

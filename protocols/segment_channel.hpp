@@ -1,8 +1,12 @@
 // GPUDirect v1 within a node: a segment of host memory that both processes have page-locked.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "protocols/credits.hpp"
 #include "protocols/lane.hpp"
 #include "protocols/protocol.hpp"
 
@@ -12,6 +16,12 @@ namespace twinlink {
 struct SegmentStyle {
   std::size_t credits = 1;   ///< the receiver gives so many slots back at once
   bool synchronous = false;  ///< the CPU waits for every copy
+};
+
+/// What is told of a message before its first piece, and what is answered.
+struct SegmentHeader {
+  std::uint64_t length = 0;  ///< of what this side has
+  std::uint64_t chunk = 0;   ///< by which this side cuts it
 };
 
 /// The chunk that suits a message of that size, where none is set. Of n chunks c of a message S the two copies take
@@ -43,10 +53,19 @@ class SegmentChannel final : public Channel {
 
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
-  struct Transfer;
+  /// One direction of the exchange under way. Kept for the next one: to make such things anew takes as long as a small
+  /// message.
+  struct Direction {
+    void assign(std::span<const View> messages, const Settings& settings, const SegmentStyle& style);
+
+    std::vector<View> pieces{};
+    std::vector<std::optional<SegmentHeader>> begins{};  ///< by piece: of the message that it begins
+    Credits credits{0, 1, 0};
+    std::vector<Message> heard{};  ///< by slot: the header, or its answer
+  };
   [[nodiscard]] Buffer share();
-  std::vector<Step> sending_steps(Transfer& transfer);
-  std::vector<Step> receiving_steps(Transfer& transfer);
+  [[nodiscard]] std::vector<Step> sending_steps();
+  [[nodiscard]] std::vector<Step> receiving_steps();
   [[nodiscard]] View slot(Buffer segment, const Piece& piece) const;
   [[nodiscard]] Bytes slot_size() const;
 
@@ -57,6 +76,9 @@ class SegmentChannel final : public Channel {
   Seconds deadline_{};  ///< of the exchange under way
   Buffer mine_{};
   Buffer theirs_{};
+  Direction in_;
+  Direction out_;
+  std::array<Lane, 2> lanes_;
   Message nothing_;  ///< of messages that carry nothing
 };
 

@@ -2,7 +2,9 @@
 // how the pipeline is kept in step.
 #pragma once
 
+#include <array>
 #include <string>
+#include <vector>
 
 #include "protocols/credits.hpp"
 #include "protocols/lane.hpp"
@@ -28,16 +30,25 @@ class StagedChannel : public Channel {
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
 
-  /// `wholes`: by piece, the length of its message.
-  std::vector<Step> sending_steps(const Credits& credits, std::vector<Bytes> wholes);
-  std::vector<Step> receiving_steps(const Credits& credits, std::vector<Bytes> wholes);
+  /// One direction of the exchange under way. Kept for the next one: to make such things anew takes as long as a small
+  /// message.
+  struct Direction {
+    StagingBuffers buffers;
+    Credits credits;
+    std::vector<Bytes> wholes{};  ///< by piece, the length of its message
+  };
+  [[nodiscard]] Direction unused() const;
+  [[nodiscard]] std::vector<Step> sending_steps();
+  [[nodiscard]] std::vector<Step> receiving_steps();
+  void prepare(Direction& direction, Lane& lane, std::span<const View> messages) const;
 
   Rank& rank_;
   RankId peer_;
   Settings settings_;
   StagedStyle style_;
-  StagingBuffers out_;
-  StagingBuffers in_;
+  Direction in_;
+  Direction out_;
+  std::array<Lane, 2> lanes_;
   Seconds deadline_{};  ///< of the exchange under way
   Message credit_;      ///< grants carry nothing
 };
