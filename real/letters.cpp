@@ -57,41 +57,36 @@ bool Letters::post(RankId peer, Tag tag, const Message& message) {
   return true;
 }
 
-bool Letters::take_from_box(RankId peer, Tag& tag, Message& into) {
+bool Letters::empty_box(RankId peer, std::optional<Tag> tag, Message* into) {
   Box& box = box_of(own_, peer);
   std::uint64_t& taken = taken_[static_cast<std::size_t>(peer.value)];
-  Letter& letter = box.letters[taken % kLettersOfOrigin];
-  if (std::atomic_ref(letter.number).load(std::memory_order_acquire) != taken + 1) return false;
-  tag = Tag{letter.tag};
-  into.assign(std::span(letter.bytes).first(std::min<std::size_t>(letter.size, Message::kCapacity)));
-  std::atomic_ref(box.taken).store(++taken, std::memory_order_release);
+  for (bool found = false; !found;) {
+    Letter& letter = box.letters[taken % kLettersOfOrigin];
+    if (std::atomic_ref(letter.number).load(std::memory_order_acquire) != taken + 1) return false;
+    found = tag && letter.tag == tag->value;
+    Message& message = found ? *into : early_[{peer, Tag{letter.tag}}].emplace_back();
+    if (!found) ++early_letters_;
+    message.assign(std::span(letter.bytes).first(std::min<std::size_t>(letter.size, Message::kCapacity)));
+    std::atomic_ref(box.taken).store(++taken, std::memory_order_release);
+  }
   return true;
 }
 
 bool Letters::take(RankId peer, Tag tag, Message& into) {
-  if (const auto early = early_.find({peer, tag}); early != early_.end() && !early->second.empty()) {
-    into = early->second.front();
-    early->second.pop_front();
-    return true;
-  }
-  Tag found{};
-  Message letter;
-  while (take_from_box(peer, found, letter)) {
-    if (found == tag) {
-      into = letter;
+  if (early_letters_ > 0) {
+    const auto early = early_.find({peer, tag});
+    if (early != early_.end() && !early->second.empty()) {
+      into = early->second.front();
+      early->second.pop_front();
+      --early_letters_;
       return true;
     }
-    early_[{peer, found}].push_back(letter);
   }
-  return false;
+  return empty_box(peer, tag, &into);
 }
 
 void Letters::make_room() {
-  for (const auto& [peer, memory] : peers_) {
-    Tag tag{};
-    Message letter;
-    while (take_from_box(peer, tag, letter)) early_[{peer, tag}].push_back(letter);
-  }
+  for (const auto& [peer, memory] : peers_) empty_box(peer, std::nullopt, nullptr);
 }
 
 }  // namespace twinlink::real

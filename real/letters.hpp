@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,9 @@ class Letters {
 
  private:
   using Key = std::pair<RankId, Tag>;
-  [[nodiscard]] bool take_from_box(RankId peer, Tag& tag, Message& into);
+  /// Takes letters out of the box of `peer`: the first with `tag` into `into`, those before it, or all if there is no
+  /// such tag, for take() to find. False: there was none for `into`.
+  bool empty_box(RankId peer, std::optional<Tag> tag, Message* into);
 
   RankId self_;
   SharedMemory own_;
@@ -44,6 +47,7 @@ class Letters {
   std::vector<std::uint64_t> seen_;           ///< by peer: how many of these it had taken when that was last looked at
   std::vector<std::uint64_t> taken_;          ///< by peer: letters ever taken from its box here
   std::map<Key, std::deque<Message>> early_;  ///< taken from a box before anybody asked for them
+  std::size_t early_letters_ = 0;             ///< in all of them
 };
 
 /// Can letters go between two ranks with this path, for they share memory? The same at both ends: paths are symmetric.
