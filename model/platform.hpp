@@ -45,6 +45,8 @@ class Piecewise {
   Piecewise() = default;
   /// `knots` ascend by size and are not empty.
   explicit Piecewise(std::vector<Knot> knots);
+  /// The same at all sizes.
+  explicit Piecewise(Seconds cost) : knots_{{.cost = cost}} {}
   [[nodiscard]] Seconds at(Bytes size) const;
   [[nodiscard]] const std::vector<Knot>& knots() const { return knots_; }
 
@@ -81,14 +83,14 @@ struct HostMemory {
 
 /// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, then nothing moves for
 /// `latency`, then the bytes flow at no more than `rate` (absent: whatever the links allow). A copy that waits for the
-/// one before it in its stream flows no earlier than `turnaround` after that one's last byte (absent: 0). What
-/// `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0). To learn
-/// that it has ended keeps the CPU busy for `completion` (absent: `runtime.completion`).
+/// one before it in its stream flows no earlier than `turnaround`, by its size, after that one's last byte (absent: 0).
+/// What `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0). To
+/// learn that it has ended keeps the CPU busy for `completion` (absent: `runtime.completion`).
 struct Cost {
   Sourced<Seconds> host{};
   Sourced<Piecewise> latency{};
   std::optional<Sourced<Rate>> rate{};
-  std::optional<Sourced<Seconds>> turnaround{};
+  std::optional<Sourced<Piecewise>> turnaround{};
   std::optional<Sourced<Piecewise>> cpu_written{};  ///< of copies from host memory only; by the bytes so written
   std::optional<Sourced<Seconds>> completion{};     ///< not of host-to-host and resident-push
 };
@@ -143,7 +145,10 @@ struct NetworkCosts {
   Sourced<Piecewise> latency{};         ///< from the posted send until the first byte flows, adapter and wire included
   std::optional<Sourced<Rate>> rate{};  ///< of one message, where that is less than the links allow
   Sourced<Bytes> eager_limit{};         ///< up to here a message leaves without waiting for its receive
-  Sourced<Seconds> control{};           ///< one control message
+  /// Within a node only: up to here an eager message is over for its sender when it has arrived, above when its
+  /// receiver has taken it in; absent: all are over when they have arrived.
+  std::optional<Sourced<Bytes>> inline_limit{};
+  Sourced<Seconds> control{};  ///< one control message
   /// The CPU posts a control message; a part of `control`; absent: as the smallest message.
   std::optional<Sourced<Seconds>> control_send_host{};
   /// The CPU awaits a control message and takes it in; absent: 0.
@@ -165,6 +170,8 @@ struct NetworkCosts {
   std::optional<Sourced<Piecewise>> device_written{};
 
   [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
+  /// Is an eager message of `size` over for its sender only when its receiver has taken it in?
+  [[nodiscard]] bool is_lent(Bytes size) const { return inline_limit && is_eager(size) && size > inline_limit->value; }
   /// The CPU posts a send of `size`.
   [[nodiscard]] Seconds posting(Bytes size) const { return send_host.value.at(is_eager(size) ? size : Bytes{}); }
   /// The CPU posts a control message.
@@ -190,9 +197,10 @@ struct RuntimeCosts {
   std::optional<Sourced<Seconds>> engine_block{};  ///< what each block of a 2-D copy adds to the copy engine's time
   std::optional<Sourced<Seconds>> kernel_block{};  ///< what each block adds to the time of a kernel that copies blocks
   std::optional<Sourced<Seconds>> signal{};        ///< from the last byte of a put until its signal is seen
-  /// From the last byte of a put by a kernel until its signal is seen, and its own CPU told; absent: `signal`, and the
-  /// CPU learns of the end as of that of any other copy. A resident kernel needs neither.
-  std::optional<Sourced<Seconds>> kernel_signal{};
+  /// From the last byte of a put by a kernel until its signal is seen, and its own CPU told, by the bytes that it puts:
+  /// the last of many blocks of threads waits for all others; absent: `signal`, and the CPU learns of the end as of
+  /// that of any other copy. A resident kernel needs neither.
+  std::optional<Sourced<Piecewise>> kernel_signal{};
   /// From a signal that the copy engine's queue has raised until the queue goes on, beside the next copy's turnaround,
   /// without which it does not count; absent: 0.
   std::optional<Sourced<Seconds>> signal_turnaround{};
@@ -204,7 +212,7 @@ struct RuntimeCosts {
   /// The CPU is busy learning that a copy by an engine or a kernel has ended; absent: 0. A kernel that raises a signal
   /// in `kernel_signal`, or that stays on the GPU, tells the CPU itself.
   std::optional<Sourced<Seconds>> completion{};
-  /// The CPU looks in vain whether a stream's oldest copy has ended; absent: 0.
+  /// The CPU looks in vain whether a copy has ended; absent: 0.
   std::optional<Sourced<Seconds>> look{};
   /// The CPU is busy with a protocol's own code before it starts a step; absent: 0.
   std::optional<Sourced<Seconds>> step{};

@@ -111,7 +111,7 @@ Cost read_cost(Section& section, bool by_event = true) {
   Cost cost{.host = section.seconds("host"),
             .latency = section.piecewise("latency"),
             .rate = section.optional("rate", &Section::rate),
-            .turnaround = section.optional("turnaround", &Section::seconds)};
+            .turnaround = section.optional("turnaround", &Section::piecewise)};
   if (by_event) cost.completion = section.optional("completion", &Section::seconds);
   return cost;
 }
@@ -149,6 +149,7 @@ CopiedBy read_copied_by(Section& section) {
 
 NetworkCosts read_intra_node(Section& section) {
   NetworkCosts costs = read_network(section);
+  costs.inline_limit = section.optional("inline_limit", &Section::bytes);
   costs.copied_by = read_copied_by(section);
   if (costs.copied_by != CopiedBy::none && !costs.rate) {
     section.error(section.position("copied_by"),
@@ -167,7 +168,7 @@ RuntimeCosts read_runtime(Section& section) {
           .engine_block = section.optional("engine_block", &Section::seconds),
           .kernel_block = section.optional("kernel_block", &Section::seconds),
           .signal = section.optional("signal", &Section::seconds),
-          .kernel_signal = section.optional("kernel_signal", &Section::seconds),
+          .kernel_signal = section.optional("kernel_signal", &Section::piecewise),
           .signal_turnaround = section.optional("signal_turnaround", &Section::seconds),
           .kernel_signal_turnaround = section.optional("kernel_signal_turnaround", &Section::seconds),
           .register_base = section.optional("register_base", &Section::seconds),

@@ -87,7 +87,8 @@ void SimRank::take_copy_cost(Operation& operation) {
   const CopyCost cost = world_.topology.copy_cost(from, to);
   operation.report.cost = cost.name;
   operation.report.host = cost.cost->host.value;
-  const CopyEnding ending = world_.topology.copy_ending(from, to, *cost.cost, operation.signal.has_value());
+  const CopyEnding ending = operation.signal ? world_.topology.put_ending(from, to, *cost.cost, operation.size)
+                                             : world_.topology.copy_ending(from, to, *cost.cost);
   operation.report.latency = cost.cost->latency.value.at(operation.size);
   operation.unhidden += ending.raising;
   operation.by_event = ends_by_event(from, to) && !ending.signal_with_end;
@@ -99,7 +100,7 @@ void SimRank::take_copy_cost(Operation& operation) {
                                                       world_.topology.copy_route(from.location, to.location));
   }
   operation.occupies_cpu = cost.occupies_cpu;
-  if (cost.cost->turnaround) operation.turnaround = cost.cost->turnaround->value;
+  if (cost.cost->turnaround) operation.turnaround = cost.cost->turnaround->value.at(operation.size);
   operation.written = written_costs(*cost.cost);
 }
 

@@ -1,6 +1,7 @@
 // SimRank's messages: sends and receives with their matching, and control messages.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "model/sim_operation.hpp"
 
@@ -54,6 +55,19 @@ std::vector<RankId> SimRank::copying_ranks(const Operation& send) const {
       return {id_, send.peer};
   }
   return {};
+}
+
+/// A message is here whose sender knows that only when this rank has taken it in: at once while it waits.
+void SimRank::lend(const Incoming& message) {
+  lent_.push_back(message);
+  if (idle_) take_in_all();
+}
+
+void SimRank::take_in_all() {
+  for (const Incoming& message : std::exchange(lent_, {})) {
+    const Seconds known = now() + network_to(message.sender->id()).control.value;
+    message.sender->schedule(known, message.send, nullptr);
+  }
 }
 
 /// Device memory goes over the network only where the path allows it.
@@ -142,7 +156,8 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
   const OperationPtr send = channel.sends.front();
   channel.sends.pop_front();
   send->partner = operation;
-  if (send->state == Operation::State::ended) {  // an eager message that came unexpected
+  // An eager message that came unexpected.
+  if (send->state == Operation::State::arrived || send->state == Operation::State::ended) {
     deliver(send);
   } else if (!send->eager) {
     // The sender has asked already; the answer that it may send takes one control message.

@@ -1,5 +1,6 @@
 // SimRank's waiting: what happens while a rank's code does nothing.
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "model/sim_operation.hpp"
@@ -109,42 +110,72 @@ std::optional<Completion> SimRank::take_seen(std::span<const Op> ops) {
   return std::nullopt;
 }
 
-/// Looks once at all that is under way, as a rank on a real machine does, and takes the CPU's time for it. Letters and
-/// signals cost nothing, and where some have come, it looks no further. False: in vain.
+/// Looks once at all that is under way, as a rank on a real machine does, and takes the CPU's time for it: at letters
+/// and signals, which cost nothing, then at copies, then at messages. What has ended can be gone on with at once, so it
+/// looks no further then. False: in vain.
 bool SimRank::look() {
-  const auto is_letter = [](const OperationPtr& ended) { return ended->kind == Operation::Kind::hear; };
-  const auto others = std::stable_partition(ended_.begin(), ended_.end(), is_letter);
-  const bool letters = others != ended_.begin();
-  const auto unseen = letters ? others : ended_.end();
-  const std::vector<OperationPtr> seen(ended_.begin(), unseen);
-  ended_.erase(ended_.begin(), unseen);
-  Seconds busy = letters ? Seconds{} : look_in_vain(seen);
-  for (const OperationPtr& operation : seen) {
-    operation->seen = true;
-    busy += operation->report.completion;
-  }
-  be_busy(busy);
-  return !seen.empty();
+  if (see([](const OperationPtr& ended) { return ended->kind == Operation::Kind::hear; })) return true;
+  bool seen = false;
+  for (const auto& [index, stream] : streams_) seen = look_at_copies(stream) || seen;
+  return seen || look_at_messages();
 }
 
-/// What it takes to look at streams and messages of which nothing is among `ended`: the copies of a stream end one
-/// after the other, and the first that has not ended is looked at in vain.
-Seconds SimRank::look_in_vain(std::span<const OperationPtr> ended) const {
-  Seconds time{};
-  if (const auto& look = world_.topology.platform().runtime.look) {
-    const auto asked = std::ranges::count_if(streams_, [](const auto& stream) {
-      const std::list<OperationPtr>& copies = stream.second.operations;
-      return !copies.empty() && copies.front()->by_event;
-    });
-    time += look->value * static_cast<double>(asked);
+/// The rank knows of the ends of all that `found` says yes to. False: of none.
+template <class Found>
+bool SimRank::see(Found found) {
+  const auto others = std::stable_partition(ended_.begin(), ended_.end(), std::not_fn(found));
+  for (auto ended = others; ended != ended_.end(); ++ended) (*ended)->seen = true;
+  const bool any = others != ended_.end();
+  ended_.erase(others, ended_.end());
+  return any;
+}
+
+/// Asks for the copies of a stream, which end one after the other: for the oldest first, and where that has ended for
+/// the newest, which tells for all. Others go on meanwhile. What is told by a word in memory costs nothing.
+bool SimRank::look_at_copies(const Queue& stream) {
+  const auto& look = world_.topology.platform().runtime.look;
+  const auto of_stream = [&](const OperationPtr& ended) { return ended->is_copy() && ended->queue == &stream; };
+  const auto in_vain = [&](const OperationPtr& copy) {
+    if (look && copy->by_event) be_busy(look->value);
+  };
+  for (bool any = false;; any = true) {
+    const auto oldest = std::ranges::find_if(ended_, of_stream);
+    if (oldest == ended_.end()) {
+      if (!stream.operations.empty()) in_vain(stream.operations.front());
+      return any;
+    }
+    const OperationPtr first = *oldest;
+    ended_.erase(oldest);
+    be_busy(first->report.completion);
+    first->seen = true;
+    const auto left = std::ranges::count_if(ended_, of_stream) + std::ssize(stream.operations);
+    if (left < 2) continue;
+    if (!stream.operations.empty()) {
+      in_vain(stream.operations.back());
+      continue;
+    }
+    be_busy((*std::find_if(ended_.rbegin(), ended_.rend(), of_stream))->report.completion);
+    return see(of_stream);
   }
-  if (std::ranges::any_of(ended, &Operation::is_message)) return time;
-  Seconds messages{};  // all are asked for at once
+}
+
+/// The same for messages, which are all asked for at once. Looks in vain cost, and to take in what has come.
+bool SimRank::look_at_messages() {
+  take_in_all();
+  Seconds time{};
+  for (const OperationPtr& operation : ended_) {
+    if (operation->is_message()) time += operation->report.completion;
+  }
+  if (see(&Operation::is_message)) {
+    be_busy(time);
+    return true;
+  }
   for (const auto& [id, operation] : ops_) {
     if (!operation->is_message() || operation->state == Operation::State::ended) continue;
-    if (const auto& look = network_to(operation->peer).look) messages = std::max(messages, look->value);
+    if (const auto& look = network_to(operation->peer).look) time = std::max(time, look->value);
   }
-  return time + messages;
+  be_busy(time);
+  return false;
 }
 
 std::optional<Completion> SimRank::wait_any(std::span<const Op> ops, Seconds deadline) {
@@ -156,12 +187,17 @@ std::optional<Completion> SimRank::wait_any(std::span<const Op> ops, Seconds dea
     // A rank looks again and again; when there is something to see it has just begun to.
     for (run_agenda(); ended_.empty(); run_agenda()) {
       if (reached(deadline, now())) return std::nullopt;
+      idle_ = true;
+      take_in_all();
       wait_for_change(deadline);
+      idle_ = false;
     }
   }
 }
 
 void SimRank::finish() {
+  idle_ = true;
+  take_in_all();
   while (unfinished_ > 0) wait_for_change(kNever);
   finished_ = true;
   timer_.clear();

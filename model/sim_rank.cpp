@@ -172,6 +172,7 @@ void SimRank::delay(const OperationPtr& operation, Seconds until) {
 /// The operation's latency is over, or what came after it when it had its turn. It flows at once, or after those before
 /// it in its queue.
 void SimRank::become_ready(const OperationPtr& operation) {
+  if (operation->state == Operation::State::arrived) return complete(operation, Status::delivered);
   operation->state = Operation::State::queued;
   std::list<OperationPtr>& queued = operation->queue->operations;
   const bool had_its_turn = !queued.empty() && queued.front() == operation;
@@ -235,8 +236,16 @@ void SimRank::end_flow(const OperationPtr& operation) {
   }
   if (operation->is_copy()) operation->write();
   if (operation->signal) raise(*operation);
-  complete(operation, Status::delivered);
+  const bool lent = operation->kind == Operation::Kind::send && by_shared_memory(operation->peer) &&
+                    network_to(operation->peer).is_lent(operation->size);
+  if (lent) {
+    operation->state = Operation::State::arrived;
+    operation->report.ended = now();
+  } else {
+    complete(operation, Status::delivered);
+  }
   if (operation->partner) deliver(operation);
+  if (lent) rank_object(operation->peer).lend({this, operation});
   Queue& queue = *operation->queue;
   queue.last_end = now() + operation->until_next;
   queue.operations.pop_front();
@@ -247,13 +256,13 @@ void SimRank::end_flow(const OperationPtr& operation) {
 
 void SimRank::complete(const OperationPtr& operation, Status status) {
   if (operation->state != Operation::State::unmatched) --unfinished_;
+  if (operation->state != Operation::State::arrived) operation->report.ended = now();
   operation->state = Operation::State::ended;
   operation->status = status;
   if (!operation->abandoned) {
     operation->from.let_go();
     operation->to.let_go();
   }
-  operation->report.ended = now();
   const bool between_host_buffers = operation->occupies_cpu && !operation->by_event;
   if (operation->kind == Operation::Kind::tell || between_host_buffers) {
     operation->seen = true;  // this rank's own CPU has ended it

@@ -10,6 +10,8 @@ namespace {
 
 bool is_host(Memory memory) { return memory != Memory::device; }
 
+Seconds or_none(const std::optional<Sourced<Seconds>>& time) { return time ? time->value : Seconds{}; }
+
 CopyClass host_copy_class(bool to_device, bool pageable, bool near) {
   using enum CopyClass;
   if (to_device) {
@@ -293,20 +295,24 @@ bool ends_by_event(const End& from, const End& to) {
   return (!is_host(from.memory) || !is_host(to.memory)) && !from.resident && !to.resident;
 }
 
-CopyEnding Topology::copy_ending(const End& from, const End& to, const Cost& cost, bool signalled) const {
-  const RuntimeCosts& costs = platform_.runtime;
+CopyEnding Topology::copy_ending(const End& from, const End& to, const Cost& cost) const {
   if (!ends_by_event(from, to)) return {.signal_with_end = from.resident};
-  const auto or_none = [](const std::optional<Sourced<Seconds>>& time) { return time ? time->value : Seconds{}; };
+  return {.completion = or_none(cost.completion ? cost.completion : platform_.runtime.completion)};
+}
+
+CopyEnding Topology::put_ending(const End& from, const End& to, const Cost& cost, Bytes size) const {
+  const RuntimeCosts& costs = platform_.runtime;
+  CopyEnding ending = copy_ending(from, to, cost);
+  if (!ends_by_event(from, to)) return ending;
   // A kernel writes the peer's flag and a word of its own CPU together.
-  const bool by_kernel = from.kernel || to.kernel;
-  if (signalled && by_kernel && costs.kernel_signal) {
-    return {.raising = costs.kernel_signal->value,
+  if ((from.kernel || to.kernel) && costs.kernel_signal) {
+    return {.raising = costs.kernel_signal->value.at(size),
             .signal_with_end = true,
             .behind_signal = or_none(costs.kernel_signal_turnaround)};
   }
   // Otherwise the engine's queue raises it, and goes on after that.
-  return {.completion = or_none(cost.completion ? cost.completion : costs.completion),
-          .behind_signal = signalled ? or_none(costs.signal_turnaround) : Seconds{}};
+  ending.behind_signal = or_none(costs.signal_turnaround);
+  return ending;
 }
 
 const std::string& Topology::name(Location location) const {

@@ -107,8 +107,10 @@ class Topology {
   [[nodiscard]] CopyCost copy_cost(End from, End to) const;
   /// The same, with `cost` null where the platform does not have the entry.
   [[nodiscard]] CopyCost find_copy_cost(End from, End to) const;
-  /// Of a copy or a put within a node, which has `cost`; `signalled`: a put that raises a signal.
-  [[nodiscard]] CopyEnding copy_ending(const End& from, const End& to, const Cost& cost, bool signalled) const;
+  /// What follows a copy within a node, which has `cost`.
+  [[nodiscard]] CopyEnding copy_ending(const End& from, const End& to, const Cost& cost) const;
+  /// And what follows a put of `size` bytes that raises a signal.
+  [[nodiscard]] CopyEnding put_ending(const End& from, const End& to, const Cost& cost, Bytes size) const;
 
   [[nodiscard]] const std::string& name(Location location) const;
   /// "gpu0 -> ioh0 -> numa0".

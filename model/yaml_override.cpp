@@ -30,12 +30,13 @@ YamlValue* child(YamlValue& parent, std::string_view element) {
 /// Adds a number or a word that a platform may leave out, so that a what-if can give it. Whether it belongs here, the
 /// reader knows.
 YamlValue* add_optional(YamlValue& parent, std::string_view key, const Position& position) {
-  constexpr std::array<std::string_view, 12> kOptionalNumbers{"backward",
+  constexpr std::array<std::string_view, 13> kOptionalNumbers{"backward",
                                                               "completion",
                                                               "control_receive_host",
                                                               "control_send_host",
                                                               "duplex",
                                                               "forward",
+                                                              "inline_limit",
                                                               "kernel_signal",
                                                               "look",
                                                               "rate",

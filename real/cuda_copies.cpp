@@ -37,7 +37,7 @@ std::size_t CudaRuntime::unused_event() {
 Event CudaRuntime::mark(Stream stream) {
   const std::size_t index = unused_event();
   events_[index].stream = stream;
-  check_cuda(cudaEventRecord(events_[index].event, streams_[at(stream)]), "cudaEventRecord");
+  driver_->record(events_[index].event, streams_[at(stream)]);
   ++marked_[at(stream)];
   return {index};
 }
@@ -171,22 +171,26 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
 
 bool CudaRuntime::ended(Event event) {
   if ((event.id & kOrdered) != 0) return resident_->ended(event.id & ~kOrdered);
-  if ((event.id & kRaised) != 0) return has_raised(event.id & ~kRaised);
-  const Mark& mark = events_[event.id];
-  const cudaError_t code = cudaEventQuery(mark.event);
-  if (code == cudaErrorNotReady) return false;
-  check_cuda(code, "cudaEventQuery");
-  --marked_[at(mark.stream)];
-  unused_events_.push_back(event.id);
+  if ((event.id & kRaised) != 0 && !has_raised(event.id & ~kRaised)) return false;
+  if ((event.id & kRaised) == 0 && !driver_->ended(events_[event.id].event)) return false;
+  forget(event);
   return true;
+}
+
+void CudaRuntime::forget(Event event) {
+  if ((event.id & kOrdered) != 0) return;
+  if ((event.id & kRaised) != 0) {
+    --marked_[(event.id & ~kRaised) >> kRaisesBits];
+    return;
+  }
+  --marked_[at(events_[event.id].stream)];
+  unused_events_.push_back(event.id);
 }
 
 bool CudaRuntime::has_raised(std::uint64_t raise) {
   const std::size_t stream = raise >> kRaisesBits;
   const std::uint64_t number = raise & ((std::uint64_t{1} << kRaisesBits) - 1);
-  if (!counts_.reached(raised_.here()[stream].word, number, streams_[stream], "copy kernel with a flag")) return false;
-  --marked_[stream];
-  return true;
+  return counts_.reached(raised_.here()[stream].word, number, streams_[stream], "copy kernel with a flag");
 }
 
 void CudaRuntime::synchronize(Stream stream) {

@@ -35,7 +35,9 @@ cudaError_t code(CUresult result) { return static_cast<cudaError_t>(result); }
 
 CudaDriver::CudaDriver()
     : copy_(find<decltype(copy_)>("cuMemcpyAsync")),
-      write_value_(find<decltype(write_value_)>("cuStreamWriteValue64")) {}
+      write_value_(find<decltype(write_value_)>("cuStreamWriteValue64")),
+      record_(find<decltype(record_)>("cuEventRecord")),
+      query_(find<decltype(query_)>("cuEventQuery")) {}
 
 void CudaDriver::copy(std::byte* to, const std::byte* from, std::size_t size, cudaStream_t queue) const {
   check_cuda(code(copy_(address(to), address(from), size, queue)), "cuMemcpyAsync");
@@ -43,6 +45,17 @@ void CudaDriver::copy(std::byte* to, const std::byte* from, std::size_t size, cu
 
 void CudaDriver::write_value(std::uint64_t* word, std::uint64_t value, cudaStream_t queue) const {
   check_cuda(code(write_value_(queue, address(word), value, CU_STREAM_WRITE_VALUE_DEFAULT)), "cuStreamWriteValue64");
+}
+
+void CudaDriver::record(cudaEvent_t event, cudaStream_t queue) const {
+  check_cuda(code(record_(event, queue)), "cuEventRecord");
+}
+
+bool CudaDriver::ended(cudaEvent_t event) const {
+  const CUresult result = query_(event);
+  if (result == CUDA_ERROR_NOT_READY) return false;
+  check_cuda(code(result), "cuEventQuery");
+  return true;
 }
 
 }  // namespace twinlink::real

@@ -45,6 +45,7 @@ class CudaRuntime final : public DeviceRuntime {
   Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                        Engine engine) override;
   bool ended(Event event) override;
+  void forget(Event event) override;
   void synchronize(Stream stream) override;
   void copy_now(std::byte* to, const std::byte* from, Bytes size) override;
   void rest() override;

@@ -89,6 +89,8 @@ class DeviceRuntime {
   virtual void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream);
   /// Has the copy ended? Never blocks. The event is used up once the answer was yes.
   virtual bool ended(Event event) = 0;
+  /// Uses up an event that need not be asked for: one behind it in its stream has ended, and so it has.
+  virtual void forget(Event event) { static_cast<void>(event); }
   /// Waits for all copies of a stream; their events still have to be asked for.
   virtual void synchronize(Stream stream) = 0;
   /// Copies and waits, apart from all streams.

@@ -157,15 +157,15 @@ const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const 
   return ways_.emplace(ends, way).first->second;
 }
 
-model::CopyEnding PacedRuntime::ending_of(const std::byte* from, const std::byte* to, Engine engine, const Way& way,
-                                          bool signalled) const {
-  return role_.topology.copy_ending(end_of(from, engine), end_of(to, engine), *way.cost, signalled);
+model::CopyEnding PacedRuntime::copy_ending(const std::byte* from, const std::byte* to, Engine engine,
+                                            const Way& way) const {
+  return role_.topology.copy_ending(end_of(from, engine), end_of(to, engine), *way.cost);
 }
 
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
   const model::Cost& cost = *copy.way->cost;
   const Seconds ready = posted + cost.latency.value.at(copy.size);
-  const Seconds turn = cost.turnaround ? queue.signal_end + cost.turnaround->value : queue.flow_end;
+  const Seconds turn = cost.turnaround ? queue.signal_end + cost.turnaround->value.at(copy.size) : queue.flow_end;
   queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.size / copy.way->rate;
   queue.signal_end = queue.flow_end + copy.signal;
   return queue.flow_end;
@@ -191,7 +191,7 @@ Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Strea
   return start_copy({.inner = inner_->copy(to, from, size, stream, engine),
                      .way = &way,
                      .size = size,
-                     .ending = ending_of(from, to, engine, way, false)},
+                     .ending = copy_ending(from, to, engine, way)},
                     stream, start);
 }
 
@@ -204,7 +204,7 @@ Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<
   return start_copy({.inner = inner_->copy_blocks(to, from, blocks, stream, engine),
                      .way = &way,
                      .size = total_length(blocks),
-                     .ending = ending_of(from, to, engine, way, false),
+                     .ending = copy_ending(from, to, engine, way),
                      .blocks = each * static_cast<double>(blocks.size())},
                     stream, start);
 }
@@ -213,7 +213,7 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
                                    Engine engine) {
   const Seconds start = clock_.now();
   const Way& way = way_between(from, to, engine);
-  const model::CopyEnding ending = ending_of(from, to, engine, way, true);
+  const model::CopyEnding ending = role_.topology.put_ending(end_of(from, engine), end_of(to, engine), *way.cost, size);
   const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
   return start_copy({.inner = inner, .way = &way, .size = size, .ending = ending, .flag = flag, .signal = signal},
@@ -267,6 +267,8 @@ bool PacedRuntime::ended(Event event) {
   if (const auto completion = queue.completions.extract(number)) clock_.wait_until(clock_.now() + completion.mapped());
   return true;
 }
+
+void PacedRuntime::forget(Event event) { queues_[event.id % kStreams].completions.erase(event.id / kStreams); }
 
 void PacedRuntime::synchronize(Stream stream) {
   inner_->synchronize(stream);

@@ -73,6 +73,7 @@ class PacedRuntime final : public DeviceRuntime {
                        Engine engine) override;
   void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   bool ended(Event event) override;
+  void forget(Event event) override;
   void synchronize(Stream stream) override;
   /// At the host's own speed: it is for what lies outside of any timing.
   void copy_now(std::byte* to, const std::byte* from, Bytes size) override { inner_->copy_now(to, from, size); }
@@ -118,8 +119,8 @@ class PacedRuntime final : public DeviceRuntime {
   };
 
   [[nodiscard]] model::End end_of(const std::byte* address, Engine engine) const;
-  [[nodiscard]] model::CopyEnding ending_of(const std::byte* from, const std::byte* to, Engine engine, const Way& way,
-                                            bool signalled) const;
+  [[nodiscard]] model::CopyEnding copy_ending(const std::byte* from, const std::byte* to, Engine engine,
+                                              const Way& way) const;
   [[nodiscard]] const Way& way_between(const std::byte* from, const std::byte* to, Engine engine);
   /// When the last byte of a copy is there whose latency begins at `posted`; later ones of the stream flow after it.
   static Seconds schedule(Queue& queue, const Copy& copy, Seconds posted);

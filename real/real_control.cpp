@@ -21,7 +21,7 @@ template <class Comes>
 void RealRank::poll_lists(WaitingLists& lists, Comes comes) {
   for (Waiting& list : lists.lists) {
     while (!list.slots.empty() && comes(list, operations_[list.slots.front()])) {
-      end(operations_[list.slots.front()]);
+      end(list.slots.front());
       list.slots.pop_front();
       --lists.waiting;
     }
@@ -67,9 +67,9 @@ Op RealRank::tell_by_letter(RankId peer, Tag tag, const Message& message) {
   const Slot slot = start(Kind::letter_out, {}, {});
   const auto before = unposted_.find(peer);
   if (before == unposted_.end() && letters_->post(peer, tag, message)) {
-    operations_[slot].ended = true;
+    states_[slot].ended = true;
   } else {
-    unposted_[peer].push_back({slot, operations_[slot].generation, tag, message});
+    unposted_[peer].push_back({slot, states_[slot].generation, tag, message});
   }
   return op_of(slot);
 }
@@ -77,8 +77,8 @@ Op RealRank::tell_by_letter(RankId peer, Tag tag, const Message& message) {
 void RealRank::post_letters() {
   for (auto& [peer, queue] : unposted_) {
     while (!queue.empty() && letters_->post(peer, queue.front().tag, queue.front().message)) {
-      Operation& operation = operations_[queue.front().slot];
-      if (operation.generation == queue.front().generation) end(operation);
+      const Unposted& posted = queue.front();
+      if (states_[posted.slot].generation == posted.generation) end(posted.slot);
       queue.pop_front();
     }
   }

@@ -64,7 +64,7 @@ Op RealRank::copy(View to, View from, Stream stream, Engine engine) {
   if (!has(target, source, Memory::device)) {
     runtime_.copy_on_host(target.data, source.data, source.length, stream);
     const Slot slot = start(Kind::copy, source, target);
-    operations_[slot].ended = true;
+    states_[slot].ended = true;
     return op_of(slot);
   }
   return track_copy(runtime_.copy(target.data, source.data, source.length, stream, engine), stream, target, source);

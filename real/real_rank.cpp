@@ -75,16 +75,16 @@ Buffer RealRank::open_memory(RankId owner, const IpcHandle& handle) {
 
 RealRank::Slot RealRank::start(Kind kind, Part from, Part to) {
   if (free_slots_.empty()) {
-    free_slots_.push_back(static_cast<Slot>(operations_.size()));
+    free_slots_.push_back(static_cast<Slot>(states_.size()));
+    states_.emplace_back();
     operations_.emplace_back();
   }
   const Slot slot = free_slots_.back();
   free_slots_.pop_back();
+  State& state = states_[slot];
+  state = {.generation = state.generation + 1, .used = true};
   Operation& operation = operations_[slot];
   operation.kind = kind;
-  ++operation.generation;
-  operation.ended = false;
-  operation.status = Status::delivered;
   operation.from = from;
   operation.to = to;
   hold(from);
@@ -92,27 +92,27 @@ RealRank::Slot RealRank::start(Kind kind, Part from, Part to) {
   return slot;
 }
 
-Op RealRank::op_of(Slot slot) const { return {(std::uint64_t{operations_[slot].generation} << kSlotBits) | slot}; }
+Op RealRank::op_of(Slot slot) const { return {(std::uint64_t{states_[slot].generation} << kSlotBits) | slot}; }
 
 RealRank::Slot RealRank::find(Op op) const {
   const auto slot = static_cast<Slot>(op.id);
-  if (slot < operations_.size() && operations_[slot].kind != Kind::none && op_of(slot) == op) return slot;
+  if (slot < states_.size() && states_[slot].used && op_of(slot) == op) return slot;
   throw UsageError(
       fmt::format("rank {} has no operation {} in flight: never started, or already returned", id().value, op.id));
 }
 
 /// wait_any() may return it now.
-void RealRank::end(Operation& operation) {
-  operation.ended = true;
+void RealRank::end(Slot slot) {
+  states_[slot].ended = true;
   ++endings_;
 }
 
 /// The operation is used up: its buffers are the caller's again.
 void RealRank::let_go(Slot slot) {
-  Operation& operation = operations_[slot];
+  const Operation& operation = operations_[slot];
   let_part_go(operation.from);
   let_part_go(operation.to);
-  operation.kind = Kind::none;
+  states_[slot].used = false;
   free_slots_.push_back(slot);
 }
 
@@ -169,8 +169,8 @@ Op RealRank::receive(RankId peer, Tag tag, View to) {
 std::optional<Completion> RealRank::take_ended(std::span<const Op> ops) {
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Slot slot = find(ops[i]);
-    if (!operations_[slot].ended) continue;
-    const Status status = operations_[slot].status;
+    if (!states_[slot].ended) continue;
+    const Status status = states_[slot].status;
     let_go(slot);
     return Completion{i, status};
   }
@@ -179,7 +179,7 @@ std::optional<Completion> RealRank::take_ended(std::span<const Op> ops) {
 
 std::optional<Completion> RealRank::wait_any(std::span<const Op> ops, Seconds deadline) {
   if (ops.empty()) throw UsageError("wait_any() was given no operation to wait for");
-  // To read the clock takes as long as to look for a letter, so that is done seldom.
+  // To read the clock takes longer than to look for a letter, so that is done seldom.
   constexpr unsigned kPollsPerClock = 16;
   for (unsigned polls = 0;;) {
     if (const auto completion = take_ended(ops)) return completion;
@@ -193,18 +193,21 @@ std::optional<Completion> RealRank::wait_any(std::span<const Op> ops, Seconds de
 
 void RealRank::poll() {
   runtime_.progress();
-  const std::size_t waiting = awaits_.waiting + hears_.waiting;
+  const std::uint64_t endings = endings_;
   if (awaits_.waiting > 0) poll_signals();
   if (hears_.waiting > 0) poll_letters();
   if (!unposted_.empty()) post_letters();
-  // A look at a word in memory takes a tenth of a look at an event, and what came there can be gone on with at once.
-  // Not always: somebody may hear again after every letter.
+  // A look at a word in memory takes a tenth of a look at an event, and one at MPI may take as long as it takes to copy
+  // a part of a message; what has ended can be gone on with at once. Not always: somebody may hear again after every
+  // letter.
   constexpr unsigned kMostInARow = 16;
-  if (awaits_.waiting + hears_.waiting < waiting && ++letters_in_a_row_ < kMostInARow) return;
-  letters_in_a_row_ = 0;
+  const auto enough = [&] { return endings_ != endings && ++ends_in_a_row_ < kMostInARow; };
+  if (enough()) return;
   for (std::size_t stream = 0; copies_in_flight_ > 0 && stream < copies_.size(); ++stream) {
     if (!copies_[stream].empty()) poll_copies(stream);
   }
+  if (enough()) return;
+  ends_in_a_row_ = 0;
   if (!requests_.empty()) poll_messages();
   constexpr unsigned kPolls = 64;
   if (++polls_ % kPolls == 0) let_others_go_on();
@@ -220,13 +223,21 @@ void RealRank::let_others_go_on() {
   check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi_.control(), &arrived, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }
 
-/// Copies of a stream end in order, so the oldest tells for all.
+/// Copies of a stream end in order: before the oldest has ended, none has. To learn that one has ended takes seven
+/// times as long as to learn that it has not (real/GOTCHAS.md), so that a rank which has been busy with other things
+/// asks for the newest next: where that has ended, all have, and nobody else is asked.
 void RealRank::poll_copies(std::size_t stream) {
   std::deque<Slot>& queue = copies_[stream];
-  while (!queue.empty() && runtime_.ended(operations_[queue.front()].event)) {
-    end(operations_[queue.front()]);
+  const auto end_first = [&] {
+    end(queue.front());
     queue.pop_front();
     --copies_in_flight_;
+  };
+  while (!queue.empty() && runtime_.ended(operations_[queue.front()].event)) {
+    end_first();
+    if (queue.size() < 2 || !runtime_.ended(operations_[queue.back()].event)) continue;
+    for (; queue.size() > 1; end_first()) runtime_.forget(operations_[queue.front()].event);
+    end_first();
   }
 }
 
@@ -240,7 +251,7 @@ void RealRank::poll_messages() {
     const auto index = static_cast<std::size_t>(ended_[i]);
     // Only then are the statuses' errors defined.
     const int error = code == MPI_ERR_IN_STATUS ? statuses_[i].MPI_ERROR : MPI_SUCCESS;
-    finish_message(operations_[request_owners_[index]], statuses_[i], error);
+    finish_message(request_owners_[index], statuses_[i], error);
     requests_[index] = MPI_REQUEST_NULL;
   }
   std::size_t left = 0;
@@ -253,16 +264,19 @@ void RealRank::poll_messages() {
   request_owners_.resize(left);
 }
 
-void RealRank::finish_message(Operation& operation, const MPI_Status& status, int error) {
-  end(operation);
+void RealRank::finish_message(Slot slot, const MPI_Status& status, int error) {
+  end(slot);
+  const Operation& operation = operations_[slot];
   int error_class = MPI_SUCCESS;
   MPI_Error_class(error, &error_class);
   if (operation.kind == Kind::receive && error_class == MPI_ERR_TRUNCATE) {
-    operation.status = Status::wrong_size;
+    states_[slot].status = Status::wrong_size;
     return;
   }
   check_mpi(error, "MPI_Testsome");
-  if (operation.kind == Kind::receive && received(status) != operation.to.length) operation.status = Status::wrong_size;
+  if (operation.kind == Kind::receive && received(status) != operation.to.length) {
+    states_[slot].status = Status::wrong_size;
+  }
   if (operation.kind == Kind::hear) {
     operation.into->assign(std::span(operation.letter).first(received(status).count()));
   }
@@ -270,13 +284,13 @@ void RealRank::finish_message(Operation& operation, const MPI_Status& status, in
 
 void RealRank::abandon(Op op) {
   const Slot slot = find(op);
-  Operation& operation = operations_[slot];
-  if (!operation.ended && operation.kind == Kind::copy) {
+  const Operation& operation = operations_[slot];
+  if (!states_[slot].ended && operation.kind == Kind::copy) {
     // A copy waits for no peer: it ends soon, and then nobody writes its memory any more.
     runtime_.synchronize(operation.stream);
     poll_copies(static_cast<std::size_t>(operation.stream.index));
   }
-  if (operation.ended) return let_go(slot);
+  if (states_[slot].ended) return let_go(slot);
   if (operation.kind == Kind::signal || operation.kind == Kind::letter_in || operation.kind == Kind::letter_out) {
     stop_awaiting(slot);
     return let_go(slot);
@@ -291,7 +305,7 @@ void RealRank::abandon(Op op) {
   let_part_go(operation.from);
   let_part_go(operation.to);
   const bool incoming = operation.kind == Kind::receive || operation.kind == Kind::hear;
-  operation.kind = Kind::none;
+  states_[slot].used = false;
   // What is not on its way yet shall not come here: the next receive takes it. A send stays, the peer may know of it.
   if (incoming) check_mpi(MPI_Cancel(&request), "MPI_Cancel");
   check_mpi(MPI_Request_free(&request), "MPI_Request_free");

@@ -64,7 +64,6 @@ class RealRank final : public Rank {
 
  private:
   enum class Kind {
-    none,
     copy,
     signal,
     send,
@@ -75,12 +74,16 @@ class RealRank final : public Rank {
     letter_in
   };
 
-  /// Addresses of operations are stable: MPI writes into them.
-  struct Operation {
-    Kind kind = Kind::none;
+  /// What every look through the operations in flight reads, close together.
+  struct State {
     std::uint32_t generation = 0;  ///< how often the slot was used
+    bool used = false;
     bool ended = false;
     Status status = Status::delivered;
+  };
+  /// The rest. Addresses of operations are stable: MPI writes into them.
+  struct Operation {
+    Kind kind = Kind::copy;
     Part from{};
     Part to{};
     Event event{};
@@ -125,7 +128,7 @@ class RealRank final : public Rank {
   void await_request(Slot slot, MPI_Request request);
   [[nodiscard]] Op op_of(Slot slot) const;
   [[nodiscard]] Slot find(Op op) const;
-  void end(Operation& operation);
+  void end(Slot slot);
   void let_go(Slot slot);
   /// The first of them that has ended, which is used up with that.
   std::optional<Completion> take_ended(std::span<const Op> ops);
@@ -144,7 +147,7 @@ class RealRank final : public Rank {
   void poll_letters();
   void post_letters();
   void stop_awaiting(Slot slot);
-  void finish_message(Operation& operation, const MPI_Status& status, int error);
+  void finish_message(Slot slot, const MPI_Status& status, int error);
 
   const Mpi& mpi_;
   DeviceRuntime& runtime_;
@@ -155,7 +158,8 @@ class RealRank final : public Rank {
   Letters* letters_;
   Clock::time_point start_;
 
-  std::deque<Operation> operations_;
+  std::vector<State> states_;         ///< by slot
+  std::deque<Operation> operations_;  ///< likewise
   std::vector<Slot> free_slots_;
   std::array<std::deque<Slot>, kStreams> copies_;  ///< in flight, oldest first
   std::size_t copies_in_flight_ = 0;               ///< of all streams
@@ -164,7 +168,7 @@ class RealRank final : public Rank {
   std::map<RankId, std::deque<Unposted>> unposted_;
   unsigned polls_ = 0;
   std::uint64_t endings_ = 0;          ///< operations that polls have found to have ended, ever
-  unsigned letters_in_a_row_ = 0;      ///< polls that brought letters and looked at nothing else
+  unsigned ends_in_a_row_ = 0;         ///< polls that found something and looked at nothing behind it
   std::vector<MPI_Request> requests_;  ///< in flight; requests_[i] belongs to request_owners_[i]
   std::vector<Slot> request_owners_;
   std::vector<MPI_Status> statuses_;  ///< room for MPI_Testsome's answers

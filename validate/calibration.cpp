@@ -129,8 +129,11 @@ class Calibrator {
     if (costs.rate) known = costs.rate->value;
     // Where the base says that a message gets what the adapter's link has, the message tells that.
     const std::string rate_path = within || costs.rate ? group.path + ".rate" : "fabric.link";
-    fit_latency(group, messages_.observations_beside_cpu(group), Seconds{}, known, rate_path, probes_, edit_,
-                result_.notes);
+    fit_latency(group, messages_.observations_beside_cpu(group),
+                {.base = known,
+                 .in_queues = messages_.rate_in_windows(group),
+                 .queues = find_group(groups_, group.path + ".gap")},
+                rate_path, probes_, edit_, result_.notes);
   }
 
   void fit_pinning(const Group& group) {
@@ -149,6 +152,7 @@ class Calibrator {
     if (group.first().tells_rest()) return;  // fit_rest()
     if (kind == Kind::completion) return;    // MessageFits
     if (kind == Kind::gap) return fit_gap(group, topology, probes_, edit_);
+    if (kind == Kind::kernel_signal) return copies_.fit_kernel_signal(group, topology);
     if (group.first().is_written()) return fit_written(group, topology, probes_, edit_, result_.notes);
     if (!group.first().copies() || kind == Kind::copy || group.first().is_cpus_part()) return;
     const bool signals = group.first().signals();
@@ -161,9 +165,6 @@ class Calibrator {
     }
     if (const std::optional<Seconds> each = fit_share(observations)) {
       set(group.path, *each, group);
-    } else if (kind == Kind::kernel_signal && !observations.empty()) {
-      // Without the number the simulation would charge the copy engine's.
-      set(group.path, Seconds{}, group);
     } else {
       result_.notes.push_back(fmt::format("{}: the probes take no longer than the copies alone", group.path));
     }

@@ -1,6 +1,7 @@
 #include "validate/calibration_copies.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <string_view>
 
@@ -43,7 +44,6 @@ CopyFits::CopyFits(const ProbeSet& probes, const std::vector<Group>& groups, con
 
 void CopyFits::fit_cpu() {
   for (const Group& group : groups_) fit_share(group);
-  for (const Group& group : groups_) limit_completion(group);
   for (const Group& group : groups_) limit_host(group);
 }
 
@@ -65,27 +65,8 @@ void CopyFits::fit_share(const Group& group) {
   measured_[group.path] = time;
 }
 
-/// A queued copy takes no less than the CPU needs to start it and to learn of its end. By itself, after the CPU has
-/// done other things, learning of an end can take several times as long as in the midst of such a queue. Of copies by
-/// the engine: the start of kernels is told less well, see limit_host().
-void CopyFits::limit_completion(const Group& group) {
-  if (group.first().kind != Kind::queued || by_kernel(group)) return;
-  const auto own = measured_.find(copy_path(group.first(), base_) + ".completion");
-  const auto completion = own != measured_.end() ? own : measured_.find("costs.runtime.completion");
-  if (completion == measured_.end()) return;
-  const auto host = measured_.find(copy_path(group.first(), base_) + ".host");
-  if (host == measured_.end() || host->second >= group.shortest()) return;
-  const Seconds most = group.shortest() - host->second;
-  if (completion->second <= most) return;
-  completion->second = most;
-  const Group& finished = *find_group(groups_, completion->first);
-  edit_.set(completion->first, most, model::Quality::derived,
-            fmt::format("what '{}' leaves beside its start; '{}' is longer", group.lines.front().probe->line.name,
-                        finished.lines.front().probe->line.name));
-}
-
-/// Nor do queued kernels or queued puts with signals take less than the CPU needs to start them: starting them one
-/// after the other can take less than starting one after the CPU has done other things.
+/// Queued kernels and queued puts with signals take no less than the CPU needs to start them: starting them one after
+/// the other can take less than starting one after the CPU has done other things.
 void CopyFits::limit_host(const Group& group) {
   const auto host = measured_.find(copy_path(group.first(), base_) + ".host");
   if (host == measured_.end()) return;
@@ -103,7 +84,7 @@ void CopyFits::limit_host(const Group& group) {
 std::optional<Seconds> CopyFits::most_to_start(const Group& group) const {
   constexpr double kQueued = bench::kQueuedCopies;
   const Primitive& first = group.first();
-  if (first.kind == Kind::queued && by_kernel(group)) return group.shortest() - completion_of(first);
+  if (first.kind == Kind::queued && by_kernel(group)) return group.shortest();
   if (first.kind != Kind::queued_signal && first.kind != Kind::queued_kernel_signal) return std::nullopt;
   const bool by_engine = first.kind == Kind::queued_signal;
   const Group* const alone = find_group(groups_, by_engine ? "costs.runtime.signal" : "costs.runtime.kernel_signal");
@@ -147,8 +128,8 @@ void CopyFits::fit(const Group& group) {
   const Seconds busy = host_share(group, group.path + ".host", host.value_or(Seconds{}), other) + other;
   std::optional<Rate> known = narrowest_link(first, base_);
   if (cost != nullptr && cost->rate) known = cost->rate->value;
-  const std::optional<Rate> rate =
-      fit_latency(group, observations_of(group), busy, known, group.path + ".rate", probes_, edit_, notes_);
+  const std::optional<Rate> rate = fit_latency(group, observations_of(group), {.busy = busy, .base = known},
+                                               group.path + ".rate", probes_, edit_, notes_);
   if (!rate || group.path != "costs.copies." + std::string(to_string(model::CopyClass::host_to_host))) return;
   for (const std::string& memory : memories_of(group, base_)) {
     set_fit(edit_, fmt::format("nodes.memories.{}.copy_rate", memory), *rate, group, probes_);
@@ -181,30 +162,65 @@ Seconds CopyFits::completion_of(const Primitive& copy) const {
 }
 
 void CopyFits::fit_turnaround(const Group& group, const Topology& topology) {
-  constexpr double kLongFlow = 2;
   constexpr double kTooLong = 16;
   constexpr double kQueued = bench::kQueuedCopies;
   const Seconds started = group.shortest();
-  std::vector<double> gaps;
+  std::map<Bytes, std::vector<double>> turnarounds;
   for (const Meant& meant : group.lines) {
     const Seconds flow = flow_alone(meant.primitive, meant.size(), topology);
     const std::optional<Seconds> first = predict_below(meant.primitive, meant.size(), topology);
-    if (!first || flow <= started * kLongFlow || flow > started * kTooLong) continue;
+    if (!first || flow > started * kTooLong) continue;
     // The first takes what one takes alone.
     const Seconds each = (meant.time() * kQueued - *first) / (kQueued - 1);
-    gaps.push_back((each - flow).value());
+    turnarounds[meant.size()].push_back(std::max((each - flow).value(), 0.0));
   }
-  if (gaps.empty()) {
-    notes_.push_back(group.path + ": at no size of the probes does the engine alone tell it; it stays");
+  std::map<Bytes, CostAt> costs;
+  Seconds most = started * kTooLong;
+  for (const auto& [size, all] : turnarounds | std::views::reverse) {
+    const Meant& line = *std::ranges::find(group.lines, size, &Meant::size);
+    most = std::min(most, Seconds{middle(all)});
+    costs[size] = {{size, most}, line.time() * std::max(2 * kTolerance, observation_of(line).spread)};
+  }
+  if (costs.empty()) {
+    notes_.push_back(group.path + ": at all sizes of the probes the bytes take much longer; it stays");
     return;
   }
-  const Seconds turnaround{std::max(0.0, middle(gaps))};
+  const model::Piecewise turnaround = curve_of(costs);
   set_fit(edit_, group.path, turnaround, group, probes_);
-  measured_[group.path] = turnaround;
+  turnarounds_.emplace(group.path, turnaround);
 }
 
 void CopyFits::fit_turnarounds_alike(const Topology& topology) {
-  for (const auto& [copy, cost] : topology.platform().copies) measured_or_alike(copy_path(copy), ".turnaround");
+  for (const auto& [copy, cost] : topology.platform().copies) {
+    const std::string path = copy_path(copy);
+    const std::optional<std::string> alike = path_alike(path);
+    if (turnarounds_.contains(path + ".turnaround") || !alike) continue;
+    const auto other = turnarounds_.find(*alike + ".turnaround");
+    if (other == turnarounds_.end()) continue;
+    edit_.set(path + ".turnaround", other->second, model::Quality::derived, source_alike(other->first));
+  }
+}
+
+/// Where it takes none it is zero: without the number the simulation would charge the copy engine's.
+void CopyFits::fit_kernel_signal(const Group& group, const Topology& topology) {
+  std::map<Bytes, std::vector<double>> rests;
+  for (const Meant& meant : group.lines) {
+    std::optional<Seconds> put = measured_put(meant);
+    if (!put) put = predict_below(meant.primitive, meant.size(), topology);
+    if (put) rests[meant.size()].push_back((meant.time() - *put).value());
+  }
+  std::map<Bytes, CostAt> costs;
+  for (const auto& [size, all] : rests) {
+    const Meant& line = *std::ranges::find(group.lines, size, &Meant::size);
+    // A small difference of two times: what their rounds spread is no more than noise.
+    const double noise = std::max(2 * kTolerance, observation_of(line).spread);
+    costs[size] = {{size, Seconds{std::max(0.0, middle(all))}}, line.time() * noise};
+  }
+  if (costs.empty()) {
+    notes_.push_back(group.path + ": neither the base nor the probes tell what the put itself takes; it stays");
+    return;
+  }
+  set_fit(edit_, group.path, curve_of(costs), group, probes_);
 }
 
 std::optional<Seconds> CopyFits::measured_put(const Meant& signal) const {
@@ -226,17 +242,19 @@ std::optional<Seconds> CopyFits::measured_put(const Meant& signal) const {
   return put > completion ? put - completion : Seconds{};
 }
 
-std::optional<Rate> fit_latency(const Group& group, std::span<const Observation> observations, Seconds busy,
-                                std::optional<Rate> known, const std::string& rate_path, const ProbeSet& probes,
+std::optional<Rate> fit_latency(const Group& group, std::span<const Observation> observations,
+                                const KnownOfLatency& known, const std::string& rate_path, const ProbeSet& probes,
                                 PlatformEdit& edit, std::vector<std::string>& notes) {
-  const CurveFit curve = fit_curve(observations, busy, known);
-  if (curve.rate || tells_latency(observations, known)) {
+  CurveFit curve = fit_curve(observations, known.busy, known.base);
+  const bool queues_tell = curve.rate && known.in_queues && *known.in_queues > *curve.rate;
+  if (queues_tell) curve = fit_beside_rate(observations, known.busy, *known.in_queues);
+  if (curve.rate || tells_latency(observations, known.base)) {
     set_fit(edit, group.path + ".latency", model::Piecewise(curve.latency), group, probes);
   } else {
     notes.push_back(group.path + ".latency: the bytes of these sizes take longer; it stays");
   }
   if (curve.rate) {
-    set_fit(edit, rate_path, *curve.rate, group, probes);
+    set_fit(edit, rate_path, *curve.rate, queues_tell ? *known.queues : group, probes);
   } else {
     notes.push_back(fmt::format("{}: the sizes of the probes do not tell it; it stays", rate_path));
   }

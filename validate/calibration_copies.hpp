@@ -20,14 +20,16 @@ class CopyFits {
   CopyFits(const ProbeSet& probes, const std::vector<Group>& groups, const model::Topology& base, PlatformEdit& edit,
            std::vector<std::string>& notes);
 
-  /// The numbers that stand for what CPUs do for copies, limited to what queues leave for them.
+  /// The numbers that stand for what CPUs do for copies; of starts no more than what queues leave for them.
   void fit_cpu();
   /// Latency and rate of a class of copies, beside what the CPU does of it.
   void fit(const Group& group);
-  /// What lies between two copies at the sizes where the engine makes them wait and not the CPU that starts them. Where
-  /// the bytes take much longer, the error of their rate is as much as what is looked for. `topology` has what fit()
-  /// has told.
+  /// What lies between two copies, by their size: what a queue of them leaves. Where the CPU decides that starts them,
+  /// that is what it may be at most, so that it is no longer than that of larger copies. Where the bytes take much
+  /// longer, the error of their rate is as much as what is looked for. `topology` has what fit() has told.
   void fit_turnaround(const Group& group, const model::Topology& topology);
+  /// What a kernel takes after its bytes to raise a signal, by their number.
+  void fit_kernel_signal(const Group& group, const model::Topology& topology);
   /// After all of these: of classes that have no such probe.
   void fit_turnarounds_alike(const model::Topology& topology);
   /// The same puts as those with a signal, there and back without it, measured in the same job: closer than any fit.
@@ -37,7 +39,6 @@ class CopyFits {
  private:
   bool has_copy(const Group& group);
   void fit_share(const Group& group);
-  void limit_completion(const Group& group);
   void limit_host(const Group& group);
   [[nodiscard]] std::optional<Seconds> most_to_start(const Group& group) const;
   std::optional<Seconds> measured_or_alike(const std::string& path, const std::string& part);
@@ -50,13 +51,21 @@ class CopyFits {
   const model::Topology& base_;
   PlatformEdit& edit_;
   std::vector<std::string>& notes_;
-  std::map<std::string, Seconds> measured_{};  ///< parts of copies that probes tell, by path
+  std::map<std::string, Seconds> measured_{};              ///< parts of copies that probes tell, by path
+  std::map<std::string, model::Piecewise> turnarounds_{};  ///< likewise
 };
 
-/// Latency and rate, at `rate_path`, of copies or messages, of which the CPU does `busy`; the base has a rate `known`.
-/// Returns the rate if the sizes tell it.
-std::optional<Rate> fit_latency(const Group& group, std::span<const Observation> observations, Seconds busy,
-                                std::optional<Rate> known, const std::string& rate_path, const ProbeSet& probes,
+/// What fit_latency() knows beforehand.
+struct KnownOfLatency {
+  Seconds busy{};                   ///< what the CPU does of each
+  std::optional<Rate> base{};       ///< the base's rate
+  std::optional<Rate> in_queues{};  ///< what those get that follow each other
+  const Group* queues = nullptr;    ///< which tell that
+};
+/// Latency and rate, at `rate_path`, of copies or messages. Where queues show a higher rate than those alone, that is
+/// the rate, and what one alone takes longer is its latency, which queues hide. Returns the rate if the sizes tell it.
+std::optional<Rate> fit_latency(const Group& group, std::span<const Observation> observations,
+                                const KnownOfLatency& known, const std::string& rate_path, const ProbeSet& probes,
                                 PlatformEdit& edit, std::vector<std::string>& notes);
 
 }  // namespace twinlink::validate

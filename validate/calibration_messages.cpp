@@ -1,7 +1,7 @@
 #include "validate/calibration_messages.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -26,17 +26,6 @@ std::optional<Seconds> shortest_at(const Group& group, Bytes size) {
     if (meant.size() == size && (!shortest || meant.time() < *shortest)) shortest = meant.time();
   }
   return shortest;
-}
-
-/// Not empty.
-model::Piecewise curve_of(const std::map<Bytes, CostAt>& costs) {
-  std::vector<CostAt> ascending;
-  for (const auto& [size, cost] : costs) ascending.push_back(cost);
-  const CostAt& any = ascending[ascending.size() / 2];
-  const bool constant = std::ranges::all_of(ascending, [&](const CostAt& other) {
-    return std::abs((other.knot.cost - any.knot.cost).value()) <= other.tolerance.value();
-  });
-  return constant ? model::Piecewise({any.knot}) : model::Piecewise(fewest_knots(ascending));
 }
 
 /// What the CPU is busy for to send.
@@ -142,6 +131,13 @@ void MessageFits::limit_posting(const Group& messages) {
   for (auto& knot : knots) knot.cost = std::min(knot.cost, most);
   costs.send_host.value = model::Piecewise(knots);
   edit_.set(path, costs.send_host.value, model::Quality::derived, "no more than the shortest probe takes as a whole");
+}
+
+std::optional<Rate> MessageFits::rate_in_windows(const Group& messages) const {
+  const Group* const windows = find_group(groups_, messages.path + ".gap");
+  if (windows == nullptr) return std::nullopt;
+  const auto rate = [](const Meant& meant) { return meant.size() / meant.time(); };
+  return std::ranges::max(windows->lines | std::views::transform(rate));
 }
 
 std::vector<Observation> MessageFits::observations_beside_cpu(const Group& messages) {

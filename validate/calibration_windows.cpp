@@ -31,9 +31,12 @@ void fit_gap(const Group& group, const model::Topology& topology, const ProbeSet
     const Seconds bytes = flow_of_message(meant.primitive, meant.size(), topology);
     const Seconds each =
         (meant.time() * kQueued - beside_gaps(meant.primitive, meant.size(), topology)) / (kQueued - 1);
-    // Where the bytes take most of it, what is left is the error of their rate.
+    // Where the bytes take most of it, what is left is the error of their rate. And of large messages it is what caches
+    // did not hold, which depends on the memory that they lie in and not on the message before.
     constexpr double kMostly = 0.9;
-    gaps[meant.size()].push_back(bytes < each * kMostly ? (each - bytes).value() : 0);
+    constexpr Bytes kLargest = 64_KiB;
+    const bool tells = meant.size() <= kLargest && bytes < each * kMostly;
+    gaps[meant.size()].push_back(tells ? (each - bytes).value() : 0);
   }
   std::vector<CostAt> ascending;
   for (const auto& [size, all] : gaps) {

@@ -16,7 +16,7 @@ namespace twinlink::validate {
 void fit_rest(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
               std::vector<std::string>& notes);
 
-/// What lies between two messages beside their bytes.
+/// What lies between two messages beside their bytes, which is what CPUs do for each: of up to 64 KiB.
 void fit_gap(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit);
 
 }  // namespace twinlink::validate

@@ -268,6 +268,12 @@ CurveFit fit_curve(std::span<const Observation> observations, Seconds host, std:
   return finish(fitter, fitter.choose(), std::nullopt);
 }
 
+CurveFit fit_beside_rate(std::span<const Observation> observations, Seconds host, Rate rate) {
+  assert(!observations.empty());
+  const CurveFitter fitter(mean_times(observations), host.value(), 1 / rate.bytes_per_second());
+  return finish(fitter, fitter.choose(), rate);
+}
+
 Seconds fit_constant(std::span<const Observation> observations) {
   assert(!observations.empty());
   std::vector<Equation> equations;
@@ -327,6 +333,16 @@ std::vector<model::Piecewise::Knot> fewest_knots(std::span<const CostAt> costs) 
   const std::vector<model::Piecewise::Knot> others = fewest_knots(costs.subspan(farthest));
   knots.insert(knots.end(), others.begin() + 1, others.end());
   return knots;
+}
+
+model::Piecewise curve_of(const std::map<Bytes, CostAt>& costs) {
+  std::vector<CostAt> ascending;
+  for (const auto& [size, cost] : costs) ascending.push_back(cost);
+  const CostAt& any = ascending[ascending.size() / 2];
+  const bool constant = std::ranges::all_of(ascending, [&](const CostAt& other) {
+    return std::abs((other.knot.cost - any.knot.cost).value()) <= other.tolerance.value();
+  });
+  return constant ? model::Piecewise({any.knot}) : model::Piecewise(fewest_knots(ascending));
 }
 
 }  // namespace twinlink::validate

@@ -2,6 +2,7 @@
 // times justify. Pure; README.md explains the method.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -37,6 +38,9 @@ struct CurveFit {
 /// halves the error; then large sizes have a latency that grows. `observations` must not be empty.
 CurveFit fit_curve(std::span<const Observation> observations, Seconds host, std::optional<Rate> known_rate);
 
+/// The same beside a rate that is known for sure, which becomes the fit's.
+CurveFit fit_beside_rate(std::span<const Observation> observations, Seconds host, Rate rate);
+
 /// The one time that is closest to all of them. `observations` must not be empty.
 Seconds fit_constant(std::span<const Observation> observations);
 
@@ -64,5 +68,8 @@ struct CountedObservation {
 };
 /// What each of them takes: total = rest + count * each. Nothing if that is not positive.
 std::optional<Seconds> fit_share(std::span<const CountedObservation> observations);
+
+/// `costs`, not empty, as a curve: constant where all tolerances bear that.
+model::Piecewise curve_of(const std::map<Bytes, CostAt>& costs);
 
 }  // namespace twinlink::validate

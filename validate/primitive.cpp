@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "validate/cost_fit.hpp"
+#include "validate/queue_times.hpp"
 #include "validate/step_times.hpp"
 
 namespace twinlink::validate {
@@ -34,9 +35,18 @@ Seconds flow_time(Bytes size, std::optional<Rate> narrowest, const std::optional
   return narrowest ? size / *narrowest : Seconds{};
 }
 
-std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sourced<Seconds>>& each, double count) {
+std::optional<Seconds> value_of(const std::optional<Sourced<Seconds>>& time) {
+  return time ? std::optional(time->value) : std::nullopt;
+}
+
+/// From the last byte of a kernel's put until its signal is seen, and its own CPU told.
+std::optional<Seconds> kernel_signal(const model::RuntimeCosts& runtime, Bytes size) {
+  return runtime.kernel_signal ? std::optional(runtime.kernel_signal->value.at(size)) : std::nullopt;
+}
+
+std::optional<Seconds> plus(std::optional<Seconds> time, std::optional<Seconds> each, double count) {
   if (!time || !each) return std::nullopt;
-  return *time + each->value * count;
+  return *time + *each * count;
 }
 
 /// What it adds that `size` bytes of the source were just written.
@@ -69,8 +79,8 @@ std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, cons
   return CopyTimes{.host = found.cost->host.value,
                    .latency = found.cost->latency.value.at(size),
                    .flow = flow_time(size, narrowest_link(primitive, topology), found.cost->rate),
-                   .completion = topology.copy_ending(primitive.from, primitive.to, *found.cost, false).completion,
-                   .turnaround = or_none(found.cost->turnaround)};
+                   .completion = topology.copy_ending(primitive.from, primitive.to, *found.cost).completion,
+                   .turnaround = found.cost->turnaround ? found.cost->turnaround->value.at(size) : Seconds{}};
 }
 
 std::optional<Seconds> predict_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -89,18 +99,16 @@ std::optional<Seconds> predict_put(const Primitive& primitive, Bytes size, const
   return (there->until_there() + answer->until_there()) / 2;
 }
 
-/// All are started one after the other, and while the CPU learns of the end of one, those behind it go on.
 std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto times = copy_times(primitive, size, topology);
   if (!times) return std::nullopt;
-  Seconds cpu = times->host * static_cast<double>(bench::kQueuedCopies);
-  Seconds end{};
-  for (int i = 1; i <= bench::kQueuedCopies; ++i) {
-    const Seconds ready = times->host * static_cast<double>(i) + times->latency;
-    end = (i == 1 ? ready : std::max(ready, end + times->turnaround)) + times->flow;
-    cpu = std::max(cpu, end) + times->completion;
-  }
-  return cpu / static_cast<double>(bench::kQueuedCopies);
+  const bool by_event = ends_by_event(primitive.from, primitive.to);
+  return share_of_queue({.host = times->host,
+                         .latency = times->latency,
+                         .flow = times->flow,
+                         .turnaround = times->turnaround,
+                         .completion = times->completion,
+                         .look = by_event ? or_none(topology.platform().runtime.look) : Seconds{}});
 }
 
 /// Of a queue of puts with signals, what comes beside the intervals between them: the first until it is there, and the
@@ -114,13 +122,13 @@ Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Secon
 /// The queue goes on when the signal has been raised, and the engine, or the next kernel, has had its turn; unless the
 /// CPU takes longer to start the next one.
 std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes size, const Topology& topology,
-                                             const std::optional<Sourced<Seconds>>& signal,
+                                             std::optional<Seconds> signal,
                                              const std::optional<Sourced<Seconds>>& turnaround) {
   const auto times = copy_times(primitive, size, topology);
   if (!times || !signal) return std::nullopt;
-  const Seconds gap = times->flow + times->turnaround + signal->value + or_none(turnaround);
+  const Seconds gap = times->flow + times->turnaround + *signal + or_none(turnaround);
   constexpr double kQueued = bench::kQueuedCopies;
-  const Seconds beside = beside_signals(primitive, *times, signal->value, topology.platform());
+  const Seconds beside = beside_signals(primitive, *times, *signal, topology.platform());
   return (beside + std::max(times->host, gap) * (kQueued - 1)) / kQueued;
 }
 
@@ -255,11 +263,12 @@ std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds t
     return step_of(network_of(primitive, topology.platform()), time);
   }
   const auto times = copy_times(primitive, size, topology);
-  const auto& signal = primitive.kind == Primitive::Kind::queued_signal ? runtime.signal : runtime.kernel_signal;
+  const auto signal =
+      primitive.kind == Primitive::Kind::queued_signal ? value_of(runtime.signal) : kernel_signal(runtime, size);
   if (!times || !signal) return std::nullopt;
-  const Seconds beside = beside_signals(primitive, *times, signal->value, topology.platform());
+  const Seconds beside = beside_signals(primitive, *times, *signal, topology.platform());
   const Seconds each = (time * kQueued - beside) / (kQueued - 1);
-  return each - times->flow - times->turnaround - signal->value;
+  return each - times->flow - times->turnaround - *signal;
 }
 
 Seconds completion_of(const model::NetworkCosts& costs, Bytes size, const EagerTimes& times) {
@@ -322,14 +331,14 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::copy:
       return predict_copy(primitive, size, topology);
     case Kind::engine_block:
-      return plus(predict_below(primitive, size, topology), runtime.engine_block, primitive.blocks);
+      return plus(predict_below(primitive, size, topology), value_of(runtime.engine_block), primitive.blocks);
     case Kind::kernel_block:
-      return plus(predict_below(primitive, size, topology), runtime.kernel_block, primitive.blocks);
+      return plus(predict_below(primitive, size, topology), value_of(runtime.kernel_block), primitive.blocks);
     case Kind::signal:
-      return plus(predict_below(primitive, size, topology), runtime.signal, 1);
+      return plus(predict_below(primitive, size, topology), value_of(runtime.signal), 1);
     case Kind::kernel_signal:
       return plus(predict_below(primitive, size, topology),
-                  runtime.kernel_signal ? runtime.kernel_signal : runtime.signal, 1);
+                  runtime.kernel_signal ? kernel_signal(runtime, size) : value_of(runtime.signal), 1);
     case Kind::written_copy:
       return predict_written_copy(primitive, size, topology);
     case Kind::start:
@@ -341,13 +350,14 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::queued:
       return predict_queued(primitive, size, topology);
     case Kind::queued_signal:
-      return predict_queued_signal(primitive, size, topology, runtime.signal, runtime.signal_turnaround);
+      return predict_queued_signal(primitive, size, topology, value_of(runtime.signal), runtime.signal_turnaround);
     case Kind::queued_kernel_signal:
-      return predict_queued_signal(primitive, size, topology, runtime.kernel_signal, runtime.kernel_signal_turnaround);
+      return predict_queued_signal(primitive, size, topology, kernel_signal(runtime, size),
+                                   runtime.kernel_signal_turnaround);
     case Kind::finish:
-      return plus(Seconds{}, runtime.completion, 1);
+      return plus(Seconds{}, value_of(runtime.completion), 1);
     case Kind::look:
-      return plus(Seconds{}, runtime.look, 1);
+      return plus(Seconds{}, value_of(runtime.look), 1);
     case Kind::message:
       return predict_message(primitive, size, topology);
     case Kind::start_message:
@@ -359,7 +369,7 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::completion:
       return predict_both_ways(primitive, size, topology);
     case Kind::message_look:
-      return plus(Seconds{}, network.look, 1);
+      return plus(Seconds{}, value_of(network.look), 1);
     case Kind::written_message:
       return predict_message(primitive, size, topology) + time_of_written(primitive, size, written_costs(network));
     case Kind::control:

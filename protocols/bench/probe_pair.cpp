@@ -81,7 +81,7 @@ class PeerCopier {
     meet(prober_.rank(), owner_, prober_.patience());
     const Move move{View(remote_, Bytes{}, size), own_.first(size)};
     measure(Way::write, move, engine);
-    measure_queued(move, engine);
+    measure_queued(Way::write, move, engine);
     if (prober_.times_cpu_at(size)) measure_start(move, engine);
     meet(prober_.rank(), owner_, prober_.patience());
   }
@@ -89,7 +89,10 @@ class PeerCopier {
   void read(Bytes size, twinlink::Pattern pattern, Engine engine) {
     if (prober_.plan().verify) prober_.rank().fill(own_.first(size), kSentinel);
     meet(prober_.rank(), owner_, prober_.patience());
-    measure(Way::read, {own_.first(size), View(remote_, Bytes{}, size)}, engine);
+    const Move move{own_.first(size), View(remote_, Bytes{}, size)};
+    measure(Way::read, move, engine);
+    // Kernels follow each other alike, and what the driver stages does both ways.
+    if (engine == Engine::dma && direct_) measure_queued(Way::read, move, engine);
     if (prober_.plan().verify) prober_.expect(own_.first(size), pattern, "peer copy read");
     meet(prober_.rank(), owner_, prober_.patience());
   }
@@ -122,8 +125,8 @@ class PeerCopier {
 
   Op start(const Move& move, Engine engine) { return prober_.rank().copy(move.to, move.from, Stream{0}, engine); }
 
-  void measure_queued(const Move& move, Engine engine) {
-    const std::string name = "queued " + line(Way::write, engine);
+  void measure_queued(Way way, const Move& move, Engine engine) {
+    const std::string name = "queued " + line(way, engine);
     const Bytes size = move.to.length;
     record(name, size, prober_.sample_queued(name, size, [&] { return start(move, engine); }), true);
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -17,38 +18,57 @@ namespace {
 
 /// Of larger messages bytes decide, and not what CPUs do for each.
 constexpr Bytes kLargestByCpu = 64_KiB;
+/// No window takes more memory of a rank.
+constexpr Bytes kLargestWindow = 1_GiB;
 constexpr Tag kWindowTag{tags::kFirstFree.value + 2};
 
 /// One end of such a window: the leader sends, the follower receives, and tells when it has all.
 class WindowEnd {
  public:
   WindowEnd(Prober& prober, RankId peer, bool leading)
-      : prober_(prober), peer_(peer), leading_(leading), memory_(prober.rank(), Memory::pageable, prober.largest()) {}
+      : prober_(prober),
+        peer_(peer),
+        leading_(leading),
+        memory_(prober.rank(), Memory::pageable, room_for(prober.plan().sizes)) {
+    // Of memory that nobody has written, all pages are the same page of zeros.
+    prober.rank().fill(View(memory_.buffer()), kSentinel);
+  }
 
-  /// A line for every size: the share of one message.
+  /// A line for every size: the share of one message. Each has memory of its own, as messages that are under way at
+  /// once must have: what caches hold of one does not count for the next.
   void probe_queued(const std::string& name) {
     for (const Bytes size : prober_.plan().sizes) {
+      if (size * kQueuedCopies > kLargestWindow) return;
+      const View window = memory_.first(size * kQueuedCopies);
       const twinlink::Pattern pattern{size.count()};
-      if (prober_.plan().verify) prober_.rank().fill(memory_.first(size), leading_ ? pattern : kSentinel);
+      if (prober_.plan().verify) prober_.rank().fill(window, leading_ ? pattern : kSentinel);
       record(name, size, true, prober_.sample_with(peer_, leading_, size, [&] {
         std::array<Op, kQueuedCopies> ops{};
-        for (Op& op : ops) op = start(size);
+        for (std::size_t i = 0; i < ops.size(); ++i) ops[i] = start(window.slice(size * i, size));
         end_round(ops, name, size);
       }) /= kQueuedCopies);
-      if (prober_.plan().verify && !leading_) prober_.expect(memory_.first(size), pattern, name);
+      if (prober_.plan().verify && !leading_) prober_.expect(window, pattern, name);
     }
   }
 
   /// The same with as many messages the other way at the same time, of sizes whose bytes are not all that counts.
   void probe_both_ways(const std::string& name) {
-    const ScopedBuffer in(prober_.rank(), Memory::pageable, std::min(kLargestByCpu, prober_.largest()));
+    const Bytes largest = std::min(kLargestByCpu, prober_.largest());
+    const ScopedBuffer in(prober_.rank(), Memory::pageable, largest * kQueuedCopies);
     for (const Bytes size : prober_.plan().sizes) {
       if (size > kLargestByCpu) return;
       record(name, size, true, prober_.sample_with(peer_, leading_, size, [&] {
         std::array<Op, kQueuedCopies> received{};
         std::array<Op, kQueuedCopies> sent{};
-        for (Op& op : received) op = prober_.rank().receive(peer_, kWindowTag, in.first(size));
-        for (Op& op : sent) op = prober_.rank().send(peer_, kWindowTag, memory_.first(size));
+        const auto place = [&](const ScopedBuffer& memory, std::size_t i) {
+          return View(memory.buffer(), size * i, size);
+        };
+        for (std::size_t i = 0; i < received.size(); ++i) {
+          received[i] = prober_.rank().receive(peer_, kWindowTag, place(in, i));
+        }
+        for (std::size_t i = 0; i < sent.size(); ++i) {
+          sent[i] = prober_.rank().send(peer_, kWindowTag, place(memory_, i));
+        }
         for (const Op op : received) prober_.finish(op, name, size);
         end_round(sent, name, size);
       }) /= kQueuedCopies);
@@ -61,9 +81,9 @@ class WindowEnd {
       if (size > kLargestByCpu) return;
       record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
         Op op;
-        if (!leading_) op = start(size);
+        if (!leading_) op = start(memory_.first(size));
         answer(prober_.rank(), peer_, leading_, prober_.patience());
-        const double time_us = leading_ ? time_round(prober_.rank(), [&] { op = start(size); }) : 0;
+        const double time_us = leading_ ? time_round(prober_.rank(), [&] { op = start(memory_.first(size)); }) : 0;
         prober_.finish(op, name, size);
         return time_us;
       }));
@@ -124,6 +144,14 @@ class WindowEnd {
 
  private:
   static constexpr Bytes kControlSize{sizeof(std::uint64_t)};
+  /// For the largest window that is not too large, and for one message of the smallest size.
+  static Bytes room_for(const std::vector<Bytes>& sizes) {
+    Bytes room = sizes.front();
+    for (const Bytes size : sizes) {
+      if (size * kQueuedCopies <= kLargestWindow) room = std::max(room, size * kQueuedCopies);
+    }
+    return room;
+  }
   Op tell() { return prober_.rank().tell(peer_, kWindowTag, Message(std::uint64_t{})); }
   Op hear() { return prober_.rank().hear(peer_, kWindowTag, heard_); }
   /// Waits for `ops` and for the other end.
@@ -148,8 +176,7 @@ class WindowEnd {
     }));
   }
   Op await_smallest() { return prober_.rank().receive(peer_, kWindowTag, memory_.first(prober_.plan().sizes.front())); }
-  Op start(Bytes size) {
-    const View view = memory_.first(size);
+  Op start(View view) {
     return leading_ ? prober_.rank().send(peer_, kWindowTag, view) : prober_.rank().receive(peer_, kWindowTag, view);
   }
   void record(const std::string& name, Bytes size, bool moves_bytes, Rounds rounds) {

@@ -126,6 +126,7 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "peer copy write direct",
                                           "peer copy write direct of 2 GPUs",
                                           "peer copy read direct of 2 GPUs",
+                                          "queued peer copy read direct",
                                           "queued peer copy write direct",
                                           "queued put and signal same-node",
                                           "queued put and signal by kernel same-node",

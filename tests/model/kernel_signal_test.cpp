@@ -24,7 +24,7 @@ Platform with_completion() {
 
 Platform with_kernel_signal() {
   Platform platform = with_completion();
-  platform.runtime.kernel_signal = with_source(kKernelSignal);
+  platform.runtime.kernel_signal = with_source(Piecewise(kKernelSignal));
   return platform;
 }
 
@@ -82,7 +82,7 @@ TEST(KernelSignal, IsNotThatOfTheCopyEngine) {
 TEST(Turnaround, BeginsBehindTheSignalOfThePutBefore) {
   constexpr Seconds kTurnaround = 2.5_us;
   Platform platform = sample_platform();
-  platform.copies.at(CopyClass::peer).turnaround = with_source(kTurnaround);
+  platform.copies.at(CopyClass::peer).turnaround = with_source(Piecewise(kTurnaround));
   push(platform, kPeers, 2, [&](Rank& rank, Buffer own, Buffer theirs) {
     const Seconds flow = 1_MiB / kPeer;
     const Seconds first = rank.now() + kOverhead + flow + kSignal;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "model/simulation.hpp"
@@ -101,6 +102,25 @@ TEST(Look, FindsWhatHasEndedAndLooksAtTheNextInVain) {
     EXPECT_EQ(wait(rank, first, kLong), Status::delivered);
     expect_near(rank.now() - start, kOverhead + 1_KiB / kPeer + kCompletion + kLook);
     EXPECT_EQ(wait(rank, second, kLong), Status::delivered);
+  });
+}
+
+/// Two of seven copies have ended when the last has been started: after each, the newest is asked for in vain, and then
+/// the oldest that is left.
+TEST(Look, AsksForTheNewestAfterEachThatHasEnded) {
+  Platform platform = looking_platform();
+  constexpr Seconds kCompletion = 0.5_us;
+  platform.runtime.completion = with_source(kCompletion);
+  push(platform, kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
+    const Seconds start = rank.now();
+    std::array<Op, 7> ops{};
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const Bytes size = i < 2 ? 1_KiB : 1_MiB;
+      ops[i] = copy(rank, View(theirs, Bytes{}, size), View(own, Bytes{}, size), Stream{0});
+    }
+    EXPECT_EQ(wait(rank, ops[0], kLong), Status::delivered);
+    expect_near(rank.now() - start, kHost * 7 + (kCompletion + kLook) * 2 + kLook);
+    for (const Op op : std::span(ops).subspan(1)) EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
   });
 }
 

@@ -188,19 +188,21 @@ TEST(Override, AddsWhatAPlatformNeedNotSayOfItsCpusAndEngines) {
   EXPECT_FALSE(plain.copies.at(CopyClass::host_to_host).turnaround);
   EXPECT_FALSE(plain.runtime.completion);
   EXPECT_FALSE(plain.runtime.kernel_signal);
+  EXPECT_FALSE(plain.intra_node.inline_limit);
   EXPECT_EQ(plain.intra_node.copied_by, CopiedBy::none);
-  const Platform platform =
-      read_good({"costs.copies.host-to-host.turnaround=2 us", "costs.runtime.step=0.1 us", "costs.runtime.look=0.2 us",
-                 "costs.intra_node.control_send_host=50 ns", "costs.intra_node.control_receive_host=60 ns",
-                 "costs.runtime.completion=1.5 us", "costs.runtime.kernel_signal=1.7 us",
-                 "costs.intra_node.rate=4 GB/s", "costs.intra_node.copied_by=receiver"});
-  EXPECT_EQ(present(platform.copies.at(CopyClass::host_to_host).turnaround).value, 2.0_us);
+  const Platform platform = read_good({"costs.copies.host-to-host.turnaround=2 us", "costs.runtime.step=0.1 us",
+                                       "costs.runtime.look=0.2 us", "costs.intra_node.control_send_host=50 ns",
+                                       "costs.intra_node.control_receive_host=60 ns", "costs.runtime.completion=1.5 us",
+                                       "costs.runtime.kernel_signal=1.7 us", "costs.intra_node.rate=4 GB/s",
+                                       "costs.intra_node.copied_by=receiver", "costs.intra_node.inline_limit=256 B"});
+  EXPECT_EQ(present(platform.intra_node.inline_limit).value, 256_B);
+  EXPECT_EQ(present(platform.copies.at(CopyClass::host_to_host).turnaround).value.at(1_B), 2.0_us);
   EXPECT_EQ(present(platform.runtime.step).value, 0.1_us);
   EXPECT_EQ(present(platform.runtime.look).value, 0.2_us);
   EXPECT_NEAR(present(platform.intra_node.control_send_host).value.microseconds(), 0.05, 1e-9);
   EXPECT_NEAR(present(platform.intra_node.control_receive_host).value.microseconds(), 0.06, 1e-9);
   EXPECT_EQ(present(platform.runtime.completion).value, 1.5_us);
-  EXPECT_EQ(present(platform.runtime.kernel_signal).value, 1.7_us);
+  EXPECT_EQ(present(platform.runtime.kernel_signal).value.at(1_B), 1.7_us);
   EXPECT_EQ(platform.intra_node.copied_by, CopiedBy::receiver);
   EXPECT_EQ(read_good({"costs.intra_node.copied_by=none"}).intra_node.copied_by, CopiedBy::none);
 }

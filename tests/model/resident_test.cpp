@@ -30,7 +30,7 @@ TEST(Resident, ACopyHasTheCostsOfItsClass) {
 TEST(Resident, APutEndsWithItsSignalForBothCpus) {
   Platform platform = sample_platform();
   platform.runtime.signal.reset();
-  platform.runtime.kernel_signal = with_source(2.0_us);
+  platform.runtime.kernel_signal = with_source(Piecewise(2.0_us));
   platform.runtime.completion = with_source(1.5_us);
   push(platform, kPeers, 1, [](Rank& rank, Buffer own, Buffer theirs) {
     const Seconds end = rank.now() + kOverhead + 1_MiB / kResidentPush;

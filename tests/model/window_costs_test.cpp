@@ -33,7 +33,7 @@ void expect_signals(const Platform& platform, Engine engine, Seconds first, Seco
 
 TEST(SignalTurnaround, ComesBesideTheTurnaroundOfTheNextPut) {
   Platform platform = sample_platform();
-  platform.copies.at(CopyClass::peer).turnaround = with_source(kTurnaround);
+  platform.copies.at(CopyClass::peer).turnaround = with_source(Piecewise(kTurnaround));
   platform.runtime.signal_turnaround = with_source(kBehindSignal);
   const Seconds each = 1_MiB / kPeer + kSignal;
   expect_signals(platform, Engine::dma, kOverhead + each, kBehindSignal + kTurnaround + each);
@@ -42,9 +42,9 @@ TEST(SignalTurnaround, ComesBesideTheTurnaroundOfTheNextPut) {
 TEST(SignalTurnaround, OfAKernelIsANumberOfItsOwn) {
   constexpr Seconds kKernelSignal = 2.0_us;
   Platform platform = sample_platform();
-  platform.copies.at(CopyClass::kernel_push).turnaround = with_source(kTurnaround);
+  platform.copies.at(CopyClass::kernel_push).turnaround = with_source(Piecewise(kTurnaround));
   platform.runtime.signal_turnaround = with_source(100.0_us);
-  platform.runtime.kernel_signal = with_source(kKernelSignal);
+  platform.runtime.kernel_signal = with_source(Piecewise(kKernelSignal));
   platform.runtime.kernel_signal_turnaround = with_source(kBehindSignal);
   const Seconds each = kKernelSignal + 1_MiB / kKernelPush;
   expect_signals(platform, Engine::kernel, kOverhead + each, kBehindSignal + kTurnaround + each);

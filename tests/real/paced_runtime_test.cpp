@@ -102,7 +102,7 @@ class PacedWithTurnaround : public PacedRuntimeTest {
   PacedWithTurnaround() : PacedRuntimeTest(with_costs()) {}
   static model::Platform with_costs() {
     model::Platform platform = sample_platform();
-    platform.copies[CopyClass::pinned_to_device_near].turnaround = {kTurnaround, {}};
+    platform.copies[CopyClass::pinned_to_device_near].turnaround = {model::Piecewise(kTurnaround), {}};
     platform.runtime.completion = {kCompletion, {}};
     platform.copies[CopyClass::device_to_pinned_near].completion = {kOutCompletion, {}};
     return platform;
@@ -125,6 +125,23 @@ TEST_F(PacedWithTurnaround, AStreamThatWasIdleOwesNothing) {
   std::byte* const device = runtime.allocate(kSize);
   std::byte* const pinned = host_memory(Memory::pinned);
   for (int i = 0; i < 2; ++i) expect_time(device, pinned, kHost + kLatency + kSize / kDown);
+}
+
+/// As a rank does that asks for the oldest and the newest copy of a stream.
+TEST_F(PacedWithTurnaround, AForgottenEndCostsNothing) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  std::vector<Event> events;
+  for (int i = 0; i < 3; ++i) events.push_back(runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma));
+  move_all();
+  clock.wait_until(clock.now() + 1.0_s);
+  const Seconds asked = clock.now();
+  EXPECT_TRUE(runtime.ended(events[0]));
+  EXPECT_TRUE(runtime.ended(events[2]));
+  runtime.forget(events[1]);
+  expect_took(asked, kCompletion * 2);
+  EXPECT_TRUE(runtime.ended(events[1]));  // nothing is left of it
+  expect_took(asked, kCompletion * 2);
 }
 
 TEST_F(PacedWithTurnaround, WhoLearnsOfAnEndIsBusyForIt) {

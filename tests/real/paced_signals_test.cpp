@@ -50,7 +50,7 @@ class PacedKernelSignal : public PacedRuntimeTest {
   explicit PacedKernelSignal(const model::Platform& described = with_costs()) : PacedRuntimeTest(described) {}
   static model::Platform with_costs() {
     model::Platform platform = without_its_number();
-    platform.runtime.kernel_signal = {kKernelSignal, {}};
+    platform.runtime.kernel_signal = {model::Piecewise(kKernelSignal), {}};
     platform.runtime.signal.reset();
     return platform;
   }

@@ -61,9 +61,12 @@ TEST(CalibrationOfCpus, GivesTheCostsBackThatProbesWereMadeOf) {
   EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), kLatency, 1e-3);
   EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), kRate * 1e9, 1e6);
   // A rate of five digits is off by up to 1e-5 of the 84 us that 4 MiB flow.
-  EXPECT_NEAR(cost.turnaround.value().value.microseconds(), kTurnaround, 1e-2);
+  EXPECT_NEAR(cost.turnaround.value().value.at(1_MiB).microseconds(), kTurnaround, 0.1);
   EXPECT_THAT(cost.turnaround->source.text, HasSubstr("queued copy pinned-to-device near"));
-  for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
+  // A curve of turnarounds may pass by one by two percent of the time between two copies.
+  for (const FitQuality& fit : calibration.fits) {
+    EXPECT_LT(fit.errors.max, fit.probe.starts_with("queued") ? 0.03 : 1e-3) << fit.probe;
+  }
 }
 
 /// Of 16 MiB a percent of the bytes' time is longer than any turnaround.
@@ -79,7 +82,7 @@ TEST(CalibrationOfCpus, LargeCopiesTellTheErrorOfTheRateAndNoTurnaround) {
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
   const auto& turnaround = platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround;
-  EXPECT_NEAR(turnaround.value().value.microseconds(), kTurnaround, 0.1);
+  EXPECT_NEAR(turnaround.value().value.at(16_MiB).microseconds(), kTurnaround, 0.1);
 }
 
 TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfPutsLeavesForIt) {
@@ -98,9 +101,8 @@ TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfPutsLeavesForIt) 
   EXPECT_THAT(host.source.text, HasSubstr("queued put and signal by kernel same-node"));
 }
 
-/// The rest of what a queued kernel takes is the CPU's for learning of its end.
 TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfKernelsLeavesForIt) {
-  constexpr double kEach = 5.2;
+  constexpr double kEach = 4.2;
   const auto calibration = Probes()
                                .add_one("start copy kernel-push", 4.7, "0/1")
                                .add_one("finish ended copy", 1.4)
@@ -108,23 +110,8 @@ TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfKernelsLeavesForI
                                .add_one("queued copy kernel-push", kEach, "0/1")
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
-  EXPECT_NEAR(platform.copies.at(model::CopyClass::kernel_push).host.value.microseconds(), kEach - 1.4, 1e-3);
+  EXPECT_NEAR(platform.copies.at(model::CopyClass::kernel_push).host.value.microseconds(), kEach, 1e-3);
   EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), 1.4, 1e-3);
-}
-
-TEST(CalibrationOfCpus, LearningOfAnEndTakesNoLongerThanAQueueOfCopiesLeavesForIt) {
-  constexpr double kAlone = 4.5;      // out of the caches
-  constexpr double kInAQueue = 2.75;  // of which the start is kHost
-  const auto calibration = Probes()
-                               .add_one("start copy pinned-to-device near", kHost)
-                               .add_one("finish ended copy", kAlone)
-                               .add("copy pinned-to-device near", line(kHost + kLatency + kCompletion, kRate))
-                               .add("queued copy pinned-to-device near", line(kInAQueue, kRate))
-                               .calibrate();
-  const auto completion = platform_of(calibration).runtime.completion.value();
-  EXPECT_NEAR(completion.value.microseconds(), kInAQueue - kHost, 0.02) << "the least of the sizes flows for 0.02 us";
-  EXPECT_EQ(completion.source.quality, model::Quality::derived);
-  EXPECT_THAT(completion.source.text, HasSubstr("queued copy pinned-to-device near"));
 }
 
 TEST(CalibrationOfCpus, CopiesMayHaveACompletionOfTheirOwn) {
@@ -140,21 +127,6 @@ TEST(CalibrationOfCpus, CopiesMayHaveACompletionOfTheirOwn) {
   const model::Cost& near = platform.copies.at(model::CopyClass::pinned_to_device_near);
   EXPECT_NEAR(near.completion.value().value.microseconds(), kOwn, 1e-3);
   EXPECT_NEAR(near.latency.value.at(1_KiB).microseconds(), kLatency, 1e-3);
-}
-
-TEST(CalibrationOfCpus, ACompletionOfItsOwnIsLimitedByItsOwnQueue) {
-  const auto calibration = Probes()
-                               .add_one("start copy pinned-to-device near", 1.5)
-                               .add_one("finish ended copy", 1.4)
-                               .add_one("finish ended copy pinned-to-device near", 3)
-                               .add_one("copy pinned-to-device near", 7)
-                               .add_one("queued copy pinned-to-device near", 2)
-                               .calibrate();
-  const model::Platform platform = platform_of(calibration);
-  EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), 1.4, 1e-3);
-  const auto own = platform.copies.at(model::CopyClass::pinned_to_device_near).completion.value();
-  EXPECT_NEAR(own.value.microseconds(), 0.5, 1e-3);
-  EXPECT_THAT(own.source.text, HasSubstr("'finish ended copy pinned-to-device near' is longer"));
 }
 
 /// As in a base that does not tell reads from writes.
@@ -185,7 +157,7 @@ TEST(CalibrationOfCpus, TheNextProbesLeaveWhatTheyDoNotTell) {
   const model::Platform platform = platform_of(again);
   const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
   EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), 5, 1e-3) << "the base's host and completion come off";
-  EXPECT_NEAR(cost.turnaround.value().value.microseconds(), kTurnaround, 1e-2);
+  EXPECT_NEAR(cost.turnaround.value().value.at(1_MiB).microseconds(), kTurnaround, 0.1);
   EXPECT_EQ(cost.host.source.quality, model::Quality::measured);
 }
 
@@ -234,17 +206,47 @@ TEST(CalibrationOfCpus, ATurnaroundIsNeverNegative) {
                                .add("copy pinned-to-device near", line(7, kRate))
                                .add("queued copy pinned-to-device near", line(1, 2 * kRate))
                                .calibrate();
-  EXPECT_EQ(platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near).turnaround.value().value,
-            Seconds{});
+  const model::Platform platform = platform_of(calibration);
+  const auto& turnaround = platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround;
+  EXPECT_EQ(turnaround.value().value.at(1_B), Seconds{});
+  EXPECT_EQ(turnaround.value().value.at(4_MiB), Seconds{});
 }
 
-TEST(CalibrationOfCpus, SizesThatTheCpuLimitsTellNoTurnaround) {
+/// The engine may need less, but not more.
+TEST(CalibrationOfCpus, SizesThatTheCpuLimitsTellWhatATurnaroundIsAtMost) {
+  constexpr double kEach = 4;
   const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", 3.5)
+                               .add_one("finish ended copy", 0.5)
                                .add("copy pinned-to-device near", line(7, kRate))
-                               .add("queued copy pinned-to-device near", queued_us, "0/0", {}, Bytes{1}, 16_KiB)
+                               .add_one("queued copy pinned-to-device near", kEach)
                                .calibrate();
-  EXPECT_FALSE(platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near).turnaround);
-  EXPECT_THAT(calibration.notes, Contains(HasSubstr("turnaround: at no size of the probes")));
+  const model::Platform platform = platform_of(calibration);
+  const auto& turnaround = platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround;
+  EXPECT_NEAR(turnaround.value().value.at(1_B).microseconds(),
+              (kEach * bench::kQueuedCopies - 7) / (bench::kQueuedCopies - 1), 1e-3);
+}
+
+/// As of reads from a peer, of which the last answer is waited for.
+TEST(CalibrationOfCpus, ATurnaroundMayDependOnTheSize) {
+  constexpr double kSmall = 1.5;
+  constexpr double kLarge = 3;
+  const auto queued = [](double bytes) {
+    const double turnaround = bytes > 300e3 ? kLarge : kSmall;
+    return (kHost + kLatency + (flow_us(bytes) + turnaround) * (bench::kQueuedCopies - 1) + flow_us(bytes) +
+            kCompletion) /
+           bench::kQueuedCopies;
+  };
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", kHost)
+                               .add_one("finish ended copy", kCompletion)
+                               .add("copy pinned-to-device near", line(kHost + kLatency + kCompletion, kRate))
+                               .add("queued copy pinned-to-device near", queued, "0/0", {}, 64_KiB, 4_MiB)
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const auto& turnaround = platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround;
+  EXPECT_NEAR(turnaround.value().value.at(64_KiB).microseconds(), kSmall, 0.2);
+  EXPECT_NEAR(turnaround.value().value.at(4_MiB).microseconds(), kLarge, 0.2);
 }
 
 TEST(CalibrationOfCpus, CpusThatSlowEachOtherDownAreNoted) {

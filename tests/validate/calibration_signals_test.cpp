@@ -41,7 +41,7 @@ TEST(CalibrationOfSignals, AKernelsSignalIsWhatComesOnTopOfItsCopies) {
   const auto calibration = kernel_puts(kPush + 1.1).calibrate();
   const model::Platform platform = platform_of(calibration);
   // No copy of 8 B was measured: the fit of the others stands for it.
-  EXPECT_NEAR(platform.runtime.kernel_signal.value().value.microseconds(), 1.1 + kCompletion, 1e-3);
+  EXPECT_NEAR(platform.runtime.kernel_signal.value().value.at(1_B).microseconds(), 1.1 + kCompletion, 1e-3);
   EXPECT_EQ(platform.runtime.kernel_signal->source.quality, model::Quality::measured);
   EXPECT_THAT(platform.runtime.kernel_signal->source.text, HasSubstr("put and signal by kernel same-node"));
   for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
@@ -53,12 +53,29 @@ TEST(CalibrationOfSignals, AKernelsCopiesOfThatSizeComeFirst) {
                                .add("copy kernel-push", line(kPush + 0.5, 350), "0/0", "0/1", Bytes{8}, Bytes{8})
                                .add("copy kernel-push", line(kPush + 0.7, 350), "0/1", "0/0", Bytes{8}, Bytes{8})
                                .calibrate();
-  EXPECT_NEAR(platform_of(calibration).runtime.kernel_signal.value().value.microseconds(), 0.5 + kCompletion, 1e-3);
+  EXPECT_NEAR(platform_of(calibration).runtime.kernel_signal.value().value.at(1_B).microseconds(), 0.5 + kCompletion,
+              1e-3);
+}
+
+/// The last of many blocks of threads waits for all others.
+TEST(CalibrationOfSignals, AKernelsSignalMayDependOnTheSize) {
+  const auto puts = [](double bytes) { return kPush + bytes / 350e3 + (bytes > 20e3 ? 2.0 : 0.7); };
+  const auto calibration = Probes()
+                               .add_one("finish ended copy", kCompletion)
+                               .add_one("start copy kernel-push", 3, "0/1")
+                               .add("copy kernel-push", line(kPush, 350), "0/0", "0/1")
+                               .add("copy kernel-push", line(kPush, 350), "0/1", "0/0")
+                               .add("put and signal by kernel same-node", puts, "0/0", "0/1", 1_B, 256_KiB)
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const model::Piecewise& signal = platform.runtime.kernel_signal.value().value;
+  EXPECT_NEAR(signal.at(1_KiB).microseconds(), 0.7 + kCompletion, 0.2);
+  EXPECT_NEAR(signal.at(256_KiB).microseconds(), 2.0 + kCompletion, 0.2);
 }
 
 TEST(CalibrationOfSignals, OfAKernelIsNeverNegative) {
   const auto calibration = kernel_puts(kPush - 2 * kCompletion).calibrate();
-  EXPECT_EQ(platform_of(calibration).runtime.kernel_signal.value().value, Seconds{});
+  EXPECT_EQ(platform_of(calibration).runtime.kernel_signal.value().value.at(1_B), Seconds{});
 }
 
 TEST(CalibrationOfSignals, WithoutItsLineAKernelsSignalIsNotThere) {

@@ -68,6 +68,40 @@ TEST(CalibrationOfWindows, TakingInTakesNoMoreThanAMessageAsAWhole) {
   EXPECT_NEAR(costs.rate.value().value.bytes_per_second() / 1e9, kRate, 0.1);
 }
 
+/// What one message alone takes longer is a latency, which the message before it hides.
+TEST(CalibrationOfWindows, MessagesThatFollowEachOtherTellTheRate) {
+  constexpr double kFaster = 14;
+  const auto alone = [](double bytes) { return kSendHost + kLatency + bytes / (kRate * 1e3); };
+  const auto queued = [](double bytes) { return kSendHost + bytes / (kFaster * 1e3); };
+  const auto calibration = Probes()
+                               .add_one("start message same-node", kSendHost, "0/1")
+                               .add("message pageable same-node", alone, "0/0", "0/1")
+                               .add("queued message same-node", queued, "0/0", "0/1")
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const model::NetworkCosts& costs = platform.intra_node;
+  EXPECT_NEAR(costs.rate.value().value.bytes_per_second() / 1e9, kFaster, 0.1);
+  EXPECT_THAT(costs.rate->source.text, HasSubstr("queued message same-node"));
+  const double size = static_cast<double>((16_MiB).count());
+  EXPECT_NEAR(
+      (costs.send_host.value.at(16_MiB) + costs.latency.value.at(16_MiB) + 16_MiB / costs.rate->value).microseconds(),
+      alone(size), 0.03 * alone(size));
+}
+
+/// Between large messages lies what caches do not hold, which is no gap.
+TEST(CalibrationOfWindows, LargeMessagesHaveNoGap) {
+  const auto queued = [](double bytes) { return kSendHost + bytes / (kRate * 1e3) * (bytes > 1e6 ? 2 : 1) + 0.3; };
+  const auto calibration = Probes()
+                               .add_one("start message same-node", kSendHost, "0/1")
+                               .add("message pageable same-node", alone_us, "0/0", "0/1")
+                               .add("queued message same-node", queued, "0/0", "0/1")
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const model::Piecewise& gap = platform.intra_node.gap.value().value;
+  EXPECT_GT(gap.at(64_B).microseconds(), 0.2);
+  EXPECT_EQ(gap.at(16_MiB), Seconds{});
+}
+
 TEST(CalibrationOfWindows, CpusThatWaitForMessagesTellNothing) {
   // As long as the window one way: the way of the last one decides, or the wire.
   const auto platform = platform_of(messages(one_way_us(1)).calibrate());
