@@ -35,6 +35,9 @@ struct Sourced {
   bool operator==(const Sourced&) const = default;
 };
 
+/// A cost that a platform need not have: none.
+inline Seconds or_none(const std::optional<Sourced<Seconds>>& cost) { return cost ? cost->value : Seconds{}; }
+
 /// A cost that depends on the size: linear between its points, constant before the first and after the last.
 class Piecewise {
  public:
@@ -179,7 +182,7 @@ struct NetworkCosts {
     return std::min(control_send_host ? control_send_host->value : posting(Bytes{}), control.value);
   }
   /// The CPU awaits a control message and takes it in.
-  [[nodiscard]] Seconds hearing() const { return control_receive_host ? control_receive_host->value : Seconds{}; }
+  [[nodiscard]] Seconds hearing() const { return or_none(control_receive_host); }
   /// The receiver's CPU takes one of `size` in.
   [[nodiscard]] Seconds taking_in(Bytes size) const {
     return completion && is_eager(size) ? completion->value.at(size) : Seconds{};

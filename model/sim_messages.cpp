@@ -58,15 +58,15 @@ std::vector<RankId> SimRank::copying_ranks(const Operation& send) const {
 }
 
 /// A message is here whose sender knows that only when this rank has taken it in: at once while it waits.
-void SimRank::lend(const Incoming& message) {
-  lent_.push_back(message);
+void SimRank::lend(const OperationPtr& send) {
+  lent_.push_back(send);
   if (idle_) take_in_all();
 }
 
 void SimRank::take_in_all() {
-  for (const Incoming& message : std::exchange(lent_, {})) {
-    const Seconds known = now() + network_to(message.sender->id()).control.value;
-    message.sender->schedule(known, message.send, nullptr);
+  for (const OperationPtr& send : std::exchange(lent_, {})) {
+    const RankId sender = send->report.rank;
+    rank_object(sender).schedule(now() + network_to(sender).control.value, send, nullptr);
   }
 }
 

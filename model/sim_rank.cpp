@@ -236,8 +236,7 @@ void SimRank::end_flow(const OperationPtr& operation) {
   }
   if (operation->is_copy()) operation->write();
   if (operation->signal) raise(*operation);
-  const bool lent = operation->kind == Operation::Kind::send && by_shared_memory(operation->peer) &&
-                    network_to(operation->peer).is_lent(operation->size);
+  const bool lent = operation->kind == Operation::Kind::send && network_to(operation->peer).is_lent(operation->size);
   if (lent) {
     operation->state = Operation::State::arrived;
     operation->report.ended = now();
@@ -245,7 +244,7 @@ void SimRank::end_flow(const OperationPtr& operation) {
     complete(operation, Status::delivered);
   }
   if (operation->partner) deliver(operation);
-  if (lent) rank_object(operation->peer).lend({this, operation});
+  if (lent) rank_object(operation->peer).lend(operation);
   Queue& queue = *operation->queue;
   queue.last_end = now() + operation->until_next;
   queue.operations.pop_front();

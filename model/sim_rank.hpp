@@ -123,11 +123,6 @@ class SimRank final : public Rank {
     std::list<OperationPtr> sends;     ///< of the peer, not yet matched
     std::list<OperationPtr> receives;  ///< of this rank, not yet matched
   };
-  /// A send of a rank, as its receiver has it.
-  struct Incoming {
-    SimRank* sender;
-    OperationPtr send;
-  };
   /// What happens by itself: the latency of an operation is over, or a letter that is waited for arrives.
   struct Event {
     Seconds when{};
@@ -170,7 +165,7 @@ class SimRank final : public Rank {
   [[nodiscard]] std::vector<RankId> copying_ranks(const Operation& send) const;
   void delay(const OperationPtr& operation, Seconds until);
   void become_ready(const OperationPtr& operation);
-  void lend(const Incoming& message);
+  void lend(const OperationPtr& send);
   void take_in_all();
   [[nodiscard]] Location target_of(const Operation& send) const;
   void take_turn(const OperationPtr& operation);
@@ -211,8 +206,8 @@ class SimRank final : public Rank {
   std::uint64_t next_op_ = 1;
   std::unordered_map<std::uint64_t, OperationPtr> ops_;  ///< started, and not yet returned by wait_any()
   std::vector<OperationPtr> ended_;                      ///< of these, what has ended and the rank has not seen yet
-  std::vector<Incoming> lent_;  ///< messages that have arrived here, and that this rank's CPU has not taken in yet
-  bool idle_ = false;           ///< it looks again and again, for it waits
+  std::vector<OperationPtr> lent_;  ///< peers' sends that have arrived, and that this rank's CPU has not taken in yet
+  bool idle_ = false;               ///< it looks again and again, for it waits
   std::priority_queue<Event> agenda_;
   std::uint64_t events_ = 0;    ///< ever put on the agenda
   Timer timer_;                 ///< set to the agenda's next event

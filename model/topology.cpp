@@ -10,8 +10,6 @@ namespace {
 
 bool is_host(Memory memory) { return memory != Memory::device; }
 
-Seconds or_none(const std::optional<Sourced<Seconds>>& time) { return time ? time->value : Seconds{}; }
-
 CopyClass host_copy_class(bool to_device, bool pageable, bool near) {
   using enum CopyClass;
   if (to_device) {

@@ -36,23 +36,14 @@ std::size_t run_length(std::span<const View> views) {
   return count;
 }
 
-/// The first of them, and what goes with it.
+}  // namespace
+
 std::span<const View> first_batch(std::span<const View> messages, Bytes chunk, std::uint64_t most) {
   const View& first = messages.front();
   const std::size_t limit = goes_in_batch(first, chunk) ? std::min<std::size_t>(most, messages.size()) : 1;
   std::size_t count = 1;
   while (count < limit && messages[count].length == first.length) ++count;
   return messages.first(count);
-}
-
-}  // namespace
-
-std::vector<std::span<const View>> batches_of(std::span<const View> messages, Bytes chunk, std::uint64_t most) {
-  std::vector<std::span<const View>> batches;
-  for (; !messages.empty(); messages = messages.subspan(batches.back().size())) {
-    batches.push_back(first_batch(messages, chunk, most));
-  }
-  return batches;
 }
 
 std::uint64_t batch_name(std::span<const View> batch) {

@@ -21,10 +21,10 @@ inline constexpr Bytes kLongestInBatch = 64_KiB;
 /// A limit, so that batch_name() has room for the number.
 inline constexpr std::uint64_t kMostInBatch = 1024;
 
-/// Groups consecutive views: up to `most` of one length make a batch; an empty view and one that is longer than
-/// kLongestInBatch, or than `chunk` (zero: any length), is alone. So it depends on lengths only, which both ends of an
-/// exchange share, and not on where the messages lie. The spans are those of `messages`.
-std::vector<std::span<const View>> batches_of(std::span<const View> messages, Bytes chunk, std::uint64_t most);
+/// The first of `messages`, of which there is one, with those behind it that go with it: up to `most` of one length
+/// make a batch; an empty view and one that is longer than kLongestInBatch, or than `chunk` (zero: any length), is
+/// alone. So it depends on lengths only, which both ends of an exchange share, and not on where the messages lie.
+std::span<const View> first_batch(std::span<const View> messages, Bytes chunk, std::uint64_t most);
 
 /// One number for what a batch is, to compare what both ends have: of a message that is alone its length, else one that
 /// no length has. Up to kMostSignal.
@@ -36,7 +36,8 @@ Outcome wrong_batch(std::uint64_t mine, std::uint64_t theirs);
 
 /// The pieces of one side's messages: each a batch, a whole message or a part of one.
 struct BatchedPieces {
-  /// Other messages, which must live as long as this or until the next call. Batches are those of batches_of().
+  /// Other messages, which must live as long as this or until the next call. Batches are those of first_batch(), one
+  /// after the other.
   void assign(std::span<const View> messages, Bytes chunk, std::uint64_t most);
   /// The messages of a batch; else the one that the piece is a part of.
   [[nodiscard]] std::span<const View> batch(const Piece& piece) const { return belongs[piece.number]; }

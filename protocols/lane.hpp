@@ -51,10 +51,10 @@ struct Lane {
 /// Cuts messages into pieces of at most `chunk` bytes; zero cuts nothing. An empty message is one empty piece: it is
 /// still sent.
 std::vector<View> cut(std::span<const View> messages, Bytes chunk);
-/// The pieces of one of them, behind those that are there.
-void add_pieces(const View& message, Bytes chunk, std::vector<View>& pieces);
 /// The same into `pieces`, whose room is used again.
 void cut(std::span<const View> messages, Bytes chunk, std::vector<View>& pieces);
+/// The pieces of one message, behind those that are there.
+void add_pieces(const View& message, Bytes chunk, std::vector<View>& pieces);
 
 /// By piece of cut(messages, chunk): the length of its whole message.
 std::vector<Bytes> whole_lengths(std::span<const View> messages, Bytes chunk);

@@ -33,18 +33,17 @@ Bytes automatic_chunk(Bytes message) {
 }
 
 /// Other messages. What is kept of the exchange before is its room.
-void SegmentChannel::Direction::assign(std::span<const View> messages, const Settings& settings,
-                                       const SegmentStyle& style) {
-  pieces.clear();
-  begins.clear();
+void SegmentChannel::prepare(Direction& direction, Lane& lane, std::span<const View> messages) const {
+  lane.pieces.clear();
+  direction.begins.clear();
   for (const View& message : messages) {
-    const std::size_t first = pieces.size();
-    const Bytes chunk = settings.chunk == Bytes{} ? automatic_chunk(message.length) : settings.chunk;
-    add_pieces(message, chunk, pieces);
-    begins.resize(pieces.size());
-    begins[first] = SegmentHeader{message.length.count(), settings.chunk.count()};
+    const std::size_t first = lane.pieces.size();
+    const Bytes chunk = settings_.chunk == Bytes{} ? automatic_chunk(message.length) : settings_.chunk;
+    add_pieces(message, chunk, lane.pieces);
+    direction.begins.resize(lane.pieces.size());
+    direction.begins[first] = SegmentHeader{message.length.count(), settings_.chunk.count()};
   }
-  credits = Credits(pieces.size(), static_cast<std::size_t>(settings.depth), style.credits);
+  direction.credits = Credits(lane.pieces.size(), lane.depth, style_.credits);
 }
 
 SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings, const SegmentStyle& style)
@@ -150,10 +149,8 @@ std::vector<Step> SegmentChannel::receiving_steps() {
 
 Outcome SegmentChannel::do_exchange(std::span<const View> outgoing, std::span<const View> incoming) {
   deadline_ = rank_.now() + settings_.timeout;
-  in_.assign(incoming, settings_, style_);
-  out_.assign(outgoing, settings_, style_);
-  lanes_[0].pieces = in_.pieces;
-  lanes_[1].pieces = out_.pieces;
+  prepare(in_, lanes_[0], incoming);
+  prepare(out_, lanes_[1], outgoing);
   return move(rank_, lanes_, deadline_);
 }
 

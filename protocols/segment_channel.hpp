@@ -56,13 +56,11 @@ class SegmentChannel final : public Channel {
   /// One direction of the exchange under way. Kept for the next one: to make such things anew takes as long as a small
   /// message.
   struct Direction {
-    void assign(std::span<const View> messages, const Settings& settings, const SegmentStyle& style);
-
-    std::vector<View> pieces{};
     std::vector<std::optional<SegmentHeader>> begins{};  ///< by piece: of the message that it begins
     Credits credits{0, 1, 0};
     std::vector<Message> heard{};  ///< by slot: the header, or its answer
   };
+  void prepare(Direction& direction, Lane& lane, std::span<const View> messages) const;
   [[nodiscard]] Buffer share();
   [[nodiscard]] std::vector<Step> sending_steps();
   [[nodiscard]] std::vector<Step> receiving_steps();

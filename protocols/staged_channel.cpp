@@ -26,14 +26,10 @@ StagedChannel::StagedChannel(Rank& rank, RankId peer, Settings settings, const S
       peer_(peer),
       settings_(std::move(settings)),
       style_(style),
-      in_(unused()),
-      out_(unused()),
+      in_{.buffers = StagingBuffers(rank, style.memory)},
+      out_{.buffers = StagingBuffers(rank, style.memory)},
       lanes_{Lane{.pieces = {}, .steps = receiving_steps()}, Lane{.pieces = {}, .steps = sending_steps()}} {
   for (Lane& lane : lanes_) lane.depth = static_cast<std::size_t>(settings_.depth);
-}
-
-StagedChannel::Direction StagedChannel::unused() const {
-  return {.buffers = StagingBuffers(rank_, style_.memory), .credits = Credits(0, 1, style_.credits)};
 }
 
 std::vector<Step> StagedChannel::sending_steps() {

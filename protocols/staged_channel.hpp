@@ -34,10 +34,9 @@ class StagedChannel : public Channel {
   /// message.
   struct Direction {
     StagingBuffers buffers;
-    Credits credits;
+    Credits credits{0, 1, 0};
     std::vector<Bytes> wholes{};  ///< by piece, the length of its message
   };
-  [[nodiscard]] Direction unused() const;
   [[nodiscard]] std::vector<Step> sending_steps();
   [[nodiscard]] std::vector<Step> receiving_steps();
   void prepare(Direction& direction, Lane& lane, std::span<const View> messages) const;

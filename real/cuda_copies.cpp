@@ -171,10 +171,10 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
 
 bool CudaRuntime::ended(Event event) {
   if ((event.id & kOrdered) != 0) return resident_->ended(event.id & ~kOrdered);
-  if ((event.id & kRaised) != 0 && !has_raised(event.id & ~kRaised)) return false;
-  if ((event.id & kRaised) == 0 && !driver_->ended(events_[event.id].event)) return false;
-  forget(event);
-  return true;
+  const bool over =
+      (event.id & kRaised) != 0 ? has_raised(event.id & ~kRaised) : driver_->ended(events_[event.id].event);
+  if (over) forget(event);
+  return over;
 }
 
 void CudaRuntime::forget(Event event) {

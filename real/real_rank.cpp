@@ -179,7 +179,7 @@ std::optional<Completion> RealRank::take_ended(std::span<const Op> ops) {
 
 std::optional<Completion> RealRank::wait_any(std::span<const Op> ops, Seconds deadline) {
   if (ops.empty()) throw UsageError("wait_any() was given no operation to wait for");
-  // To read the clock takes longer than to look for a letter, so that is done seldom.
+  // To read the clock takes as long as to look for a letter, so that is done seldom.
   constexpr unsigned kPollsPerClock = 16;
   for (unsigned polls = 0;;) {
     if (const auto completion = take_ended(ops)) return completion;

@@ -130,10 +130,8 @@ class Calibrator {
     // Where the base says that a message gets what the adapter's link has, the message tells that.
     const std::string rate_path = within || costs.rate ? group.path + ".rate" : "fabric.link";
     fit_latency(group, messages_.observations_beside_cpu(group),
-                {.base = known,
-                 .in_queues = messages_.rate_in_windows(group),
-                 .queues = find_group(groups_, group.path + ".gap")},
-                rate_path, probes_, edit_, result_.notes);
+                {.base = known, .queues = find_group(groups_, group.path + ".gap")}, rate_path, probes_, edit_,
+                result_.notes);
   }
 
   void fit_pinning(const Group& group) {
@@ -158,8 +156,8 @@ class Calibrator {
     const bool signals = group.first().signals();
     std::vector<CountedObservation> observations;
     for (const Meant& meant : group.lines) {
-      std::optional<Seconds> rest = signals ? copies_.measured_put(meant) : std::nullopt;
-      if (!rest) rest = predict_below(meant.primitive, meant.size(), topology);
+      const std::optional<Seconds> rest =
+          signals ? copies_.put_alone(meant, topology) : predict_below(meant.primitive, meant.size(), topology);
       if (!rest) continue;
       observations.push_back({observation_of(meant), *rest, signals ? 1 : meant.primitive.blocks});
     }

@@ -25,6 +25,19 @@ bool tells_latency(std::span<const Observation> observations, std::optional<Rate
 
 bool by_kernel(const Group& group) { return group.first().from.kernel || group.first().to.kernel; }
 
+Rate highest_rate(const Group& queues) {
+  const auto rate = [](const Meant& meant) { return meant.size() / meant.time(); };
+  return std::ranges::max(queues.lines | std::views::transform(rate));
+}
+
+/// A small difference of times, in seconds: the middle of what was found at `size`. What the rounds of its line spread
+/// is no more than noise.
+CostAt middle_at(const Group& group, Bytes size, const std::vector<double>& found) {
+  const Meant& line = *std::ranges::find(group.lines, size, &Meant::size);
+  const double noise = std::max(2 * kTolerance, observation_of(line).spread);
+  return {{size, Seconds{middle(found)}}, line.time() * noise};
+}
+
 std::string source_alike(std::string_view path) {
   return fmt::format("that of {}: the same engine, and no probe tells this one", path);
 }
@@ -177,9 +190,9 @@ void CopyFits::fit_turnaround(const Group& group, const Topology& topology) {
   std::map<Bytes, CostAt> costs;
   Seconds most = started * kTooLong;
   for (const auto& [size, all] : turnarounds | std::views::reverse) {
-    const Meant& line = *std::ranges::find(group.lines, size, &Meant::size);
-    most = std::min(most, Seconds{middle(all)});
-    costs[size] = {{size, most}, line.time() * std::max(2 * kTolerance, observation_of(line).spread)};
+    CostAt cost = middle_at(group, size, all);
+    cost.knot.cost = most = std::min(most, cost.knot.cost);
+    costs[size] = cost;
   }
   if (costs.empty()) {
     notes_.push_back(group.path + ": at all sizes of the probes the bytes take much longer; it stays");
@@ -205,17 +218,11 @@ void CopyFits::fit_turnarounds_alike(const Topology& topology) {
 void CopyFits::fit_kernel_signal(const Group& group, const Topology& topology) {
   std::map<Bytes, std::vector<double>> rests;
   for (const Meant& meant : group.lines) {
-    std::optional<Seconds> put = measured_put(meant);
-    if (!put) put = predict_below(meant.primitive, meant.size(), topology);
-    if (put) rests[meant.size()].push_back((meant.time() - *put).value());
+    const std::optional<Seconds> put = put_alone(meant, topology);
+    if (put) rests[meant.size()].push_back(std::max((meant.time() - *put).value(), 0.0));
   }
   std::map<Bytes, CostAt> costs;
-  for (const auto& [size, all] : rests) {
-    const Meant& line = *std::ranges::find(group.lines, size, &Meant::size);
-    // A small difference of two times: what their rounds spread is no more than noise.
-    const double noise = std::max(2 * kTolerance, observation_of(line).spread);
-    costs[size] = {{size, Seconds{std::max(0.0, middle(all))}}, line.time() * noise};
-  }
+  for (const auto& [size, all] : rests) costs[size] = middle_at(group, size, all);
   if (costs.empty()) {
     notes_.push_back(group.path + ": neither the base nor the probes tell what the put itself takes; it stays");
     return;
@@ -223,6 +230,13 @@ void CopyFits::fit_kernel_signal(const Group& group, const Topology& topology) {
   set_fit(edit_, group.path, curve_of(costs), group, probes_);
 }
 
+std::optional<Seconds> CopyFits::put_alone(const Meant& signal, const Topology& topology) const {
+  const std::optional<Seconds> measured = measured_put(signal);
+  return measured ? measured : predict_below(signal.primitive, signal.size(), topology);
+}
+
+/// The same puts as those with a signal, there and back without it, measured in the same job. The peer goes on while
+/// the sender learns of the end.
 std::optional<Seconds> CopyFits::measured_put(const Meant& signal) const {
   const bench::ProbeLine& line = signal.probe->line;
   const std::string_view name = signal.primitive.kind == Kind::kernel_signal ? "copy kernel-push" : "peer copy write ";
@@ -246,8 +260,8 @@ std::optional<Rate> fit_latency(const Group& group, std::span<const Observation>
                                 const KnownOfLatency& known, const std::string& rate_path, const ProbeSet& probes,
                                 PlatformEdit& edit, std::vector<std::string>& notes) {
   CurveFit curve = fit_curve(observations, known.busy, known.base);
-  const bool queues_tell = curve.rate && known.in_queues && *known.in_queues > *curve.rate;
-  if (queues_tell) curve = fit_beside_rate(observations, known.busy, *known.in_queues);
+  const bool queues_tell = curve.rate && known.queues != nullptr && highest_rate(*known.queues) > *curve.rate;
+  if (queues_tell) curve = fit_beside_rate(observations, known.busy, highest_rate(*known.queues));
   if (curve.rate || tells_latency(observations, known.base)) {
     set_fit(edit, group.path + ".latency", model::Piecewise(curve.latency), group, probes);
   } else {

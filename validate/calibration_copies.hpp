@@ -32,11 +32,12 @@ class CopyFits {
   void fit_kernel_signal(const Group& group, const model::Topology& topology);
   /// After all of these: of classes that have no such probe.
   void fit_turnarounds_alike(const model::Topology& topology);
-  /// The same puts as those with a signal, there and back without it, measured in the same job: closer than any fit.
-  /// The peer goes on while the sender learns of the end. Nothing where there are none.
-  [[nodiscard]] std::optional<Seconds> measured_put(const Meant& signal) const;
+  /// A put with a signal less that signal: the same puts there and back without it, measured in the same job, are
+  /// closer than any fit. Nothing where there are none and `topology` does not tell it.
+  [[nodiscard]] std::optional<Seconds> put_alone(const Meant& signal, const model::Topology& topology) const;
 
  private:
+  [[nodiscard]] std::optional<Seconds> measured_put(const Meant& signal) const;
   bool has_copy(const Group& group);
   void fit_share(const Group& group);
   void limit_host(const Group& group);
@@ -57,10 +58,9 @@ class CopyFits {
 
 /// What fit_latency() knows beforehand.
 struct KnownOfLatency {
-  Seconds busy{};                   ///< what the CPU does of each
-  std::optional<Rate> base{};       ///< the base's rate
-  std::optional<Rate> in_queues{};  ///< what those get that follow each other
-  const Group* queues = nullptr;    ///< which tell that
+  Seconds busy{};                 ///< what the CPU does of each
+  std::optional<Rate> base{};     ///< the base's rate
+  const Group* queues = nullptr;  ///< of those that follow each other; null: there are none
 };
 /// Latency and rate, at `rate_path`, of copies or messages. Where queues show a higher rate than those alone, that is
 /// the rate, and what one alone takes longer is its latency, which queues hide. Returns the rate if the sizes tell it.

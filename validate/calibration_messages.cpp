@@ -1,7 +1,6 @@
 #include "validate/calibration_messages.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 #include <fmt/format.h>
 
@@ -131,13 +130,6 @@ void MessageFits::limit_posting(const Group& messages) {
   for (auto& knot : knots) knot.cost = std::min(knot.cost, most);
   costs.send_host.value = model::Piecewise(knots);
   edit_.set(path, costs.send_host.value, model::Quality::derived, "no more than the shortest probe takes as a whole");
-}
-
-std::optional<Rate> MessageFits::rate_in_windows(const Group& messages) const {
-  const Group* const windows = find_group(groups_, messages.path + ".gap");
-  if (windows == nullptr) return std::nullopt;
-  const auto rate = [](const Meant& meant) { return meant.size() / meant.time(); };
-  return std::ranges::max(windows->lines | std::views::transform(rate));
 }
 
 std::vector<Observation> MessageFits::observations_beside_cpu(const Group& messages) {

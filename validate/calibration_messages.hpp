@@ -26,8 +26,6 @@ class MessageFits {
   /// Of the group of messages by themselves, with what CPUs do of them, which fit_cpu() has told. Sending is limited to
   /// what the shortest takes.
   std::vector<Observation> observations_beside_cpu(const Group& messages);
-  /// The highest rate of windows of messages one way. Nothing without such probes.
-  [[nodiscard]] std::optional<Rate> rate_in_windows(const Group& messages) const;
 
  private:
   model::NetworkCosts& network_at(const std::string& path);

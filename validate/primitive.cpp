@@ -48,26 +48,15 @@ std::optional<Seconds> plus(std::optional<Seconds> time, std::optional<Seconds> 
   if (!time || !each) return std::nullopt;
   return *time + *each * count;
 }
+std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sourced<Seconds>>& each, double count) {
+  return plus(time, value_of(each), count);
+}
 
 /// What it adds that `size` bytes of the source were just written.
 Seconds time_of_written(const Primitive& primitive, Bytes size, const model::WrittenCosts& costs) {
   const bool by_cpu = primitive.writer == model::Writer::cpu;
   return time_to_read({.by_cpu = by_cpu ? size : Bytes{}, .by_device = by_cpu ? Bytes{} : size}, costs);
 }
-
-Seconds or_none(const std::optional<Sourced<Seconds>>& time) { return time ? time->value : Seconds{}; }
-
-/// The parts of one copy, in the order in which they come.
-struct CopyTimes {
-  Seconds host{};
-  Seconds latency{};
-  Seconds flow{};
-  Seconds completion{};
-  Seconds turnaround{};
-
-  [[nodiscard]] Seconds until_there() const { return host + latency + flow; }
-  [[nodiscard]] Seconds total() const { return until_there() + completion; }
-};
 
 const model::NetworkCosts& network_of(const Primitive& primitive, const Platform& platform) {
   return primitive.same_node ? platform.intra_node : *platform.network;
@@ -103,12 +92,7 @@ std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, co
   const auto times = copy_times(primitive, size, topology);
   if (!times) return std::nullopt;
   const bool by_event = ends_by_event(primitive.from, primitive.to);
-  return share_of_queue({.host = times->host,
-                         .latency = times->latency,
-                         .flow = times->flow,
-                         .turnaround = times->turnaround,
-                         .completion = times->completion,
-                         .look = by_event ? or_none(topology.platform().runtime.look) : Seconds{}});
+  return share_of_queue(*times, by_event ? or_none(topology.platform().runtime.look) : Seconds{});
 }
 
 /// Of a queue of puts with signals, what comes beside the intervals between them: the first until it is there, and the
@@ -331,11 +315,11 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::copy:
       return predict_copy(primitive, size, topology);
     case Kind::engine_block:
-      return plus(predict_below(primitive, size, topology), value_of(runtime.engine_block), primitive.blocks);
+      return plus(predict_below(primitive, size, topology), runtime.engine_block, primitive.blocks);
     case Kind::kernel_block:
-      return plus(predict_below(primitive, size, topology), value_of(runtime.kernel_block), primitive.blocks);
+      return plus(predict_below(primitive, size, topology), runtime.kernel_block, primitive.blocks);
     case Kind::signal:
-      return plus(predict_below(primitive, size, topology), value_of(runtime.signal), 1);
+      return plus(predict_below(primitive, size, topology), runtime.signal, 1);
     case Kind::kernel_signal:
       return plus(predict_below(primitive, size, topology),
                   runtime.kernel_signal ? kernel_signal(runtime, size) : value_of(runtime.signal), 1);
@@ -355,9 +339,9 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
       return predict_queued_signal(primitive, size, topology, kernel_signal(runtime, size),
                                    runtime.kernel_signal_turnaround);
     case Kind::finish:
-      return plus(Seconds{}, value_of(runtime.completion), 1);
+      return plus(Seconds{}, runtime.completion, 1);
     case Kind::look:
-      return plus(Seconds{}, value_of(runtime.look), 1);
+      return plus(Seconds{}, runtime.look, 1);
     case Kind::message:
       return predict_message(primitive, size, topology);
     case Kind::start_message:
@@ -369,7 +353,7 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::completion:
       return predict_both_ways(primitive, size, topology);
     case Kind::message_look:
-      return plus(Seconds{}, value_of(network.look), 1);
+      return plus(Seconds{}, network.look, 1);
     case Kind::written_message:
       return predict_message(primitive, size, topology) + time_of_written(primitive, size, written_costs(network));
     case Kind::control:

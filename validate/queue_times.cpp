@@ -9,7 +9,7 @@
 
 namespace twinlink::validate {
 
-Seconds share_of_queue(const QueuedCopy& copy) {
+Seconds share_of_queue(const CopyTimes& copy, Seconds look) {
   std::array<Seconds, bench::kQueuedCopies> ends{};
   Seconds cpu{};
   for (std::size_t i = 0; i < ends.size(); ++i) {
@@ -20,17 +20,17 @@ Seconds share_of_queue(const QueuedCopy& copy) {
   // As a rank does that waits for one after the other: see model/README.md, and RealRank::poll_copies().
   for (auto left = std::span<const Seconds>(ends); !left.empty();) {
     if (left.front() > cpu) {
-      cpu = std::max(cpu + copy.look, left.front());
+      cpu = std::max(cpu + look, left.front());
       continue;
     }
     cpu += copy.completion;
     left = left.subspan(1);
     if (left.size() >= 2) {
       const bool all = left.back() <= cpu;
-      cpu += all ? copy.completion : copy.look;
+      cpu += all ? copy.completion : look;
       if (all) break;
     }
-    if (!left.empty() && left.front() > cpu) cpu += copy.look;
+    if (!left.empty() && left.front() > cpu) cpu += look;
   }
   return cpu / static_cast<double>(bench::kQueuedCopies);
 }

@@ -29,10 +29,7 @@ class WindowEnd {
       : prober_(prober),
         peer_(peer),
         leading_(leading),
-        memory_(prober.rank(), Memory::pageable, room_for(prober.plan().sizes)) {
-    // Of memory that nobody has written, all pages are the same page of zeros.
-    prober.rank().fill(View(memory_.buffer()), kSentinel);
-  }
+        memory_(prober.rank(), Memory::pageable, room_for(prober.plan().sizes)) {}
 
   /// A line for every size: the share of one message. Each has memory of its own, as messages that are under way at
   /// once must have: what caches hold of one does not count for the next.
@@ -41,7 +38,8 @@ class WindowEnd {
       if (size * kQueuedCopies > kLargestWindow) return;
       const View window = memory_.first(size * kQueuedCopies);
       const twinlink::Pattern pattern{size.count()};
-      if (prober_.plan().verify) prober_.rank().fill(window, leading_ ? pattern : kSentinel);
+      // Also where nothing is verified: of memory that nobody has written, all pages are one page of zeros.
+      prober_.rank().fill(window, leading_ ? pattern : kSentinel);
       record(name, size, true, prober_.sample_with(peer_, leading_, size, [&] {
         std::array<Op, kQueuedCopies> ops{};
         for (std::size_t i = 0; i < ops.size(); ++i) ops[i] = start(window.slice(size * i, size));
@@ -60,7 +58,7 @@ class WindowEnd {
       record(name, size, true, prober_.sample_with(peer_, leading_, size, [&] {
         std::array<Op, kQueuedCopies> received{};
         std::array<Op, kQueuedCopies> sent{};
-        const auto place = [&](const ScopedBuffer& memory, std::size_t i) {
+        const auto place = [size](const ScopedBuffer& memory, std::size_t i) {
           return View(memory.buffer(), size * i, size);
         };
         for (std::size_t i = 0; i < received.size(); ++i) {

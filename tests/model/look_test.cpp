@@ -27,6 +27,14 @@ Platform looking_platform() {
   return platform;
 }
 
+constexpr Seconds kCompletion = 0.5_us;
+
+Platform learning_platform() {
+  Platform platform = looking_platform();
+  platform.runtime.completion = with_source(kCompletion);
+  return platform;
+}
+
 Op copy(Rank& rank, View to, View from, Stream stream) { return rank.copy(to, from, stream, Engine::dma); }
 
 TEST(Look, AtACopyThatHasNotEndedTakesItsTime) {
@@ -91,10 +99,7 @@ TEST(Look, AtAResidentKernelsCopyIsFree) {
 
 /// The first copy has ended when it is looked for, and the one behind it has not.
 TEST(Look, FindsWhatHasEndedAndLooksAtTheNextInVain) {
-  Platform platform = looking_platform();
-  constexpr Seconds kCompletion = 0.5_us;
-  platform.runtime.completion = with_source(kCompletion);
-  push(platform, kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
+  push(learning_platform(), kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
     const Seconds start = rank.now();
     const View part(own, Bytes{}, 1_KiB);
     const Op first = copy(rank, View(theirs, Bytes{}, 1_KiB), part, Stream{0});
@@ -108,10 +113,7 @@ TEST(Look, FindsWhatHasEndedAndLooksAtTheNextInVain) {
 /// Two of seven copies have ended when the last has been started: after each, the newest is asked for in vain, and then
 /// the oldest that is left.
 TEST(Look, AsksForTheNewestAfterEachThatHasEnded) {
-  Platform platform = looking_platform();
-  constexpr Seconds kCompletion = 0.5_us;
-  platform.runtime.completion = with_source(kCompletion);
-  push(platform, kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
+  push(learning_platform(), kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
     const Seconds start = rank.now();
     std::array<Op, 7> ops{};
     for (std::size_t i = 0; i < ops.size(); ++i) {

@@ -30,7 +30,9 @@ std::vector<View> in_a_row(std::span<const Bytes> lengths) {
 std::vector<std::size_t> sizes_of(std::span<const Bytes> lengths, std::uint64_t most, Bytes chunk = {}) {
   const std::vector<View> views = in_a_row(lengths);
   std::vector<std::size_t> sizes;
-  for (const auto& batch : batches_of(views, chunk, most)) sizes.push_back(batch.size());
+  for (std::span<const View> left = views; !left.empty(); left = left.subspan(sizes.back())) {
+    sizes.push_back(first_batch(left, chunk, most).size());
+  }
   return sizes;
 }
 

@@ -68,17 +68,21 @@ TEST(CalibrationOfWindows, TakingInTakesNoMoreThanAMessageAsAWhole) {
   EXPECT_NEAR(costs.rate.value().value.bytes_per_second() / 1e9, kRate, 0.1);
 }
 
+/// Messages of all sizes alone, and in windows one way.
+template <class Alone, class Queued>
+Probes one_way(Alone alone, Queued queued) {
+  return Probes()
+      .add_one("start message same-node", kSendHost, "0/1")
+      .add("message pageable same-node", alone, "0/0", "0/1")
+      .add("queued message same-node", queued, "0/0", "0/1");
+}
+
 /// What one message alone takes longer is a latency, which the message before it hides.
 TEST(CalibrationOfWindows, MessagesThatFollowEachOtherTellTheRate) {
   constexpr double kFaster = 14;
   const auto alone = [](double bytes) { return kSendHost + kLatency + bytes / (kRate * 1e3); };
   const auto queued = [](double bytes) { return kSendHost + bytes / (kFaster * 1e3); };
-  const auto calibration = Probes()
-                               .add_one("start message same-node", kSendHost, "0/1")
-                               .add("message pageable same-node", alone, "0/0", "0/1")
-                               .add("queued message same-node", queued, "0/0", "0/1")
-                               .calibrate();
-  const model::Platform platform = platform_of(calibration);
+  const model::Platform platform = platform_of(one_way(alone, queued).calibrate());
   const model::NetworkCosts& costs = platform.intra_node;
   EXPECT_NEAR(costs.rate.value().value.bytes_per_second() / 1e9, kFaster, 0.1);
   EXPECT_THAT(costs.rate->source.text, HasSubstr("queued message same-node"));
@@ -91,12 +95,7 @@ TEST(CalibrationOfWindows, MessagesThatFollowEachOtherTellTheRate) {
 /// Between large messages lies what caches do not hold, which is no gap.
 TEST(CalibrationOfWindows, LargeMessagesHaveNoGap) {
   const auto queued = [](double bytes) { return kSendHost + bytes / (kRate * 1e3) * (bytes > 1e6 ? 2 : 1) + 0.3; };
-  const auto calibration = Probes()
-                               .add_one("start message same-node", kSendHost, "0/1")
-                               .add("message pageable same-node", alone_us, "0/0", "0/1")
-                               .add("queued message same-node", queued, "0/0", "0/1")
-                               .calibrate();
-  const model::Platform platform = platform_of(calibration);
+  const model::Platform platform = platform_of(one_way(alone_us, queued).calibrate());
   const model::Piecewise& gap = platform.intra_node.gap.value().value;
   EXPECT_GT(gap.at(64_B).microseconds(), 0.2);
   EXPECT_EQ(gap.at(16_MiB), Seconds{});
