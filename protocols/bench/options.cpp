@@ -34,6 +34,7 @@ CLI::Option* add_count_option(CLI::App& app, const std::string& name, int least,
 
 void add_sweep_options(CLI::App& app, SweepOptions& options) {
   constexpr int kMostRounds = 10'000'000;
+  constexpr int kMostPasses = 1000;
   add_size_options(app, options);
   add_count_option(app, "-x,--warmup", 0, kMostRounds, {},
                    "Rounds of each size that are not counted (default: depends on size and pattern). Where time limits "
@@ -58,6 +59,11 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
       "With --undisturbed: what a glance takes on a core of one's own, as the notes of probes tell; otherwise "
       "it is learnt anew",
       [&options](const std::string& text) { options.undisturbed.glance = parse_seconds(text); });
+  add_count_option(
+      app, "--passes", 1, kMostPasses, "1",
+      "Measure all so many times over, and keep of each size the pass with the lower median: what others do "
+      "on the host may stay for minutes",
+      [&options](int passes) { options.passes = passes; });
   app.add_flag("--no-verify", options.no_verify, "Do not compare the payloads byte for byte");
   app.add_flag("--samples", options.samples, "Store the time of every counted round in the JSON file (samples_us)");
 }
@@ -281,6 +287,7 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
           .large = with_wishes(latency ? defaults.latency_large : defaults.bandwidth_large, sweep),
           .budget = budget_of(sweep, defaults),
           .undisturbed = sweep.undisturbed,
+          .passes = sweep.passes,
           .verify = !sweep.no_verify,
           .keep_samples = sweep.samples,
           .settings = std::move(settings),
@@ -296,6 +303,7 @@ ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults)
           .large = with_wishes(defaults.bandwidth_large, sweep),
           .budget = budget_of(sweep, defaults),
           .undisturbed = sweep.undisturbed,
+          .passes = sweep.passes,
           .verify = !sweep.no_verify,
           .keep_samples = sweep.samples,
           .timeout = sweep.timeout};

@@ -42,6 +42,7 @@ struct SweepOptions {
   std::optional<int> iterations{};
   Seconds timeout{30.0};
   Undisturbed undisturbed{};
+  int passes = 1;
   bool no_verify = false;
   bool samples = false;  ///< store every round's time
 };

@@ -1,7 +1,10 @@
 #include "protocols/bench/probe.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
+#include <tuple>
 
 #include "protocols/bench/files.hpp"
 #include "protocols/bench/probe_lines.hpp"
@@ -34,15 +37,10 @@ bool repeats_a_place(const Rank& rank, RankId later) {
   return false;
 }
 
-ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
-  if (plan.sizes.empty() || !std::ranges::is_sorted(plan.sizes)) {
-    throw UsageError("the sizes of the probes must ascend, and there must be one");
-  }
-  check_repeats(plan.small);
-  check_repeats(plan.large);
-  Prober prober(rank, plan);
-  const Patience turn{plan.patience};
+namespace {
 
+/// All primitives once. All ranks call it; what each has measured is with its prober.
+void probe_all(Rank& rank, Prober& prober, const Patience& turn) {
   // One at a time, so that nobody else's traffic is measured.
   for (RankId leader{0}; leader.value < rank.ranks(); ++leader.value) {
     if (repeats_a_place(rank, leader)) continue;
@@ -71,11 +69,53 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
     probe_windows(prober, *peer, rank.id() == RankId{0});
     probe_signals(prober, *peer, rank.id() == RankId{0});
   }
+}
+
+/// Adds what another pass has found: of lines that are there already, those that are quieter() take their place.
+void add(ProbeFindings& all, ProbeFindings pass) {
+  for (std::string& text : pass.notes) {
+    if (std::ranges::find(all.notes, text) == all.notes.end()) all.notes.push_back(std::move(text));
+  }
+  const auto what = [](const ProbeLine& line) { return std::tie(line.name, line.gpu, line.peer, line.size); };
+  std::map<decltype(what(all.lines.front())), std::size_t> known;
+  for (std::size_t i = 0; i < all.lines.size(); ++i) known.emplace(what(all.lines[i]), i);
+  std::vector<ProbeLine> fresh;
+  for (ProbeLine& line : pass.lines) {
+    const auto found = known.find(what(line));
+    if (found == known.end()) {
+      fresh.push_back(std::move(line));
+    } else if (ProbeLine& old = all.lines[found->second]; quieter(line.time_us, old.time_us)) {
+      old.time_us = line.time_us;
+      old.bandwidth_MBps = line.bandwidth_MBps;
+      old.samples_us = std::move(line.samples_us);
+    }
+  }
+  std::ranges::move(fresh, std::back_inserter(all.lines));
+}
+
+}  // namespace
+
+ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
+  if (plan.sizes.empty() || !std::ranges::is_sorted(plan.sizes)) {
+    throw UsageError("the sizes of the probes must ascend, and there must be one");
+  }
+  check_repeats(plan.small);
+  check_repeats(plan.large);
+  check_passes(plan.passes);
+  Prober prober(rank, plan);
+  const Patience turn{plan.patience};
+
+  ProbeFindings mine;
+  for (int pass = 0; pass < plan.passes; ++pass) {
+    probe_all(rank, prober, turn);
+    add(mine, prober.take());
+  }
   meet_all(rank, turn);
   prober.note_glance();
+  std::ranges::move(prober.take().notes, std::back_inserter(mine.notes));
 
   ProbeFindings all;
-  for (const std::string& text : gather(rank, to_text(to_json(prober.take())), turn)) {
+  for (const std::string& text : gather(rank, to_text(to_json(mine)), turn)) {
     const nlohmann::json json = nlohmann::json::parse(text);
     Members members(json, "a rank's probes");
     ProbeFindings findings = read_findings(members);

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "protocols/bench/meeting.hpp"
@@ -106,7 +107,8 @@ class Prober {
   /// A pattern that no probe before had; ranks that take part in the same probes get the same.
   twinlink::Pattern fresh_pattern() { return {++patterns_}; }
 
-  [[nodiscard]] ProbeFindings take() { return std::move(findings_); }
+  /// What was found since the last call.
+  [[nodiscard]] ProbeFindings take() { return std::exchange(findings_, {}); }
 
  private:
   /// As sample(), of rounds that tell their time themselves, in microseconds.

@@ -7,6 +7,10 @@
 
 namespace twinlink::bench {
 
+void check_passes(int passes) {
+  if (passes < 1) throw UsageError(fmt::format("{} passes: at least one is needed", passes));
+}
+
 void check_repeats(const Repeats& repeats) {
   if (repeats.warmup < 0 || repeats.iterations < 1) {
     throw UsageError(fmt::format("{} warm-up rounds and {} counted ones: at least 0 and 1 are needed", repeats.warmup,

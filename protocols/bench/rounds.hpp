@@ -42,6 +42,8 @@ inline constexpr int kFewestRounds = 5;
 
 /// A UsageError unless there is at least one counted round.
 void check_repeats(const Repeats& repeats);
+/// A UsageError unless there is at least one.
+void check_passes(int passes);
 
 /// How long `round` takes, in microseconds on the rank's clock.
 double time_round(Rank& rank, const std::function<void()>& round);

@@ -4,6 +4,7 @@
 
 #include "protocols/decorated_rank.hpp"
 #include "protocols/registry.hpp"
+#include "tests/bench/slow_at_first.hpp"
 #include "tests/support/fake_rank.hpp"
 
 namespace twinlink::bench {
@@ -12,6 +13,7 @@ namespace {
 using testing::AllOf;
 using testing::DoubleNear;
 using testing::HasSubstr;
+using testing::Not;
 
 // The rules of the fake world's clock, in microseconds.
 constexpr double kCall = 1.0;
@@ -129,6 +131,35 @@ TEST(Driver, CutsRoundsToTheBudgetAtBothEnds) {
   EXPECT_EQ(run({}, "host", plan).points.at(0).time_us.n, 9U);
   plan.small.warmup = 0;
   EXPECT_EQ(run({}, "host", plan).points.at(0).time_us.n, 9U) << "a budget holds without any warm-up";
+}
+
+TEST(Driver, KeepsTheQuieterPassOfEverySize) {
+  const auto medians = [](int passes, Seconds slow_until) {
+    Plan plan = small_plan(Pattern::pingpong, {4_B, 8_KiB});
+    plan.passes = passes;
+    std::vector<double> times_us;
+    run_fake_world({}, [&](Rank& rank) {
+      SlowAtFirst slow(rank, slow_until);
+      const Series series = measure(slow, find_protocol("host"), plan);
+      if (rank.id() != plan.first) return;
+      for (const Point& point : series.points) times_us.push_back(point.time_us.median);
+    });
+    return times_us;
+  };
+  const std::vector<double> quiet{message(4_B), message(8_KiB)};
+  const auto as_quiet = testing::Pointwise(DoubleNear(1e-6), quiet);
+  // 4 B: a cold round, a checked one, one to warm up and three that count are over after 15 us; of 8 KiB each takes 18.
+  const Seconds during_the_first{15e-6};
+  EXPECT_THAT(medians(1, {}), as_quiet);
+  EXPECT_THAT(medians(1, during_the_first), Not(as_quiet)) << "the test's own company shows";
+  EXPECT_THAT(medians(2, during_the_first), as_quiet);
+  EXPECT_THAT(medians(2, {}), as_quiet) << "and no size is there twice";
+}
+
+TEST(Driver, RefusesToMeasureInNoPass) {
+  Plan plan = small_plan(Pattern::pingpong, {4_B});
+  plan.passes = 0;
+  EXPECT_THROW(run({}, "host", plan), UsageError);
 }
 
 TEST(Driver, LeavesOtherRanksAlone) {

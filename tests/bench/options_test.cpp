@@ -198,13 +198,14 @@ TEST(ProbeOptions, ReachThePlan) {
   ProbeOptions options;
   add_probe_options(app, options);
   parse(app, {"-b", "2", "-e", "8", "-f", "2", "-i", "3", "--no-verify", "--samples", "--undisturbed", "300ms",
-              "--glance", "220ns"});
+              "--glance", "220ns", "--passes", "3"});
   const ProbePlan plan = make_plan(options, measured_repeats());
   EXPECT_EQ(plan.sizes, (std::vector{2_B, 4_B, 8_B}));
   EXPECT_EQ(plan.small.iterations, 3);
   EXPECT_FALSE(plan.verify);
   EXPECT_TRUE(plan.keep_samples);
   EXPECT_EQ(plan.undisturbed.wait, Seconds{0.3});
+  EXPECT_EQ(plan.passes, 3);
   EXPECT_NEAR(plan.undisturbed.glance.microseconds(), 0.22, 1e-9);
 }
 

@@ -2,13 +2,16 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 #include <tuple>
 
 #include "protocols/bench/check_error.hpp"
 #include "protocols/decorated_rank.hpp"
 #include "tests/bench/samples.hpp"
+#include "tests/bench/slow_at_first.hpp"
 #include "tests/support/fake_rank.hpp"
 
 namespace twinlink::bench {
@@ -62,6 +65,42 @@ std::set<std::string> block_lines() {
     }
   }
   return all;
+}
+
+TEST(Probe, KeepsTheQuieterPassOfEveryLine) {
+  const auto medians = [](int passes, Seconds slow_until) {
+    ProbePlan plan = small_plan();
+    plan.passes = passes;
+    std::map<std::tuple<std::string, std::string, std::string, Bytes>, double> times_us;
+    run_fake_world({}, [&](Rank& rank) {
+      SlowAtFirst slow(rank, slow_until);
+      for (const ProbeLine& line : probe(slow, plan).lines) {
+        const bool is_new =
+            times_us
+                .emplace(std::tuple(line.name, line.gpu, line.peer, line.size), std::round(line.time_us.median * 1e6))
+                .second;
+        EXPECT_TRUE(is_new) << line.name;
+      }
+    });
+    return times_us;
+  };
+  const auto quiet = medians(1, {});
+  const Seconds during_the_first{200e-6};
+  EXPECT_NE(medians(1, during_the_first), quiet) << "the test's own company shows";
+  EXPECT_EQ(medians(2, during_the_first), quiet);
+}
+
+TEST(Probe, TellsNotesOfEveryPassOnce) {
+  ProbePlan plan = small_plan();
+  plan.passes = 3;
+  const FakeWorldOptions alone{.ranks = 1, .peer_access = false};
+  EXPECT_EQ(probe_world(alone, plan).notes, probe_world(alone).notes);
+}
+
+TEST(Probe, RefusesToMeasureInNoPass) {
+  ProbePlan plan = small_plan();
+  plan.passes = 0;
+  EXPECT_THROW(probe_world({}, plan), UsageError);
 }
 
 TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
