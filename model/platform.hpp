@@ -82,6 +82,8 @@ struct Gpu {
 struct HostMemory {
   std::string name{};
   Sourced<Rate> copy_rate{};  ///< memcpy by one core, bytes copied per second
+  /// How much of it the caches of its CPUs hold: what was used last; absent: all that is ever used.
+  std::optional<Sourced<Bytes>> cache{};
 };
 
 /// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, then nothing moves for
@@ -159,6 +161,9 @@ struct NetworkCosts {
   /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
   /// together, save eager ones where there is a `completion`.
   CopiedBy copied_by = CopiedBy::none;
+  /// Within a node only: what takes the place of `rate` for bytes that the memory's `cache` does not hold, at the end
+  /// that lacks more of them; absent: the caches make no difference.
+  std::optional<Sourced<Rate>> uncached{};
   /// From the last byte of one message to the first byte of the next one of its sender to its receiver; absent: 0.
   /// LogGP's gap, less what the bytes take.
   std::optional<Sourced<Piecewise>> gap{};

@@ -14,6 +14,11 @@ namespace twinlink::model {
 template <class T, class Part>
 concept Either = std::same_as<std::remove_const_t<T>, Part>;
 
+void each_field(Either<HostMemory> auto& memory, const auto& visit) {
+  visit("copy_rate", memory.copy_rate);
+  visit("cache", memory.cache);
+}
+
 void each_field(Either<RdmaLimits> auto& limits, const auto& visit) {
   visit("read", limits.read);
   visit("write", limits.write);
@@ -46,6 +51,7 @@ void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("receive_host", costs.receive_host);
   visit("latency", costs.latency);
   visit("rate", costs.rate);
+  visit("uncached", costs.uncached);
   visit("eager_limit", costs.eager_limit);
   visit("inline_limit", costs.inline_limit);
   visit("control", costs.control);

@@ -55,8 +55,7 @@ class NumberList {
     each_field(part, [&](std::string_view key, const auto& field) { add(path + "." + std::string(key), field); });
   }
   void add(const std::string& path, const Node& node) {
-    for (const HostMemory& memory : node.memories)
-      add(path + ".memories." + memory.name + ".copy_rate", memory.copy_rate);
+    for (const HostMemory& memory : node.memories) add(path + ".memories." + memory.name, memory);
     for (const Gpu& gpu : node.gpus) add(path + ".gpus." + gpu.name + ".memory", gpu.memory);
     for (const Link& link : node.links) {
       const std::string name = path + ".links." + link.name;

@@ -69,7 +69,7 @@ Node read_node(Section& section) {
   Node node;
   node.count = section.integer("count", 1, kMostNodes);
   section.each("memories", "memory", [&](const std::string& name, Section& memory) {
-    node.memories.push_back({name, memory.rate("copy_rate")});
+    node.memories.push_back({name, memory.rate("copy_rate"), memory.optional("cache", &Section::bytes)});
   });
   node.hubs = section.texts("hubs");
   node.nics = section.texts("nics");
@@ -147,8 +147,22 @@ CopiedBy read_copied_by(Section& section) {
   return CopiedBy::none;
 }
 
-NetworkCosts read_intra_node(Section& section) {
+/// Bytes that caches do not hold take longer than others, and only where something says what caches hold.
+void read_uncached(Section& section, const Node& node, NetworkCosts& costs) {
+  costs.uncached = section.optional("uncached", &Section::rate);
+  if (!costs.uncached) return;
+  const bool cached = std::ranges::any_of(node.memories, [](const HostMemory& m) { return m.cache.has_value(); });
+  if (!cached) {
+    section.error(section.position("uncached"), "'uncached' in 'intra_node' needs a memory with a 'cache'");
+  }
+  if (!costs.rate || costs.uncached->value > costs.rate->value) {
+    section.error(section.position("uncached"), "'uncached' in 'intra_node' needs a 'rate' that is not lower");
+  }
+}
+
+NetworkCosts read_intra_node(Section& section, const Node& node) {
   NetworkCosts costs = read_network(section);
+  read_uncached(section, node, costs);
   costs.inline_limit = section.optional("inline_limit", &Section::bytes);
   costs.copied_by = read_copied_by(section);
   if (costs.copied_by != CopiedBy::none && !costs.rate) {
@@ -248,7 +262,8 @@ void read_costs(Section& costs, Platform& platform) {
   } else if (const YamlValue* network = costs.find("network")) {
     costs.error(network->position, "'network' in 'costs' belongs to a 'fabric', and this platform has none");
   }
-  costs.nested("intra_node", "'intra_node'", [&](Section& section) { platform.intra_node = read_intra_node(section); });
+  costs.nested("intra_node", "'intra_node'",
+               [&](Section& section) { platform.intra_node = read_intra_node(section, platform.node); });
   costs.nested("runtime", "'runtime'", [&](Section& section) { platform.runtime = read_runtime(section); });
 }
 

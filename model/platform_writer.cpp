@@ -100,7 +100,6 @@ class MapBuilder {
     }
     add("total", link.total);
   }
-  void fill(const HostMemory& memory) { add("copy_rate", memory.copy_rate); }
   void fill(const Gpu& gpu) {
     add("model", gpu.model);
     add("memory", gpu.memory);

@@ -144,10 +144,12 @@ void SimRank::fill(View view, Pattern pattern) {
   const Part part = memory_.part(view);
   part.allocation->content.fill(part.offset, part.length, pattern);
   part.allocation->was_written(part.offset, part.length, Writer::cpu);
+  lacking_in_caches({&part});
 }
 
 Verdict SimRank::check(View view, Pattern pattern) {
   const Part part = memory_.part(view);
+  lacking_in_caches({&part});
   return part.allocation->content.check(part.offset, part.length, pattern);
 }
 
@@ -204,7 +206,32 @@ void SimRank::start_flow(const OperationPtr& operation) {
   operation->flow_began = now();
   if (operation->is_copy()) operation->snapshot = operation->read();
   if (operation->size == Bytes{}) return end_flow(operation);
-  world_.machine.network().start(*operation->flow, course_of(*operation), operation->size);
+  world_.machine.network().start(*operation->flow, course_of(*operation), bytes_to_flow(*operation));
+}
+
+/// The CPUs or a device go through these bytes side by side. What the caches of one of them lacked, at the most.
+Bytes SimRank::lacking_in_caches(std::initializer_list<const Part*> parts) {
+  std::vector<HostBytes> in_host_memory;
+  for (const Part* part : parts) {
+    if (!part->allocation || part->allocation->memory == Memory::device) continue;
+    in_host_memory.push_back({.site = part->allocation->site,
+                              .rank = part->allocation->owner,
+                              .at = Bytes{part->allocation->address} + part->offset,
+                              .length = part->length});
+  }
+  return world_.caches.go_through(in_host_memory);
+}
+
+/// The bytes of an operation; and where CPUs copy them, as many more as these copy in the time that it takes longer to
+/// fetch some of them from memory.
+Bytes SimRank::bytes_to_flow(const Operation& operation) {
+  const Part nowhere;
+  const Part& to = operation.partner ? operation.partner->to : operation.to;
+  const Bytes lacking = lacking_in_caches({&operation.from, operation.is_copy() || operation.partner ? &to : &nowhere});
+  const NetworkCosts& costs = world_.topology.platform().intra_node;
+  if (operation.is_copy() || !by_shared_memory(operation.peer) || !costs.uncached) return operation.size;
+  const double longer = costs.rate->value.bytes_per_second() / costs.uncached->value.bytes_per_second() - 1;
+  return operation.size + Bytes{static_cast<std::uint64_t>(static_cast<double>(lacking.count()) * longer)};
 }
 
 Course SimRank::course_of(Operation& operation) const {

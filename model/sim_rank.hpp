@@ -8,6 +8,7 @@
 
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <list>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "model/clock.hpp"
+#include "model/host_caches.hpp"
 #include "model/machine.hpp"
 #include "model/sim_memory.hpp"
 #include "protocols/rank.hpp"
@@ -49,6 +51,7 @@ struct SimWorld {
   Machine& machine;
   Clock& clock;
   std::vector<Place> places;
+  HostCaches caches{topology.platform().node};
   OpObserver observer{};
   std::vector<SimRank*> ranks{};
   ExportTable exports{};
@@ -172,6 +175,8 @@ class SimRank final : public Rank {
   void prepare_flow(Operation& operation);
   void start_flow(const OperationPtr& operation);
   [[nodiscard]] Course course_of(Operation& operation) const;
+  Bytes lacking_in_caches(std::initializer_list<const Part*> parts);
+  Bytes bytes_to_flow(const Operation& operation);
   void end_flow(const OperationPtr& operation);
   void complete(const OperationPtr& operation, Status status);
   void deliver(const OperationPtr& send);

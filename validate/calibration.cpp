@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "validate/calibration_caches.hpp"
 #include "validate/calibration_copies.hpp"
 #include "validate/calibration_groups.hpp"
 #include "validate/calibration_messages.hpp"
@@ -51,6 +52,7 @@ class Calibrator {
     const Topology all_else(with_signals);
     for (const Group& group : groups_) {
       if (group.first().tells_rest()) fit_rest(group, all_else, probes_, edit_, result_.notes);
+      if (group.path == kUncached) fit_uncached(group, all_else, probes_, edit_, result_.notes);
     }
     if (edit_.changes().empty()) {
       throw InputError(fmt::format("{}: error: the probes tell no number of this platform", result_.base));
@@ -80,6 +82,7 @@ class Calibrator {
       if (is_new) groups_.push_back({.path = path});
       groups_[place->second].lines.push_back({&probe, *primitive});
     }
+    split_uncached(groups_, topology_, probes_, edit_);
   }
 
   // ---- fits ---------------------------------------------------------------------------------------------------------
@@ -90,6 +93,7 @@ class Calibrator {
   }
 
   void fit(const Group& group) {
+    if (group.path == kUncached) return;  // run()
     switch (group.first().kind) {
       case Kind::copy:
         return copies_.fit(group);
@@ -145,6 +149,7 @@ class Calibrator {
   }
 
   void fit_on_top(const Group& group, const Topology& topology) {
+    if (group.path == kUncached) return;  // run()
     const Kind kind = group.first().kind;
     if (kind == Kind::queued) return copies_.fit_turnaround(group, topology);
     if (group.first().tells_rest()) return;  // fit_rest()

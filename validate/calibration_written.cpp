@@ -13,6 +13,7 @@ namespace twinlink::validate {
 namespace {
 
 using model::Piecewise;
+using model::Topology;
 
 /// How far a curve is from the differences, as a multiple of the noise, where it is furthest.
 double worst(const std::vector<Piecewise::Knot>& knots, const std::vector<Difference>& differences) {
@@ -43,12 +44,21 @@ struct Sum {
   Seconds noise{};
 };
 
+/// Do the caches hold what the one line goes through, and not the other? Then the difference is theirs.
+bool differ_by_caches(const Meant& written, const Topology& topology) {
+  if (written.primitive.kind != Primitive::Kind::written_message) return false;
+  Primitive rest = written.primitive;
+  rest.kind = Primitive::Kind::message;
+  return lacks_in_caches(written.primitive, written.size(), topology) !=
+         lacks_in_caches(rest, written.size(), topology);
+}
+
 /// How much longer the lines of a group take than those with a source at rest, size by size.
-std::vector<Difference> differences_of(const Group& group, const ProbeSet& probes) {
+std::vector<Difference> differences_of(const Group& group, const Topology& topology, const ProbeSet& probes) {
   std::map<Bytes, Sum> sums;
   for (const Meant& written : group.lines) {
     const Probe* rest = line_at_rest(written.probe->line, written.probe->file, probes);
-    if (rest == nullptr) continue;
+    if (rest == nullptr || differ_by_caches(written, topology)) continue;
     const Observation after = observation_of(written);
     const Observation before = observation_of({rest, written.primitive});
     Sum& sum = sums[written.size()];
@@ -103,7 +113,7 @@ void fit_written(const Group& group, const model::Topology& topology, const Prob
     notes.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
     return;
   }
-  const std::vector<Difference> differences = differences_of(group, probes);
+  const std::vector<Difference> differences = differences_of(group, topology, probes);
   if (differences.empty()) {
     notes.push_back(group.path + ": no lines of the same job tell what memory at rest takes; it stays");
     return;

@@ -226,8 +226,28 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& t
   return narrowest;
 }
 
+Bytes memory_of_round(const Primitive& primitive, Bytes size) {
+  const auto stretches = [&]() -> std::uint64_t {
+    if (primitive.kind == Kind::message) return 2;
+    if (primitive.kind == Kind::written_message) return primitive.writer == model::Writer::cpu ? 3 : 2;
+    return bench::kQueuedCopies;
+  };
+  const std::uint64_t ends = primitive.from.location == primitive.to.location ? 2 : 1;
+  return size * stretches() * ends;
+}
+
+bool lacks_in_caches(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const auto lacks = [&](model::Location memory) {
+    const auto& cache = topology.platform().node.memories[memory.index].cache;
+    return cache && memory_of_round(primitive, size) > cache->value;
+  };
+  return primitive.same_node && (lacks(primitive.from.location) || lacks(primitive.to.location));
+}
+
 Seconds flow_of_message(const Primitive& primitive, Bytes size, const Topology& topology) {
-  return flow_time(size, narrowest_link(primitive, topology), network_of(primitive, topology.platform()).rate);
+  const model::NetworkCosts& network = network_of(primitive, topology.platform());
+  const bool uncached = network.uncached && lacks_in_caches(primitive, size, topology);
+  return flow_time(size, narrowest_link(primitive, topology), uncached ? network.uncached : network.rate);
 }
 
 Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& topology) {

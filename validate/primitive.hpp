@@ -83,6 +83,11 @@ std::string copy_path(const Primitive& primitive, const model::Topology& topolog
 /// The narrowest link on the way, the fabric included. Nothing if there is no link.
 std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topology& topology);
 
+/// How much of one host memory a round of messages of `size` goes through: of one each way, and of what their sources
+/// were copied from, or of a window. Both ends may lie in the same memory.
+Bytes memory_of_round(const Primitive& primitive, Bytes size);
+/// Is that more than the caches hold? Then they hold nothing of it when its turn comes again.
+bool lacks_in_caches(const Primitive& primitive, Bytes size, const model::Topology& topology);
 /// What the bytes of a message take once they flow.
 Seconds flow_of_message(const Primitive& primitive, Bytes size, const model::Topology& topology);
 /// Of a window of messages, what comes beside the intervals between them: one message, and the answer.

@@ -48,7 +48,7 @@ inline constexpr int kDefaultWindow = 64;
 inline constexpr int kMaxWindow = 4096;
 /// The messages of a window have places of their own in the message buffer as long as they fit into this much memory;
 /// beyond that they share places in turn, as all messages of a window do in the OSU benchmarks.
-inline constexpr Bytes kMaxWindowMemory{256U << 20U};
+inline constexpr Bytes kMaxWindowMemory = 1_GiB;
 
 /// Sizes from `begin` to `end`, each `factor` times the one before; `end` is included if it is reached. A UsageError
 /// for a factor below 2 or an empty range.

@@ -18,8 +18,6 @@ namespace {
 
 /// Of larger messages bytes decide, and not what CPUs do for each.
 constexpr Bytes kLargestByCpu = 64_KiB;
-/// No window takes more memory of a rank.
-constexpr Bytes kLargestWindow = 1_GiB;
 constexpr Tag kWindowTag{tags::kFirstFree.value + 2};
 
 /// One end of such a window: the leader sends, the follower receives, and tells when it has all.
@@ -35,7 +33,7 @@ class WindowEnd {
   /// once must have: what caches hold of one does not count for the next.
   void probe_queued(const std::string& name) {
     for (const Bytes size : prober_.plan().sizes) {
-      if (size * kQueuedCopies > kLargestWindow) return;
+      if (size * kQueuedCopies > kMaxWindowMemory) return;
       const View window = memory_.first(size * kQueuedCopies);
       const twinlink::Pattern pattern{size.count()};
       // Also where nothing is verified: of memory that nobody has written, all pages are one page of zeros.
@@ -146,7 +144,7 @@ class WindowEnd {
   static Bytes room_for(const std::vector<Bytes>& sizes) {
     Bytes room = sizes.front();
     for (const Bytes size : sizes) {
-      if (size * kQueuedCopies <= kLargestWindow) room = std::max(room, size * kQueuedCopies);
+      if (size * kQueuedCopies <= kMaxWindowMemory) room = std::max(room, size * kQueuedCopies);
     }
     return room;
   }

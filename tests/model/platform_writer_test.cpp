@@ -75,6 +75,8 @@ TEST(PlatformWriter, WritesWhatAPlatformNeedNotHave) {
   platform.runtime.completion = Sourced<Seconds>{1.5_us, guess};
   platform.runtime.kernel_signal = Sourced<Piecewise>{Piecewise(1.7_us), guess};
   platform.intra_node.rate = Sourced<Rate>{Rate{5e9}, guess};
+  platform.intra_node.uncached = Sourced<Rate>{Rate{3e9}, guess};
+  platform.node.memories.front().cache = Sourced<Bytes>{100_MiB, guess};
   const Sourced<Piecewise> curve{Piecewise({{4_KiB, Seconds{}}, {64_KiB, 2.0_us}, {1_MiB, 20.5_us}}), guess};
   platform.copies[CopyClass::pinned_to_device_near].cpu_written = curve;
   platform.intra_node.cpu_written = curve;

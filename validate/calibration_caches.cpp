@@ -1,0 +1,135 @@
+#include "validate/calibration_caches.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "model/platform_numbers.hpp"
+#include "validate/cost_fit.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using Kind = Primitive::Kind;
+
+/// Of smaller messages bytes are not all that counts.
+constexpr Bytes kSmallest = 256_KiB;
+/// Bytes that have to be fetched from memory take so many times as long at least; less may be anything.
+constexpr double kClearly = 1.2;
+
+/// A message of which bytes are all that counts.
+struct Sample {
+  Kind kind{};
+  Bytes memory{};       ///< that its round goes through
+  double log_each = 0;  ///< of the time for a byte
+};
+
+bool tells_bytes(const Meant& meant) {
+  const Kind kind = meant.primitive.kind;
+  return (kind == Kind::message || kind == Kind::gap) && meant.primitive.same_node && meant.size() >= kSmallest;
+}
+
+std::vector<Sample> samples_of(const std::vector<Group>& groups) {
+  std::vector<Sample> samples;
+  for (const Group& group : groups) {
+    for (const Meant& meant : group.lines) {
+      if (!tells_bytes(meant)) continue;
+      const double each = meant.time().value() / static_cast<double>(meant.size().count());
+      samples.push_back({meant.primitive.kind, memory_of_round(meant.primitive, meant.size()), std::log(each)});
+    }
+  }
+  return samples;
+}
+
+struct Mean {
+  double sum = 0;
+  double count = 0;
+  [[nodiscard]] double value() const { return sum / count; }
+};
+
+/// What a split leaves unexplained: the squares of what is between each sample and the mean of those of its kind on the
+/// same side. Nothing for one that does not split each kind, or where one kind's bytes do not take clearly longer.
+std::optional<double> unexplained(const std::vector<Sample>& samples, Bytes most_held) {
+  std::map<Kind, std::map<bool, Mean>> means;
+  for (const Sample& sample : samples) {
+    Mean& mean = means[sample.kind][sample.memory > most_held];
+    mean.sum += sample.log_each;
+    mean.count += 1;
+  }
+  for (const auto& [kind, sides] : means) {
+    if (sides.size() < 2 || sides.at(true).value() - sides.at(false).value() < std::log(kClearly)) return std::nullopt;
+  }
+  double rest = 0;
+  for (const Sample& sample : samples) {
+    rest += std::pow(sample.log_each - means[sample.kind][sample.memory > most_held].value(), 2);
+  }
+  return rest;
+}
+
+/// The most that caches hold: between the most memory that a round of held messages goes through, and the least of the
+/// others. Nothing if there are no others.
+std::optional<Bytes> find_cache(const std::vector<Sample>& samples) {
+  std::set<Bytes> memories;
+  for (const Sample& sample : samples) memories.insert(sample.memory);
+  std::optional<double> least;
+  std::optional<Bytes> cache;
+  for (auto held = memories.begin(); held != memories.end() && std::next(held) != memories.end(); ++held) {
+    const std::optional<double> rest = unexplained(samples, *held);
+    if (!rest || (least && *rest >= *least)) continue;
+    least = rest;
+    const double middle = std::sqrt(static_cast<double>(held->count()) * static_cast<double>(std::next(held)->count()));
+    cache = Bytes{static_cast<std::uint64_t>(std::llround(middle / 1048576)) << 20U};
+  }
+  return cache;
+}
+
+}  // namespace
+
+void split_uncached(std::vector<Group>& groups, const model::Topology& topology, const ProbeSet& probes,
+                    PlatformEdit& edit) {
+  const std::optional<Bytes> cache = find_cache(samples_of(groups));
+  if (!cache) return;
+  Group uncached{.path = std::string(kUncached)};
+  for (Group& group : groups) {
+    const auto lacking = [&](const Meant& meant) {
+      return tells_bytes(meant) && memory_of_round(meant.primitive, meant.size()) > *cache;
+    };
+    std::ranges::copy_if(group.lines, std::back_inserter(uncached.lines), lacking);
+    std::erase_if(group.lines, lacking);
+  }
+  std::set<std::string> memories;
+  for (const Meant& meant : uncached.lines) {
+    memories.insert(topology.name(meant.primitive.from.location));
+    memories.insert(topology.name(meant.primitive.to.location));
+  }
+  for (const std::string& memory : memories) {
+    set_fit(edit, fmt::format("nodes.memories.{}.cache", memory), *cache, uncached, probes);
+  }
+  groups.push_back(std::move(uncached));
+}
+
+void fit_uncached(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+                  std::vector<std::string>& notes) {
+  model::Platform held = topology.platform();
+  const std::optional<model::Sourced<Rate>>& rate = held.intra_node.rate;
+  if (!rate) {
+    notes.push_back(group.path + ": neither the base nor the probes tell the rate of what the caches hold");
+    return;
+  }
+  held.intra_node.uncached.reset();
+  const model::Topology as_if_held(held);
+  std::vector<double> longer;
+  for (const Meant& meant : group.lines) {
+    const Seconds rest = meant.time() - *predict(meant.primitive, meant.size(), as_if_held);
+    longer.push_back(rest.value() / static_cast<double>(meant.size().count()));
+  }
+  const double each = 1 / rate->value.bytes_per_second() + std::max(middle(longer), 0.0);
+  set_fit(edit, group.path, Rate{1 / each}, group, probes);
+}
+
+}  // namespace twinlink::validate
