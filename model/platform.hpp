@@ -161,6 +161,9 @@ struct NetworkCosts {
   /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
   /// together, save eager ones where there is a `completion`.
   CopiedBy copied_by = CopiedBy::none;
+  /// Within a node only, with a `copied_by` other than `none`: larger messages are copied in pieces of this size, by
+  /// turns with others of their sender to their receiver; absent: one message after the other.
+  std::optional<Sourced<Bytes>> piece{};
   /// Within a node only: what takes the place of `rate` for bytes that the memory's `cache` does not hold, at the end
   /// that lacks more of them; absent: the caches make no difference.
   std::optional<Sourced<Rate>> uncached{};

@@ -64,7 +64,7 @@ SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engi
   operation->engine = engine;
   operation->queue = &streams_[stream.index];
   operation->size = operation->report.size = source.length;
-  prepare_flow(*operation);
+  prepare_flow(operation);
   return operation;
 }
 

@@ -57,6 +57,13 @@ std::vector<RankId> SimRank::copying_ranks(const Operation& send) const {
   return {};
 }
 
+/// Is it copied in several pieces? Each message has but a few of them under way, so that it takes turns with others,
+/// and none waits for the end of another.
+bool SimRank::goes_piece_by_piece(const Operation& send) const {
+  const auto& piece = world_.topology.platform().intra_node.piece;
+  return piece && send.size > piece->value && by_shared_memory(send.peer);
+}
+
 /// A message is here whose sender knows that only when this rank has taken it in: at once while it waits.
 void SimRank::lend(const OperationPtr& send) {
   lent_.push_back(send);
@@ -107,17 +114,18 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->peer = to;
   operation->tag = tag;
   operation->eager = costs.is_eager(source.length);
+  operation->size = operation->report.size = source.length;
   operation->snapshot = operation->read();
   source.hold();
   operation->report.cost = by_shared_memory(to) ? "intra_node" : "network";
-  operation->size = operation->report.size = source.length;
   operation->report.host = costs.posting(source.length);
   operation->report.latency =
       costs.latency.value.at(source.length) + rdma_latency(source) + copying_through_shared_memory(to, source.length);
   operation->written = written_costs(costs);
-  operation->queue = &wires_[to];
-  if (costs.gap) operation->turnaround = costs.gap->value.at(source.length);
-  prepare_flow(*operation);
+  operation->piece_by_piece = goes_piece_by_piece(*operation);
+  operation->queue = operation->piece_by_piece ? &pieces_[to] : &wires_[to];
+  if (costs.gap && !operation->piece_by_piece) operation->turnaround = costs.gap->value.at(source.length);
+  prepare_flow(operation);
   be_busy(operation->report.host);
 
   Channel& channel = receiver.channel_from(id_, tag);

@@ -42,6 +42,8 @@ struct SimRank::Operation {
   RankId peer{};
   Tag tag{};
   bool eager = false;
+  bool piece_by_piece = false;            ///< of a send: by turns with others
+  bool had_its_turn = false;              ///< in its queue
   OperationPtr partner{};                 ///< the receive of a send
   Message* into = nullptr;                ///< of a hear
   std::uint64_t* signal_value = nullptr;  ///< of an await_signal, which is a hear beside the others

@@ -40,11 +40,11 @@ void SimRank::run_agenda() {
   }
 }
 
-/// By SimGrid, outside of any actor. The operation is at the front of its queue until its flow has ended.
-void SimRank::flow_has_ended(Queue& queue) {
+/// By SimGrid, outside of any actor. Whoever has the flow is in its queue until then.
+void SimRank::flow_has_ended(const OperationPtr& operation) {
   if (world_.aborting) return;
   try {
-    end_flow(queue.operations.front());
+    end_flow(operation);
   } catch (...) {
     world_.abort();
   }

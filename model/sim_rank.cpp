@@ -177,17 +177,17 @@ void SimRank::become_ready(const OperationPtr& operation) {
   if (operation->state == Operation::State::arrived) return complete(operation, Status::delivered);
   operation->state = Operation::State::queued;
   std::list<OperationPtr>& queued = operation->queue->operations;
-  const bool had_its_turn = !queued.empty() && queued.front() == operation;
-  if (operation->kind == Operation::Kind::send && !had_its_turn) queued.push_back(operation);
-  if (queued.front() == operation) take_turn(operation);
+  if (operation->kind == Operation::Kind::send && !operation->had_its_turn) queued.push_back(operation);
+  if (operation->piece_by_piece || queued.front() == operation) take_turn(operation);
 }
 
-/// Nothing is before it in its queue. What the engine needs between two copies, what the blocks of a copy take, and
-/// what its kernel takes to raise a signal, and what it takes to read what was just written hide behind nothing, unlike
-/// the latency, which hides behind the copy before it.
+/// Nothing is before it in its queue, or it goes piece by piece, by turns with what is there. What the engine needs
+/// between two copies, what the blocks of a copy take, and what its kernel takes to raise a signal, and what it takes
+/// to read what was just written hide behind nothing, unlike the latency, which hides behind the copy before it.
 void SimRank::take_turn(const OperationPtr& operation) {
   const bool turns = operation->turnaround > Seconds{};
   const Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
+  operation->had_its_turn = true;
   operation->due = turn + operation->unhidden + operation->time_of_written_source();
   operation->turnaround = operation->unhidden = {};
   if (reached(operation->due, now())) return start_flow(operation);
@@ -197,8 +197,9 @@ void SimRank::take_turn(const OperationPtr& operation) {
 }
 
 /// The flow will start when the operation is ready, which is not in the rank's own code.
-void SimRank::prepare_flow(Operation& operation) {
-  operation.flow = world_.machine.network().prepare([this, queue = operation.queue] { flow_has_ended(*queue); });
+void SimRank::prepare_flow(const OperationPtr& operation) {
+  const std::weak_ptr<Operation> flowing = operation;  // which has the flow
+  operation->flow = world_.machine.network().prepare([this, flowing] { flow_has_ended(flowing.lock()); });
 }
 
 void SimRank::start_flow(const OperationPtr& operation) {
@@ -230,8 +231,8 @@ Bytes SimRank::bytes_to_flow(const Operation& operation) {
   const Bytes lacking = lacking_in_caches({&operation.from, operation.is_copy() || operation.partner ? &to : &nowhere});
   const NetworkCosts& costs = world_.topology.platform().intra_node;
   if (operation.is_copy() || !by_shared_memory(operation.peer) || !costs.uncached) return operation.size;
-  const double longer = costs.rate->value.bytes_per_second() / costs.uncached->value.bytes_per_second() - 1;
-  return operation.size + Bytes{static_cast<std::uint64_t>(static_cast<double>(lacking.count()) * longer)};
+  const Seconds longer = lacking / costs.uncached->value - lacking / costs.rate->value;
+  return operation.size + Bytes{static_cast<std::uint64_t>(longer.value() * costs.rate->value.bytes_per_second())};
 }
 
 Course SimRank::course_of(Operation& operation) const {
@@ -274,7 +275,7 @@ void SimRank::end_flow(const OperationPtr& operation) {
   if (lent) rank_object(operation->peer).lend(operation);
   Queue& queue = *operation->queue;
   queue.last_end = now() + operation->until_next;
-  queue.operations.pop_front();
+  queue.operations.remove(operation);
   if (queue.operations.empty()) return;
   const OperationPtr next = queue.operations.front();
   if (next->state == Operation::State::queued) take_turn(next);

@@ -109,7 +109,8 @@ class SimRank final : public Rank {
   struct Operation;
   using OperationPtr = std::shared_ptr<Operation>;
   /// Operations whose flows follow each other: the copies of a stream, the messages to one peer. The latency of one
-  /// overlaps the flow of the one before it, for commands are queued ahead of the data.
+  /// overlaps the flow of the one before it, for commands are queued ahead of the data. Messages that go piece by piece
+  /// do not wait here for each other.
   struct Queue {
     std::list<OperationPtr> operations{};
     Seconds last_end = Seconds{} - kNever;  ///< of the last flow, and of the signal behind it
@@ -166,13 +167,14 @@ class SimRank final : public Rank {
   [[nodiscard]] Seconds rdma_latency(const Part& end);
   [[nodiscard]] Seconds copying_through_shared_memory(RankId peer, Bytes size) const;
   [[nodiscard]] std::vector<RankId> copying_ranks(const Operation& send) const;
+  [[nodiscard]] bool goes_piece_by_piece(const Operation& send) const;
   void delay(const OperationPtr& operation, Seconds until);
   void become_ready(const OperationPtr& operation);
   void lend(const OperationPtr& send);
   void take_in_all();
   [[nodiscard]] Location target_of(const Operation& send) const;
   void take_turn(const OperationPtr& operation);
-  void prepare_flow(Operation& operation);
+  void prepare_flow(const OperationPtr& operation);
   void start_flow(const OperationPtr& operation);
   [[nodiscard]] Course course_of(Operation& operation) const;
   Bytes lacking_in_caches(std::initializer_list<const Part*> parts);
@@ -185,7 +187,7 @@ class SimRank final : public Rank {
   void schedule(Seconds when, OperationPtr operation, Channel* channel);
   void act();
   void run_agenda();
-  void flow_has_ended(Queue& queue);
+  void flow_has_ended(const OperationPtr& operation);
   void post(RankId source, Tag tag, const Letter& letter);
   void await_letter(Channel& channel, const Letter& letter);
   Op await_next_letter(const OperationPtr& operation, RankId from, Tag tag);
@@ -218,9 +220,10 @@ class SimRank final : public Rank {
   Timer timer_;                 ///< set to the agenda's next event
   std::size_t unfinished_ = 0;  ///< operations whose latency runs or has run, and which have not ended
   std::vector<std::unique_ptr<Flow>> ended_flows_;  ///< not closed yet
-  bool finished_ = false;          ///< the rank's code has returned: nothing of this rank happens any more
-  std::map<int, Queue> streams_;   ///< by index, once used
-  std::map<RankId, Queue> wires_;  ///< by receiver, in the order in which messages are ready
+  bool finished_ = false;           ///< the rank's code has returned: nothing of this rank happens any more
+  std::map<int, Queue> streams_;    ///< by index, once used
+  std::map<RankId, Queue> wires_;   ///< by receiver, in the order in which messages are ready
+  std::map<RankId, Queue> pieces_;  ///< the same of messages that go piece by piece, by turns
   Alarm alarm_;
 
   std::string step_;

@@ -30,7 +30,7 @@ YamlValue* child(YamlValue& parent, std::string_view element) {
 /// Adds a number or a word that a platform may leave out, so that a what-if can give it. Whether it belongs here, the
 /// reader knows.
 YamlValue* add_optional(YamlValue& parent, std::string_view key, const Position& position) {
-  constexpr std::array<std::string_view, 15> kOptionalNumbers{"backward",
+  constexpr std::array<std::string_view, 16> kOptionalNumbers{"backward",
                                                               "cache",
                                                               "completion",
                                                               "control_receive_host",
@@ -40,6 +40,7 @@ YamlValue* add_optional(YamlValue& parent, std::string_view key, const Position&
                                                               "inline_limit",
                                                               "kernel_signal",
                                                               "look",
+                                                              "piece",
                                                               "rate",
                                                               "step",
                                                               "total",

@@ -54,6 +54,7 @@ class Calibrator {
       if (group.first().tells_rest()) fit_rest(group, all_else, probes_, edit_, result_.notes);
       if (group.path == kUncached) fit_uncached(group, all_else, probes_, edit_, result_.notes);
     }
+    take_uncached_back();
     if (edit_.changes().empty()) {
       throw InputError(fmt::format("{}: error: the probes tell no number of this platform", result_.base));
     }
@@ -136,6 +137,14 @@ class Calibrator {
     fit_latency(group, messages_.observations_beside_cpu(group),
                 {.base = known, .queues = find_group(groups_, group.path + ".gap")}, rate_path, probes_, edit_,
                 result_.notes);
+  }
+
+  /// Where the base says what bytes take that no cache holds, and the probes show no such bytes, they take no longer.
+  void take_uncached_back() {
+    const bool probed = find_group(groups_, "costs.intra_node") != nullptr;
+    if (!base_.intra_node.uncached || !probed || find_group(groups_, kUncached) != nullptr) return;
+    edit_.set(std::string(kUncached), edit_.platform().intra_node.rate->value, model::Quality::derived,
+              "the rate of what the caches hold: the probes show no difference");
   }
 
   void fit_pinning(const Group& group) {

@@ -19,8 +19,10 @@ using Kind = Primitive::Kind;
 
 /// Of smaller messages bytes are not all that counts.
 constexpr Bytes kSmallest = 256_KiB;
-/// Bytes that have to be fetched from memory take so many times as long at least; less may be anything.
-constexpr double kClearly = 1.2;
+/// Bytes that have to be fetched from memory take so many times as long at least, and that explains so much of what is
+/// between the lines at least; less may be anything.
+constexpr double kClearly = 1.1;
+constexpr double kExplained = 0.5;
 
 /// A message of which bytes are all that counts.
 struct Sample {
@@ -49,18 +51,18 @@ std::vector<Sample> samples_of(const std::vector<Group>& groups) {
 struct Mean {
   double sum = 0;
   double count = 0;
+  void add(double value) {
+    sum += value;
+    count += 1;
+  }
   [[nodiscard]] double value() const { return sum / count; }
 };
 
 /// What a split leaves unexplained: the squares of what is between each sample and the mean of those of its kind on the
-/// same side. Nothing for one that does not split each kind, or where one kind's bytes do not take clearly longer.
+/// same side. Nothing for one that leaves a kind whole, or where one kind's bytes do not take clearly longer.
 std::optional<double> unexplained(const std::vector<Sample>& samples, Bytes most_held) {
   std::map<Kind, std::map<bool, Mean>> means;
-  for (const Sample& sample : samples) {
-    Mean& mean = means[sample.kind][sample.memory > most_held];
-    mean.sum += sample.log_each;
-    mean.count += 1;
-  }
+  for (const Sample& sample : samples) means[sample.kind][sample.memory > most_held].add(sample.log_each);
   for (const auto& [kind, sides] : means) {
     if (sides.size() < 2 || sides.at(true).value() - sides.at(false).value() < std::log(kClearly)) return std::nullopt;
   }
@@ -71,17 +73,26 @@ std::optional<double> unexplained(const std::vector<Sample>& samples, Bytes most
   return rest;
 }
 
+/// The same of no split at all.
+double unexplained(const std::vector<Sample>& samples) {
+  std::map<Kind, Mean> means;
+  for (const Sample& sample : samples) means[sample.kind].add(sample.log_each);
+  double rest = 0;
+  for (const Sample& sample : samples) rest += std::pow(sample.log_each - means[sample.kind].value(), 2);
+  return rest;
+}
+
 /// The most that caches hold: between the most memory that a round of held messages goes through, and the least of the
 /// others. Nothing if there are no others.
 std::optional<Bytes> find_cache(const std::vector<Sample>& samples) {
   std::set<Bytes> memories;
   for (const Sample& sample : samples) memories.insert(sample.memory);
-  std::optional<double> least;
+  double least = unexplained(samples) * (1 - kExplained);
   std::optional<Bytes> cache;
   for (auto held = memories.begin(); held != memories.end() && std::next(held) != memories.end(); ++held) {
     const std::optional<double> rest = unexplained(samples, *held);
-    if (!rest || (least && *rest >= *least)) continue;
-    least = rest;
+    if (!rest || *rest >= least) continue;
+    least = *rest;
     const double middle = std::sqrt(static_cast<double>(held->count()) * static_cast<double>(std::next(held)->count()));
     cache = Bytes{static_cast<std::uint64_t>(std::llround(middle / 1048576)) << 20U};
   }

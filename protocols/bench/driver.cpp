@@ -48,18 +48,26 @@ Point make_point(const Plan& plan, Bytes size, double directions, Rounds one_way
   return point;
 }
 
-/// All sizes, once for every pass.
-std::vector<Point> sweep(const Plan& plan, const std::function<Point(Bytes)>& measure_size) {
-  std::vector<Point> points;
-  for (int pass = 0; pass < plan.passes; ++pass) {
-    for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
-      Point point = measure_size(plan.sizes[i]);
-      if (pass == 0) {
-        points.push_back(std::move(point));
-      } else if (quieter(point.time_us, points[i].time_us)) {
-        points[i] = std::move(point);
-      }
+/// One size, once.
+struct Timed {
+  Rounds one_way_us{};
+  std::string path{};
+};
+
+/// All sizes, once for every pass. `directions` go at the same time.
+std::vector<Point> sweep(const Plan& plan, double directions, const std::function<Timed(Bytes)>& measure_size) {
+  std::vector<Timed> sizes;
+  for (const Bytes size : plan.sizes) sizes.push_back(measure_size(size));
+  for (int pass = 1; pass < plan.passes; ++pass) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      Timed again = measure_size(plan.sizes[i]);
+      sizes[i] = {together(std::move(sizes[i].one_way_us), std::move(again.one_way_us)), std::move(again.path)};
     }
+  }
+  std::vector<Point> points;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    points.push_back(make_point(plan, plan.sizes[i], directions, std::move(sizes[i].one_way_us)));
+    points.back().path = std::move(sizes[i].path);
   }
   return points;
 }
@@ -100,11 +108,8 @@ class PairRun {
                   .to = to_string(rank_.place(plan_.second)),
                   .beside = other_pairs()};
     series.cold_us = cold_message();
-    series.points = sweep(plan_, [this](Bytes size) {
-      Point point = measure_size(size);
-      point.path = channel_->path_taken();
-      return point;
-    });
+    const double directions = plan_.pattern == Pattern::bidirectional ? 2 : 1;
+    series.points = sweep(plan_, directions, [this](Bytes size) { return measure_size(size); });
     series.counters = channel_->counters();
     // The peer's end may have our buffers open until it is closed too.
     meet(rank_, peer_, patience_);
@@ -142,7 +147,7 @@ class PairRun {
     return connect_us + round_us / messages_in_turn(1);
   }
 
-  Point measure_size(Bytes size) {
+  Timed measure_size(Bytes size) {
     const Window window = window_of(size);
     const Repeats& repeats = repeats_of(plan_, size);
     const Messages messages = messages_of(window);
@@ -157,7 +162,7 @@ class PairRun {
     group_.outlast(rounds, one_round);
     if (plan_.verify) verified_round(window, size);
     timed /= messages_in_turn(window_size());
-    return make_point(plan_, size, plan_.pattern == Pattern::bidirectional ? 2 : 1, std::move(timed));
+    return {std::move(timed), channel_->path_taken()};
   }
 
   /// Of one round, made before it is timed.
@@ -240,12 +245,12 @@ class CopyRun {
                   .from = to_string(rank_.place(rank_.id())),
                   .to = "host"};
     series.cold_us = time_round(rank_, [&] { round(plan_.sizes.front()); }) / 2;
-    series.points = sweep(plan_, [this](Bytes size) { return measure_size(size); });
+    series.points = sweep(plan_, 1, [this](Bytes size) { return measure_size(size); });
     return series;
   }
 
  private:
-  Point measure_size(Bytes size) {
+  Timed measure_size(Bytes size) {
     const Repeats& repeats = repeats_of(plan_, size);
     const auto one_round = [&] { round(size); };
     if (plan_.verify) verified_round(size);
@@ -254,9 +259,7 @@ class CopyRun {
                                      [&] { return time_round(rank_, one_round); });
     if (plan_.verify) verified_round(size);
     timed /= 2;
-    Point point = make_point(plan_, size, 1, std::move(timed));
-    point.path = "device memory to host memory and back";
-    return point;
+    return {std::move(timed), "device memory to host memory and back"};
   }
 
   void round(Bytes size) {

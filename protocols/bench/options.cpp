@@ -61,8 +61,8 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
       [&options](const std::string& text) { options.undisturbed.glance = parse_seconds(text); });
   add_count_option(
       app, "--passes", 1, kMostPasses, "1",
-      "Measure all so many times over, and keep of each size the pass with the lower median: what others do "
-      "on the host may stay for minutes",
+      "Measure all so many times over. Passes that agree count together, and one that took more than a tenth "
+      "longer does not: what others do on the host may stay for minutes",
       [&options](int passes) { options.passes = passes; });
   app.add_flag("--no-verify", options.no_verify, "Do not compare the payloads byte for byte");
   app.add_flag("--samples", options.samples, "Store the time of every counted round in the JSON file (samples_us)");
@@ -298,8 +298,9 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
 ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults) {
   const SweepOptions& sweep = options.sweep;
   return {.sizes = size_sweep(sweep.begin, sweep.end, sweep.factor),
-          // A machine has hundreds of probes, and each has its own line: bandwidth's rounds are enough.
-          .small = with_wishes(defaults.bandwidth_small, sweep),
+          // As many as of curves, which go round as many cores. A machine has hundreds of probes of large sizes, where
+          // bandwidth's rounds are enough.
+          .small = with_wishes(defaults.latency_small, sweep),
           .large = with_wishes(defaults.bandwidth_large, sweep),
           .budget = budget_of(sweep, defaults),
           .undisturbed = sweep.undisturbed,

@@ -71,23 +71,22 @@ void probe_all(Rank& rank, Prober& prober, const Patience& turn) {
   }
 }
 
-/// Adds what another pass has found: of lines that are there already, those that are quieter() take their place.
-void add(ProbeFindings& all, ProbeFindings pass) {
+/// Adds what another pass has found.
+void add(ProberFindings& all, ProberFindings pass) {
   for (std::string& text : pass.notes) {
     if (std::ranges::find(all.notes, text) == all.notes.end()) all.notes.push_back(std::move(text));
   }
-  const auto what = [](const ProbeLine& line) { return std::tie(line.name, line.gpu, line.peer, line.size); };
+  const auto what = [](const TimedLine& line) { return std::tie(line.name, line.peer, line.size); };
   std::map<decltype(what(all.lines.front())), std::size_t> known;
   for (std::size_t i = 0; i < all.lines.size(); ++i) known.emplace(what(all.lines[i]), i);
-  std::vector<ProbeLine> fresh;
-  for (ProbeLine& line : pass.lines) {
+  std::vector<TimedLine> fresh;
+  for (TimedLine& line : pass.lines) {
     const auto found = known.find(what(line));
     if (found == known.end()) {
       fresh.push_back(std::move(line));
-    } else if (ProbeLine& old = all.lines[found->second]; quieter(line.time_us, old.time_us)) {
-      old.time_us = line.time_us;
-      old.bandwidth_MBps = line.bandwidth_MBps;
-      old.samples_us = std::move(line.samples_us);
+    } else {
+      Rounds& rounds = all.lines[found->second].rounds;
+      rounds = together(std::move(rounds), std::move(line.rounds));
     }
   }
   std::ranges::move(fresh, std::back_inserter(all.lines));
@@ -105,14 +104,15 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
   Prober prober(rank, plan);
   const Patience turn{plan.patience};
 
-  ProbeFindings mine;
+  ProberFindings timed;
   for (int pass = 0; pass < plan.passes; ++pass) {
     probe_all(rank, prober, turn);
-    add(mine, prober.take());
+    add(timed, prober.take());
   }
   meet_all(rank, turn);
   prober.note_glance();
-  std::ranges::move(prober.take().notes, std::back_inserter(mine.notes));
+  add(timed, prober.take());
+  const ProbeFindings mine = prober.summarized(std::move(timed));
 
   ProbeFindings all;
   for (const std::string& text : gather(rank, to_text(to_json(mine)), turn)) {

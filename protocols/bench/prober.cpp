@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -147,15 +148,26 @@ void Prober::record_messages(const std::string& name, RankId peer, bool leading,
 }
 
 void Prober::record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes) {
+  findings_.lines.push_back({name, peer, size, moves_bytes, std::move(rounds)});
+}
+
+ProbeFindings Prober::summarized(ProberFindings timed) const {
   const std::string gpu = to_string(rank_.place(rank_.id()));
-  std::vector<double> samples_us = plan_.keep_samples ? rounds.times_us : std::vector<double>{};
-  const Statistics time_us = summarize(std::move(rounds));
-  if (time_us.median <= 0) {
-    if (free_of_charge_.insert(name).second) note(fmt::format("{}: no line for '{}': it takes no time", gpu, name));
-    return;
+  ProbeFindings findings{.notes = std::move(timed.notes)};
+  std::set<std::string> free_of_charge;
+  for (TimedLine& line : timed.lines) {
+    std::vector<double> samples_us = plan_.keep_samples ? line.rounds.times_us : std::vector<double>{};
+    const Statistics time_us = summarize(std::move(line.rounds));
+    if (time_us.median <= 0) {
+      if (!free_of_charge.insert(line.name).second) continue;
+      findings.notes.push_back(fmt::format("{}: no line for '{}': it takes no time", gpu, line.name));
+      continue;
+    }
+    const double bandwidth_MBps = line.moves_bytes ? static_cast<double>(line.size.count()) / time_us.median : 0;
+    findings.lines.push_back(
+        {std::move(line.name), gpu, std::move(line.peer), line.size, time_us, bandwidth_MBps, std::move(samples_us)});
   }
-  const double bandwidth_MBps = moves_bytes ? static_cast<double>(size.count()) / time_us.median : 0;
-  findings_.lines.push_back({name, gpu, peer, size, time_us, bandwidth_MBps, std::move(samples_us)});
+  return findings;
 }
 
 void Prober::note(std::string text) {

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +32,19 @@ struct Move {
 struct MessageMemory {
   const ScopedBuffer& source;  ///< where the contents are made that go out
   const ScopedBuffer& in;      ///< where the peer's come in
+};
+
+/// What one rank has timed, and not yet summarized.
+struct TimedLine {
+  std::string name{};
+  std::string peer{};  ///< as in ProbeLine
+  Bytes size{};
+  bool moves_bytes = false;
+  Rounds rounds{};
+};
+struct ProberFindings {
+  std::vector<std::string> notes{};
+  std::vector<TimedLine> lines{};
 };
 
 class Prober {
@@ -90,7 +102,7 @@ class Prober {
   /// and checks what each has received. Both ends make the same call.
   void record_messages(const std::string& name, RankId peer, bool leading, const MessageMemory& memory, int in_turn,
                        const std::function<Rounds(Bytes size)>& sampler);
-  /// Writes a line. A primitive that takes no time gets none, but a note.
+  /// Writes a line.
   void record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes);
   /// The same text twice is one note.
   void note(std::string text);
@@ -108,7 +120,9 @@ class Prober {
   twinlink::Pattern fresh_pattern() { return {++patterns_}; }
 
   /// What was found since the last call.
-  [[nodiscard]] ProbeFindings take() { return std::exchange(findings_, {}); }
+  [[nodiscard]] ProberFindings take() { return std::exchange(findings_, {}); }
+  /// As the plan wants it to be stored. A primitive that takes no time gets no line, but a note.
+  [[nodiscard]] ProbeFindings summarized(ProberFindings timed) const;
 
  private:
   /// As sample(), of rounds that tell their time themselves, in microseconds.
@@ -116,8 +130,7 @@ class Prober {
   Rank& rank_;
   const ProbePlan& plan_;
   UndisturbedRounds undisturbed_;
-  ProbeFindings findings_;
-  std::set<std::string> free_of_charge_;
+  ProberFindings findings_;
   std::uint64_t patterns_ = 0;
 };
 

@@ -7,6 +7,18 @@
 
 namespace twinlink::bench {
 
+Rounds together(Rounds one, Rounds other) {
+  constexpr double kAlike = 1.1;
+  const double median = summarize(one).median;
+  const double others = summarize(other).median;
+  if (one.disturbed != other.disturbed) return one.disturbed ? other : one;
+  if (median > others * kAlike) return other;
+  if (others > median * kAlike) return one;
+  one.times_us.insert(one.times_us.end(), other.times_us.begin(), other.times_us.end());
+  one.left_out += other.left_out;
+  return one;
+}
+
 void check_passes(int passes) {
   if (passes < 1) throw UsageError(fmt::format("{} passes: at least one is needed", passes));
 }

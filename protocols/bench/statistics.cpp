@@ -17,10 +17,6 @@ double percentile(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
-bool quieter(const Statistics& a, const Statistics& b) {
-  return a.disturbed != b.disturbed ? b.disturbed : a.median < b.median;
-}
-
 Statistics summarize(std::vector<double> samples) {
   assert(!samples.empty());
   std::ranges::sort(samples);

@@ -22,10 +22,6 @@ struct Statistics {
   friend bool operator==(const Statistics&, const Statistics&) = default;
 };
 
-/// Of two measurements of one thing at different times, is `a` the one that less has held up? What others do on the
-/// host stays for minutes and makes everything longer: one without company before one with it, then the lower median.
-bool quieter(const Statistics& a, const Statistics& b);
-
 /// `samples` must not be empty.
 Statistics summarize(std::vector<double> samples);
 

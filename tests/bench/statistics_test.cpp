@@ -29,19 +29,6 @@ TEST(Statistics, PercentilesAreInterpolatedBetweenClosestRanks) {
   EXPECT_DOUBLE_EQ(statistics.p95, 38);
 }
 
-TEST(Statistics, OfTwoTheQuieterHasNoCompanyOrTheLowerMedian) {
-  const Statistics quick{.n = 1, .median = 1};
-  const Statistics slow{.n = 1, .median = 2};
-  const Statistics quick_in_company{.n = 1, .median = 1, .disturbed = true};
-  const Statistics slow_in_company{.n = 1, .median = 2, .disturbed = true};
-  EXPECT_TRUE(quieter(quick, slow));
-  EXPECT_FALSE(quieter(slow, quick));
-  EXPECT_TRUE(quieter(slow, quick_in_company));
-  EXPECT_FALSE(quieter(quick_in_company, slow));
-  EXPECT_TRUE(quieter(quick_in_company, slow_in_company));
-  EXPECT_FALSE(quieter(quick, quick)) << "the earlier one stays";
-}
-
 TEST(GeometricMeanError, IsTheTypicalFactorEitherWay) {
   // A factor of 2 up and one of 2 down do not cancel; beside two exact times they are half of the logarithms.
   const double twice = log_ratio(20, 10);

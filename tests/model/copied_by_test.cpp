@@ -111,6 +111,59 @@ TEST(CopiedByBoth, BothWaysHalveTheRate) {
   expect_near(both_ways(CopiedBy::both, 1_MiB), kOverhead + 2_MiB / kSharedMemory);
 }
 
+/// A message that is posted behind one of 4 MiB to the same receiver, 1 us later: when it is there, and when both are.
+struct BehindALargeOne {
+  Seconds small{};
+  Seconds both{};
+};
+BehindALargeOne behind_a_large_one(const Platform& platform, Bytes size) {
+  BehindALargeOne ends;
+  const Tag other{tags::kData.value + 1};
+  simulate(platform, kTwo, [&](Rank& rank) {
+    const bool first = rank.id().value == 0;
+    const Op large = first ? send(rank, 1, 4_MiB) : receive(rank, 0, 4_MiB);
+    const Op small = first ? send(rank, 1, size, other) : receive(rank, 0, size, other);
+    finish(rank, small);
+    if (!first) ends.small = rank.now();
+    finish(rank, large);
+    if (!first) ends.both = rank.now();
+  });
+  return ends;
+}
+
+Platform with_pieces(Bytes piece) {
+  Platform platform = copied_by(CopiedBy::both);
+  platform.intra_node.piece = Sourced<Bytes>{piece, {Quality::assumed, "a round number"}};
+  return platform;
+}
+
+TEST(Pieces, OfMessagesTakeTurns) {
+  const auto [small, both] = behind_a_large_one(with_pieces(64_KiB), 1_MiB);
+  expect_near(small, kHost + kOverhead + 2_MiB / kSharedMemory);
+  expect_near(both, kOverhead + 5_MiB / kSharedMemory);
+}
+
+TEST(Pieces, OfALargeMessageLeaveRoomForASmallOne) {
+  const auto [small, both] = behind_a_large_one(with_pieces(64_KiB), 32_KiB);
+  expect_near(small, kHost + kOverhead + 64_KiB / kSharedMemory);
+  expect_near(both, kOverhead + (4_MiB + 32_KiB) / kSharedMemory);
+}
+
+TEST(Pieces, WithoutThemOneMessageFollowsTheOther) {
+  const auto [small, both] = behind_a_large_one(copied_by(CopiedBy::both), 1_MiB);
+  expect_near(small, kOverhead + 5_MiB / kSharedMemory);
+  expect_near(both, kOverhead + 5_MiB / kSharedMemory);
+}
+
+TEST(Pieces, MakeNoDifferenceToOneMessageAlone) {
+  Seconds end{};
+  simulate(with_pieces(64_KiB), kTwo, [&](Rank& rank) {
+    finish(rank, rank.id().value == 0 ? send(rank, 1, 1_MiB) : receive(rank, 0, 1_MiB));
+    end = rank.now();
+  });
+  expect_near(end, kOverhead + 1_MiB / kSharedMemory);
+}
+
 TEST(CopiedBy, EagerMessagesAreCopiedToo) {
   expect_near(to_one(CopiedBy::receiver, kEager), kOverhead + kEager * 2 / kSharedMemory);
 }

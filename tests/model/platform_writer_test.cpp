@@ -83,6 +83,8 @@ TEST(PlatformWriter, WritesWhatAPlatformNeedNotHave) {
   platform.intra_node.device_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 1.0_us}}), guess};
   for (const CopiedBy who : kCopiedBy) {
     platform.intra_node.copied_by = who;
+    platform.intra_node.piece.reset();
+    if (who != CopiedBy::none) platform.intra_node.piece = Sourced<Bytes>{16_KiB, guess};
     expect_same(platform, read_text(platform_text(platform)));
   }
 }

@@ -61,7 +61,7 @@ TEST(CalibrationOfCaches, ThatHoldAllAreNotThere) {
 }
 
 TEST(CalibrationOfCaches, ADifferenceThatMayBeAnythingIsNone) {
-  EXPECT_FALSE(platform_of(messages(100 * kMiB, kCopied / 1.15).calibrate()).intra_node.uncached);
+  EXPECT_FALSE(platform_of(messages(100 * kMiB, kCopied / 1.08).calibrate()).intra_node.uncached);
 }
 
 TEST(CalibrationOfCaches, WhatTakesLongerInOneKindOfProbesOnlyIsNone) {
@@ -72,6 +72,13 @@ TEST(CalibrationOfCaches, WhatTakesLongerInOneKindOfProbesOnlyIsNone) {
                                .add("queued message same-node", window, "0/0", "0/1", 1_KiB)
                                .calibrate();
   EXPECT_FALSE(platform_of(calibration).intra_node.uncached);
+}
+
+TEST(CalibrationOfCaches, ThatHoldAllTakeTheBasesDifferenceBack) {
+  const test::ScratchFolder folder;
+  const auto base = folder.write("base.yaml", messages(100 * kMiB).calibrate().platform_text);
+  const model::Platform platform = platform_of(messages(1e12).calibrate(base));
+  EXPECT_EQ(platform.intra_node.uncached->value, platform.intra_node.rate->value);
 }
 
 TEST(CalibrationOfCaches, TheNextProbesTellAnew) {
