@@ -35,8 +35,8 @@ void Cache::forget(ByPlace::iterator stretch, std::uint64_t begin, std::uint64_t
   const auto older = by_use_.erase(stretch->second);
   by_place_.erase(stretch);
   held_ = held_ - Bytes{old.end - old.begin};
-  insert(older, {old.rank, old.begin, begin});
   insert(older, {old.rank, end, old.end});
+  insert(older, {old.rank, old.begin, begin});  // the older part, behind the other
 }
 
 void Cache::insert(ByUse::iterator before, const Stretch& stretch) {
@@ -54,14 +54,17 @@ Bytes HostCaches::go_through(std::span<const HostBytes> stretches) {
   Bytes most{};
   for (const HostBytes& stretch : stretches) most = std::max(most, stretch.length);
   std::vector<Cache*> caches;
-  // So small beside what a cache holds that it makes no difference which of two stretches comes first.
+  // So small beside what a cache holds that it makes no difference which of two stretches comes first; but not so many
+  // that they take long.
   constexpr std::uint64_t kPieces = 256;
+  constexpr std::uint64_t kMostPieces = 4096;
   Bytes piece = most;
   for (const HostBytes& stretch : stretches) {
     caches.push_back(cache_of(stretch.site));
     if (caches.back() == nullptr) continue;
-    piece = std::min(piece, Bytes{std::max<std::uint64_t>(caches.back()->capacity().count() / kPieces, 1)});
+    piece = std::min(piece, Bytes{caches.back()->capacity().count() / kPieces});
   }
+  piece = std::max({piece, Bytes{most.count() / kMostPieces}, 1_B});
   std::vector<Bytes> lacking(stretches.size());
   for (Bytes at{}; at < most; at = at + piece) {
     for (std::size_t i = 0; i < stretches.size(); ++i) {

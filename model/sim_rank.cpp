@@ -144,12 +144,12 @@ void SimRank::fill(View view, Pattern pattern) {
   const Part part = memory_.part(view);
   part.allocation->content.fill(part.offset, part.length, pattern);
   part.allocation->was_written(part.offset, part.length, Writer::cpu);
-  lacking_in_caches({&part});
+  lacking_in_caches({&part}, part.length);
 }
 
 Verdict SimRank::check(View view, Pattern pattern) {
   const Part part = memory_.part(view);
-  lacking_in_caches({&part});
+  lacking_in_caches({&part}, part.length);
   return part.allocation->content.check(part.offset, part.length, pattern);
 }
 
@@ -210,29 +210,33 @@ void SimRank::start_flow(const OperationPtr& operation) {
   world_.machine.network().start(*operation->flow, course_of(*operation), bytes_to_flow(*operation));
 }
 
-/// The CPUs or a device go through these bytes side by side. What the caches of one of them lacked, at the most.
-Bytes SimRank::lacking_in_caches(std::initializer_list<const Part*> parts) {
+/// The CPUs or a device go through so many bytes of each part, side by side. What the caches of one of them lacked, at
+/// the most.
+Bytes SimRank::lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size) {
   std::vector<HostBytes> in_host_memory;
   for (const Part* part : parts) {
     if (!part->allocation || part->allocation->memory == Memory::device) continue;
     in_host_memory.push_back({.site = part->allocation->site,
                               .rank = part->allocation->owner,
                               .at = Bytes{part->allocation->address} + part->offset,
-                              .length = part->length});
+                              .length = std::min(part->length, size)});
   }
   return world_.caches.go_through(in_host_memory);
 }
 
-/// The bytes of an operation; and where CPUs copy them, as many more as these copy in the time that it takes longer to
-/// fetch some of them from memory.
+/// The bytes of an operation; and where CPUs copy them, as many more as flow in the time that it takes longer to fetch
+/// some of them from memory.
 Bytes SimRank::bytes_to_flow(const Operation& operation) {
   const Part nowhere;
-  const Part& to = operation.partner ? operation.partner->to : operation.to;
-  const Bytes lacking = lacking_in_caches({&operation.from, operation.is_copy() || operation.partner ? &to : &nowhere});
+  const Part& to = operation.partner ? operation.partner->to : operation.is_copy() ? operation.to : nowhere;
+  const Bytes lacking = lacking_in_caches({&operation.from, &to}, operation.size);
   const NetworkCosts& costs = world_.topology.platform().intra_node;
   if (operation.is_copy() || !by_shared_memory(operation.peer) || !costs.uncached) return operation.size;
-  const Seconds longer = lacking / costs.uncached->value - lacking / costs.rate->value;
-  return operation.size + Bytes{static_cast<std::uint64_t>(longer.value() * costs.rate->value.bytes_per_second())};
+  const Location from = operation.from.allocation->site.location;
+  const auto link = world_.topology.narrowest(world_.topology.copy_route(from, target_of(operation)));
+  const Rate rate = std::min(costs.rate->value, link.value_or(costs.rate->value));
+  const Seconds longer = lacking / std::min(costs.uncached->value, rate) - lacking / rate;
+  return operation.size + Bytes{static_cast<std::uint64_t>(longer.value() * rate.bytes_per_second())};
 }
 
 Course SimRank::course_of(Operation& operation) const {
@@ -275,7 +279,7 @@ void SimRank::end_flow(const OperationPtr& operation) {
   if (lent) rank_object(operation->peer).lend(operation);
   Queue& queue = *operation->queue;
   queue.last_end = now() + operation->until_next;
-  queue.operations.remove(operation);
+  queue.operations.erase(std::ranges::find(queue.operations, operation));
   if (queue.operations.empty()) return;
   const OperationPtr next = queue.operations.front();
   if (next->state == Operation::State::queued) take_turn(next);

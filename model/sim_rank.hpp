@@ -177,7 +177,7 @@ class SimRank final : public Rank {
   void prepare_flow(const OperationPtr& operation);
   void start_flow(const OperationPtr& operation);
   [[nodiscard]] Course course_of(Operation& operation) const;
-  Bytes lacking_in_caches(std::initializer_list<const Part*> parts);
+  Bytes lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size);
   Bytes bytes_to_flow(const Operation& operation);
   void end_flow(const OperationPtr& operation);
   void complete(const OperationPtr& operation, Status status);

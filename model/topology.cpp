@@ -85,6 +85,17 @@ std::optional<Route> Topology::find_route(std::string_view from, std::string_vie
   return std::nullopt;
 }
 
+std::optional<Rate> Topology::narrowest(const Route& route) const {
+  std::optional<Rate> least;
+  const auto narrow = [&](Rate rate) { least = least ? std::min(*least, rate) : rate; };
+  for (const Hop& hop : route) {
+    const Link& link = platform_.node.links[hop.link];
+    narrow(hop.forward ? link.forward.value : link.backward.value);
+    if (link.total) narrow(link.total->value);
+  }
+  return least;
+}
+
 Route Topology::copy_route(Location from, Location to) const {
   if (from == to) return {};
   using enum Location::Kind;

@@ -85,6 +85,8 @@ class Topology {
   /// The way that a copy takes: directly, or between GPUs of different peer domains through the host memory next to the
   /// source. Empty within one location.
   [[nodiscard]] Route copy_route(Location from, Location to) const;
+  /// What the narrowest link of a route lets through in its direction. Nothing for a route without links.
+  [[nodiscard]] std::optional<Rate> narrowest(const Route& route) const;
   /// The way between a location and an adapter of its node; from and to a GPU past host memory, where there is one.
   [[nodiscard]] Route to_nic_route(Location from, std::string_view nic) const;
   [[nodiscard]] Route from_nic_route(std::string_view nic, Location to) const;

@@ -134,15 +134,24 @@ class Calibrator {
     if (costs.rate) known = costs.rate->value;
     // Where the base says that a message gets what the adapter's link has, the message tells that.
     const std::string rate_path = within || costs.rate ? group.path + ".rate" : "fabric.link";
-    fit_latency(group, messages_.observations_beside_cpu(group),
-                {.base = known, .queues = find_group(groups_, group.path + ".gap")}, rate_path, probes_, edit_,
-                result_.notes);
+    const std::optional<Rate> rate = fit_latency(group, messages_.observations_beside_cpu(group),
+                                                 {.base = known, .queues = find_group(groups_, group.path + ".gap")},
+                                                 rate_path, probes_, edit_, result_.notes);
+    if (rate && within) limit_uncached(*rate);
   }
 
-  /// Where the base says what bytes take that no cache holds, and the probes show no such bytes, they take no longer.
+  /// Where the base says what bytes take that no cache holds: not less than those that one holds, until the probes
+  /// tell.
+  void limit_uncached(Rate rate) {
+    const auto& known = base_.intra_node.uncached;
+    if (!known || known->value <= rate) return;
+    edit_.set(std::string(kUncached), rate, model::Quality::derived, "not above the rate of what the caches hold");
+  }
+
+  /// And where the probes show no such bytes that should be there by the base, these take no longer.
   void take_uncached_back() {
-    const bool probed = find_group(groups_, "costs.intra_node") != nullptr;
-    if (!base_.intra_node.uncached || !probed || find_group(groups_, kUncached) != nullptr) return;
+    if (!base_.intra_node.uncached || find_group(groups_, kUncached) != nullptr) return;
+    if (!lacks_in_caches(groups_, topology_)) return;
     edit_.set(std::string(kUncached), edit_.platform().intra_node.rate->value, model::Quality::derived,
               "the rate of what the caches hold: the probes show no difference");
   }

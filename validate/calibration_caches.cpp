@@ -17,8 +17,6 @@ namespace {
 
 using Kind = Primitive::Kind;
 
-/// Of smaller messages bytes are not all that counts.
-constexpr Bytes kSmallest = 256_KiB;
 /// Bytes that have to be fetched from memory take so many times as long at least, and that explains so much of what is
 /// between the lines at least; less may be anything.
 constexpr double kClearly = 1.1;
@@ -33,7 +31,7 @@ struct Sample {
 
 bool tells_bytes(const Meant& meant) {
   const Kind kind = meant.primitive.kind;
-  return (kind == Kind::message || kind == Kind::gap) && meant.primitive.same_node && meant.size() >= kSmallest;
+  return (kind == Kind::message || kind == Kind::gap) && meant.primitive.same_node && meant.size() >= kBytesDecide;
 }
 
 std::vector<Sample> samples_of(const std::vector<Group>& groups) {
@@ -82,33 +80,45 @@ double unexplained(const std::vector<Sample>& samples) {
   return rest;
 }
 
-/// The most that caches hold: between the most memory that a round of held messages goes through, and the least of the
-/// others. Nothing if there are no others.
-std::optional<Bytes> find_cache(const std::vector<Sample>& samples) {
+/// What caches hold, and where that divides the samples.
+struct Split {
+  Bytes most_held{};  ///< of all rounds that the caches hold, the one that goes through most memory
+  Bytes cache{};      ///< between that and the least of the others
+};
+
+/// The middle on a logarithmic scale, in whole MiB if one lies there. `least` is held, and `most` is not.
+Bytes between(Bytes least, Bytes most) {
+  const double middle = std::sqrt(static_cast<double>(least.count()) * static_cast<double>(most.count()));
+  const auto mib = static_cast<double>((1_MiB).count());
+  const Bytes rounded = 1_MiB * static_cast<std::uint64_t>(std::llround(middle / mib));
+  return least <= rounded && rounded < most ? rounded : Bytes{static_cast<std::uint64_t>(middle)};
+}
+
+/// Nothing if no split explains enough.
+std::optional<Split> find_split(const std::vector<Sample>& samples) {
   std::set<Bytes> memories;
   for (const Sample& sample : samples) memories.insert(sample.memory);
   double least = unexplained(samples) * (1 - kExplained);
-  std::optional<Bytes> cache;
+  std::optional<Split> split;
   for (auto held = memories.begin(); held != memories.end() && std::next(held) != memories.end(); ++held) {
     const std::optional<double> rest = unexplained(samples, *held);
     if (!rest || *rest >= least) continue;
     least = *rest;
-    const double middle = std::sqrt(static_cast<double>(held->count()) * static_cast<double>(std::next(held)->count()));
-    cache = Bytes{static_cast<std::uint64_t>(std::llround(middle / 1048576)) << 20U};
+    split = {*held, between(*held, *std::next(held))};
   }
-  return cache;
+  return split;
 }
 
 }  // namespace
 
 void split_uncached(std::vector<Group>& groups, const model::Topology& topology, const ProbeSet& probes,
                     PlatformEdit& edit) {
-  const std::optional<Bytes> cache = find_cache(samples_of(groups));
-  if (!cache) return;
+  const std::optional<Split> split = find_split(samples_of(groups));
+  if (!split) return;
   Group uncached{.path = std::string(kUncached)};
   for (Group& group : groups) {
     const auto lacking = [&](const Meant& meant) {
-      return tells_bytes(meant) && memory_of_round(meant.primitive, meant.size()) > *cache;
+      return tells_bytes(meant) && memory_of_round(meant.primitive, meant.size()) > split->most_held;
     };
     std::ranges::copy_if(group.lines, std::back_inserter(uncached.lines), lacking);
     std::erase_if(group.lines, lacking);
@@ -119,9 +129,17 @@ void split_uncached(std::vector<Group>& groups, const model::Topology& topology,
     memories.insert(topology.name(meant.primitive.to.location));
   }
   for (const std::string& memory : memories) {
-    set_fit(edit, fmt::format("nodes.memories.{}.cache", memory), *cache, uncached, probes);
+    set_fit(edit, fmt::format("nodes.memories.{}.cache", memory), split->cache, uncached, probes);
   }
   groups.push_back(std::move(uncached));
+}
+
+bool lacks_in_caches(const std::vector<Group>& groups, const model::Topology& topology) {
+  return std::ranges::any_of(groups, [&](const Group& group) {
+    return std::ranges::any_of(group.lines, [&](const Meant& meant) {
+      return tells_bytes(meant) && lacks_in_caches(meant.primitive, meant.size(), topology);
+    });
+  });
 }
 
 void fit_uncached(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,

@@ -19,6 +19,9 @@ inline constexpr std::string_view kUncached = "costs.intra_node.uncached";
 void split_uncached(std::vector<Group>& groups, const model::Topology& topology, const ProbeSet& probes,
                     PlatformEdit& edit);
 
+/// Is there a message of which the caches of this platform hold nothing?
+bool lacks_in_caches(const std::vector<Group>& groups, const model::Topology& topology);
+
 /// Fits `uncached` to that group, beside a platform that has all else.
 void fit_uncached(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
                   std::vector<std::string>& notes);

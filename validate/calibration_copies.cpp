@@ -28,12 +28,11 @@ bool by_kernel(const Group& group) { return group.first().from.kernel || group.f
 /// What queued messages get: of the lines of which bytes are all that counts, the middle. Smaller ones may be faster,
 /// in the caches that a CPU has for itself; where there are no others, the fastest of them.
 Rate rate_of_queues(const Group& queues) {
-  constexpr Bytes kLarge = 256_KiB;
   std::vector<double> large;
   double most = 0;
   for (const Meant& meant : queues.lines) {
     const double rate = (meant.size() / meant.time()).bytes_per_second();
-    if (meant.size() >= kLarge) large.push_back(rate);
+    if (meant.size() >= kBytesDecide) large.push_back(rate);
     most = std::max(most, rate);
   }
   return Rate{large.empty() ? most : middle(large)};

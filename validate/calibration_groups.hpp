@@ -32,6 +32,9 @@ struct Group {
   [[nodiscard]] Seconds shortest() const;
 };
 
+/// From here on the bytes of a message are all that counts.
+inline constexpr Bytes kBytesDecide = 256_KiB;
+
 /// The group of this path; null if there is none.
 const Group* find_group(const std::vector<Group>& groups, std::string_view path);
 

@@ -22,12 +22,8 @@ void narrow(std::optional<Rate>& narrowest, Rate rate) {
   if (!narrowest || rate < *narrowest) narrowest = rate;
 }
 
-void narrow(std::optional<Rate>& narrowest, const model::Route& route, const Platform& platform) {
-  for (const model::Hop& hop : route) {
-    const model::Link& link = platform.node.links[hop.link];
-    narrow(narrowest, hop.forward ? link.forward.value : link.backward.value);
-    if (link.total) narrow(narrowest, link.total->value);
-  }
+void narrow(std::optional<Rate>& narrowest, const std::optional<Rate>& rate) {
+  if (rate) narrow(narrowest, *rate);
 }
 
 Seconds flow_time(Bytes size, std::optional<Rate> narrowest, const std::optional<Sourced<Rate>>& rate) {
@@ -213,14 +209,13 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
 
 std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& topology) {
   const Platform& platform = topology.platform();
-  std::optional<Rate> narrowest;
   if (primitive.same_node) {
-    narrow(narrowest, topology.copy_route(primitive.from.location, primitive.to.location), platform);
-    return narrowest;
+    return topology.narrowest(topology.copy_route(primitive.from.location, primitive.to.location));
   }
   const auto nic = [&](int gpu) { return platform.node.gpus[static_cast<std::size_t>(gpu)].nic; };
-  narrow(narrowest, topology.to_nic_route(primitive.from.location, nic(primitive.gpu)), platform);
-  narrow(narrowest, topology.from_nic_route(nic(primitive.peer_gpu), primitive.to.location), platform);
+  std::optional<Rate> narrowest =
+      topology.narrowest(topology.to_nic_route(primitive.from.location, nic(primitive.gpu)));
+  narrow(narrowest, topology.narrowest(topology.from_nic_route(nic(primitive.peer_gpu), primitive.to.location)));
   narrow(narrowest, platform.fabric->link.value);
   if (platform.fabric->duplex) narrow(narrowest, platform.fabric->duplex->value);
   return narrowest;

@@ -48,25 +48,25 @@ Point make_point(const Plan& plan, Bytes size, double directions, Rounds one_way
   return point;
 }
 
-/// One size, once.
+/// One size, in all passes.
 struct Timed {
-  Rounds one_way_us{};
-  std::string path{};
+  std::vector<Rounds> one_way_us{};
+  std::string path{};  ///< the same in all of them
 };
 
-/// All sizes, once for every pass. `directions` go at the same time.
-std::vector<Point> sweep(const Plan& plan, double directions, const std::function<Timed(Bytes)>& measure_size) {
-  std::vector<Timed> sizes;
-  for (const Bytes size : plan.sizes) sizes.push_back(measure_size(size));
-  for (int pass = 1; pass < plan.passes; ++pass) {
+/// All sizes, once for every pass. `directions` go at the same time; `path` tells the way of the size just measured.
+std::vector<Point> sweep(const Plan& plan, double directions, const std::function<Rounds(Bytes)>& measure_size,
+                         const std::function<std::string()>& path) {
+  std::vector<Timed> sizes(plan.sizes.size());
+  for (int pass = 0; pass < plan.passes; ++pass) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      Timed again = measure_size(plan.sizes[i]);
-      sizes[i] = {together(std::move(sizes[i].one_way_us), std::move(again.one_way_us)), std::move(again.path)};
+      sizes[i].one_way_us.push_back(measure_size(plan.sizes[i]));
+      sizes[i].path = path();
     }
   }
   std::vector<Point> points;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    points.push_back(make_point(plan, plan.sizes[i], directions, std::move(sizes[i].one_way_us)));
+    points.push_back(make_point(plan, plan.sizes[i], directions, together(std::move(sizes[i].one_way_us))));
     points.back().path = std::move(sizes[i].path);
   }
   return points;
@@ -109,7 +109,9 @@ class PairRun {
                   .beside = other_pairs()};
     series.cold_us = cold_message();
     const double directions = plan_.pattern == Pattern::bidirectional ? 2 : 1;
-    series.points = sweep(plan_, directions, [this](Bytes size) { return measure_size(size); });
+    series.points = sweep(
+        plan_, directions, [this](Bytes size) { return measure_size(size); },
+        [this] { return channel_->path_taken(); });
     series.counters = channel_->counters();
     // The peer's end may have our buffers open until it is closed too.
     meet(rank_, peer_, patience_);
@@ -147,7 +149,7 @@ class PairRun {
     return connect_us + round_us / messages_in_turn(1);
   }
 
-  Timed measure_size(Bytes size) {
+  Rounds measure_size(Bytes size) {
     const Window window = window_of(size);
     const Repeats& repeats = repeats_of(plan_, size);
     const Messages messages = messages_of(window);
@@ -162,7 +164,7 @@ class PairRun {
     group_.outlast(rounds, one_round);
     if (plan_.verify) verified_round(window, size);
     timed /= messages_in_turn(window_size());
-    return {std::move(timed), channel_->path_taken()};
+    return timed;
   }
 
   /// Of one round, made before it is timed.
@@ -245,12 +247,14 @@ class CopyRun {
                   .from = to_string(rank_.place(rank_.id())),
                   .to = "host"};
     series.cold_us = time_round(rank_, [&] { round(plan_.sizes.front()); }) / 2;
-    series.points = sweep(plan_, 1, [this](Bytes size) { return measure_size(size); });
+    series.points = sweep(
+        plan_, 1, [this](Bytes size) { return measure_size(size); },
+        [] { return "device memory to host memory and back"; });
     return series;
   }
 
  private:
-  Timed measure_size(Bytes size) {
+  Rounds measure_size(Bytes size) {
     const Repeats& repeats = repeats_of(plan_, size);
     const auto one_round = [&] { round(size); };
     if (plan_.verify) verified_round(size);
@@ -259,7 +263,7 @@ class CopyRun {
                                      [&] { return time_round(rank_, one_round); });
     if (plan_.verify) verified_round(size);
     timed /= 2;
-    return {std::move(timed), "device memory to host memory and back"};
+    return timed;
   }
 
   void round(Bytes size) {

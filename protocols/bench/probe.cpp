@@ -85,8 +85,7 @@ void add(ProberFindings& all, ProberFindings pass) {
     if (found == known.end()) {
       fresh.push_back(std::move(line));
     } else {
-      Rounds& rounds = all.lines[found->second].rounds;
-      rounds = together(std::move(rounds), std::move(line.rounds));
+      std::ranges::move(line.passes, std::back_inserter(all.lines[found->second].passes));
     }
   }
   std::ranges::move(fresh, std::back_inserter(all.lines));

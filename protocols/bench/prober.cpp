@@ -148,7 +148,7 @@ void Prober::record_messages(const std::string& name, RankId peer, bool leading,
 }
 
 void Prober::record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes) {
-  findings_.lines.push_back({name, peer, size, moves_bytes, std::move(rounds)});
+  findings_.lines.push_back({name, peer, size, moves_bytes, {std::move(rounds)}});
 }
 
 ProbeFindings Prober::summarized(ProberFindings timed) const {
@@ -156,8 +156,9 @@ ProbeFindings Prober::summarized(ProberFindings timed) const {
   ProbeFindings findings{.notes = std::move(timed.notes)};
   std::set<std::string> free_of_charge;
   for (TimedLine& line : timed.lines) {
-    std::vector<double> samples_us = plan_.keep_samples ? line.rounds.times_us : std::vector<double>{};
-    const Statistics time_us = summarize(std::move(line.rounds));
+    Rounds rounds = together(std::move(line.passes));
+    std::vector<double> samples_us = plan_.keep_samples ? rounds.times_us : std::vector<double>{};
+    const Statistics time_us = summarize(std::move(rounds));
     if (time_us.median <= 0) {
       if (!free_of_charge.insert(line.name).second) continue;
       findings.notes.push_back(fmt::format("{}: no line for '{}': it takes no time", gpu, line.name));

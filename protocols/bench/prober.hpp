@@ -40,7 +40,7 @@ struct TimedLine {
   std::string peer{};  ///< as in ProbeLine
   Bytes size{};
   bool moves_bytes = false;
-  Rounds rounds{};
+  std::vector<Rounds> passes{};
 };
 struct ProberFindings {
   std::vector<std::string> notes{};

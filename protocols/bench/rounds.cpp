@@ -7,16 +7,20 @@
 
 namespace twinlink::bench {
 
-Rounds together(Rounds one, Rounds other) {
+Rounds together(std::vector<Rounds> passes) {
   constexpr double kAlike = 1.1;
-  const double median = summarize(one).median;
-  const double others = summarize(other).median;
-  if (one.disturbed != other.disturbed) return one.disturbed ? other : one;
-  if (median > others * kAlike) return other;
-  if (others > median * kAlike) return one;
-  one.times_us.insert(one.times_us.end(), other.times_us.begin(), other.times_us.end());
-  one.left_out += other.left_out;
-  return one;
+  const bool any_quiet = std::ranges::any_of(passes, [](const Rounds& pass) { return !pass.disturbed; });
+  if (any_quiet) std::erase_if(passes, [](const Rounds& pass) { return pass.disturbed; });
+  std::vector<double> medians;
+  for (const Rounds& pass : passes) medians.push_back(summarize(pass).median);
+  const double quickest = std::ranges::min(medians);
+  Rounds all{.disturbed = !any_quiet};
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    if (medians[i] > quickest * kAlike) continue;
+    all.times_us.insert(all.times_us.end(), passes[i].times_us.begin(), passes[i].times_us.end());
+    all.left_out += passes[i].left_out;
+  }
+  return all;
 }
 
 void check_passes(int passes) {

@@ -37,10 +37,10 @@ struct Rounds {
 /// There must be one that counts.
 Statistics summarize(Rounds rounds);
 
-/// What two passes over the same thing say together. Where their medians are within a tenth of each other, all rounds
-/// count; otherwise those of the quicker one, for others on the host may stay for minutes, and make everything longer;
-/// and of one that was disturbed none beside one that was not. There must be rounds that count in both.
-Rounds together(Rounds one, Rounds other);
+/// What passes over the same thing say together: all rounds of those whose medians are within a tenth of the quickest,
+/// for others on the host may stay for minutes, and make everything longer; and of those that were disturbed none
+/// beside one that was not. In the order of the passes. There must be one, and in each a round that counts.
+Rounds together(std::vector<Rounds> passes);
 
 /// What a time budget leaves at least.
 inline constexpr int kFewestRounds = 5;

@@ -45,27 +45,35 @@ TEST(Rounds, AreNotCutWithoutABudgetOrATrial) {
 }
 
 TEST(Rounds, OfPassesThatAgreeCountTogether) {
-  const Rounds both = together({.times_us = {10, 11}, .left_out = 1}, {.times_us = {9, 10.5}, .left_out = 2});
-  EXPECT_THAT(both.times_us, testing::ElementsAre(10, 11, 9, 10.5));
-  EXPECT_EQ(both.left_out, 3U);
-  EXPECT_FALSE(both.disturbed);
+  const Rounds all = together({{.times_us = {10, 11}, .left_out = 1}, {.times_us = {9, 10.5}, .left_out = 2}});
+  EXPECT_THAT(all.times_us, testing::ElementsAre(10, 11, 9, 10.5));
+  EXPECT_EQ(all.left_out, 3U);
+  EXPECT_FALSE(all.disturbed);
 }
 
 TEST(Rounds, OfAPassThatTookMuchLongerDoNotCount) {
   const Rounds quick{.times_us = {10, 10}};
   const Rounds slow{.times_us = {12, 12}, .left_out = 7};
-  EXPECT_EQ(together(quick, slow).times_us, quick.times_us);
-  EXPECT_EQ(together(slow, quick).times_us, quick.times_us);
-  EXPECT_EQ(together(slow, quick).left_out, 0U);
+  EXPECT_EQ(together({quick, slow}).times_us, quick.times_us);
+  EXPECT_EQ(together({slow, quick}).times_us, quick.times_us);
+  EXPECT_EQ(together({slow, quick}).left_out, 0U);
+}
+
+TEST(Rounds, OfPassesAreComparedWithTheQuickestInWhateverOrderTheyCome) {
+  const Rounds first{.times_us = {11.5}};
+  const Rounds second{.times_us = {10.9}};
+  const Rounds third{.times_us = {10}};
+  EXPECT_THAT(together({first, second, third}).times_us, testing::ElementsAre(10.9, 10));
+  EXPECT_THAT(together({third, second, first}).times_us, testing::ElementsAre(10, 10.9));
 }
 
 TEST(Rounds, OfADisturbedPassCountOnlyBesideAnother) {
   const Rounds alone{.times_us = {12}};
   const Rounds disturbed{.times_us = {11}, .disturbed = true};
-  EXPECT_EQ(together(alone, disturbed).times_us, alone.times_us);
-  EXPECT_EQ(together(disturbed, alone).times_us, alone.times_us);
-  EXPECT_TRUE(together(disturbed, disturbed).disturbed);
-  EXPECT_EQ(together(disturbed, disturbed).times_us.size(), 2U);
+  EXPECT_EQ(together({alone, disturbed}).times_us, alone.times_us);
+  EXPECT_EQ(together({disturbed, alone}).times_us, alone.times_us);
+  EXPECT_TRUE(together({disturbed, disturbed}).disturbed);
+  EXPECT_EQ(together({disturbed, disturbed}).times_us.size(), 2U);
 }
 
 TEST(Rounds, NeedOneThatCounts) {

@@ -46,6 +46,15 @@ TEST(Cache, OfAStretchTheFirstBytesAreTheOldest) {
   EXPECT_EQ(cache.use(kRank, 0_B, 10_B), 10_B);
 }
 
+TEST(Cache, OfAStretchThatIsCutInTwoTheFirstPartIsTheOlder) {
+  Cache cache(100_B);
+  cache.use(kRank, 0_B, 100_B);
+  cache.use(kRank, 40_B, 20_B);
+  cache.use(kRank, 200_B, 10_B);
+  EXPECT_EQ(cache.use(kRank, 60_B, 40_B), 0_B);
+  EXPECT_EQ(cache.use(kRank, 0_B, 10_B), 10_B);
+}
+
 TEST(Cache, TellsPartsOfStretchesApart) {
   Cache cache(1_KiB);
   cache.use(kRank, 0_B, 100_B);
@@ -105,6 +114,14 @@ TEST(HostCaches, HoldNothingOfMoreThanTheyHoldWhenItsTurnComesAgain) {
   const HostBytes much{.site = {0, {Location::Kind::memory, 0}}, .rank = kRank, .at = {}, .length = 8_MiB};
   EXPECT_EQ(caches.go_through({&much, 1}), 8_MiB);
   EXPECT_EQ(caches.go_through({&much, 1}), 8_MiB) << "its end was there, and is forgotten before its turn comes";
+}
+
+TEST(HostCaches, ThatHoldNothingLackAll) {
+  Platform platform = caching_platform();
+  for (HostMemory& memory : platform.node.memories) memory.cache = with_source(Bytes{});
+  HostCaches caches(platform.node);
+  const HostBytes much{.site = {0, {Location::Kind::memory, 0}}, .rank = kRank, .at = {}, .length = 1_GiB};
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(caches.go_through({&much, 1}), 1_GiB) << "and it does not take long";
 }
 
 TEST(HostCaches, HoldEverythingWhereThePlatformDoesNotSay) {
@@ -170,6 +187,34 @@ TEST(UncachedMessages, AreSlowAtTheEndThatLacksMore) {
     const Op op =
         first ? rank.send(RankId{1}, tags::kData, View(memory)) : rank.receive(RankId{0}, tags::kData, View(memory));
     EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    time = rank.now();
+  });
+  expect_near(time, kOverhead + 1_MiB / kFetched);
+}
+
+/// Across a link that is wider than what is fetched from memory, and narrower than what the CPUs copy.
+TEST(UncachedMessages, AreNotHeldUpTwiceByANarrowLink) {
+  Platform platform = caching_platform();
+  for (Link& link : platform.node.links) link.forward.value = link.backward.value = Rate{3e9};
+  Seconds time{};
+  simulate(platform, std::vector{kLoneGpu, kFirstPeer}, [&](Rank& rank) {  // on the two sockets
+    const Buffer memory = rank.allocate(Memory::pageable, 1_MiB);
+    const Op op = rank.id() == RankId{0} ? rank.send(RankId{1}, tags::kData, View(memory))
+                                         : rank.receive(RankId{0}, tags::kData, View(memory));
+    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    time = rank.now();
+  });
+  expect_near(time, kOverhead + 1_MiB / kFetched);
+}
+
+TEST(UncachedMessages, BytesBeyondTheMessageInItsReceiveAreNotUsed) {
+  Seconds time{};
+  simulate(caching_platform(), kPeers, [&](Rank& rank) {
+    const bool first = rank.id() == RankId{0};
+    const Buffer memory = rank.allocate(Memory::pageable, 64_MiB);
+    const Op op = first ? rank.send(RankId{1}, tags::kData, View(memory).slice(Bytes{}, 1_MiB))
+                        : rank.receive(RankId{0}, tags::kData, View(memory));
+    EXPECT_EQ(wait(rank, op, kLong), first ? Status::delivered : Status::wrong_size);
     time = rank.now();
   });
   expect_near(time, kOverhead + 1_MiB / kFetched);

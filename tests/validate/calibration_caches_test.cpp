@@ -19,16 +19,16 @@ constexpr double kMiB = 1 << 20;
 
 /// Messages of which rounds of more than `held` bytes take longer. A round of one each way goes through four times its
 /// size, and one of a window through 32 times.
-Probes messages(double held, double fetched = kFetched) {
-  const auto one = [=](double bytes) { return kLatency_us + bytes / ((4 * bytes > held ? fetched : kCopied) * 1e3); };
+Probes messages(double held, double fetched = kFetched, double copied = kCopied, Bytes most = 64_MiB) {
+  const auto one = [=](double bytes) { return kLatency_us + bytes / ((4 * bytes > held ? fetched : copied) * 1e3); };
   const auto window = [=](double bytes) {
     constexpr double kQueued = bench::kQueuedCopies;
-    return kLatency_us / kQueued + bytes / ((2 * kQueued * bytes > held ? fetched : kCopied) * 1e3);
+    return kLatency_us / kQueued + bytes / ((2 * kQueued * bytes > held ? fetched : copied) * 1e3);
   };
   return Probes()
-      .add("message pageable same-node", one, "0/0", "0/1", 1_KiB)
-      .add("message pinned same-node", one, "0/0", "0/1", 1_KiB)
-      .add("queued message same-node", window, "0/0", "0/1", 1_KiB);
+      .add("message pageable same-node", one, "0/0", "0/1", 1_KiB, most)
+      .add("message pinned same-node", one, "0/0", "0/1", 1_KiB, most)
+      .add("queued message same-node", window, "0/0", "0/1", 1_KiB, most);
 }
 
 /// The middle of what the probes leave open, 64 MiB and 128 MiB, on a logarithmic scale.
@@ -79,6 +79,32 @@ TEST(CalibrationOfCaches, ThatHoldAllTakeTheBasesDifferenceBack) {
   const auto base = folder.write("base.yaml", messages(100 * kMiB).calibrate().platform_text);
   const model::Platform platform = platform_of(messages(1e12).calibrate(base));
   EXPECT_EQ(platform.intra_node.uncached->value, platform.intra_node.rate->value);
+}
+
+TEST(CalibrationOfCaches, ProbesThatDoNotGoSoFarLeaveTheBases) {
+  const test::ScratchFolder folder;
+  const auto base = folder.write("base.yaml", messages(100 * kMiB).calibrate().platform_text);
+  const model::Platform platform = platform_of(messages(1e12, kFetched, kCopied, 1_MiB).calibrate(base));
+  EXPECT_NEAR(platform.intra_node.uncached->value.bytes_per_second(), kFetched * 1e9, kFetched * 1e9 * 0.02);
+}
+
+TEST(CalibrationOfCaches, AMachineMayHaveBecomeSlowerThanWhatItLacked) {
+  const test::ScratchFolder folder;
+  const auto base = folder.write("base.yaml", messages(100 * kMiB).calibrate().platform_text);
+  const double slow = kFetched / 2;
+  const model::Platform lacking = platform_of(messages(100 * kMiB, slow / 2, slow).calibrate(base));
+  EXPECT_NEAR(lacking.intra_node.rate->value.bytes_per_second(), slow * 1e9, slow * 1e9 * 0.01);
+  EXPECT_NEAR(lacking.intra_node.uncached->value.bytes_per_second(), slow / 2 * 1e9, slow / 2 * 1e9 * 0.02);
+  const model::Platform held = platform_of(messages(1e12, slow, slow, 1_MiB).calibrate(base));
+  EXPECT_EQ(held.intra_node.uncached->value, held.intra_node.rate->value) << "it is never above the rate";
+}
+
+TEST(CalibrationOfCaches, OfFewSizesSomeAreOnEachSide) {
+  const auto one = [](double bytes) { return bytes / ((bytes > 300e3 ? kFetched / 2 : kCopied) * 1e3); };
+  const auto calibration = Probes().add("message pinned same-node", one, "0/0", "0/1", 256_KiB, 1_MiB).calibrate();
+  const model::Platform platform = platform_of(calibration);
+  ASSERT_TRUE(platform.node.memories.front().cache);
+  EXPECT_EQ(platform.node.memories.front().cache->value, 2_MiB) << "between 1 MiB and 4 MiB";
 }
 
 TEST(CalibrationOfCaches, TheNextProbesTellAnew) {
