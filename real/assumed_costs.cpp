@@ -127,8 +127,12 @@ void borrow_costs(Platform& platform, const Platform& base) {
     borrow.mark(value);
     return value;
   };
+  // Of memories with a cache, if there is one: the costs may say what it lacks.
+  const auto cached = std::ranges::find_if(base.node.memories, [](const auto& m) { return m.cache.has_value(); });
+  const model::HostMemory& like = cached != base.node.memories.end() ? *cached : base.node.memories.front();
   for (model::HostMemory& memory : platform.node.memories) {
-    memory.copy_rate = borrowed(base.node.memories.front().copy_rate);
+    memory.copy_rate = borrowed(like.copy_rate);
+    memory.cache = borrowed(like.cache);
   }
   guess_copies(platform);  // a base of one NUMA domain has none for a far one
   for (const auto& [copy_class, cost] : base.copies) platform.copies[copy_class] = borrowed(cost);

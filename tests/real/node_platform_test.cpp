@@ -244,15 +244,19 @@ TEST(NodePlatform, NoCostOfABaseIsAMeasurementOfThisNode) {
   network.gap = network.completion = network.cpu_written = network.device_written = curve(1.0_us);
   network.control_send_host = network.control_receive_host = measured(1.0_us);
   network.look = base.runtime.look = base.runtime.step = base.runtime.completion = measured(1.0_us);
+  base.node.memories.back().cache = measured(100_MiB);
+  network.copied_by = model::CopiedBy::both;
+  network.uncached = measured(1.0_GBps);
+  network.piece = measured(32_KiB);
   base.runtime.signal_turnaround = base.runtime.kernel_signal_turnaround = measured(1.0_us);
   const model::Platform platform = read_back(make_platform(sample_node(), &base));
   int borrowed = 0;
   for (const model::NumberEntry& entry : all_numbers(platform)) {
-    if (!entry.path.starts_with("costs.")) continue;
+    if (!entry.path.starts_with("costs.") && !entry.path.ends_with(".cache")) continue;
     EXPECT_EQ(entry.source.quality, model::Quality::assumed) << entry.path;
     borrowed += entry.source.text.find("measured: elsewhere") != std::string::npos ? 1 : 0;
   }
-  EXPECT_EQ(borrowed, 14);
+  EXPECT_EQ(borrowed, 14 + 2 + 2) << "and a cache for each memory";
 }
 
 TEST(NodePlatform, CopiesThatABaseLacksAreGuessed) {
