@@ -50,7 +50,6 @@ HostCaches::HostCaches(const Node& node)
       any_(std::ranges::any_of(node.memories, [](const HostMemory& memory) { return memory.cache.has_value(); })) {}
 
 Bytes HostCaches::go_through(std::span<const HostBytes> stretches) {
-  if (!any_) return {};
   Bytes most{};
   for (const HostBytes& stretch : stretches) most = std::max(most, stretch.length);
   std::vector<Cache*> caches;

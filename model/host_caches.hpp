@@ -58,6 +58,8 @@ class HostCaches {
   /// `node` outlives this.
   explicit HostCaches(const Node& node);
 
+  /// Does the platform say of any memory what they hold?
+  [[nodiscard]] bool any() const { return any_; }
   /// The stretches are gone through side by side, from the first byte to the last: what is copied from the one to the
   /// other. The most that was lacking of one of them.
   Bytes go_through(std::span<const HostBytes> stretches);
@@ -67,7 +69,7 @@ class HostCaches {
   Cache* cache_of(const Site& site);
 
   const Node& node_;
-  bool any_;                                             ///< does the platform say it of any memory?
+  bool any_;
   std::map<std::pair<int, std::size_t>, Cache> caches_;  ///< by node and memory, once used
 };
 

@@ -213,6 +213,7 @@ void SimRank::start_flow(const OperationPtr& operation) {
 /// The CPUs or a device go through so many bytes of each part, side by side. What the caches of one of them lacked, at
 /// the most.
 Bytes SimRank::lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size) {
+  if (!world_.caches.any()) return {};
   std::vector<HostBytes> in_host_memory;
   for (const Part* part : parts) {
     if (!part->allocation || part->allocation->memory == Memory::device) continue;
@@ -227,11 +228,11 @@ Bytes SimRank::lacking_in_caches(std::initializer_list<const Part*> parts, Bytes
 /// The bytes of an operation; and where CPUs copy them, as many more as flow in the time that it takes longer to fetch
 /// some of them from memory.
 Bytes SimRank::bytes_to_flow(const Operation& operation) {
-  const Part nowhere;
-  const Part& to = operation.partner ? operation.partner->to : operation.is_copy() ? operation.to : nowhere;
+  const Part& to = operation.partner ? operation.partner->to : operation.to;
   const Bytes lacking = lacking_in_caches({&operation.from, &to}, operation.size);
   const NetworkCosts& costs = world_.topology.platform().intra_node;
-  if (operation.is_copy() || !by_shared_memory(operation.peer) || !costs.uncached) return operation.size;
+  const bool by_cpus = !operation.is_copy() && by_shared_memory(operation.peer);
+  if (lacking == Bytes{} || !by_cpus || !costs.uncached) return operation.size;
   const Location from = operation.from.allocation->site.location;
   const auto link = world_.topology.narrowest(world_.topology.copy_route(from, target_of(operation)));
   const Rate rate = std::min(costs.rate->value, link.value_or(costs.rate->value));

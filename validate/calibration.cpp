@@ -52,9 +52,8 @@ class Calibrator {
     const Topology all_else(with_signals);
     for (const Group& group : groups_) {
       if (group.first().tells_rest()) fit_rest(group, all_else, probes_, edit_, result_.notes);
-      if (group.path == kUncached) fit_uncached(group, all_else, probes_, edit_, result_.notes);
     }
-    take_uncached_back();
+    finish_uncached(all_else);
     if (edit_.changes().empty()) {
       throw InputError(fmt::format("{}: error: the probes tell no number of this platform", result_.base));
     }
@@ -83,7 +82,7 @@ class Calibrator {
       if (is_new) groups_.push_back({.path = path});
       groups_[place->second].lines.push_back({&probe, *primitive});
     }
-    split_uncached(groups_, topology_, probes_, edit_);
+    uncached_ = split_uncached(groups_, topology_, probes_, edit_);
   }
 
   // ---- fits ---------------------------------------------------------------------------------------------------------
@@ -94,7 +93,6 @@ class Calibrator {
   }
 
   void fit(const Group& group) {
-    if (group.path == kUncached) return;  // run()
     switch (group.first().kind) {
       case Kind::copy:
         return copies_.fit(group);
@@ -148,12 +146,15 @@ class Calibrator {
     edit_.set(std::string(kUncached), rate, model::Quality::derived, "not above the rate of what the caches hold");
   }
 
-  /// And where the probes show no such bytes that should be there by the base, these take no longer.
-  void take_uncached_back() {
-    if (!base_.intra_node.uncached || find_group(groups_, kUncached) != nullptr) return;
-    if (!lacks_in_caches(groups_, topology_)) return;
-    edit_.set(std::string(kUncached), edit_.platform().intra_node.rate->value, model::Quality::derived,
-              "the rate of what the caches hold: the probes show no difference");
+  /// Where the probes show no such bytes that should be there by the base, these take no longer.
+  void finish_uncached(const Topology& all_else) {
+    if (uncached_) {
+      fit_uncached(*uncached_, all_else, probes_, edit_, result_.notes);
+      groups_.push_back(*std::move(uncached_));
+    } else if (base_.intra_node.uncached && lacks_in_caches(groups_, topology_)) {
+      edit_.set(std::string(kUncached), all_else.platform().intra_node.rate->value, model::Quality::derived,
+                "the rate of what the caches hold: the probes show no difference");
+    }
   }
 
   void fit_pinning(const Group& group) {
@@ -167,7 +168,6 @@ class Calibrator {
   }
 
   void fit_on_top(const Group& group, const Topology& topology) {
-    if (group.path == kUncached) return;  // run()
     const Kind kind = group.first().kind;
     if (kind == Kind::queued) return copies_.fit_turnaround(group, topology);
     if (group.first().tells_rest()) return;  // fit_rest()
@@ -259,6 +259,7 @@ class Calibrator {
   Platform base_;
   Topology topology_;
   std::vector<Group> groups_{};
+  std::optional<Group> uncached_{};  ///< one of them when it is fitted, which is last
   Calibration result_{};
   CopyFits copies_{probes_, groups_, topology_, edit_, result_.notes};
   MessageFits messages_{probes_, groups_, topology_, edit_, result_.notes};

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 
 #include <fmt/format.h>
 
-#include "model/platform_numbers.hpp"
 #include "validate/cost_fit.hpp"
 
 namespace twinlink::validate {
@@ -111,10 +111,10 @@ std::optional<Split> find_split(const std::vector<Sample>& samples) {
 
 }  // namespace
 
-void split_uncached(std::vector<Group>& groups, const model::Topology& topology, const ProbeSet& probes,
-                    PlatformEdit& edit) {
+std::optional<Group> split_uncached(std::vector<Group>& groups, const model::Topology& topology, const ProbeSet& probes,
+                                    PlatformEdit& edit) {
   const std::optional<Split> split = find_split(samples_of(groups));
-  if (!split) return;
+  if (!split) return std::nullopt;
   Group uncached{.path = std::string(kUncached)};
   for (Group& group : groups) {
     const auto lacking = [&](const Meant& meant) {
@@ -131,7 +131,7 @@ void split_uncached(std::vector<Group>& groups, const model::Topology& topology,
   for (const std::string& memory : memories) {
     set_fit(edit, fmt::format("nodes.memories.{}.cache", memory), split->cache, uncached, probes);
   }
-  groups.push_back(std::move(uncached));
+  return uncached;
 }
 
 bool lacks_in_caches(const std::vector<Group>& groups, const model::Topology& topology) {

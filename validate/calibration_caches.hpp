@@ -1,7 +1,7 @@
 // What the caches of a host hold, and what messages take whose bytes they do not hold.
 #pragma once
 
-#include <string>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -13,11 +13,11 @@ namespace twinlink::validate {
 inline constexpr std::string_view kUncached = "costs.intra_node.uncached";
 
 /// Of the messages within a node, and the windows of them, takes those out of their groups whose rounds go through more
-/// memory than the caches hold, and puts them into a group of their own, which comes last: "costs.intra_node.uncached".
-/// How much that is, becomes the `cache` of the memories where they lie. Nothing changes where the probes show no such
-/// messages: of no split in two by that memory, the bytes of the ones take clearly longer than those of the others.
-void split_uncached(std::vector<Group>& groups, const model::Topology& topology, const ProbeSet& probes,
-                    PlatformEdit& edit);
+/// memory than the caches hold: a group of their own. How much that is, becomes the `cache` of the memories where they
+/// lie. Nothing where the probes show no such messages: of no split in two by that memory, the bytes of the ones take
+/// clearly longer than those of the others.
+std::optional<Group> split_uncached(std::vector<Group>& groups, const model::Topology& topology, const ProbeSet& probes,
+                                    PlatformEdit& edit);
 
 /// Is there a message of which the caches of this platform hold nothing?
 bool lacks_in_caches(const std::vector<Group>& groups, const model::Topology& topology);

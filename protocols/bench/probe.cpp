@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <optional>
-#include <tuple>
 
 #include "protocols/bench/files.hpp"
 #include "protocols/bench/probe_lines.hpp"
@@ -71,26 +69,6 @@ void probe_all(Rank& rank, Prober& prober, const Patience& turn) {
   }
 }
 
-/// Adds what another pass has found.
-void add(ProberFindings& all, ProberFindings pass) {
-  for (std::string& text : pass.notes) {
-    if (std::ranges::find(all.notes, text) == all.notes.end()) all.notes.push_back(std::move(text));
-  }
-  const auto what = [](const TimedLine& line) { return std::tie(line.name, line.peer, line.size); };
-  std::map<decltype(what(all.lines.front())), std::size_t> known;
-  for (std::size_t i = 0; i < all.lines.size(); ++i) known.emplace(what(all.lines[i]), i);
-  std::vector<TimedLine> fresh;
-  for (TimedLine& line : pass.lines) {
-    const auto found = known.find(what(line));
-    if (found == known.end()) {
-      fresh.push_back(std::move(line));
-    } else {
-      std::ranges::move(line.passes, std::back_inserter(all.lines[found->second].passes));
-    }
-  }
-  std::ranges::move(fresh, std::back_inserter(all.lines));
-}
-
 }  // namespace
 
 ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
@@ -103,18 +81,12 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
   Prober prober(rank, plan);
   const Patience turn{plan.patience};
 
-  ProberFindings timed;
-  for (int pass = 0; pass < plan.passes; ++pass) {
-    probe_all(rank, prober, turn);
-    add(timed, prober.take());
-  }
+  for (int pass = 0; pass < plan.passes; ++pass) probe_all(rank, prober, turn);
   meet_all(rank, turn);
   prober.note_glance();
-  add(timed, prober.take());
-  const ProbeFindings mine = prober.summarized(std::move(timed));
 
   ProbeFindings all;
-  for (const std::string& text : gather(rank, to_text(to_json(mine)), turn)) {
+  for (const std::string& text : gather(rank, to_text(to_json(prober.take())), turn)) {
     const nlohmann::json json = nlohmann::json::parse(text);
     Members members(json, "a rank's probes");
     ProbeFindings findings = read_findings(members);

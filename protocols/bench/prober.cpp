@@ -148,14 +148,16 @@ void Prober::record_messages(const std::string& name, RankId peer, bool leading,
 }
 
 void Prober::record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes) {
-  findings_.lines.push_back({name, peer, size, moves_bytes, {std::move(rounds)}});
+  const auto [place, is_new] = places_.try_emplace({name, peer, size}, lines_.size());
+  if (is_new) lines_.push_back({name, peer, size, moves_bytes});
+  lines_[place->second].passes.push_back(std::move(rounds));
 }
 
-ProbeFindings Prober::summarized(ProberFindings timed) const {
+ProbeFindings Prober::take() {
   const std::string gpu = to_string(rank_.place(rank_.id()));
-  ProbeFindings findings{.notes = std::move(timed.notes)};
+  ProbeFindings findings{.notes = std::move(notes_)};
   std::set<std::string> free_of_charge;
-  for (TimedLine& line : timed.lines) {
+  for (TimedLine& line : lines_) {
     Rounds rounds = together(std::move(line.passes));
     std::vector<double> samples_us = plan_.keep_samples ? rounds.times_us : std::vector<double>{};
     const Statistics time_us = summarize(std::move(rounds));
@@ -172,7 +174,7 @@ ProbeFindings Prober::summarized(ProberFindings timed) const {
 }
 
 void Prober::note(std::string text) {
-  if (std::ranges::find(findings_.notes, text) == findings_.notes.end()) findings_.notes.push_back(std::move(text));
+  if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(std::move(text));
 }
 
 void Prober::note_glance() {

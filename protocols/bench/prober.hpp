@@ -2,11 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "protocols/bench/meeting.hpp"
@@ -32,19 +33,6 @@ struct Move {
 struct MessageMemory {
   const ScopedBuffer& source;  ///< where the contents are made that go out
   const ScopedBuffer& in;      ///< where the peer's come in
-};
-
-/// What one rank has timed, and not yet summarized.
-struct TimedLine {
-  std::string name{};
-  std::string peer{};  ///< as in ProbeLine
-  Bytes size{};
-  bool moves_bytes = false;
-  std::vector<Rounds> passes{};
-};
-struct ProberFindings {
-  std::vector<std::string> notes{};
-  std::vector<TimedLine> lines{};
 };
 
 class Prober {
@@ -102,7 +90,7 @@ class Prober {
   /// and checks what each has received. Both ends make the same call.
   void record_messages(const std::string& name, RankId peer, bool leading, const MessageMemory& memory, int in_turn,
                        const std::function<Rounds(Bytes size)>& sampler);
-  /// Writes a line.
+  /// Writes a line, or adds another pass to the one that is there.
   void record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes);
   /// The same text twice is one note.
   void note(std::string text);
@@ -119,18 +107,28 @@ class Prober {
   /// A pattern that no probe before had; ranks that take part in the same probes get the same.
   twinlink::Pattern fresh_pattern() { return {++patterns_}; }
 
-  /// What was found since the last call.
-  [[nodiscard]] ProberFindings take() { return std::exchange(findings_, {}); }
-  /// As the plan wants it to be stored. A primitive that takes no time gets no line, but a note.
-  [[nodiscard]] ProbeFindings summarized(ProberFindings timed) const;
+  /// What all passes say together, as the plan wants it to be stored. A primitive that takes no time gets no line, but
+  /// a note.
+  [[nodiscard]] ProbeFindings take();
 
  private:
+  /// A line before it is summarized.
+  struct TimedLine {
+    std::string name{};
+    std::string peer{};
+    Bytes size{};
+    bool moves_bytes = false;
+    std::vector<Rounds> passes{};
+  };
+
   /// As sample(), of rounds that tell their time themselves, in microseconds.
   Rounds sample_rounds(Bytes size, const std::function<double()>& timed);
   Rank& rank_;
   const ProbePlan& plan_;
   UndisturbedRounds undisturbed_;
-  ProberFindings findings_;
+  std::vector<std::string> notes_;
+  std::vector<TimedLine> lines_;
+  std::map<std::tuple<std::string, std::string, Bytes>, std::size_t> places_;  ///< of lines, by name, peer and size
   std::uint64_t patterns_ = 0;
 };
 

@@ -188,7 +188,7 @@ void FullCircle::expect_full_circle(const std::string& base) {
   for (const model::NumberEntry& entry : all_numbers(platform)) numbers[entry.path] = entry.value;
   for (const model::NumberEntry& entry : all_numbers(model::read_platform(base))) {
     if (entry.path.find(".latency") != std::string::npos || entry.path.find('[') != std::string::npos) continue;
-    if (two_ways && (entry.path == "costs.intra_node.rate" || entry.path == "costs.intra_node.uncached")) continue;
+    if (two_ways && entry.path == "costs.intra_node.rate") continue;
     // What a line leaves beside other numbers, bytes, signal and turnaround, bears the errors of these.
     const auto whole = rests.find(entry.path);
     const double least = whole == rests.end() ? 0 : before.at({whole->second, "0/0", "0/1", 1_B}) * 1e-6;
