@@ -145,7 +145,7 @@ inline constexpr std::array kCopiedBy{CopiedBy::none, CopiedBy::receiver, Copied
 std::string_view to_string(CopiedBy copied_by);
 
 struct NetworkCosts {
-  Sourced<Piecewise> send_host{};       ///< the CPU posts a send; of one that is not eager as of the smallest
+  Sourced<Piecewise> send_host{};       ///< the CPU posts a send, with the bytes of it that it copies at once
   Sourced<Seconds> receive_host{};      ///< the CPU posts a receive
   Sourced<Piecewise> latency{};         ///< from the posted send until the first byte flows, adapter and wire included
   std::optional<Sourced<Rate>> rate{};  ///< of one message, where that is less than the links allow
@@ -161,8 +161,8 @@ struct NetworkCosts {
   /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
   /// together, save eager ones where there is a `completion`.
   CopiedBy copied_by = CopiedBy::none;
-  /// Within a node only, with a `copied_by` other than `none`: larger messages are copied in pieces of this size, by
-  /// turns with others of their sender to their receiver; absent: one message after the other.
+  /// Within a node only, with a `copied_by` of `both`: what the sender's CPU copies of a message that is not eager
+  /// before the receiver's can begin; absent: both begin at once.
   std::optional<Sourced<Bytes>> piece{};
   /// Within a node only: what takes the place of `rate` for bytes that the memory's `cache` does not hold, at the end
   /// that lacks more of them; absent: the caches make no difference.
@@ -173,6 +173,8 @@ struct NetworkCosts {
   /// The receiver's CPU is busy taking an eager message in and learning of it, by its size; no part of `latency`;
   /// absent: 0. LogGP's overhead, less `receive_host`.
   std::optional<Sourced<Piecewise>> completion{};
+  /// The sender's CPU is busy learning that a send is over; absent: 0.
+  std::optional<Sourced<Seconds>> send_completion{};
   /// The CPU looks in vain for messages while some are under way; absent: 0.
   std::optional<Sourced<Seconds>> look{};
   // What comes on top where the source was written last by a CPU or by a device and nobody has read it since, by the
@@ -184,7 +186,14 @@ struct NetworkCosts {
   /// Is an eager message of `size` over for its sender only when its receiver has taken it in?
   [[nodiscard]] bool is_lent(Bytes size) const { return inline_limit && is_eager(size) && size > inline_limit->value; }
   /// The CPU posts a send of `size`.
-  [[nodiscard]] Seconds posting(Bytes size) const { return send_host.value.at(is_eager(size) ? size : Bytes{}); }
+  [[nodiscard]] Seconds posting(Bytes size) const { return send_host.value.at(size); }
+  /// Of a message of `size` that CPUs copy in pieces, the last one, which the receiver's CPU copies when the sender's
+  /// is through. Nothing of others, whose bytes all flow at once.
+  [[nodiscard]] Bytes last_piece(Bytes size) const {
+    return piece && !is_eager(size) ? std::min(size, piece->value) : Bytes{};
+  }
+  /// Of the same: what goes with the request, so that the sender's CPU has copied it when it has posted the message.
+  [[nodiscard]] Bytes first_part(Bytes size) const { return std::min(eager_limit.value, last_piece(size)); }
   /// The CPU posts a control message.
   [[nodiscard]] Seconds telling() const {
     return std::min(control_send_host ? control_send_host->value : posting(Bytes{}), control.value);

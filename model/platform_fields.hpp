@@ -60,6 +60,7 @@ void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("control_receive_host", costs.control_receive_host);
   visit("gap", costs.gap);
   visit("completion", costs.completion);
+  visit("send_completion", costs.send_completion);
   visit("look", costs.look);
   visit("cpu_written", costs.cpu_written);
   visit("device_written", costs.device_written);

@@ -6,6 +6,13 @@
 #include "model/sim_operation.hpp"
 
 namespace twinlink::model {
+namespace {
+
+double share_of(Bytes part, Bytes whole) {
+  return static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+}  // namespace
 
 // ---- which way, and what it costs -----------------------------------------------------------------------------------
 
@@ -57,13 +64,6 @@ std::vector<RankId> SimRank::copying_ranks(const Operation& send) const {
   return {};
 }
 
-/// Is it copied in several pieces? Each message has but a few of them under way, so that it takes turns with others,
-/// and none waits for the end of another.
-bool SimRank::goes_piece_by_piece(const Operation& send) const {
-  const auto& piece = world_.topology.platform().intra_node.piece;
-  return piece && send.size > piece->value && by_shared_memory(send.peer);
-}
-
 /// A message is here whose sender knows that only when this rank has taken it in: at once while it waits.
 void SimRank::lend(const OperationPtr& send) {
   lent_.push_back(send);
@@ -75,6 +75,23 @@ void SimRank::take_in_all() {
     const RankId sender = send->report.rank;
     rank_object(sender).schedule(now() + network_to(sender).control.value, send, nullptr);
   }
+}
+
+/// The parts of a message's way, one after the other: of most messages the whole. Of one that CPUs copy in pieces first
+/// what the sender's copies before the receiver's has anything to copy, then what both copy at the same time, and then
+/// what is left for the receiver's.
+std::vector<SimRank::Leg> SimRank::legs_of(const Operation& send) const {
+  const NetworkCosts& costs = world_.topology.platform().intra_node;
+  const Bytes last = by_shared_memory(send.peer) ? costs.last_piece(send.size) : Bytes{};
+  std::vector<Leg> legs;
+  if (last == Bytes{}) {
+    legs.push_back({.copying = copying_ranks(send)});
+    return legs;
+  }
+  legs.push_back({.copying = {id_}, .share = share_of(last - costs.first_part(send.size), send.size)});
+  if (last < send.size) legs.push_back({.copying = {id_, send.peer}, .share = share_of(send.size - last, send.size)});
+  legs.push_back({.copying = {send.peer}, .share = share_of(last, send.size)});
+  return legs;
 }
 
 /// Device memory goes over the network only where the path allows it.
@@ -119,12 +136,13 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   source.hold();
   operation->report.cost = by_shared_memory(to) ? "intra_node" : "network";
   operation->report.host = costs.posting(source.length);
+  operation->report.completion = or_none(costs.send_completion);
   operation->report.latency =
       costs.latency.value.at(source.length) + rdma_latency(source) + copying_through_shared_memory(to, source.length);
   operation->written = written_costs(costs);
-  operation->piece_by_piece = goes_piece_by_piece(*operation);
-  operation->queue = operation->piece_by_piece ? &pieces_[to] : &wires_[to];
-  if (costs.gap && !operation->piece_by_piece) operation->turnaround = costs.gap->value.at(source.length);
+  operation->queue = &wires_[to];
+  if (costs.gap) operation->turnaround = costs.gap->value.at(source.length);
+  operation->legs = legs_of(*operation);
   prepare_flow(operation);
   be_busy(operation->report.host);
 

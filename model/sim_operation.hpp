@@ -42,7 +42,6 @@ struct SimRank::Operation {
   RankId peer{};
   Tag tag{};
   bool eager = false;
-  bool piece_by_piece = false;            ///< of a send: by turns with others
   bool had_its_turn = false;              ///< in its queue
   OperationPtr partner{};                 ///< the receive of a send
   Message* into = nullptr;                ///< of a hear
@@ -50,7 +49,10 @@ struct SimRank::Operation {
 
   Seconds due{};
   Seconds flow_began{};
-  std::unique_ptr<Flow> flow{};
+  std::vector<Leg> legs = std::vector<Leg>(1);  ///< of its way, in turn
+  std::size_t leg = 0;                          ///< where it is
+  Bytes flowing{};                              ///< on all of them together
+  Seconds gap_by_cpu{};                         ///< what the sender's CPU has to do on the first one beside its bytes
 
   OpReport report{};
 

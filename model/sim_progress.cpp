@@ -44,7 +44,7 @@ void SimRank::run_agenda() {
 void SimRank::flow_has_ended(const OperationPtr& operation) {
   if (world_.aborting) return;
   try {
-    end_flow(operation);
+    end_leg(operation);
   } catch (...) {
     world_.abort();
   }

@@ -1,7 +1,9 @@
 #include "model/sim_rank.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 
 #include "model/sim_operation.hpp"
 
@@ -11,6 +13,10 @@ namespace {
 /// A cost with a share that grows with the size.
 Seconds per_gib(Seconds base, Seconds share, Bytes size) {
   return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
+}
+
+Bytes flowing_in(Seconds time, Rate rate) {
+  return Bytes{static_cast<std::uint64_t>(std::llround(time.value() * rate.bytes_per_second()))};
 }
 
 }  // namespace
@@ -178,15 +184,17 @@ void SimRank::become_ready(const OperationPtr& operation) {
   operation->state = Operation::State::queued;
   std::list<OperationPtr>& queued = operation->queue->operations;
   if (operation->kind == Operation::Kind::send && !operation->had_its_turn) queued.push_back(operation);
-  if (operation->piece_by_piece || queued.front() == operation) take_turn(operation);
+  if (queued.front() == operation) take_turn(operation);
 }
 
-/// Nothing is before it in its queue, or it goes piece by piece, by turns with what is there. What the engine needs
+/// Nothing is before it in its queue. What the engine needs
 /// between two copies, what the blocks of a copy take, and what its kernel takes to raise a signal, and what it takes
 /// to read what was just written hide behind nothing, unlike the latency, which hides behind the copy before it.
 void SimRank::take_turn(const OperationPtr& operation) {
   const bool turns = operation->turnaround > Seconds{};
-  const Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
+  Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
+  // What lies between two messages is work of the CPU that copies them, and rests when it rests.
+  if (operation->legs.size() > 1) operation->gap_by_cpu = std::exchange(turn, now()) - now();
   operation->had_its_turn = true;
   operation->due = turn + operation->unhidden + operation->time_of_written_source();
   operation->turnaround = operation->unhidden = {};
@@ -199,7 +207,9 @@ void SimRank::take_turn(const OperationPtr& operation) {
 /// The flow will start when the operation is ready, which is not in the rank's own code.
 void SimRank::prepare_flow(const OperationPtr& operation) {
   const std::weak_ptr<Operation> flowing = operation;  // which has the flow
-  operation->flow = world_.machine.network().prepare([this, flowing] { flow_has_ended(flowing.lock()); });
+  for (Leg& leg : operation->legs) {
+    leg.flow = world_.machine.network().prepare([this, flowing] { flow_has_ended(flowing.lock()); });
+  }
 }
 
 void SimRank::start_flow(const OperationPtr& operation) {
@@ -207,7 +217,28 @@ void SimRank::start_flow(const OperationPtr& operation) {
   operation->flow_began = now();
   if (operation->is_copy()) operation->snapshot = operation->read();
   if (operation->size == Bytes{}) return end_flow(operation);
-  world_.machine.network().start(*operation->flow, course_of(*operation), bytes_to_flow(*operation));
+  operation->flowing = bytes_to_flow(*operation);
+  start_leg(operation);
+}
+
+void SimRank::start_leg(const OperationPtr& operation) {
+  const Leg& leg = operation->legs[operation->leg];
+  Bytes bytes{static_cast<std::uint64_t>(std::llround(static_cast<double>(operation->flowing.count()) * leg.share))};
+  if (const Seconds gap = std::exchange(operation->gap_by_cpu, {}); gap > Seconds{}) {
+    bytes += flowing_in(gap, world_.topology.platform().intra_node.rate->value);
+  }
+  world_.machine.network().start(*leg.flow, course_of(*operation), std::max(bytes, 1_B));
+}
+
+/// Once the first piece of a message has been copied, the next message may begin.
+void SimRank::end_leg(const OperationPtr& operation) {
+  ended_flows_.push_back(std::move(operation->legs[operation->leg].flow));
+  if (++operation->leg == operation->legs.size()) return end_flow(operation);
+  if (operation->leg == 1) {
+    under_way_.push_back(operation);
+    leave_queue(operation);
+  }
+  start_leg(operation);
 }
 
 /// The CPUs or a device go through so many bytes of each part, side by side. What the caches of one of them lacked, at
@@ -237,7 +268,7 @@ Bytes SimRank::bytes_to_flow(const Operation& operation) {
   const auto link = world_.topology.narrowest(world_.topology.copy_route(from, target_of(operation)));
   const Rate rate = std::min(costs.rate->value, link.value_or(costs.rate->value));
   const Seconds longer = lacking / std::min(costs.uncached->value, rate) - lacking / rate;
-  return operation.size + Bytes{static_cast<std::uint64_t>(longer.value() * rate.bytes_per_second())};
+  return operation.size + flowing_in(longer, rate);
 }
 
 Course SimRank::course_of(Operation& operation) const {
@@ -255,12 +286,11 @@ Course SimRank::course_of(Operation& operation) const {
   if (world_.observer) {
     operation.report.route = world_.topology.describe_transfer(from.location, nic_here, target, nic_there, by_memory);
   }
-  if (by_memory) return world_.machine.message(from.node, from.location, target, copying_ranks(operation));
+  if (by_memory) return world_.machine.message(from.node, from.location, target, operation.legs[operation.leg].copying);
   return world_.machine.transfer(from, nic_here, {there.node, target}, nic_there);
 }
 
 void SimRank::end_flow(const OperationPtr& operation) {
-  if (operation->size > Bytes{}) ended_flows_.push_back(std::move(operation->flow));
   operation->report.flow = now() - operation->flow_began;
   // The source must not have changed while it was read: then the hardware would have sent a mixture.
   const std::vector<Content> now_there = operation->read();
@@ -278,6 +308,11 @@ void SimRank::end_flow(const OperationPtr& operation) {
   }
   if (operation->partner) deliver(operation);
   if (lent) rank_object(operation->peer).lend(operation);
+  if (std::erase(under_way_, operation) == 0) leave_queue(operation);
+}
+
+/// The next one has its turn.
+void SimRank::leave_queue(const OperationPtr& operation) {
   Queue& queue = *operation->queue;
   queue.last_end = now() + operation->until_next;
   queue.operations.erase(std::ranges::find(queue.operations, operation));

@@ -109,11 +109,17 @@ class SimRank final : public Rank {
   struct Operation;
   using OperationPtr = std::shared_ptr<Operation>;
   /// Operations whose flows follow each other: the copies of a stream, the messages to one peer. The latency of one
-  /// overlaps the flow of the one before it, for commands are queued ahead of the data. Messages that go piece by piece
-  /// do not wait here for each other.
+  /// overlaps the flow of the one before it, for commands are queued ahead of the data. A message that CPUs copy in
+  /// pieces waits here until the first one has been copied, and then takes turns with those after it.
   struct Queue {
     std::list<OperationPtr> operations{};
     Seconds last_end = Seconds{} - kNever;  ///< of the last flow, and of the signal behind it
+  };
+  /// A part of an operation's way.
+  struct Leg {
+    std::vector<RankId> copying{};  ///< whose CPUs copy the bytes, if any
+    double share = 1;               ///< of the bytes
+    std::unique_ptr<Flow> flow{};
   };
   /// A control message on its way.
   struct Letter {
@@ -167,7 +173,7 @@ class SimRank final : public Rank {
   [[nodiscard]] Seconds rdma_latency(const Part& end);
   [[nodiscard]] Seconds copying_through_shared_memory(RankId peer, Bytes size) const;
   [[nodiscard]] std::vector<RankId> copying_ranks(const Operation& send) const;
-  [[nodiscard]] bool goes_piece_by_piece(const Operation& send) const;
+  [[nodiscard]] std::vector<Leg> legs_of(const Operation& send) const;
   void delay(const OperationPtr& operation, Seconds until);
   void become_ready(const OperationPtr& operation);
   void lend(const OperationPtr& send);
@@ -175,6 +181,9 @@ class SimRank final : public Rank {
   [[nodiscard]] Location target_of(const Operation& send) const;
   void take_turn(const OperationPtr& operation);
   void prepare_flow(const OperationPtr& operation);
+  void start_leg(const OperationPtr& operation);
+  void end_leg(const OperationPtr& operation);
+  void leave_queue(const OperationPtr& operation);
   void start_flow(const OperationPtr& operation);
   [[nodiscard]] Course course_of(Operation& operation) const;
   Bytes lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size);
@@ -214,16 +223,16 @@ class SimRank final : public Rank {
   std::unordered_map<std::uint64_t, OperationPtr> ops_;  ///< started, and not yet returned by wait_any()
   std::vector<OperationPtr> ended_;                      ///< of these, what has ended and the rank has not seen yet
   std::vector<OperationPtr> lent_;  ///< peers' sends that have arrived, and that this rank's CPU has not taken in yet
-  bool idle_ = false;               ///< it looks again and again, for it waits
+  std::vector<OperationPtr> under_way_;  ///< sends that have left their queue, and whose last legs flow
+  bool idle_ = false;                    ///< it looks again and again, for it waits
   std::priority_queue<Event> agenda_;
   std::uint64_t events_ = 0;    ///< ever put on the agenda
   Timer timer_;                 ///< set to the agenda's next event
   std::size_t unfinished_ = 0;  ///< operations whose latency runs or has run, and which have not ended
   std::vector<std::unique_ptr<Flow>> ended_flows_;  ///< not closed yet
-  bool finished_ = false;           ///< the rank's code has returned: nothing of this rank happens any more
-  std::map<int, Queue> streams_;    ///< by index, once used
-  std::map<RankId, Queue> wires_;   ///< by receiver, in the order in which messages are ready
-  std::map<RankId, Queue> pieces_;  ///< the same of messages that go piece by piece, by turns
+  bool finished_ = false;          ///< the rank's code has returned: nothing of this rank happens any more
+  std::map<int, Queue> streams_;   ///< by index, once used
+  std::map<RankId, Queue> wires_;  ///< by receiver, in the order in which messages are ready
   Alarm alarm_;
 
   std::string step_;

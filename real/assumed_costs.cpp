@@ -60,7 +60,7 @@ NetworkCosts guessed_shared_memory() {
           .receive_host = guessed(0.1_us),
           .latency = guessed_curve(0.4_us),
           .rate = guessed(5.0_GBps),
-          .eager_limit = guessed(4_KiB),
+          .eager_limit = guessed(4040_B),
           .control = guessed(0.5_us)};
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "validate/cost_fit.hpp"
+#include "validate/message_times.hpp"
 
 namespace twinlink::validate {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "validate/message_times.hpp"
 #include "validate/step_times.hpp"
 
 namespace twinlink::validate {
@@ -56,6 +57,18 @@ std::optional<model::Piecewise> fit_completion(const Group& both_ways, const Gro
     ascending[meant.size()] = {{meant.size(), completion}, *together * kTolerance};
   }
   return ascending.empty() ? std::nullopt : std::optional(curve_of(ascending));
+}
+
+/// What a CPU is busy for to learn that a send is over. Nothing where CPUs wait for messages at every size.
+std::optional<Seconds> fit_send_completion(const Group& both_ways, const model::NetworkCosts& costs) {
+  std::vector<CountedObservation> observations;
+  for (const Meant& meant : both_ways.lines) {
+    if (costs.taking_in(meant.size()) == Seconds{}) continue;
+    const Seconds rest = meant.time() - send_completion_of(costs, meant.size(), meant.time());
+    observations.push_back({observation_of(meant), rest, 1});
+  }
+  if (observations.empty()) return std::nullopt;
+  return fit_share(observations).value_or(Seconds{});
 }
 
 }  // namespace
@@ -115,6 +128,9 @@ void MessageFits::fit_end(const Group& group) {
   }
   set_fit(edit_, group.path, *completion, group, probes_);
   network_at(network).completion = model::Sourced<model::Piecewise>{*completion, {}};
+  if (const auto sent = fit_send_completion(group, network_at(network))) {
+    set_fit(edit_, network + ".send_completion", *sent, group, probes_);
+  }
 }
 
 /// Sending takes no more of the CPU than the shortest message as a whole.
@@ -136,7 +152,10 @@ std::vector<Observation> MessageFits::observations_beside_cpu(const Group& messa
   limit_posting(messages);
   const model::NetworkCosts& costs = network_at(messages.path);
   std::vector<Observation> observations = observations_of(messages);
-  for (Observation& o : observations) o.busy = costs.posting(o.size) + costs.taking_in(o.size);
+  for (Observation& o : observations) {
+    o.busy = costs.posting(o.size) + costs.taking_in(o.size);
+    o.again = costs.last_piece(o.size) - costs.first_part(o.size);
+  }
   return observations;
 }
 

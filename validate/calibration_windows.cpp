@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "validate/cost_fit.hpp"
-#include "validate/primitive.hpp"
+#include "validate/message_times.hpp"
 
 namespace twinlink::validate {
 
@@ -28,15 +28,15 @@ void fit_gap(const Group& group, const model::Topology& topology, const ProbeSet
   constexpr double kQueued = bench::kQueuedCopies;
   std::map<Bytes, std::vector<double>> gaps;
   for (const Meant& meant : group.lines) {
-    const Seconds bytes = flow_of_message(meant.primitive, meant.size(), topology);
+    const Seconds beside = interval_beside_gap(meant.primitive, meant.size(), topology);
     const Seconds each =
         (meant.time() * kQueued - beside_gaps(meant.primitive, meant.size(), topology)) / (kQueued - 1);
     // Where the bytes take most of it, what is left is the error of their rate. And of large messages it is what caches
     // did not hold, which depends on the memory that they lie in and not on the message before.
     constexpr double kMostly = 0.9;
     constexpr Bytes kLargest = 64_KiB;
-    const bool tells = meant.size() <= kLargest && bytes < each * kMostly;
-    gaps[meant.size()].push_back(tells ? (each - bytes).value() : 0);
+    const bool tells = meant.size() <= kLargest && beside < each * kMostly;
+    gaps[meant.size()].push_back(tells ? std::max((each - beside).value(), 0.0) : 0);
   }
   std::vector<CostAt> ascending;
   for (const auto& [size, all] : gaps) {

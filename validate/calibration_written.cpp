@@ -1,4 +1,5 @@
 #include "validate/calibration_written.hpp"
+#include "validate/message_times.hpp"
 
 #include <algorithm>
 #include <cassert>

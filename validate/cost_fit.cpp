@@ -25,6 +25,7 @@ struct Mean {
   double time = 0;
   double weight = 0;
   double busy = 0;
+  double bytes = 0;  ///< with those that count again
 };
 
 std::vector<Mean> mean_times(std::span<const Observation> observations) {
@@ -32,7 +33,8 @@ std::vector<Mean> mean_times(std::span<const Observation> observations) {
   for (const Observation& observation : observations) by_size[observation.size].push_back(observation);
   std::vector<Mean> means;
   for (const auto& [size, same] : by_size) {
-    Mean mean{.size = static_cast<double>(size.count())};
+    Mean mean{.size = static_cast<double>(size.count()),
+              .bytes = static_cast<double>((size + same.front().again).count())};
     for (const Observation& observation : same) {
       mean.weight += weight_of(observation);
       mean.time += weight_of(observation) * observation.time.value();
@@ -114,9 +116,9 @@ class CurveFitter {
     Equation result{.target = mean.time - mean.busy - host_, .weight = mean.weight};
     result.coefficients = shares(points, mean.size);
     if (known_per_byte_) {
-      result.target -= *known_per_byte_ * mean.size;
+      result.target -= *known_per_byte_ * mean.bytes;
     } else {
-      result.coefficients.push_back(mean.size);
+      result.coefficients.push_back(mean.bytes);
     }
     return result;
   }
@@ -227,7 +229,7 @@ Misfit misfit_of(const CurveFit& fit, const std::vector<Mean>& means, double hos
   Misfit misfit;
   for (const Mean& mean : means) {
     const Bytes size{static_cast<std::uint64_t>(mean.size)};
-    const double flow = fit.rate ? (size / *fit.rate).value() : 0;
+    const double flow = fit.rate ? mean.bytes / fit.rate->bytes_per_second() : 0;
     const double error = std::abs((host + mean.busy + latency.at(size).value() + flow) / mean.time - 1);
     misfit.worst = std::max(misfit.worst, error);
     misfit.typical += error / static_cast<double>(means.size());
@@ -239,7 +241,8 @@ Misfit misfit_of(const CurveFit& fit, const std::vector<Mean>& means, double hos
 /// others take less than no latency. So: the best rate that any size has, and what the others take beyond it.
 CurveFit fit_best_rate(const std::vector<Mean>& means, double host) {
   double per_byte = HUGE_VAL;
-  for (const Mean& mean : means) per_byte = std::min(per_byte, std::max(mean.time - mean.busy - host, 0.0) / mean.size);
+  for (const Mean& mean : means)
+    per_byte = std::min(per_byte, std::max(mean.time - mean.busy - host, 0.0) / mean.bytes);
   const CurveFitter fitter(means, host, per_byte);
   return finish(fitter, fitter.choose(), per_byte > 0 ? std::optional(Rate{1 / per_byte}) : std::nullopt);
 }

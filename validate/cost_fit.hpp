@@ -22,11 +22,12 @@ struct Observation {
   Bytes size{};
   Seconds time{};     ///< positive
   double spread = 0;  ///< standard deviation of the rounds, relative to `time`
+  Bytes again{};      ///< of these bytes, so many take their time a second time
   Seconds busy{};     ///< what is known of `time` and belongs to neither latency nor bytes, beside `host` of the fit
 };
 
-/// time(size) = host + busy(size) + latency(size) + size / rate; the latency is linear between its points and constant
-/// beyond them.
+/// time(size) = host + busy(size) + latency(size) + (size + again(size)) / rate; the latency is linear between its
+/// points and constant beyond them.
 struct CurveFit {
   std::vector<model::Piecewise::Knot> latency{};  ///< ascending, at least one; no cost is negative
   std::optional<Rate> rate{};                     ///< nothing if the times do not tell it

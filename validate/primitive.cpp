@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "validate/cost_fit.hpp"
+#include "validate/message_times.hpp"
 #include "validate/queue_times.hpp"
 #include "validate/step_times.hpp"
 
@@ -24,11 +24,6 @@ void narrow(std::optional<Rate>& narrowest, Rate rate) {
 
 void narrow(std::optional<Rate>& narrowest, const std::optional<Rate>& rate) {
   if (rate) narrow(narrowest, *rate);
-}
-
-Seconds flow_time(Bytes size, std::optional<Rate> narrowest, const std::optional<Sourced<Rate>>& rate) {
-  if (rate) narrow(narrowest, rate->value);
-  return narrowest ? size / *narrowest : Seconds{};
 }
 
 std::optional<Seconds> value_of(const std::optional<Sourced<Seconds>>& time) {
@@ -52,10 +47,6 @@ std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sou
 Seconds time_of_written(const Primitive& primitive, Bytes size, const model::WrittenCosts& costs) {
   const bool by_cpu = primitive.writer == model::Writer::cpu;
   return time_to_read({.by_cpu = by_cpu ? size : Bytes{}, .by_device = by_cpu ? Bytes{} : size}, costs);
-}
-
-const model::NetworkCosts& network_of(const Primitive& primitive, const Platform& platform) {
-  return primitive.same_node ? platform.intra_node : *platform.network;
 }
 
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -125,6 +116,15 @@ std::optional<Seconds> predict_start(const Primitive& primitive, const Topology&
 }
 
 }  // namespace
+
+const model::NetworkCosts& network_of(const Primitive& primitive, const Platform& platform) {
+  return primitive.same_node ? platform.intra_node : *platform.network;
+}
+
+Seconds flow_time(Bytes size, std::optional<Rate> narrowest, const std::optional<Sourced<Rate>>& rate) {
+  if (rate) narrow(narrowest, rate->value);
+  return narrowest ? size / *narrowest : Seconds{};
+}
 
 std::string copy_path(const Primitive& primitive, const Topology& topology) {
   const std::string name = topology.find_copy_cost(primitive.from, primitive.to).name;
@@ -221,40 +221,6 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& t
   return narrowest;
 }
 
-Bytes memory_of_round(const Primitive& primitive, Bytes size) {
-  const auto stretches = [&]() -> std::uint64_t {
-    if (primitive.kind == Kind::message) return 2;
-    if (primitive.kind == Kind::written_message) return primitive.writer == model::Writer::cpu ? 3 : 2;
-    return bench::kQueuedCopies;
-  };
-  const std::uint64_t ends = primitive.from.location == primitive.to.location ? 2 : 1;
-  return size * stretches() * ends;
-}
-
-bool lacks_in_caches(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const auto lacks = [&](model::Location memory) {
-    const auto& cache = topology.platform().node.memories[memory.index].cache;
-    return cache && memory_of_round(primitive, size) > cache->value;
-  };
-  return primitive.same_node && (lacks(primitive.from.location) || lacks(primitive.to.location));
-}
-
-Seconds flow_of_message(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts& network = network_of(primitive, topology.platform());
-  const bool uncached = network.uncached && lacks_in_caches(primitive, size, topology);
-  return flow_time(size, narrowest_link(primitive, topology), uncached ? network.uncached : network.rate);
-}
-
-Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts& network = network_of(primitive, topology.platform());
-  return network.posting(size) + network.latency.value.at(size) + flow_of_message(primitive, size, topology) +
-         network.taking_in(size);
-}
-
-Seconds beside_gaps(const Primitive& primitive, Bytes size, const Topology& topology) {
-  return predict_message(primitive, size, topology) + network_of(primitive, topology.platform()).control.value;
-}
-
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const Topology& topology) {
   const model::RuntimeCosts& runtime = topology.platform().runtime;
   constexpr double kQueued = bench::kQueuedCopies;
@@ -270,20 +236,6 @@ std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds t
   return each - times->flow - times->turnaround - *signal;
 }
 
-Seconds completion_of(const model::NetworkCosts& costs, Bytes size, const EagerTimes& times) {
-  constexpr double kQueued = bench::kQueuedCopies;
-  const Seconds comes = times.alone - costs.posting(size);
-  const Seconds starts = costs.posting(size) + costs.receive_host.value;
-  const Seconds rest = (times.both_ways - starts) * kQueued - costs.control.value;
-  // The way of the last one, or the bytes of both directions, which share the CPUs where no completion has them in it,
-  // take as long as this: then the CPU waits for messages, and not they for it.
-  constexpr double kMore = 1 + 5 * kTolerance;
-  const Seconds shared = costs.completion ? Seconds{} : times.flow;
-  if (rest <= comes * kMore || times.both_ways <= (times.one_way + shared) * kMore) return {};
-  const Seconds one_way = times.one_way - costs.receive_host.value - costs.control.value / kQueued;
-  return std::max(std::min({rest / kQueued, one_way, comes}), Seconds{});
-}
-
 Seconds flow_alone(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto times = copy_times(primitive, size, topology);
   return times ? times->flow : Seconds{};
@@ -292,35 +244,6 @@ Seconds flow_alone(const Primitive& primitive, Bytes size, const Topology& topol
 std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, const Topology& topology) {
   return primitive.signals() ? predict_put(primitive, size, topology) : predict_copy(primitive, size, topology);
 }
-
-namespace {
-
-/// Messages one way follow each other at the sender's CPU or on the wire, whichever takes longer; or the receiver's CPU
-/// takes longer to await all and to take them in.
-Seconds predict_window(const Primitive& primitive, Bytes size, const Topology& topology) {
-  constexpr double kQueued = bench::kQueuedCopies;
-  const model::NetworkCosts& network = network_of(primitive, topology.platform());
-  const Seconds gap = network.gap ? network.gap->value.at(size) : Seconds{};
-  const Seconds each = std::max(network.posting(size), flow_of_message(primitive, size, topology) + gap);
-  const Seconds taken_in = (network.receive_host.value + network.taking_in(size)) * kQueued + network.control.value;
-  return std::max(beside_gaps(primitive, size, topology) + each * (kQueued - 1), taken_in) / kQueued;
-}
-
-/// Each CPU posts all its receives and sends, and then takes in what comes. Bytes that go both ways, as those of a
-/// window one way do, take no longer.
-std::optional<Seconds> predict_both_ways(const Primitive& primitive, Bytes size, const Topology& topology) {
-  constexpr double kQueued = bench::kQueuedCopies;
-  const model::NetworkCosts& network = network_of(primitive, topology.platform());
-  if (!network.completion) return std::nullopt;
-  const Seconds completion = network.taking_in(size);
-  const Seconds starts = network.posting(size) + network.receive_host.value;
-  const Seconds comes = predict_message(primitive, size, topology) - network.posting(size) - completion;
-  const Seconds cpu =
-      starts + (std::max(completion * (kQueued - 1), comes) + completion + network.control.value) / kQueued;
-  return std::max(cpu, predict_window(primitive, size, topology));
-}
-
-}  // namespace
 
 std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Topology& topology) {
   const Platform& platform = topology.platform();

@@ -83,30 +83,16 @@ std::string copy_path(const Primitive& primitive, const model::Topology& topolog
 /// The narrowest link on the way, the fabric included. Nothing if there is no link.
 std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topology& topology);
 
-/// How much of one host memory a round of messages of `size` goes through: of one each way, and of what their sources
-/// were copied from, or of a window. Both ends may lie in the same memory.
-Bytes memory_of_round(const Primitive& primitive, Bytes size);
-/// Is that more than the caches hold? Then they hold nothing of it when its turn comes again.
-bool lacks_in_caches(const Primitive& primitive, Bytes size, const model::Topology& topology);
-/// What the bytes of a message take once they flow.
-Seconds flow_of_message(const Primitive& primitive, Bytes size, const model::Topology& topology);
-/// Of a window of messages, what comes beside the intervals between them: one message, and the answer.
-Seconds beside_gaps(const Primitive& primitive, Bytes size, const model::Topology& topology);
+/// The costs of the messages that `primitive` is, or comes with.
+const model::NetworkCosts& network_of(const Primitive& primitive, const model::Platform& platform);
+/// What `size` bytes take over links of which the narrowest is known, and at no more than `rate`. Zero where nothing
+/// limits them.
+Seconds flow_time(Bytes size, std::optional<Rate> narrowest, const std::optional<model::Sourced<Rate>>& rate);
+
 /// Of queued puts with signals or control messages in lanes that took `time`: the number that only they tell,
 /// `signal_turnaround`, `kernel_signal_turnaround` or `step`; not positive where the rest takes all of it. Nothing if
 /// the platform lacks a number that this needs.
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const model::Topology& topology);
-
-/// What probes say of eager messages of one size.
-struct EagerTimes {
-  Seconds alone{};      ///< one of them, at the least
-  Seconds one_way{};    ///< the share of one of a window
-  Seconds both_ways{};  ///< the same with as many the other way
-  Seconds flow{};       ///< of the bytes of one
-};
-/// What the CPU is busy for to take one of `size` in, beside the other `costs`. Zero if the CPUs are not what the
-/// messages wait for.
-Seconds completion_of(const model::NetworkCosts& costs, Bytes size, const EagerTimes& times);
 
 /// What the bytes of a copy take once they flow.
 Seconds flow_alone(const Primitive& primitive, Bytes size, const model::Topology& topology);

@@ -76,7 +76,7 @@ class LineReader {
   }
 
   bool recognize(std::string_view name) {
-    if (strip(name, "start message ")) return eager(name, Kind::start_message);
+    if (strip(name, "start message ")) return message(name, Kind::start_message);
     if (strip(name, "start control message ")) return message(name, Kind::start_control);
     if (strip(name, "start receive ")) return message(name, Kind::start_receive);
     if (strip(name, "look message ")) return message(name, Kind::message_look);

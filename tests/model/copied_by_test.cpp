@@ -137,16 +137,23 @@ Platform with_pieces(Bytes piece) {
   return platform;
 }
 
+constexpr Bytes kPiece = 64_KiB;
+/// The sender's CPU copies the first part of a message when it posts it, which is in kHost.
+constexpr Bytes kFirst = kPiece - kEager;
+
+/// The small one begins when the first piece of the large one is in; from then on each has half of both CPUs, and the
+/// large one the rest when the small one is through.
 TEST(Pieces, OfMessagesTakeTurns) {
-  const auto [small, both] = behind_a_large_one(with_pieces(64_KiB), 1_MiB);
-  expect_near(small, kHost + kOverhead + 2_MiB / kSharedMemory);
-  expect_near(both, kOverhead + 5_MiB / kSharedMemory);
+  const auto [small, both] = behind_a_large_one(with_pieces(kPiece), 1_MiB);
+  expect_near(small, kOverhead + (kFirst * 3 + 2_MiB) / kSharedMemory);
+  expect_near(both, kOverhead + (kFirst * 2 + 5_MiB) / kSharedMemory);
 }
 
 TEST(Pieces, OfALargeMessageLeaveRoomForASmallOne) {
-  const auto [small, both] = behind_a_large_one(with_pieces(64_KiB), 32_KiB);
-  expect_near(small, kHost + kOverhead + 64_KiB / kSharedMemory);
-  expect_near(both, kOverhead + (4_MiB + 32_KiB) / kSharedMemory);
+  constexpr Bytes kSmall = 32_KiB;
+  const auto [small, both] = behind_a_large_one(with_pieces(kPiece), kSmall);
+  expect_near(small, kOverhead + (kFirst + (kSmall - kEager + kSmall) * 2) / kSharedMemory);
+  expect_near(both, kOverhead + (kFirst * 2 + 4_MiB) / kSharedMemory);
 }
 
 TEST(Pieces, WithoutThemOneMessageFollowsTheOther) {
@@ -155,14 +162,76 @@ TEST(Pieces, WithoutThemOneMessageFollowsTheOther) {
   expect_near(both, kOverhead + 5_MiB / kSharedMemory);
 }
 
-TEST(Pieces, MakeNoDifferenceToOneMessageAlone) {
+/// When the last byte of one message alone is there.
+Seconds alone(const Platform& platform, Bytes size) {
   Seconds end{};
-  simulate(with_pieces(64_KiB), kTwo, [&](Rank& rank) {
-    finish(rank, rank.id().value == 0 ? send(rank, 1, 1_MiB) : receive(rank, 0, 1_MiB));
+  simulate(platform, kTwo, [&](Rank& rank) {
+    finish(rank, rank.id().value == 0 ? send(rank, 1, size) : receive(rank, 0, size));
     end = rank.now();
   });
-  expect_near(end, kOverhead + 1_MiB / kSharedMemory);
+  return end;
 }
+
+/// The first piece is copied in while there is nothing to copy out, and the last one out when all is in.
+TEST(Pieces, OfOneMessageOverlapButForTheFirstAndTheLast) {
+  expect_near(alone(with_pieces(kPiece), 1_MiB), kOverhead + (1_MiB + kFirst) / kSharedMemory);
+}
+TEST(Pieces, AMessageOfOnlyOneIsCopiedInAndThenOut) {
+  expect_near(alone(with_pieces(kPiece), 32_KiB), kOverhead + (32_KiB - kEager + 32_KiB) / kSharedMemory);
+}
+
+/// Each on its own CPU, in and then out, at the same time.
+TEST(Pieces, BothWaysDoNotDisturbEachOtherInMessagesOfOnlyOne) {
+  Seconds end{};
+  simulate(with_pieces(kPiece), kTwo, [&](Rank& rank) {
+    const int peer = 1 - rank.id().value;
+    const Op out = send(rank, peer, kPiece);
+    const Op in = receive(rank, peer, kPiece);
+    finish(rank, in);
+    finish(rank, out);
+    end = rank.now();
+  });
+  expect_near(end, kOverhead + (kFirst + kPiece) / kSharedMemory);
+}
+
+/// The receiver's CPU is away until long after the piece has come in.
+TEST(Pieces, AreCopiedInWhileTheReceiverDoesSomethingElse) {
+  simulate(with_pieces(kPiece), kTwo, [&](Rank& rank) {
+    if (rank.id().value == 0) return finish(rank, send(rank, 1, kPiece));
+    const Buffer device = rank.allocate(Memory::device, 1_MiB);
+    const Buffer pageable = rank.allocate(Memory::pageable, 1_MiB);
+    const Op op = receive(rank, 0, kPiece);
+    finish(rank, rank.copy(View(pageable), View(device), Stream{}, Engine::dma));
+    const Seconds back = rank.now();
+    finish(rank, op);
+    expect_near(rank.now(), back + kPiece / kSharedMemory);
+  });
+}
+
+/// What lies between two messages: the CPU that copies them does it, and does nothing else meanwhile.
+void expect_gap_by_cpu(bool away) {
+  constexpr Seconds kGap = 10.0_us;
+  constexpr Seconds kAway = kOverhead + 1_MiB / kUp;
+  Platform platform = with_pieces(kPiece);
+  platform.intra_node.gap = Sourced<Piecewise>{Piecewise({{Bytes{}, kGap}}), {Quality::assumed, "a round number"}};
+  simulate(platform, kTwo, [&](Rank& rank) {
+    const bool sends = rank.id().value == 0;
+    const auto start = [&](Tag tag) { return sends ? send(rank, 1, kPiece, tag) : receive(rank, 0, kPiece, tag); };
+    const Op first = start(tags::kData);
+    const Op second = start(Tag{tags::kData.value + 1});
+    if (sends && away) {
+      EXPECT_FALSE(rank.wait_any({&second, 1}, kOverhead + kFirst / kSharedMemory + kGap / 2));
+      const View device(rank.allocate(Memory::device, 1_MiB));
+      finish(rank, rank.copy(View(rank.allocate(Memory::pageable, 1_MiB)), device, Stream{}, Engine::dma));
+    }
+    finish(rank, first);
+    finish(rank, second);
+    const Seconds end = kOverhead + (kFirst * 2 + kPiece) / kSharedMemory + kGap + (away ? kAway : Seconds{});
+    if (!sends) expect_near(rank.now(), end);
+  });
+}
+TEST(Pieces, AGapIsWorkOfTheSendersCpu) { expect_gap_by_cpu(false); }
+TEST(Pieces, AGapRestsWhileTheSenderDoesSomethingElse) { expect_gap_by_cpu(true); }
 
 TEST(CopiedBy, EagerMessagesAreCopiedToo) {
   expect_near(to_one(CopiedBy::receiver, kEager), kOverhead + kEager * 2 / kSharedMemory);

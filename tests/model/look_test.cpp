@@ -73,6 +73,18 @@ TEST(Look, HearingKeepsTheCpuBusyFromItsStart) {
   });
 }
 
+TEST(Look, LearningThatASendIsOverKeepsTheSendersCpuBusy) {
+  Platform platform = sample_platform();
+  platform.intra_node.send_completion = with_source(kCompletion);
+  simulate(platform, kPeers, [](Rank& rank) {
+    const bool sends = rank.id() == RankId{0};
+    const View view(rank.allocate(Memory::pinned, 1_KiB));
+    const Op op = sends ? rank.send(RankId{1}, tags::kData, view) : rank.receive(RankId{0}, tags::kData, view);
+    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    expect_near(rank.now(), kOverhead + 1_KiB / Rate{3e9} + (sends ? kCompletion : Seconds{}));
+  });
+}
+
 TEST(Look, OfEachStreamTheOldestCopy) {
   push(looking_platform(), kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
     std::array<Op, 3> ops{};

@@ -193,12 +193,13 @@ TEST(Override, AddsWhatAPlatformNeedNotSayOfItsCpusAndEngines) {
   EXPECT_FALSE(plain.intra_node.piece);
   EXPECT_FALSE(plain.node.memories.front().cache);
   EXPECT_EQ(plain.intra_node.copied_by, CopiedBy::none);
-  const Platform platform = read_good(
-      {"costs.copies.host-to-host.turnaround=2 us", "costs.runtime.step=0.1 us", "costs.runtime.look=0.2 us",
-       "costs.intra_node.control_send_host=50 ns", "costs.intra_node.control_receive_host=60 ns",
-       "costs.runtime.completion=1.5 us", "costs.runtime.kernel_signal=1.7 us", "costs.intra_node.rate=4 GB/s",
-       "costs.intra_node.copied_by=receiver", "costs.intra_node.inline_limit=256 B",
-       "nodes.memories.numa0.cache=100 MiB", "costs.intra_node.uncached=3 GB/s", "costs.intra_node.piece=64 KiB"});
+  const Platform platform = read_good({"costs.copies.host-to-host.turnaround=2 us", "costs.runtime.step=0.1 us",
+                                       "costs.runtime.look=0.2 us", "costs.intra_node.control_send_host=50 ns",
+                                       "costs.intra_node.control_receive_host=60 ns", "costs.runtime.completion=1.5 us",
+                                       "costs.runtime.kernel_signal=1.7 us", "costs.intra_node.rate=4 GB/s",
+                                       "costs.intra_node.copied_by=both", "costs.intra_node.send_completion=70 ns",
+                                       "costs.intra_node.inline_limit=256 B", "nodes.memories.numa0.cache=100 MiB",
+                                       "costs.intra_node.uncached=3 GB/s", "costs.intra_node.piece=64 KiB"});
   EXPECT_EQ(present(platform.node.memories.front().cache).value, 100_MiB);
   EXPECT_EQ(present(platform.intra_node.uncached).value, Rate{3e9});
   EXPECT_EQ(present(platform.intra_node.piece).value, 64_KiB);
@@ -210,7 +211,8 @@ TEST(Override, AddsWhatAPlatformNeedNotSayOfItsCpusAndEngines) {
   EXPECT_NEAR(present(platform.intra_node.control_receive_host).value.microseconds(), 0.06, 1e-9);
   EXPECT_EQ(present(platform.runtime.completion).value, 1.5_us);
   EXPECT_EQ(present(platform.runtime.kernel_signal).value.at(1_B), 1.7_us);
-  EXPECT_EQ(platform.intra_node.copied_by, CopiedBy::receiver);
+  EXPECT_NEAR(present(platform.intra_node.send_completion).value.microseconds(), 0.07, 1e-9);
+  EXPECT_EQ(platform.intra_node.copied_by, CopiedBy::both);
   EXPECT_EQ(read_good({"costs.intra_node.copied_by=none"}).intra_node.copied_by, CopiedBy::none);
 }
 

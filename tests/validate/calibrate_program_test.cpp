@@ -180,6 +180,7 @@ void FullCircle::expect_full_circle(const std::string& base) {
   EXPECT_LE(sum / static_cast<double>(before.size()), kTolerance);
 
   const std::map<std::string, std::string> rests{
+      {"costs.intra_node.send_completion", "queued message same-node both-ways"},
       {"costs.runtime.signal_turnaround", "queued put and signal same-node"},
       {"costs.runtime.kernel_signal_turnaround", "queued put and signal by kernel same-node"}};
   // A curve may have other points than the base's.

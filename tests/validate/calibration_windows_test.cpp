@@ -53,6 +53,29 @@ TEST(CalibrationOfWindows, WhatCpusDoForMessagesThatHaveComeIsNoLatency) {
   EXPECT_THAT(costs.completion->source.text, HasSubstr("queued message same-node both-ways"));
 }
 
+/// One way a sender has the time to learn that its messages are over; both ways it comes on top.
+TEST(CalibrationOfWindows, WindowsBothWaysTellWhatItTakesToLearnThatSendsAreOver) {
+  constexpr double kSent = 0.15;
+  const double both_ways_us = kSendHost + kReceiveHost + kTakenIn + kSent + kControl / kQueued;
+  const auto calibration = messages(both_ways_us).calibrate();
+  const model::NetworkCosts& costs = platform_of(calibration).intra_node;
+  EXPECT_NEAR(costs.completion.value().value.at(256_B).microseconds(), kTakenIn, 0.01);
+  EXPECT_NEAR(costs.send_completion.value().value.microseconds(), kSent, 0.01);
+  EXPECT_THAT(costs.send_completion->source.text, HasSubstr("queued message same-node both-ways"));
+}
+
+/// A large one, too, may take more of the CPU than a small one, for a part of its bytes goes at once.
+TEST(CalibrationOfWindows, WhatPostingTakesDependsOnTheSize) {
+  const auto posting = [](double bytes) { return bytes < 4096 ? kSendHost : 2 * kSendHost; };
+  const auto calibration = Probes()
+                               .add("start message same-node", posting, "0/0", "0/1", 1_KiB, 64_KiB)
+                               .add("message pageable same-node", alone_us, "0/0", "0/1", 1_KiB, 64_KiB)
+                               .calibrate();
+  const model::NetworkCosts& costs = platform_of(calibration).intra_node;
+  EXPECT_NEAR(costs.posting(1_KiB).microseconds(), kSendHost, 1e-3);
+  EXPECT_NEAR(costs.posting(64_KiB).microseconds(), 2 * kSendHost, 1e-3);
+}
+
 /// Where windows both ways leave more than that, nothing is left for the latency, and the fit of other sizes bears it.
 TEST(CalibrationOfWindows, TakingInTakesNoMoreThanAMessageAsAWhole) {
   const auto one_way = [](double) { return 3.0; };
