@@ -29,6 +29,12 @@ std::vector<std::string> row(std::string label, std::string pattern, const Error
           fmt::format("{} at {}", percent(errors.max), at)};
 }
 
+/// Had each rank a core for itself while this size was measured, as far as anybody watched?
+bool undisturbed(const bench::Series& measured, Bytes size) {
+  const auto point = std::ranges::find(measured.points, size, &bench::Point::size);
+  return point == measured.points.end() || !point->time_us.disturbed;
+}
+
 Table errors_table(const Comparison& comparison) {
   Table table{.columns = {{"protocol", kLeft},
                           {"pattern", kLeft},
@@ -36,6 +42,7 @@ Table errors_table(const Comparison& comparison) {
                           {"p95", kLeft},
                           {"largest", kLeft}}};
   std::vector<Row> all;
+  std::vector<Row> quiet;
   const Pair* worst = &comparison.pairs.front();
   for (const Pair& pair : comparison.pairs) {
     const bench::Series& series = series_of(pair);
@@ -43,11 +50,18 @@ Table errors_table(const Comparison& comparison) {
     if (series.pattern != bench::Pattern::pingpong) pattern += fmt::format(", window {}", series.window);
     table.rows.push_back(row(label_of(pair), std::move(pattern), pair.errors, format_size(pair.errors.max_at.size)));
     std::ranges::copy(pair.joined.rows, std::back_inserter(all));
+    std::ranges::copy_if(pair.joined.rows, std::back_inserter(quiet),
+                         [&](const Row& row) { return undisturbed(series, row.key.size); });
     if (pair.errors.max > worst->errors.max) worst = &pair;
   }
   const ErrorSummary errors = summarize_errors(all);
   table.rows.push_back(row(fmt::format("all {} points", errors.n), "", errors,
                            fmt::format("{} of {}", format_size(worst->errors.max_at.size), label_of(*worst))));
+  if (!quiet.empty() && quiet.size() < all.size()) {
+    const ErrorSummary undisturbed_errors = summarize_errors(quiet);
+    table.rows.push_back(row(fmt::format("the {} that nothing disturbed", undisturbed_errors.n), "", undisturbed_errors,
+                             format_size(undisturbed_errors.max_at.size)));
+  }
   return table;
 }
 

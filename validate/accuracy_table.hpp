@@ -1,4 +1,5 @@
-// The table of accuracy: a row for each curve, one for all of them, and where protocols cross in either world.
+// The table of accuracy: a row for each curve, one for all of them, one for the points that nothing disturbed, and
+// where protocols cross in either world.
 #pragma once
 
 #include "validate/comparison.hpp"

@@ -19,5 +19,6 @@ void add_ceiling_command(CLI::App& app, Action& action);
 void add_import_command(CLI::App& app, Action& action);
 void add_table_command(CLI::App& app, Action& action);
 void add_settings_command(CLI::App& app, Action& action);
+void add_together_command(CLI::App& app, Action& action);
 
 }  // namespace twinlink::validate

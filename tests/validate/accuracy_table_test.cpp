@@ -32,6 +32,17 @@ TEST(AccuracyTable, HasARowForEachCurveAndOneForAll) {
                           HasSubstr("| all 4 points |  | 10.9 % | 18.5 % | 20.0 % at 4K of host")));
 }
 
+TEST(AccuracyTable, HasARowForThePointsThatNothingDisturbed) {
+  Pair pair = make_pair("staging", {{1024, 10}, {4096, 10}}, {{1024, 11}, {4096, 20}});
+  EXPECT_THAT(table_of({pair}), Not(HasSubstr("disturbed")));
+  pair.measured.series->points.back().time_us.disturbed = true;
+  EXPECT_THAT(table_of({pair}),
+              AllOf(HasSubstr("| all 2 points |  | 48.3 % |"),
+                    HasSubstr("| the 1 that nothing disturbed |  | 10.0 % | 10.0 % | 10.0 % at 1K |")));
+  pair.measured.series->points.front().time_us.disturbed = true;
+  EXPECT_THAT(table_of({pair}), Not(HasSubstr("nothing disturbed")));
+}
+
 TEST(AccuracyTable, ListsWhereProtocolsCross) {
   // In log-log, lines through 10 and 40 against 20 and 20 meet half-way; simulated, the second curve is faster later.
   const std::string text =

@@ -1,0 +1,23 @@
+// One curve, measured again and again: what all visits to a machine say together. Neighbours on a shared host stay for
+// longer than a run takes, so the passes of one run may all be theirs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "protocols/bench/results.hpp"
+
+namespace twinlink::validate {
+
+struct Visit {
+  std::string file{};  ///< as the user named it
+  bench::Result result{};
+};
+
+/// Of each size what bench::together() says of the visits, with the statistics of the rounds that count; cold message,
+/// counters and environment are the first visit's, and a note names all of them. The visits must be measured, have
+/// their raw samples, the same settings, pattern, places and sizes, and the same expectation, or all none: an
+/// InputError otherwise. `visits` must not be empty.
+bench::Result together(std::vector<Visit> visits);
+
+}  // namespace twinlink::validate
