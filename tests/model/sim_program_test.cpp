@@ -188,6 +188,9 @@ TEST(SimProgram, WrongUsageEndsWithTwoAndSaysWhatIsAllowed) {
                  "unknown choice 'shm' (there are: shared-memory, loopback)");
   expect_refusal("run " + kKids + "--protocol host --smp-copy-size 0", "a piece has a byte at least");
   expect_refusal("run " + kKids + "--protocol host --smp-copy-size 1K --intra-node loopback", "is for shared memory");
+  expect_refusal("run " + kKids + "--protocol host --smp-copy-size 1K --set costs.intra_node.copied_by=both " +
+                     "--set 'costs.intra_node.piece=32 KiB' --set 'costs.intra_node.rate=4 GB/s'",
+                 "has a 'piece'");
   expect_refusal("run --platform platforms/h200-nvlink.yaml --protocol host --intra-node loopback",
                  "needs a network adapter, and platform 'h200-nvlink' has none");
   expect_refusal("", "subcommand is required");
