@@ -83,7 +83,7 @@ void set_within_node(Platform& platform, const WithinNode& within_node) {
   if (within_node.loopback && within_node.copy_size) {
     throw UsageError("--smp-copy-size is for shared memory, and --intra-node loopback does not use it");
   }
-  if (within_node.copy_size && platform.intra_node.piece) {
+  if (within_node.copy_size && platform.intra_node.piece && platform.intra_node.copied_by == CopiedBy::both) {
     throw UsageError("--smp-copy-size is for platforms that say nothing of pieces, and platform '" + platform.name +
                      "' has a 'piece': --set costs.intra_node.piece=SIZE changes it");
   }

@@ -138,7 +138,7 @@ struct StagedPeer {
 enum class CopiedBy {
   none,      ///< nobody's: each message has the rate for itself, and moves whatever the ranks do
   receiver,  ///< a single copy, by the receiver in the kernel: CMA, KNEM, XPMEM
-  both       ///< the sender copies into shared memory, the receiver out of it, at the same time
+  both       ///< the sender copies into shared memory, the receiver out of it, at the same time but for `piece`
 };
 inline constexpr std::array kCopiedBy{CopiedBy::none, CopiedBy::receiver, CopiedBy::both};
 /// As the platform file spells it: "none", "receiver", "both".
@@ -161,13 +161,14 @@ struct NetworkCosts {
   /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
   /// together, save eager ones where there is a `completion`.
   CopiedBy copied_by = CopiedBy::none;
-  /// Within a node only, with a `copied_by` of `both`: what the sender's CPU copies of a message that is not eager
-  /// before the receiver's can begin; absent: both begin at once.
+  /// Within a node only, with a `copied_by` other than `none`: where both CPUs copy, what the sender's copies of a
+  /// message that is not eager before the receiver's can begin; absent: both begin at once.
   std::optional<Sourced<Bytes>> piece{};
   /// Within a node only: what takes the place of `rate` for bytes that the memory's `cache` does not hold, at the end
   /// that lacks more of them; absent: the caches make no difference.
   std::optional<Sourced<Rate>> uncached{};
-  /// From the last byte of one message to the first byte of the next one of its sender to its receiver; absent: 0.
+  /// From the last byte of one message to the first byte of the next one of its sender to its receiver; where CPUs copy
+  /// in pieces, from the end of its first piece, and work of the sender's CPU; absent: 0.
   /// LogGP's gap, less what the bytes take.
   std::optional<Sourced<Piecewise>> gap{};
   /// The receiver's CPU is busy taking an eager message in and learning of it, by its size; no part of `latency`;
@@ -190,7 +191,7 @@ struct NetworkCosts {
   /// Of a message of `size` that CPUs copy in pieces, the last one, which the receiver's CPU copies when the sender's
   /// is through. Nothing of others, whose bytes all flow at once.
   [[nodiscard]] Bytes last_piece(Bytes size) const {
-    return piece && !is_eager(size) ? std::min(size, piece->value) : Bytes{};
+    return piece && copied_by == CopiedBy::both && !is_eager(size) ? std::min(size, piece->value) : Bytes{};
   }
   /// Of the same: what goes with the request, so that the sender's CPU has copied it when it has posted the message.
   [[nodiscard]] Bytes first_part(Bytes size) const { return std::min(eager_limit.value, last_piece(size)); }

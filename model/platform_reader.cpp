@@ -167,9 +167,9 @@ NetworkCosts read_intra_node(Section& section, const Node& node) {
   costs.inline_limit = section.optional("inline_limit", &Section::bytes);
   costs.piece = section.optional("piece", &Section::bytes);
   costs.copied_by = read_copied_by(section);
-  if (costs.piece && (costs.copied_by != CopiedBy::both || costs.piece->value < costs.eager_limit.value)) {
+  if (costs.piece && (costs.copied_by == CopiedBy::none || costs.piece->value < costs.eager_limit.value)) {
     section.error(section.position("piece"),
-                  "'piece' in 'intra_node' needs 'copied_by: both' and is not below 'eager_limit'");
+                  "'piece' in 'intra_node' needs 'copied_by' and is not below 'eager_limit'");
   }
   if (costs.copied_by != CopiedBy::none && !costs.rate) {
     section.error(section.position("copied_by"),

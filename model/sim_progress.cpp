@@ -40,7 +40,7 @@ void SimRank::run_agenda() {
   }
 }
 
-/// By SimGrid, outside of any actor. Whoever has the flow is in its queue until then.
+/// By SimGrid, outside of any actor. Whoever has the flow is in its queue until then, or under way.
 void SimRank::flow_has_ended(const OperationPtr& operation) {
   if (world_.aborting) return;
   try {

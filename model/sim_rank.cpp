@@ -187,14 +187,14 @@ void SimRank::become_ready(const OperationPtr& operation) {
   if (queued.front() == operation) take_turn(operation);
 }
 
-/// Nothing is before it in its queue. What the engine needs
-/// between two copies, what the blocks of a copy take, and what its kernel takes to raise a signal, and what it takes
-/// to read what was just written hide behind nothing, unlike the latency, which hides behind the copy before it.
+/// Nothing is before it in its queue. What the engine needs between two copies, what the blocks of a copy take, and
+/// what its kernel takes to raise a signal, and what it takes to read what was just written hide behind nothing, unlike
+/// the latency, which hides behind the copy before it. Once more when that is over.
 void SimRank::take_turn(const OperationPtr& operation) {
   const bool turns = operation->turnaround > Seconds{};
   Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
   // What lies between two messages is work of the CPU that copies them, and rests when it rests.
-  if (operation->legs.size() > 1) operation->gap_by_cpu = std::exchange(turn, now()) - now();
+  if (turns && operation->legs.size() > 1) operation->gap_by_cpu = std::exchange(turn, now()) - now();
   operation->had_its_turn = true;
   operation->due = turn + operation->unhidden + operation->time_of_written_source();
   operation->turnaround = operation->unhidden = {};
@@ -225,7 +225,7 @@ void SimRank::start_leg(const OperationPtr& operation) {
   const Leg& leg = operation->legs[operation->leg];
   Bytes bytes{static_cast<std::uint64_t>(std::llround(static_cast<double>(operation->flowing.count()) * leg.share))};
   if (const Seconds gap = std::exchange(operation->gap_by_cpu, {}); gap > Seconds{}) {
-    bytes += flowing_in(gap, world_.topology.platform().intra_node.rate->value);
+    bytes += flowing_in(gap, rate_of_cpus(*operation));
   }
   world_.machine.network().start(*leg.flow, course_of(*operation), std::max(bytes, 1_B));
 }
@@ -256,6 +256,14 @@ Bytes SimRank::lacking_in_caches(std::initializer_list<const Part*> parts, Bytes
   return world_.caches.go_through(in_host_memory);
 }
 
+/// At what rate the bytes of a message flow that CPUs copy and nobody disturbs.
+Rate SimRank::rate_of_cpus(const Operation& message) const {
+  const Rate rate = world_.topology.platform().intra_node.rate->value;
+  const Location from = message.from.allocation->site.location;
+  const auto link = world_.topology.narrowest(world_.topology.copy_route(from, target_of(message)));
+  return std::min(rate, link.value_or(rate));
+}
+
 /// The bytes of an operation; and where CPUs copy them, as many more as flow in the time that it takes longer to fetch
 /// some of them from memory.
 Bytes SimRank::bytes_to_flow(const Operation& operation) {
@@ -264,9 +272,7 @@ Bytes SimRank::bytes_to_flow(const Operation& operation) {
   const NetworkCosts& costs = world_.topology.platform().intra_node;
   const bool by_cpus = !operation.is_copy() && by_shared_memory(operation.peer);
   if (lacking == Bytes{} || !by_cpus || !costs.uncached) return operation.size;
-  const Location from = operation.from.allocation->site.location;
-  const auto link = world_.topology.narrowest(world_.topology.copy_route(from, target_of(operation)));
-  const Rate rate = std::min(costs.rate->value, link.value_or(costs.rate->value));
+  const Rate rate = rate_of_cpus(operation);
   const Seconds longer = lacking / std::min(costs.uncached->value, rate) - lacking / rate;
   return operation.size + flowing_in(longer, rate);
 }

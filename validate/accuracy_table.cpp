@@ -35,32 +35,42 @@ bool undisturbed(const bench::Series& measured, Bytes size) {
   return point == measured.points.end() || !point->time_us.disturbed;
 }
 
+/// A line of a curve.
+struct Named {
+  Row line{};
+  const Pair* curve{};
+};
+
+std::vector<std::string> row_of_all(std::string label, const std::vector<Named>& lines) {
+  std::vector<Row> rows;
+  for (const Named& named : lines) rows.push_back(named.line);
+  const auto off = [](const Named& named) { return std::abs(named.line.simulated_us / named.line.measured_us - 1); };
+  const Named& worst = *std::ranges::max_element(lines, {}, off);
+  return row(std::move(label), "", summarize_errors(rows),
+             fmt::format("{} of {}", format_size(worst.line.key.size), label_of(*worst.curve)));
+}
+
 Table errors_table(const Comparison& comparison) {
   Table table{.columns = {{"protocol", kLeft},
                           {"pattern", kLeft},
                           {"geometric mean error", kLeft},
                           {"p95", kLeft},
                           {"largest", kLeft}}};
-  std::vector<Row> all;
-  std::vector<Row> quiet;
-  const Pair* worst = &comparison.pairs.front();
+  std::vector<Named> all;
+  std::vector<Named> quiet;
   for (const Pair& pair : comparison.pairs) {
     const bench::Series& series = series_of(pair);
     std::string pattern(to_string(series.pattern));
     if (series.pattern != bench::Pattern::pingpong) pattern += fmt::format(", window {}", series.window);
     table.rows.push_back(row(label_of(pair), std::move(pattern), pair.errors, format_size(pair.errors.max_at.size)));
-    std::ranges::copy(pair.joined.rows, std::back_inserter(all));
-    std::ranges::copy_if(pair.joined.rows, std::back_inserter(quiet),
-                         [&](const Row& row) { return undisturbed(series, row.key.size); });
-    if (pair.errors.max > worst->errors.max) worst = &pair;
+    for (const Row& line : pair.joined.rows) {
+      all.push_back({line, &pair});
+      if (undisturbed(series, line.key.size)) quiet.push_back({line, &pair});
+    }
   }
-  const ErrorSummary errors = summarize_errors(all);
-  table.rows.push_back(row(fmt::format("all {} points", errors.n), "", errors,
-                           fmt::format("{} of {}", format_size(worst->errors.max_at.size), label_of(*worst))));
+  table.rows.push_back(row_of_all(fmt::format("all {} points", all.size()), all));
   if (!quiet.empty() && quiet.size() < all.size()) {
-    const ErrorSummary undisturbed_errors = summarize_errors(quiet);
-    table.rows.push_back(row(fmt::format("the {} that nothing disturbed", undisturbed_errors.n), "", undisturbed_errors,
-                             format_size(undisturbed_errors.max_at.size)));
+    table.rows.push_back(row_of_all(fmt::format("the {} that nothing disturbed", quiet.size()), quiet));
   }
   return table;
 }

@@ -28,12 +28,19 @@ std::optional<Seconds> shortest_at(const Group& group, Bytes size) {
   return shortest;
 }
 
-/// What the CPU is busy for to send.
-model::Piecewise fit_posting(const Group& group) {
+/// What the CPU is busy for to send. At the eager limit that may change, so the largest eager size of the group stands
+/// for all up to there.
+model::Piecewise fit_posting(const Group& group, Bytes eager_limit) {
   std::map<Bytes, CostAt> costs;
   for (const Meant& meant : group.lines) {
     const Seconds time = *time_at(group, meant.size());
     costs[meant.size()] = {{meant.size(), time}, time * (2 * kTolerance)};
+  }
+  const auto above = costs.upper_bound(eager_limit);
+  if (above != costs.begin() && above != costs.end()) {
+    CostAt largest = std::prev(above)->second;
+    largest.knot.size = eager_limit;
+    costs.emplace(eager_limit, largest);
   }
   return curve_of(costs);
 }
@@ -93,7 +100,7 @@ void MessageFits::fit_start(const Group& group) {
   const std::string network(group.path, 0, group.path.rfind('.'));
   switch (group.first().kind) {
     case Primitive::Kind::start_message:
-      network_at(network).send_host.value = fit_posting(group);
+      network_at(network).send_host.value = fit_posting(group, network_at(network).eager_limit.value);
       return set_fit(edit_, group.path, network_at(network).send_host.value, group, probes_);
     case Primitive::Kind::start_receive:
       network_at(network).receive_host.value = fit_constant(observations_of(group));
@@ -130,6 +137,8 @@ void MessageFits::fit_end(const Group& group) {
   network_at(network).completion = model::Sourced<model::Piecewise>{*completion, {}};
   if (const auto sent = fit_send_completion(group, network_at(network))) {
     set_fit(edit_, network + ".send_completion", *sent, group, probes_);
+  } else if (network_at(network).send_completion) {
+    notes_.push_back(network + ".send_completion: the CPUs wait for messages, which tells nothing of it; it stays");
   }
 }
 

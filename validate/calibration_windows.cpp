@@ -36,7 +36,7 @@ void fit_gap(const Group& group, const model::Topology& topology, const ProbeSet
     constexpr double kMostly = 0.9;
     constexpr Bytes kLargest = 64_KiB;
     const bool tells = meant.size() <= kLargest && beside < each * kMostly;
-    gaps[meant.size()].push_back(tells ? std::max((each - beside).value(), 0.0) : 0);
+    gaps[meant.size()].push_back(tells ? (each - beside).value() : 0);
   }
   std::vector<CostAt> ascending;
   for (const auto& [size, all] : gaps) {

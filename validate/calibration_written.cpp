@@ -1,5 +1,4 @@
 #include "validate/calibration_written.hpp"
-#include "validate/message_times.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "model/platform_numbers.hpp"
+#include "validate/message_times.hpp"
 
 namespace twinlink::validate {
 namespace {

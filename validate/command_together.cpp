@@ -1,10 +1,14 @@
 // The command that puts several visits to one machine together.
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "protocols/bench/files.hpp"
 #include "protocols/bench/results.hpp"
+#include "protocols/errors.hpp"
 #include "validate/commands.hpp"
 #include "validate/visits.hpp"
 
@@ -19,6 +23,13 @@ struct TogetherOptions {
 
 ExitCode run_together(const TogetherOptions& options) {
   std::vector<Visit> visits;
+  for (const std::string& file : options.files) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(file, options.out, ignored)) {
+      throw UsageError(options.out + " is one of the files itself; --out names another one");
+    }
+  }
+  bench::require_writable(std::filesystem::path(options.out));
   for (const std::string& file : options.files) visits.push_back({file, bench::read_json(file)});
   bench::Result all = together(std::move(visits));
   if (options.drop_samples) {
@@ -37,7 +48,7 @@ void add_together_command(CLI::App& app, Action& action) {
   command.footer(
       "At every size the rounds of those files count whose medians are within a tenth of the quickest, and of files\n"
       "in which something disturbed it none beside one in which nothing did: the rule of --passes, over hours.\n"
-      "Exit codes: 0 written; 1 the file cannot be written; 2 bad usage, or files that are not of one curve.");
+      "Exit codes: 0 written; 1 writing failed; 2 bad usage, or files that are not of one curve.");
   command.add_option("files", options->files, "measured results with their raw samples")
       ->type_name("MEASURED")
       ->required();

@@ -79,9 +79,10 @@ Seconds interval_beside_gap(const Primitive& primitive, Bytes size, const Topolo
 Seconds predict_window(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::NetworkCosts& network = network_of(primitive, topology.platform());
   const Seconds gap = network.gap ? network.gap->value.at(size) : Seconds{};
-  const Seconds each = std::max(sending(network, size), interval_beside_gap(primitive, size, topology) + gap);
+  const Seconds each = std::max(network.posting(size), interval_beside_gap(primitive, size, topology) + gap);
+  const Seconds sent = sending(network, size) * kQueued + network.hearing();
   const Seconds taken_in = (network.receive_host.value + network.taking_in(size)) * kQueued + network.control.value;
-  return std::max(beside_gaps(primitive, size, topology) + each * (kQueued - 1), taken_in) / kQueued;
+  return std::max({beside_gaps(primitive, size, topology) + each * (kQueued - 1), sent, taken_in}) / kQueued;
 }
 
 std::optional<Seconds> predict_both_ways(const Primitive& primitive, Bytes size, const Topology& topology) {

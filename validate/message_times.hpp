@@ -25,7 +25,8 @@ Seconds beside_gaps(const Primitive& primitive, Bytes size, const model::Topolog
 /// all that this CPU does for one.
 Seconds interval_beside_gap(const Primitive& primitive, Bytes size, const model::Topology& topology);
 /// Messages one way follow each other at the sender's CPU or on the wire, whichever takes longer, or at both where that
-/// CPU copies their bytes in pieces; or the receiver's CPU takes longer to await all and to take them in.
+/// CPU copies their bytes in pieces; or one CPU takes longer for all it has to do. Of pieces it is near, up to 6 % off:
+/// which of them overlap depends on how the CPUs are shared.
 Seconds predict_window(const Primitive& primitive, Bytes size, const model::Topology& topology);
 /// Each CPU posts all its receives and sends, and then takes in what comes and learns of what has gone. Bytes that go
 /// both ways, as those of a window one way do, take no longer. Nothing without a `completion`.

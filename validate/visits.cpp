@@ -19,14 +19,24 @@ std::vector<bench::ExpectedTime> expected_of(const Visit& visit) {
   return expected ? expected->points : std::vector<bench::ExpectedTime>{};
 }
 
+/// What the ranks ran on: models, and not the one that it was this time.
+std::vector<std::string> machine_of(const bench::Result& result) {
+  std::vector<std::string> models;
+  for (const nlohmann::json& rank : result.environment.value("ranks", nlohmann::json::array())) {
+    models.push_back(rank.value("cpu", ""));
+    models.push_back(rank.value("device", nlohmann::json::object()).value("name", ""));
+  }
+  return models;
+}
+
 void require_alike(const Visit& first, const Visit& other) {
   const auto differs = [&](std::string_view what) {
     throw InputError(fmt::format("{}: error: {} than in {}", other.file, what, first.file));
   };
-  if (run_options(first.result.series) != run_options(other.result.series)) differs("another curve, or other sizes,");
-  if (first.result.series.to != other.result.series.to || first.result.series.from != other.result.series.from) {
-    differs("other places");
+  if (run_options(first.result.series) != run_options(other.result.series)) {
+    differs("another curve, other places or other sizes");
   }
+  if (machine_of(first.result) != machine_of(other.result)) differs("other devices or processors");
   if (expected_of(first) != expected_of(other)) differs("something else was expected");
 }
 
@@ -49,6 +59,7 @@ bench::Result together(std::vector<Visit> visits) {
   for (const Visit& visit : visits) {
     require_rounds(visit);
     require_alike(visits.front(), visit);
+    if (std::ranges::find(files, visit.file) != files.end()) throw InputError(visit.file + ": error: named twice");
     files.push_back(visit.file);
   }
   bench::Result all = std::move(visits.front().result);

@@ -15,9 +15,9 @@ struct Visit {
 };
 
 /// Of each size what bench::together() says of the visits, with the statistics of the rounds that count; cold message,
-/// counters and environment are the first visit's, and a note names all of them. The visits must be measured, have
-/// their raw samples, the same settings, pattern, places and sizes, and the same expectation, or all none: an
-/// InputError otherwise. `visits` must not be empty.
+/// counters and environment are the first visit's, and a note names all of them. An InputError unless all are measured,
+/// have their raw samples, the same settings, pattern, places and sizes, the same models of devices and processors, and
+/// the same expectation, or all none; and for a file that is named twice. `visits` must not be empty.
 bench::Result together(std::vector<Visit> visits);
 
 }  // namespace twinlink::validate

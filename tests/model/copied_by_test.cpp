@@ -208,30 +208,82 @@ TEST(Pieces, AreCopiedInWhileTheReceiverDoesSomethingElse) {
   });
 }
 
-/// What lies between two messages: the CPU that copies them does it, and does nothing else meanwhile.
-void expect_gap_by_cpu(bool away) {
-  constexpr Seconds kGap = 10.0_us;
-  constexpr Seconds kAway = kOverhead + 1_MiB / kUp;
+constexpr Seconds kGap = 10.0_us;
+
+Platform with_gaps() {
   Platform platform = with_pieces(kPiece);
   platform.intra_node.gap = Sourced<Piecewise>{Piecewise({{Bytes{}, kGap}}), {Quality::assumed, "a round number"}};
+  return platform;
+}
+
+/// Two messages of a piece; `meanwhile` is done by the sender, who has posted both, with the second one. When both have
+/// come.
+template <class Meanwhile>
+Seconds two_pieces(const Platform& platform, bool written, Meanwhile meanwhile) {
+  Seconds end{};
   simulate(platform, kTwo, [&](Rank& rank) {
     const bool sends = rank.id().value == 0;
-    const auto start = [&](Tag tag) { return sends ? send(rank, 1, kPiece, tag) : receive(rank, 0, kPiece, tag); };
-    const Op first = start(tags::kData);
-    const Op second = start(Tag{tags::kData.value + 1});
-    if (sends && away) {
-      EXPECT_FALSE(rank.wait_any({&second, 1}, kOverhead + kFirst / kSharedMemory + kGap / 2));
-      const View device(rank.allocate(Memory::device, 1_MiB));
-      finish(rank, rank.copy(View(rank.allocate(Memory::pageable, 1_MiB)), device, Stream{}, Engine::dma));
+    const View views[] = {View(rank.allocate(Memory::pinned, kPiece)), View(rank.allocate(Memory::pinned, kPiece))};
+    std::vector<Op> ops;
+    for (int i = 0; i < 2; ++i) {
+      const Tag tag{tags::kData.value + i};
+      if (sends && written) rank.fill(views[i], Pattern{1});
+      ops.push_back(sends ? rank.send(RankId{1}, tag, views[i]) : rank.receive(RankId{0}, tag, views[i]));
     }
-    finish(rank, first);
-    finish(rank, second);
-    const Seconds end = kOverhead + (kFirst * 2 + kPiece) / kSharedMemory + kGap + (away ? kAway : Seconds{});
-    if (!sends) expect_near(rank.now(), end);
+    if (sends) meanwhile(rank, ops.back());
+    for (const Op op : ops) finish(rank, op);
+    if (!sends) end = rank.now();
   });
+  return end;
 }
-TEST(Pieces, AGapIsWorkOfTheSendersCpu) { expect_gap_by_cpu(false); }
-TEST(Pieces, AGapRestsWhileTheSenderDoesSomethingElse) { expect_gap_by_cpu(true); }
+
+void nothing(Rank&, Op) {}
+constexpr Seconds kTwoPieces = kOverhead + (kFirst * 2 + kPiece) / kSharedMemory;
+
+/// What lies between two messages: the CPU that copies them does it, and does nothing else meanwhile.
+TEST(Pieces, AGapIsWorkOfTheSendersCpu) { expect_near(two_pieces(with_gaps(), false, nothing), kTwoPieces + kGap); }
+
+TEST(Pieces, AGapRestsWhileTheSenderDoesSomethingElse) {
+  const Seconds end = two_pieces(with_gaps(), false, [](Rank& rank, Op second) {
+    EXPECT_FALSE(rank.wait_any({&second, 1}, kOverhead + kFirst / kSharedMemory + kGap / 2));
+    const View device(rank.allocate(Memory::device, 1_MiB));
+    finish(rank, rank.copy(View(rank.allocate(Memory::pageable, 1_MiB)), device, Stream{}, Engine::dma));
+  });
+  expect_near(end, kTwoPieces + kGap + kOverhead + 1_MiB / kUp);
+}
+
+/// To read what was just written hides behind nothing, and comes between the gap's place in the queue and its work.
+TEST(Pieces, AGapComesBesideTheTimeOfAWrittenSource) {
+  constexpr Seconds kWritten = 3.0_us;
+  Platform platform = with_gaps();
+  platform.intra_node.cpu_written =
+      Sourced<Piecewise>{Piecewise({{Bytes{}, Seconds{}}, {1_B, kWritten}}), {Quality::assumed, "a round number"}};
+  expect_near(two_pieces(platform, true, nothing), kTwoPieces + kGap + kWritten * 2);
+}
+
+/// Where the link between two memories gives less than the CPUs could copy. It carries the first message out and the
+/// second one in at the same time.
+TEST(Pieces, AGapIsAsLongBehindANarrowLink) {
+  constexpr Rate kNarrow{20e9};
+  Platform platform = with_pieces(kPiece);
+  platform.intra_node.rate = Sourced<Rate>{Rate{40e9}, {Quality::assumed, "a round number"}};
+  const std::vector<Place> far{kLoneGpu, kFirstPeer};
+  const auto last = [&](const Platform& of) {
+    Seconds end{};
+    simulate(of, far, [&](Rank& rank) {
+      const bool sends = rank.id().value == 0;
+      const auto start = [&](Tag tag) { return sends ? send(rank, 1, kPiece, tag) : receive(rank, 0, kPiece, tag); };
+      const Op first = start(tags::kData);
+      const Op second = start(Tag{tags::kData.value + 1});
+      finish(rank, first);
+      finish(rank, second);
+      if (!sends) end = rank.now();
+    });
+    return end;
+  };
+  platform.intra_node.gap = Sourced<Piecewise>{Piecewise({{Bytes{}, kGap}}), {Quality::assumed, "a round number"}};
+  expect_near(last(platform), kOverhead + (kFirst * 2 + kPiece * 2) / kNarrow + kGap);
+}
 
 TEST(CopiedBy, EagerMessagesAreCopiedToo) {
   expect_near(to_one(CopiedBy::receiver, kEager), kOverhead + kEager * 2 / kSharedMemory);

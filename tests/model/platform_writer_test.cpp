@@ -84,7 +84,7 @@ TEST(PlatformWriter, WritesWhatAPlatformNeedNotHave) {
   for (const CopiedBy who : kCopiedBy) {
     platform.intra_node.copied_by = who;
     platform.intra_node.piece.reset();
-    if (who == CopiedBy::both) platform.intra_node.piece = Sourced<Bytes>{16_KiB, guess};
+    if (who != CopiedBy::none) platform.intra_node.piece = Sourced<Bytes>{16_KiB, guess};
     expect_same(platform, read_text(platform_text(platform)));
   }
 }

@@ -305,6 +305,24 @@ TEST(Calibration, TheStoredProbesGiveTheRatesOfThePlatformMadeByHand) {
   }
 }
 
+TEST(Calibration, TheStoredPlatformIsWhatItMakesOfItsProbes) {
+  const std::filesystem::path source(TWINLINK_SOURCE_DIR);
+  const auto file = source / "platforms/h200-nvlink.yaml";
+  const std::vector probes{source / "validate/data/later/h200-nvlink-probes.json"};
+  const model::Platform stored = model::read_platform(file);
+  const model::Platform made = platform_of(calibrate(read_probe_set(probes), file, false));
+  const auto numbers = all_numbers(made);
+  const auto expected = all_numbers(stored);
+  ASSERT_EQ(numbers.size(), expected.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    EXPECT_EQ(numbers[i].path, expected[i].path);
+    EXPECT_EQ(numbers[i].value, expected[i].value) << expected[i].path;
+  }
+  // Up to the eager limit a message is posted as the largest eager one that was probed.
+  EXPECT_EQ(made.intra_node.posting(2_KiB), made.intra_node.posting(1_KiB));
+  EXPECT_GT(made.intra_node.posting(4_KiB), made.intra_node.posting(1_KiB));
+}
+
 /// One number for one line leaves no error, whatever the base says of signals and turnarounds.
 TEST(Calibration, WhatLiesBehindSignalsIsToldFromTheSignalsOfTheSameProbes) {
   const std::vector files{std::filesystem::path(TWINLINK_SOURCE_DIR) / "validate/data/h200-nvlink-probes.json"};

@@ -64,15 +64,17 @@ TEST(CalibrationOfWindows, WindowsBothWaysTellWhatItTakesToLearnThatSendsAreOver
   EXPECT_THAT(costs.send_completion->source.text, HasSubstr("queued message same-node both-ways"));
 }
 
-/// A large one, too, may take more of the CPU than a small one, for a part of its bytes goes at once.
+/// A large one may take more of the CPU than a small one, for a part of its bytes goes at once; of eager ones the
+/// largest stands for all up to the limit.
 TEST(CalibrationOfWindows, WhatPostingTakesDependsOnTheSize) {
-  const auto posting = [](double bytes) { return bytes < 4096 ? kSendHost : 2 * kSendHost; };
+  const auto posting = [](double bytes) { return bytes <= 4096 ? kSendHost : 2 * kSendHost; };
   const auto calibration = Probes()
                                .add("start message same-node", posting, "0/0", "0/1", 1_KiB, 64_KiB)
                                .add("message pageable same-node", alone_us, "0/0", "0/1", 1_KiB, 64_KiB)
                                .calibrate();
   const model::NetworkCosts& costs = platform_of(calibration).intra_node;
   EXPECT_NEAR(costs.posting(1_KiB).microseconds(), kSendHost, 1e-3);
+  EXPECT_NEAR(costs.posting(costs.eager_limit.value).microseconds(), kSendHost, 1e-3);
   EXPECT_NEAR(costs.posting(64_KiB).microseconds(), 2 * kSendHost, 1e-3);
 }
 

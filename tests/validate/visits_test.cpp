@@ -55,20 +55,48 @@ TEST(Visits, OfDifferentCurvesAreRefused) {
       [&] {
         together({visit("a", {10}), other});
       },
-      ThrowsMessage<InputError>(HasSubstr("b: error: another curve, or other sizes, than in a")));
+      ThrowsMessage<InputError>(HasSubstr("b: error: another curve, other places or other sizes than in a")));
 }
 
 TEST(Visits, OfOtherPlacesAreRefused) {
   Visit other = visit("b", {10});
   other.result.series.to = "0/7";
-  EXPECT_THAT([&] { together({visit("a", {10}), other}); }, ThrowsMessage<InputError>(HasSubstr("than in a")));
+  EXPECT_THAT(
+      [&] {
+        together({visit("a", {10}), other});
+      },
+      ThrowsMessage<InputError>(HasSubstr("b: error: another curve, other places or other sizes than in a")));
+}
+
+TEST(Visits, OfOtherDevicesAreRefused) {
+  const auto on = [](const std::string& file, const std::string& device) {
+    Visit made = visit(file, {10});
+    made.result.environment["ranks"] = {{{"cpu", "A CPU"}, {"device", {{"name", device}}}}};
+    return made;
+  };
+  EXPECT_NO_THROW(together({on("a", "A GPU"), on("b", "A GPU")}));
+  EXPECT_THAT(
+      [&] {
+        together({on("a", "A GPU"), on("b", "Another")});
+      },
+      ThrowsMessage<InputError>(HasSubstr("b: error: other devices or processors than in a")));
+}
+
+TEST(Visits, AreCountedOnce) {
+  EXPECT_THAT(
+      [&] {
+        together({visit("a", {10}), visit("a", {10})});
+      },
+      ThrowsMessage<InputError>(HasSubstr("a: error: named twice")));
 }
 
 TEST(Visits, OfWhichSomethingElseWasExpectedAreRefused) {
   Visit other = visit("b", {10});
   other.result.environment[bench::kExpectedMember] =
       to_json(bench::Expectation{.file = "f", .platform = "p", .points = {{1_KiB, 9.0}}});
-  EXPECT_NO_THROW(together({other, other}));
+  Visit again = other;
+  again.file = "c";
+  EXPECT_NO_THROW(together({other, again}));
   EXPECT_THAT(
       [&] {
         together({visit("a", {10}), other});
