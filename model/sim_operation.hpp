@@ -49,10 +49,10 @@ struct SimRank::Operation {
 
   Seconds due{};
   Seconds flow_began{};
-  std::vector<Leg> legs = std::vector<Leg>(1);  ///< of its way, in turn
-  std::size_t leg = 0;                          ///< where it is
-  Bytes flowing{};                              ///< on all of them together
-  Seconds gap_by_cpu{};                         ///< what the sender's CPU has to do on the first one beside its bytes
+  std::vector<Leg> legs{};  ///< of its way, in turn; none of what has no flow
+  std::size_t leg = 0;      ///< where it is
+  Bytes flowing{};          ///< on all of them together
+  Seconds gap_by_cpu{};     ///< what the sender's CPU has to do on the first one beside its bytes
 
   OpReport report{};
 

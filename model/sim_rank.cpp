@@ -207,6 +207,7 @@ void SimRank::take_turn(const OperationPtr& operation) {
 /// The flow will start when the operation is ready, which is not in the rank's own code.
 void SimRank::prepare_flow(const OperationPtr& operation) {
   const std::weak_ptr<Operation> flowing = operation;  // which has the flow
+  if (operation->legs.empty()) operation->legs.emplace_back();
   for (Leg& leg : operation->legs) {
     leg.flow = world_.machine.network().prepare([this, flowing] { flow_has_ended(flowing.lock()); });
   }

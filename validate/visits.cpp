@@ -70,11 +70,11 @@ bench::Result together(std::vector<Visit> visits) {
       passes.push_back(rounds_of(other));
       point.verified = point.verified && other.verified;
     }
-    const double bytes_per_s = point.bandwidth_MBps * point.time_us.median;  // of all directions
+    const double bytes = point.bandwidth_MBps * point.time_us.median;  // of all directions
     bench::Rounds rounds = bench::together(std::move(passes));
     point.samples_us = rounds.times_us;
     point.time_us = bench::summarize(std::move(rounds));
-    point.bandwidth_MBps = bytes_per_s / point.time_us.median;
+    point.bandwidth_MBps = bytes / point.time_us.median;
   }
   if (files.size() > 1)
     all.notes.push_back(fmt::format("{} visits together: {}", files.size(), fmt::join(files, ", ")));

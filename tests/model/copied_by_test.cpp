@@ -69,9 +69,9 @@ Seconds from_one(CopiedBy who, Bytes size) {
 }
 
 /// Two ranks send to each other at once.
-Seconds both_ways(CopiedBy who, Bytes size) {
+Seconds both_ways(const Platform& platform, Bytes size) {
   Seconds end{};
-  simulate(copied_by(who), kTwo, [&](Rank& rank) {
+  simulate(platform, kTwo, [&](Rank& rank) {
     const int peer = 1 - rank.id().value;
     const Op out = send(rank, peer, size);
     const Op in = receive(rank, peer, size);
@@ -86,7 +86,7 @@ TEST(CopiedByNone, MessagesDoNotDisturbEachOther) {
   expect_near(to_one(CopiedBy::none, 1_MiB), kOverhead + 1_MiB / kSharedMemory);
 }
 TEST(CopiedByNone, NorDoTheOtherWaysMessages) {
-  expect_near(both_ways(CopiedBy::none, 1_MiB), kOverhead + 1_MiB / kSharedMemory);
+  expect_near(both_ways(copied_by(CopiedBy::none), 1_MiB), kOverhead + 1_MiB / kSharedMemory);
 }
 
 TEST(CopiedByReceiver, TwoMessagesToOneReceiverTakeTwiceTheTime) {
@@ -97,7 +97,7 @@ TEST(CopiedByReceiver, TwoMessagesOfOneSenderDoNotDisturbEachOther) {
   expect_near(from_one(CopiedBy::receiver, 1_MiB), kHost + kOverhead + 1_MiB / kSharedMemory);
 }
 TEST(CopiedByReceiver, EachWayHasAReceiverOfItsOwn) {
-  expect_near(both_ways(CopiedBy::receiver, 1_MiB), kOverhead + 1_MiB / kSharedMemory);
+  expect_near(both_ways(copied_by(CopiedBy::receiver), 1_MiB), kOverhead + 1_MiB / kSharedMemory);
 }
 
 TEST(CopiedByBoth, TwoMessagesToOneReceiverTakeTwiceTheTime) {
@@ -108,7 +108,7 @@ TEST(CopiedByBoth, TwoMessagesOfOneSenderTakeTwiceTheTime) {
   expect_near(from_one(CopiedBy::both, 1_MiB), kOverhead + 2_MiB / kSharedMemory);
 }
 TEST(CopiedByBoth, BothWaysHalveTheRate) {
-  expect_near(both_ways(CopiedBy::both, 1_MiB), kOverhead + 2_MiB / kSharedMemory);
+  expect_near(both_ways(copied_by(CopiedBy::both), 1_MiB), kOverhead + 2_MiB / kSharedMemory);
 }
 
 /// A message that is posted behind one of 4 MiB to the same receiver, 1 us later: when it is there, and when both are.
@@ -182,16 +182,7 @@ TEST(Pieces, AMessageOfOnlyOneIsCopiedInAndThenOut) {
 
 /// Each on its own CPU, in and then out, at the same time.
 TEST(Pieces, BothWaysDoNotDisturbEachOtherInMessagesOfOnlyOne) {
-  Seconds end{};
-  simulate(with_pieces(kPiece), kTwo, [&](Rank& rank) {
-    const int peer = 1 - rank.id().value;
-    const Op out = send(rank, peer, kPiece);
-    const Op in = receive(rank, peer, kPiece);
-    finish(rank, in);
-    finish(rank, out);
-    end = rank.now();
-  });
-  expect_near(end, kOverhead + (kFirst + kPiece) / kSharedMemory);
+  expect_near(both_ways(with_pieces(kPiece), kPiece), kOverhead + (kFirst + kPiece) / kSharedMemory);
 }
 
 /// The receiver's CPU is away until long after the piece has come in.
