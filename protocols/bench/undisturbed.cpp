@@ -20,6 +20,10 @@ constexpr int kMostInCompany = 4;
 /// of them a job begins with is chance. A message of 1 B was seen to take 0.6 to 0.9 us.
 constexpr int kMostOnACore = 10;
 
+/// Where there are hardly any undisturbed rounds when the time is over, so many times as long: on a host whose cores
+/// were all taken for minutes, each of two ranks had its own for a hundredth of that time, and both for less.
+constexpr double kHardlyAny = 10;
+
 /// Of a batch, what a rank says to the others is what its glances took, in thousandths of one on a core of its own. The
 /// most of all counts, and this on top of it ends the rounds.
 constexpr int kOutOfTime = 1'000'000;
@@ -99,7 +103,8 @@ Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, const s
   const int batch = agree_in(rank_, group, static_cast<int>(in_batch), patience_);
   // All go on at the same time: a batch in which one rank gets to know its core does not count for the others either.
   on_this_core_ = -agree_in(rank_, group, -on_this_core_, patience_);
-  const Seconds deadline = rank_.now() + wanted_.wait + Seconds{round_us * count * 1e-6};
+  const Seconds start = rank_.now() + Seconds{round_us * count * 1e-6};
+  const int fewest = std::min(count, kFewestRounds);
   std::vector<Batch> batches;
   int undisturbed = 0;
   for (bool late = false; !late && undisturbed < count;) {
@@ -107,14 +112,14 @@ Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, const s
     std::vector<double> times_us = times_of(std::min(batch, count - undisturbed), round);
     const bool settled = settles_;
     const int mine = company(before, glance_());
+    const Seconds deadline = start + wanted_.wait * (undisturbed < fewest ? kHardlyAny : 1);
     const bool out_of_time = mine > kAlone && !settled && rank_.now() >= deadline;
     const int most = -agree_in(rank_, group, -(mine + (out_of_time ? kOutOfTime : 0)), patience_);
     late = most >= kOutOfTime;
     if (most <= kAlone) undisturbed += static_cast<int>(times_us.size());
     batches.push_back({most, std::move(times_us)});  // of the last one only that it had company
   }
-  const bool enough = undisturbed >= std::min(count, kFewestRounds);
-  return quietest(batches, static_cast<std::size_t>(enough ? undisturbed : count));
+  return quietest(batches, static_cast<std::size_t>(undisturbed >= fewest ? undisturbed : count));
 }
 
 }  // namespace twinlink::bench

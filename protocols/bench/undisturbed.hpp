@@ -22,7 +22,7 @@ class UndisturbedRounds {
   using Glance = std::function<double()>;
 
   /// A `wait` of zero watches nothing: every round counts. Otherwise it is how much longer the rounds of one size may
-  /// take for the sake of those that are left out.
+  /// take for the sake of those that are left out, and ten times that while fewer than kFewestRounds count.
   UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience);
   UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience, Glance glance);
 

@@ -164,6 +164,19 @@ TEST(UndisturbedRounds, FewAreEnoughInTheEnd) {
   }
 }
 
+TEST(UndisturbedRounds, WaitsTenTimesAsLongWhereHardlyAnyAreUndisturbed) {
+  const Rounds never = time_pair(100, {.otherwise = kShared})[0];
+  EXPECT_TRUE(never.disturbed);
+  // Half of that time is for the hundred rounds and the wait itself. A batch of two rounds has two glances.
+  std::vector<double> glances((never.times_us.size() + never.left_out) / 8 * 6, kShared);
+  glances.insert(glances.end(), 6, kOwn);
+  for (const Rounds& rounds : time_pair(100, {.listed = {{glances, glances}}, .otherwise = kShared})) {
+    EXPECT_EQ(rounds.times_us.size(), 6U) << "three batches, and then the time is long over";
+    EXPECT_EQ(rounds.left_out, glances.size() - 6 + 2);
+    EXPECT_FALSE(rounds.disturbed);
+  }
+}
+
 TEST(UndisturbedRounds, WatchesNothingUnlessAskedTo) {
   for (const Rounds& rounds : time_pair(5, {.otherwise = kShared}, Seconds{})) {
     EXPECT_THAT(rounds.times_us, ElementsAre(1, 2, 3, 4, 5));
