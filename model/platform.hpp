@@ -182,6 +182,8 @@ struct NetworkCosts {
   // bytes so written; absent: 0.
   std::optional<Sourced<Piecewise>> cpu_written{};
   std::optional<Sourced<Piecewise>> device_written{};
+  /// The same where a driver's copy from a device to pageable memory wrote it; absent: `cpu_written`.
+  std::optional<Sourced<Piecewise>> driver_written{};
 
   [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
   /// Is an eager message of `size` over for its sender only when its receiver has taken it in?

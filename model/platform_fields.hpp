@@ -64,6 +64,7 @@ void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("look", costs.look);
   visit("cpu_written", costs.cpu_written);
   visit("device_written", costs.device_written);
+  visit("driver_written", costs.driver_written);
 }
 
 void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {

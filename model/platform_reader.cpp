@@ -136,7 +136,8 @@ NetworkCosts read_network(Section& section) {
           .send_completion = section.optional("send_completion", &Section::seconds),
           .look = section.optional("look", &Section::seconds),
           .cpu_written = section.optional("cpu_written", &Section::piecewise),
-          .device_written = section.optional("device_written", &Section::piecewise)};
+          .device_written = section.optional("device_written", &Section::piecewise),
+          .driver_written = section.optional("driver_written", &Section::piecewise)};
 }
 
 CopiedBy read_copied_by(Section& section) {

@@ -66,11 +66,16 @@ struct SimRank::Operation {
     for (const Block& b : blocks) contents.push_back(from.allocation->content.slice(from.offset + b.from, b.length));
     return contents;
   }
+  /// Who writes what a copy copies.
+  [[nodiscard]] Writer writer() const {
+    if (!occupies_cpu) return Writer::device;
+    return from.allocation->memory == Memory::device ? Writer::driver : Writer::cpu;
+  }
   /// Puts what a copy has read where it belongs.
   void write() const {
     const auto put = [this](Bytes at, const Content& what) {
       to.allocation->content.write(at, what);
-      to.allocation->was_written(at, what.size(), occupies_cpu ? Writer::cpu : Writer::device);
+      to.allocation->was_written(at, what.size(), writer());
     };
     if (blocks.empty()) return put(to.offset, snapshot.front());
     for (std::size_t i = 0; i < blocks.size(); ++i) put(to.offset + blocks[i].to, snapshot[i]);

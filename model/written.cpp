@@ -14,15 +14,44 @@ Seconds extra(Bytes written, const Piecewise* cost) {
 
 }  // namespace
 
-WrittenCosts written_costs(const Cost& cost) { return {.cpu = curve(cost.cpu_written)}; }
+std::string_view to_string(Writer writer) {
+  switch (writer) {
+    case Writer::cpu:
+      return "cpu";
+    case Writer::device:
+      return "device";
+    case Writer::driver:
+      break;
+  }
+  return "driver";
+}
+
+WrittenCosts written_costs(const Cost& cost) {
+  return {.cpu = curve(cost.cpu_written), .driver = curve(cost.cpu_written)};
+}
 
 WrittenCosts written_costs(const NetworkCosts& costs) {
-  return {.cpu = curve(costs.cpu_written), .device = curve(costs.device_written)};
+  return {.cpu = curve(costs.cpu_written),
+          .device = curve(costs.device_written),
+          .driver = curve(costs.driver_written ? costs.driver_written : costs.cpu_written)};
+}
+
+Bytes& WrittenBytes::Amount::by(Writer writer) {
+  switch (writer) {
+    case Writer::cpu:
+      return by_cpu;
+    case Writer::device:
+      return by_device;
+    case Writer::driver:
+      break;
+  }
+  return by_driver;
 }
 
 WrittenBytes::Amount& WrittenBytes::Amount::operator+=(const Amount& other) {
   by_cpu = by_cpu + other.by_cpu;
   by_device = by_device + other.by_device;
+  by_driver = by_driver + other.by_driver;
   return *this;
 }
 
@@ -50,7 +79,7 @@ WrittenBytes::Amount WrittenBytes::read(Bytes at, Bytes length) {
   const auto first = stretches_.lower_bound(at.count());
   const auto last = stretches_.lower_bound(end);
   for (auto it = first; it != last; ++it) {
-    Bytes& by = it->second.writer == Writer::cpu ? amount.by_cpu : amount.by_device;
+    Bytes& by = amount.by(it->second.writer);
     by = by + Bytes{it->second.end - it->first};
   }
   stretches_.erase(first, last);
@@ -58,7 +87,8 @@ WrittenBytes::Amount WrittenBytes::read(Bytes at, Bytes length) {
 }
 
 Seconds time_to_read(const WrittenBytes::Amount& amount, const WrittenCosts& costs) {
-  return extra(amount.by_cpu, costs.cpu) + extra(amount.by_device, costs.device);
+  return extra(amount.by_cpu, costs.cpu) + extra(amount.by_device, costs.device) +
+         extra(amount.by_driver, costs.driver);
 }
 
 }  // namespace twinlink::model

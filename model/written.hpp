@@ -1,9 +1,11 @@
-// Who wrote host memory last. What a CPU has just written lies in its cache, where a copy engine has to fetch it from,
-// and what a device has just written lies in no CPU's cache; both can take longer than to read memory that is at rest.
+// Who wrote host memory last. What a CPU has just written lies in its cache, where a copy engine has to fetch it from;
+// what a device has just written lies in no CPU's cache, and what a driver's CPU has copied out of a device may have
+// gone past all caches. Each can take longer than to read memory that is at rest.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <string_view>
 
 #include "model/platform.hpp"
 #include "protocols/units.hpp"
@@ -11,14 +13,19 @@
 namespace twinlink::model {
 
 enum class Writer {
-  cpu,    ///< of any rank: a received message, a copy to or within pageable memory, the rank's own code
-  device  ///< a copy engine, a kernel, an adapter
+  cpu,     ///< of any rank: a received message, a copy within host memory, the rank's own code
+  device,  ///< a copy engine, a kernel, an adapter
+  driver   ///< a CPU that copies from a device to pageable memory, for the driver
 };
+
+/// As it stands in platform files, before "_written".
+[[nodiscard]] std::string_view to_string(Writer writer);
 
 /// How much longer reading takes by who wrote the bytes last; null: no longer. Owned by the platform.
 struct WrittenCosts {
   const Piecewise* cpu = nullptr;
   const Piecewise* device = nullptr;
+  const Piecewise* driver = nullptr;
 };
 WrittenCosts written_costs(const Cost& cost);
 WrittenCosts written_costs(const NetworkCosts& costs);
@@ -31,7 +38,9 @@ class WrittenBytes {
   struct Amount {
     Bytes by_cpu{};
     Bytes by_device{};
+    Bytes by_driver{};
 
+    [[nodiscard]] Bytes& by(Writer writer);
     Amount& operator+=(const Amount& other);
   };
   /// Of the bytes [at, at+length), those that were just written. From now on they are at rest, whoever it is that reads

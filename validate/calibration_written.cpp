@@ -122,7 +122,9 @@ void fit_written(const Group& group, const model::Topology& topology, const Prob
   const bool none = std::ranges::all_of(differences, [](const Difference& d) { return d.longer == Seconds{}; });
   if (none) {
     notes.push_back(group.path + ": the probes take no longer than with a source at rest");
-    if (!has_number(topology.platform(), group.path)) return;
+    // Without that of a driver's copies, a simulation charges what a CPU writes.
+    const bool must_be_said = first.writer == model::Writer::driver;
+    if (!must_be_said && !has_number(topology.platform(), group.path)) return;
   }
   const Piecewise curve = none ? Piecewise{} : few_points(differences);
   set_fit(edit, group.path, curve, group, probes);

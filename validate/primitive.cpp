@@ -45,8 +45,9 @@ std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sou
 
 /// What it adds that `size` bytes of the source were just written.
 Seconds time_of_written(const Primitive& primitive, Bytes size, const model::WrittenCosts& costs) {
-  const bool by_cpu = primitive.writer == model::Writer::cpu;
-  return time_to_read({.by_cpu = by_cpu ? size : Bytes{}, .by_device = by_cpu ? Bytes{} : size}, costs);
+  model::WrittenBytes::Amount written;
+  written.by(primitive.writer) = size;
+  return time_to_read(written, costs);
 }
 
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -184,7 +185,7 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
     case Kind::message_look:
       return fmt::format("{}.look", network);
     case Kind::written_message:
-      return fmt::format("{}.{}", network, primitive.writer == model::Writer::cpu ? "cpu_written" : "device_written");
+      return fmt::format("{}.{}_written", network, to_string(primitive.writer));
     case Kind::control:
       return fmt::format("{}.control", network);
     case Kind::start_control:

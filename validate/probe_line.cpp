@@ -80,8 +80,9 @@ class LineReader {
     if (strip(name, "start control message ")) return message(name, Kind::start_control);
     if (strip(name, "start receive ")) return message(name, Kind::start_receive);
     if (strip(name, "look message ")) return message(name, Kind::message_look);
-    if (strip_end(name, " cpu-written")) return written(name, model::Writer::cpu);
-    if (strip_end(name, " device-written")) return written(name, model::Writer::device);
+    for (const auto writer : {model::Writer::cpu, model::Writer::device, model::Writer::driver}) {
+      if (strip_end(name, fmt::format(" {}-written", to_string(writer)))) return written(name, writer);
+    }
     if (strip(name, "start ")) return one_copy(name) && part(Kind::start);
     if (name != kEndOfAny && strip(name, "finish ended ")) return one_copy(name) && part(Kind::finish_of_class);
     if (strip(name, "queued ")) return queued(name);

@@ -1,6 +1,7 @@
 // Probes of copies and messages whose source was just written, by a copy that is in no time: by the CPU from host
-// memory, as messages and drivers write it, which leaves the bytes dirty in its cache; or from the device, which leaves
-// them in no CPU's cache. In all other lines the source was written long before.
+// memory, as messages are written, which leaves the bytes dirty in its cache; from the device to pinned memory, which
+// leaves them in no CPU's cache; or from the device to pageable memory, where the driver's CPU writes them in its own
+// way: past the caches, as it seems. In all other lines the source was written long before.
 #include <array>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ constexpr Tag kWrittenTag{tags::kFirstFree.value + 3};
 
 constexpr std::string_view kOnHost = "host-to-host";
 constexpr std::string_view kOut = "device-to-pinned near";
+constexpr std::string_view kOutByDriver = "device-to-pageable near";
 
 /// Before each round, `origin` is copied to where the copy reads.
 void probe_copy(Prober& prober, const std::string& name, const Move& move, View origin) {
@@ -110,7 +112,7 @@ void probe_written(Prober& prober) {
     if (can_copy(prober, kOnHost, host.buffer(), on_host.buffer())) {
       probe_copy(prober, fmt::format("copy {} cpu-written", words), in, View(on_host.buffer()));
     }
-    if (memory != Memory::pinned) continue;  // out to pageable memory, too, a CPU copies
+    if (memory != Memory::pinned) continue;  // no protocol copies in again what the driver has copied out
     const ScopedBuffer on_device(rank, Memory::device, prober.largest());
     if (can_copy(prober, kOut, host.buffer(), on_device.buffer())) {
       probe_copy(prober, fmt::format("copy {} device-written", words), in, View(on_device.buffer()));
@@ -122,6 +124,8 @@ void probe_written_messages(Prober& prober, RankId peer, bool leading) {
   const std::string_view where = prober.rank().path_to(peer).same_node ? "same-node" : "other-node";
   WrittenMessages by_cpu(prober, peer, leading, Memory::pageable, Memory::pageable);
   if (by_cpu.possible(kOnHost)) by_cpu.record(fmt::format("message pageable {} cpu-written", where));
+  WrittenMessages by_driver(prober, peer, leading, Memory::pageable, Memory::device);
+  if (by_driver.possible(kOutByDriver)) by_driver.record(fmt::format("message pageable {} driver-written", where));
   WrittenMessages by_device(prober, peer, leading, Memory::pinned, Memory::device);
   if (by_device.possible(kOut)) by_device.record(fmt::format("message pinned {} device-written", where));
 }

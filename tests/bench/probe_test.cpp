@@ -181,6 +181,7 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "message pageable same-node",
                                           "message pageable same-node both-ways",
                                           "message pageable same-node cpu-written",
+                                          "message pageable same-node driver-written",
                                           "message pinned same-node device-written",
                                           "control message same-node"}));
   for (const std::string gpu : {"0/0", "0/1"}) {
@@ -298,6 +299,7 @@ TEST(Probe, OneMissingClassOfCopiesLeavesTheOthers) {
                                             "message pageable same-node",
                                             "message pageable same-node both-ways",
                                             "message pageable same-node cpu-written",
+                                            "message pageable same-node driver-written",
                                             "control message same-node",
                                             "start message same-node",
                                             "queued message same-node",

@@ -291,14 +291,16 @@ TEST_F(IncludingPlatform, ReadsWhatReadingJustWrittenMemoryAdds) {
       "      latency: {value: 3 us, assumed: guess}\n"
       "      cpu_written: {value: [[4 KiB, 0 us], [64 KiB, 3 us]], assumed: guess}\n"
       "  intra_node:\n    cpu_written: {value: 1 us, assumed: guess}\n"
-      "    device_written: {value: [[1 KiB, 0 us], [3 KiB, 4 us]], assumed: guess}\n");
+      "    device_written: {value: [[1 KiB, 0 us], [3 KiB, 4 us]], assumed: guess}\n"
+      "    driver_written: {value: 7 us, assumed: guess}\n");
   const Cost& copy = platform.copies.at(CopyClass::pinned_to_device_near);
   EXPECT_DOUBLE_EQ(present(copy.cpu_written).value.at(34_KiB).microseconds(), 1.5);
   EXPECT_EQ(present(platform.intra_node.cpu_written).value.at(1_MiB), 1.0_us);
   EXPECT_DOUBLE_EQ(present(platform.intra_node.device_written).value.at(2_KiB).microseconds(), 2);
+  EXPECT_EQ(present(platform.intra_node.driver_written).value.at(1_MiB), 7.0_us);
   const std::vector<NumberEntry> numbers = all_numbers(platform);
   for (const char* path : {"costs.copies.pinned-to-device-near.cpu_written[64K]", "costs.intra_node.cpu_written",
-                           "costs.intra_node.device_written[1K]"}) {
+                           "costs.intra_node.device_written[1K]", "costs.intra_node.driver_written"}) {
     EXPECT_NE(std::ranges::find(numbers, path, &NumberEntry::path), numbers.end()) << path;
   }
 }

@@ -81,6 +81,7 @@ TEST(PlatformWriter, WritesWhatAPlatformNeedNotHave) {
   platform.copies[CopyClass::pinned_to_device_near].cpu_written = curve;
   platform.intra_node.cpu_written = curve;
   platform.intra_node.device_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 1.0_us}}), guess};
+  platform.intra_node.driver_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 2.0_us}}), guess};
   for (const CopiedBy who : kCopiedBy) {
     platform.intra_node.copied_by = who;
     platform.intra_node.piece.reset();

@@ -119,6 +119,7 @@ TEST(ProbeLoad, WhoWroteTheSourceShowsWhatThePlatformSays) {
   platform.copies[CopyClass::pageable_to_device_near].cpu_written = constant(5.0_us);
   platform.intra_node.cpu_written = constant(7.0_us);
   platform.intra_node.device_written = constant(9.0_us);
+  platform.intra_node.driver_written = constant(11.0_us);
   const Medians medians(platform);
   const auto extra_us = [&](const std::string& name, const std::string& writer) {
     return medians.us(name + " " + writer + "-written", 1_MiB) - medians.us(name, 1_MiB);
@@ -128,6 +129,7 @@ TEST(ProbeLoad, WhoWroteTheSourceShowsWhatThePlatformSays) {
   EXPECT_NEAR(extra_us("copy pageable-to-device near", "cpu"), 5, kTolerance_us);
   EXPECT_NEAR(extra_us("message pageable same-node", "cpu"), 7, kTolerance_us);
   EXPECT_NEAR(extra_us("message pinned same-node", "device"), 9, kTolerance_us);
+  EXPECT_NEAR(extra_us("message pageable same-node", "driver"), 11, kTolerance_us);
 }
 
 /// The names of the lines of GPUs 0/1 and 0/2, and the notes.

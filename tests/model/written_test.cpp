@@ -20,9 +20,11 @@ using namespace testing;  // NOLINT: the sample platform's numbers
 
 // ---- which bytes ----------------------------------------------------------------------------------------------------
 
-void expect_amount(const WrittenBytes::Amount& amount, std::uint64_t by_cpu, std::uint64_t by_device) {
+void expect_amount(const WrittenBytes::Amount& amount, std::uint64_t by_cpu, std::uint64_t by_device,
+                   std::uint64_t by_driver = 0) {
   EXPECT_EQ(amount.by_cpu, Bytes{by_cpu});
   EXPECT_EQ(amount.by_device, Bytes{by_device});
+  EXPECT_EQ(amount.by_driver, Bytes{by_driver});
 }
 
 TEST(WrittenBytes, AreNoneAtFirst) {
@@ -44,8 +46,9 @@ TEST(WrittenBytes, InTheMidstOfOthersLeaveBothSides) {
   bytes.write(Bytes{}, Bytes{100}, Writer::device);
   bytes.write(Bytes{40}, Bytes{20}, Writer::cpu);
   bytes.write(Bytes{70}, Bytes{}, Writer::cpu);
+  bytes.write(Bytes{90}, Bytes{20}, Writer::driver);
   expect_amount(bytes.read(Bytes{30}, Bytes{50}), 20, 30);
-  expect_amount(bytes.read(Bytes{}, Bytes{100}), 0, 50);
+  expect_amount(bytes.read(Bytes{}, Bytes{100}), 0, 40, 10);
 }
 
 // ---- what they cost -------------------------------------------------------------------------------------------------
@@ -54,6 +57,7 @@ constexpr Seconds kCopyExtra = 3.0_us;      ///< of 1 MiB; half of it takes half
 constexpr Seconds kPageableExtra = 7.0_us;  ///< of any size
 constexpr Seconds kMessageByCpu = 5.0_us;
 constexpr Seconds kMessageByDevice = 11.0_us;
+constexpr Seconds kMessageByDriver = 13.0_us;
 
 Sourced<Piecewise> curve(std::vector<Piecewise::Knot> knots) {
   return {Piecewise(std::move(knots)), {Quality::assumed, "round numbers"}};
@@ -117,8 +121,8 @@ TEST(Written, ByADeviceASourceOfCopiesTakesNoLonger) {
   });
 }
 
-/// Out to pageable memory it is the driver's CPU that writes.
-TEST(Written, ByTheDriverASourceIsWrittenByACpu) {
+/// Out to pageable memory it is the driver's CPU that writes. Copies make no difference between that and others.
+TEST(Written, ByTheDriverASourceOfCopiesIsWrittenByACpu) {
   alone(Memory::pageable, [](Rank& rank, Buffer device, Buffer host) {
     const auto take = [&](View to, View from) {
       const Seconds began = rank.now();
@@ -188,6 +192,39 @@ TEST(Written, ByACpuAMessagesSourceTakesWhatThePlatformSays) {
 TEST(Written, ByADeviceAMessagesSourceTakesWhatThePlatformSays) {
   send_and_copy([](Rank& rank, Buffer device, Buffer host) { finish(rank, start(rank, View(host), View(device))); },
                 kMessageByDevice);
+}
+
+/// A message takes so much longer where a copy out of the device to pageable memory has written it. `costs`: what they
+/// are.
+void expect_after_driver(const std::function<void(NetworkCosts&)>& costs, Seconds extra) {
+  Platform platform = with_extras();
+  costs(*platform.network);
+  simulate(platform, std::vector{kLoneGpu, kOtherNode}, [&](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const Buffer device = rank.allocate(Memory::device, 1_MiB);
+    const Buffer host = rank.allocate(Memory::pageable, 1_MiB);
+    if (rank.id().value == 1) return finish(rank, rank.receive(peer, tags::kData, View(host)));
+    finish(rank, start(rank, View(host), View(device)));
+    const Seconds began = rank.now();
+    finish(rank, rank.send(peer, tags::kData, View(host)));
+    expect_near(rank.now() - began, kOverhead + extra + 1_MiB / kWire);
+  });
+}
+
+TEST(Written, ByTheDriverAMessagesSourceTakesWhatThePlatformSays) {
+  expect_after_driver(
+      [](NetworkCosts& costs) {
+        costs.driver_written = curve({{Bytes{}, kMessageByDriver}});
+      },
+      kMessageByDriver);
+}
+
+TEST(Written, ByTheDriverAMessagesSourceTakesWhatACpusDoesUnlessThePlatformSays) {
+  expect_after_driver([](NetworkCosts&) {}, kMessageByCpu);
+}
+
+TEST(Written, ByTheDriverAMessagesSourceMayTakeNoLongerThanAtRest) {
+  expect_after_driver([](NetworkCosts& costs) { costs.driver_written = curve({{Bytes{}, Seconds{}}}); }, Seconds{});
 }
 
 /// What it adds comes between two messages, too, and the second one follows.

@@ -215,10 +215,12 @@ TEST_P(FullCircle, JustWrittenSourcesComeOutAsTheyWere) {
   platform.copies.at(model::CopyClass::pageable_to_device_near).cpu_written = curve(60.0_us);
   platform.intra_node.cpu_written = curve(80.0_us);
   platform.intra_node.device_written = curve(90.0_us);
+  platform.intra_node.driver_written = curve(100.0_us);
   std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
   expect_full_circle((folder_.path() / "base.yaml").string());
   const model::Platform found = model::read_platform(folder_.path() / "out.yaml");
   EXPECT_NEAR(found.intra_node.device_written.value().value.at(1_MiB).microseconds(), 90, 5);
+  EXPECT_NEAR(found.intra_node.driver_written.value().value.at(1_MiB).microseconds(), 100, 5);
   EXPECT_EQ(found.copies.contains(model::CopyClass::pinned_to_device_far), far != platform.copies.end());
 }
 
