@@ -52,7 +52,7 @@ struct SimRank::Operation {
   std::vector<Leg> legs{};  ///< of its way, in turn; none of what has no flow
   std::size_t leg = 0;      ///< where it is
   Bytes flowing{};          ///< on all of them together
-  Seconds gap_by_cpu{};     ///< what the sender's CPU has to do on the first one beside its bytes
+  Seconds beside_bytes{};   ///< what the CPUs that copy the first one have to do on it beside its bytes
 
   OpReport report{};
 
@@ -66,6 +66,8 @@ struct SimRank::Operation {
     for (const Block& b : blocks) contents.push_back(from.allocation->content.slice(from.offset + b.from, b.length));
     return contents;
   }
+  /// Does a CPU of a rank copy the first bytes of this message?
+  [[nodiscard]] bool copied_by_cpus() const { return is_message() && !legs.empty() && !legs.front().copying.empty(); }
   /// Who writes what a copy copies.
   [[nodiscard]] Writer writer() const {
     if (!occupies_cpu) return Writer::device;

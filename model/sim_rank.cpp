@@ -193,10 +193,13 @@ void SimRank::become_ready(const OperationPtr& operation) {
 void SimRank::take_turn(const OperationPtr& operation) {
   const bool turns = operation->turnaround > Seconds{};
   Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
-  // What lies between two messages is work of the CPU that copies them, and rests when it rests.
-  if (turns && operation->legs.size() > 1) operation->gap_by_cpu = std::exchange(turn, now()) - now();
+  Seconds written = operation->time_of_written_source();
+  // A CPU that copies a message reads its source meanwhile; and what lies between two messages of pieces is its work,
+  // too. Both rest when it rests.
+  if (turns && operation->legs.size() > 1) operation->beside_bytes = std::exchange(turn, now()) - now();
+  if (operation->copied_by_cpus()) operation->beside_bytes = operation->beside_bytes + std::exchange(written, {});
   operation->had_its_turn = true;
-  operation->due = turn + operation->unhidden + operation->time_of_written_source();
+  operation->due = turn + operation->unhidden + written;
   operation->turnaround = operation->unhidden = {};
   if (reached(operation->due, now())) return start_flow(operation);
   operation->state = Operation::State::delayed;
@@ -225,8 +228,8 @@ void SimRank::start_flow(const OperationPtr& operation) {
 void SimRank::start_leg(const OperationPtr& operation) {
   const Leg& leg = operation->legs[operation->leg];
   Bytes bytes{static_cast<std::uint64_t>(std::llround(static_cast<double>(operation->flowing.count()) * leg.share))};
-  if (const Seconds gap = std::exchange(operation->gap_by_cpu, {}); gap > Seconds{}) {
-    bytes += flowing_in(gap, rate_of_cpus(*operation));
+  if (const Seconds more = std::exchange(operation->beside_bytes, {}); more > Seconds{}) {
+    bytes += flowing_in(more, rate_of_cpus(*operation));
   }
   world_.machine.network().start(*leg.flow, course_of(*operation), std::max(bytes, 1_B));
 }

@@ -243,13 +243,26 @@ TEST(Pieces, AGapRestsWhileTheSenderDoesSomethingElse) {
   expect_near(end, kTwoPieces + kGap + kOverhead + 1_MiB / kUp);
 }
 
-/// To read what was just written hides behind nothing, and comes between the gap's place in the queue and its work.
-TEST(Pieces, AGapComesBesideTheTimeOfAWrittenSource) {
-  constexpr Seconds kWritten = 3.0_us;
-  Platform platform = with_gaps();
+constexpr Seconds kWritten = 3.0_us;
+
+Platform with_costly_sources(Platform platform) {
   platform.intra_node.cpu_written =
       Sourced<Piecewise>{Piecewise({{Bytes{}, Seconds{}}, {1_B, kWritten}}), {Quality::assumed, "a round number"}};
-  expect_near(two_pieces(platform, true, nothing), kTwoPieces + kGap + kWritten * 2);
+  return platform;
+}
+
+TEST(Pieces, AGapComesBesideTheTimeOfAWrittenSource) {
+  expect_near(two_pieces(with_costly_sources(with_gaps()), true, nothing), kTwoPieces + kGap + kWritten * 2);
+}
+
+/// It is the CPU that reads what was just written.
+TEST(Pieces, ReadingAWrittenSourceRestsWhileTheSenderDoesSomethingElse) {
+  const Seconds end = two_pieces(with_costly_sources(with_pieces(kPiece)), true, [](Rank& rank, Op second) {
+    EXPECT_FALSE(rank.wait_any({&second, 1}, kOverhead + kWritten / 2));
+    const View device(rank.allocate(Memory::device, 1_MiB));
+    finish(rank, rank.copy(View(rank.allocate(Memory::pageable, 1_MiB)), device, Stream{}, Engine::dma));
+  });
+  expect_near(end, kTwoPieces + kWritten * 2 + kOverhead + 1_MiB / kUp);
 }
 
 /// Where the link between two memories gives less than the CPUs could copy. It carries the first message out and the
