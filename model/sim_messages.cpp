@@ -49,9 +49,10 @@ Seconds SimRank::copying_through_shared_memory(RankId peer, Bytes size) const {
   return std::min(size, *piece) / copy.rate->value + copy.host.value * static_cast<double>(pieces);
 }
 
-/// Whose CPUs copy the bytes of a message. Where the platform says how long an eager one keeps the CPUs busy, its bytes
-/// are in that.
+/// Whose CPUs copy the bytes of a message: nobody's what goes through an adapter. Where the platform says how long an
+/// eager one keeps the CPUs busy, its bytes are in that.
 std::vector<RankId> SimRank::copying_ranks(const Operation& send) const {
+  if (!by_shared_memory(send.peer)) return {};
   if (send.eager && world_.topology.platform().intra_node.completion) return {};
   switch (world_.topology.platform().intra_node.copied_by) {
     case CopiedBy::none:

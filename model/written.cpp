@@ -87,8 +87,10 @@ WrittenBytes::Amount WrittenBytes::read(Bytes at, Bytes length) {
 }
 
 Seconds time_to_read(const WrittenBytes::Amount& amount, const WrittenCosts& costs) {
-  return extra(amount.by_cpu, costs.cpu) + extra(amount.by_device, costs.device) +
-         extra(amount.by_driver, costs.driver);
+  const Seconds by_device = extra(amount.by_device, costs.device);
+  // Of one curve's bytes it does not matter which of them who wrote.
+  if (costs.driver == costs.cpu) return by_device + extra(amount.by_cpu + amount.by_driver, costs.cpu);
+  return by_device + extra(amount.by_cpu, costs.cpu) + extra(amount.by_driver, costs.driver);
 }
 
 }  // namespace twinlink::model

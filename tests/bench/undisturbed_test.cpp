@@ -164,13 +164,27 @@ TEST(UndisturbedRounds, FewAreEnoughInTheEnd) {
   }
 }
 
+std::size_t all_of(const Rounds& rounds) { return rounds.times_us.size() + rounds.left_out; }
+
+/// By the clock of a fake world, on which the rounds themselves take no time.
 TEST(UndisturbedRounds, WaitsTenTimesAsLongWhereHardlyAnyAreUndisturbed) {
-  const Rounds never = time_pair(100, {.otherwise = kShared})[0];
+  // The same time for the rounds that are wanted, and 1 or 10 ms on top of it. With three batches alone that is all.
+  const auto waited = [&](Seconds wait, const std::vector<double>& first) {
+    return static_cast<double>(all_of(time_pair(10, {.listed = {{first, first}}, .otherwise = kShared}, wait)[0]));
+  };
+  const std::vector<double> none;
+  const std::vector<double> three(6, kOwn);
+  EXPECT_NEAR(waited(Seconds{1e-3}, none), waited(Seconds{10e-3}, three), 20);
+  EXPECT_GT(waited(Seconds{1e-3}, none), 4 * waited(Seconds{1e-3}, three));
+}
+
+TEST(UndisturbedRounds, CountsTheFewThatComeLate) {
+  const Rounds never = time_pair(10, {.otherwise = kShared})[0];
   EXPECT_TRUE(never.disturbed);
-  // Half of that time is for the hundred rounds and the wait itself. A batch of two rounds has two glances.
-  std::vector<double> glances((never.times_us.size() + never.left_out) / 8 * 6, kShared);
+  // In the middle of that time; a batch of two rounds has two glances.
+  std::vector<double> glances(all_of(never) / 4 * 2, kShared);
   glances.insert(glances.end(), 6, kOwn);
-  for (const Rounds& rounds : time_pair(100, {.listed = {{glances, glances}}, .otherwise = kShared})) {
+  for (const Rounds& rounds : time_pair(10, {.listed = {{glances, glances}}, .otherwise = kShared})) {
     EXPECT_EQ(rounds.times_us.size(), 6U) << "three batches, and then the time is long over";
     EXPECT_EQ(rounds.left_out, glances.size() - 6 + 2);
     EXPECT_FALSE(rounds.disturbed);

@@ -135,6 +135,20 @@ TEST(Written, ByTheDriverASourceOfCopiesIsWrittenByACpu) {
   });
 }
 
+TEST(Written, ByTheDriverAndByACpuAreOneSourceOfCopies) {
+  alone(Memory::pageable, [](Rank& rank, Buffer device, Buffer host) {
+    const auto take = [&](View to, View from) {
+      const Seconds began = rank.now();
+      finish(rank, start(rank, to, from));
+      return rank.now() - began;
+    };
+    const Seconds rest = take({device, {}, 1_MiB}, {host, {}, 1_MiB});
+    rank.fill({host, {}, 512_KiB}, Pattern{1});
+    take({host, 512_KiB, 512_KiB}, {device, {}, 512_KiB});
+    expect_near(take({device, {}, 1_MiB}, {host, {}, 1_MiB}) - rest, kPageableExtra);
+  });
+}
+
 /// The latency of the second copy hides behind the first, and what reading takes longer does not.
 TEST(Written, SourcesOfAStreamOverlapNothing) {
   alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
