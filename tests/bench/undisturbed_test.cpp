@@ -178,6 +178,17 @@ TEST(UndisturbedRounds, WaitsTenTimesAsLongWhereHardlyAnyAreUndisturbed) {
   EXPECT_GT(waited(Seconds{1e-3}, none), 4 * waited(Seconds{1e-3}, three));
 }
 
+TEST(UndisturbedRounds, WaitsLongerOnlyNowAndThenWhereThatIsInVain) {
+  run_fake_world({}, [&](Rank& rank) {
+    UndisturbedRounds rounds(rank, {.wait = Seconds{1e-3}}, kPatience, [] { return kShared; });
+    std::vector<std::size_t> timed;
+    for (int size = 0; size < 6; ++size)
+      timed.push_back(all_of(rounds.time(kPair, 5, {kRound_us}, [] { return 1.0; })));
+    for (const int soon : {1, 2, 3, 4}) EXPECT_LT(timed[static_cast<std::size_t>(soon)], timed[0] / 5) << soon;
+    EXPECT_NEAR(static_cast<double>(timed[5]), static_cast<double>(timed[0]), 20);
+  });
+}
+
 TEST(UndisturbedRounds, CountsTheFewThatComeLate) {
   const Rounds never = time_pair(10, {.otherwise = kShared})[0];
   EXPECT_TRUE(never.disturbed);
