@@ -66,8 +66,8 @@ struct SimRank::Operation {
     for (const Block& b : blocks) contents.push_back(from.allocation->content.slice(from.offset + b.from, b.length));
     return contents;
   }
-  /// Does a CPU of a rank copy the first bytes of this message?
-  [[nodiscard]] bool copied_by_cpus() const { return is_message() && !legs.empty() && !legs.front().copying.empty(); }
+  /// Is this a message whose first bytes a rank's CPU copies?
+  [[nodiscard]] bool copied_by_cpus() const { return !legs.empty() && !legs.front().copying.empty(); }
   /// Who writes what a copy copies.
   [[nodiscard]] Writer writer() const {
     if (!occupies_cpu) return Writer::device;

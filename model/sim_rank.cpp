@@ -197,7 +197,7 @@ void SimRank::take_turn(const OperationPtr& operation) {
   // A CPU that copies a message reads its source meanwhile; and what lies between two messages of pieces is its work,
   // too. Both rest when it rests.
   if (turns && operation->legs.size() > 1) operation->beside_bytes = std::exchange(turn, now()) - now();
-  if (operation->copied_by_cpus()) operation->beside_bytes = operation->beside_bytes + std::exchange(written, {});
+  if (operation->copied_by_cpus()) operation->beside_bytes += std::exchange(written, {});
   operation->had_its_turn = true;
   operation->due = turn + operation->unhidden + written;
   operation->turnaround = operation->unhidden = {};

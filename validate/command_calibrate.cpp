@@ -2,7 +2,6 @@
 #include <iostream>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "protocols/bench/files.hpp"
@@ -33,10 +32,7 @@ void add_options(CLI::App& calibrate, CalibrateOptions& options) {
 }
 
 ExitCode run(const CalibrateOptions& options) {
-  std::error_code ignored;
-  if (std::filesystem::equivalent(options.base, options.out, ignored)) {
-    throw UsageError(options.out + " is the base itself; --out names another file");
-  }
+  require_another_file(options.out, options.base, "the base");
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
   const Calibration calibration = calibrate(read_probe_set(files), options.base, options.force);
   std::cout << to_text(calibration_report(calibration)) << std::flush;

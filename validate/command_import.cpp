@@ -1,10 +1,8 @@
 #include <charconv>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -51,10 +49,7 @@ void read_size(const std::string& text, ImportWishes& wishes) {
 }
 
 ExitCode run_import(const ImportOptions& options) {
-  std::error_code ignored;
-  if (std::filesystem::equivalent(options.file, options.out, ignored)) {
-    throw UsageError(options.out + " is the file itself; --out names another one");
-  }
+  require_another_file(options.out, options.file, "the file");
   const auto imported = import_file(options.file, options.tool, options.wishes);
   std::visit(
       [&](const auto& found) {

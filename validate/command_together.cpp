@@ -3,12 +3,10 @@
 #include <iostream>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "protocols/bench/files.hpp"
 #include "protocols/bench/results.hpp"
-#include "protocols/errors.hpp"
 #include "validate/commands.hpp"
 #include "validate/visits.hpp"
 
@@ -23,12 +21,7 @@ struct TogetherOptions {
 
 ExitCode run_together(const TogetherOptions& options) {
   std::vector<Visit> visits;
-  for (const std::string& file : options.files) {
-    std::error_code ignored;
-    if (std::filesystem::equivalent(file, options.out, ignored)) {
-      throw UsageError(options.out + " is one of the files itself; --out names another one");
-    }
-  }
+  for (const std::string& file : options.files) require_another_file(options.out, file, "one of the files");
   bench::require_writable(std::filesystem::path(options.out));
   for (const std::string& file : options.files) visits.push_back({file, bench::read_json(file)});
   bench::Result all = together(std::move(visits));
