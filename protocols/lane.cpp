@@ -14,6 +14,20 @@ namespace {
 
 class LaneState;
 
+Outcome describe_step(const Lane& lane, std::size_t step, std::size_t piece, Outcome outcome) {
+  outcome.reason = "step '" + std::string(lane.steps[step].words) + "' of piece " + std::to_string(piece) + " (" +
+                   format_size(lane.pieces[piece].length) + "): " + outcome.reason;
+  return outcome;
+}
+
+Outcome describe_status(const Lane& lane, std::size_t step, std::size_t piece, Status status) {
+  return describe_step(lane, step, piece, {status, std::string(to_string(status))});
+}
+
+Outcome describe_timeout(const Lane& lane, std::size_t step, std::size_t piece) {
+  return describe_step(lane, step, piece, {Status::timed_out, "the deadline passed"});
+}
+
 /// The operations in flight, by lane and slot, and whose they are. In whatever order they were started, the same ones
 /// make the same list: a rank of which all orders are explored would otherwise tell them apart.
 struct InFlight {
@@ -68,16 +82,13 @@ class LaneState {
   /// The operation of `slot` has ended, and is used up.
   Outcome complete(std::size_t slot, Status status) {
     slots_[slot].waits = false;
-    if (status != Status::delivered) return describe(slot, {status, std::string(to_string(status))});
+    if (status != Status::delivered) return describe_status(lane_, slots_[slot].step, slots_[slot].piece, status);
     finish_step(slot);
     return {};
   }
 
-  [[nodiscard]] Outcome describe(std::size_t slot, Outcome outcome) const {
-    const Slot& s = slots_[slot];
-    outcome.reason = "step '" + std::string(lane_.steps[s.step].words) + "' of piece " + std::to_string(s.piece) +
-                     " (" + format_size(lane_.pieces[s.piece].length) + "): " + outcome.reason;
-    return outcome;
+  [[nodiscard]] Outcome time_out(std::size_t slot) const {
+    return describe_timeout(lane_, slots_[slot].step, slots_[slot].piece);
   }
 
  private:
@@ -110,7 +121,7 @@ class LaneState {
       return {};
     }
     auto& outcome = std::get<Outcome>(started);
-    if (!outcome.ok()) return describe(index, std::move(outcome));
+    if (!outcome.ok()) return describe_step(lane_, step, piece, std::move(outcome));
     finish_step(index);
     return {};
   }
@@ -145,7 +156,7 @@ class Traffic {
       const auto completion = rank_.wait_any(in_flight_.ops, deadline);
       if (!completion) {
         const auto [lane, slot] = in_flight_.owners.front();
-        return lane->describe(slot, {Status::timed_out, "the deadline passed"});
+        return lane->time_out(slot);
       }
       const auto [lane, slot] = in_flight_.remove(completion->index);
       Outcome outcome = lane->complete(slot, completion->status);
@@ -170,6 +181,49 @@ class Traffic {
   InFlight in_flight_;
   std::pmr::vector<LaneState> lanes_;
 };
+
+/// The lane of a transfer of a single piece; null if there are more pieces.
+const Lane* only_lane(std::span<const Lane> lanes) {
+  const Lane* only = nullptr;
+  for (const Lane& lane : lanes) {
+    if (lane.pieces.empty()) continue;
+    if (only != nullptr || lane.pieces.size() > 1) return nullptr;
+    only = &lane;
+  }
+  return only;
+}
+
+/// Waits for the operation of one step; if that fails it is abandoned.
+Outcome await(Rank& rank, const Lane& lane, std::size_t step, Op op, Seconds deadline) {
+  std::optional<Completion> completion;
+  try {
+    completion = rank.wait_any({&op, 1}, deadline);
+  } catch (...) {
+    rank.abandon(op);
+    throw;
+  }
+  if (!completion) {
+    rank.abandon(op);
+    return describe_timeout(lane, step, 0);
+  }
+  return completion->status == Status::delivered ? Outcome{} : describe_status(lane, step, 0, completion->status);
+}
+
+/// What Traffic does with a single piece, which has nothing to overlap with: its steps follow each other. A small
+/// message takes as long as its copy and the letters for it, so that whatever is kept in order for it counts.
+Outcome move_one(Rank& rank, const Lane& lane, Seconds deadline) {
+  const Piece piece{lane.pieces.front()};
+  for (std::size_t step = 0; step < lane.steps.size(); ++step) {
+    rank.step(lane.steps[step].words);
+    Started started = lane.steps[step].start(piece);
+    if (const Op* op = std::get_if<Op>(&started)) {
+      if (Outcome outcome = await(rank, lane, step, *op, deadline); !outcome.ok()) return outcome;
+    } else if (auto& outcome = std::get<Outcome>(started); !outcome.ok()) {
+      return describe_step(lane, step, 0, std::move(outcome));
+    }
+  }
+  return {};
+}
 
 /// An empty message is one empty piece.
 std::size_t pieces_of(Bytes whole, Bytes chunk) {
@@ -217,6 +271,7 @@ Tag data_tag(Bytes whole, Bytes chunk) {
 }
 
 Outcome move(Rank& rank, std::span<const Lane> lanes, Seconds deadline) {
+  if (const Lane* const lane = only_lane(lanes)) return move_one(rank, *lane, deadline);
   // A small transfer takes no memory from the heap: that would be a good part of what it costs beside its copy.
   std::array<std::byte, 4096> room;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read
   std::pmr::monotonic_buffer_resource memory(room.data(), room.size());

@@ -70,8 +70,9 @@ struct Places {
   std::array<HeapPlace, Message::kCapacity / sizeof(HeapPlace)> places;
 };
 
-/// The buffers of one direction, in the order of their first use.
-class Buffers {
+/// One direction: its buffers, in the order of their first use, and what an exchange moves. Lists keep their room for
+/// the next exchange, for to make them would be a good part of what a small message costs beside its put.
+class Direction {
  public:
   /// Takes in the buffers of `views`; returns those that are new.
   std::vector<Buffer> meet(std::span<const View> views) {
@@ -83,19 +84,36 @@ class Buffers {
     }
     return fresh;
   }
-  [[nodiscard]] std::vector<HeapPlace> places(std::span<const View> views) const {
-    std::vector<HeapPlace> all;
-    for (const View& view : views) {
-      const auto found = std::ranges::find(known_, view.buffer);
-      all.push_back({static_cast<std::uint64_t>(found - known_.begin()), view.offset.count(), view.length.count()});
-    }
-    return all;
-  }
-
   [[nodiscard]] Buffer front() const { return known_.front(); }
+
+  /// The messages of an exchange, in pieces.
+  void take(std::span<const View> messages, Bytes chunk) {
+    cut(messages, chunk, pieces_);
+    whole_lengths(messages, chunk, wholes_);
+  }
+  [[nodiscard]] std::size_t pieces() const { return pieces_.size(); }
+
+  /// Goes on to the round whose first piece is `begin`; its pieces go into `lane`.
+  void begin_round(std::size_t begin, Lane& lane) {
+    begin_ = std::min(begin, pieces_.size());
+    const auto part = std::span(pieces_).subspan(begin_, std::min(kMostInRound, pieces_.size() - begin_));
+    lane.pieces.assign(part.begin(), part.end());
+    places.clear();
+    for (const View& view : part) {
+      const auto found = std::ranges::find(known_, view.buffer);
+      places.push_back({static_cast<std::uint64_t>(found - known_.begin()), view.offset.count(), view.length.count()});
+    }
+  }
+  /// The length of the message that a piece of this round is a part of.
+  [[nodiscard]] Bytes whole(const Piece& piece) const { return wholes_[begin_ + piece.number]; }
+
+  std::vector<HeapPlace> places;  ///< by piece of this round
 
  private:
   std::vector<Buffer> known_;
+  std::vector<View> pieces_;
+  std::vector<Bytes> wholes_;  ///< by piece
+  std::size_t begin_ = 0;      ///< the first piece of this round
 };
 
 class SymmetricChannel final : public Channel {
@@ -106,7 +124,10 @@ class SymmetricChannel final : public Channel {
         settings_(std::move(settings)),
         engine_(engine),
         order_(order),
-        through_adapter_(!rank.path_to(peer).same_node) {}
+        through_adapter_(!rank.path_to(peer).same_node),
+        signals_(static_cast<std::size_t>(settings_.depth)),
+        lanes_{Lane{.pieces = {}, .depth = signals_.size(), .steps = target_steps()},
+               Lane{.pieces = {}, .depth = signals_.size(), .steps = origin_steps()}} {}
 
   ~SymmetricChannel() override {
     // While an exception passes, a put may still use the memory; the rank closes it when it ends.
@@ -126,19 +147,11 @@ class SymmetricChannel final : public Channel {
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     deadline_ = rank_.now() + settings_.timeout;
     if (Outcome outcome = extend_heap(outgoing, incoming); !outcome.ok()) return outcome;
-    const std::vector<View> out = cut(outgoing, settings_.chunk);
-    const std::vector<View> in = cut(incoming, settings_.chunk);
-    const std::vector<Bytes> out_wholes = whole_lengths(outgoing, settings_.chunk);
-    const std::vector<Bytes> in_wholes = whole_lengths(incoming, settings_.chunk);
-    const auto part = [](const auto& all, std::size_t begin) {
-      const std::size_t from = std::min(begin, all.size());
-      return std::span(all).subspan(from, std::min(kMostInRound, all.size() - from));
-    };
-    for (std::size_t begin = 0; begin < std::max(out.size(), in.size()); begin += kMostInRound) {
+    out_.take(outgoing, settings_.chunk);
+    in_.take(incoming, settings_.chunk);
+    for (std::size_t begin = 0; begin < std::max(out_.pieces(), in_.pieces()); begin += kMostInRound) {
       const bool open = order_ == Order::exchange || begin > 0;
-      const Pieces outgoing_part{part(out, begin), part(out_wholes, begin)};
-      const Pieces incoming_part{part(in, begin), part(in_wholes, begin)};
-      if (Outcome outcome = round(outgoing_part, incoming_part, open); !outcome.ok()) return outcome;
+      if (Outcome outcome = round(begin, open); !outcome.ok()) return outcome;
     }
     return {};
   }
@@ -181,34 +194,25 @@ class SymmetricChannel final : public Channel {
     }
   }
 
-  /// Of one round and direction.
-  struct Pieces {
-    std::span<const View> bytes;
-    std::span<const Bytes> wholes;  ///< by piece: the length of its message
-  };
-
-  Outcome round(const Pieces& outgoing, const Pieces& incoming, bool open) {
-    const std::vector<HeapPlace> mine = in_.places(incoming.bytes);
-    std::vector<HeapPlace> theirs = out_.places(outgoing.bytes);
+  Outcome round(std::size_t begin, bool open) {
+    in_.begin_round(begin, lanes_[kIncoming]);
+    out_.begin_round(begin, lanes_[kOutgoing]);
     if (open) {
-      if (Outcome outcome = tell_open(mine); !outcome.ok()) return outcome;
-      if (Outcome outcome = hear_open(theirs); !outcome.ok()) return outcome;
+      if (Outcome outcome = tell_open(in_.places); !outcome.ok()) return outcome;
+      if (Outcome outcome = hear_open(out_.places); !outcome.ok()) return outcome;
     }
-    const auto depth = static_cast<std::size_t>(settings_.depth);
-    std::vector<std::uint64_t> signals(depth);
-    const auto await = [&](const Piece& p) {
-      return rank_.await_signal(peer_, tags::kSymmetricSignal, signals[p.slot]);
-    };
-    const auto check = [&](const Piece& p) -> Started {
-      return signals[p.slot] == mine[p.number].digest(incoming.wholes[p.number]) ? Outcome{} : not_symmetric();
-    };
-    const auto put = [&](const Piece& p) { return put_to(theirs[p.number], p.bytes, outgoing.wholes[p.number]); };
-    const std::array lanes{
-        Lane{.pieces = {incoming.bytes.begin(), incoming.bytes.end()},
-             .depth = depth,
-             .steps = {{"await signal", await}, {"check signal", check}}},
-        Lane{.pieces = {outgoing.bytes.begin(), outgoing.bytes.end()}, .depth = depth, .steps = {{"put", put}}}};
-    return move(rank_, lanes, deadline_);
+    return move(rank_, lanes_, deadline_);
+  }
+
+  std::vector<Step> target_steps() {
+    return {{"await signal",
+             [this](const Piece& p) { return rank_.await_signal(peer_, tags::kSymmetricSignal, signals_[p.slot]); }},
+            {"check signal", [this](const Piece& p) -> Started {
+               return signals_[p.slot] == in_.places[p.number].digest(in_.whole(p)) ? Outcome{} : not_symmetric();
+             }}};
+  }
+  std::vector<Step> origin_steps() {
+    return {{"put", [this](const Piece& p) { return put_to(out_.places[p.number], p.bytes, out_.whole(p)); }}};
   }
 
   Outcome tell_open(const std::vector<HeapPlace>& mine) {
@@ -282,12 +286,16 @@ class SymmetricChannel final : public Channel {
   Order order_;
   bool through_adapter_;
   Seconds deadline_{};
-  Buffers out_;
-  Buffers in_;
-  std::vector<Buffer> theirs_;      ///< the peer's, by the place of out_
-  std::vector<Buffer> registered_;  ///< with the adapter
-  std::vector<HeapPlace> told_;     ///< where the messages of the last round were to lie, here
-  std::vector<HeapPlace> heard_;    ///< and there
+  Direction out_;
+  Direction in_;
+  std::vector<Buffer> theirs_;          ///< the peer's, by the place of out_
+  std::vector<Buffer> registered_;      ///< with the adapter
+  std::vector<HeapPlace> told_;         ///< where the messages of the last round were to lie, here
+  std::vector<HeapPlace> heard_;        ///< and there
+  std::vector<std::uint64_t> signals_;  ///< by slot
+  static constexpr std::size_t kIncoming = 0;
+  static constexpr std::size_t kOutgoing = 1;
+  std::array<Lane, 2> lanes_;
 };
 
 class SymmetricPut final : public Protocol {

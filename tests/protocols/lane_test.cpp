@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "protocols/decorated_rank.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 
 namespace twinlink {
@@ -181,6 +182,54 @@ TEST_F(LaneTest, AnExceptionOfAStepLeavesNothingInFlight) {
   EXPECT_THROW(static_cast<void>(move(rank, lanes, kNoDeadline)), UsageError);
   EXPECT_EQ(rank.in_flight(), 0U);
   EXPECT_EQ(rank.abandoned(), 1U);
+}
+
+// A single piece goes a shorter way, and nobody shall notice.
+
+TEST_F(LaneTest, ASinglePieceThatFailsNamesItsStep) {
+  const Outcome outcome = run({pieces(1), 1, {step("copy", 1.0_us), step("send", 1.0_us, Status::peer_failed)}});
+  EXPECT_EQ(outcome.status, Status::peer_failed);
+  EXPECT_EQ(outcome.reason, "step 'send' of piece 0 (1): peer failed");
+  EXPECT_EQ(rank.in_flight(), 0U);
+  EXPECT_EQ(rank.abandoned(), 0U) << "what has ended is used up";
+}
+
+TEST_F(LaneTest, ASinglePieceKeepsTheReasonOfAnOutcomeAndTakesNoFurtherStep) {
+  const Outcome refusal{Status::wrong_size, "4 B instead of 5 B"};
+  const Outcome outcome = run({pieces(1), 1, {step("ask", 1.0_us), at_once("check", refusal), step("copy", 1.0_us)}});
+  EXPECT_EQ(outcome.status, Status::wrong_size);
+  EXPECT_EQ(outcome.reason, "step 'check' of piece 0 (1): 4 B instead of 5 B");
+  EXPECT_THAT(log, ElementsAre("ask 0/0", "check 0/0"));
+}
+
+TEST_F(LaneTest, ASinglePieceThatHangsIsAbandonedAtTheDeadline) {
+  const Outcome outcome = run({pieces(1), 3, {step("copy", 1.0_us), step("send", std::nullopt)}}, 50.0_us);
+  EXPECT_EQ(outcome.status, Status::timed_out);
+  EXPECT_EQ(outcome.reason, "step 'send' of piece 0 (1): the deadline passed");
+  EXPECT_EQ(rank.in_flight(), 0U);
+  EXPECT_EQ(rank.abandoned(), 1U);
+  EXPECT_NEAR(rank.now().microseconds(), 50, 1e-9);
+}
+
+TEST_F(LaneTest, AWaitThatThrowsLeavesNothingInFlight) {
+  class BrokenWait final : public DecoratedRank {
+   public:
+    using DecoratedRank::DecoratedRank;
+    std::optional<Completion> wait_any(std::span<const Op>, Seconds) override { throw UsageError("no such operation"); }
+  };
+  BrokenWait broken(rank);
+  for (const std::size_t count : {1U, 2U}) {
+    const Lane lane{pieces(count), 2, {step("copy", 1.0_us)}};
+    EXPECT_THROW(static_cast<void>(move(broken, {&lane, 1}, kNoDeadline)), UsageError);
+    EXPECT_EQ(rank.in_flight(), 0U) << count;
+  }
+}
+
+TEST_F(LaneTest, AMessageOfASecondLaneIsMovedBesideTheFirst) {
+  const std::array lanes{Lane{pieces(1), 1, {step("receive", 5.0_us)}}, Lane{{}, 1, {step("none", 1.0_us)}},
+                         Lane{pieces(1), 1, {step("send", 5.0_us)}}};
+  EXPECT_TRUE(move(rank, lanes, kNoDeadline).ok());
+  EXPECT_NEAR(rank.now().microseconds(), 5, 1e-9);
 }
 
 std::vector<Bytes> lengths(const std::vector<View>& views) {
