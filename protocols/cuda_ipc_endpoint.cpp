@@ -67,6 +67,19 @@ void CudaIpcEndpoint::tell(std::string_view words, const Message& message) {
   tells.push_back(rank.tell(peer, tags::kIpcFifo, message));
 }
 
+void CudaIpcEndpoint::tell_in(std::string_view words, const Packet& packet, const IpcHandle& handle) {
+  if (told_in_ == handle) return tell(words, packet);
+  told_in_ = handle;
+  tell(words, packet, handle);
+}
+
+const IpcHandle& CudaIpcEndpoint::heard_in(const Message& message) {
+  const bool told_again = message.bytes().size() == sizeof(Packet);
+  if (!told_again) heard_in_ = message.as<PacketWithHandle>().handle;
+  if (!heard_in_) throw UsageError("a header names the memory of the one before it, and there was none");
+  return *heard_in_;
+}
+
 // ---- the handshake --------------------------------------------------------------------------------------------------
 
 void CudaIpcEndpoint::about_to_send() {

@@ -71,12 +71,12 @@ Outcome CudaIpcExchange::start_sends() {
     } else if (by_ipc) {
       end_.rank.step("export");
       const IpcHandle handle = end_.rank.export_memory(message.bytes.buffer);
-      end_.tell("tell RGET header",
-                {.kind = PacketKind::rget,
-                 .number = number,
-                 .offset = message.bytes.offset.count(),
-                 .length = length.count()},
-                handle);
+      end_.tell_in("tell RGET header",
+                   {.kind = PacketKind::rget,
+                    .number = number,
+                    .offset = message.bytes.offset.count(),
+                    .length = length.count()},
+                   handle);
       message.state = Sending::waits_for_fin;
       end_.note_way(CudaIpcEndpoint::Way::ipc);
     } else {
@@ -224,7 +224,7 @@ Outcome CudaIpcExchange::hear_header(const Message& message) {
     return {};
   }
   received.header = packet;
-  received.handle = message.as<PacketWithHandle>().handle;
+  received.handle = end_.heard_in(message);
   received.state = Receiving::waits_to_pull;
   to_pull_.push_back(packet.number - first_in_);
   end_.note_way(CudaIpcEndpoint::Way::ipc);

@@ -20,7 +20,7 @@ enum class PacketKind : std::uint16_t {
   clear_to_send,  ///< the acknowledgement of a header
   fragment,       ///< a fragment of a staged message lies in a slot
   fragment_done,  ///< the slot may be written again
-  rget,           ///< a message to be read by the receiver; with the handle of the memory that it lies in
+  rget,           ///< a message to be read by the receiver; with the handle of its memory, if that is a new one
   fin,            ///< a message has been read
   failed          ///< this end has given the exchange up
 };

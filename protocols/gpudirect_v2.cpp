@@ -2,7 +2,7 @@
 //
 //   copy-engine: the copy engine of the sender's GPU writes
 //     sender                                        receiver
-//                                                   1. tell ready: the handle and the place of my buffer
+//                                                   1. tell ready: the place of my buffer
 //     1. hear ready
 //     2. peer copy: device -> the peer's device
 //     3. tell delivered                             2. hear delivered
@@ -18,15 +18,15 @@
 //
 //   kernel-pull: a kernel on the receiver's GPU loads
 //     sender                                        receiver
-//     1. tell ready: the handle and the place of my message
+//     1. tell ready: the place of my message
 //                                                   1. hear ready
 //                                                   2. pull: the peer's device -> device
 //     2. hear delivered                             3. tell delivered
 //     3. check delivered
 //
-// A buffer is opened at its first use and stays open, so that only the first message pays for it. Between GPUs
-// without peer access the copy engine's copy still arrives: the driver moves it through host memory. supports() calls
-// that a fallback and gives the reason. A kernel's loads and stores have no such help.
+// A buffer's handle goes with its first `ready`, by which it is opened; it stays open, so that only the first message
+// pays for it. Between GPUs without peer access the copy engine's copy still arrives: the driver moves it through host
+// memory. supports() calls that a fallback and gives the reason. A kernel's loads and stores have no such help.
 //
 // With the option `batch`, up to so many small messages of an exchange take these steps as one (batches.hpp): one
 // `ready`, one copy of blocks and one `delivered` or flag. The `ready` gives the place of the first message and the
@@ -40,6 +40,7 @@
 
 #include "protocols/batches.hpp"
 #include "protocols/builtin.hpp"
+#include "protocols/gpudirect_v2_letters.hpp"
 #include "protocols/lane.hpp"
 #include "protocols/options.hpp"
 #include "protocols/shared_buffers.hpp"
@@ -79,26 +80,6 @@ std::string_view words(Mover mover) {
   return "";
 }
 
-/// To the side that moves the bytes: `length` bytes at `offset` of the buffer that `handle` names are mine.
-struct Ready {
-  IpcHandle handle;
-  std::uint64_t offset = 0;
-  /// Of a batch: from one message to the next, or 0 where each of the others has a `place` of its own.
-  std::uint64_t length = 0;
-  std::uint64_t whole = 0;  ///< of the message that they are a part of; batch_name() of a batch
-};
-
-/// From the side that moves the bytes: it is done, or it is not and will not be.
-struct Delivered {
-  enum class Answer : std::uint8_t {
-    done,
-    wrong_size,  ///< the mover's message has another size
-    not_opened   ///< the mover cannot open the buffer
-  };
-  std::uint64_t whole = 0;  ///< of the mover's message or batch
-  Answer answer = Answer::done;
-};
-
 class PeerChannel final : public Channel {
  public:
   PeerChannel(Rank& rank, RankId peer, Settings settings, Mover mover, std::uint64_t batch, std::string path_taken)
@@ -123,16 +104,21 @@ class PeerChannel final : public Channel {
     lanes_[kIncoming].pieces = awaited_.pieces;
     lanes_[kOutgoing].pieces = sent_.pieces;
     const std::size_t most = std::max(awaited_.pieces.size(), sent_.pieces.size());
-    const std::size_t slots = std::min(static_cast<std::size_t>(settings_.depth), most);
-    ready_.assign(slots, {});
-    delivered_.assign(slots, {});
-    flags_.assign(slots, 0);
+    make_room_for(std::min(static_cast<std::size_t>(settings_.depth), most));
     BatchCopies batches(rank_, kPeerStream, engine_of_batches());
     batches_ = &batches;
     deadline_ = rank_.now() + settings_.timeout;
     Outcome outcome = move(rank_, lanes_, deadline_);
     if (outcome.ok()) batches.settle(deadline_);
     return outcome;
+  }
+
+  /// What was said in earlier exchanges is written over before anybody reads it.
+  void make_room_for(std::size_t slots) {
+    if (slots <= ready_.size()) return;
+    ready_.resize(slots);
+    delivered_.resize(slots);
+    flags_.resize(slots);
   }
 
   using Steps = std::vector<Step>;
@@ -151,11 +137,8 @@ class PeerChannel final : public Channel {
   Steps stand_by(const BatchedPieces& parts) {
     Steps steps{{"tell ready", [this, &parts](const Piece& p) -> Started {
                    if (parts.batched(p)) return tell_batch(parts.batch(p));
-                   const Ready ready{.handle = shared_.handle_of(p.bytes.buffer),
-                                     .offset = p.bytes.offset.count(),
-                                     .length = p.bytes.length.count(),
-                                     .whole = parts.name(p)};
-                   return rank_.tell(peer_, tags::kReady, Message(ready));
+                   return rank_.tell(peer_, tags::kReady,
+                                     ready_message(shared_, p.bytes, p.bytes.length, parts.name(p)));
                  }}};
     if (flagged()) {
       steps.push_back(
@@ -194,7 +177,7 @@ class PeerChannel final : public Channel {
   }
 
   Started reach_piece(const BatchedPieces& parts, const Piece& p) {
-    const auto ready = ready_[p.slot].as<Ready>();
+    const Ready ready = heard_ready(shared_, ready_[p.slot]);
     if (parts.batched(p)) {
       const auto mine = parts.batch(p);
       return reach_batch(mine, ready, [&](const Views& theirs) {
@@ -216,7 +199,7 @@ class PeerChannel final : public Channel {
             }};
   }
   Started push_with_flag(const Piece& p) {
-    const auto ready = ready_[p.slot].as<Ready>();
+    const Ready ready = heard_ready(shared_, ready_[p.slot]);
     if (sent_.batched(p)) return push_batch(sent_.batch(p), ready);
     return push_flagged(p.bytes, sent_.name(p), ready, pusher_of(p.bytes.length));
   }
@@ -234,9 +217,9 @@ class PeerChannel final : public Channel {
     std::vector<Ready> others(theirs.whole == whole && theirs.length == 0 ? mine.size() - 1 : 0);
     for (Ready& other : others) {
       Message place;
-      const Status heard = wait(rank_, rank_.hear(peer_, tags::kPlace, place), deadline_);
-      if (heard != Status::delivered) return Outcome{heard, "the places of a batch were not told in time"};
-      other = place.as<Ready>();
+      const Status status = wait(rank_, rank_.hear(peer_, tags::kPlace, place), deadline_);
+      if (status != Status::delivered) return Outcome{status, "the places of a batch were not told in time"};
+      other = heard_ready(shared_, place);
     }
     return reach(
         whole, theirs, [&] { return views(theirs, others, mine); }, copy);
@@ -283,24 +266,23 @@ class PeerChannel final : public Channel {
   Started tell_batch(std::span<const View> batch) {
     const auto distance = distance_of(batch);
     const std::uint64_t name = batch_name(batch);
-    const auto ready_of = [&](const View& message, Bytes length) {
-      return Message(Ready{shared_.handle_of(message.buffer), message.offset.count(), length.count(), name});
-    };
+    // Made first: it is what the mover reads first, and so it has the handle of a new buffer.
+    const Message first = ready_message(shared_, batch.front(), distance.value_or(Bytes{}), name);
     if (!distance) {
       for (const View& message : batch.subspan(1)) {
-        const Op told = rank_.tell(peer_, tags::kPlace, ready_of(message, message.length));
+        const Op told = rank_.tell(peer_, tags::kPlace, ready_message(shared_, message, message.length, name));
         if (const Status status = wait(rank_, told, deadline_); status != Status::delivered) {
           return Outcome{status, "the places of a batch were not taken in time"};
         }
       }
     }
-    return rank_.tell(peer_, tags::kReady, ready_of(batch.front(), distance.value_or(Bytes{})));
+    return rank_.tell(peer_, tags::kReady, first);
   }
 
   /// Where the messages of the peer's batch lie; it has as many, of the same length.
   Views views(const Ready& first, std::span<const Ready> others, std::span<const View> mine) {
     const Bytes length = mine.front().length;
-    Views all{{shared_.open(first.handle), Bytes{first.offset}, length}};
+    Views all{{shared_.open(first.buffer), Bytes{first.offset}, length}};
     for (const Ready& other : others) all.push_back(view(other));
     while (all.size() < mine.size()) {
       all.emplace_back(all.back().buffer, all.back().offset + Bytes{first.length}, length);
@@ -322,7 +304,7 @@ class PeerChannel final : public Channel {
     });
   }
 
-  View view(const Ready& theirs) { return {shared_.open(theirs.handle), Bytes{theirs.offset}, Bytes{theirs.length}}; }
+  View view(const Ready& theirs) { return {shared_.open(theirs.buffer), Bytes{theirs.offset}, Bytes{theirs.length}}; }
 
   Rank& rank_;
   RankId peer_;

@@ -117,7 +117,7 @@ struct Completion {
 /// A control message: up to kCapacity bytes of one trivially copyable value. Travels apart from the data.
 class Message {
  public:
-  static constexpr std::size_t kCapacity = 128;
+  static constexpr std::size_t kCapacity = 136;
 
   Message() = default;
   template <class T>
@@ -154,7 +154,10 @@ struct IpcHandle {
   std::uint64_t address = 0;
 
   auto operator<=>(const IpcHandle&) const = default;
+  /// At once, for caches compare it with every message.
+  friend bool operator==(const IpcHandle& a, const IpcHandle& b) { return std::memcmp(&a, &b, sizeof(IpcHandle)) == 0; }
 };
+static_assert(std::has_unique_object_representations_v<IpcHandle>);
 
 /// A content that can be recognised byte by byte: byte i of a view depends on the seed and on i.
 struct Pattern {

@@ -1,6 +1,8 @@
 // SharedBuffers: what two ranks of a node know of each other's memory, for as long as a connection lasts.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "protocols/rank.hpp"
@@ -16,20 +18,31 @@ class SharedBuffers {
   SharedBuffers(const SharedBuffers&) = delete;
   SharedBuffers& operator=(const SharedBuffers&) = delete;
 
+  /// What tells the peer which buffer is meant.
+  struct Name {
+    std::uint64_t number = 0;           ///< among this rank's buffers, in the order of their first use
+    std::optional<IpcHandle> handle{};  ///< at its first use only: the peer has it then
+  };
   /// Exported at its first use. Errors are those of Rank::export_memory().
-  IpcHandle handle_of(const Buffer& buffer);
-  /// Opened at its first use. Errors are those of Rank::open_memory().
-  Buffer open(const IpcHandle& handle);
+  Name name_of(const Buffer& buffer);
+
+  /// Takes in the handle of the peer's buffer `number`. One that it had before is that of an earlier connection, which
+  /// ended before anybody heard it; what is open by it is closed, with the errors of Rank::close_memory().
+  void learn(std::uint64_t number, const IpcHandle& handle);
+  /// The peer's buffer `number`, opened at its first use. Errors are those of Rank::open_memory(), and a UsageError for
+  /// a number whose handle has not been learnt.
+  Buffer open(std::uint64_t number);
 
  private:
-  struct Known {
-    Buffer buffer;
-    IpcHandle handle;
+  struct Theirs {
+    std::uint64_t number = 0;
+    IpcHandle handle{};
+    std::optional<Buffer> buffer{};  ///< once it is open
   };
   Rank& rank_;
   RankId peer_;
-  std::vector<Known> exported_;
-  std::vector<Known> opened_;
+  std::vector<Buffer> exported_;
+  std::vector<Theirs> theirs_;
 };
 
 }  // namespace twinlink
