@@ -51,9 +51,8 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
                   });
   add_read_option(
       app, "--undisturbed", "TIME", "0",
-      "Repeat rounds while something else ran on a rank's core, for so much longer per size, and up to ten times that "
-      "where hardly any were undisturbed; with unit: 500ms. Ranks go round the cores that they may use, sooner if a "
-      "core does not become their own. 0: all rounds count",
+      "Repeat rounds while something else ran on a rank's core, for at most so much longer per size; with unit: 500ms. "
+      "Ranks go round the cores that they may use, sooner if a core does not become their own. 0: all rounds count",
       [&options](const std::string& text) { options.undisturbed.wait = parse_seconds(text); });
   add_read_option(
       app, "--glance", "TIME", {},

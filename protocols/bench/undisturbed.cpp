@@ -20,13 +20,6 @@ constexpr int kMostInCompany = 4;
 /// of them a job begins with is chance. A message of 1 B was seen to take 0.6 to 0.9 us.
 constexpr int kMostOnACore = 10;
 
-/// Where there are hardly any undisturbed rounds when the time is over, so many times as long: on a host whose cores
-/// were all taken for minutes, each of two ranks had its own for a hundredth of that time, and both for less.
-constexpr double kHardlyAny = 10;
-/// Where that was in vain, for so many times the wait is no longer than asked for: on a host that never rests all would
-/// take ten times as long.
-constexpr int kInVain = 4;
-
 /// Of a batch, what a rank says to the others is what its glances took, in thousandths of one on a core of its own. The
 /// most of all counts, and this on top of it ends the rounds.
 constexpr int kOutOfTime = 1'000'000;
@@ -106,10 +99,8 @@ Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, const s
   const int batch = agree_in(rank_, group, static_cast<int>(in_batch), patience_);
   // All go on at the same time: a batch in which one rank gets to know its core does not count for the others either.
   on_this_core_ = -agree_in(rank_, group, -on_this_core_, patience_);
-  const Seconds start = rank_.now() + Seconds{round_us * count * 1e-6};
+  const Seconds deadline = rank_.now() + Seconds{round_us * count * 1e-6} + wanted_.wait;
   const int fewest = std::min(count, kFewestRounds);
-  const bool hopes = hopeless_ == 0;
-  if (!hopes) --hopeless_;
   std::vector<Batch> batches;
   int undisturbed = 0;
   for (bool late = false; !late && undisturbed < count;) {
@@ -117,14 +108,12 @@ Rounds UndisturbedRounds::time(std::span<const RankId> group, int count, const s
     std::vector<double> times_us = times_of(std::min(batch, count - undisturbed), round);
     const bool settled = settles_;
     const int mine = company(before, glance_());
-    const Seconds deadline = start + wanted_.wait * (hopes && undisturbed < fewest ? kHardlyAny : 1);
     const bool out_of_time = mine > kAlone && !settled && rank_.now() >= deadline;
     const int most = -agree_in(rank_, group, -(mine + (out_of_time ? kOutOfTime : 0)), patience_);
     late = most >= kOutOfTime;
     if (most <= kAlone) undisturbed += static_cast<int>(times_us.size());
     batches.push_back({most, std::move(times_us)});  // of the last one only that it had company
   }
-  if (hopes && undisturbed < fewest) hopeless_ = kInVain;
   return quietest(batches, static_cast<std::size_t>(undisturbed >= fewest ? undisturbed : count));
 }
 

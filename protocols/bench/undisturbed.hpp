@@ -22,8 +22,7 @@ class UndisturbedRounds {
   using Glance = std::function<double()>;
 
   /// A `wait` of zero watches nothing: every round counts. Otherwise it is how much longer the rounds of one size may
-  /// take for the sake of those that are left out, and ten times that while fewer than kFewestRounds count; not so for
-  /// four sizes after one for which that was in vain.
+  /// take for the sake of those that are left out: the same for every size, or what was found would differ by that.
   UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience);
   UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience, Glance glance);
 
@@ -47,7 +46,6 @@ class UndisturbedRounds {
   Patience patience_;
   std::optional<CoreWatch> watch_;
   Glance glance_;
-  int hopeless_ = 0;      ///< so many times there is no waiting longer than asked for
   int in_company_ = 0;    ///< batches in turn, as of now
   int on_this_core_ = 0;  ///< batches since the last change of cores, or the last time that one was refused
   bool settles_ = false;  ///< has just come to another core, whose caches know nothing of it
