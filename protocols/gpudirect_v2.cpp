@@ -177,7 +177,7 @@ class PeerChannel final : public Channel {
   }
 
   Started reach_piece(const BatchedPieces& parts, const Piece& p) {
-    const Ready ready = heard_ready(shared_, ready_[p.slot]);
+    const HeardReady ready = heard_ready(ready_[p.slot]);
     if (parts.batched(p)) {
       const auto mine = parts.batch(p);
       return reach_batch(mine, ready, [&](const Views& theirs) {
@@ -199,33 +199,33 @@ class PeerChannel final : public Channel {
             }};
   }
   Started push_with_flag(const Piece& p) {
-    const Ready ready = heard_ready(shared_, ready_[p.slot]);
+    const HeardReady ready = heard_ready(ready_[p.slot]);
     if (sent_.batched(p)) return push_batch(sent_.batch(p), ready);
     return push_flagged(p.bytes, sent_.name(p), ready, pusher_of(p.bytes.length));
   }
 
   /// Starts `copy` with the peer's bytes, unless its message has another size or its buffer cannot be opened.
   template <class Copy>
-  Started reach(std::uint64_t whole, const Ready& theirs, Copy copy) {
+  Started reach(std::uint64_t whole, const HeardReady& theirs, Copy copy) {
     return reach(
         whole, theirs, [&] { return view(theirs); }, copy);
   }
   /// The same for a batch, with where all its messages lie. What is told one by one was told before `theirs`.
   template <class Copy>
-  Started reach_batch(std::span<const View> mine, const Ready& theirs, Copy copy) {
+  Started reach_batch(std::span<const View> mine, const HeardReady& theirs, Copy copy) {
     const std::uint64_t whole = batch_name(mine);
-    std::vector<Ready> others(theirs.whole == whole && theirs.length == 0 ? mine.size() - 1 : 0);
-    for (Ready& other : others) {
+    std::vector<HeardReady> others(theirs.whole == whole && theirs.length == 0 ? mine.size() - 1 : 0);
+    for (HeardReady& other : others) {
       Message place;
       const Status status = wait(rank_, rank_.hear(peer_, tags::kPlace, place), deadline_);
       if (status != Status::delivered) return Outcome{status, "the places of a batch were not told in time"};
-      other = heard_ready(shared_, place);
+      other = heard_ready(place);
     }
     return reach(
         whole, theirs, [&] { return views(theirs, others, mine); }, copy);
   }
   template <class Open, class Copy>
-  Started reach(std::uint64_t whole, const Ready& theirs, Open open, Copy copy) {
+  Started reach(std::uint64_t whole, const HeardReady& theirs, Open open, Copy copy) {
     if (theirs.whole != whole) {
       refuse({whole, Delivered::Answer::wrong_size});
       return wrong_batch(whole, theirs.whole);
@@ -234,11 +234,14 @@ class PeerChannel final : public Channel {
     try {
       bytes = open();
     } catch (const Error& error) {
-      // A forged or stale handle is the peer's fault, and a refusal of the driver nobody's.
       refuse({whole, Delivered::Answer::not_opened});
-      return Outcome{Status::peer_failed, std::string("the peer's buffer cannot be opened: ") + error.what()};
+      return cannot_open(error);
     }
     return copy(bytes);
+  }
+  /// A forged or stale handle is the peer's fault, and a refusal of the driver nobody's.
+  static Outcome cannot_open(const Error& error) {
+    return {Status::peer_failed, std::string("the peer's buffer cannot be opened: ") + error.what()};
   }
 
   /// The other side must learn it too; without this message it would wait until its deadline. So it does where it
@@ -249,10 +252,16 @@ class PeerChannel final : public Channel {
   }
 
   /// The flag says how long the message is; of one that does not fit, nothing but the flag is written.
-  Started push_flagged(const View& from, std::uint64_t whole, const Ready& to, Engine engine) {
+  Started push_flagged(const View& from, std::uint64_t whole, const HeardReady& to, Engine engine) {
     const Signal flag{kFlag, whole};
-    if (to.whole == whole) return rank_.put(view(to), from, kPeerStream, engine, flag);
-    const View nothing = view(to).slice(Bytes{}, Bytes{});
+    View place;
+    try {
+      place = view(to);
+    } catch (const Error& error) {
+      return cannot_open(error);
+    }
+    if (to.whole == whole) return rank_.put(place, from, kPeerStream, engine, flag);
+    const View nothing = place.slice(Bytes{}, Bytes{});
     const Op refusal = rank_.put(nothing, from.slice(Bytes{}, Bytes{}), kPeerStream, engine, flag);
     wait(rank_, refusal, deadline_);
     return wrong_batch(whole, to.whole);
@@ -280,10 +289,10 @@ class PeerChannel final : public Channel {
   }
 
   /// Where the messages of the peer's batch lie; it has as many, of the same length.
-  Views views(const Ready& first, std::span<const Ready> others, std::span<const View> mine) {
+  Views views(const HeardReady& first, std::span<const HeardReady> others, std::span<const View> mine) {
     const Bytes length = mine.front().length;
-    Views all{{shared_.open(first.buffer), Bytes{first.offset}, length}};
-    for (const Ready& other : others) all.push_back(view(other));
+    Views all{{shared_.open(first.name()), Bytes{first.offset}, length}};
+    for (const HeardReady& other : others) all.push_back(view(other));
     while (all.size() < mine.size()) {
       all.emplace_back(all.back().buffer, all.back().offset + Bytes{first.length}, length);
     }
@@ -291,9 +300,9 @@ class PeerChannel final : public Channel {
   }
 
   /// A put moves one block, so that of a batch moves none: it raises the flag behind the copies.
-  Started push_batch(std::span<const View> batch, const Ready& to) {
+  Started push_batch(std::span<const View> batch, const HeardReady& to) {
     const auto raise = [&] {
-      Ready nowhere = to;
+      HeardReady nowhere = to;
       nowhere.length = 0;
       return push_flagged(batch.front().slice(Bytes{}, Bytes{}), batch_name(batch), nowhere, engine_of_batches());
     };
@@ -304,7 +313,9 @@ class PeerChannel final : public Channel {
     });
   }
 
-  View view(const Ready& theirs) { return {shared_.open(theirs.buffer), Bytes{theirs.offset}, Bytes{theirs.length}}; }
+  View view(const HeardReady& theirs) {
+    return {shared_.open(theirs.name()), Bytes{theirs.offset}, Bytes{theirs.length}};
+  }
 
   Rank& rank_;
   RankId peer_;

@@ -2,15 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "protocols/rank.hpp"
 #include "protocols/shared_buffers.hpp"
 
 namespace twinlink {
 
-/// To the side that moves the bytes: `length` bytes at `offset` of my buffer with that number are mine.
+/// To the side that moves the bytes: `length` bytes at `offset` of that buffer are mine.
 struct Ready {
-  std::uint64_t buffer = 0;
+  std::uint64_t buffer = 0;  ///< SharedBuffers::Name::number
   std::uint64_t offset = 0;
   /// Of a batch: from one message to the next, or 0 where each of the others has a `place` of its own.
   std::uint64_t length = 0;
@@ -41,12 +42,16 @@ inline Message ready_message(SharedBuffers& shared, const View& mine, Bytes leng
   return handle ? Message(FirstReady{ready, *handle}) : Message(ready);
 }
 
-/// What the peer has told so. A UsageError for a message of another size.
-inline Ready heard_ready(SharedBuffers& shared, const Message& message) {
-  if (message.bytes().size() != sizeof(FirstReady)) return message.as<Ready>();
+/// What the peer has told so.
+struct HeardReady : Ready {
+  std::optional<IpcHandle> handle{};
+  [[nodiscard]] SharedBuffers::Name name() const { return {.number = buffer, .handle = handle}; }
+};
+/// A UsageError for a message of another size.
+inline HeardReady heard_ready(const Message& message) {
+  if (message.bytes().size() != sizeof(FirstReady)) return {message.as<Ready>()};
   const auto first = message.as<FirstReady>();
-  shared.learn(first.ready.buffer, first.handle);
-  return first.ready;
+  return {first.ready, first.handle};
 }
 
 }  // namespace twinlink

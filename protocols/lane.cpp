@@ -62,9 +62,7 @@ struct InFlight {
 class LaneState {
  public:
   LaneState(Rank& rank, const Lane& lane, InFlight& in_flight, std::pmr::memory_resource& memory)
-      : rank_(rank), lane_(lane), in_flight_(in_flight), slots_(slots_of(lane), &memory) {
-    assert(lane.depth >= 1 && !lane.steps.empty() && lane.steps.size() <= kMostSteps);
-  }
+      : rank_(rank), lane_(lane), in_flight_(in_flight), slots_(slots_of(lane), &memory) {}
 
   static std::size_t slots_of(const Lane& lane) { return std::min(lane.depth, lane.pieces.size()); }
 
@@ -182,6 +180,10 @@ class Traffic {
   std::pmr::vector<LaneState> lanes_;
 };
 
+[[maybe_unused]] bool can_be_moved(const Lane& lane) {
+  return lane.pieces.empty() || (lane.depth >= 1 && !lane.steps.empty() && lane.steps.size() <= kMostSteps);
+}
+
 /// The lane of a transfer of a single piece; null if there are more pieces.
 const Lane* only_lane(std::span<const Lane> lanes) {
   const Lane* only = nullptr;
@@ -271,6 +273,7 @@ Tag data_tag(Bytes whole, Bytes chunk) {
 }
 
 Outcome move(Rank& rank, std::span<const Lane> lanes, Seconds deadline) {
+  assert(std::ranges::all_of(lanes, &can_be_moved));
   if (const Lane* const lane = only_lane(lanes)) return move_one(rank, *lane, deadline);
   // A small transfer takes no memory from the heap: that would be a good part of what it costs beside its copy.
   std::array<std::byte, 4096> room;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read

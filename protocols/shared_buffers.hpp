@@ -18,31 +18,29 @@ class SharedBuffers {
   SharedBuffers(const SharedBuffers&) = delete;
   SharedBuffers& operator=(const SharedBuffers&) = delete;
 
-  /// What tells the peer which buffer is meant.
+  /// What tells the peer which buffer is meant. Numbers mean the same in every connection of a rank: a letter that one
+  /// connection has left to the next names the memory that it always named, or nothing that is known there.
   struct Name {
-    std::uint64_t number = 0;           ///< among this rank's buffers, in the order of their first use
+    std::uint64_t number = 0;           ///< the buffer's own, which no other buffer of the rank ever has
     std::optional<IpcHandle> handle{};  ///< at its first use only: the peer has it then
   };
   /// Exported at its first use. Errors are those of Rank::export_memory().
   Name name_of(const Buffer& buffer);
 
-  /// Takes in the handle of the peer's buffer `number`. One that it had before is that of an earlier connection, which
-  /// ended before anybody heard it; what is open by it is closed, with the errors of Rank::close_memory().
-  void learn(std::uint64_t number, const IpcHandle& handle);
-  /// The peer's buffer `number`, opened at its first use. Errors are those of Rank::open_memory(), and a UsageError for
-  /// a number whose handle has not been learnt.
-  Buffer open(std::uint64_t number);
+  /// The peer's buffer with that name, opened at its first use. Errors are those of Rank::open_memory(), and a
+  /// UsageError for a number that comes without its handle first, or with another one later.
+  Buffer open(const Name& name);
 
  private:
   struct Theirs {
     std::uint64_t number = 0;
     IpcHandle handle{};
-    std::optional<Buffer> buffer{};  ///< once it is open
+    Buffer buffer{};
   };
   Rank& rank_;
   RankId peer_;
   std::vector<Buffer> exported_;
-  std::vector<Theirs> theirs_;
+  std::vector<Theirs> opened_;
 };
 
 }  // namespace twinlink

@@ -3,11 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "protocols/cuda_ipc_packet.hpp"
 #include "protocols/decorated_rank.hpp"
+#include "protocols/options.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/tags.hpp"
 #include "tests/protocols/scripted_rank.hpp"
@@ -24,34 +30,28 @@ class SharedBuffersTest : public testing::Test {
   SharedBuffers shared{rank, kPeer};
 };
 
-TEST_F(SharedBuffersTest, NumbersBuffersAndTellsEachHandleOnce) {
+TEST_F(SharedBuffersTest, TellEachHandleOnceAndThenTheBuffersOwnNumber) {
   const Buffer a = rank.allocate(Memory::device, 8_B, Locality::near);
   const Buffer b = rank.allocate(Memory::device, 8_B, Locality::near);
-  EXPECT_TRUE(shared.name_of(a).handle);
   EXPECT_TRUE(shared.name_of(b).handle);
-  const SharedBuffers::Name again = shared.name_of(a);
-  EXPECT_EQ(again.number, 0U);
+  EXPECT_TRUE(shared.name_of(a).handle);
+  const SharedBuffers::Name again = shared.name_of(b);
+  EXPECT_EQ(again.number, b.id);
   EXPECT_FALSE(again.handle);
-  EXPECT_EQ(shared.name_of(b).number, 1U);
+  EXPECT_EQ(SharedBuffers(rank, kPeer).name_of(b).number, b.id) << "in another connection, too";
 }
 
-TEST_F(SharedBuffersTest, OpensABufferOnce) {
-  shared.learn(3, {.size = 8});
-  shared.learn(0, {.size = 4});
-  const Buffer open = shared.open(3);
+TEST_F(SharedBuffersTest, OpenABufferOnce) {
+  const Buffer open = shared.open({.number = 3, .handle = IpcHandle{.size = 8}});
   EXPECT_EQ(open.size, 8_B);
-  EXPECT_EQ(shared.open(3), open);
-  EXPECT_EQ(shared.open(0).size, 4_B);
+  EXPECT_EQ(shared.open({.number = 3}), open);
+  EXPECT_EQ(shared.open({.number = 3, .handle = IpcHandle{.size = 8}}), open) << "a copy may be using it";
 }
 
-TEST_F(SharedBuffersTest, AskForAHandleBeforeTheirNumber) { EXPECT_THROW(shared.open(0), UsageError); }
-
-TEST_F(SharedBuffersTest, TakeTheNewestHandleOfANumber) {
-  shared.learn(0, {.size = 4});
-  const Buffer old = shared.open(0);
-  shared.learn(0, {.size = 8});
-  EXPECT_NE(shared.open(0), old);
-  EXPECT_EQ(shared.open(0).size, 8_B);
+TEST_F(SharedBuffersTest, AskForAHandleBeforeItsNumberAndForNoSecondOne) {
+  EXPECT_THROW(shared.open({.number = 1}), UsageError);
+  shared.open({.number = 1, .handle = IpcHandle{.size = 8}});
+  EXPECT_THROW(shared.open({.number = 1, .handle = IpcHandle{.size = 9}}), UsageError);
 }
 
 // ---- in the protocols -----------------------------------------------------------------------------------------------
@@ -67,32 +67,107 @@ class CountHandles final : public DecoratedRank {
   int handles = 0;
 };
 
-/// How many handles both ranks tell for messages out of, and into, the first, first, second, first buffer of theirs.
+Settings settings_of(const std::string& protocol, const std::map<std::string, std::string>& options) {
+  Settings settings = find_protocol(protocol).defaults();
+  settings.timeout = Seconds{1};
+  for (const auto& [name, value] : options) set_option(find_protocol(protocol), settings, name, value);
+  return settings;
+}
+
+/// How many handles both ranks tell for messages both ways, out of and into the first, first, second, first buffer of
+/// theirs. Every message arrives whole, where it belongs.
 int handles_of(const std::string& protocol) {
-  int handles[2]{};
+  std::array<int, 2> handles{};
   run_fake_world({}, [&](Rank& plain) {
     CountHandles rank(plain);
-    const bool sends = plain.id().value == 0;
-    const Buffer a = rank.allocate(Memory::device, 64_KiB, Locality::near);
-    const Buffer b = rank.allocate(Memory::device, 64_KiB, Locality::near);
-    const auto& found = find_protocol(protocol);
-    const auto channel = found.connect(rank, RankId{sends ? 1 : 0}, found.defaults());
-    const auto exchange = [&](Buffer buffer) {
-      const View message(buffer);
-      const Outcome outcome = sends ? channel->exchange({&message, 1}, {}) : channel->exchange({}, {&message, 1});
+    const auto self = static_cast<std::uint64_t>(plain.id().value);
+    const auto channel =
+        find_protocol(protocol).connect(rank, RankId{static_cast<int>(1 - self)}, settings_of(protocol, {}));
+    std::array<std::array<Buffer, 2>, 2> buffers;  // by direction: to the other, from the other
+    for (auto& direction : buffers) {
+      for (Buffer& buffer : direction) buffer = rank.allocate(Memory::device, 64_KiB, Locality::near);
+    }
+    std::uint64_t messages = 0;
+    const auto exchange = [&](std::size_t which) {
+      const std::uint64_t seed = 2 * ++messages;
+      const View out(buffers[0][which]);
+      const View in(buffers[1][which]);
+      rank.fill(out, Pattern{seed + self});
+      rank.fill(in, kSentinel);
+      const Outcome outcome = channel->exchange({&out, 1}, {&in, 1});
       EXPECT_TRUE(outcome.ok()) << outcome.reason;
+      EXPECT_TRUE(rank.check(in, Pattern{seed + 1 - self}).intact()) << "message " << messages;
     };
-    exchange(a);  // the first message of cuda-ipc still goes through the host
+    exchange(0);  // the first messages of cuda-ipc still go through the host
+    exchange(0);
     rank.handles = 0;
-    for (const Buffer buffer : {a, a, b, a}) exchange(buffer);
-    handles[sends ? 0 : 1] = rank.handles;
+    for (const std::size_t which : {0, 0, 1, 0}) exchange(which);
+    handles[self] = rank.handles;
   });
   return handles[0] + handles[1];
 }
 
-TEST(HandlesInMessages, GoOnceForEachBufferInGpuDirectV2) { EXPECT_EQ(handles_of("gpudirect-v2"), 1); }
+TEST(HandlesInMessages, GoOnceForEachBufferInGpuDirectV2) { EXPECT_EQ(handles_of("gpudirect-v2"), 2); }
 
-TEST(HandlesInMessages, GoWhereTheMemoryIsNotThatOfTheHeaderBeforeInCudaIpc) { EXPECT_EQ(handles_of("cuda-ipc"), 3); }
+/// The second buffer, and the first one again.
+TEST(HandlesInMessages, GoWhereTheMemoryIsNotThatOfTheHeaderBeforeInCudaIpc) { EXPECT_EQ(handles_of("cuda-ipc"), 4); }
+
+TEST(HandlesInMessages, AHeaderThatNamesTheMemoryOfNoneBeforeIsRefused) {
+  run_fake_world({}, [](Rank& rank) {
+    const bool sends = rank.id().value == 0;
+    const auto channel = find_protocol("cuda-ipc").connect(rank, RankId{sends ? 1 : 0}, settings_of("cuda-ipc", {}));
+    if (sends) {
+      const Packet header{.kind = PacketKind::rget, .length = 8};
+      EXPECT_EQ(wait(rank, rank.tell(RankId{1}, tags::kIpcFifo, Message(header)), Seconds{1}), Status::delivered);
+      return;
+    }
+    const View into(rank.allocate(Memory::device, 8_B, Locality::near));
+    EXPECT_THROW(static_cast<void>(channel->exchange({}, {&into, 1})), UsageError);
+  });
+}
+
+// ---- what one connection leaves to the next
+// ---------------------------------------------------------------------------
+
+class AfterAFailedConnection : public testing::TestWithParam<std::string> {};
+
+/// The receiver of the first connection has a batch whose second place nobody hears. The next connection takes it for
+/// its own.
+TEST_P(AfterAFailedConnection, NothingIsReportedAsDeliveredThatWasNot) {
+  std::array<bool, 2> ok{};
+  Verdict arrived;
+  run_fake_world({}, [&](Rank& rank) {
+    const bool mover = rank.id().value == 0;
+    const auto connect = [&] {
+      return find_protocol("gpudirect-v2")
+          .connect(rank, RankId{mover ? 1 : 0}, settings_of("gpudirect-v2", {{"engine", GetParam()}, {"batch", "2"}}));
+    };
+    std::array<Buffer, 3> buffers;
+    for (Buffer& buffer : buffers) buffer = rank.allocate(Memory::device, 64_B, Locality::near);
+    const auto at = [&](std::size_t buffer) { return View(buffers[buffer], 0_B, 8_B); };
+    const auto exchange = [&](Channel& channel, const std::vector<View>& messages) {
+      return mover ? channel.exchange(messages, {}) : channel.exchange({}, messages);
+    };
+    const auto first = connect();
+    const Outcome failed = exchange(*first, mover ? std::vector{at(0)} : std::vector{at(0), at(1)});
+    EXPECT_FALSE(failed.ok());
+    const auto second = connect();
+    static_cast<void>(exchange(*second, {at(0), at(2)}));
+    if (mover) rank.fill(at(2), Pattern{7});
+    if (!mover) rank.fill(at(2), kSentinel);
+    const Outcome last = exchange(*second, {at(2)});
+    ok[mover ? 0 : 1] = last.ok();
+    if (!mover) arrived = rank.check(at(2), Pattern{7});
+  });
+  EXPECT_TRUE(arrived.intact() || !ok[0] || !ok[1]) << to_string(arrived);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, AfterAFailedConnection, testing::Values("copy-engine", "kernel-push", "resident-push"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace twinlink
