@@ -261,12 +261,6 @@ void whole_lengths(std::span<const View> messages, Bytes chunk, std::vector<Byte
   for (const View& message : messages) lengths.insert(lengths.end(), pieces_of(message.length, chunk), message.length);
 }
 
-std::vector<Bytes> whole_lengths(std::span<const View> messages, Bytes chunk) {
-  std::vector<Bytes> lengths;
-  whole_lengths(messages, chunk, lengths);
-  return lengths;
-}
-
 Tag data_tag(Bytes whole, Bytes chunk) {
   const std::size_t pieces = pieces_of(whole, chunk);
   return pieces == 1 ? tags::kData : Tag{tags::kPieces.value + static_cast<int>(pieces % tags::kMostPieces)};

@@ -56,9 +56,7 @@ void cut(std::span<const View> messages, Bytes chunk, std::vector<View>& pieces)
 /// The pieces of one message, behind those that are there.
 void add_pieces(const View& message, Bytes chunk, std::vector<View>& pieces);
 
-/// By piece of cut(messages, chunk): the length of its whole message.
-std::vector<Bytes> whole_lengths(std::span<const View> messages, Bytes chunk);
-/// The same into `lengths`, whose room is used again.
+/// By piece of cut(messages, chunk): the length of its whole message, into `lengths`, whose room is used again.
 void whole_lengths(std::span<const View> messages, Bytes chunk, std::vector<Bytes>& lengths);
 
 /// The tag that the data of a piece travel with, of a message of `whole` bytes. It says how many pieces the message

@@ -275,8 +275,11 @@ TEST(Cut, PiecesLieInTheirMessagesAndFollowEachOther) {
 TEST(Cut, EveryPieceKnowsItsMessage) {
   const std::array messages{message(2500_B), message(0_B), message(1000_B)};
   EXPECT_EQ(cut(messages, 1000_B).size(), 5U);
-  EXPECT_THAT(whole_lengths(messages, 1000_B), ElementsAre(2500_B, 2500_B, 2500_B, 0_B, 1000_B));
-  EXPECT_THAT(whole_lengths(messages, 0_B), ElementsAre(2500_B, 0_B, 1000_B));
+  std::vector<Bytes> wholes;
+  whole_lengths(messages, 1000_B, wholes);
+  EXPECT_THAT(wholes, ElementsAre(2500_B, 2500_B, 2500_B, 0_B, 1000_B));
+  whole_lengths(messages, 0_B, wholes);
+  EXPECT_THAT(wholes, ElementsAre(2500_B, 0_B, 1000_B));
 }
 
 TEST(DataTag, TellsMessagesOfDifferentNumbersOfPiecesApart) {
