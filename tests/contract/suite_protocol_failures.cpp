@@ -1,12 +1,12 @@
 // What a protocol makes of a peer that does not keep to the agreement. Such a peer leaves operations behind under the
 // protocols' own tags, so in a real world each of these tests is a job of its own.
-#include <algorithm>
 #include <array>
 
 #include "protocols/decorated_rank.hpp"
 #include "protocols/registry.hpp"
 #include "tests/contract/helpers.hpp"
 #include "tests/support/fault_rank.hpp"
+#include "tests/support/test_name.hpp"
 
 namespace twinlink::contract {
 namespace {
@@ -238,11 +238,8 @@ std::vector<std::string> names_of_all() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, ProtocolFailures, testing::ValuesIn(names_of_all()), [](const auto& param) {
-  std::string name = param.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Of, ProtocolFailures, testing::ValuesIn(names_of_all()),
+                         [](const auto& param) { return test_name(param.param); });
 
 }  // namespace
 }  // namespace twinlink::contract

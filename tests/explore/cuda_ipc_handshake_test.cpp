@@ -14,6 +14,7 @@
 #include "tests/explore/cuda_ipc_jobs.hpp"
 #include "tests/explore/expectations.hpp"
 #include "tests/protocols/handshake_exploration.hpp"
+#include "tests/support/test_name.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -189,10 +190,8 @@ TEST_P(ExploredHandshake, GoesOnAlikeWhereItLooksAlike) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, ExploredHandshake, testing::ValuesIn(kExpected), [](const auto& param) {
-  std::string name(to_string(param.param.fidelity));
-  std::ranges::replace_if(
-      name, [](char c) { return c == '-' || c == '.'; }, '_');
-  return name + (param.param.eager == Bytes{} ? "_with_headers" : "_with_small_messages");
+  return test_name(to_string(param.param.fidelity)) +
+         (param.param.eager == Bytes{} ? "_with_headers" : "_with_small_messages");
 });
 
 }  // namespace

@@ -1,12 +1,12 @@
 // The cuda-ipc protocol through all interleavings, with every fidelity of its handshake.
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <string>
 
 #include "tests/explore/bodies.hpp"
 #include "tests/explore/cuda_ipc_jobs.hpp"
 #include "tests/explore/expectations.hpp"
+#include "tests/support/test_name.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -52,12 +52,8 @@ TEST_P(ExploredCudaIpc, GoesOnAlikeWhereItLooksAlike) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, ExploredCudaIpc, testing::ValuesIn(handshake::kFidelities), [](const auto& param) {
-  std::string name(to_string(param.param));
-  std::ranges::replace_if(
-      name, [](char c) { return c == '-' || c == '.'; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Of, ExploredCudaIpc, testing::ValuesIn(handshake::kFidelities),
+                         [](const auto& param) { return test_name(to_string(param.param)); });
 
 /// The first rank's state stands first. Computed by the explorer, and read by people: who asks and is refused in
 /// silence stays SENT; who was late stays INIT, and so does the other, whom it told.

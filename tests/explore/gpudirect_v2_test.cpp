@@ -9,6 +9,7 @@
 #include "protocols/registry.hpp"
 #include "tests/explore/bodies.hpp"
 #include "tests/explore/expectations.hpp"
+#include "tests/support/test_name.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -63,9 +64,8 @@ INSTANTIATE_TEST_SUITE_P(Of, ExploredBatches,
                          testing::Combine(testing::Values("copy-engine", "kernel-push", "kernel-pull"),
                                           testing::Bool()),
                          [](const auto& param) {
-                           std::string name = std::get<0>(param.param);
-                           name[name.find('-')] = '_';
-                           return name + (std::get<1>(param.param) ? "_in_one_buffer" : "_in_many");
+                           return test_name(std::get<0>(param.param)) +
+                                  (std::get<1>(param.param) ? "_in_one_buffer" : "_in_many");
                          });
 
 /// What one end of a window has: messages of one length, and the largest batch.
@@ -125,11 +125,7 @@ TEST_P(ExploredDisagreement, AboutTheOptionIsNoticedByBoth) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, ExploredDisagreement, testing::Values("copy-engine", "kernel-push", "kernel-pull"),
-                         [](const auto& param) {
-                           std::string name = param.param;
-                           name[name.find('-')] = '_';
-                           return name;
-                         });
+                         [](const auto& param) { return test_name(param.param); });
 
 }  // namespace
 }  // namespace twinlink::explore

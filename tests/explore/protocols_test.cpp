@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "protocols/options.hpp"
 #include "protocols/registry.hpp"
 #include "tests/explore/bodies.hpp"
+#include "tests/support/test_name.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -115,13 +115,8 @@ std::vector<std::string> names_of_all() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, ExploredProtocol, testing::ValuesIn(names_of_all()), [](const auto& param) {
-  std::string name = param.param;
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Of, ExploredProtocol, testing::ValuesIn(names_of_all()),
+                         [](const auto& param) { return test_name(param.param); });
 
 }  // namespace
 }  // namespace twinlink::explore

@@ -16,6 +16,7 @@
 #include "model/simulation.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/tracing_rank.hpp"
+#include "tests/support/test_name.hpp"
 
 namespace twinlink {
 namespace {
@@ -83,13 +84,8 @@ std::vector<std::string> names_of_all() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, GoldenTrace, testing::ValuesIn(names_of_all()), [](const auto& param) {
-  std::string name = param.param;
-  for (char& c : name) {
-    if (c == '-') c = '_';
-  }
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Of, GoldenTrace, testing::ValuesIn(names_of_all()),
+                         [](const auto& param) { return test_name(param.param); });
 
 TEST(GoldenTraces, EachBelongsToAProtocol) {
   for (const auto& entry : std::filesystem::directory_iterator(TWINLINK_GOLDEN)) {

@@ -10,6 +10,7 @@
 #include "protocols/tracing_rank.hpp"
 #include "tests/model/ipc_pair.hpp"
 #include "tests/model/sample_platform.hpp"
+#include "tests/support/test_name.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -306,13 +307,8 @@ TEST_P(CudaIpcHandshake, WhoHasGivenUpDoesNotListen) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, CudaIpcHandshake, ::testing::ValuesIn(handshake::kFidelities), [](const auto& param) {
-  std::string name(to_string(param.param));
-  for (char& c : name) {
-    if (c == '-' || c == '.') c = '_';
-  }
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Of, CudaIpcHandshake, ::testing::ValuesIn(handshake::kFidelities),
+                         [](const auto& param) { return test_name(to_string(param.param)); });
 
 // ---- the order ------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@
 #include "model/topology.hpp"
 #include "tests/model/present.hpp"
 #include "tests/model/reference_rows.hpp"
+#include "tests/support/test_name.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -174,11 +175,8 @@ TEST_P(EveryPlatform, SaysWhereEachNumberComesFrom) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Platforms, EveryPlatform, ::testing::ValuesIn(all_platforms()), [](const auto& test) {
-  std::string name = test.param;
-  std::ranges::replace(name, '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Platforms, EveryPlatform, ::testing::ValuesIn(all_platforms()),
+                         [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
 }  // namespace twinlink::model

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "protocols/registry.hpp"
 #include "protocols/tags.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/test_name.hpp"
 
 namespace twinlink {
 namespace {
@@ -75,11 +75,7 @@ TEST_P(SilentPeer, AboutThePlacesOfABatchIsATimeoutOfTheStepThatNeedsThem) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, SilentPeer, testing::Values("copy-engine", "kernel-push", "kernel-pull", "resident-push"),
-                         [](const auto& param) {
-                           std::string name = param.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         [](const auto& param) { return test_name(param.param); });
 
 }  // namespace
 }  // namespace twinlink

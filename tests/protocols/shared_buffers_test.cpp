@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +17,7 @@
 #include "protocols/tags.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/test_name.hpp"
 
 namespace twinlink {
 namespace {
@@ -126,8 +126,7 @@ TEST(HandlesInMessages, AHeaderThatNamesTheMemoryOfNoneBeforeIsRefused) {
   });
 }
 
-// ---- what one connection leaves to the next
-// ---------------------------------------------------------------------------
+// ---- what one connection leaves to the next -------------------------------------------------------------------------
 
 class AfterAFailedConnection : public testing::TestWithParam<std::string> {};
 
@@ -163,11 +162,7 @@ TEST_P(AfterAFailedConnection, NothingIsReportedAsDeliveredThatWasNot) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, AfterAFailedConnection, testing::Values("copy-engine", "kernel-push", "resident-push"),
-                         [](const auto& param) {
-                           std::string name = param.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         [](const auto& param) { return test_name(param.param); });
 
 }  // namespace
 }  // namespace twinlink
