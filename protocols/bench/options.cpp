@@ -1,6 +1,7 @@
 #include "protocols/bench/options.hpp"
 
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <ostream>
@@ -54,11 +55,18 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
       "Repeat rounds while something else ran on a rank's core, for at most so much longer per size; with unit: 500ms. "
       "Ranks go round the cores that they may use, sooner if a core does not become their own. 0: all rounds count",
       [&options](const std::string& text) { options.undisturbed.wait = parse_seconds(text); });
-  add_read_option(
-      app, "--glance", "TIME", {},
-      "With --undisturbed: what a glance takes on a core of one's own, as the notes of probes tell; otherwise "
-      "it is learnt anew",
-      [&options](const std::string& text) { options.undisturbed.glance = parse_seconds(text); });
+  add_read_option(app, "--glance", "TIMES", {},
+                  "With --undisturbed: what a glance takes on a core of one's own, in times of its chain, as the notes "
+                  "of probes on such CPUs tell; otherwise it is learnt anew, in three seconds",
+                  [&options](const std::string& text) {
+                    const char* const end = text.data() + text.size();
+                    double times = 0;
+                    const auto [stop, error] = std::from_chars(text.data(), end, times);
+                    if (error != std::errc{} || stop != end || !(times > 0) || !std::isfinite(times)) {
+                      throw UsageError(fmt::format("'{}' is no number above zero", text));
+                    }
+                    options.undisturbed.glance = times;
+                  });
   add_count_option(
       app, "--passes", 1, kMostPasses, "1",
       "Measure all so many times over. Passes that agree count together, and one that took more than a tenth "

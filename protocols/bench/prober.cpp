@@ -178,10 +178,10 @@ void Prober::note(std::string text) {
 }
 
 void Prober::note_glance() {
-  const std::optional<Seconds> glance = undisturbed_.glance();
-  if (!glance || *glance == Seconds{}) return;
-  note(fmt::format("{}: a glance at a core of its own takes {:.0f} ns", to_string(rank_.place(rank_.id())),
-                   glance->microseconds() * 1000));
+  const double glance = undisturbed_.glance().value_or(0);
+  if (glance == 0) return;
+  note(fmt::format("{}: a glance at a core of its own takes {:.2f} times its chain", to_string(rank_.place(rank_.id())),
+                   glance));
 }
 
 void Prober::copy(View to, View from, Engine engine) {

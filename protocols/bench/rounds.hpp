@@ -18,8 +18,8 @@ struct Repeats {
 
 /// How rounds that something disturbs are left out: undisturbed.hpp.
 struct Undisturbed {
-  Seconds wait{};    ///< how much longer the rounds of one size may take for that; zero: all count, nothing is watched
-  Seconds glance{};  ///< what a glance takes on a core of one's own, if an earlier run has told; zero: not known
+  Seconds wait{};     ///< how much longer the rounds of one size may take for that; zero: all count, nothing is watched
+  double glance = 0;  ///< CoreWatch::quickest(), if an earlier run on such CPUs has told; zero: not known
   /// Sends this rank to another core, and says whether it did; empty where there is none.
   std::function<bool()> another_core{};
 };

@@ -71,7 +71,7 @@ UndisturbedRounds::UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience pa
 UndisturbedRounds::UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience, Glance glance)
     : rank_(rank), wanted_(std::move(wanted)), patience_(patience), glance_(std::move(glance)) {}
 
-std::optional<Seconds> UndisturbedRounds::glance() const {
+std::optional<double> UndisturbedRounds::glance() const {
   return watch_ ? std::optional(watch_->quickest()) : std::nullopt;
 }
 

@@ -26,8 +26,8 @@ class UndisturbedRounds {
   UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience);
   UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience, Glance glance);
 
-  /// What a glance takes on a core of one's own, as far as is known; nothing if nothing is watched.
-  [[nodiscard]] std::optional<Seconds> glance() const;
+  /// CoreWatch::quickest(); nothing if nothing is watched.
+  [[nodiscard]] std::optional<double> glance() const;
 
   /// `count` rounds, each of which tells its time in microseconds; `trial` has the times of rounds before them, of
   /// which the last says about how long one takes. All ranks of `group`, its first one leading, make the same call with

@@ -96,6 +96,9 @@ TEST(RunOptions, WrongValuesSayWhatIsAllowed) {
   EXPECT_THAT(refusal({"-b", "4Q"}), AllOf(HasSubstr("--begin"), HasSubstr("unknown unit 'Q'"), HasSubstr("K, M, G")));
   EXPECT_THAT(refusal({"-e", "-1"}), HasSubstr("'-1' is negative"));
   EXPECT_THAT(refusal({"--chunk", "nan"}), HasSubstr("'nan'"));
+  for (const std::string glance : {"1418ns", "0", "-2", "nan", "inf"}) {
+    EXPECT_THAT(refusal({"--glance", glance}), HasSubstr("'" + glance + "' is no number above zero"));
+  }
   EXPECT_THAT(refusal({"-f", "1"}), HasSubstr("'1' is no whole number from 2 to"));
   EXPECT_THAT(refusal({"-W", "0"}), HasSubstr("'0' is no whole number from 1 to 4096"));
   EXPECT_THAT(refusal({"--depth", "0"}), HasSubstr("'0' is no whole number from 1 to 1024"));
@@ -198,7 +201,7 @@ TEST(ProbeOptions, ReachThePlan) {
   ProbeOptions options;
   add_probe_options(app, options);
   parse(app, {"-b", "2", "-e", "8", "-f", "2", "-i", "3", "--no-verify", "--samples", "--undisturbed", "300ms",
-              "--glance", "220ns", "--passes", "3"});
+              "--glance", "2.76", "--passes", "3"});
   const ProbePlan plan = make_plan(options, measured_repeats());
   EXPECT_EQ(plan.sizes, (std::vector{2_B, 4_B, 8_B}));
   EXPECT_EQ(plan.small.iterations, 3);
@@ -206,7 +209,7 @@ TEST(ProbeOptions, ReachThePlan) {
   EXPECT_TRUE(plan.keep_samples);
   EXPECT_EQ(plan.undisturbed.wait, Seconds{0.3});
   EXPECT_EQ(plan.passes, 3);
-  EXPECT_NEAR(plan.undisturbed.glance.microseconds(), 0.22, 1e-9);
+  EXPECT_DOUBLE_EQ(plan.undisturbed.glance, 2.76);
 }
 
 TEST(ProbeOptions, HaveNoOsuForm) {

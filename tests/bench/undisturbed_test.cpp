@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
+#include <iterator>
 #include <vector>
 
 #include "protocols/bench/core_watch.hpp"
@@ -219,41 +221,82 @@ class WorkingClock final : public DecoratedRank {
   double now_us_ = 0;
 };
 
-/// What CoreWatch says of glances that take so long, after it has learnt of one.
-std::vector<bool> verdicts(double learnt_us, const std::vector<double>& glances_us) {
+/// A glance by the clock: its two chains, and what fills the window between them.
+struct Glance {
+  double chain_us = 0.5;
+  double fill_us = 0;
+  double other_chain_us = 0.5;
+};
+
+/// The looks at the clock of it.
+std::vector<double> steps_of(const Glance& glance) {
+  return {0, glance.chain_us, glance.fill_us, glance.other_chain_us};
+}
+
+/// Of looks one after the other with nothing known before: alone or not.
+std::vector<bool> verdicts(const std::vector<Glance>& glances) {
   std::vector<bool> found;
   run_fake_world({.ranks = 1}, [&](Rank& rank) {
-    // The first glance, then the end of the time to learn, which has come at once.
-    std::deque<double> steps_us{0, learnt_us, 0, 1};
-    for (const double glance_us : glances_us) steps_us.insert(steps_us.end(), {0, glance_us});
+    // When learning begins, a glance of which nothing is learnt, and its end, which has come at once.
+    std::deque<double> steps_us{0, 0, 1, 1, 1, 1};
+    for (const Glance& glance : glances) std::ranges::copy(steps_of(glance), std::back_inserter(steps_us));
     WorkingClock clock(rank, steps_us);
-    CoreWatch watch(clock, Seconds{}, Seconds{0.5e-6});
-    for (std::size_t i = 0; i < glances_us.size(); ++i) found.push_back(watch.look() <= CoreWatch::kAlone);
+    CoreWatch watch(clock, 0, Seconds{0.5e-6});
+    for (std::size_t i = 0; i < glances.size(); ++i) found.push_back(watch.look() <= CoreWatch::kAlone);
   });
   return found;
 }
 
 TEST(CoreWatch, TellsASharedCoreByTheTimeOfAGlance) {
-  EXPECT_THAT(verdicts(0.7, {0.7, 0.75, 1.3, 0.72}), ElementsAre(true, true, false, true));
+  EXPECT_THAT(verdicts({{.fill_us = 1.4}, {.fill_us = 1.41}, {.fill_us = 2.6}, {.fill_us = 1.42}}),
+              ElementsAre(true, true, false, true));
 }
 
-TEST(CoreWatch, LearnsWhatAnOwnCoreIsWhenItSeesOne) {
-  EXPECT_THAT(verdicts(1.3, {1.3, 0.7, 1.3}), ElementsAre(true, true, false));
+TEST(CoreWatch, LearnsWhatAnOwnCoreIsWhenItSeesOneTwice) {
+  const Glance shared{.fill_us = 2.6};
+  const Glance own{.fill_us = 1.4};
+  EXPECT_THAT(verdicts({shared, shared, shared, own, own, own, shared}),
+              ElementsAre(true, true, true, true, true, true, false));
+}
+
+TEST(CoreWatch, TellsByTheSameThingWhateverTheClocksRateIs) {
+  constexpr double kSlower = 1.5;
+  const Glance own{.fill_us = 1.4};
+  const Glance shared{.fill_us = 2.6};
+  const auto slow = [](const Glance& glance) {
+    return Glance{kSlower * glance.chain_us, kSlower * glance.fill_us, kSlower * glance.other_chain_us};
+  };
+  EXPECT_THAT(verdicts({own, own, slow(own), slow(shared), own, shared}),
+              ElementsAre(true, true, true, false, true, false));
+}
+
+TEST(CoreWatch, IsNotMisledByAnInterrupt) {
+  const Glance own{.fill_us = 1.4};
+  // In one chain: the other one counts. In both: what looks quick then is no measure for the looks that follow.
+  EXPECT_THAT(verdicts({own, own, {.chain_us = 9, .fill_us = 1.4}, {.fill_us = 2.6, .other_chain_us = 9}}),
+              ElementsAre(true, true, true, false));
+  EXPECT_THAT(verdicts({own, own, {.chain_us = 9, .fill_us = 1.4, .other_chain_us = 9}, own, own}),
+              ElementsAre(true, true, true, true, true));
 }
 
 TEST(CoreWatch, LearnsNothingThatIsKnown) {
   run_fake_world({.ranks = 1}, [](Rank& rank) {
-    WorkingClock clock(rank, {0, 1.3, 0, 0.7});
-    CoreWatch watch(clock, Seconds{0.7e-6}, Seconds{1e3});
+    std::deque<double> steps_us;
+    for (const double fill_us : {2.6, 1.4})
+      std::ranges::copy(steps_of({.fill_us = fill_us}), std::back_inserter(steps_us));
+    WorkingClock clock(rank, steps_us);
+    CoreWatch watch(clock, 2.8, Seconds{1e3});
     EXPECT_GT(watch.look(), CoreWatch::kAlone);
     EXPECT_LE(watch.look(), CoreWatch::kAlone);
+    EXPECT_DOUBLE_EQ(watch.quickest(), 2.8);
   });
 }
 
 TEST(CoreWatch, IsAlwaysAloneOnAClockThatTheCpuDoesNotMove) {
   run_fake_world({.ranks = 1}, [&](Rank& rank) {
-    CoreWatch watch(rank, Seconds{}, Seconds{0.2});
+    CoreWatch watch(rank, 0, Seconds{0.2});
     EXPECT_LE(watch.look(), CoreWatch::kAlone);
+    EXPECT_EQ(watch.quickest(), 0);
   });
 }
 
