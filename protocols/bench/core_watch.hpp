@@ -18,8 +18,8 @@ namespace twinlink::bench {
 /// within minutes, and would look like company or hide it.
 class CoreWatch {
  public:
-  /// On a core of one's own a glance takes 0.99 to 1.01 times what it always takes there, on a shared one 1.6 to 2.2
-  /// times (Intel Xeon of the Sapphire Rapids kind), with hardly one between.
+  /// On a core of one's own a glance takes 0.99 to 1.01 times what it always takes there, on a shared one 1.8 to 2.0
+  /// times (Intel Xeon, Emerald Rapids), with hardly one between.
   static constexpr double kAlone = 1.25;
 
   /// `known`: what a glance takes on a core of one's own, in times of its chain, from an earlier run on CPUs of this
