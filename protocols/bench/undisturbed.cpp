@@ -64,6 +64,8 @@ Rounds quietest(const std::vector<Batch>& batches, std::size_t count) {
 UndisturbedRounds::UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience)
     : rank_(rank), wanted_(std::move(wanted)), patience_(patience) {
   if (wanted_.wait == Seconds{}) return;
+  // Ranks that nobody has bound may begin on one core, where a first message waits until the other one's turn is over.
+  if (wanted_.another_core) wanted_.another_core();
   watch_.emplace(rank, wanted_.glance, kLearning);
   glance_ = [this] { return watch_->look(); };
 }

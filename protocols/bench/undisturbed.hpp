@@ -23,6 +23,7 @@ class UndisturbedRounds {
 
   /// A `wait` of zero watches nothing: every round counts. Otherwise it is how much longer the rounds of one size may
   /// take for the sake of those that are left out: the same for every size, or what was found would differ by that.
+  /// Goes to a core of its own at once, before the first message.
   UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience);
   UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience, Glance glance);
 

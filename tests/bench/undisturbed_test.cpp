@@ -206,6 +206,18 @@ TEST(UndisturbedRounds, WatchesNothingUnlessAskedTo) {
   }
 }
 
+TEST(UndisturbedRounds, BeginOnACoreApartFromTheOthers) {
+  run_fake_world({.ranks = 1}, [](Rank& rank) {
+    int changes = 0;
+    Undisturbed wanted{.another_core = [&] { return ++changes > 0; }};
+    const UndisturbedRounds all_count(rank, wanted, kPatience);
+    EXPECT_EQ(changes, 0);
+    wanted.wait = Seconds{1e-3};
+    const UndisturbedRounds watched(rank, wanted, kPatience);
+    EXPECT_EQ(changes, 1);
+  });
+}
+
 /// Its clock shows what the CPU's work takes: each look at it comes so much later than the one before.
 class WorkingClock final : public DecoratedRank {
  public:
