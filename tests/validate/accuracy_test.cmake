@@ -8,7 +8,7 @@ file(MAKE_DIRECTORY ${FOLDER}/bin)
 file(CREATE_LINK ${SIM} ${FOLDER}/bin/twinlink-sim SYMBOLIC)
 file(CREATE_LINK ${VALIDATE} ${FOLDER}/bin/twinlink-validate SYMBOLIC)
 foreach(curve gpudirect-v2 cuda-ipc host-bandwidth)
-  file(COPY ${SOURCE}/validate/data/later/h200-nvlink-${curve}.json DESTINATION ${FOLDER}/data)
+  file(COPY ${SOURCE}/validate/data/h200-nvlink-${curve}.json DESTINATION ${FOLDER}/data)
 endforeach()
 execute_process(COMMAND ${SOURCE}/validate/accuracy bin data ${SOURCE}/platforms/h200-nvlink.yaml h200-nvlink out
   WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code OUTPUT_VARIABLE table ERROR_VARIABLE said)

@@ -308,7 +308,7 @@ TEST(Calibration, TheStoredProbesGiveTheRatesOfThePlatformMadeByHand) {
 TEST(Calibration, TheStoredPlatformIsWhatItMakesOfItsProbes) {
   const std::filesystem::path source(TWINLINK_SOURCE_DIR);
   const auto file = source / "platforms/h200-nvlink.yaml";
-  const std::vector probes{source / "validate/data/later/h200-nvlink-probes.json"};
+  const std::vector probes{source / "validate/data/h200-nvlink-probes.json"};
   const model::Platform stored = model::read_platform(file);
   const model::Platform made = platform_of(calibrate(read_probe_set(probes), file, false));
   const auto numbers = all_numbers(made);
