@@ -22,12 +22,12 @@ class CoreWatch {
   /// times (Intel Xeon, Emerald Rapids), with hardly one between.
   static constexpr double kAlone = 1.25;
 
-  /// `known`: what a glance takes on a core of one's own, in times of its chain, from an earlier run on CPUs of this
-  /// kind; zero: looks on for `learn`, which must be long enough to see the core without company.
+  /// `known`: what a glance takes on a core of one's own, in times of its chain, from an earlier run of this
+  /// build on CPUs of this kind; zero: looks on for `learn`, which must be long enough to see the core without company.
   CoreWatch(Rank& rank, double known, Seconds learn);
 
-  /// What a glance takes now, by the quickest so far: up to kAlone where nobody else is on the core. Takes three to
-  /// six microseconds. 1 on a clock that the CPU's work does not move, as a simulated one.
+  /// What a glance takes now, by the quickest so far: up to kAlone where nobody else is on the core. Takes two and
+  /// a half to six microseconds. 1 on a clock that the CPU's work does not move, as a simulated one.
   double look();
   /// What a glance takes on a core of one's own, in times of its chain, as far as is known; zero where the clock tells
   /// nothing.

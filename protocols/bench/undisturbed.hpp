@@ -23,8 +23,9 @@ class UndisturbedRounds {
 
   /// A `wait` of zero watches nothing: every round counts. Otherwise it is how much longer the rounds of one size may
   /// take for the sake of those that are left out: the same for every size, or what was found would differ by that.
-  /// Goes to a core of its own at once, before the first message.
+  /// Where a rank has more than one core to go to, it goes to another one at once, before the first message.
   UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience);
+  /// For tests: with looks of their own, and where the rank is.
   UndisturbedRounds(Rank& rank, Undisturbed wanted, Patience patience, Glance glance);
 
   /// CoreWatch::quickest(); nothing if nothing is watched.
