@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "protocols/meeting.hpp"
+
 namespace twinlink {
 namespace {
 
@@ -10,7 +12,8 @@ namespace {
 constexpr std::uint64_t kSeveral = std::uint64_t{1} << 47;
 constexpr int kLengthBits = 20;
 static_assert(kLongestInBatch.count() < std::uint64_t{1} << kLengthBits);
-static_assert(kMostInBatch << kLengthBits < kSeveral && kSeveral < kMostSignal);
+static_assert((kSeveral | kMostInBatch << kLengthBits | kLongestInBatch.count()) < kBeginningSignal);
+static_assert(kMostInBatch << kLengthBits < kSeveral);
 
 bool goes_in_batch(const View& message, Bytes chunk) {
   const bool whole = chunk == Bytes{} || message.length <= chunk;

@@ -3,6 +3,7 @@
 #include <cassert>
 #include <exception>
 
+#include "protocols/meeting.hpp"
 #include "protocols/tags.hpp"
 
 namespace twinlink {
@@ -50,16 +51,12 @@ void CudaIpcEndpoint::meet(Seconds deadline) {
 
 /// The next packet of that kind; others are thrown away. Nothing, and a broken connection, after the deadline.
 std::optional<Message> CudaIpcEndpoint::hear_only(std::string_view words, PacketKind kind, Seconds deadline) {
-  for (;;) {
-    Message message;
-    rank.step(words);
-    const Status status = wait(rank, rank.hear(peer, tags::kIpcFifo, message), deadline);
-    if (status != Status::delivered) {
-      broken_ = Outcome{status, "step '" + std::string(words) + "': the peer did not connect"};
-      return std::nullopt;
-    }
-    if (packet_of(message).kind == kind) return message;
-  }
+  const auto wanted = [kind](const Message& message) { return packet_of(message).kind == kind; };
+  Message message;
+  const Status status = twinlink::hear_only(rank, peer, tags::kIpcFifo, words, wanted, message, deadline);
+  if (status == Status::delivered) return message;
+  broken_ = Outcome{status, "step '" + std::string(words) + "': the peer did not connect"};
+  return std::nullopt;
 }
 
 void CudaIpcEndpoint::tell(std::string_view words, const Message& message) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "protocols/meeting.hpp"
 #include "protocols/rank.hpp"
 #include "protocols/shared_buffers.hpp"
 
@@ -33,6 +34,9 @@ struct Delivered {
   std::uint64_t whole = 0;  ///< of the mover's message or batch
   Answer answer = Answer::done;
 };
+
+static_assert(sizeof(Ready) != kMeetingLetter && sizeof(FirstReady) != kMeetingLetter &&
+              sizeof(Delivered) != kMeetingLetter);
 
 /// `ready` for the peer. A letter takes longer with every cache line of it that goes from core to core, so that the
 /// handle goes only once. Errors are those of Rank::export_memory().

@@ -26,8 +26,7 @@ Buffer SharedBuffers::open(const Name& name) {
     throw UsageError("the peer tells a second handle of its buffer " + std::to_string(name.number));
   }
   if (!name.handle) {
-    throw UsageError("the peer names its buffer " + std::to_string(name.number) +
-                     ", and has told no handle of it: what it says is of an earlier connection");
+    throw UsageError("the peer names its buffer " + std::to_string(name.number) + ", and has told no handle of it");
   }
   const Buffer buffer = rank_.open_memory(peer_, *name.handle);
   opened_.push_back({.number = name.number, .handle = *name.handle, .buffer = buffer});

@@ -18,8 +18,9 @@ class SharedBuffers {
   SharedBuffers(const SharedBuffers&) = delete;
   SharedBuffers& operator=(const SharedBuffers&) = delete;
 
-  /// What tells the peer which buffer is meant. Numbers mean the same in every connection of a rank: a letter that one
-  /// connection has left to the next names the memory that it always named, or nothing that is known there.
+  /// What tells the peer which buffer is meant. Numbers mean the same in every connection of a rank: a letter of
+  /// another connection, if it were taken for one of this, names the memory that it always named, or nothing that is
+  /// known here.
   struct Name {
     std::uint64_t number = 0;           ///< the buffer's own, which no other buffer of the rank ever has
     std::optional<IpcHandle> handle{};  ///< at its first use only: the peer has it then

@@ -17,6 +17,10 @@ inline const Place kFirstPeer{0, 1, {}};
 inline const Place kSecondPeer{0, 2, {}};
 inline const Place kOtherNode{1, 0, {}};
 inline constexpr Seconds kOverhead = kHost + kLatency;
+/// The two ends of gpudirect-v2 connect: hello, welcome and three beginnings, which the CPU tells one after the other.
+inline constexpr Seconds kMeeting = kControl * 3 + kHost * 2;
+/// And for flags: the mark, and the beginning that is raised by it.
+inline constexpr Seconds kMeetingWithFlags = kMeeting + kControl + kOverhead + kSignal;
 
 /// When the first message of a new connection has arrived, byte for byte. Opening the connection is counted in.
 Seconds one_message(const std::string& name, std::vector<Place> places, Bytes size, const Settings& settings);

@@ -30,14 +30,14 @@ constexpr Seconds kFirstUse = kExport + kControl + kOpen;
 TEST(GpuDirectV2Forms, AKernelPushesAndRaisesItsFlag) {
   expect_time(
       one_message("gpudirect-v2", {kFirstPeer, kSecondPeer}, 1_MiB, with("gpudirect-v2", {{"engine", "kernel-push"}})),
-      kFirstUse + kOverhead + 1_MiB / kKernelPush + kSignal);
+      kMeetingWithFlags + kFirstUse + kOverhead + 1_MiB / kKernelPush + kSignal);
 }
 
 /// The receiver's last step is its own: it tells the sender.
 TEST(GpuDirectV2Forms, AKernelPulls) {
   expect_time(
       one_message("gpudirect-v2", {kFirstPeer, kSecondPeer}, 1_MiB, with("gpudirect-v2", {{"engine", "kernel-pull"}})),
-      kFirstUse + kOverhead + 1_MiB / kKernelPull + kHost);
+      kMeeting + kFirstUse + kOverhead + 1_MiB / kKernelPull + kHost);
 }
 
 TEST(GpuDirectV2Forms, AKernelHasNoDriverThatHelpsItBetweenHubs) {
@@ -177,24 +177,25 @@ Seconds batched_window(const std::string& engine, const char* batch) {
 
 TEST(BatchForms, AWindowIsOneCopyOfBlocks) {
   expect_time(batched_window("copy-engine", "64"),
-              kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
+              kMeeting + kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
 }
 
 /// What raises the flag waits behind the copy, and its own start is hidden by that.
 TEST(BatchForms, AWindowByAKernelIsOneCopyOfBlocksAndAFlag) {
-  expect_time(batched_window("kernel-push", "64"),
-              kFirstUse + kOverhead + kSmall * kMessages / kKernelPush + kKernelBlock * kMessages + kSignal);
+  expect_time(batched_window("kernel-push", "64"), kMeetingWithFlags + kFirstUse + kOverhead +
+                                                       kSmall * kMessages / kKernelPush + kKernelBlock * kMessages +
+                                                       kSignal);
 }
 
 TEST(BatchForms, AWindowThatAKernelPullsIsOneCopyOfBlocks) {
   expect_time(batched_window("kernel-pull", "64"),
-              kFirstUse + kOverhead + kSmall * kMessages / kKernelPull + kKernelBlock * kMessages + kHost);
+              kMeeting + kFirstUse + kOverhead + kSmall * kMessages / kKernelPull + kKernelBlock * kMessages + kHost);
 }
 
 /// Two batches: the second ready comes while the first is opened, and its copy follows behind the first.
 TEST(BatchForms, AWindowOfTwoBatchesIsTwoCopies) {
   expect_time(batched_window("copy-engine", "32"),
-              kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
+              kMeeting + kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "protocols/decorated_rank.hpp"
+#include "protocols/meeting.hpp"
 #include "protocols/options.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/tags.hpp"
@@ -27,7 +28,8 @@ class SilentAboutPlaces final : public DecoratedRank {
  public:
   SilentAboutPlaces(Rank& inner, int told) : DecoratedRank(inner), told_(told) {}
   Op tell(RankId peer, Tag tag, const Message& message) override {
-    const bool silent = tag == tags::kPlace && told_-- <= 0;
+    const bool place = tag == tags::kPlace && message.bytes().size() != kMeetingLetter;
+    const bool silent = place && told_-- <= 0;
     return DecoratedRank::tell(peer, silent ? tags::kFirstFree : tag, message);
   }
 
