@@ -8,7 +8,7 @@
 namespace twinlink::validate {
 
 enum class Foresight {
-  held,    ///< the measured file holds every time of the simulated one, exactly
+  held,    ///< the measured file holds every time of the simulated one, to eight digits
   other,   ///< it holds other times, or not all of them
   unknown  ///< it holds none
 };
