@@ -33,7 +33,9 @@ class PeerChannel final : public Channel {
         batch_(batch),
         path_taken_(std::move(path_taken)),
         shared_(rank, peer) {
-    for (Lane& lane : lanes_) lane.depth = static_cast<std::size_t>(settings_.depth);
+    // Of flags that nobody has taken, one more must find room: the beginning of the next connection.
+    const std::size_t most = flagged() ? kMostSignals - 1 : static_cast<std::size_t>(kMaxDepth);
+    for (Lane& lane : lanes_) lane.depth = std::min(static_cast<std::size_t>(settings_.depth), most);
     lanes_[kIncoming].steps = pushes() ? stand_by(awaited_) : reach_steps(awaited_);
     lanes_[kOutgoing].steps = pushes() ? reach_steps(sent_) : stand_by(sent_);
     met_ = meet_peer();

@@ -197,18 +197,9 @@ const Lane* only_lane(std::span<const Lane> lanes) {
 
 /// Waits for the operation of one step; if that fails it is abandoned.
 Outcome await(Rank& rank, const Lane& lane, std::size_t step, Op op, Seconds deadline) {
-  std::optional<Completion> completion;
-  try {
-    completion = rank.wait_any({&op, 1}, deadline);
-  } catch (...) {
-    rank.abandon(op);
-    throw;
-  }
-  if (!completion) {
-    rank.abandon(op);
-    return describe_timeout(lane, step, 0);
-  }
-  return completion->status == Status::delivered ? Outcome{} : describe_status(lane, step, 0, completion->status);
+  const Status status = wait(rank, op, deadline);
+  if (status == Status::timed_out) return describe_timeout(lane, step, 0);
+  return status == Status::delivered ? Outcome{} : describe_status(lane, step, 0, status);
 }
 
 /// What Traffic does with a single piece, which has nothing to overlap with: its steps follow each other. A small

@@ -72,8 +72,13 @@ Outcome introduce(Rank& rank, RankId peer, Tells& tells, Numbers& numbers, Secon
   // No other operation of this rank ever has the number of this one, and so no other connection has it.
   Op hear = rank.hear(peer, tags::kMeeting, heard);
   numbers.mine = hear.id;
-  tells.tell("tell hello", tags::kMeeting,
-             Message(MeetingLetter{.kind = MeetingLetter::Kind::hello, .from = numbers.mine}));
+  try {
+    tells.tell("tell hello", tags::kMeeting,
+               Message(MeetingLetter{.kind = MeetingLetter::Kind::hello, .from = numbers.mine}));
+  } catch (...) {
+    rank.abandon(hear);  // it would write into what is gone then
+    throw;
+  }
   for (;;) {
     if (const Status status = wait(rank, hear, deadline); status != Status::delivered) {
       return did_not_connect(status, words);
@@ -102,7 +107,12 @@ class Scratch {
   Scratch(Rank& rank, Memory memory) : rank_(rank), buffer_(rank.allocate(memory, 8_B)) {}
   ~Scratch() {
     // While an exception passes, a put may still use the memory; the rank frees it when it ends.
-    if (std::uncaught_exceptions() == 0) rank_.release(buffer_);
+    if (std::uncaught_exceptions() > 0) return;
+    try {
+      rank_.release(buffer_);
+    } catch (const Error&) {
+      // A device in error releases nothing. Whoever uses it next learns that.
+    }
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
@@ -115,7 +125,8 @@ class Scratch {
 
 /// Memory that a put can reach, for nothing but its signal.
 struct Mark {
-  std::uint64_t number = 0;  ///< of the buffer: no other one of its rank ever has it
+  std::uint32_t number = 0;   ///< of the buffer: no other one of its rank ever has it
+  std::uint32_t nothing = 0;  ///< for no byte of a letter is left to chance
   IpcHandle handle;
 };
 static_assert(sizeof(Mark) != kMeetingLetter);
@@ -158,7 +169,7 @@ Outcome meet_signals(Rank& rank, RankId peer, Tag tag, Stream stream, Seconds de
   const Scratch source(rank, Memory::device);
   SharedBuffers shared(rank, peer);
   Tells tells(rank, peer);
-  const Mark mine{mark.buffer().id, rank.export_memory(mark.buffer())};
+  const Mark mine{.number = mark.buffer().id, .handle = rank.export_memory(mark.buffer())};
   tells.tell("tell mark", tags::kMeeting, Message(mine));
 
   Message heard;

@@ -137,8 +137,8 @@ class Protocol {
   [[nodiscard]] virtual bool delegates() const { return false; }
   /// Pure, and the same answer at both ends.
   [[nodiscard]] virtual Support supports(const Path& path) const = 0;
-  /// Opens the connection to `peer`, which must do the same. May exchange messages. A UsageError for settings that
-  /// make no sense; an UnavailableError where supports() says no.
+  /// Opens the connection to `peer`, which must do the same: waits for it up to the timeout, so no rings. A UsageError
+  /// for settings that make no sense; an UnavailableError where supports() says no.
   [[nodiscard]] virtual std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const = 0;
 };
 

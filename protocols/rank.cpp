@@ -51,7 +51,15 @@ void require_signal(const Signal& signal) {
 }
 
 Status wait(Rank& rank, Op op, Seconds deadline) {
-  if (const auto completion = rank.wait_any({&op, 1}, deadline)) return completion->status;
+  std::optional<Completion> completion;
+  try {
+    completion = rank.wait_any({&op, 1}, deadline);
+  } catch (...) {
+    // What it reads or writes may be gone when the exception has passed on.
+    rank.abandon(op);
+    throw;
+  }
+  if (completion) return completion->status;
   rank.abandon(op);
   return Status::timed_out;
 }

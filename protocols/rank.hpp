@@ -288,7 +288,7 @@ class Rank {
 /// A UsageError for a signal whose tag or value is out of range: what every backend checks.
 void require_signal(const Signal& signal);
 
-/// Waits for one operation. `timed_out` once now() has reached `deadline`; the operation is then abandoned.
+/// Waits for one operation. `timed_out` once now() has reached `deadline`. Then, and where it throws, it is abandoned.
 Status wait(Rank& rank, Op op, Seconds deadline);
 
 }  // namespace twinlink

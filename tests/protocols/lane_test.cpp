@@ -223,6 +223,8 @@ TEST_F(LaneTest, AWaitThatThrowsLeavesNothingInFlight) {
     EXPECT_THROW(static_cast<void>(move(broken, {&lane, 1}, kNoDeadline)), UsageError);
     EXPECT_EQ(rank.in_flight(), 0U) << count;
   }
+  EXPECT_THROW(wait(broken, rank.begin(1.0_us, Status::delivered), kNoDeadline), UsageError);
+  EXPECT_EQ(rank.in_flight(), 0U);
 }
 
 TEST_F(LaneTest, AMessageOfASecondLaneIsMovedBesideTheFirst) {
