@@ -2,7 +2,8 @@
 // handshake has found that it may. Until then, and where it may not, messages are staged through shared host memory.
 //
 //   sender                                          receiver
-//   to connect, at both ends: tell hello, hear hello, open fragments, tell opened, hear opened
+//   to connect, at both ends: meet (meeting.hpp), tell fragments, hear fragments, open fragments, tell opened, hear
+//   opened
 //
 //   the handshake, with the sender's first message (its rules: ipc_handshake.cpp)
 //   1. send REQ                                     1. hear; check access
@@ -39,7 +40,6 @@
 namespace twinlink {
 
 Outcome CudaIpcChannel::do_exchange(std::span<const View> outgoing, std::span<const View> incoming) {
-  if (end_.broken()) return *end_.broken();
   return CudaIpcExchange(end_, outgoing, incoming, end_.rank.now() + timeout_).run();
 }
 

@@ -17,7 +17,9 @@ namespace twinlink {
 class CudaIpcChannel final : public Channel {
  public:
   CudaIpcChannel(Rank& rank, RankId peer, const CudaIpcOptions& options, Seconds timeout)
-      : end_(rank, peer, options, timeout), timeout_(timeout) {}
+      : end_(rank, peer, options), timeout_(timeout) {
+    connected(end_.meet(timeout));
+  }
 
   [[nodiscard]] std::string path_taken() const override;
   [[nodiscard]] std::vector<Counter> counters() const override;

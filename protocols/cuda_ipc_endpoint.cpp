@@ -1,5 +1,6 @@
 #include "protocols/cuda_ipc_endpoint.hpp"
 
+#include <array>
 #include <cassert>
 #include <exception>
 
@@ -11,7 +12,7 @@ namespace twinlink {
 using handshake::Action;
 using handshake::Event;
 
-CudaIpcEndpoint::CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOptions& chosen, Seconds timeout)
+CudaIpcEndpoint::CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOptions& chosen)
     : rank(this_rank),
       peer(to),
       options(chosen),
@@ -20,7 +21,6 @@ CudaIpcEndpoint::CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOption
       cuda_in_use_(!chosen.late) {
   for (int slot = options.fragments; slot-- > 0;) free_slots_.push_back(static_cast<std::uint16_t>(slot));
   mine_ = rank.allocate(Memory::shared_pinned, options.payload * static_cast<std::uint64_t>(options.fragments));
-  meet(rank.now() + timeout);
 }
 
 CudaIpcEndpoint::~CudaIpcEndpoint() {
@@ -31,32 +31,34 @@ CudaIpcEndpoint::~CudaIpcEndpoint() {
   rank.release(mine_);
 }
 
-/// Both ends tell hello and open the fragments of the other. What an earlier connection has left in the FIFO comes
-/// before the peer's hello, and is thrown away. Neither goes on before the peer has opened its fragments, for it might
-/// be through with everything, and release them, before that.
-void CudaIpcEndpoint::meet(Seconds deadline) {
-  tell("tell hello",
-       {.kind = PacketKind::hello,
+/// What an earlier connection has left in the FIFO is thrown away. Then both ends open the fragments of the other.
+/// Neither goes on before the peer has opened its fragments, for it might be through with everything, and release them,
+/// before that.
+Outcome CudaIpcEndpoint::meet(Seconds timeout) {
+  const Seconds deadline = rank.now() + timeout;
+  MeetingNumbers numbers;
+  Outcome outcome = twinlink::meet(rank, peer, std::array{tags::kIpcFifo}, deadline, numbers);
+  if (!outcome.ok()) return outcome;
+  tell("tell fragments",
+       {.kind = PacketKind::fragments,
         .slot = static_cast<std::uint16_t>(options.fragments),
         .length = options.payload.count()},
        rank.export_memory(mine_));
-  const auto hello = hear_only("hear hello", PacketKind::hello, deadline);
-  if (!hello) return;
-  their_payload_ = Bytes{packet_of(*hello).length};
+  Message message;
+  if (outcome = hear("hear fragments", message, deadline); !outcome.ok()) return outcome;
+  const auto [packet, handle] = message.as<PacketWithHandle>();
+  their_payload_ = Bytes{packet.length};
   rank.step("open fragments");
-  theirs_ = rank.open_memory(peer, hello->as<PacketWithHandle>().handle);
+  theirs_ = rank.open_memory(peer, handle);
   tell("tell opened", {.kind = PacketKind::opened});
-  static_cast<void>(hear_only("hear opened", PacketKind::opened, deadline));
+  return hear("hear opened", message, deadline);
 }
 
-/// The next packet of that kind; others are thrown away. Nothing, and a broken connection, after the deadline.
-std::optional<Message> CudaIpcEndpoint::hear_only(std::string_view words, PacketKind kind, Seconds deadline) {
-  const auto wanted = [kind](const Message& message) { return packet_of(message).kind == kind; };
-  Message message;
-  const Status status = twinlink::hear_only(rank, peer, tags::kIpcFifo, words, wanted, message, deadline);
-  if (status == Status::delivered) return message;
-  broken_ = Outcome{status, "step '" + std::string(words) + "': the peer did not connect"};
-  return std::nullopt;
+Outcome CudaIpcEndpoint::hear(std::string_view words, Message& message, Seconds deadline) {
+  rank.step(words);
+  const Status status = wait(rank, rank.hear(peer, tags::kIpcFifo, message), deadline);
+  if (status == Status::delivered) return {};
+  return {status, "step '" + std::string(words) + "': the peer did not connect"};
 }
 
 void CudaIpcEndpoint::tell(std::string_view words, const Message& message) {

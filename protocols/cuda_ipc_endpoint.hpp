@@ -23,12 +23,14 @@ struct CudaIpcCounts {
 
 class CudaIpcEndpoint {
  public:
-  /// Meets the peer, which must do the same: both open each other's fragments. A peer that does not come until the
-  /// timeout leaves an endpoint that is broken(). `this_rank` must outlive it.
-  CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOptions& chosen, Seconds timeout);
+  /// Nothing goes through the FIFO before meet(). `this_rank` must outlive it.
+  CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOptions& chosen);
   ~CudaIpcEndpoint();
   CudaIpcEndpoint(const CudaIpcEndpoint&) = delete;
   CudaIpcEndpoint& operator=(const CudaIpcEndpoint&) = delete;
+
+  /// Meets the peer, which must do the same: both open each other's fragments. Once.
+  Outcome meet(Seconds timeout);
 
   // ---- the FIFO ---------------------------------------------------------------------------------------------------
 
@@ -72,8 +74,6 @@ class CudaIpcEndpoint {
   CudaIpcCounts counts{};
   std::uint32_t next_out = 0;  ///< the number of the next message that is sent, and received
   std::uint32_t next_in = 0;
-  /// Why the connection was not made; nothing if it was.
-  [[nodiscard]] const std::optional<Outcome>& broken() const { return broken_; }
 
   enum class Way { none, staged, ipc };
   /// A message begins to travel, in either direction.
@@ -87,8 +87,7 @@ class CudaIpcEndpoint {
   void tell(std::string_view words, const Message& message);
   void react(handshake::Event event);
   void perform(handshake::Action action);
-  void meet(Seconds deadline);
-  std::optional<Message> hear_only(std::string_view words, PacketKind kind, Seconds deadline);
+  Outcome hear(std::string_view words, Message& message, Seconds deadline);
 
   std::optional<IpcHandle> told_in_{};
   std::optional<IpcHandle> heard_in_{};
@@ -98,7 +97,6 @@ class CudaIpcEndpoint {
   std::optional<Buffer> theirs_{};
   Bytes their_payload_{};
   std::vector<std::uint16_t> free_slots_;
-  std::optional<Outcome> broken_{};
   Way last_way_ = Way::none;
 };
 

@@ -199,7 +199,7 @@ Outcome CudaIpcExchange::hear(const Message& message) {
     case PacketKind::failed:
       return {static_cast<Status>(packet.slot), "the peer has given the exchange up: " + what_is_missing()};
     default:
-      return fail(Status::peer_failed, "the peer has begun a new connection");
+      return fail(Status::peer_failed, "the peer tells what belongs to the beginning of a connection");
   }
 }
 

@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <string_view>
 
+#include "protocols/meeting.hpp"
 #include "protocols/rank.hpp"
 
 namespace twinlink {
 
 enum class PacketKind : std::uint16_t {
-  hello,          ///< a connection begins; with the handle of the sender's fragments
+  fragments,      ///< a connection begins; with the handle of the sender's fragments
   opened,         ///< the fragments have been opened
   request,        ///< REQ: the handshake, see ipc_handshake.hpp
   ack,            ///< ACK
@@ -28,10 +29,10 @@ enum class PacketKind : std::uint16_t {
 /// One control message. What a kind does not need is zero.
 struct Packet {
   PacketKind kind{};
-  std::uint16_t slot = 0;    ///< of a fragment; hello: their number
+  std::uint16_t slot = 0;    ///< of a fragment; fragments: their number
   std::uint32_t number = 0;  ///< of the message, counted per direction from the start; request: the sender's device
   std::uint64_t offset = 0;  ///< of a fragment in its message; of a message in the exported buffer
-  std::uint64_t length = 0;  ///< of the message, or of the fragment; hello: of a fragment at most
+  std::uint64_t length = 0;  ///< of the message, or of the fragment; fragments: of one at most
 };
 
 /// A packet that names memory.
@@ -40,6 +41,7 @@ struct PacketWithHandle {
   IpcHandle handle;
 };
 static_assert(sizeof(PacketWithHandle) <= Message::kCapacity);
+static_assert(sizeof(Packet) != kMeetingLetter && sizeof(PacketWithHandle) != kMeetingLetter);
 
 /// The packet at the front of a message, with or without a handle. A UsageError for a message of any other size.
 inline Packet packet_of(const Message& message) {

@@ -38,14 +38,13 @@ class PeerChannel final : public Channel {
     for (Lane& lane : lanes_) lane.depth = std::min(static_cast<std::size_t>(settings_.depth), most);
     lanes_[kIncoming].steps = pushes() ? stand_by(awaited_) : reach_steps(awaited_);
     lanes_[kOutgoing].steps = pushes() ? reach_steps(sent_) : stand_by(sent_);
-    met_ = meet_peer();
+    connected(meet_peer());
   }
 
   [[nodiscard]] std::string path_taken() const override { return path_taken_; }
 
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
-    if (!met_.ok()) return met_;
     awaited_.assign(incoming, settings_.chunk, batch_);
     sent_.assign(outgoing, settings_.chunk, batch_);
     lanes_[kIncoming].pieces = awaited_.pieces;
@@ -64,9 +63,10 @@ class PeerChannel final : public Channel {
   Outcome meet_peer() {
     constexpr std::array kLetters{tags::kReady, tags::kDelivered, tags::kPlace};
     const Seconds deadline = rank_.now() + settings_.timeout;
-    Outcome outcome = meet(rank_, peer_, kLetters, deadline);
+    MeetingNumbers numbers;
+    Outcome outcome = meet(rank_, peer_, kLetters, deadline, numbers);
     if (!outcome.ok() || !flagged()) return outcome;
-    return meet_signals(rank_, peer_, kFlag, kPeerStream, deadline);
+    return meet_signals(rank_, peer_, kFlag, kPeerStream, numbers, deadline);
   }
 
   /// What was said in earlier exchanges is written over before anybody reads it.
@@ -280,7 +280,6 @@ class PeerChannel final : public Channel {
   std::uint64_t batch_;
   std::string path_taken_;
   SharedBuffers shared_;
-  Outcome met_;  ///< the connection, if it was made; else why not
 
   // Of the exchange under way. Kept, with the lanes' steps, for the next one: what a small message costs beside its
   // copy is for a good part the making of such things.

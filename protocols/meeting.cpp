@@ -1,5 +1,6 @@
 #include "protocols/meeting.hpp"
 
+#include <array>
 #include <exception>
 #include <string>
 #include <vector>
@@ -13,10 +14,11 @@ namespace {
 struct MeetingLetter {
   enum class Kind : std::uint64_t { hello, welcome, beginning };
   Kind kind{};
-  std::uint64_t to = 0;    ///< the number of the end that it is for; a hello is for whoever comes
-  std::uint64_t from = 0;  ///< and of the one that tells it
+  std::array<std::uint64_t, 2> nothing{};  ///< makes it a letter of a size that no other one has
+  std::uint64_t to = 0;                    ///< the number of the end that it is for; a hello is for whoever comes
+  std::uint64_t from = 0;                  ///< and of the one that tells it
 };
-static_assert(sizeof(MeetingLetter) == kMeetingLetter);
+static_assert(sizeof(MeetingLetter) == kMeetingLetter && sizeof(IpcHandle) != kMeetingLetter);
 
 Outcome did_not_connect(Status status, std::string_view words) {
   return {status, "step '" + std::string(words) + "': the peer did not connect"};
@@ -58,14 +60,8 @@ class Tells {
   std::vector<Op> ops_;
 };
 
-/// The numbers of the two ends.
-struct Numbers {
-  std::uint64_t mine = 0;
-  std::uint64_t theirs = 0;
-};
-
 /// Learns the numbers of the two ends.
-Outcome introduce(Rank& rank, RankId peer, Tells& tells, Numbers& numbers, Seconds deadline) {
+Outcome introduce(Rank& rank, RankId peer, Tells& tells, MeetingNumbers& numbers, Seconds deadline) {
   Message heard;
   std::string_view words = "hear hello";
   rank.step(words);
@@ -123,29 +119,16 @@ class Scratch {
   Buffer buffer_;
 };
 
-/// Memory that a put can reach, for nothing but its signal.
-struct Mark {
-  std::uint32_t number = 0;   ///< of the buffer: no other one of its rank ever has it
-  std::uint32_t nothing = 0;  ///< for no byte of a letter is left to chance
-  IpcHandle handle;
-};
-static_assert(sizeof(Mark) != kMeetingLetter);
-
-/// Takes signals up to the one with that value.
-Status await_only(Rank& rank, RankId peer, Tag tag, std::uint64_t wanted, Seconds deadline) {
-  for (;;) {
-    std::uint64_t value = 0;
-    rank.step("await beginning");
-    const Status status = wait(rank, rank.await_signal(peer, tag, value), deadline);
-    if (status != Status::delivered || value == wanted) return status;
-  }
+/// The signal with which those to the end of that number begin. 46 bits of a number tell connections apart well enough:
+/// a beginning that nobody has awaited is thrown away by the next end that awaits one.
+Signal beginning_signal(Tag tag, std::uint64_t number) {
+  return {tag, kBeginningSignal | (number & (kMostSignal - kBeginningSignal))};
 }
 
 }  // namespace
 
-Outcome meet(Rank& rank, RankId peer, std::span<const Tag> tags, Seconds deadline) {
+Outcome meet(Rank& rank, RankId peer, std::span<const Tag> tags, Seconds deadline, MeetingNumbers& numbers) {
   Tells tells(rank, peer);
-  Numbers numbers;
   if (Outcome outcome = introduce(rank, peer, tells, numbers, deadline); !outcome.ok()) return outcome;
   const MeetingLetter beginning{.kind = MeetingLetter::Kind::beginning, .to = numbers.theirs, .from = numbers.mine};
   for (const Tag tag : tags) tells.tell("tell beginning", tag, Message(beginning));
@@ -162,38 +145,52 @@ Outcome meet(Rank& rank, RankId peer, std::span<const Tag> tags, Seconds deadlin
   return tells.settle(deadline);
 }
 
-Outcome meet_signals(Rank& rank, RankId peer, Tag tag, Stream stream, Seconds deadline) {
+Outcome raise_beginning(Rank& rank, View there, View nothing, Stream stream, Tag tag, const MeetingNumbers& numbers,
+                        Seconds deadline) {
+  rank.step("raise beginning");
+  const Op put = rank.put(there, nothing, stream, Engine::dma, beginning_signal(tag, numbers.theirs));
+  const Status status = wait(rank, put, deadline);
+  return status == Status::delivered ? Outcome{} : Outcome{status, "step 'raise beginning'"};
+}
+
+Outcome await_beginning(Rank& rank, RankId peer, Tag tag, const MeetingNumbers& numbers, Seconds deadline) {
+  const std::uint64_t wanted = beginning_signal(tag, numbers.mine).value;
+  for (;;) {
+    std::uint64_t value = 0;
+    rank.step("await beginning");
+    const Status status = wait(rank, rank.await_signal(peer, tag, value), deadline);
+    if (status != Status::delivered) return did_not_connect(status, "await beginning");
+    if (value == wanted) return {};
+  }
+}
+
+Outcome meet_signals(Rank& rank, RankId peer, Tag tag, Stream stream, const MeetingNumbers& numbers, Seconds deadline) {
   // A signal is raised by a put, which needs memory of the peer: such as its owner may release while it is open. That
   // is host memory, where the copy engine writes, whoever else raises signals: puts of one stream stay in order.
   const Scratch mark(rank, Memory::shared_pinned);
   const Scratch source(rank, Memory::device);
   SharedBuffers shared(rank, peer);
   Tells tells(rank, peer);
-  const Mark mine{.number = mark.buffer().id, .handle = rank.export_memory(mark.buffer())};
+  const IpcHandle mine = rank.export_memory(mark.buffer());
   tells.tell("tell mark", tags::kMeeting, Message(mine));
 
   Message heard;
-  const auto is_mark = [](const Message& message) { return message.bytes().size() == sizeof(Mark); };
+  const auto is_mark = [](const Message& message) { return message.bytes().size() == sizeof(IpcHandle); };
   const Status status = hear_only(rank, peer, tags::kMeeting, "hear mark", is_mark, heard, deadline);
   if (status != Status::delivered) return did_not_connect(status, "hear mark");
-  const auto theirs = heard.as<Mark>();
 
-  rank.step("raise beginning");
   View there;
   try {
-    there = View(shared.open({.number = theirs.number, .handle = theirs.handle}), Bytes{}, Bytes{});
+    there = View(shared.open({.number = numbers.theirs, .handle = heard.as<IpcHandle>()}), Bytes{}, Bytes{});
   } catch (const Error& error) {
     // A forged or stale handle is the peer's fault, and a refusal of the driver nobody's.
     return {Status::peer_failed,
             std::string("step 'raise beginning': the peer's memory cannot be opened: ") + error.what()};
   }
   const View nothing(source.buffer(), Bytes{}, Bytes{});
-  const Op put = rank.put(there, nothing, stream, Engine::dma, Signal{tag, kBeginningSignal | theirs.number});
-  const Status raised = wait(rank, put, deadline);
-  if (raised != Status::delivered) return {raised, "step 'raise beginning'"};
-  const Status begun = await_only(rank, peer, tag, kBeginningSignal | mine.number, deadline);
-  if (begun != Status::delivered) return did_not_connect(begun, "await beginning");
-  return tells.settle(deadline);
+  Outcome outcome = raise_beginning(rank, there, nothing, stream, tag, numbers, deadline);
+  if (outcome.ok()) outcome = await_beginning(rank, peer, tag, numbers, deadline);
+  return outcome.ok() ? tells.settle(deadline) : outcome;
 }
 
 Status hear_only(Rank& rank, RankId peer, Tag tag, std::string_view words,

@@ -10,10 +10,8 @@
 //   5. tell beginning: to the peer's number
 //   6. hear beginning
 //   and, for signals, if the protocol has any
-//   7. tell mark: the place of a few bytes of mine
-//   8. hear mark
-//   9. raise beginning: a put of nothing to the peer's mark
-//   10. await beginning
+//   7. raise beginning: a put of nothing to memory of the peer, which it has told a place of
+//   8. await beginning
 //
 // A hello may be of an end that has given up and is gone, so each is answered, and only an end that has heard mine can
 // say welcome to my number. Letters of one tag stay in order, and so do signals: what comes before the beginning is of
@@ -31,18 +29,32 @@
 namespace twinlink {
 
 /// Other letters with the tags of a meeting must have another size.
-inline constexpr std::size_t kMeetingLetter = 24;
+inline constexpr std::size_t kMeetingLetter = 40;
 /// Other signals with the tag of a meeting must be less.
 inline constexpr std::uint64_t kBeginningSignal = std::uint64_t{3} << 46;
 static_assert(kBeginningSignal < kMostSignal);
 
+/// What the two ends of a connection call themselves: no other connection of either rank has its number.
+struct MeetingNumbers {
+  std::uint64_t mine = 0;
+  std::uint64_t theirs = 0;
+};
+
 /// Meets the peer, which must do the same: afterwards all letters with one of `tags` are of this connection. Nobody
 /// else may tell tags::kMeeting. A peer that does not come until the deadline is a failure, whose reason names the
 /// step.
-Outcome meet(Rank& rank, RankId peer, std::span<const Tag> tags, Seconds deadline);
+Outcome meet(Rank& rank, RankId peer, std::span<const Tag> tags, Seconds deadline, MeetingNumbers& numbers);
 
-/// The same for signals with `tag`, after meet(). Both ends raise them by puts in `stream`.
-Outcome meet_signals(Rank& rank, RankId peer, Tag tag, Stream stream, Seconds deadline);
+/// Begins the signals with `tag` that this end raises by puts in `stream`. `there`, of the peer's memory, and `nothing`
+/// are empty.
+Outcome raise_beginning(Rank& rank, View there, View nothing, Stream stream, Tag tag, const MeetingNumbers& numbers,
+                        Seconds deadline);
+/// Afterwards all signals of the peer with `tag` are of this connection. Once, and behind meet().
+Outcome await_beginning(Rank& rank, RankId peer, Tag tag, const MeetingNumbers& numbers, Seconds deadline);
+
+/// Both of them at both ends, where the protocol itself has no memory for that yet: behind meet(), within a node. The
+/// two ends tell each other the place of a few bytes (`tell mark`, `hear mark`).
+Outcome meet_signals(Rank& rank, RankId peer, Tag tag, Stream stream, const MeetingNumbers& numbers, Seconds deadline);
 
 /// The next letter that is wanted, into `heard`; those before it are thrown away. Every hear is a step of these words.
 Status hear_only(Rank& rank, RankId peer, Tag tag, std::string_view words,

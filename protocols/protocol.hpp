@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "protocols/rank.hpp"
@@ -100,11 +101,15 @@ class Channel {
   /// protocol that delegates(): those of the ways that it has opened so far.
   [[nodiscard]] virtual std::vector<Counter> counters() const { return {}; }
 
+ protected:
+  /// How the connection was made, for a constructor that meets the peer: if it was not, every exchange() says so.
+  void connected(Outcome outcome) { failure_ = std::move(outcome); }
+
  private:
   /// exchange(), on a channel that has not failed yet.
   virtual Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) = 0;
 
-  Outcome failure_{};  ///< of an earlier exchange
+  Outcome failure_{};  ///< of the connection or an earlier exchange
   std::exception_ptr thrown_{};
 };
 
@@ -137,8 +142,9 @@ class Protocol {
   [[nodiscard]] virtual bool delegates() const { return false; }
   /// Pure, and the same answer at both ends.
   [[nodiscard]] virtual Support supports(const Path& path) const = 0;
-  /// Opens the connection to `peer`, which must do the same: waits for it up to the timeout, so no rings. A UsageError
-  /// for settings that make no sense; an UnavailableError where supports() says no.
+  /// Opens the connection to `peer`, which must do the same: waits for it up to the timeout, so no rings. If it does
+  /// not come, every exchange says so. A UsageError for settings that make no sense; an UnavailableError where
+  /// supports() says no.
   [[nodiscard]] virtual std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const = 0;
 };
 

@@ -1,9 +1,11 @@
 #include "protocols/segment_channel.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <exception>
 
+#include "protocols/meeting.hpp"
 #include "protocols/staged_channel.hpp"
 #include "protocols/tags.hpp"
 
@@ -57,30 +59,38 @@ SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings
     for (Direction* const direction : {&in_, &out_}) direction->heard.resize(depth);
     lanes_ = {Lane{.pieces = {}, .depth = depth, .steps = receiving_steps()},
               Lane{.pieces = {}, .depth = depth, .steps = sending_steps()}};
-    theirs_ = share();
+    connected(meet_peer());
   } catch (...) {
     rank_.release(mine_);  // without a peer that uses it
     throw;
   }
 }
 
-/// Tells the peer of this segment, and opens the peer's.
-Buffer SegmentChannel::share() {
+/// Throws away what an earlier connection has left under way. Then tells the peer of this segment, and opens the
+/// peer's.
+Outcome SegmentChannel::meet_peer() {
+  constexpr std::array kLetters{tags::kHeader, tags::kReady, tags::kDelivered, tags::kCredit};
   const Seconds deadline = rank_.now() + settings_.timeout;
+  MeetingNumbers numbers;
+  if (Outcome outcome = meet(rank_, peer_, kLetters, deadline, numbers); !outcome.ok()) return outcome;
+  rank_.step("tell segment");
   const Op told = rank_.tell(peer_, tags::kHeader, Message(rank_.export_memory(mine_)));
+  rank_.step("hear segment");
   Message handle;
   const Status heard = wait(rank_, rank_.hear(peer_, tags::kHeader, handle), deadline);
   // The peer may not have come to hear it yet; nothing is lost if it has not by the deadline.
-  if (wait(rank_, told, deadline) != Status::delivered || heard != Status::delivered) {
-    throw EnvironmentError("connect", "rank " + std::to_string(peer_.value) + " did not share its segment in time");
-  }
-  return rank_.open_memory(peer_, handle.as<IpcHandle>());
+  const Status taken = wait(rank_, told, deadline);
+  if (heard != Status::delivered) return {heard, "step 'hear segment'"};
+  if (taken != Status::delivered) return {taken, "step 'tell segment'"};
+  rank_.step("open segment");
+  theirs_ = rank_.open_memory(peer_, handle.as<IpcHandle>());
+  return {};
 }
 
 SegmentChannel::~SegmentChannel() {
   // While an exception passes, copies may still use the segments; the rank frees them when it ends.
   if (std::uncaught_exceptions() > 0) return;
-  rank_.close_memory(theirs_);
+  if (theirs_) rank_.close_memory(*theirs_);
   rank_.release(mine_);
 }
 
@@ -134,7 +144,7 @@ std::vector<Step> SegmentChannel::receiving_steps() {
   };
   const auto hear_filled = [this](const Piece&) { return rank_.hear(peer_, tags::kDelivered, nothing_); };
   const auto copy_in = [this](const Piece& p) {
-    return pipeline_copy(rank_, p.bytes, slot(theirs_, p), kInStream, style_.synchronous, deadline_);
+    return pipeline_copy(rank_, p.bytes, slot(*theirs_, p), kInStream, style_.synchronous, deadline_);
   };
   const auto grant_credit = [this](const Piece& p) -> Started {
     if (!in_.credits.receiver_grants_after(p.number)) return Outcome{};

@@ -42,8 +42,7 @@ inline constexpr Bytes kMostAutomaticChunk = 4_MiB;
 /// chunk is the size of a slot; if it is zero, every message has its automatic_chunk().
 class SegmentChannel final : public Channel {
  public:
-  /// Both ends open each other's segment: exchanges messages, for at most the timeout. An EnvironmentError if the peer
-  /// does not come.
+  /// Meets the peer, which must do the same: both open each other's segment.
   SegmentChannel(Rank& rank, RankId peer, const Settings& settings, const SegmentStyle& style);
   ~SegmentChannel() override;
   SegmentChannel(const SegmentChannel&) = delete;
@@ -61,7 +60,7 @@ class SegmentChannel final : public Channel {
     std::vector<Message> heard{};  ///< by slot: the header, or its answer
   };
   void prepare(Direction& direction, Lane& lane, std::span<const View> messages) const;
-  [[nodiscard]] Buffer share();
+  [[nodiscard]] Outcome meet_peer();
   [[nodiscard]] std::vector<Step> sending_steps();
   [[nodiscard]] std::vector<Step> receiving_steps();
   [[nodiscard]] View slot(Buffer segment, const Piece& piece) const;
@@ -73,7 +72,7 @@ class SegmentChannel final : public Channel {
   SegmentStyle style_;
   Seconds deadline_{};  ///< of the exchange under way
   Buffer mine_{};
-  Buffer theirs_{};
+  std::optional<Buffer> theirs_{};  ///< nothing if the connection was not made
   Direction in_;
   Direction out_;
   std::array<Lane, 2> lanes_;

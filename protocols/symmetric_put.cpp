@@ -1,9 +1,13 @@
 // A symmetric heap and one-sided puts, as in OpenSHMEM and NVSHMEM: the origin writes, the target's CPU does nothing.
 //
+//   to connect, at both ends: meet (meeting.hpp)
+//
 //   origin                                         target
 //   the heap is made collectively: when a buffer is used for the first time
 //                                                  tell place: the handle of my buffer
 //   hear place
+//   and with the first of them (meeting.hpp)
+//   raise beginning                                await beginning
 //   with every exchange (not with `order=user`)
 //   1. hear open                                   1. tell open
 //   with every message
@@ -25,6 +29,7 @@
 
 #include "protocols/builtin.hpp"
 #include "protocols/lane.hpp"
+#include "protocols/meeting.hpp"
 #include "protocols/options.hpp"
 #include "protocols/tags.hpp"
 
@@ -32,8 +37,9 @@ namespace twinlink {
 namespace {
 
 constexpr Stream kPutStream{0};
-/// Messages between two openings: each may have a signal that nobody has taken yet.
-constexpr std::size_t kMostInRound = kMostSignals / 2;
+/// Messages between two openings: each may have a signal that nobody has taken yet, while those of a round before it,
+/// or of an earlier connection, are still there, and a beginning.
+constexpr std::size_t kMostInRound = kMostSignals / 2 - 1;
 
 enum class Mover { copy_engine, kernel };
 enum class Order { exchange, user };
@@ -43,6 +49,13 @@ constexpr std::array kOptions{
     Option{"order", "exchange|user", "exchange",
            "exchange: the target opens its memory once per exchange; user: the caller orders them, as on a real heap"}};
 
+/// What a signal may say besides the beginning of a connection.
+constexpr unsigned kDigestBits = 47;
+constexpr std::uint64_t kMostDigest = (std::uint64_t{1} << kDigestBits) - 1;
+/// A put was refused: the two ends do not have the same messages.
+constexpr std::uint64_t kRefusal = kMostDigest + 1;
+static_assert(kRefusal < kBeginningSignal);
+
 /// A place of the symmetric heap.
 struct HeapPlace {
   std::uint64_t buffer = 0;  ///< of the target, in the order of first use
@@ -51,12 +64,11 @@ struct HeapPlace {
 
   friend bool operator==(const HeapPlace&, const HeapPlace&) = default;
 
-  /// In the 48 bits that a signal carries, with the length of the whole message, of which this may be a piece: FNV-1a
-  /// on whole numbers.
+  /// For a signal, with the length of the whole message, of which this may be a piece: FNV-1a on whole numbers.
   [[nodiscard]] std::uint64_t digest(Bytes whole) const {
     std::uint64_t all = 0xcbf29ce484222325U;
     for (const std::uint64_t number : {buffer, offset, length, whole.count()}) all = (all ^ number) * 0x100000001b3U;
-    return (all ^ (all >> 48U)) & kMostSignal;
+    return (all ^ (all >> kDigestBits)) & kMostDigest;
   }
 };
 
@@ -84,6 +96,7 @@ class Direction {
     }
     return fresh;
   }
+  [[nodiscard]] bool empty() const { return known_.empty(); }
   [[nodiscard]] Buffer front() const { return known_.front(); }
 
   /// The messages of an exchange, in pieces.
@@ -127,7 +140,10 @@ class SymmetricChannel final : public Channel {
         through_adapter_(!rank.path_to(peer).same_node),
         signals_(static_cast<std::size_t>(settings_.depth)),
         lanes_{Lane{.pieces = {}, .depth = signals_.size(), .steps = target_steps()},
-               Lane{.pieces = {}, .depth = signals_.size(), .steps = origin_steps()}} {}
+               Lane{.pieces = {}, .depth = signals_.size(), .steps = origin_steps()}} {
+    constexpr std::array kLetters{tags::kHeader, tags::kReady};
+    connected(meet(rank, peer, kLetters, rank.now() + settings_.timeout, numbers_));
+  }
 
   ~SymmetricChannel() override {
     // While an exception passes, a put may still use the memory; the rank closes it when it ends.
@@ -156,8 +172,11 @@ class SymmetricChannel final : public Channel {
     return {};
   }
 
-  /// The collective: both ends learn of each other's new buffers. Of the same number, for they are symmetric.
+  /// The collective: both ends learn of each other's new buffers. Of the same number, for they are symmetric. With the
+  /// first ones the signals begin.
   Outcome extend_heap(std::span<const View> outgoing, std::span<const View> incoming) {
+    const bool first_out = theirs_.empty() && !outgoing.empty();
+    const bool first_in = in_.empty() && !incoming.empty();
     rank_.step("tell place");
     for (const Buffer& buffer : in_.meet(incoming)) {
       make_known_to_adapter(buffer);
@@ -177,6 +196,12 @@ class SymmetricChannel final : public Channel {
         return {Status::peer_failed, std::string("step 'hear place': ") + error.what()};
       }
     }
+    if (first_out) {
+      Outcome raised =
+          raise_beginning(rank_, no_place(), nothing(), kPutStream, tags::kSymmetricSignal, numbers_, deadline_);
+      if (!raised.ok()) return raised;
+    }
+    if (first_in) return await_beginning(rank_, peer_, tags::kSymmetricSignal, numbers_, deadline_);
     return {};
   }
 
@@ -268,12 +293,14 @@ class SymmetricChannel final : public Channel {
 
   /// The target must learn it too; without this signal it would wait until its deadline.
   Outcome refuse() {
-    const View nothing(theirs_.front(), Bytes{}, Bytes{});
-    const View from(out_.front(), Bytes{}, Bytes{});
-    const Op told = rank_.put(nothing, from, kPutStream, engine_, Signal{tags::kSymmetricSignal, kMostSignal});
+    const Op told = rank_.put(no_place(), nothing(), kPutStream, engine_, Signal{tags::kSymmetricSignal, kRefusal});
     wait(rank_, told, deadline_);
     return not_symmetric();
   }
+
+  // What a put moves that only raises a signal.
+  [[nodiscard]] View no_place() const { return {theirs_.front(), Bytes{}, Bytes{}}; }
+  [[nodiscard]] View nothing() const { return {out_.front(), Bytes{}, Bytes{}}; }
 
   static Outcome not_symmetric() {
     return {Status::wrong_size, "the two ends do not have messages of the same length at the same places of the heap"};
@@ -286,6 +313,7 @@ class SymmetricChannel final : public Channel {
   Order order_;
   bool through_adapter_;
   Seconds deadline_{};
+  MeetingNumbers numbers_;
   Direction out_;
   Direction in_;
   std::vector<Buffer> theirs_;          ///< the peer's, by the place of out_

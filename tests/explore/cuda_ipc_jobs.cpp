@@ -24,10 +24,8 @@ class Inspector final : public DecoratedRank {
 
   Op tell(RankId peer, Tag tag, const Message& message) override {
     if (tag.value == tags::kIpcFifo.value) {
-      const PacketKind kind = packet_of(message).kind;
-      if (kind == PacketKind::request) ++requests_;
+      look_at(message, "tells");
       witness_.require(requests_ <= 5, "more than five requests");
-      look_at(kind, "tells");
     }
     return DecoratedRank::tell(peer, tag, message);
   }
@@ -42,7 +40,7 @@ class Inspector final : public DecoratedRank {
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override {
     const auto ended = DecoratedRank::wait_any(ops, deadline);
     if (ended && ops[ended->index] == hearing_) {
-      look_at(packet_of(*into_).kind, "hears");
+      look_at(*into_, "hears");
       hearing_ = Op{};
       into_ = nullptr;
     }
@@ -53,7 +51,10 @@ class Inspector final : public DecoratedRank {
 
  private:
   /// Who tells an ACK has enabled IPC before, and who hears it enables it then.
-  void look_at(PacketKind kind, const std::string& does) {
+  void look_at(const Message& message, const std::string& does) {
+    if (message.bytes().size() == kMeetingLetter) return;
+    const PacketKind kind = packet_of(message).kind;
+    if (kind == PacketKind::request && does == "tells") ++requests_;
     if (kind == PacketKind::ack) agreed_ = true;
     if (kind == PacketKind::rget) witness_.require(agreed_, does + " an RGET header before IPC was agreed on");
   }

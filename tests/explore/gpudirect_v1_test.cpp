@@ -33,7 +33,8 @@ class LosesAGrant final : public DecoratedRank {
   using DecoratedRank::DecoratedRank;
 
   Op tell(RankId peer, Tag tag, const Message& message) override {
-    if (tag.value != tags::kCredit.value || lost_) return DecoratedRank::tell(peer, tag, message);
+    const bool grant = tag.value == tags::kCredit.value && message.bytes().empty();
+    if (!grant || lost_) return DecoratedRank::tell(peer, tag, message);
     lost_ = true;
     step("grant credit, and lose it");
     return DecoratedRank::tell(peer, kNobodysTag, message);

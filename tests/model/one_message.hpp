@@ -17,10 +17,15 @@ inline const Place kFirstPeer{0, 1, {}};
 inline const Place kSecondPeer{0, 2, {}};
 inline const Place kOtherNode{1, 0, {}};
 inline constexpr Seconds kOverhead = kHost + kLatency;
-/// The two ends of gpudirect-v2 connect: hello, welcome and three beginnings, which the CPU tells one after the other.
-inline constexpr Seconds kMeeting = kControl * 3 + kHost * 2;
+/// The two ends of a connection meet: hello, welcome and a beginning for each tag, which the CPU tells one after the
+/// other.
+constexpr Seconds meeting_of(int tags) { return kControl * 3 + kHost * (tags - 1); }
+/// A put of nothing that raises the beginning of the signals.
+inline constexpr Seconds kBeginning = kOverhead + kSignal;
+/// The two ends of gpudirect-v2 connect.
+inline constexpr Seconds kPeersMeet = meeting_of(3);
 /// And for flags: the mark, and the beginning that is raised by it.
-inline constexpr Seconds kMeetingWithFlags = kMeeting + kControl + kOverhead + kSignal;
+inline constexpr Seconds kPeersMeetWithFlags = kPeersMeet + kControl + kBeginning;
 
 /// When the first message of a new connection has arrived, byte for byte. Opening the connection is counted in.
 Seconds one_message(const std::string& name, std::vector<Place> places, Bytes size, const Settings& settings);

@@ -30,14 +30,14 @@ constexpr Seconds kFirstUse = kExport + kControl + kOpen;
 TEST(GpuDirectV2Forms, AKernelPushesAndRaisesItsFlag) {
   expect_time(
       one_message("gpudirect-v2", {kFirstPeer, kSecondPeer}, 1_MiB, with("gpudirect-v2", {{"engine", "kernel-push"}})),
-      kMeetingWithFlags + kFirstUse + kOverhead + 1_MiB / kKernelPush + kSignal);
+      kPeersMeetWithFlags + kFirstUse + kOverhead + 1_MiB / kKernelPush + kSignal);
 }
 
 /// The receiver's last step is its own: it tells the sender.
 TEST(GpuDirectV2Forms, AKernelPulls) {
   expect_time(
       one_message("gpudirect-v2", {kFirstPeer, kSecondPeer}, 1_MiB, with("gpudirect-v2", {{"engine", "kernel-pull"}})),
-      kMeeting + kFirstUse + kOverhead + 1_MiB / kKernelPull + kHost);
+      kPeersMeet + kFirstUse + kOverhead + 1_MiB / kKernelPull + kHost);
 }
 
 TEST(GpuDirectV2Forms, AKernelHasNoDriverThatHelpsItBetweenHubs) {
@@ -50,15 +50,19 @@ TEST(GpuDirectV2Forms, AKernelHasNoDriverThatHelpsItBetweenHubs) {
   });
 }
 
+// The first message of a connection, which makes the heap. Behind the beginning the target opens its memory: with two
+// letters, for it names the places.
+constexpr Seconds kHeap = meeting_of(2) + kFirstUse + kBeginning + kHost + kControl;
+
 TEST(SymmetricPutForms, AMessageIsAPutAndASignal) {
   expect_time(one_message("symmetric-put", {kFirstPeer, kSecondPeer}, 1_MiB, with("symmetric-put", {})),
-              kFirstUse + kOverhead + 1_MiB / kPeer + kSignal);
+              kHeap + kOverhead + 1_MiB / kPeer + kSignal);
 }
 
 TEST(SymmetricPutForms, AKernelsPut) {
   expect_time(
       one_message("symmetric-put", {kFirstPeer, kSecondPeer}, 1_MiB, with("symmetric-put", {{"engine", "kernel"}})),
-      kFirstUse + kOverhead + 1_MiB / kKernelPush + kSignal);
+      kHeap + kOverhead + 1_MiB / kKernelPush + kSignal);
 }
 
 /// With one buffer nothing overlaps but the copy out with the copy in before it: send, copy in, credit, send, ...
@@ -103,8 +107,8 @@ TEST(GpuDirectV1Forms, SmcudasStagedPathOverlapsOnlyBetweenTheTwoProcesses) {
   const Seconds out = kOverhead + kFragment / kUp;
   const Seconds in = kOverhead + kFragment / kDown;
   ASSERT_LT(out + kHost * 2, in) << "the form below is for a slower receiver";
-  const Seconds connected = kControl;    // both ends at once; sharing host memory costs nothing
-  const Seconds cleared = kControl * 2;  // header, and clear to send
+  const Seconds connected = meeting_of(4) + kControl;  // both ends at once; sharing host memory costs nothing
+  const Seconds cleared = kControl * 2;                // header, and clear to send
   expect_time(one_message("gpudirect-v1", {kFirstPeer, kSecondPeer}, kFragment * kFragments,
                           find_preset(find_protocol("gpudirect-v1"), "openmpi-smcuda-staged").settings),
               connected + cleared + out + kControl + in * kFragments + kHost * (kFragments - 3));
@@ -116,7 +120,7 @@ void expect_automatic_chunks(Bytes message, Bytes chunk, int chunks) {
   ASSERT_EQ(automatic_chunk(message), chunk);
   ASSERT_EQ(chunk * static_cast<std::uint64_t>(chunks), message);
   ASSERT_LT(chunk / kUp + kOverhead + kControl * 2, chunk / kDown) << "the form below is for a slower receiver";
-  const Seconds connected = kControl;
+  const Seconds connected = meeting_of(4) + kControl;
   const Seconds cleared = kControl * 2;
   expect_time(one_message("gpudirect-v1", {kFirstPeer, kSecondPeer}, message,
                           with("gpudirect-v1", {{"buffers", "shared"}}, {}, 4)),
@@ -177,25 +181,25 @@ Seconds batched_window(const std::string& engine, const char* batch) {
 
 TEST(BatchForms, AWindowIsOneCopyOfBlocks) {
   expect_time(batched_window("copy-engine", "64"),
-              kMeeting + kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
+              kPeersMeet + kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
 }
 
 /// What raises the flag waits behind the copy, and its own start is hidden by that.
 TEST(BatchForms, AWindowByAKernelIsOneCopyOfBlocksAndAFlag) {
-  expect_time(batched_window("kernel-push", "64"), kMeetingWithFlags + kFirstUse + kOverhead +
+  expect_time(batched_window("kernel-push", "64"), kPeersMeetWithFlags + kFirstUse + kOverhead +
                                                        kSmall * kMessages / kKernelPush + kKernelBlock * kMessages +
                                                        kSignal);
 }
 
 TEST(BatchForms, AWindowThatAKernelPullsIsOneCopyOfBlocks) {
   expect_time(batched_window("kernel-pull", "64"),
-              kMeeting + kFirstUse + kOverhead + kSmall * kMessages / kKernelPull + kKernelBlock * kMessages + kHost);
+              kPeersMeet + kFirstUse + kOverhead + kSmall * kMessages / kKernelPull + kKernelBlock * kMessages + kHost);
 }
 
 /// Two batches: the second ready comes while the first is opened, and its copy follows behind the first.
 TEST(BatchForms, AWindowOfTwoBatchesIsTwoCopies) {
   expect_time(batched_window("copy-engine", "32"),
-              kMeeting + kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
+              kPeersMeet + kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
 }
 
 }  // namespace

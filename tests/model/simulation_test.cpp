@@ -264,13 +264,13 @@ TEST(ClosedForm, TwoPipelinedHopsWithDepthTwo) {
 TEST(ClosedForm, GpuDirectV2WithinAHub) {
   // The receiver's "ready", the copy, the sender's "delivered"; for the first time, so the buffer is exported and
   // opened.
-  const Seconds expected = kMeeting + kExport + kControl + kOpen + kOverhead + 1_MiB / kPeer + kControl;
+  const Seconds expected = kPeersMeet + kExport + kControl + kOpen + kOverhead + 1_MiB / kPeer + kControl;
   EXPECT_NEAR(one_message("gpudirect-v2", {kFirstPeer, kSecondPeer}, 1_MiB, {}).microseconds(), expected.microseconds(),
               kTolerance_us);
 }
 
 TEST(ClosedForm, GpuDirectV2FallsBackToTheDriversStagingBetweenHubs) {
-  const Seconds expected = kMeeting + kExport + kControl + kOpen + kOverhead + 1_MiB / kStagedPeer + kControl;
+  const Seconds expected = kPeersMeet + kExport + kControl + kOpen + kOverhead + 1_MiB / kStagedPeer + kControl;
   EXPECT_NEAR(one_message("gpudirect-v2", {kLoneGpu, kSecondPeer}, 1_MiB, {}).microseconds(), expected.microseconds(),
               kTolerance_us);
 }

@@ -1,12 +1,12 @@
-// What a connection of gpudirect-v2 that has failed leaves under way: the next one of the two ranks takes none of it
-// for its own. Nothing is reported as delivered that was not, and the former memory stays as it is.
+// What a connection that has failed leaves under way: the next one of the two ranks takes none of it for its own.
+// Nothing is reported as delivered that was not, and the former memory stays as it is.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <functional>
+#include <map>
 #include <memory>
+#include <ostream>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "protocols/options.hpp"
@@ -23,21 +23,34 @@ constexpr Seconds kLong{1000};
 constexpr Tag kDone{tags::kFirstFree.value};
 constexpr Tag kNudge{tags::kFirstFree.value + 1};
 
-/// One end of the connections that follow each other. Rank 0 moves the bytes, rank 1 stands by.
+/// By which connections messages go, and which rank sends.
+struct Way {
+  std::string protocol;
+  std::map<std::string, std::string> options;
+  int sender = 0;
+  /// Of gpudirect-v2 rank 0 moves the bytes, and knows where to as soon as rank 1 has said so.
+  [[nodiscard]] bool first_rank_moves_alone() const { return protocol == "gpudirect-v2"; }
+};
+
+std::string name_of(const Way& way) {
+  std::string name = way.protocol;
+  for (const auto& [option, value] : way.options) name += "_" + option + "_" + value;
+  return test_name(name) + "_from_" + std::to_string(way.sender);
+}
+void PrintTo(const Way& way, std::ostream* out) { *out << name_of(way); }
+
+/// One end of the connections that follow each other.
 class End {
  public:
-  End(Rank& rank, std::string engine, int batch)
-      : rank_(rank), engine_(std::move(engine)), batch_(batch), peer_{1 - rank.id().value} {}
+  End(Rank& rank, const Way& way) : rank_(rank), way_(way), peer_{1 - rank.id().value} {}
 
-  [[nodiscard]] bool moves() const { return rank_.id().value == 0; }
-  [[nodiscard]] bool sends() const { return moves() == (engine_ != "kernel-pull"); }
+  [[nodiscard]] bool sends() const { return rank_.id().value == way_.sender; }
 
   [[nodiscard]] std::unique_ptr<Channel> connect() const {
-    const Protocol& protocol = find_protocol("gpudirect-v2");
+    const Protocol& protocol = find_protocol(way_.protocol);
     Settings settings = protocol.defaults();
     settings.timeout = Seconds{1};
-    set_option(protocol, settings, "engine", engine_);
-    set_option(protocol, settings, "batch", std::to_string(batch_));
+    for (const auto& [option, value] : way_.options) set_option(protocol, settings, option, value);
     return protocol.connect(rank_, peer_, settings);
   }
 
@@ -67,10 +80,10 @@ class End {
     return true;
   }
 
-  /// Only rank 1 does it, while rank 0 waits for its end: so it finds nobody.
-  void alone(const std::function<void()>& action) const {
+  /// Only one rank does it, while the other waits for its end: so it finds nobody.
+  void alone(int who, const std::function<void()>& action) const {
     Message nothing;
-    if (!moves()) {
+    if (rank_.id().value == who) {
       action();
       tell(kDone);
       EXPECT_EQ(wait(rank_, rank_.hear(peer_, kDone, nothing), later()), Status::delivered);
@@ -80,8 +93,12 @@ class End {
     while (wait(rank_, rank_.hear(peer_, kDone, nothing), later()) != Status::delivered) tell(kNudge);
     tell(kDone);  // for the clocks
   }
+  /// As the users of a heap order their puts.
+  void wait_for_the_other() const {
+    alone(1, [] {});
+  }
   void expect_failure_alone(Channel& channel, const std::vector<View>& window) const {
-    alone([&] { EXPECT_FALSE(exchange(channel, window).ok()); });
+    alone(1, [&] { EXPECT_FALSE(exchange(channel, window).ok()); });
   }
 
  private:
@@ -89,15 +106,14 @@ class End {
   void tell(Tag tag) const { EXPECT_EQ(wait(rank_, rank_.tell(peer_, tag, Message()), later()), Status::delivered); }
 
   Rank& rank_;
-  std::string engine_;
-  int batch_;
+  const Way& way_;
   RankId peer_;
 };
 
-class LeftOver : public testing::TestWithParam<std::tuple<std::string, int>> {
+class LeftOver : public testing::TestWithParam<Way> {
  protected:
   static void run(const std::function<void(const End&)>& body) {
-    run_fake_world({}, [&](Rank& rank) { body(End(rank, std::get<0>(GetParam()), std::get<1>(GetParam()))); });
+    run_fake_world({}, [&](Rank& rank) { body(End(rank, GetParam())); });
   }
   /// By another connection, new memory and memory that has been used: `former` is not in it.
   static void expect_delivery(const End& end, const std::vector<View>& former) {
@@ -106,6 +122,7 @@ class LeftOver : public testing::TestWithParam<std::tuple<std::string, int>> {
     const std::vector<View> fresh = end.window();
     for (const std::uint64_t seed : {100U, 200U}) {
       end.fill(fresh, seed);
+      end.wait_for_the_other();
       const Outcome outcome = end.exchange(*channel, fresh);
       EXPECT_TRUE(outcome.ok()) << outcome.reason;
       EXPECT_TRUE(end.intact(fresh, seed)) << "reported as delivered";
@@ -150,20 +167,23 @@ TEST_P(LeftOver, ManyAreNotAnswered) {
   });
 }
 
-/// The mover comes when the other has given up: what it says, or its flag, is for nobody.
+/// Rank 0 comes when the other has given up: what it says, or its flag, is for nobody.
 TEST_P(LeftOver, DeliveredIsNotTakenForAnother) {
   run([](const End& end) {
     const std::vector<View> former = end.window();
     end.fill(former, 1);
     const auto failing = end.connect();
     end.expect_failure_alone(*failing, former);
-    if (end.moves()) {
-      EXPECT_TRUE(end.exchange(*failing, former).ok());
-    }
+    end.alone(0, [&] {
+      const Outcome outcome = end.exchange(*failing, former);
+      if (GetParam().first_rank_moves_alone()) {
+        EXPECT_TRUE(outcome.ok()) << outcome.reason;
+      }
+    });
     const std::vector<View> silent = end.window();
     end.fill(silent, 50);
     const auto next = end.connect();
-    end.alone([&] {
+    end.alone(1, [&] {
       EXPECT_FALSE(end.exchange(*next, silent).ok()) << "nobody has moved anything";
       EXPECT_TRUE(end.untouched(silent));
     });
@@ -178,9 +198,12 @@ TEST_P(LeftOver, RefusalIsNotTakenForAnother) {
     end.fill(former, 1);
     const auto failing = end.connect();
     end.expect_failure_alone(*failing, former);
-    if (end.moves()) {
-      EXPECT_FALSE(end.exchange(*failing, {former.front().slice(0_B, 5_B)}).ok());
-    }
+    end.alone(0, [&] {
+      const Outcome outcome = end.exchange(*failing, {former.front().slice(0_B, 5_B)});
+      if (GetParam().first_rank_moves_alone()) {
+        EXPECT_FALSE(outcome.ok());
+      }
+    });
     expect_delivery(end, former);
   });
 }
@@ -191,7 +214,7 @@ TEST_P(LeftOver, MeetingIsNotTakenForAnother) {
     const std::vector<View> former = end.window();
     end.fill(former, 1);
     for (int i = 0; i < 2; ++i) {
-      end.alone([&] {
+      end.alone(1, [&] {
         const auto nobody = end.connect();
         const Outcome outcome = end.exchange(*nobody, former);
         EXPECT_EQ(outcome.status, Status::timed_out) << outcome.reason;
@@ -201,13 +224,28 @@ TEST_P(LeftOver, MeetingIsNotTakenForAnother) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, LeftOver,
-                         testing::Combine(testing::Values("copy-engine", "kernel-push", "kernel-pull", "resident-push"),
-                                          testing::Values(1, 2)),
-                         [](const auto& param) {
-                           return test_name(std::get<0>(param.param)) + "_by_" +
-                                  std::to_string(std::get<1>(param.param));
-                         });
+std::vector<Way> ways() {
+  std::vector<Way> all;
+  for (const char* engine : {"copy-engine", "kernel-push", "kernel-pull", "resident-push"}) {
+    const int sender = std::string(engine) == "kernel-pull" ? 1 : 0;
+    for (const char* batch : {"1", "2"}) {
+      all.push_back({"gpudirect-v2", {{"engine", engine}, {"batch", batch}}, sender});
+    }
+  }
+  for (const int sender : {0, 1}) {
+    all.push_back({"symmetric-put", {}, sender});
+    all.push_back({"symmetric-put", {{"engine", "kernel"}}, sender});
+    all.push_back({"gpudirect-v1", {{"buffers", "shared"}}, sender});
+    all.push_back({"gpudirect-v1", {{"buffers", "shared"}, {"credits", "1"}}, sender});
+    all.push_back({"cuda-ipc", {{"eager", "0"}}, sender});
+    all.push_back({"cuda-ipc", {{"eager", "0"}, {"ipc", "0"}}, sender});
+  }
+  all.push_back({"symmetric-put", {{"order", "user"}}, 0});  // whoever sends so asks nobody
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, LeftOver, testing::ValuesIn(ways()),
+                         [](const auto& param) { return name_of(param.param); });
 
 }  // namespace
 }  // namespace twinlink

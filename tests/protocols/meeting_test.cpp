@@ -31,10 +31,10 @@ class Side {
 
   [[nodiscard]] Outcome meet() const {
     constexpr std::array kTags{kLetters, kOthers};
-    return twinlink::meet(rank_, peer_, kTags, deadline());
+    return twinlink::meet(rank_, peer_, kTags, deadline(), numbers_);
   }
   [[nodiscard]] Outcome meet_signals() const {
-    return twinlink::meet_signals(rank_, peer_, kSignals, kStream, deadline());
+    return twinlink::meet_signals(rank_, peer_, kSignals, kStream, numbers_, deadline());
   }
 
   void tell(Tag tag, std::uint64_t value) const {
@@ -85,6 +85,7 @@ class Side {
   [[nodiscard]] Seconds deadline() const { return rank_.now() + kLong; }
   Rank& rank_;
   RankId peer_;
+  mutable MeetingNumbers numbers_;
 };
 
 void on_both_sides(const std::function<void(const Side&)>& body) {
