@@ -212,6 +212,54 @@ TEST_P(ProtocolFailures, APeerThatNeverReceivesEndsTheSendInTime) {
   });
 }
 
+/// An exchange to which only one rank comes, and then one to which both come, by a connection of its own: that one
+/// takes nothing for its own that the former has left under way.
+void leave_and_begin_anew(Rank& rank, RankId peer, const Protocol& protocol, bool sender_is_alone) {
+  const Scratch former(rank, protocol.message_memory(), 8_MiB);
+  const Scratch message(rank, protocol.message_memory(), 8_MiB);
+  const bool sends = first(rank, peer);
+  rank.fill(former.view(), sends ? Pattern{1} : kSentinel);
+  const auto move = [&](Channel& channel, const View& view) {
+    return sends ? channel.send(view) : channel.receive(view);
+  };
+  {
+    const auto channel = protocol.connect(rank, peer, {.timeout = kTimeout});
+    if (sends == sender_is_alone) {
+      EXPECT_EQ(timed(rank, [&] { return move(*channel, former.view()); }).status, Status::timed_out);
+    }
+    meet(rank, peer);
+  }
+  meet(rank, peer);
+  {
+    const auto channel = protocol.connect(rank, peer, {});
+    for (const Pattern pattern : {Pattern{2}, Pattern{3}}) {
+      rank.fill(message.view(), sends ? pattern : kSentinel);
+      meet(rank, peer);
+      const Outcome outcome = move(*channel, message.view());
+      EXPECT_TRUE(outcome.ok()) << protocol.name() << ": " << outcome.reason;
+      EXPECT_TRUE(rank.check(message.view(), pattern).intact()) << protocol.name();
+      EXPECT_TRUE(rank.check(former.view(), sends ? Pattern{1} : kSentinel).intact()) << protocol.name();
+    }
+    meet(rank, peer);
+  }
+  meet(rank, peer);
+}
+
+TEST_P(ProtocolFailures, WhatAReceiverLeavesBehindIsNoOtherConnections) {
+  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+    leave_and_begin_anew(rank, peer, protocol, false);
+  });
+}
+
+TEST_P(ProtocolFailures, WhatASenderLeavesBehindIsNoOtherConnections) {
+  if (GetParam() != "gpudirect-v2" && GetParam() != "symmetric-put" && GetParam() != "cuda-ipc") {
+    GTEST_SKIP() << "leaves bytes in the network, which no later connection tells from its own";
+  }
+  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+    leave_and_begin_anew(rank, peer, protocol, true);
+  });
+}
+
 TEST_P(ProtocolFailures, AReleasedMessageIsAnErrorAndNoCrash) {
   on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
     const Buffer gone = rank.allocate(protocol.message_memory(), 1000_B);
