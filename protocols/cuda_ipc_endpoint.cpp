@@ -49,7 +49,12 @@ Outcome CudaIpcEndpoint::meet(Seconds timeout) {
   const auto [packet, handle] = message.as<PacketWithHandle>();
   their_payload_ = Bytes{packet.length};
   rank.step("open fragments");
-  theirs_ = rank.open_memory(peer, handle);
+  try {
+    theirs_ = rank.open_memory(peer, handle);
+  } catch (const Error& error) {
+    // A forged or stale handle is the peer's fault, and a refusal of the system nobody's.
+    return {Status::peer_failed, std::string("step 'open fragments': ") + error.what()};
+  }
   tell("tell opened", {.kind = PacketKind::opened});
   return hear("hear opened", message, deadline);
 }

@@ -307,7 +307,7 @@ Outcome CudaIpcExchange::wait_for_something() {
 }
 
 /// Can the exchange not go on to its end without another packet? Only then one is awaited: what the peer tells for its
-/// next exchange, or its next connection, must stay in the FIFO.
+/// next exchange must stay in the FIFO.
 bool CudaIpcExchange::must_hear() const {
   return std::ranges::any_of(outgoing_, [](const Outgoing& m) { return m.state != Sending::done; }) ||
          std::ranges::any_of(incoming_, [](const Incoming& m) {

@@ -12,7 +12,8 @@
 // receiver grants credits for its buffers in batches (the option `credits`).
 //
 // Buffers that both processes of a node share: the GPUs of both reach them
-//   to connect, at both ends: meet (meeting.hpp), tell segment, hear segment, open segment
+//   to connect, at both ends: meet (meeting.hpp), tell segment, hear segment, open segment, tell opened,
+//   hear opened
 //   sender                                   receiver
 //   1. tell header, with every message       1. hear header
 //   2. hear clear to send                    2. tell clear to send

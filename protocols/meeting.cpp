@@ -119,10 +119,13 @@ class Scratch {
   Buffer buffer_;
 };
 
-/// The signal with which those to the end of that number begin. 46 bits of a number tell connections apart well enough:
-/// a beginning that nobody has awaited is thrown away by the next end that awaits one.
+/// The signal with which those to the end of that number begin. It has room for 46 bits, and numbers may differ in the
+/// upper ones only, where backends count, or in the lower ones. The multiple of the golden ratio spreads both, so that
+/// numbers that are counted have other signals as long as nobody counts to 2^44.
 Signal beginning_signal(Tag tag, std::uint64_t number) {
-  return {tag, kBeginningSignal | (number & (kMostSignal - kBeginningSignal))};
+  constexpr int kBits = 46;
+  static_assert(kBeginningSignal + (std::uint64_t{1} << kBits) - 1 == kMostSignal);
+  return {tag, kBeginningSignal | (number * 0x9e3779b97f4a7c15U) >> (64 - kBits)};
 }
 
 }  // namespace

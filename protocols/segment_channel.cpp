@@ -66,24 +66,40 @@ SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings
   }
 }
 
+static_assert(sizeof(SegmentHeader) != kMeetingLetter && sizeof(IpcHandle) != kMeetingLetter);
+
 /// Throws away what an earlier connection has left under way. Then tells the peer of this segment, and opens the
-/// peer's.
+/// peer's. Does not go on before the peer has opened this one, for it might be through with everything, and release it,
+/// before.
 Outcome SegmentChannel::meet_peer() {
   constexpr std::array kLetters{tags::kHeader, tags::kReady, tags::kDelivered, tags::kCredit};
   const Seconds deadline = rank_.now() + settings_.timeout;
   MeetingNumbers numbers;
   if (Outcome outcome = meet(rank_, peer_, kLetters, deadline, numbers); !outcome.ok()) return outcome;
-  rank_.step("tell segment");
-  const Op told = rank_.tell(peer_, tags::kHeader, Message(rank_.export_memory(mine_)));
-  rank_.step("hear segment");
-  Message handle;
-  const Status heard = wait(rank_, rank_.hear(peer_, tags::kHeader, handle), deadline);
+  Message heard;
+  if (Outcome outcome = swap("segment", Message(rank_.export_memory(mine_)), heard, deadline); !outcome.ok()) {
+    return outcome;
+  }
+  rank_.step("open segment");
+  try {
+    theirs_ = rank_.open_memory(peer_, heard.as<IpcHandle>());
+  } catch (const Error& error) {
+    // A forged or stale handle is the peer's fault, and a refusal of the system nobody's.
+    return {Status::peer_failed, std::string("step 'open segment': ") + error.what()};
+  }
+  return swap("opened", Message(), heard, deadline);
+}
+
+/// Both ends tell each other such a thing.
+Outcome SegmentChannel::swap(const std::string& what, const Message& mine, Message& theirs, Seconds deadline) {
+  rank_.step("tell " + what);
+  const Op told = rank_.tell(peer_, tags::kHeader, mine);
+  rank_.step("hear " + what);
+  const Status heard = wait(rank_, rank_.hear(peer_, tags::kHeader, theirs), deadline);
   // The peer may not have come to hear it yet; nothing is lost if it has not by the deadline.
   const Status taken = wait(rank_, told, deadline);
-  if (heard != Status::delivered) return {heard, "step 'hear segment'"};
-  if (taken != Status::delivered) return {taken, "step 'tell segment'"};
-  rank_.step("open segment");
-  theirs_ = rank_.open_memory(peer_, handle.as<IpcHandle>());
+  if (heard != Status::delivered) return {heard, "step 'hear " + what + "': the peer did not connect"};
+  if (taken != Status::delivered) return {taken, "step 'tell " + what + "': the peer did not connect"};
   return {};
 }
 

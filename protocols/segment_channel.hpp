@@ -61,6 +61,7 @@ class SegmentChannel final : public Channel {
   };
   void prepare(Direction& direction, Lane& lane, std::span<const View> messages) const;
   [[nodiscard]] Outcome meet_peer();
+  [[nodiscard]] Outcome swap(const std::string& what, const Message& mine, Message& theirs, Seconds deadline);
   [[nodiscard]] std::vector<Step> sending_steps();
   [[nodiscard]] std::vector<Step> receiving_steps();
   [[nodiscard]] View slot(Buffer segment, const Piece& piece) const;

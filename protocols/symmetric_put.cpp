@@ -37,9 +37,9 @@ namespace twinlink {
 namespace {
 
 constexpr Stream kPutStream{0};
-/// Messages between two openings: each may have a signal that nobody has taken yet, while those of a round before it,
-/// or of an earlier connection, are still there, and a beginning.
-constexpr std::size_t kMostInRound = kMostSignals / 2 - 1;
+/// Messages between two openings: each may have a signal that nobody has taken yet. So may two rounds of an earlier
+/// connection, where the user orders them, and there is a beginning behind those.
+constexpr std::size_t kMostInRound = (kMostSignals - 1) / 3;
 
 enum class Mover { copy_engine, kernel };
 enum class Order { exchange, user };
@@ -81,6 +81,9 @@ struct Open {
 struct Places {
   std::array<HeapPlace, Message::kCapacity / sizeof(HeapPlace)> places;
 };
+
+static_assert(sizeof(Open) != kMeetingLetter && sizeof(Places) != kMeetingLetter &&
+              sizeof(IpcHandle) != kMeetingLetter);
 
 /// One direction: its buffers, in the order of their first use, and what an exchange moves. Lists keep their room for
 /// the next exchange, for to make them would be a good part of what a small message costs beside its put.

@@ -99,6 +99,9 @@ TEST(GpuDirectV1Forms, CreditsForAllBuffersAtOnceStallTheWireAtEveryBatch) {
               kPipelined + stall * (kBlocks / 8 - 1));
 }
 
+// Both ends at once tell of their segments, and that they have opened them; sharing host memory costs nothing.
+constexpr Seconds kSegmentsMeet = meeting_of(4) + kControl * 2;
+
 /// Both sides wait for their copies, so only the two processes overlap: the receiver's copies, which are the slower
 /// ones, follow each other. It pays for every credit that the sender needs, one for each fragment beyond the third.
 TEST(GpuDirectV1Forms, SmcudasStagedPathOverlapsOnlyBetweenTheTwoProcesses) {
@@ -107,8 +110,8 @@ TEST(GpuDirectV1Forms, SmcudasStagedPathOverlapsOnlyBetweenTheTwoProcesses) {
   const Seconds out = kOverhead + kFragment / kUp;
   const Seconds in = kOverhead + kFragment / kDown;
   ASSERT_LT(out + kHost * 2, in) << "the form below is for a slower receiver";
-  const Seconds connected = meeting_of(4) + kControl;  // both ends at once; sharing host memory costs nothing
-  const Seconds cleared = kControl * 2;                // header, and clear to send
+  const Seconds connected = kSegmentsMeet;
+  const Seconds cleared = kControl * 2;  // header, and clear to send
   expect_time(one_message("gpudirect-v1", {kFirstPeer, kSecondPeer}, kFragment * kFragments,
                           find_preset(find_protocol("gpudirect-v1"), "openmpi-smcuda-staged").settings),
               connected + cleared + out + kControl + in * kFragments + kHost * (kFragments - 3));
@@ -120,7 +123,7 @@ void expect_automatic_chunks(Bytes message, Bytes chunk, int chunks) {
   ASSERT_EQ(automatic_chunk(message), chunk);
   ASSERT_EQ(chunk * static_cast<std::uint64_t>(chunks), message);
   ASSERT_LT(chunk / kUp + kOverhead + kControl * 2, chunk / kDown) << "the form below is for a slower receiver";
-  const Seconds connected = meeting_of(4) + kControl;
+  const Seconds connected = kSegmentsMeet;
   const Seconds cleared = kControl * 2;
   expect_time(one_message("gpudirect-v1", {kFirstPeer, kSecondPeer}, message,
                           with("gpudirect-v1", {{"buffers", "shared"}}, {}, 4)),

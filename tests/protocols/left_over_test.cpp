@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "protocols/decorated_rank.hpp"
 #include "protocols/options.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/tags.hpp"
@@ -28,14 +29,18 @@ struct Way {
   std::string protocol;
   std::map<std::string, std::string> options;
   int sender = 0;
+  /// Of the numbers of operations. Backends count in the upper bits, too.
+  std::uint64_t op_step = 1;
   /// Of gpudirect-v2 rank 0 moves the bytes, and knows where to as soon as rank 1 has said so.
   [[nodiscard]] bool first_rank_moves_alone() const { return protocol == "gpudirect-v2"; }
+  /// Who sends on a heap that the user orders asks nobody.
+  [[nodiscard]] bool ordered_by_the_user() const { return options.contains("order"); }
 };
 
 std::string name_of(const Way& way) {
   std::string name = way.protocol;
   for (const auto& [option, value] : way.options) name += "_" + option + "_" + value;
-  return test_name(name) + "_from_" + std::to_string(way.sender);
+  return test_name(name) + "_from_" + std::to_string(way.sender) + (way.op_step == 1 ? "" : "_in_steps");
 }
 void PrintTo(const Way& way, std::ostream* out) { *out << name_of(way); }
 
@@ -100,6 +105,13 @@ class End {
   void expect_failure_alone(Channel& channel, const std::vector<View>& window) const {
     alone(1, [&] { EXPECT_FALSE(exchange(channel, window).ok()); });
   }
+  /// Unless it knows where to and asks nobody, rank 0 does not report as delivered what rank 1 has given up.
+  void expect_nothing_delivered_alone(Channel& channel, const std::vector<View>& window) const {
+    const bool knows = way_.first_rank_moves_alone() || way_.ordered_by_the_user();
+    const Outcome outcome = exchange(channel, window);
+    EXPECT_TRUE(knows || !outcome.ok());
+    EXPECT_TRUE(!way_.first_rank_moves_alone() || outcome.ok()) << outcome.reason;
+  }
 
  private:
   [[nodiscard]] Seconds later() const { return rank_.now() + kLong; }
@@ -113,7 +125,7 @@ class End {
 class LeftOver : public testing::TestWithParam<Way> {
  protected:
   static void run(const std::function<void(const End&)>& body) {
-    run_fake_world({}, [&](Rank& rank) { body(End(rank, GetParam())); });
+    run_fake_world({.op_step = GetParam().op_step}, [&](Rank& rank) { body(End(rank, GetParam())); });
   }
   /// By another connection, new memory and memory that has been used: `former` is not in it.
   static void expect_delivery(const End& end, const std::vector<View>& former) {
@@ -174,18 +186,30 @@ TEST_P(LeftOver, DeliveredIsNotTakenForAnother) {
     end.fill(former, 1);
     const auto failing = end.connect();
     end.expect_failure_alone(*failing, former);
-    end.alone(0, [&] {
-      const Outcome outcome = end.exchange(*failing, former);
-      if (GetParam().first_rank_moves_alone()) {
-        EXPECT_TRUE(outcome.ok()) << outcome.reason;
-      }
-    });
+    end.alone(0, [&] { end.expect_nothing_delivered_alone(*failing, former); });
     const std::vector<View> silent = end.window();
     end.fill(silent, 50);
     const auto next = end.connect();
     end.alone(1, [&] {
       EXPECT_FALSE(end.exchange(*next, silent).ok()) << "nobody has moved anything";
       EXPECT_TRUE(end.untouched(silent));
+    });
+    expect_delivery(end, former);
+  });
+}
+
+/// The same behind an exchange that both have made: the memory at both ends is known.
+TEST_P(LeftOver, LaterDeliveredIsNotTakenForAnother) {
+  run([](const End& end) {
+    const std::vector<View> former = end.window();
+    end.fill(former, 1);
+    const auto failing = end.connect();
+    EXPECT_TRUE(end.exchange(*failing, former).ok());
+    end.expect_failure_alone(*failing, former);
+    end.alone(0, [&] {
+      // Who comes late may still find what was told, and the memory.
+      const Outcome outcome = end.exchange(*failing, former);
+      EXPECT_TRUE(!outcome.ok() || end.intact(former, 1)) << "reported as delivered";
     });
     expect_delivery(end, former);
   });
@@ -224,6 +248,44 @@ TEST_P(LeftOver, MeetingIsNotTakenForAnother) {
   });
 }
 
+/// A rank whose copies fail once, all that begin before one has ended.
+class FailsOnce final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  Op copy(View to, View from, Stream stream, Engine engine) override {
+    if (++copies_ == 2) throw EnvironmentError("copy", "fails on purpose");
+    return DecoratedRank::copy(to, from, stream, engine);
+  }
+
+ private:
+  int copies_ = 0;
+};
+
+/// The sender has told that all slots are filled when the receiver's copy fails.
+TEST(LeftOverOfSharedBuffers, FilledIsNotTakenForAnother) {
+  const Way way{"gpudirect-v1", {{"buffers", "shared"}}, 0};
+  run_fake_world({}, [&](Rank& rank) {
+    FailsOnce failing(rank);
+    const End end(rank.id().value == 1 ? static_cast<Rank&>(failing) : rank, way);
+    for (const std::uint64_t seed : {1U, 10U, 20U, 30U}) {
+      const std::vector<View> window = end.window(4);
+      end.fill(window, seed);
+      const auto channel = end.connect();
+      if (seed == 1) {
+        if (!end.sends()) {
+          EXPECT_THROW(static_cast<void>(end.exchange(*channel, window)), EnvironmentError);
+        }
+        end.alone(0, [&] { static_cast<void>(end.exchange(*channel, window)); });
+        continue;
+      }
+      const Outcome outcome = end.exchange(*channel, window);
+      EXPECT_TRUE(outcome.ok()) << outcome.reason;
+      EXPECT_TRUE(end.intact(window, seed)) << "reported as delivered";
+      end.wait_for_the_other();
+    }
+  });
+}
+
 std::vector<Way> ways() {
   std::vector<Way> all;
   for (const char* engine : {"copy-engine", "kernel-push", "kernel-pull", "resident-push"}) {
@@ -236,11 +298,15 @@ std::vector<Way> ways() {
     all.push_back({"symmetric-put", {}, sender});
     all.push_back({"symmetric-put", {{"engine", "kernel"}}, sender});
     all.push_back({"gpudirect-v1", {{"buffers", "shared"}}, sender});
-    all.push_back({"gpudirect-v1", {{"buffers", "shared"}, {"credits", "1"}}, sender});
+    all.push_back({"gpudirect-v1", {{"buffers", "shared"}, {"copies", "synchronous"}}, sender});
     all.push_back({"cuda-ipc", {{"eager", "0"}}, sender});
     all.push_back({"cuda-ipc", {{"eager", "0"}, {"ipc", "0"}}, sender});
   }
-  all.push_back({"symmetric-put", {{"order", "user"}}, 0});  // whoever sends so asks nobody
+  // All numbers are alike in the bits that a signal has room for.
+  for (const std::uint64_t step : {std::uint64_t{1}, std::uint64_t{1} << 46U}) {
+    all.push_back({"symmetric-put", {{"order", "user"}}, 0, step});
+    if (step > 1) all.push_back({"gpudirect-v2", {{"engine", "kernel-push"}}, 0, step});
+  }
   return all;
 }
 

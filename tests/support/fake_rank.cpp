@@ -181,7 +181,8 @@ void FakeRank::write(View to, std::span<const std::byte> content, bool from_peer
 // ---- operations -----------------------------------------------------------------------------------------------------
 
 Op FakeRank::start(Pending pending) {
-  pending.op = Op{++last_op_};
+  last_op_ += world_.options.op_step;
+  pending.op = Op{last_op_};
   pending_.push_back(pending);
   return pending.op;
 }

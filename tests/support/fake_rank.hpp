@@ -32,6 +32,7 @@ struct FakeWorldOptions {
   bool peer_access = true;
   int numa_domains = 2;
   std::optional<Fault> fault{};
+  std::uint64_t op_step = 1;  ///< from the number of one operation to that of the next
 };
 
 /// Runs `body` once per rank, each in a thread of its own. The first exception ends all ranks and is rethrown. A wait
