@@ -35,12 +35,11 @@
 #include "protocols/cuda_ipc.hpp"
 
 #include "protocols/builtin.hpp"
-#include "protocols/cuda_ipc_exchange.hpp"
 
 namespace twinlink {
 
 Outcome CudaIpcChannel::do_exchange(std::span<const View> outgoing, std::span<const View> incoming) {
-  return CudaIpcExchange(end_, outgoing, incoming, end_.rank.now() + timeout_).run();
+  return exchange_.run(outgoing, incoming, end_.rank.now() + timeout_);
 }
 
 std::string CudaIpcChannel::path_taken() const {

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "protocols/cuda_ipc_endpoint.hpp"
+#include "protocols/cuda_ipc_exchange.hpp"
 #include "protocols/protocol.hpp"
 
 namespace twinlink {
 
-/// Connects when it is made, which waits for the peer; exchange() then runs one CudaIpcExchange at a time. Shows the
+/// Connects when it is made, which waits for the peer; exchange() then runs a CudaIpcExchange. Shows the
 /// state of its handshake and cache.
 class CudaIpcChannel final : public Channel {
  public:
@@ -33,6 +34,7 @@ class CudaIpcChannel final : public Channel {
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
   CudaIpcEndpoint end_;
+  CudaIpcExchange exchange_{end_};
   Seconds timeout_;
 };
 

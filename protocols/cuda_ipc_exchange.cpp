@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "protocols/tags.hpp"
 
@@ -19,16 +20,22 @@ std::string size_text(std::uint64_t bytes) { return std::to_string(bytes) + " B"
 
 }  // namespace
 
-CudaIpcExchange::CudaIpcExchange(CudaIpcEndpoint& end, std::span<const View> outgoing, std::span<const View> incoming,
-                                 Seconds deadline)
-    : end_(end), deadline_(deadline), first_out_(end.next_out), first_in_(end.next_in) {
+void CudaIpcExchange::begin(std::span<const View> outgoing, std::span<const View> incoming, Seconds deadline) {
+  assert(!hear_ && pulls_.empty());
+  deadline_ = deadline;
+  outgoing_.clear();
+  incoming_.clear();
   for (const View& view : outgoing) outgoing_.push_back({.bytes = view});
   for (const View& view : incoming) incoming_.push_back({.bytes = view});
-  end.next_out += static_cast<std::uint32_t>(outgoing.size());
-  end.next_in += static_cast<std::uint32_t>(incoming.size());
+  first_out_ = std::exchange(end_.next_out, end_.next_out + static_cast<std::uint32_t>(outgoing.size()));
+  first_in_ = std::exchange(end_.next_in, end_.next_in + static_cast<std::uint32_t>(incoming.size()));
+  next_to_start_ = 0;
+  clear_.clear();
+  to_pull_.clear();
 }
 
-Outcome CudaIpcExchange::run() {
+Outcome CudaIpcExchange::run(std::span<const View> outgoing, std::span<const View> incoming, Seconds deadline) {
+  begin(outgoing, incoming, deadline);
   try {
     Outcome outcome = drive();
     if (!outcome.ok()) abandon();

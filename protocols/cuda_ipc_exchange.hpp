@@ -1,4 +1,4 @@
-// One exchange of the cuda-ipc protocol: every message is a small state, and one loop hears, copies and tells.
+// The exchanges of the cuda-ipc protocol: every message is a small state, and one loop hears, copies and tells.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,16 @@
 
 namespace twinlink {
 
-/// The messages of one call of exchange(), both ways. The endpoint has what lasts longer: handshake, cache, fragments.
+/// The messages of one call of exchange(), both ways, and then those of the next: only the room for them is kept, for
+/// to make it would take a small message longer. The endpoint has what lasts: handshake, cache, fragments.
 class CudaIpcExchange {
  public:
-  /// Sends `outgoing` and receives `incoming`. All must outlive this object.
-  CudaIpcExchange(CudaIpcEndpoint& end, std::span<const View> outgoing, std::span<const View> incoming,
-                  Seconds deadline);
+  /// `end` must outlive this.
+  explicit CudaIpcExchange(CudaIpcEndpoint& end) : end_(end) {}
 
-  /// Runs to the end, the deadline or the first failure. After a failure nothing is in flight any more.
-  Outcome run();
+  /// Sends `outgoing` and receives `incoming`: to the end, the deadline or the first failure. After a failure nothing
+  /// is in flight any more.
+  Outcome run(std::span<const View> outgoing, std::span<const View> incoming, Seconds deadline);
 
  private:
   enum class Sending {
@@ -48,6 +49,7 @@ class CudaIpcExchange {
     Buffer source{};
   };
 
+  void begin(std::span<const View> outgoing, std::span<const View> incoming, Seconds deadline);
   Outcome drive();
 
   // What this rank does by itself.
@@ -77,11 +79,11 @@ class CudaIpcExchange {
   void abandon();
 
   CudaIpcEndpoint& end_;
-  Seconds deadline_;
-  std::vector<Outgoing> outgoing_;
-  std::vector<Incoming> incoming_;
-  const std::uint32_t first_out_;
-  const std::uint32_t first_in_;
+  Seconds deadline_{};
+  std::vector<Outgoing> outgoing_{};
+  std::vector<Incoming> incoming_{};
+  std::uint32_t first_out_ = 0;
+  std::uint32_t first_in_ = 0;
   std::size_t next_to_start_ = 0;  ///< of outgoing_
   // Queues of a few elements. A deque takes half a kilobyte each, and a simulation has thousands of exchanges at once.
   std::vector<std::size_t> clear_{};    ///< outgoing messages that may be sent in fragments
@@ -89,7 +91,7 @@ class CudaIpcExchange {
   std::vector<Pull> pulls_{};           ///< in flight, in order
   std::optional<Op> hear_{};            ///< in flight only while the exchange cannot end without it
   Message heard_{};
-  std::vector<Op> awaited_{};  ///< by wait_for_something(); its room is used again
+  std::vector<Op> awaited_{};  ///< by wait_for_something()
 };
 
 }  // namespace twinlink
