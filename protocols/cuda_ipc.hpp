@@ -13,8 +13,8 @@
 
 namespace twinlink {
 
-/// Connects when it is made, which waits for the peer; exchange() then runs a CudaIpcExchange. Shows the
-/// state of its handshake and cache.
+/// Connects when it is made, which waits for the peer; exchange() then runs a CudaIpcExchange. Shows the state of its
+/// handshake and cache.
 class CudaIpcChannel final : public Channel {
  public:
   CudaIpcChannel(Rank& rank, RankId peer, const CudaIpcOptions& options, Seconds timeout)

@@ -62,8 +62,7 @@ Outcome CudaIpcEndpoint::meet(Seconds timeout) {
 Outcome CudaIpcEndpoint::hear(std::string_view words, Message& message, Seconds deadline) {
   rank.step(words);
   const Status status = wait(rank, rank.hear(peer, tags::kIpcFifo, message), deadline);
-  if (status == Status::delivered) return {};
-  return {status, "step '" + std::string(words) + "': the peer did not connect"};
+  return status == Status::delivered ? Outcome{} : did_not_connect(status, words);
 }
 
 void CudaIpcEndpoint::tell(std::string_view words, const Message& message) {

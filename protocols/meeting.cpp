@@ -2,6 +2,7 @@
 
 #include <array>
 #include <exception>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,16 @@ struct MeetingLetter {
   std::uint64_t to = 0;                    ///< the number of the end that it is for; a hello is for whoever comes
   std::uint64_t from = 0;                  ///< and of the one that tells it
 };
-static_assert(sizeof(MeetingLetter) == kMeetingLetter && sizeof(IpcHandle) != kMeetingLetter);
+static_assert(sizeof(MeetingLetter) == kMeetingLetter);
 
-Outcome did_not_connect(Status status, std::string_view words) {
-  return {status, "step '" + std::string(words) + "': the peer did not connect"};
+/// The next letter that is wanted, into `heard`; those before it are thrown away. Every hear is a step of these words.
+Status hear_only(Rank& rank, RankId peer, Tag tag, std::string_view words,
+                 const std::function<bool(const Message&)>& wanted, Message& heard, Seconds deadline) {
+  for (;;) {
+    rank.step(words);
+    const Status status = wait(rank, rank.hear(peer, tag, heard), deadline);
+    if (status != Status::delivered || wanted(heard)) return status;
+  }
 }
 
 /// What has been told. It is waited for last: a letter may wait for room that the peer makes when it hears.
@@ -130,6 +137,10 @@ Signal beginning_signal(Tag tag, std::uint64_t number) {
 
 }  // namespace
 
+Outcome did_not_connect(Status status, std::string_view words) {
+  return {status, "step '" + std::string(words) + "': the peer did not connect"};
+}
+
 Outcome meet(Rank& rank, RankId peer, std::span<const Tag> tags, Seconds deadline, MeetingNumbers& numbers) {
   Tells tells(rank, peer);
   if (Outcome outcome = introduce(rank, peer, tells, numbers, deadline); !outcome.ok()) return outcome;
@@ -194,15 +205,6 @@ Outcome meet_signals(Rank& rank, RankId peer, Tag tag, Stream stream, const Meet
   Outcome outcome = raise_beginning(rank, there, nothing, stream, tag, numbers, deadline);
   if (outcome.ok()) outcome = await_beginning(rank, peer, tag, numbers, deadline);
   return outcome.ok() ? tells.settle(deadline) : outcome;
-}
-
-Status hear_only(Rank& rank, RankId peer, Tag tag, std::string_view words,
-                 const std::function<bool(const Message&)>& wanted, Message& heard, Seconds deadline) {
-  for (;;) {
-    rank.step(words);
-    const Status status = wait(rank, rank.hear(peer, tag, heard), deadline);
-    if (status != Status::delivered || wanted(heard)) return status;
-  }
 }
 
 }  // namespace twinlink

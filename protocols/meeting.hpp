@@ -20,7 +20,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string_view>
 
@@ -30,6 +29,7 @@ namespace twinlink {
 
 /// Other letters with the tags of a meeting must have another size.
 inline constexpr std::size_t kMeetingLetter = 40;
+static_assert(sizeof(IpcHandle) != kMeetingLetter, "protocols tell handles as they are");
 /// Other signals with the tag of a meeting must be less.
 inline constexpr std::uint64_t kBeginningSignal = std::uint64_t{3} << 46;
 static_assert(kBeginningSignal < kMostSignal);
@@ -56,8 +56,7 @@ Outcome await_beginning(Rank& rank, RankId peer, Tag tag, const MeetingNumbers& 
 /// two ends tell each other the place of a few bytes (`tell mark`, `hear mark`).
 Outcome meet_signals(Rank& rank, RankId peer, Tag tag, Stream stream, const MeetingNumbers& numbers, Seconds deadline);
 
-/// The next letter that is wanted, into `heard`; those before it are thrown away. Every hear is a step of these words.
-Status hear_only(Rank& rank, RankId peer, Tag tag, std::string_view words,
-                 const std::function<bool(const Message&)>& wanted, Message& heard, Seconds deadline);
+/// Why a connection was not made: the peer did not come to the step of these words.
+Outcome did_not_connect(Status status, std::string_view words);
 
 }  // namespace twinlink

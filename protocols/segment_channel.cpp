@@ -66,7 +66,7 @@ SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings
   }
 }
 
-static_assert(sizeof(SegmentHeader) != kMeetingLetter && sizeof(IpcHandle) != kMeetingLetter);
+static_assert(sizeof(SegmentHeader) != kMeetingLetter);
 
 /// Throws away what an earlier connection has left under way. Then tells the peer of this segment, and opens the
 /// peer's. Does not go on before the peer has opened this one, for it might be through with everything, and release it,
@@ -98,8 +98,8 @@ Outcome SegmentChannel::swap(const std::string& what, const Message& mine, Messa
   const Status heard = wait(rank_, rank_.hear(peer_, tags::kHeader, theirs), deadline);
   // The peer may not have come to hear it yet; nothing is lost if it has not by the deadline.
   const Status taken = wait(rank_, told, deadline);
-  if (heard != Status::delivered) return {heard, "step 'hear " + what + "': the peer did not connect"};
-  if (taken != Status::delivered) return {taken, "step 'tell " + what + "': the peer did not connect"};
+  if (heard != Status::delivered) return did_not_connect(heard, "hear " + what);
+  if (taken != Status::delivered) return did_not_connect(taken, "tell " + what);
   return {};
 }
 

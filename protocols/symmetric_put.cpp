@@ -82,8 +82,7 @@ struct Places {
   std::array<HeapPlace, Message::kCapacity / sizeof(HeapPlace)> places;
 };
 
-static_assert(sizeof(Open) != kMeetingLetter && sizeof(Places) != kMeetingLetter &&
-              sizeof(IpcHandle) != kMeetingLetter);
+static_assert(sizeof(Open) != kMeetingLetter && sizeof(Places) != kMeetingLetter);
 
 /// One direction: its buffers, in the order of their first use, and what an exchange moves. Lists keep their room for
 /// the next exchange, for to make them would be a good part of what a small message costs beside its put.

@@ -24,8 +24,10 @@ class Inspector final : public DecoratedRank {
 
   Op tell(RankId peer, Tag tag, const Message& message) override {
     if (tag.value == tags::kIpcFifo.value) {
-      look_at(message, "tells");
+      const auto kind = kind_of(message);
+      if (kind == PacketKind::request) ++requests_;
       witness_.require(requests_ <= 5, "more than five requests");
+      look_at(kind, "tells");
     }
     return DecoratedRank::tell(peer, tag, message);
   }
@@ -40,7 +42,7 @@ class Inspector final : public DecoratedRank {
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override {
     const auto ended = DecoratedRank::wait_any(ops, deadline);
     if (ended && ops[ended->index] == hearing_) {
-      look_at(*into_, "hears");
+      look_at(kind_of(*into_), "hears");
       hearing_ = Op{};
       into_ = nullptr;
     }
@@ -50,11 +52,13 @@ class Inspector final : public DecoratedRank {
   [[nodiscard]] std::uint64_t digest() const { return static_cast<std::uint64_t>(requests_) * 2 + (agreed_ ? 1 : 0); }
 
  private:
+  /// A meeting's letter is none.
+  static std::optional<PacketKind> kind_of(const Message& message) {
+    if (message.bytes().size() == kMeetingLetter) return std::nullopt;
+    return packet_of(message).kind;
+  }
   /// Who tells an ACK has enabled IPC before, and who hears it enables it then.
-  void look_at(const Message& message, const std::string& does) {
-    if (message.bytes().size() == kMeetingLetter) return;
-    const PacketKind kind = packet_of(message).kind;
-    if (kind == PacketKind::request && does == "tells") ++requests_;
+  void look_at(std::optional<PacketKind> kind, const std::string& does) {
     if (kind == PacketKind::ack) agreed_ = true;
     if (kind == PacketKind::rget) witness_.require(agreed_, does + " an RGET header before IPC was agreed on");
   }

@@ -127,6 +127,16 @@ class LeftOver : public testing::TestWithParam<Way> {
   static void run(const std::function<void(const End&)>& body) {
     run_fake_world({.op_step = GetParam().op_step}, [&](Rank& rank) { body(End(rank, GetParam())); });
   }
+  /// A connection by which rank 1 alone has tried to move `former`; both have done so before if it is a `used` one.
+  static std::unique_ptr<Channel> failed_connection(const End& end, const std::vector<View>& former, bool used) {
+    end.fill(former, 1);
+    auto channel = end.connect();
+    if (used) {
+      EXPECT_TRUE(end.exchange(*channel, former).ok());
+    }
+    end.expect_failure_alone(*channel, former);
+    return channel;
+  }
   /// By another connection, new memory and memory that has been used: `former` is not in it.
   static void expect_delivery(const End& end, const std::vector<View>& former) {
     if (!end.sends()) end.fill(former, 0);
@@ -147,9 +157,7 @@ class LeftOver : public testing::TestWithParam<Way> {
 TEST_P(LeftOver, FirstReadyIsNotAnswered) {
   run([](const End& end) {
     const std::vector<View> former = end.window();
-    end.fill(former, 1);
-    const auto failing = end.connect();
-    end.expect_failure_alone(*failing, former);
+    const auto failing = failed_connection(end, former, false);
     expect_delivery(end, former);
   });
 }
@@ -158,10 +166,7 @@ TEST_P(LeftOver, FirstReadyIsNotAnswered) {
 TEST_P(LeftOver, ReadyIsNotAnswered) {
   run([](const End& end) {
     const std::vector<View> former = end.window();
-    end.fill(former, 1);
-    const auto failing = end.connect();
-    EXPECT_TRUE(end.exchange(*failing, former).ok());
-    end.expect_failure_alone(*failing, former);
+    const auto failing = failed_connection(end, former, true);
     expect_delivery(end, former);
   });
 }
@@ -183,9 +188,7 @@ TEST_P(LeftOver, ManyAreNotAnswered) {
 TEST_P(LeftOver, DeliveredIsNotTakenForAnother) {
   run([](const End& end) {
     const std::vector<View> former = end.window();
-    end.fill(former, 1);
-    const auto failing = end.connect();
-    end.expect_failure_alone(*failing, former);
+    const auto failing = failed_connection(end, former, false);
     end.alone(0, [&] { end.expect_nothing_delivered_alone(*failing, former); });
     const std::vector<View> silent = end.window();
     end.fill(silent, 50);
@@ -202,10 +205,7 @@ TEST_P(LeftOver, DeliveredIsNotTakenForAnother) {
 TEST_P(LeftOver, LaterDeliveredIsNotTakenForAnother) {
   run([](const End& end) {
     const std::vector<View> former = end.window();
-    end.fill(former, 1);
-    const auto failing = end.connect();
-    EXPECT_TRUE(end.exchange(*failing, former).ok());
-    end.expect_failure_alone(*failing, former);
+    const auto failing = failed_connection(end, former, true);
     end.alone(0, [&] {
       // Who comes late may still find what was told, and the memory.
       const Outcome outcome = end.exchange(*failing, former);
@@ -219,9 +219,7 @@ TEST_P(LeftOver, LaterDeliveredIsNotTakenForAnother) {
 TEST_P(LeftOver, RefusalIsNotTakenForAnother) {
   run([](const End& end) {
     const std::vector<View> former = end.window();
-    end.fill(former, 1);
-    const auto failing = end.connect();
-    end.expect_failure_alone(*failing, former);
+    const auto failing = failed_connection(end, former, false);
     end.alone(0, [&] {
       const Outcome outcome = end.exchange(*failing, {former.front().slice(0_B, 5_B)});
       if (GetParam().first_rank_moves_alone()) {
@@ -248,7 +246,7 @@ TEST_P(LeftOver, MeetingIsNotTakenForAnother) {
   });
 }
 
-/// A rank whose copies fail once, all that begin before one has ended.
+/// The second copy of this rank fails, and no other.
 class FailsOnce final : public DecoratedRank {
  public:
   using DecoratedRank::DecoratedRank;
@@ -302,11 +300,11 @@ std::vector<Way> ways() {
     all.push_back({"cuda-ipc", {{"eager", "0"}}, sender});
     all.push_back({"cuda-ipc", {{"eager", "0"}, {"ipc", "0"}}, sender});
   }
-  // All numbers are alike in the bits that a signal has room for.
-  for (const std::uint64_t step : {std::uint64_t{1}, std::uint64_t{1} << 46U}) {
-    all.push_back({"symmetric-put", {{"order", "user"}}, 0, step});
-    if (step > 1) all.push_back({"gpudirect-v2", {{"engine", "kernel-push"}}, 0, step});
-  }
+  all.push_back({"symmetric-put", {{"order", "user"}}, 0});
+  // All numbers are alike in the lower bits, of which a signal has room for so many.
+  constexpr std::uint64_t kStep = std::uint64_t{1} << 46U;
+  all.push_back({"symmetric-put", {{"order", "user"}}, 0, kStep});
+  all.push_back({"gpudirect-v2", {{"engine", "kernel-push"}}, 0, kStep});
   return all;
 }
 
