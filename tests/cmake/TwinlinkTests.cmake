@@ -29,10 +29,18 @@ set(twinlink_mpi_environment
   OMPI_MCA_btl_vader_single_copy_mechanism=none
   ASAN_OPTIONS=detect_leaks=0:protect_shadow_gap=0)
 
+# GoogleTest's headers, which most tests take longer to read than to compile, are read once.
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp CONTENT "")
+add_library(test_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp)
+target_link_libraries(test_headers PRIVATE twinlink_common GTest::gmock)
+target_precompile_headers(test_headers PRIVATE
+  <gmock/gmock.h> <gtest/gtest.h> <algorithm> <functional> <map> <optional> <string> <vector>)
+
 function(twinlink_add_test)
   cmake_parse_arguments(PARSE_ARGV 0 test "" "NAME;LABELS" "SOURCES;LIBRARIES")
   add_executable(${test_NAME} ${test_SOURCES})
   target_link_libraries(${test_NAME} PRIVATE ${test_LIBRARIES} twinlink_common GTest::gmock_main)
+  target_precompile_headers(${test_NAME} REUSE_FROM test_headers)
   set(properties TIMEOUT ${twinlink_unit_timeout})
   if(test_LABELS)
     list(PREPEND properties LABELS ${test_LABELS})
