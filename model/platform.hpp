@@ -86,18 +86,25 @@ struct HostMemory {
   std::optional<Sourced<Bytes>> cache{};
 };
 
-/// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, then nothing moves for
-/// `latency`, then the bytes flow at no more than `rate` (absent: whatever the links allow). A copy that waits for the
+/// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, or by the size for
+/// `host_alone` where nothing is under way in its stream (absent: `host`), then nothing moves for `latency`, then the
+/// bytes flow at no more than `rate` (absent: whatever the links allow). A copy that waits for the
 /// one before it in its stream flows no earlier than `turnaround`, by its size, after that one's last byte (absent: 0).
 /// What `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0). To
 /// learn that it has ended keeps the CPU busy for `completion` (absent: `runtime.completion`).
 struct Cost {
   Sourced<Seconds> host{};
+  std::optional<Sourced<Piecewise>> host_alone{};
   Sourced<Piecewise> latency{};
   std::optional<Sourced<Rate>> rate{};
   std::optional<Sourced<Piecewise>> turnaround{};
   std::optional<Sourced<Piecewise>> cpu_written{};  ///< of copies from host memory only; by the bytes so written
   std::optional<Sourced<Seconds>> completion{};     ///< not of host-to-host and resident-push
+
+  /// The CPU starts one of `size`. `alone`: nothing is under way in its stream.
+  [[nodiscard]] Seconds starting(Bytes size, bool alone) const {
+    return alone && host_alone ? host_alone->value.at(size) : host.value;
+  }
 };
 
 /// The classes of copies that a driver distinguishes.

@@ -39,6 +39,7 @@ void each_field(Either<Fabric> auto& fabric, const auto& visit) {
 
 void each_field(Either<Cost> auto& cost, const auto& visit) {
   visit("host", cost.host);
+  visit("host_alone", cost.host_alone);
   visit("latency", cost.latency);
   visit("rate", cost.rate);
   visit("turnaround", cost.turnaround);

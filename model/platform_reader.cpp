@@ -109,6 +109,7 @@ Fabric read_fabric(Section& section) {
 /// `by_event`: that is how the CPU learns of the end.
 Cost read_cost(Section& section, bool by_event = true) {
   Cost cost{.host = section.seconds("host"),
+            .host_alone = section.optional("host_alone", &Section::piecewise),
             .latency = section.piecewise("latency"),
             .rate = section.optional("rate", &Section::rate),
             .turnaround = section.optional("turnaround", &Section::piecewise)};

@@ -86,7 +86,7 @@ void SimRank::take_copy_cost(Operation& operation) {
   const End to = end_of(operation.to, operation.engine);
   const CopyCost cost = world_.topology.copy_cost(from, to);
   operation.report.cost = cost.name;
-  operation.report.host = cost.cost->host.value;
+  operation.report.host = cost.cost->starting(operation.size, operation.queue->operations.empty());
   const CopyEnding ending = operation.signal ? world_.topology.put_ending(from, to, *cost.cost, operation.size)
                                              : world_.topology.copy_ending(from, to, *cost.cost);
   operation.report.latency = cost.cost->latency.value.at(operation.size);

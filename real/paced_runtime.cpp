@@ -173,7 +173,7 @@ Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
 
 Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   Queue& queue = queue_of(stream);
-  const Seconds posted = start + copy.way->cost->host.value;
+  const Seconds posted = start + copy.way->cost->starting(copy.size, queue.flow_end <= start);
   copy.due = schedule(queue, copy, posted);
   queue.last_end = std::max(queue.last_end, copy.end());
   queue.copies.push_back(copy);
@@ -224,7 +224,8 @@ void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size
   const Seconds start = clock_.now();
   Queue& queue = queue_of(stream);
   const Way& way = way_between(from, to, Engine::dma);
-  const Seconds due = schedule(queue, {.way = &way, .size = size}, start + way.cost->host.value);
+  const Seconds due =
+      schedule(queue, {.way = &way, .size = size}, start + way.cost->starting(size, queue.flow_end <= start));
   queue.last_end = std::max(queue.last_end, due);
   inner_->copy_on_host(to, from, size, stream);
   note_moved(queue);

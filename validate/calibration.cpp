@@ -113,6 +113,7 @@ class Calibrator {
       case Kind::written_copy:
       case Kind::written_message:
       case Kind::start:
+      case Kind::start_alone:
       case Kind::finish_of_class:
       case Kind::start_message:
       case Kind::start_receive:

@@ -81,9 +81,21 @@ void CopyFits::fit_share(const Group& group) {
   const Primitive& first = group.first();
   const bool of_cpu = first.kind == Kind::finish || (first.is_cpus_part() && has_copy(group));
   if (!of_cpu) return;
+  if (first.kind == Kind::start_alone) return fit_start_alone(group);
   const Seconds time = fit_constant(observations_of(group));
   set_fit(edit_, group.path, time, group, probes_);
   measured_[group.path] = time;
+}
+
+/// By size: a driver may do more for a copy that it starts at once than for one that has to wait.
+void CopyFits::fit_start_alone(const Group& group) {
+  std::map<Bytes, std::vector<double>> starts;
+  for (const Meant& meant : group.lines) starts[meant.size()].push_back(meant.time().value());
+  std::map<Bytes, CostAt> costs;
+  for (const auto& [size, all] : starts) costs[size] = middle_at(group, size, all);
+  const model::Piecewise curve = curve_of(costs);
+  set_fit(edit_, group.path, curve, group, probes_);
+  starts_alone_.emplace(group.path, curve);
 }
 
 /// Queued kernels and queued puts with signals take no less than the CPU needs to start them: starting them one after
@@ -125,6 +137,18 @@ std::optional<Seconds> CopyFits::measured_or_alike(const std::string& path, cons
   return other->second;
 }
 
+/// `host_alone` of the copy at `path`, as measured_or_alike(); or the base's.
+std::optional<model::Piecewise> CopyFits::start_alone(const std::string& path, const model::Cost* base) {
+  const std::string own = path + ".host_alone";
+  if (const auto found = starts_alone_.find(own); found != starts_alone_.end()) return found->second;
+  const std::string probed = path_alike(path).value_or(path) + ".host_alone";
+  if (const auto found = starts_alone_.find(probed); found != starts_alone_.end()) {
+    edit_.set(own, found->second, model::Quality::derived, source_alike(probed));
+    return found->second;
+  }
+  return base != nullptr && base->host_alone ? std::optional(base->host_alone->value) : std::nullopt;
+}
+
 /// What the CPU does to start a copy, `host`, unless all takes less. Beside it there is `other`.
 Seconds CopyFits::host_share(const Group& group, const std::string& path, Seconds host, Seconds other) {
   const Seconds shortest = std::max(group.shortest() - other, Seconds{});
@@ -146,10 +170,14 @@ void CopyFits::fit(const Group& group) {
   if (!host) {
     edit_.set(group.path + ".host", Seconds{}, model::Quality::assumed, "a probe does not tell it from the latency");
   }
-  const Seconds busy = host_share(group, group.path + ".host", host.value_or(Seconds{}), other) + other;
+  const Seconds started = host_share(group, group.path + ".host", host.value_or(Seconds{}), other);
+  std::vector<Observation> observations = observations_of(group);
+  if (const auto alone = start_alone(group.path, cost)) {
+    for (Observation& observation : observations) observation.busy = alone->at(observation.size) - started;
+  }
   std::optional<Rate> known = narrowest_link(first, base_);
   if (cost != nullptr && cost->rate) known = cost->rate->value;
-  const std::optional<Rate> rate = fit_latency(group, observations_of(group), {.busy = busy, .base = known},
+  const std::optional<Rate> rate = fit_latency(group, observations, {.busy = started + other, .base = known},
                                                group.path + ".rate", probes_, edit_, notes_);
   if (!rate || group.path != "costs.copies." + std::string(to_string(model::CopyClass::host_to_host))) return;
   for (const std::string& memory : memories_of(group, base_)) {
@@ -164,6 +192,7 @@ void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
     if (!measured_.contains(path + key)) edit_.set(path + key, value, model::Quality::derived, source);
   };
   derive(".host", other.cost->host.value);
+  if (other.cost->host_alone) derive(".host_alone", other.cost->host_alone->value);
   derive(".latency", other.cost->latency.value);
   if (other.cost->rate) derive(".rate", other.cost->rate->value);
   if (other.cost->turnaround) derive(".turnaround", other.cost->turnaround->value);

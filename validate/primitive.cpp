@@ -53,7 +53,8 @@ Seconds time_of_written(const Primitive& primitive, Bytes size, const model::Wri
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::CopyCost found = topology.find_copy_cost(primitive.from, primitive.to);
   if (found.cost == nullptr) return std::nullopt;
-  return CopyTimes{.host = found.cost->host.value,
+  return CopyTimes{.host_alone = found.cost->starting(size, true),
+                   .host = found.cost->starting(size, false),
                    .latency = found.cost->latency.value.at(size),
                    .flow = flow_time(size, narrowest_link(primitive, topology), found.cost->rate),
                    .completion = topology.copy_ending(primitive.from, primitive.to, *found.cost).completion,
@@ -111,9 +112,10 @@ std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes si
   return *alone + time_of_written(primitive, size, written_costs(cost));
 }
 
-std::optional<Seconds> predict_start(const Primitive& primitive, const Topology& topology) {
-  const auto times = copy_times(primitive, Bytes{}, topology);
-  return times ? std::optional(times->host) : std::nullopt;
+std::optional<Seconds> predict_start(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const auto times = copy_times(primitive, size, topology);
+  if (!times) return std::nullopt;
+  return primitive.kind == Kind::start_alone ? times->host_alone : times->host;
 }
 
 }  // namespace
@@ -160,6 +162,8 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return copy_path(primitive, topology) + ".cpu_written";
     case Kind::start:
       return copy_path(primitive, topology) + ".host";
+    case Kind::start_alone:
+      return copy_path(primitive, topology) + ".host_alone";
     case Kind::finish_of_class:
       return copy_path(primitive, topology) + ".completion";
     case Kind::queued:
@@ -265,7 +269,8 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::written_copy:
       return predict_written_copy(primitive, size, topology);
     case Kind::start:
-      return predict_start(primitive, topology);
+    case Kind::start_alone:
+      return predict_start(primitive, size, topology);
     case Kind::finish_of_class: {
       const auto times = copy_times(primitive, size, topology);
       return times ? std::optional(times->completion) : std::nullopt;

@@ -20,6 +20,7 @@ struct Primitive {
     kernel_signal,         ///< the same by a kernel
     written_copy,          ///< a copy whose source was just written
     start,                 ///< what the CPU does to start a copy behind another
+    start_alone,           ///< the same with nothing under way in its stream
     finish_of_class,       ///< what it does to learn that such a copy has ended
     queued,                ///< the share of one of bench::kQueuedCopies copies that wait behind each other
     queued_signal,         ///< the same of such puts with signals, by the copy engine
@@ -61,7 +62,9 @@ struct Primitive {
     return kind == Kind::queued_signal || kind == Kind::queued_kernel_signal || kind == Kind::step;
   }
   /// Is it the part of a class of copies that the CPU does?
-  [[nodiscard]] bool is_cpus_part() const { return kind == Kind::start || kind == Kind::finish_of_class; }
+  [[nodiscard]] bool is_cpus_part() const {
+    return kind == Kind::start || kind == Kind::start_alone || kind == Kind::finish_of_class;
+  }
   /// Is it a copy, whatever comes on top of it, or a part of one?
   [[nodiscard]] bool copies() const { return kind <= Kind::queued_kernel_signal; }
   /// Does it go between two ranks, by messages or control messages?

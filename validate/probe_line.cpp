@@ -83,7 +83,10 @@ class LineReader {
     for (const auto writer : {model::Writer::cpu, model::Writer::device, model::Writer::driver}) {
       if (strip_end(name, fmt::format(" {}-written", to_string(writer)))) return written(name, writer);
     }
-    if (strip(name, "start ")) return one_copy(name) && part(Kind::start);
+    if (strip(name, "start ")) {
+      const Kind kind = strip_end(name, " alone") ? Kind::start_alone : Kind::start;
+      return one_copy(name) && part(kind);
+    }
     if (name != kEndOfAny && strip(name, "finish ended ")) return one_copy(name) && part(Kind::finish_of_class);
     if (strip(name, "queued ")) return queued(name);
     return one_copy(name) || more_than_a_copy(name) || runtime(name);

@@ -62,6 +62,15 @@ Rounds Prober::sample_start(std::string_view what, Bytes size, const std::functi
   });
 }
 
+Rounds Prober::sample_start_alone(std::string_view what, Bytes size, const std::function<Op()>& start) {
+  return sample_rounds(size, [&] {
+    Op op;
+    const double time_us = time_round(rank_, [&] { op = start(); });
+    finish(op, what, size);
+    return time_us;
+  });
+}
+
 Rounds Prober::sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
                              const std::function<void()>& meanwhile) {
   return sample_rounds(size, [&] {

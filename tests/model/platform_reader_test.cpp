@@ -318,6 +318,16 @@ TEST_F(IncludingPlatform, ReadsWhatTheCpuDoesToLearnOfTheEndOfAClassOfCopies) {
   }
 }
 
+TEST_F(IncludingPlatform, ReadsWhatTheCpuDoesToStartACopyAlone) {
+  const Platform platform = read(
+      "costs:\n  copies:\n    pinned-to-device-near:\n      host: {value: 1 us, assumed: guess}\n"
+      "      host_alone: {value: [[1 KiB, 1 us], [3 KiB, 3 us]], assumed: guess}\n"
+      "      latency: {value: 3 us, assumed: guess}\n");
+  const Cost& copy = platform.copies.at(CopyClass::pinned_to_device_near);
+  EXPECT_DOUBLE_EQ(copy.starting(2_KiB, true).microseconds(), 2);
+  EXPECT_EQ(copy.starting(2_KiB, false), 1.0_us);
+}
+
 TEST_F(IncludingPlatform, OnlyCopiesFromHostMemoryHaveASourceThatACpuWrote) {
   try {
     read(

@@ -97,6 +97,18 @@ TEST(ProbeLoad, StartingACopyTakesWhatTheCpuIsBusyFor) {
   EXPECT_NEAR(medians.us("start peer copy write direct", 4_B), kHost.microseconds(), kTolerance_us);
 }
 
+TEST(ProbeLoad, StartingACopyAloneTakesWhatThatKeepsTheCpuBusyFor) {
+  constexpr Seconds kAlone = 2.5_us;
+  Platform platform = sample_platform();
+  platform.copies[CopyClass::pinned_to_device_near].host_alone =
+      Sourced<Piecewise>{Piecewise({{4_B, kHost}, {1_MiB, kAlone}}), {Quality::assumed, "a round number"}};
+  const Medians medians(platform);
+  EXPECT_NEAR(medians.us("start copy pinned-to-device near alone", 4_B), kHost.microseconds(), kTolerance_us);
+  EXPECT_NEAR(medians.us("start copy pinned-to-device near", 4_B), kHost.microseconds(), kTolerance_us);
+  EXPECT_NEAR(medians.us("copy pinned-to-device near", 1_MiB), (kAlone + kLatency + 1_MiB / kDown).microseconds(),
+              kTolerance_us);
+}
+
 TEST(ProbeLoad, MessagesBothWaysDoNotSlowEachOtherHere) {
   const Medians medians(sample_platform());
   const double one_way = medians.us("message pageable same-node", 1_MiB);

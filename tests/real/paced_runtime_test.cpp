@@ -121,6 +121,30 @@ TEST_F(PacedWithTurnaround, SeparatesTheCopiesOfAStream) {
   }
 }
 
+class PacedWithStartsAlone : public PacedRuntimeTest {
+ protected:
+  static constexpr Seconds kAlone = 2.5_us;
+
+  PacedWithStartsAlone() : PacedRuntimeTest(with_costs()) {}
+  static model::Platform with_costs() {
+    model::Platform platform = sample_platform();
+    platform.copies[CopyClass::pinned_to_device_near].host_alone = {model::Piecewise(kAlone), {}};
+    return platform;
+  }
+};
+
+TEST_F(PacedWithStartsAlone, OnlyTheFirstOfAStreamIsStartedAlone) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pinned = host_memory(Memory::pinned);
+  const Seconds start = clock.now();
+  const Event first = runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma);
+  EXPECT_NEAR((clock.now() - start).microseconds(), kAlone.microseconds(), 1e-6);
+  const Event second = runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma);
+  EXPECT_NEAR((clock.now() - start).microseconds(), (kAlone + kHost).microseconds(), 1e-6);
+  expect_end(first, start + kAlone + kLatency + kSize / kDown);
+  expect_end(second, start + kAlone + kLatency + (kSize / kDown) * 2);
+}
+
 TEST_F(PacedWithTurnaround, AStreamThatWasIdleOwesNothing) {
   std::byte* const device = runtime.allocate(kSize);
   std::byte* const pinned = host_memory(Memory::pinned);

@@ -262,6 +262,19 @@ TEST_P(FullCircle, EndsOfCopiesComeOutAsTheyWere) {
   EXPECT_THAT(in.completion->source.text, HasSubstr("finish ended copy pinned-to-device near"));
 }
 
+/// Of a platform where a CPU that starts a copy with nothing before it does a part of it.
+TEST_P(FullCircle, StartsAloneComeOutAsTheyWere) {
+  model::Platform platform =
+      model::read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
+  platform.copies.at(model::CopyClass::pinned_to_device_near).host_alone = model::Sourced<model::Piecewise>{
+      model::Piecewise({{1_B, 1.2_us}, {16_KiB, 2.5_us}, {32_KiB, 1.4_us}}), {model::Quality::assumed, "a guess"}};
+  std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
+  expect_full_circle((folder_.path() / "base.yaml").string());
+  const model::Platform found = model::read_platform(folder_.path() / "out.yaml");
+  const model::Cost& in = found.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_THAT(in.host_alone.value().source.text, HasSubstr("start copy pinned-to-device near alone"));
+}
+
 /// Of a platform whose caches do not hold all messages of the probes.
 TEST_P(FullCircle, CachesComeOutAsTheyWere) {
   model::Platform platform =

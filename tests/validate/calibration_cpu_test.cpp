@@ -69,6 +69,41 @@ TEST(CalibrationOfCpus, GivesTheCostsBackThatProbesWereMadeOf) {
   }
 }
 
+/// As by a driver whose CPU moves what is small: the more there is, the longer it is busy, and the less is left.
+TEST(CalibrationOfCpus, TellWhatStartsOneAloneBySize) {
+  const auto alone = [](double bytes) { return bytes <= 16384 ? 1.5 + bytes / 16384 : 1.5; };
+  const auto calibration =
+      Probes()
+          .add_one("start copy pinned-to-device near", kHost)
+          .add("start copy pinned-to-device near alone", alone)
+          .add_one("finish ended copy", kCompletion)
+          .add("copy pinned-to-device near",
+               [&](double bytes) { return alone(bytes) + kLatency + kCompletion + flow_us(bytes); })
+          .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(cost.host.value.microseconds(), kHost, 1e-3);
+  EXPECT_NEAR(cost.host_alone.value().value.at(16_KiB).microseconds(), 2.5, 0.06);
+  EXPECT_NEAR(cost.host_alone->value.at(1_MiB).microseconds(), 1.5, 0.04);
+  EXPECT_THAT(cost.host_alone->source.text, HasSubstr("start copy pinned-to-device near alone"));
+  for (const Bytes size : {1_KiB, 16_KiB, 64_KiB}) {
+    EXPECT_NEAR(cost.latency.value.at(size).microseconds(), kLatency, 0.1) << size.count();
+  }
+}
+
+TEST(CalibrationOfCpus, FarCopiesStartAloneAsNearOnesDo) {
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", kHost)
+                               .add_one("start copy pinned-to-device near alone", kHost + 1)
+                               .add("copy pinned-to-device near", line(kHost + 1 + kLatency, 6))
+                               .add("copy pinned-to-device far", line(kHost + 1 + kLatency + 2, 6))
+                               .calibrate(test::kPlatforms / "keeneland-kids.yaml", true);
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& far = platform.copies.at(model::CopyClass::pinned_to_device_far);
+  EXPECT_NEAR(far.host_alone.value().value.at(1_KiB).microseconds(), kHost + 1, 1e-3);
+  EXPECT_EQ(far.host_alone->source.quality, model::Quality::derived);
+}
+
 /// Of 16 MiB a percent of the bytes' time is longer than any turnaround.
 TEST(CalibrationOfCpus, LargeCopiesTellTheErrorOfTheRateAndNoTurnaround) {
   const auto queued = [](double bytes) {
