@@ -6,6 +6,17 @@
 namespace twinlink::model {
 
 Bytes Cache::use(RankId rank, Bytes at, Bytes length) {
+  const Bytes found = lose(rank, at, length);
+  insert(by_use_.begin(), {rank, at.count(), (at + length).count()});
+  while (held_ > capacity_) {
+    const Stretch& oldest = by_use_.back();
+    const std::uint64_t much = std::min(oldest.end - oldest.begin, (held_ - capacity_).count());
+    forget(by_place_.find({oldest.rank, oldest.begin}), oldest.begin, oldest.begin + much);
+  }
+  return length - found;
+}
+
+Bytes Cache::lose(RankId rank, Bytes at, Bytes length) {
   const std::uint64_t begin = at.count();
   const std::uint64_t end = (at + length).count();
   Bytes found{};
@@ -21,13 +32,7 @@ Bytes Cache::use(RankId rank, Bytes at, Bytes length) {
     found = found + Bytes{last - first};
     forget(stretch, first, last);
   }
-  insert(by_use_.begin(), {rank, begin, end});
-  while (held_ > capacity_) {
-    const Stretch& oldest = by_use_.back();
-    const std::uint64_t much = std::min(oldest.end - oldest.begin, (held_ - capacity_).count());
-    forget(by_place_.find({oldest.rank, oldest.begin}), oldest.begin, oldest.begin + much);
-  }
-  return length - found;
+  return found;
 }
 
 void Cache::forget(ByPlace::iterator stretch, std::uint64_t begin, std::uint64_t end) {

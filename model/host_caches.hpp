@@ -24,6 +24,8 @@ class Cache {
   [[nodiscard]] Bytes capacity() const { return capacity_; }
   /// A rank's bytes from the address `at` on are used, all at once. How many of them it did not hold.
   Bytes use(RankId rank, Bytes at, Bytes length);
+  /// It holds none of these bytes any more. How many of them it did hold.
+  Bytes lose(RankId rank, Bytes at, Bytes length);
 
  private:
   struct Stretch {

@@ -61,6 +61,11 @@ bool reads_host_memory(CopyClass copy_class) {
   }
 }
 
+bool writes_host_memory(CopyClass copy_class) {
+  return copy_class == CopyClass::device_to_pinned_near || copy_class == CopyClass::device_to_pinned_far ||
+         copy_class == CopyClass::kernel_to_pinned;
+}
+
 Piecewise::Piecewise(std::vector<Knot> knots) : knots_(std::move(knots)) {
   assert(!knots_.empty());
   assert(std::ranges::adjacent_find(knots_, std::ranges::greater_equal{}, &Knot::size) == knots_.end());

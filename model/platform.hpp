@@ -84,13 +84,16 @@ struct HostMemory {
   Sourced<Rate> copy_rate{};  ///< memcpy by one core, bytes copied per second
   /// How much of it the caches of its CPUs hold: what was used last; absent: all that is ever used.
   std::optional<Sourced<Bytes>> cache{};
+  /// How much of it a CPU holds in caches that no other one uses: what that CPU used last; absent: nothing.
+  std::optional<Sourced<Bytes>> core_cache{};
 };
 
 /// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, or by the size for
 /// `host_alone` where nothing is under way in its stream (absent: `host`), then nothing moves for `latency`, then the
 /// bytes flow at no more than `rate` (absent: whatever the links allow). A copy that waits for the
 /// one before it in its stream flows no earlier than `turnaround`, by its size, after that one's last byte (absent: 0).
-/// What `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0). To
+/// What `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0), and
+/// what `cpu_held` says where a CPU holds the target in a cache of its own, which has to give it up (absent: 0). To
 /// learn that it has ended keeps the CPU busy for `completion` (absent: `runtime.completion`).
 struct Cost {
   Sourced<Seconds> host{};
@@ -99,7 +102,8 @@ struct Cost {
   std::optional<Sourced<Rate>> rate{};
   std::optional<Sourced<Piecewise>> turnaround{};
   std::optional<Sourced<Piecewise>> cpu_written{};  ///< of copies from host memory only; by the bytes so written
-  std::optional<Sourced<Seconds>> completion{};     ///< not of host-to-host and resident-push
+  std::optional<Sourced<Piecewise>> cpu_held{};  ///< of copies by devices into host memory only; by the bytes so held
+  std::optional<Sourced<Seconds>> completion{};  ///< not of host-to-host and resident-push
 
   /// The CPU starts one of `size`. `alone`: nothing is under way in its stream.
   [[nodiscard]] Seconds starting(Bytes size, bool alone) const {
@@ -133,6 +137,8 @@ inline constexpr int kCopyClasses = 18;
 std::string_view to_string(CopyClass copy_class);
 /// Do such copies read host memory?
 bool reads_host_memory(CopyClass copy_class);
+/// Does a device write into host memory?
+bool writes_host_memory(CopyClass copy_class);
 
 /// A copy between GPUs of different peer domains: the driver moves it through host memory.
 struct StagedPeer {

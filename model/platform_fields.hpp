@@ -17,6 +17,7 @@ concept Either = std::same_as<std::remove_const_t<T>, Part>;
 void each_field(Either<HostMemory> auto& memory, const auto& visit) {
   visit("copy_rate", memory.copy_rate);
   visit("cache", memory.cache);
+  visit("core_cache", memory.core_cache);
 }
 
 void each_field(Either<RdmaLimits> auto& limits, const auto& visit) {
@@ -44,6 +45,7 @@ void each_field(Either<Cost> auto& cost, const auto& visit) {
   visit("rate", cost.rate);
   visit("turnaround", cost.turnaround);
   visit("cpu_written", cost.cpu_written);
+  visit("cpu_held", cost.cpu_held);
   visit("completion", cost.completion);
 }
 

@@ -102,6 +102,7 @@ void SimRank::take_copy_cost(Operation& operation) {
   operation.occupies_cpu = cost.occupies_cpu;
   if (cost.cost->turnaround) operation.turnaround = cost.cost->turnaround->value.at(operation.size);
   operation.written = written_costs(*cost.cost);
+  if (cost.cost->cpu_held) operation.held = &cost.cost->cpu_held->value;
 }
 
 Op SimRank::copy(View to, View from, Stream stream, Engine engine) {

@@ -186,6 +186,7 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
   // An eager message that came unexpected.
   if (send->state == Operation::State::arrived || send->state == Operation::State::ended) {
     lacking_in_caches({&target}, send->size);
+    use_in_own_cache(target, send->size);
     deliver(send);
   } else if (!send->eager) {
     // The sender has asked already; the answer that it may send takes one control message.

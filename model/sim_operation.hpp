@@ -1,5 +1,7 @@
-// SimRank's operations, for sim_rank.cpp and sim_progress.cpp only.
+// SimRank's operations, for its own sources only.
 #pragma once
+
+#include <cmath>
 
 #include "model/sim_rank.hpp"
 
@@ -30,6 +32,7 @@ struct SimRank::Operation {
   Seconds unhidden{};               ///< what blocks that lie apart and a kernel's signal add; zero once they have
   Seconds turnaround{};             ///< after the copy before it in its stream; zero once it is over
   WrittenCosts written{};           ///< what it adds if the source was just written
+  const Piecewise* held = nullptr;  ///< and if a CPU holds the target; null: nothing
   bool occupies_cpu = false;        ///< the calling CPU, until the copy has ended
   bool by_event = false;            ///< the rank looks at an event to learn of its end, and not at a word in memory
   Bytes size{};                     ///< the bytes that flow
@@ -91,5 +94,10 @@ struct SimRank::Operation {
     return time_to_read(amount, written);
   }
 };
+
+/// What flows at `rate` in that time.
+inline Bytes flowing_in(Seconds time, Rate rate) {
+  return Bytes{static_cast<std::uint64_t>(std::llround(time.value() * rate.bytes_per_second()))};
+}
 
 }  // namespace twinlink::model

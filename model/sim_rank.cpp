@@ -15,14 +15,13 @@ Seconds per_gib(Seconds base, Seconds share, Bytes size) {
   return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
 }
 
-Bytes flowing_in(Seconds time, Rate rate) {
-  return Bytes{static_cast<std::uint64_t>(std::llround(time.value() * rate.bytes_per_second()))};
-}
-
 }  // namespace
 
 SimRank::SimRank(SimWorld& world, RankId id)
     : world_(world), id_(id), memory_(id, world.exports), timer_(world.clock, [this] { act(); }), alarm_(world.clock) {
+  const Node& node = world_.topology.platform().node;
+  const auto gpu = static_cast<std::size_t>(world_.places.at(static_cast<std::size_t>(id.value)).gpu);
+  if (const auto& held = node.memories[world_.topology.memory_near(gpu)].core_cache) own_cache_.emplace(held->value);
   world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
 }
 
@@ -151,11 +150,13 @@ void SimRank::fill(View view, Pattern pattern) {
   part.allocation->content.fill(part.offset, part.length, pattern);
   part.allocation->was_written(part.offset, part.length, Writer::cpu);
   lacking_in_caches({&part}, part.length);
+  use_in_own_cache(part, part.length);
 }
 
 Verdict SimRank::check(View view, Pattern pattern) {
   const Part part = memory_.part(view);
   lacking_in_caches({&part}, part.length);
+  use_in_own_cache(part, part.length);
   return part.allocation->content.check(part.offset, part.length, pattern);
 }
 
@@ -188,12 +189,13 @@ void SimRank::become_ready(const OperationPtr& operation) {
 }
 
 /// Nothing is before it in its queue. What the engine needs between two copies, what the blocks of a copy take, and
-/// what its kernel takes to raise a signal, and what it takes to read what was just written hide behind nothing, unlike
-/// the latency, which hides behind the copy before it. Once more when that is over.
+/// what its kernel takes to raise a signal, and what it takes to read what was just written, or to write what a CPU's
+/// cache holds, hide behind nothing, unlike the latency, which hides behind the copy before it. Once more when that is
+/// over.
 void SimRank::take_turn(const OperationPtr& operation) {
   const bool turns = operation->turnaround > Seconds{};
   Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
-  Seconds written = operation->time_of_written_source();
+  Seconds written = operation->time_of_written_source() + time_of_held_target(*operation);
   // A CPU that copies a message reads its source meanwhile; and what lies between two messages of pieces is its work,
   // too. Both rest when it rests.
   if (turns && operation->legs.size() > 1) operation->beside_bytes = std::exchange(turn, now()) - now();
@@ -243,42 +245,6 @@ void SimRank::end_leg(const OperationPtr& operation) {
     leave_queue(operation);
   }
   start_leg(operation);
-}
-
-/// The CPUs or a device go through so many bytes of each part, side by side. What the caches of one of them lacked, at
-/// the most.
-Bytes SimRank::lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size) {
-  if (!world_.caches.any()) return {};
-  std::vector<HostBytes> in_host_memory;
-  for (const Part* part : parts) {
-    if (!part->allocation || part->allocation->memory == Memory::device) continue;
-    in_host_memory.push_back({.site = part->allocation->site,
-                              .rank = part->allocation->owner,
-                              .at = Bytes{part->allocation->address} + part->offset,
-                              .length = std::min(part->length, size)});
-  }
-  return world_.caches.go_through(in_host_memory);
-}
-
-/// At what rate the bytes of a message flow that CPUs copy and nobody disturbs.
-Rate SimRank::rate_of_cpus(const Operation& message) const {
-  const Rate rate = world_.topology.platform().intra_node.rate->value;
-  const Location from = message.from.allocation->site.location;
-  const auto link = world_.topology.narrowest(world_.topology.copy_route(from, target_of(message)));
-  return std::min(rate, link.value_or(rate));
-}
-
-/// The bytes of an operation; and where CPUs copy them, as many more as flow in the time that it takes longer to fetch
-/// some of them from memory.
-Bytes SimRank::bytes_to_flow(const Operation& operation) {
-  const Part& to = operation.partner ? operation.partner->to : operation.to;
-  const Bytes lacking = lacking_in_caches({&operation.from, &to}, operation.size);
-  const NetworkCosts& costs = world_.topology.platform().intra_node;
-  const bool by_cpus = !operation.is_copy() && by_shared_memory(operation.peer);
-  if (lacking == Bytes{} || !by_cpus || !costs.uncached) return operation.size;
-  const Rate rate = rate_of_cpus(operation);
-  const Seconds longer = lacking / std::min(costs.uncached->value, rate) - lacking / rate;
-  return operation.size + flowing_in(longer, rate);
 }
 
 Course SimRank::course_of(Operation& operation) const {

@@ -127,12 +127,16 @@ void borrow_costs(Platform& platform, const Platform& base) {
     borrow.mark(value);
     return value;
   };
-  // Of memories with a cache, if there is one: the costs may say what it lacks.
-  const auto cached = std::ranges::find_if(base.node.memories, [](const auto& m) { return m.cache.has_value(); });
-  const model::HostMemory& like = cached != base.node.memories.end() ? *cached : base.node.memories.front();
+  // Of memories with caches, if there are any: the costs may say what these lack, or hold.
+  const auto like_one_with = [&](auto cache) -> const model::HostMemory& {
+    const auto found = std::ranges::find_if(base.node.memories, [&](const auto& m) { return (m.*cache).has_value(); });
+    return found != base.node.memories.end() ? *found : base.node.memories.front();
+  };
+  const model::HostMemory& like = like_one_with(&model::HostMemory::cache);
   for (model::HostMemory& memory : platform.node.memories) {
     memory.copy_rate = borrowed(like.copy_rate);
     memory.cache = borrowed(like.cache);
+    if (!memory.core_cache) memory.core_cache = borrowed(like_one_with(&model::HostMemory::core_cache).core_cache);
   }
   guess_copies(platform);  // a base of one NUMA domain has none for a far one
   for (const auto& [copy_class, cost] : base.copies) platform.copies[copy_class] = borrowed(cost);

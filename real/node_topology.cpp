@@ -67,6 +67,18 @@ class Gatherer {
     if (packages_.empty()) node_.sockets.push_back({info(hwloc_get_root_obj(topology_.get()), "CPUModel")});
   }
 
+  /// The largest data cache that the first core of a domain shares with no other.
+  std::optional<Bytes> core_cache(hwloc_obj_t domain) const {
+    const hwloc_obj_t core =
+        hwloc_get_next_obj_inside_cpuset_by_type(topology_.get(), domain->cpuset, HWLOC_OBJ_CORE, nullptr);
+    std::optional<Bytes> size;
+    for (hwloc_obj_t cache = core; cache != nullptr; cache = cache->parent) {
+      if (hwloc_get_nbobjs_inside_cpuset_by_type(topology_.get(), cache->cpuset, HWLOC_OBJ_CORE) > 1) break;
+      if (hwloc_obj_type_is_dcache(cache->type) != 0) size = Bytes{cache->attr->cache.size};
+    }
+    return size;
+  }
+
   void add_memories() {
     for (const hwloc_obj_t domain : topology_.domains()) {
       NumaFacts facts{.number = static_cast<int>(domain->os_index)};
@@ -76,6 +88,7 @@ class Gatherer {
         }
       }
       if (facts.sockets.empty()) facts.sockets.push_back(0);
+      facts.core_cache = core_cache(domain);
       node_.memories.push_back(std::move(facts));
     }
   }

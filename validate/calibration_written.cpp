@@ -26,7 +26,7 @@ double worst(const std::vector<Piecewise::Knot>& knots, const std::vector<Differ
   return result;
 }
 
-/// The line of the same job and devices whose source was at rest; null: there is none.
+/// The line of the same job and devices whose ends were at rest; null: there is none.
 const Probe* line_at_rest(const bench::ProbeLine& written, std::size_t file, const ProbeSet& probes) {
   const std::string name = written.name.substr(0, written.name.rfind(' '));
   const auto found = std::ranges::find_if(probes.probes, [&](const Probe& probe) {
@@ -54,12 +54,18 @@ bool differ_by_caches(const Meant& written, const Topology& topology) {
          lacks_in_caches(rest, written.size(), topology);
 }
 
-/// How much longer the lines of a group take than those with a source at rest, size by size.
+/// More than a CPU's own caches hold of it: how much of that they hold in the end is up to the hardware.
+bool is_too_large(const Meant& fresh, const Topology& topology) {
+  if (fresh.primitive.kind != Primitive::Kind::held_copy) return false;
+  return fresh.size() > topology.platform().node.memories[fresh.primitive.to.location.index].core_cache->value;
+}
+
+/// How much longer the lines of a group take than those at rest, size by size.
 std::vector<Difference> differences_of(const Group& group, const Topology& topology, const ProbeSet& probes) {
   std::map<Bytes, Sum> sums;
   for (const Meant& written : group.lines) {
     const Probe* rest = line_at_rest(written.probe->line, written.probe->file, probes);
-    if (rest == nullptr || differ_by_caches(written, topology)) continue;
+    if (rest == nullptr || differ_by_caches(written, topology) || is_too_large(written, topology)) continue;
     const Observation after = observation_of(written);
     const Observation before = observation_of({rest, written.primitive});
     Sum& sum = sums[written.size()];
@@ -106,10 +112,11 @@ Piecewise few_points(const std::vector<Difference>& differences) {
   return Piecewise(std::move(knots));
 }
 
-void fit_written(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
-                 std::vector<std::string>& notes) {
+void fit_fresh(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+               std::vector<std::string>& notes) {
   const Primitive& first = group.first();
-  const bool copies = first.kind == Primitive::Kind::written_copy;
+  const bool held = first.kind == Primitive::Kind::held_copy;
+  const bool copies = held || first.kind == Primitive::Kind::written_copy;
   if (copies && topology.find_copy_cost(first.from, first.to).cost == nullptr) {
     notes.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
     return;
@@ -121,7 +128,7 @@ void fit_written(const Group& group, const model::Topology& topology, const Prob
   }
   const bool none = std::ranges::all_of(differences, [](const Difference& d) { return d.longer == Seconds{}; });
   if (none) {
-    notes.push_back(group.path + ": the probes take no longer than with a source at rest");
+    notes.push_back(group.path + ": the probes take no longer than with ends at rest");
     // Without that of a driver's copies, a simulation charges what a CPU writes.
     const bool must_be_said = first.writer == model::Writer::driver;
     if (!must_be_said && !has_number(topology.platform(), group.path)) return;
@@ -130,8 +137,9 @@ void fit_written(const Group& group, const model::Topology& topology, const Prob
   set_fit(edit, group.path, curve, group, probes);
   for (const auto& [copy, cost] : topology.platform().copies) {
     const std::optional<std::string> alike = path_alike(copy_path(copy));
-    if (!copies || !reads_host_memory(copy) || alike != copy_path(first, topology)) continue;
-    edit.set(copy_path(copy) + ".cpu_written", curve, model::Quality::derived,
+    const bool has_it = held ? writes_host_memory(copy) : reads_host_memory(copy);
+    if (!copies || !has_it || alike != copy_path(first, topology)) continue;
+    edit.set(copy_path(copy) + (held ? ".cpu_held" : ".cpu_written"), curve, model::Quality::derived,
              "that of " + group.path + ": the same engine, and no probe tells this one");
   }
 }

@@ -112,6 +112,20 @@ std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes si
   return *alone + time_of_written(primitive, size, written_costs(cost));
 }
 
+/// How much of `size` bytes a CPU's own caches hold that has read them all.
+Bytes held_of(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const auto& most = topology.platform().node.memories[primitive.to.location.index].core_cache;
+  return most ? std::min(size, most->value) : Bytes{};
+}
+
+std::optional<Seconds> predict_held_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
+  if (!alone) return std::nullopt;
+  const auto& cost = topology.find_copy_cost(primitive.from, primitive.to).cost->cpu_held;
+  const Bytes held = held_of(primitive, size, topology);
+  return cost && held > Bytes{} ? *alone + cost->value.at(held) : *alone;
+}
+
 std::optional<Seconds> predict_start(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto times = copy_times(primitive, size, topology);
   if (!times) return std::nullopt;
@@ -160,6 +174,8 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return "costs.runtime.kernel_signal";
     case Kind::written_copy:
       return copy_path(primitive, topology) + ".cpu_written";
+    case Kind::held_copy:
+      return copy_path(primitive, topology) + ".cpu_held";
     case Kind::start:
       return copy_path(primitive, topology) + ".host";
     case Kind::start_alone:
@@ -268,6 +284,8 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
                   runtime.kernel_signal ? kernel_signal(runtime, size) : value_of(runtime.signal), 1);
     case Kind::written_copy:
       return predict_written_copy(primitive, size, topology);
+    case Kind::held_copy:
+      return predict_held_copy(primitive, size, topology);
     case Kind::start:
     case Kind::start_alone:
       return predict_start(primitive, size, topology);

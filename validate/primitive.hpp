@@ -19,6 +19,7 @@ struct Primitive {
     signal,                ///< a put with a signal behind it, by the copy engine
     kernel_signal,         ///< the same by a kernel
     written_copy,          ///< a copy whose source was just written
+    held_copy,             ///< a copy into what a CPU has just read
     start,                 ///< what the CPU does to start a copy behind another
     start_alone,           ///< the same with nothing under way in its stream
     finish_of_class,       ///< what it does to learn that such a copy has ended
@@ -55,8 +56,10 @@ struct Primitive {
 
   /// Is it a put with a signal?
   [[nodiscard]] bool signals() const { return kind == Kind::signal || kind == Kind::kernel_signal; }
-  /// Was its source just written?
-  [[nodiscard]] bool is_written() const { return kind == Kind::written_copy || kind == Kind::written_message; }
+  /// Has somebody just written its source, or read its target?
+  [[nodiscard]] bool is_fresh() const {
+    return kind == Kind::written_copy || kind == Kind::held_copy || kind == Kind::written_message;
+  }
   /// Does it tell one number that nothing else of it does?
   [[nodiscard]] bool tells_rest() const {
     return kind == Kind::queued_signal || kind == Kind::queued_kernel_signal || kind == Kind::step;

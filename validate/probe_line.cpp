@@ -83,6 +83,7 @@ class LineReader {
     for (const auto writer : {model::Writer::cpu, model::Writer::device, model::Writer::driver}) {
       if (strip_end(name, fmt::format(" {}-written", to_string(writer)))) return written(name, writer);
     }
+    if (strip_end(name, " cpu-read")) return held(name);
     if (strip(name, "start ")) {
       const Kind kind = strip_end(name, " alone") ? Kind::start_alone : Kind::start;
       return one_copy(name) && part(kind);
@@ -135,6 +136,14 @@ class LineReader {
     // Copies read what a device has written as they read memory at rest.
     return writer == model::Writer::cpu && strip(name, "copy ") && copy(name) &&
            result_.from.memory != Memory::device && part(Kind::written_copy);
+  }
+
+  bool held(std::string_view name) {
+    if (!strip(name, "copy ") || !copy(name) || result_.from.memory != Memory::device) return false;
+    reason_ = "the base does not say what a CPU's own caches hold of this memory (core_cache)";
+    const bool known = result_.to.memory == Memory::pinned &&
+                       topology_.platform().node.memories[result_.to.location.index].core_cache.has_value();
+    return known && part(Kind::held_copy);
   }
 
   bool put_and_signal(std::string_view rest) {

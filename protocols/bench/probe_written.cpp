@@ -1,7 +1,9 @@
 // Probes of copies and messages whose source was just written, by a copy that is in no time: by the CPU from host
 // memory, as messages are written, which leaves the bytes dirty in its cache; from the device to pinned memory, which
 // leaves them in no CPU's cache; or from the device to pageable memory, where the driver's CPU writes them in its own
-// way: past the caches, as it seems. In all other lines the source was written long before.
+// way: past the caches, as it seems. In all other lines the source was written long before. And probes of copies into
+// what a CPU has just read, so that its cache holds it.
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -32,6 +34,27 @@ void probe_copy(Prober& prober, const std::string& name, const Move& move, View 
     const auto prepare = [&] {
       if (prober.plan().verify) prober.rank().fill(part.to, kSentinel);
       prober.copy(part.from, from);
+    };
+    const auto round = [&] { prober.copy(part.to, part.from); };
+    prober.record(name, {}, size, prober.sample_after(size, prepare, round), true);
+    if (prober.plan().verify) prober.expect(part.to, pattern, name);
+  }
+}
+
+/// Before each round a CPU reads what the copy will write, a piece at a time into the same place, as it reads a
+/// message.
+void probe_copy_into_read(Prober& prober, const std::string& name, const Move& move) {
+  constexpr Bytes kPiece = 32_KiB;
+  const ScopedBuffer place(prober.rank(), Memory::pageable, std::min(kPiece, move.to.length));
+  for (const Bytes size : prober.plan().sizes) {
+    const Move part = move.first(size);
+    const twinlink::Pattern pattern = prober.fresh_pattern();
+    if (prober.plan().verify) prober.rank().fill(part.from, pattern);
+    const auto prepare = [&] {
+      for (Bytes at{}; at < size; at = at + kPiece) {
+        const Bytes piece = std::min(kPiece, size - at);
+        prober.copy(place.first(piece), part.to.slice(at, piece));
+      }
     };
     const auto round = [&] { prober.copy(part.to, part.from); };
     prober.record(name, {}, size, prober.sample_after(size, prepare, round), true);
@@ -115,6 +138,10 @@ void probe_written(Prober& prober) {
     if (memory != Memory::pinned) continue;  // no protocol copies in again what the driver has copied out
     const ScopedBuffer on_device(rank, Memory::device, prober.largest());
     if (can_copy(prober, kOut, host.buffer(), on_device.buffer())) {
+      const Move out{View(host.buffer()), View(on_device.buffer())};
+      if (can_copy(prober, kOnHost, on_host.buffer(), host.buffer())) {
+        probe_copy_into_read(prober, fmt::format("copy {} cpu-read", kOut), out);
+      }
       probe_copy(prober, fmt::format("copy {} device-written", words), in, View(on_device.buffer()));
     }
   }

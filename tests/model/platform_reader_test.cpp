@@ -328,6 +328,18 @@ TEST_F(IncludingPlatform, ReadsWhatTheCpuDoesToStartACopyAlone) {
   EXPECT_EQ(copy.starting(2_KiB, false), 1.0_us);
 }
 
+TEST_F(IncludingPlatform, WhatACpuHoldsNeedsACacheOfItsOwn) {
+  try {
+    read(
+        "costs:\n  copies:\n    device-to-pinned-near:\n      host: {value: 1 us, assumed: guess}\n"
+        "      latency: {value: 3 us, assumed: guess}\n"
+        "      cpu_held: {value: 1 us, assumed: guess}\n");
+    FAIL() << "no memory has a core_cache";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("'cpu_held' needs a memory with a 'core_cache'"));
+  }
+}
+
 TEST_F(IncludingPlatform, OnlyCopiesFromHostMemoryHaveASourceThatACpuWrote) {
   try {
     read(

@@ -80,6 +80,8 @@ TEST(PlatformWriter, WritesWhatAPlatformNeedNotHave) {
   const Sourced<Piecewise> curve{Piecewise({{4_KiB, Seconds{}}, {64_KiB, 2.0_us}, {1_MiB, 20.5_us}}), guess};
   platform.copies[CopyClass::pinned_to_device_near].cpu_written = curve;
   platform.copies[CopyClass::pinned_to_device_near].host_alone = curve;
+  platform.copies[CopyClass::device_to_pinned_near].cpu_held = curve;
+  platform.node.memories.front().core_cache = Sourced<Bytes>{2_MiB, guess};
   platform.intra_node.cpu_written = curve;
   platform.intra_node.device_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 1.0_us}}), guess};
   platform.intra_node.driver_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 2.0_us}}), guess};

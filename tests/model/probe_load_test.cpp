@@ -123,6 +123,18 @@ TEST(ProbeLoad, WhoWroteTheSourceMakesNoDifferenceHere) {
   EXPECT_NEAR(medians.us("copy pinned-to-device near device-written", 1_MiB), expected, kTolerance_us);
 }
 
+TEST(ProbeLoad, ATargetThatACpuHasReadShowsWhatThePlatformSays) {
+  const Source guess{Quality::assumed, "a round number"};
+  Platform platform = sample_platform();
+  for (HostMemory& memory : platform.node.memories) memory.core_cache = Sourced<Bytes>{2_MiB, guess};
+  const std::string name = "copy device-to-pinned near";
+  platform.copies[CopyClass::device_to_pinned_near].cpu_held =
+      Sourced<Piecewise>{Piecewise({{4_B, Seconds{}}, {1_MiB, 20.0_us}}), guess};
+  const Medians medians(platform);
+  EXPECT_NEAR(medians.us(name + " cpu-read", 4_B), medians.us(name, 4_B), kTolerance_us);
+  EXPECT_NEAR(medians.us(name + " cpu-read", 1_MiB), medians.us(name, 1_MiB) + 20, kTolerance_us);
+}
+
 TEST(ProbeLoad, WhoWroteTheSourceShowsWhatThePlatformSays) {
   const Source guess{Quality::assumed, "a round number"};
   const auto constant = [&](Seconds extra) { return Sourced<Piecewise>{Piecewise({{Bytes{}, extra}}), guess}; };

@@ -40,6 +40,11 @@ TEST(NodeTopology, FindsSocketsAndDomains) {
   EXPECT_THAT(node.memories[1].sockets, ElementsAre(1));
 }
 
+TEST(NodeTopology, KnowsTheLargestCacheOfOneCore) {
+  EXPECT_EQ(node_of("caches").memories.front().core_cache, 2_MiB);
+  EXPECT_EQ(node_of("two_sockets").memories.front().core_cache, std::nullopt);
+}
+
 TEST(NodeTopology, KnowsWhereDevicesAre) {
   const NodeDescription node = node_of("two_sockets");
   const PciFacts& near = node.pci[index_of(node, "0000:13:00.0")];

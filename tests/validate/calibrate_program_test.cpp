@@ -275,6 +275,21 @@ TEST_P(FullCircle, StartsAloneComeOutAsTheyWere) {
   EXPECT_THAT(in.host_alone.value().source.text, HasSubstr("start copy pinned-to-device near alone"));
 }
 
+/// Of a platform whose CPUs hold by themselves what they used last.
+TEST_P(FullCircle, HeldTargetsComeOutAsTheyWere) {
+  model::Platform platform =
+      model::read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
+  const model::Source guess{model::Quality::assumed, "a guess"};
+  for (model::HostMemory& memory : platform.node.memories) memory.core_cache = {2_MiB, guess};
+  platform.copies.at(model::CopyClass::device_to_pinned_near).cpu_held =
+      model::Sourced<model::Piecewise>{model::Piecewise({{16_KiB, Seconds{}}, {1_MiB, 60.0_us}}), guess};
+  std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
+  expect_full_circle((folder_.path() / "base.yaml").string());
+  const model::Platform found = model::read_platform(folder_.path() / "out.yaml");
+  const model::Cost& out = found.copies.at(model::CopyClass::device_to_pinned_near);
+  EXPECT_THAT(out.cpu_held.value().source.text, HasSubstr("copy device-to-pinned near cpu-read"));
+}
+
 /// Of a platform whose caches do not hold all messages of the probes.
 TEST_P(FullCircle, CachesComeOutAsTheyWere) {
   model::Platform platform =

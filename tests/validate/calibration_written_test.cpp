@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/platform_writer.hpp"
 #include "tests/validate/synthetic_probes.hpp"
 
 namespace twinlink::validate {
@@ -130,6 +131,40 @@ TEST(CalibrationOfWrittenSources, FarCopiesHaveWhatNearOnesHave) {
   EXPECT_EQ(far.value.at(1_MiB), near.value.at(1_MiB));
   EXPECT_EQ(far.source.quality, model::Quality::derived);
   EXPECT_FALSE(platform.copies.at(CopyClass::pageable_to_device_near).cpu_written);
+}
+
+/// A base whose CPUs hold so much by themselves.
+std::filesystem::path with_core_cache(const test::ScratchFolder& folder, Bytes size) {
+  model::Platform base = model::read_platform(test::kBase);
+  for (model::HostMemory& memory : base.node.memories) {
+    memory.core_cache = {size, {model::Quality::datasheet, "the processor's"}};
+  }
+  return folder.write("base.yaml", model::platform_text(base));
+}
+
+/// What is more than they hold tells nothing: how much of it is left in the end is up to the hardware.
+TEST(CalibrationOfHeldTargets, GivesTheCurveBackUpToWhatACpuHolds) {
+  const test::ScratchFolder folder;
+  const TimeOf strange = [](double bytes) { return plus_extra(line(6, 50))(bytes) + (bytes > 2048 * kKiB ? 100 : 0); };
+  const auto calibration = Probes()
+                               .add("copy device-to-pinned near", line(6, 50))
+                               .add("copy device-to-pinned near cpu-read", strange)
+                               .calibrate(with_core_cache(folder, 2_MiB));
+  const auto curve = platform_of(calibration).copies.at(CopyClass::device_to_pinned_near).cpu_held.value();
+  EXPECT_EQ(curve.value.at(1_KiB), Seconds{});
+  EXPECT_NEAR(curve.value.at(512_KiB).microseconds(), extra_us(512 * kKiB), 0.3);
+  EXPECT_NEAR(curve.value.at(2_MiB).microseconds(), extra_us(1024 * kKiB), 0.3);
+  EXPECT_THAT(curve.source.text, HasSubstr("copy device-to-pinned near cpu-read"));
+}
+
+TEST(CalibrationOfHeldTargets, ABaseThatDoesNotSayWhatACpuHoldsHasNoUseForThem) {
+  const auto calibration = Probes()
+                               .add("copy device-to-pinned near", line(6, 50))
+                               .add("copy device-to-pinned near cpu-read", plus_extra(line(6, 50)))
+                               .calibrate();
+  EXPECT_FALSE(platform_of(calibration).copies.at(CopyClass::device_to_pinned_near).cpu_held);
+  ASSERT_EQ(calibration.unused.size(), 1u);
+  EXPECT_THAT(calibration.unused.front().reason, HasSubstr("core_cache"));
 }
 
 TEST(FewPoints, MeetAllDifferencesWithinTheirNoise) {

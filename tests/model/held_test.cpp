@@ -1,0 +1,133 @@
+// What it adds that a CPU holds what a device is to write. Closed forms on the sample machine.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "model/sim_rank.hpp"
+#include "model/simulation.hpp"
+#include "protocols/tags.hpp"
+#include "tests/model/one_message.hpp"
+#include "tests/model/sample_platform.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+
+constexpr Bytes kOwnCache = 2_MiB;
+constexpr Bytes kSize = 256_KiB;
+constexpr Seconds kHeld = 8.0_us;  ///< of 1 MiB; a quarter of it takes a quarter of that
+
+const Source kGuess{Quality::assumed, "a round number"};
+
+Platform with_own_caches() {
+  Platform platform = sample_platform();
+  for (HostMemory& memory : platform.node.memories) memory.core_cache = Sourced<Bytes>{kOwnCache, kGuess};
+  platform.copies[CopyClass::device_to_pinned_near].cpu_held =
+      Sourced<Piecewise>{Piecewise({{Bytes{}, Seconds{}}, {1_MiB, kHeld}}), kGuess};
+  platform.intra_node.copied_by = CopiedBy::both;
+  platform.intra_node.rate = Sourced<Rate>{Rate{3e9}, kGuess};
+  return platform;
+}
+
+void expect_near(Seconds actual, Seconds expected) {
+  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
+}
+
+/// What a copy out takes, of as many bytes as fit.
+Seconds copy_out(Rank& rank, View pinned, View device) {
+  const Seconds before = rank.now();
+  wait(rank, rank.copy(pinned, device.slice(Bytes{}, pinned.length), Stream{0}, Engine::dma), kLong);
+  return rank.now() - before;
+}
+
+constexpr Seconds copied_out(Bytes size) { return kHost + kLatency + size / kUp; }
+
+/// The memories of a rank that is alone on its machine.
+struct Memories {
+  View device;
+  View pinned;
+  View pageable;
+};
+void alone(const Platform& platform, const std::function<void(Rank&, const Memories&)>& body) {
+  simulate(platform, std::vector{kLoneGpu}, [&](Rank& rank) {
+    body(rank, {View(rank.allocate(Memory::device, 4_MiB)), View(rank.allocate(Memory::pinned, 4_MiB)),
+                View(rank.allocate(Memory::pageable, 4_MiB))});
+  });
+}
+
+/// This rank's CPU reads so much.
+void read(Rank& rank, View from, View to) {
+  wait(rank, rank.copy(to.slice(Bytes{}, from.length), from, Stream{1}, Engine::dma), kLong);
+}
+
+TEST(HeldByACpu, MemoryTakesLongerToWriteOnce) {
+  alone(with_own_caches(), [](Rank& rank, const Memories& memories) {
+    const View target = memories.pinned.slice(Bytes{}, kSize);
+    expect_near(copy_out(rank, target, memories.device), copied_out(kSize));
+    read(rank, target, memories.pageable);
+    expect_near(copy_out(rank, target, memories.device), copied_out(kSize) + kHeld / 4);
+    expect_near(copy_out(rank, target, memories.device), copied_out(kSize));
+  });
+}
+
+TEST(HeldByACpu, CountsAsFarAsItIsWritten) {
+  alone(with_own_caches(), [](Rank& rank, const Memories& memories) {
+    read(rank, memories.pinned.slice(kSize, kSize), memories.pageable);
+    const View half = memories.pinned.slice(128_KiB, kSize);
+    expect_near(copy_out(rank, half, memories.device), copied_out(kSize) + kHeld / 8);
+  });
+}
+
+TEST(HeldByACpu, IsWhatItUsedLast) {
+  alone(with_own_caches(), [](Rank& rank, const Memories& memories) {
+    const View target = memories.pinned.slice(Bytes{}, kSize);
+    read(rank, target, memories.pageable);
+    read(rank, memories.pinned.slice(1_MiB, 1_MiB), memories.pageable);  // as much is written
+    expect_near(copy_out(rank, target, memories.device), copied_out(kSize));
+  });
+}
+
+TEST(HeldByACpu, MemoryOfAPlatformThatDoesNotSayHowMuchThatIsTakesNoLonger) {
+  Platform platform = with_own_caches();
+  for (HostMemory& memory : platform.node.memories) memory.core_cache.reset();
+  alone(platform, [](Rank& rank, const Memories& memories) {
+    const View target = memories.pinned.slice(Bytes{}, kSize);
+    read(rank, target, memories.pageable);
+    expect_near(copy_out(rank, target, memories.device), copied_out(kSize));
+  });
+}
+
+/// Rank 0 sends a message, and then both ranks copy out to where it came from, or has come. What that takes longer.
+std::vector<Seconds> after_a_message(CopiedBy copied_by) {
+  Platform platform = with_own_caches();
+  platform.intra_node.copied_by = copied_by;
+  std::vector<Seconds> longer(2);
+  simulate(platform, std::vector{kFirstPeer, kSecondPeer}, [&](Rank& rank) {
+    const View pinned(rank.allocate(Memory::pinned, kSize));
+    const View device(rank.allocate(Memory::device, kSize));
+    const bool sends = rank.id().value == 0;
+    const RankId peer{sends ? 1 : 0};
+    const Op op = sends ? rank.send(peer, tags::kData, pinned) : rank.receive(peer, tags::kData, pinned);
+    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    longer[static_cast<std::size_t>(rank.id().value)] = copy_out(rank, pinned, device) - copied_out(kSize);
+  });
+  return longer;
+}
+
+TEST(HeldByACpu, AreTheEndsOfAMessageThatCpusCopied) {
+  for (const Seconds longer : after_a_message(CopiedBy::both)) expect_near(longer, kHeld / 4);
+}
+/// It holds the source as well, which is another rank's.
+TEST(HeldByACpu, AreTheEndsOfAMessageThatTheReceiverCopied) {
+  const std::vector<Seconds> longer = after_a_message(CopiedBy::receiver);
+  expect_near(longer[0], Seconds{});
+  expect_near(longer[1], kHeld / 4);
+}
+TEST(HeldByACpu, IsNothingOfAMessageThatNobodyCopied) {
+  for (const Seconds longer : after_a_message(CopiedBy::none)) expect_near(longer, Seconds{});
+}
+
+}  // namespace
+}  // namespace twinlink::model
