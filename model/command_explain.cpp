@@ -9,7 +9,7 @@
 #include "model/commands.hpp"
 #include "model/sim_rank.hpp"
 #include "model/simulation.hpp"
-#include "protocols/bench/meeting.hpp"
+#include "protocols/bench/collectives.hpp"
 #include "protocols/bench/options.hpp"
 #include "protocols/cuda_aware.hpp"
 #include "protocols/registry.hpp"

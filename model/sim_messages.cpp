@@ -6,14 +6,6 @@
 #include "model/sim_operation.hpp"
 
 namespace twinlink::model {
-namespace {
-
-double share_of(Bytes part, Bytes whole) {
-  return static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
-
-}  // namespace
-
 // ---- which way, and what it costs -----------------------------------------------------------------------------------
 
 bool SimRank::by_shared_memory(RankId peer) const {

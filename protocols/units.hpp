@@ -34,6 +34,11 @@ class Bytes {
   std::uint64_t count_ = 0;
 };
 
+/// How much of `whole` it is; 0 of nothing.
+constexpr double share_of(Bytes part, Bytes whole) {
+  return part == Bytes{} ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
 /// A duration, or a point in time since the start of a run, in seconds.
 class Seconds {
  public:

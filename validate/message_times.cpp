@@ -13,10 +13,6 @@ using Kind = Primitive::Kind;
 
 constexpr double kQueued = bench::kQueuedCopies;
 
-double share_of(Bytes part, Bytes whole) {
-  return part == Bytes{} ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
-
 /// What the sender's CPU has a part in. The rest it has copied when it posted the message.
 Seconds flow_from_sender(const Primitive& primitive, Bytes size, const Topology& topology) {
   const Bytes posted = network_of(primitive, topology.platform()).first_part(size);

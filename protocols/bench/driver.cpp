@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "protocols/bench/meeting.hpp"
+#include "protocols/bench/collectives.hpp"
 #include "protocols/bench/pair_group.hpp"
 #include "protocols/bench/payload.hpp"
 #include "protocols/bench/undisturbed.hpp"

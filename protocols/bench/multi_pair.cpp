@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "protocols/bench/collectives.hpp"
 #include "protocols/bench/files.hpp"
-#include "protocols/bench/meeting.hpp"
 
 namespace twinlink::bench {
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "protocols/bench/collectives.hpp"
 #include "protocols/bench/driver.hpp"
-#include "protocols/bench/meeting.hpp"
 
 namespace twinlink::bench {
 

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "protocols/bench/collectives.hpp"
 #include "protocols/bench/files.hpp"
-#include "protocols/bench/meeting.hpp"
 #include "protocols/bench/prober.hpp"
 
 namespace twinlink::bench {

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "protocols/bench/meeting.hpp"
+#include "protocols/bench/collectives.hpp"
 #include "protocols/bench/payload.hpp"
 #include "protocols/bench/probe.hpp"
 #include "protocols/bench/undisturbed.hpp"

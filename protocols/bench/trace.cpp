@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "protocols/bench/meeting.hpp"
+#include "protocols/bench/collectives.hpp"
 #include "protocols/bench/payload.hpp"
 #include "protocols/bench/protocol_list.hpp"
 #include "protocols/tracing_rank.hpp"

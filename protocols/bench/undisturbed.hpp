@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "protocols/bench/collectives.hpp"
 #include "protocols/bench/core_watch.hpp"
-#include "protocols/bench/meeting.hpp"
 #include "protocols/bench/rounds.hpp"
 
 namespace twinlink::bench {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "protocols/bench/meeting.hpp"
+#include "protocols/bench/collectives.hpp"
 #include "protocols/bench/rounds.hpp"
 #include "protocols/bench/statistics.hpp"
 #include "protocols/handle_cache.hpp"

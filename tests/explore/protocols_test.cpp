@@ -109,13 +109,7 @@ TEST_P(ExploredProtocol, GoesOnAlikeWhereItLooksAlike) {
   if (GetParam() != "cuda-ipc") expect_delivered(exchange_of(exchange(2, 1, 1)), limits);
 }
 
-std::vector<std::string> names_of_all() {
-  std::vector<std::string> names;
-  for (const Protocol* protocol : all_protocols()) names.emplace_back(protocol->name());
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Of, ExploredProtocol, testing::ValuesIn(names_of_all()),
+INSTANTIATE_TEST_SUITE_P(Of, ExploredProtocol, testing::ValuesIn(names_of_protocols()),
                          [](const auto& param) { return test_name(param.param); });
 
 }  // namespace

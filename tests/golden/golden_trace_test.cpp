@@ -78,13 +78,7 @@ TEST_P(GoldenTrace, IsAsBefore) {
   EXPECT_EQ(trace, read(file));
 }
 
-std::vector<std::string> names_of_all() {
-  std::vector<std::string> names;
-  for (const Protocol* protocol : all_protocols()) names.emplace_back(protocol->name());
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Of, GoldenTrace, testing::ValuesIn(names_of_all()),
+INSTANTIATE_TEST_SUITE_P(Of, GoldenTrace, testing::ValuesIn(names_of_protocols()),
                          [](const auto& param) { return test_name(param.param); });
 
 TEST(GoldenTraces, EachBelongsToAProtocol) {

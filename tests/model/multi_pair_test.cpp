@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "model/simulation.hpp"
-#include "protocols/bench/meeting.hpp"
+#include "protocols/bench/collectives.hpp"
 #include "protocols/registry.hpp"
 #include "tests/model/sample_platform.hpp"
 

@@ -1,10 +1,14 @@
-// What tests with parameters are called.
+// What tests with parameters go over, and what they are called.
 #pragma once
 
 #include <algorithm>
 #include <cctype>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "protocols/protocol.hpp"
+#include "protocols/registry.hpp"
 
 namespace twinlink {
 
@@ -14,6 +18,13 @@ inline std::string test_name(std::string_view words) {
   std::ranges::replace_if(
       name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return name;
+}
+
+/// Of all protocols.
+inline std::vector<std::string> names_of_protocols() {
+  std::vector<std::string> names;
+  for (const Protocol* protocol : all_protocols()) names.emplace_back(protocol->name());
+  return names;
 }
 
 }  // namespace twinlink

@@ -1,4 +1,4 @@
-#include "protocols/bench/meeting.hpp"
+#include "protocols/bench/collectives.hpp"
 
 #include <algorithm>
 #include <cstdint>
