@@ -1,16 +1,18 @@
-// What the caches of a node's CPUs hold of its host memories: the bytes that were used last, whoever used them. CPUs
-// copy what the caches hold faster than what they have to fetch from memory.
+// What the caches of a node's CPUs hold of its host memories: the bytes that were used last, whoever used them, and
+// those that one CPU used last in caches of its own. CPUs copy what the caches hold faster than what they have to fetch
+// from memory, and devices write more slowly what a CPU holds by itself.
 #pragma once
 
 #include <cstdint>
 #include <list>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "model/machine.hpp"
-#include "model/platform.hpp"
+#include "model/topology.hpp"
 #include "protocols/rank.hpp"
 #include "protocols/units.hpp"
 
@@ -73,6 +75,23 @@ class HostCaches {
   const Node& node_;
   bool any_;
   std::map<std::pair<int, std::size_t>, Cache> caches_;  ///< by node and memory, once used
+};
+
+/// What the CPU of each rank holds in caches of its own; nothing where the memory next to it does not say how much.
+class OwnCaches {
+ public:
+  OwnCaches(const Topology& topology, std::span<const Place> places);
+
+  [[nodiscard]] bool any() const { return any_; }
+  /// The CPU of `rank` goes through the stretches side by side.
+  void use(RankId rank, std::span<const HostBytes> stretches);
+  /// A device writes these bytes, so that no CPU holds them any more. How many of them a CPU held, at the most.
+  Bytes lose(const HostBytes& bytes);
+
+ private:
+  std::vector<std::optional<Cache>> caches_;  ///< by rank
+  std::map<int, std::vector<Cache*>> by_node_;
+  bool any_ = false;
 };
 
 }  // namespace twinlink::model

@@ -8,19 +8,23 @@ namespace twinlink::model {
 
 // ---- those that CPUs share ------------------------------------------------------------------------------------------
 
+/// So many bytes of each part, as far as they lie in host memory.
+std::vector<HostBytes> SimRank::in_host_memory(std::initializer_list<const Part*> parts, Bytes size) {
+  std::vector<HostBytes> bytes;
+  for (const Part* part : parts) {
+    if (!part->allocation || part->allocation->memory == Memory::device) continue;
+    bytes.push_back({.site = part->allocation->site,
+                     .rank = part->allocation->owner,
+                     .at = Bytes{part->allocation->address} + part->offset,
+                     .length = std::min(part->length, size)});
+  }
+  return bytes;
+}
+
 /// The CPUs or a device go through so many bytes of each part, side by side. What the caches of one of them lacked, at
 /// the most.
 Bytes SimRank::lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size) {
-  if (!world_.caches.any()) return {};
-  std::vector<HostBytes> in_host_memory;
-  for (const Part* part : parts) {
-    if (!part->allocation || part->allocation->memory == Memory::device) continue;
-    in_host_memory.push_back({.site = part->allocation->site,
-                              .rank = part->allocation->owner,
-                              .at = Bytes{part->allocation->address} + part->offset,
-                              .length = std::min(part->length, size)});
-  }
-  return world_.caches.go_through(in_host_memory);
+  return world_.caches.any() ? world_.caches.go_through(in_host_memory(parts, size)) : Bytes{};
 }
 
 /// At what rate the bytes of a message flow that CPUs copy and nobody disturbs.
@@ -35,7 +39,7 @@ Rate SimRank::rate_of_cpus(const Operation& message) const {
 /// some of them from memory.
 Bytes SimRank::bytes_to_flow(const Operation& operation) {
   const Part& to = operation.partner ? operation.partner->to : operation.to;
-  use_in_own_caches(operation);
+  go_through_by_cpus(operation);
   const Bytes lacking = lacking_in_caches({&operation.from, &to}, operation.size);
   const NetworkCosts& costs = world_.topology.platform().intra_node;
   const bool by_cpus = !operation.is_copy() && by_shared_memory(operation.peer);
@@ -45,46 +49,49 @@ Bytes SimRank::bytes_to_flow(const Operation& operation) {
   return operation.size + flowing_in(longer, rate);
 }
 
-// ---- this CPU's own -------------------------------------------------------------------------------------------------
+// ---- those of one CPU alone -----------------------------------------------------------------------------------------
 
-/// This rank's CPU reads or writes so many bytes of a part.
-void SimRank::use_in_own_cache(const Part& part, Bytes size) {
-  if (!own_cache_ || !part.allocation || part.allocation->memory == Memory::device) return;
-  own_cache_->use(part.allocation->owner, Bytes{part.allocation->address} + part.offset, std::min(part.length, size));
+/// This rank's CPU goes through so many bytes of each part, side by side.
+void SimRank::go_through_by_cpu(std::initializer_list<const Part*> parts, Bytes size) {
+  if (world_.own_caches.any()) world_.own_caches.use(id_, in_host_memory(parts, size));
 }
 
 /// What CPUs go through while an operation's bytes flow: a copy's that occupies its rank's, and a message's within a
 /// node. What lies between the two ends of a message is left out.
-void SimRank::use_in_own_caches(const Operation& operation) {
-  if (!own_cache_) return;
+void SimRank::go_through_by_cpus(const Operation& operation) {
   if (operation.is_copy()) {
-    if (!operation.occupies_cpu) return;
-    use_in_own_cache(operation.from, operation.size);
-    return use_in_own_cache(operation.to, operation.size);
+    if (operation.occupies_cpu) go_through_by_cpu({&operation.from, &operation.to}, operation.size);
+    return;
   }
-  const CopiedBy copied_by = world_.topology.platform().intra_node.copied_by;
-  if (!by_shared_memory(operation.peer) || copied_by == CopiedBy::none) return;
+  if (!copied_within_node(operation.peer)) return;
+  const bool single = world_.topology.platform().intra_node.copied_by == CopiedBy::receiver;
+  if (!single || !operation.partner) go_through_by_cpu({&operation.from}, operation.size);
+  if (!operation.partner) return;
+  const Part& to = operation.partner->to;
   SimRank& receiver = rank_object(operation.peer);
-  (copied_by == CopiedBy::both ? *this : receiver).use_in_own_cache(operation.from, operation.size);
-  if (operation.partner) receiver.use_in_own_cache(operation.partner->to, operation.size);
+  if (single) return receiver.go_through_by_cpu({&operation.from, &to}, operation.size);
+  receiver.go_through_by_cpu({&to}, operation.size);
 }
 
-/// What it takes longer because a CPU holds what a device is to write, its owner's or this rank's. They hold it no
-/// longer then.
+/// Do CPUs copy messages between this rank and `peer`?
+bool SimRank::copied_within_node(RankId peer) const {
+  return by_shared_memory(peer) && world_.topology.platform().intra_node.copied_by != CopiedBy::none;
+}
+
+/// A device writes so many bytes of a part. How many of them a CPU held, which holds them no longer.
+Bytes SimRank::lose_in_own_caches(const Part& part, Bytes at, Bytes length) {
+  if (!world_.own_caches.any() || part.allocation->memory == Memory::device) return {};
+  const Allocation& target = *part.allocation;
+  return world_.own_caches.lose(
+      {.site = target.site, .rank = target.owner, .at = Bytes{target.address} + part.offset + at, .length = length});
+}
+
+/// What it takes longer because CPUs hold what a device is to write.
 Seconds SimRank::time_of_held_target(const Operation& operation) {
-  if (!own_cache_ || !operation.is_copy() || operation.occupies_cpu) return {};
-  const Allocation& target = *operation.to.allocation;
-  if (target.memory == Memory::device) return {};
-  SimRank& owner = rank_object(target.owner);
-  const auto lose = [&](Bytes at, Bytes length) {
-    const Bytes begin = Bytes{target.address} + operation.to.offset + at;
-    Bytes held = own_cache_->lose(target.owner, begin, length);
-    if (&owner != this && owner.own_cache_) held = std::max(held, owner.own_cache_->lose(target.owner, begin, length));
-    return held;
-  };
+  if (!operation.is_copy() || operation.occupies_cpu) return {};
   Bytes held{};
-  if (operation.blocks.empty()) held = lose(Bytes{}, operation.size);
-  for (const Block& block : operation.blocks) held += lose(block.to, block.length);
+  if (operation.blocks.empty()) held = lose_in_own_caches(operation.to, Bytes{}, operation.size);
+  for (const Block& block : operation.blocks) held += lose_in_own_caches(operation.to, block.to, block.length);
   return operation.held == nullptr || held == Bytes{} ? Seconds{} : operation.held->at(held);
 }
 

@@ -19,9 +19,6 @@ Seconds per_gib(Seconds base, Seconds share, Bytes size) {
 
 SimRank::SimRank(SimWorld& world, RankId id)
     : world_(world), id_(id), memory_(id, world.exports), timer_(world.clock, [this] { act(); }), alarm_(world.clock) {
-  const Node& node = world_.topology.platform().node;
-  const auto gpu = static_cast<std::size_t>(world_.places.at(static_cast<std::size_t>(id.value)).gpu);
-  if (const auto& held = node.memories[world_.topology.memory_near(gpu)].core_cache) own_cache_.emplace(held->value);
   world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
 }
 
@@ -150,13 +147,13 @@ void SimRank::fill(View view, Pattern pattern) {
   part.allocation->content.fill(part.offset, part.length, pattern);
   part.allocation->was_written(part.offset, part.length, Writer::cpu);
   lacking_in_caches({&part}, part.length);
-  use_in_own_cache(part, part.length);
+  go_through_by_cpu({&part}, part.length);
 }
 
 Verdict SimRank::check(View view, Pattern pattern) {
   const Part part = memory_.part(view);
   lacking_in_caches({&part}, part.length);
-  use_in_own_cache(part, part.length);
+  go_through_by_cpu({&part}, part.length);
   return part.allocation->content.check(part.offset, part.length, pattern);
 }
 
@@ -195,7 +192,8 @@ void SimRank::become_ready(const OperationPtr& operation) {
 void SimRank::take_turn(const OperationPtr& operation) {
   const bool turns = operation->turnaround > Seconds{};
   Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
-  Seconds written = operation->time_of_written_source() + time_of_held_target(*operation);
+  Seconds written = operation->time_of_written_source();
+  if (!operation->had_its_turn) written += time_of_held_target(*operation);
   // A CPU that copies a message reads its source meanwhile; and what lies between two messages of pieces is its work,
   // too. Both rest when it rests.
   if (turns && operation->legs.size() > 1) operation->beside_bytes = std::exchange(turn, now()) - now();

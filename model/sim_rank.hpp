@@ -52,6 +52,7 @@ struct SimWorld {
   Clock& clock;
   std::vector<Place> places;
   HostCaches caches{topology.platform().node};
+  OwnCaches own_caches{topology, places};
   OpObserver observer{};
   std::vector<SimRank*> ranks{};
   ExportTable exports{};
@@ -189,8 +190,11 @@ class SimRank final : public Rank {
   Bytes lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size);
   [[nodiscard]] Rate rate_of_cpus(const Operation& message) const;
   Bytes bytes_to_flow(const Operation& operation);
-  void use_in_own_cache(const Part& part, Bytes size);
-  void use_in_own_caches(const Operation& operation);
+  static std::vector<HostBytes> in_host_memory(std::initializer_list<const Part*> parts, Bytes size);
+  void go_through_by_cpu(std::initializer_list<const Part*> parts, Bytes size);
+  void go_through_by_cpus(const Operation& operation);
+  [[nodiscard]] bool copied_within_node(RankId peer) const;
+  Bytes lose_in_own_caches(const Part& part, Bytes at, Bytes length);
   Seconds time_of_held_target(const Operation& operation);
   void end_flow(const OperationPtr& operation);
   void complete(const OperationPtr& operation, Status status);
@@ -228,7 +232,6 @@ class SimRank final : public Rank {
   std::vector<OperationPtr> ended_;                      ///< of these, what has ended and the rank has not seen yet
   std::vector<OperationPtr> lent_;  ///< peers' sends that have arrived, and that this rank's CPU has not taken in yet
   std::vector<OperationPtr> under_way_;  ///< sends that have left their queue, and whose last legs flow
-  std::optional<Cache> own_cache_;       ///< what this CPU holds by itself, where the platform says how much that is
   bool idle_ = false;                    ///< it looks again and again, for it waits
   std::priority_queue<Event> agenda_;
   std::uint64_t events_ = 0;    ///< ever put on the agenda

@@ -176,7 +176,7 @@ class Calibrator {
     if (kind == Kind::completion) return;    // MessageFits
     if (kind == Kind::gap) return fit_gap(group, topology, probes_, edit_);
     if (kind == Kind::kernel_signal) return copies_.fit_kernel_signal(group, topology);
-    if (group.first().is_fresh()) return fit_fresh(group, topology, probes_, edit_, result_.notes);
+    if (group.first().is_touched()) return fit_touched(group, topology, probes_, edit_, result_.notes);
     if (!group.first().copies() || kind == Kind::copy || group.first().is_cpus_part()) return;
     const bool signals = group.first().signals();
     std::vector<CountedObservation> observations;

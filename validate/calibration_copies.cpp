@@ -138,7 +138,7 @@ std::optional<Seconds> CopyFits::measured_or_alike(const std::string& path, cons
 }
 
 /// `host_alone` of the copy at `path`, as measured_or_alike(); or the base's.
-std::optional<model::Piecewise> CopyFits::start_alone(const std::string& path, const model::Cost* base) {
+std::optional<model::Piecewise> CopyFits::alone_or_alike(const std::string& path, const model::Cost* base) {
   const std::string own = path + ".host_alone";
   if (const auto found = starts_alone_.find(own); found != starts_alone_.end()) return found->second;
   const std::string probed = path_alike(path).value_or(path) + ".host_alone";
@@ -147,6 +147,21 @@ std::optional<model::Piecewise> CopyFits::start_alone(const std::string& path, c
     return found->second;
   }
   return base != nullptr && base->host_alone ? std::optional(base->host_alone->value) : std::nullopt;
+}
+
+/// `host_alone` of a group's copies, but at no size more than the shortest of them takes beside `other`.
+model::Piecewise CopyFits::limit_alone(const Group& group, const model::Piecewise& alone, Seconds other) {
+  const Seconds most = std::max(group.shortest() - other, Seconds{});
+  std::vector<model::Piecewise::Knot> knots = alone.knots();
+  if (std::ranges::max(knots, {}, &model::Piecewise::Knot::cost).cost <= most) return alone;
+  for (model::Piecewise::Knot& knot : knots) knot.cost = std::min(knot.cost, most);
+  const std::string path = group.path + ".host_alone";
+  notes_.push_back(fmt::format("{}: up to {}, but the shortest takes only {} as a whole", path,
+                               format_seconds(std::ranges::max(alone.knots(), {}, &model::Piecewise::Knot::cost).cost),
+                               format_seconds(most)));
+  const model::Piecewise limited(std::move(knots));
+  edit_.set(path, limited, model::Quality::derived, "no more than the shortest probe takes as a whole");
+  return limited;
 }
 
 /// What the CPU does to start a copy, `host`, unless all takes less. Beside it there is `other`.
@@ -170,10 +185,14 @@ void CopyFits::fit(const Group& group) {
   if (!host) {
     edit_.set(group.path + ".host", Seconds{}, model::Quality::assumed, "a probe does not tell it from the latency");
   }
-  const Seconds started = host_share(group, group.path + ".host", host.value_or(Seconds{}), other);
   std::vector<Observation> observations = observations_of(group);
-  if (const auto alone = start_alone(group.path, cost)) {
-    for (Observation& observation : observations) observation.busy = alone->at(observation.size) - started;
+  // A copy of a line is alone in its stream.
+  Seconds started = host.value_or(Seconds{});
+  if (const auto alone = alone_or_alike(group.path, cost)) {
+    const model::Piecewise limited = limit_alone(group, *alone, other);
+    for (Observation& observation : observations) observation.busy = limited.at(observation.size) - started;
+  } else {
+    started = host_share(group, group.path + ".host", started, other);
   }
   std::optional<Rate> known = narrowest_link(first, base_);
   if (cost != nullptr && cost->rate) known = cost->rate->value;
@@ -192,7 +211,9 @@ void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
     if (!measured_.contains(path + key)) edit_.set(path + key, value, model::Quality::derived, source);
   };
   derive(".host", other.cost->host.value);
-  if (other.cost->host_alone) derive(".host_alone", other.cost->host_alone->value);
+  if (other.cost->host_alone && !starts_alone_.contains(path + ".host_alone")) {
+    derive(".host_alone", other.cost->host_alone->value);
+  }
   derive(".latency", other.cost->latency.value);
   if (other.cost->rate) derive(".rate", other.cost->rate->value);
   if (other.cost->turnaround) derive(".turnaround", other.cost->turnaround->value);

@@ -44,7 +44,8 @@ class CopyFits {
   void limit_host(const Group& group);
   [[nodiscard]] std::optional<Seconds> most_to_start(const Group& group) const;
   std::optional<Seconds> measured_or_alike(const std::string& path, const std::string& part);
-  [[nodiscard]] std::optional<model::Piecewise> start_alone(const std::string& path, const model::Cost* base);
+  std::optional<model::Piecewise> alone_or_alike(const std::string& path, const model::Cost* base);
+  model::Piecewise limit_alone(const Group& group, const model::Piecewise& alone, Seconds other);
   Seconds host_share(const Group& group, const std::string& path, Seconds host, Seconds other);
   void begin_as(const std::string& path, const model::CopyCost& other);
   [[nodiscard]] Seconds completion_of(const Primitive& copy) const;

@@ -55,9 +55,9 @@ bool differ_by_caches(const Meant& written, const Topology& topology) {
 }
 
 /// More than a CPU's own caches hold of it: how much of that they hold in the end is up to the hardware.
-bool is_too_large(const Meant& fresh, const Topology& topology) {
-  if (fresh.primitive.kind != Primitive::Kind::held_copy) return false;
-  return fresh.size() > topology.platform().node.memories[fresh.primitive.to.location.index].core_cache->value;
+bool is_too_large(const Meant& touched, const Topology& topology) {
+  return touched.primitive.kind == Primitive::Kind::held_copy &&
+         touched.size() > most_held(touched.primitive, topology);
 }
 
 /// How much longer the lines of a group take than those at rest, size by size.
@@ -112,8 +112,8 @@ Piecewise few_points(const std::vector<Difference>& differences) {
   return Piecewise(std::move(knots));
 }
 
-void fit_fresh(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
-               std::vector<std::string>& notes) {
+void fit_touched(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+                 std::vector<std::string>& notes) {
   const Primitive& first = group.first();
   const bool held = first.kind == Primitive::Kind::held_copy;
   const bool copies = held || first.kind == Primitive::Kind::written_copy;
@@ -123,7 +123,8 @@ void fit_fresh(const Group& group, const model::Topology& topology, const ProbeS
   }
   const std::vector<Difference> differences = differences_of(group, topology, probes);
   if (differences.empty()) {
-    notes.push_back(group.path + ": no lines of the same job tell what memory at rest takes; it stays");
+    notes.push_back(group.path +
+                    ": no lines of the same job tell what memory at rest takes, at sizes that count; it stays");
     return;
   }
   const bool none = std::ranges::all_of(differences, [](const Difference& d) { return d.longer == Seconds{}; });

@@ -24,7 +24,7 @@ model::Piecewise few_points(const std::vector<Difference>& differences);
 /// Where they are nowhere longer by more than the noise, which is the spread of the rounds of both and kTolerance, a
 /// number of the base's becomes zero and none is added, but for that of a driver's copies, without which a simulation
 /// charges a CPU's. `topology` is of the platform with all its copies; what a reader should know is added to `notes`.
-void fit_fresh(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
-               std::vector<std::string>& notes);
+void fit_touched(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+                 std::vector<std::string>& notes);
 
 }  // namespace twinlink::validate

@@ -112,17 +112,11 @@ std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes si
   return *alone + time_of_written(primitive, size, written_costs(cost));
 }
 
-/// How much of `size` bytes a CPU's own caches hold that has read them all.
-Bytes held_of(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const auto& most = topology.platform().node.memories[primitive.to.location.index].core_cache;
-  return most ? std::min(size, most->value) : Bytes{};
-}
-
 std::optional<Seconds> predict_held_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
   const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
   if (!alone) return std::nullopt;
   const auto& cost = topology.find_copy_cost(primitive.from, primitive.to).cost->cpu_held;
-  const Bytes held = held_of(primitive, size, topology);
+  const Bytes held = std::min(size, most_held(primitive, topology));
   return cost && held > Bytes{} ? *alone + cost->value.at(held) : *alone;
 }
 
@@ -133,6 +127,11 @@ std::optional<Seconds> predict_start(const Primitive& primitive, Bytes size, con
 }
 
 }  // namespace
+
+Bytes most_held(const Primitive& primitive, const Topology& topology) {
+  const auto& cache = topology.platform().node.memories[primitive.to.location.index].core_cache;
+  return cache && cache->value > bench::kReadPiece ? cache->value - bench::kReadPiece : Bytes{};
+}
 
 const model::NetworkCosts& network_of(const Primitive& primitive, const Platform& platform) {
   return primitive.same_node ? platform.intra_node : *platform.network;

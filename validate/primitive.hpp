@@ -57,7 +57,7 @@ struct Primitive {
   /// Is it a put with a signal?
   [[nodiscard]] bool signals() const { return kind == Kind::signal || kind == Kind::kernel_signal; }
   /// Has somebody just written its source, or read its target?
-  [[nodiscard]] bool is_fresh() const {
+  [[nodiscard]] bool is_touched() const {
     return kind == Kind::written_copy || kind == Kind::held_copy || kind == Kind::written_message;
   }
   /// Does it tell one number that nothing else of it does?
@@ -88,6 +88,10 @@ std::string copy_path(const Primitive& primitive, const model::Topology& topolog
 
 /// The narrowest link on the way, the fabric included. Nothing if there is no link.
 std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topology& topology);
+
+/// How much of a copy's target the caches of a CPU's own hold at the most that has read it piece by piece, beside the
+/// place where it has put the pieces; zero where the platform does not say.
+Bytes most_held(const Primitive& primitive, const model::Topology& topology);
 
 /// The costs of the messages that `primitive` is, or comes with.
 const model::NetworkCosts& network_of(const Primitive& primitive, const model::Platform& platform);

@@ -140,10 +140,9 @@ class LineReader {
 
   bool held(std::string_view name) {
     if (!strip(name, "copy ") || !copy(name) || result_.from.memory != Memory::device) return false;
+    if (result_.to.memory != Memory::pinned) return false;
     reason_ = "the base does not say what a CPU's own caches hold of this memory (core_cache)";
-    const bool known = result_.to.memory == Memory::pinned &&
-                       topology_.platform().node.memories[result_.to.location.index].core_cache.has_value();
-    return known && part(Kind::held_copy);
+    return most_held(result_, topology_) > Bytes{} && part(Kind::held_copy);
   }
 
   bool put_and_signal(std::string_view rest) {

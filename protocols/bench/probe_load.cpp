@@ -78,12 +78,12 @@ void probe_start_alone(Prober& prober, HostCopies& copies, Direction direction) 
   const std::string name = fmt::format("start copy {} alone", copies.words(direction));
   const std::vector<Bytes>& asked = prober.plan().sizes;
   std::set<Bytes> sizes(asked.begin(), asked.end());
-  if (prober.largest() > kBetween) sizes.insert(kBetween);
+  if (asked.front() < kBetween && prober.largest() > kBetween) sizes.insert(kBetween);
   for (const Bytes size : sizes) {
     if (size > kLargest) return;
     const Move move = copies.move(direction).first(size);
     const auto start = [&] { return copies.start(direction, move); };
-    prober.record(name, {}, size, prober.sample_start_alone(name, size, start), false);
+    prober.record(name, {}, size, prober.sample_start(name, size, start, true), false);
   }
 }
 

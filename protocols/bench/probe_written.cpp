@@ -5,6 +5,7 @@
 // what a CPU has just read, so that its cache holds it.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,42 +25,40 @@ constexpr std::string_view kOnHost = "host-to-host";
 constexpr std::string_view kOut = "device-to-pinned near";
 constexpr std::string_view kOutByDriver = "device-to-pageable near";
 
-/// Before each round, `origin` is copied to where the copy reads.
-void probe_copy(Prober& prober, const std::string& name, const Move& move, View origin) {
+/// Something comes before each round that is not timed. What is copied in the end is what `filled` has at the
+/// beginning.
+void probe_copy(Prober& prober, const std::string& name, const Move& move, View filled,
+                const std::function<void(const Move& part)>& prepare) {
   for (const Bytes size : prober.plan().sizes) {
     const Move part = move.first(size);
-    const View from = origin.slice(Bytes{}, size);
     const twinlink::Pattern pattern = prober.fresh_pattern();
-    if (prober.plan().verify) prober.rank().fill(from, pattern);
-    const auto prepare = [&] {
-      if (prober.plan().verify) prober.rank().fill(part.to, kSentinel);
-      prober.copy(part.from, from);
-    };
+    if (prober.plan().verify) prober.rank().fill(filled.slice(Bytes{}, size), pattern);
+    const auto before = [&] { prepare(part); };
     const auto round = [&] { prober.copy(part.to, part.from); };
-    prober.record(name, {}, size, prober.sample_after(size, prepare, round), true);
+    prober.record(name, {}, size, prober.sample_after(size, before, round), true);
     if (prober.plan().verify) prober.expect(part.to, pattern, name);
   }
 }
 
-/// Before each round a CPU reads what the copy will write, a piece at a time into the same place, as it reads a
+/// Before each round, `origin` is copied to where the copy reads.
+void probe_written_copy(Prober& prober, const std::string& name, const Move& move, View origin) {
+  probe_copy(prober, name, move, origin, [&](const Move& part) {
+    if (prober.plan().verify) prober.rank().fill(part.to, kSentinel);
+    prober.copy(part.from, origin.slice(Bytes{}, part.from.length));
+  });
+}
+
+/// Before each round the CPU reads what the copy will write, a piece at a time into the same place, as it reads a
 /// message.
-void probe_copy_into_read(Prober& prober, const std::string& name, const Move& move) {
-  constexpr Bytes kPiece = 32_KiB;
-  const ScopedBuffer place(prober.rank(), Memory::pageable, std::min(kPiece, move.to.length));
-  for (const Bytes size : prober.plan().sizes) {
-    const Move part = move.first(size);
-    const twinlink::Pattern pattern = prober.fresh_pattern();
-    if (prober.plan().verify) prober.rank().fill(part.from, pattern);
-    const auto prepare = [&] {
-      for (Bytes at{}; at < size; at = at + kPiece) {
-        const Bytes piece = std::min(kPiece, size - at);
-        prober.copy(place.first(piece), part.to.slice(at, piece));
-      }
-    };
-    const auto round = [&] { prober.copy(part.to, part.from); };
-    prober.record(name, {}, size, prober.sample_after(size, prepare, round), true);
-    if (prober.plan().verify) prober.expect(part.to, pattern, name);
-  }
+void probe_held_copy(Prober& prober, const std::string& name, const Move& move) {
+  const ScopedBuffer place(prober.rank(), Memory::pageable, std::min(kReadPiece, move.to.length));
+  probe_copy(prober, name, move, move.from, [&](const Move& part) {
+    if (prober.plan().verify) prober.rank().fill(part.to, kSentinel);
+    for (Bytes at{}; at < part.to.length; at = at + kReadPiece) {
+      const Bytes piece = std::min(kReadPiece, part.to.length - at);
+      prober.copy(place.first(piece), part.to.slice(at, piece));
+    }
+  });
 }
 
 /// One end of messages there and back. Before each round, both ends copy from memory of the kind `origin` what they
@@ -133,16 +132,16 @@ void probe_written(Prober& prober) {
     if (!can_copy(prober, words, device.buffer(), host.buffer())) continue;
     const Move in{View(device.buffer()), View(host.buffer())};
     if (can_copy(prober, kOnHost, host.buffer(), on_host.buffer())) {
-      probe_copy(prober, fmt::format("copy {} cpu-written", words), in, View(on_host.buffer()));
+      probe_written_copy(prober, fmt::format("copy {} cpu-written", words), in, View(on_host.buffer()));
     }
     if (memory != Memory::pinned) continue;  // no protocol copies in again what the driver has copied out
     const ScopedBuffer on_device(rank, Memory::device, prober.largest());
     if (can_copy(prober, kOut, host.buffer(), on_device.buffer())) {
       const Move out{View(host.buffer()), View(on_device.buffer())};
       if (can_copy(prober, kOnHost, on_host.buffer(), host.buffer())) {
-        probe_copy_into_read(prober, fmt::format("copy {} cpu-read", kOut), out);
+        probe_held_copy(prober, fmt::format("copy {} cpu-read", kOut), out);
       }
-      probe_copy(prober, fmt::format("copy {} device-written", words), in, View(on_device.buffer()));
+      probe_written_copy(prober, fmt::format("copy {} device-written", words), in, View(on_device.buffer()));
     }
   }
 }

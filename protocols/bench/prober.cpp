@@ -51,21 +51,13 @@ Rounds Prober::sample_after(Bytes size, const std::function<void()>& prepare, co
   });
 }
 
-Rounds Prober::sample_start(std::string_view what, Bytes size, const std::function<Op()>& start) {
+Rounds Prober::sample_start(std::string_view what, Bytes size, const std::function<Op()>& start, bool alone) {
   return sample_rounds(size, [&] {
-    const Op first = start();
+    std::optional<Op> first;
+    if (!alone) first = start();
     Op op;
     const double time_us = time_round(rank_, [&] { op = start(); });
-    finish(first, what, size);
-    finish(op, what, size);
-    return time_us;
-  });
-}
-
-Rounds Prober::sample_start_alone(std::string_view what, Bytes size, const std::function<Op()>& start) {
-  return sample_rounds(size, [&] {
-    Op op;
-    const double time_us = time_round(rank_, [&] { op = start(); });
+    if (first) finish(*first, what, size);
     finish(op, what, size);
     return time_us;
   });

@@ -70,10 +70,9 @@ class Prober {
 
   /// As sample(), of nothing but looks in vain at an operation; 0 where it ends too soon for that.
   Rounds sample_look(std::string_view what, Bytes size, const std::function<Op()>& start);
-  /// As sample(), of nothing but the call that starts an operation behind another: what the CPU is busy for.
-  Rounds sample_start(std::string_view what, Bytes size, const std::function<Op()>& start);
-  /// The same with nothing under way before it.
-  Rounds sample_start_alone(std::string_view what, Bytes size, const std::function<Op()>& start);
+  /// As sample(), of nothing but the call that starts an operation: what the CPU is busy for. `alone`: nothing is under
+  /// way before it; otherwise another one is.
+  Rounds sample_start(std::string_view what, Bytes size, const std::function<Op()>& start, bool alone = false);
   /// As sample(), of nothing but the call that learns that an operation has ended. `meanwhile` comes between and takes
   /// so long that it has ended long before.
   Rounds sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,

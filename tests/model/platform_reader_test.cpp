@@ -193,14 +193,17 @@ TEST(Override, AddsWhatAPlatformNeedNotSayOfItsCpusAndEngines) {
   EXPECT_FALSE(plain.intra_node.piece);
   EXPECT_FALSE(plain.node.memories.front().cache);
   EXPECT_EQ(plain.intra_node.copied_by, CopiedBy::none);
-  const Platform platform = read_good({"costs.copies.host-to-host.turnaround=2 us", "costs.runtime.step=0.1 us",
-                                       "costs.runtime.look=0.2 us", "costs.intra_node.control_send_host=50 ns",
-                                       "costs.intra_node.control_receive_host=60 ns", "costs.runtime.completion=1.5 us",
-                                       "costs.runtime.kernel_signal=1.7 us", "costs.intra_node.rate=4 GB/s",
-                                       "costs.intra_node.copied_by=both", "costs.intra_node.send_completion=70 ns",
-                                       "costs.intra_node.inline_limit=256 B", "nodes.memories.numa0.cache=100 MiB",
-                                       "costs.intra_node.uncached=3 GB/s", "costs.intra_node.piece=64 KiB"});
+  const Platform platform = read_good(
+      {"costs.copies.host-to-host.turnaround=2 us", "costs.runtime.step=0.1 us", "costs.runtime.look=0.2 us",
+       "costs.intra_node.control_send_host=50 ns", "costs.intra_node.control_receive_host=60 ns",
+       "costs.runtime.completion=1.5 us", "costs.runtime.kernel_signal=1.7 us", "costs.intra_node.rate=4 GB/s",
+       "costs.intra_node.copied_by=both", "costs.intra_node.send_completion=70 ns",
+       "costs.intra_node.inline_limit=256 B", "nodes.memories.numa0.cache=100 MiB", "costs.intra_node.uncached=3 GB/s",
+       "costs.intra_node.piece=64 KiB", "costs.copies.host-to-host.host_alone=3 us",
+       "nodes.memories.numa0.core_cache=2 MiB"});
   EXPECT_EQ(present(platform.node.memories.front().cache).value, 100_MiB);
+  EXPECT_EQ(present(platform.node.memories.front().core_cache).value, 2_MiB);
+  EXPECT_EQ(platform.copies.at(CopyClass::host_to_host).starting(1_KiB, true), 3.0_us);
   EXPECT_EQ(present(platform.intra_node.uncached).value, Rate{3e9});
   EXPECT_EQ(present(platform.intra_node.piece).value, 64_KiB);
   EXPECT_EQ(present(platform.intra_node.inline_limit).value, 256_B);
@@ -326,6 +329,21 @@ TEST_F(IncludingPlatform, ReadsWhatTheCpuDoesToStartACopyAlone) {
   const Cost& copy = platform.copies.at(CopyClass::pinned_to_device_near);
   EXPECT_DOUBLE_EQ(copy.starting(2_KiB, true).microseconds(), 2);
   EXPECT_EQ(copy.starting(2_KiB, false), 1.0_us);
+}
+
+TEST_F(IncludingPlatform, CopiesByDevicesIntoHostMemoryMayFindItHeld) {
+  for (const char* copy : {"device-to-pinned-near", "device-to-pinned-far", "kernel-to-pinned"}) {
+    const Platform platform = read(
+        "nodes:\n  memories:\n    numa0: {core_cache: {value: 2 MiB, assumed: guess}}\n"
+        "costs:\n  copies:\n    " +
+        std::string(copy) +
+        ":\n      host: {value: 1 us, assumed: guess}\n"
+        "      latency: {value: 3 us, assumed: guess}\n      cpu_held: {value: 2 us, assumed: guess}\n");
+    const auto held =
+        std::ranges::find_if(platform.copies, [](const auto& c) { return c.second.cpu_held.has_value(); });
+    ASSERT_NE(held, platform.copies.end()) << copy;
+    EXPECT_EQ(to_string(held->first), copy);
+  }
 }
 
 TEST_F(IncludingPlatform, WhatACpuHoldsNeedsACacheOfItsOwn) {

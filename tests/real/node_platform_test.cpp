@@ -42,7 +42,7 @@ GpuFacts gpu(const std::string& bus_id) {
 NodeDescription sample_node() {
   NodeDescription node{.name = "sample.host", .gpu_source = "NVML of driver 999.1"};
   node.sockets = {{"Test CPU"}, {"Test CPU"}};
-  node.memories = {{0, {0}}, {1, {1}}};
+  node.memories = {{0, {0}, {}}, {1, {1}, {}}};
   node.pci = {{.kind = Kind::host_bridge},
               {.kind = Kind::bridge, .bus_id = "0000:10:00.0", .parent = 0, .link_GBps = 31.5},
               {.kind = Kind::gpu, .bus_id = "0000:1a:00.0", .parent = 1},
@@ -231,6 +231,19 @@ TEST(NodePlatform, CostsOfABaseAreAssumedAndNameIt) {
   ASSERT_TRUE(platform.fabric);  // there is an adapter for every GPU
   EXPECT_EQ(platform.fabric->link.value, model::testing::kWire);
   EXPECT_EQ(platform.node.count, 1);
+}
+
+/// What hwloc says of this node's processors counts, and a base's where it says nothing.
+TEST(NodePlatform, TheCacheOfACoreIsHwlocsOrTheBases) {
+  model::Platform base = model::testing::sample_platform();
+  base.node.memories.back().core_cache = {1_MiB, {model::Quality::measured, "elsewhere"}};
+  NodeDescription node = sample_node();
+  node.memories.front().core_cache = 2_MiB;
+  const model::Platform platform = read_back(make_platform(node, &base));
+  EXPECT_EQ(platform.node.memories[0].core_cache.value().value, 2_MiB);
+  EXPECT_EQ(platform.node.memories[0].core_cache->source.quality, model::Quality::datasheet);
+  EXPECT_EQ(platform.node.memories[1].core_cache.value().value, 1_MiB);
+  EXPECT_EQ(platform.node.memories[1].core_cache->source.quality, model::Quality::assumed);
 }
 
 /// Also of numbers that a platform need not have.

@@ -143,6 +143,8 @@ TEST_F(PacedWithStartsAlone, OnlyTheFirstOfAStreamIsStartedAlone) {
   EXPECT_NEAR((clock.now() - start).microseconds(), (kAlone + kHost).microseconds(), 1e-6);
   expect_end(first, start + kAlone + kLatency + kSize / kDown);
   expect_end(second, start + kAlone + kLatency + (kSize / kDown) * 2);
+  const Seconds again = clock.now();
+  expect_end(runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma), again + kAlone + kLatency + kSize / kDown);
 }
 
 TEST_F(PacedWithTurnaround, AStreamThatWasIdleOwesNothing) {

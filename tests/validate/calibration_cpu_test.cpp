@@ -89,6 +89,56 @@ TEST(CalibrationOfCpus, TellWhatStartsOneAloneBySize) {
   for (const Bytes size : {1_KiB, 16_KiB, 64_KiB}) {
     EXPECT_NEAR(cost.latency.value.at(size).microseconds(), kLatency, 0.1) << size.count();
   }
+  for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 0.03) << fit.probe;
+}
+
+/// The first of a queue is alone, the others are not.
+TEST(CalibrationOfCpus, OfAQueueTheFirstIsStartedAlone) {
+  constexpr double kAlone = 3;
+  const auto queued = [](double bytes) {
+    const double each = kTurnaround + flow_us(bytes);
+    return (kAlone + kLatency + flow_us(bytes) + kCompletion + (bench::kQueuedCopies - 1) * each) /
+           bench::kQueuedCopies;
+  };
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", kHost)
+                               .add_one("start copy pinned-to-device near alone", kAlone)
+                               .add_one("finish ended copy", kCompletion)
+                               .add("copy pinned-to-device near", line(kAlone + kLatency + kCompletion, kRate))
+                               .add("queued copy pinned-to-device near", queued, "0/0", {}, 1_MiB)
+                               .calibrate();
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(cost.turnaround.value().value.at(1_MiB).microseconds(), kTurnaround, 0.1);
+  for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-2) << fit.probe;
+}
+
+TEST(CalibrationOfCpus, ToStartOneAloneTakesNoLongerThanAllOfIt) {
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", 9)
+                               .add_one("start copy pinned-to-device near alone", 8)
+                               .add_one("finish ended copy", 1)
+                               .add("copy pinned-to-device near", line(6, kRate))
+                               .calibrate();
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(cost.host_alone.value().value.at(1_KiB).microseconds(), 5, 1e-2);
+  EXPECT_NEAR(cost.host.value.microseconds(), 9, 1e-3) << "of one behind another";
+  EXPECT_THAT(calibration.notes,
+              ::testing::Contains(HasSubstr("host_alone: up to 8.00 us, but the shortest takes only 5.00")));
+}
+
+/// A base that does not tell reads from writes has the starts of the one for the other.
+TEST(CalibrationOfCpus, ABasesStartAloneStaysBesideProbesThatDoNotTellIt) {
+  const test::ScratchFolder folder;
+  model::Platform base = model::read_platform(kBase);
+  base.copies.erase(model::CopyClass::peer_read);
+  base.copies.at(model::CopyClass::peer).host_alone =
+      model::Sourced<model::Piecewise>{model::Piecewise(2.5_us), {model::Quality::assumed, "a guess"}};
+  const auto path = folder.write("base.yaml", model::platform_text(base));
+  const auto calibration = Probes().add("peer copy read direct", line(9, 100), "0/0", "0/1").calibrate(path);
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& read = platform.copies.at(model::CopyClass::peer_read);
+  EXPECT_EQ(read.host_alone.value().value.at(1_KiB), 2.5_us);
+  for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-2) << fit.probe;
 }
 
 TEST(CalibrationOfCpus, FarCopiesStartAloneAsNearOnesDo) {

@@ -155,6 +155,28 @@ TEST(CalibrationOfHeldTargets, GivesTheCurveBackUpToWhatACpuHolds) {
   EXPECT_NEAR(curve.value.at(512_KiB).microseconds(), extra_us(512 * kKiB), 0.3);
   EXPECT_NEAR(curve.value.at(2_MiB).microseconds(), extra_us(1024 * kKiB), 0.3);
   EXPECT_THAT(curve.source.text, HasSubstr("copy device-to-pinned near cpu-read"));
+  for (const FitQuality& fit : calibration.fits) {
+    if (fit.probe == "copy device-to-pinned near") {
+      EXPECT_LT(fit.errors.max, kTolerance);
+    }
+    // Beyond what a CPU holds they are strange.
+    EXPECT_LT(fit.errors.geometric_mean, 0.15) << fit.probe;
+  }
+}
+
+TEST(CalibrationOfHeldTargets, FarCopiesHaveWhatNearOnesHave) {
+  const test::ScratchFolder folder;
+  model::Platform base = model::read_platform(kPlatforms / "keeneland-kids.yaml");
+  for (model::HostMemory& memory : base.node.memories) memory.core_cache = {2_MiB, {model::Quality::datasheet, "its"}};
+  const auto calibration = Probes()
+                               .add("copy device-to-pinned near", line(6, 50))
+                               .add("copy device-to-pinned near cpu-read", plus_extra(line(6, 50)))
+                               .calibrate(folder.write("base.yaml", model::platform_text(base)), true);
+  const model::Platform platform = platform_of(calibration);
+  const auto near = platform.copies.at(CopyClass::device_to_pinned_near).cpu_held.value();
+  const auto far = platform.copies.at(CopyClass::device_to_pinned_far).cpu_held.value();
+  EXPECT_EQ(far.value.at(1_MiB), near.value.at(1_MiB));
+  EXPECT_EQ(far.source.quality, model::Quality::derived);
 }
 
 TEST(CalibrationOfHeldTargets, ABaseThatDoesNotSayWhatACpuHoldsHasNoUseForThem) {
