@@ -150,49 +150,38 @@ TEST(HeldByACpu, MemoryOfAPlatformThatDoesNotSayHowMuchThatIsTakesNoLonger) {
   });
 }
 
+/// Rank 0 sends a message to rank 1, and then each copies out to where it came from, or has come. What that takes
+/// longer.
+Seconds longer_after_a_message(Rank& rank) {
+  const View pinned(rank.allocate(Memory::pinned, kSize));
+  const View device(rank.allocate(Memory::device, kSize));
+  const bool sends = rank.id().value == 0;
+  const RankId peer{sends ? 1 : 0};
+  const Op op = sends ? rank.send(peer, tags::kData, pinned) : rank.receive(peer, tags::kData, pinned);
+  EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+  return copy_out(rank, pinned, device) - copied_out(kSize);
+}
+
 /// Rank 1 lives next to a memory whose CPUs hold something, rank 0 does not.
 TEST(HeldByACpu, IsUpToTheCpuThatHoldsIt) {
   Platform platform = with_own_caches();
   platform.node.memories[0].core_cache.reset();
   simulate(platform, std::vector{kLoneGpu, kFirstPeer}, [&](Rank& rank) {
-    const View pinned(rank.allocate(Memory::pinned, kSize));
-    const View device(rank.allocate(Memory::device, kSize));
-    const bool sends = rank.id().value == 0;
-    const RankId peer{sends ? 1 : 0};
-    const Op op = sends ? rank.send(peer, tags::kData, pinned) : rank.receive(peer, tags::kData, pinned);
-    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
-    const Seconds longer = copy_out(rank, pinned, device) - copied_out(kSize);
-    expect_near(longer, sends ? Seconds{} : kHeld / 4);
+    expect_near(longer_after_a_message(rank), rank.id().value == 0 ? Seconds{} : kHeld / 4);
   });
 }
 
-/// Rank 0 sends a message, and then both ranks copy out to where it came from, or has come. What that takes longer.
-std::vector<Seconds> after_a_message(CopiedBy copied_by) {
+void expect_after_a_message(CopiedBy copied_by, Seconds longer) {
   Platform platform = with_own_caches();
   platform.intra_node.copied_by = copied_by;
-  std::vector<Seconds> longer(2);
-  simulate(platform, std::vector{kFirstPeer, kSecondPeer}, [&](Rank& rank) {
-    const View pinned(rank.allocate(Memory::pinned, kSize));
-    const View device(rank.allocate(Memory::device, kSize));
-    const bool sends = rank.id().value == 0;
-    const RankId peer{sends ? 1 : 0};
-    const Op op = sends ? rank.send(peer, tags::kData, pinned) : rank.receive(peer, tags::kData, pinned);
-    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
-    longer[static_cast<std::size_t>(rank.id().value)] = copy_out(rank, pinned, device) - copied_out(kSize);
-  });
-  return longer;
+  simulate(platform, std::vector{kFirstPeer, kSecondPeer},
+           [&](Rank& rank) { expect_near(longer_after_a_message(rank), longer); });
 }
 
-TEST(HeldByACpu, AreTheEndsOfAMessageThatCpusCopied) {
-  for (const Seconds longer : after_a_message(CopiedBy::both)) expect_near(longer, kHeld / 4);
-}
+TEST(HeldByACpu, AreTheEndsOfAMessageThatCpusCopied) { expect_after_a_message(CopiedBy::both, kHeld / 4); }
 /// Whose CPU reads the source as well.
-TEST(HeldByACpu, AreTheEndsOfAMessageThatTheReceiverCopied) {
-  for (const Seconds longer : after_a_message(CopiedBy::receiver)) expect_near(longer, kHeld / 4);
-}
-TEST(HeldByACpu, IsNothingOfAMessageThatNobodyCopied) {
-  for (const Seconds longer : after_a_message(CopiedBy::none)) expect_near(longer, Seconds{});
-}
+TEST(HeldByACpu, AreTheEndsOfAMessageThatTheReceiverCopied) { expect_after_a_message(CopiedBy::receiver, kHeld / 4); }
+TEST(HeldByACpu, IsNothingOfAMessageThatNobodyCopied) { expect_after_a_message(CopiedBy::none, Seconds{}); }
 
 }  // namespace
 }  // namespace twinlink::model
