@@ -159,7 +159,7 @@ model::Piecewise CopyFits::limit_alone(const Group& group, const model::Piecewis
   notes_.push_back(fmt::format("{}: up to {}, but the shortest takes only {} as a whole", path,
                                format_seconds(std::ranges::max(alone.knots(), {}, &model::Piecewise::Knot::cost).cost),
                                format_seconds(most)));
-  const model::Piecewise limited(std::move(knots));
+  model::Piecewise limited(std::move(knots));
   edit_.set(path, limited, model::Quality::derived, "no more than the shortest probe takes as a whole");
   return limited;
 }
