@@ -46,6 +46,12 @@ CostAt middle_at(const Group& group, Bytes size, const std::vector<double>& foun
   return {{size, Seconds{middle(found)}}, line.time() * noise};
 }
 
+std::map<Bytes, CostAt> middles_at(const Group& group, const std::map<Bytes, std::vector<double>>& found) {
+  std::map<Bytes, CostAt> costs;
+  for (const auto& [size, all] : found) costs[size] = middle_at(group, size, all);
+  return costs;
+}
+
 std::string source_alike(std::string_view path) {
   return fmt::format("that of {}: the same engine, and no probe tells this one", path);
 }
@@ -91,9 +97,7 @@ void CopyFits::fit_share(const Group& group) {
 void CopyFits::fit_start_alone(const Group& group) {
   std::map<Bytes, std::vector<double>> starts;
   for (const Meant& meant : group.lines) starts[meant.size()].push_back(meant.time().value());
-  std::map<Bytes, CostAt> costs;
-  for (const auto& [size, all] : starts) costs[size] = middle_at(group, size, all);
-  const model::Piecewise curve = curve_of(costs);
+  const model::Piecewise curve = curve_of(middles_at(group, starts));
   set_fit(edit_, group.path, curve, group, probes_);
   starts_alone_.emplace(group.path, curve);
 }
@@ -153,11 +157,11 @@ std::optional<model::Piecewise> CopyFits::alone_or_alike(const std::string& path
 model::Piecewise CopyFits::limit_alone(const Group& group, const model::Piecewise& alone, Seconds other) {
   const Seconds most = std::max(group.shortest() - other, Seconds{});
   std::vector<model::Piecewise::Knot> knots = alone.knots();
-  if (std::ranges::max(knots, {}, &model::Piecewise::Knot::cost).cost <= most) return alone;
+  const Seconds longest = std::ranges::max(knots, {}, &model::Piecewise::Knot::cost).cost;
+  if (longest <= most) return alone;
   for (model::Piecewise::Knot& knot : knots) knot.cost = std::min(knot.cost, most);
   const std::string path = group.path + ".host_alone";
-  notes_.push_back(fmt::format("{}: up to {}, but the shortest takes only {} as a whole", path,
-                               format_seconds(std::ranges::max(alone.knots(), {}, &model::Piecewise::Knot::cost).cost),
+  notes_.push_back(fmt::format("{}: up to {}, but the shortest takes only {} as a whole", path, format_seconds(longest),
                                format_seconds(most)));
   model::Piecewise limited(std::move(knots));
   edit_.set(path, limited, model::Quality::derived, "no more than the shortest probe takes as a whole");
@@ -279,8 +283,7 @@ void CopyFits::fit_kernel_signal(const Group& group, const Topology& topology) {
     const std::optional<Seconds> put = put_alone(meant, topology);
     if (put) rests[meant.size()].push_back(std::max((meant.time() - *put).value(), 0.0));
   }
-  std::map<Bytes, CostAt> costs;
-  for (const auto& [size, all] : rests) costs[size] = middle_at(group, size, all);
+  const std::map<Bytes, CostAt> costs = middles_at(group, rests);
   if (costs.empty()) {
     notes_.push_back(group.path + ": neither the base nor the probes tell what the put itself takes; it stays");
     return;

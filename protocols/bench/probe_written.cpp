@@ -33,7 +33,10 @@ void probe_copy(Prober& prober, const std::string& name, const Move& move, View 
     const Move part = move.first(size);
     const twinlink::Pattern pattern = prober.fresh_pattern();
     if (prober.plan().verify) prober.rank().fill(filled.slice(Bytes{}, size), pattern);
-    const auto before = [&] { prepare(part); };
+    const auto before = [&] {
+      if (prober.plan().verify) prober.rank().fill(part.to, kSentinel);
+      prepare(part);
+    };
     const auto round = [&] { prober.copy(part.to, part.from); };
     prober.record(name, {}, size, prober.sample_after(size, before, round), true);
     if (prober.plan().verify) prober.expect(part.to, pattern, name);
@@ -42,10 +45,8 @@ void probe_copy(Prober& prober, const std::string& name, const Move& move, View 
 
 /// Before each round, `origin` is copied to where the copy reads.
 void probe_written_copy(Prober& prober, const std::string& name, const Move& move, View origin) {
-  probe_copy(prober, name, move, origin, [&](const Move& part) {
-    if (prober.plan().verify) prober.rank().fill(part.to, kSentinel);
-    prober.copy(part.from, origin.slice(Bytes{}, part.from.length));
-  });
+  probe_copy(prober, name, move, origin,
+             [&](const Move& part) { prober.copy(part.from, origin.slice(Bytes{}, part.from.length)); });
 }
 
 /// Before each round the CPU reads what the copy will write, a piece at a time into the same place, as it reads a
@@ -53,7 +54,6 @@ void probe_written_copy(Prober& prober, const std::string& name, const Move& mov
 void probe_held_copy(Prober& prober, const std::string& name, const Move& move) {
   const ScopedBuffer place(prober.rank(), Memory::pageable, std::min(kReadPiece, move.to.length));
   probe_copy(prober, name, move, move.from, [&](const Move& part) {
-    if (prober.plan().verify) prober.rank().fill(part.to, kSentinel);
     for (Bytes at{}; at < part.to.length; at = at + kReadPiece) {
       const Bytes piece = std::min(kReadPiece, part.to.length - at);
       prober.copy(place.first(piece), part.to.slice(at, piece));

@@ -36,6 +36,14 @@ class IncludingPlatform : public ::testing::Test {
   Platform read(const std::string& text) const {
     return read_platform(write("platform.yaml", "include: " + kGood.string() + "\n" + text));
   }
+  void expect_refused(const std::string& text, const std::string& message) const {
+    try {
+      read(text);
+      FAIL() << message;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(message));
+    }
+  }
 
  private:
   static const ::testing::TestInfo& info() { return *::testing::UnitTest::GetInstance()->current_test_info(); }
@@ -308,11 +316,16 @@ TEST_F(IncludingPlatform, ReadsWhatReadingJustWrittenMemoryAdds) {
   }
 }
 
+/// A class of copies that has one key more than it needs.
+std::string copy_with(const std::string& copy, const std::string& more) {
+  return "costs:\n  copies:\n    " + copy +
+         ":\n      host: {value: 1 us, assumed: guess}\n      latency: {value: 3 us, assumed: guess}\n      " + more +
+         "\n";
+}
+
 TEST_F(IncludingPlatform, ReadsWhatTheCpuDoesToLearnOfTheEndOfAClassOfCopies) {
   const auto with_completion = [this](const std::string& copy) {
-    return read("costs:\n  copies:\n    " + copy +
-                ":\n      host: {value: 1 us, assumed: guess}\n      latency: {value: 3 us, assumed: guess}\n"
-                "      completion: {value: 0.3 us, assumed: guess}\n");
+    return read(copy_with(copy, "completion: {value: 0.3 us, assumed: guess}"));
   };
   const Platform platform = with_completion("pinned-to-device-near");
   EXPECT_EQ(present(platform.copies.at(CopyClass::pinned_to_device_near).completion).value, 0.3_us);
@@ -322,10 +335,8 @@ TEST_F(IncludingPlatform, ReadsWhatTheCpuDoesToLearnOfTheEndOfAClassOfCopies) {
 }
 
 TEST_F(IncludingPlatform, ReadsWhatTheCpuDoesToStartACopyAlone) {
-  const Platform platform = read(
-      "costs:\n  copies:\n    pinned-to-device-near:\n      host: {value: 1 us, assumed: guess}\n"
-      "      host_alone: {value: [[1 KiB, 1 us], [3 KiB, 3 us]], assumed: guess}\n"
-      "      latency: {value: 3 us, assumed: guess}\n");
+  const Platform platform =
+      read(copy_with("pinned-to-device-near", "host_alone: {value: [[1 KiB, 1 us], [3 KiB, 3 us]], assumed: guess}"));
   const Cost& copy = platform.copies.at(CopyClass::pinned_to_device_near);
   EXPECT_DOUBLE_EQ(copy.starting(2_KiB, true).microseconds(), 2);
   EXPECT_EQ(copy.starting(2_KiB, false), 1.0_us);
@@ -333,12 +344,8 @@ TEST_F(IncludingPlatform, ReadsWhatTheCpuDoesToStartACopyAlone) {
 
 TEST_F(IncludingPlatform, CopiesByDevicesIntoHostMemoryMayFindItHeld) {
   for (const char* copy : {"device-to-pinned-near", "device-to-pinned-far", "kernel-to-pinned"}) {
-    const Platform platform = read(
-        "nodes:\n  memories:\n    numa0: {core_cache: {value: 2 MiB, assumed: guess}}\n"
-        "costs:\n  copies:\n    " +
-        std::string(copy) +
-        ":\n      host: {value: 1 us, assumed: guess}\n"
-        "      latency: {value: 3 us, assumed: guess}\n      cpu_held: {value: 2 us, assumed: guess}\n");
+    const Platform platform = read("nodes:\n  memories:\n    numa0: {core_cache: {value: 2 MiB, assumed: guess}}\n" +
+                                   copy_with(copy, "cpu_held: {value: 2 us, assumed: guess}"));
     const auto held =
         std::ranges::find_if(platform.copies, [](const auto& c) { return c.second.cpu_held.has_value(); });
     ASSERT_NE(held, platform.copies.end()) << copy;
@@ -347,27 +354,12 @@ TEST_F(IncludingPlatform, CopiesByDevicesIntoHostMemoryMayFindItHeld) {
 }
 
 TEST_F(IncludingPlatform, WhatACpuHoldsNeedsACacheOfItsOwn) {
-  try {
-    read(
-        "costs:\n  copies:\n    device-to-pinned-near:\n      host: {value: 1 us, assumed: guess}\n"
-        "      latency: {value: 3 us, assumed: guess}\n"
-        "      cpu_held: {value: 1 us, assumed: guess}\n");
-    FAIL() << "no memory has a core_cache";
-  } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("'cpu_held' needs a memory with a 'core_cache'"));
-  }
+  expect_refused(copy_with("device-to-pinned-near", "cpu_held: {value: 1 us, assumed: guess}"),
+                 "'cpu_held' needs a memory with a 'core_cache'");
 }
 
 TEST_F(IncludingPlatform, OnlyCopiesFromHostMemoryHaveASourceThatACpuWrote) {
-  try {
-    read(
-        "costs:\n  copies:\n    device-to-pinned-near:\n      host: {value: 1 us, assumed: guess}\n"
-        "      latency: {value: 3 us, assumed: guess}\n"
-        "      cpu_written: {value: 1 us, assumed: guess}\n");
-    FAIL() << "a copy from device memory";
-  } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("'cpu_written'"));
-  }
+  expect_refused(copy_with("device-to-pinned-near", "cpu_written: {value: 1 us, assumed: guess}"), "'cpu_written'");
 }
 
 TEST(AllNumbers, GivesEachPointOfACurve) {

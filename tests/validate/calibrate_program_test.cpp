@@ -153,6 +153,14 @@ class FullCircle : public CalibrateProgram, public ::testing::WithParamInterface
     return times;
   }
   void expect_full_circle(const std::string& base);
+  /// The same of a platform that is no file yet. What calibration makes of it.
+  model::Platform expect_full_circle_of(const model::Platform& platform) {
+    const auto base = folder_.path() / "base.yaml";
+    std::ofstream(base) << platform_text(platform);
+    expect_full_circle(base.string());
+    return model::read_platform(folder_.path() / "out.yaml");
+  }
+  static std::string file() { return std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml"; }
 };
 
 void FullCircle::expect_full_circle(const std::string& base) {
@@ -208,14 +216,11 @@ void FullCircle::expect_full_circle(const std::string& base) {
   }
 }
 
-TEST_P(FullCircle, SimulatedProbesComeOutAsTheyWere) {
-  expect_full_circle(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
-}
+TEST_P(FullCircle, SimulatedProbesComeOutAsTheyWere) { expect_full_circle(file()); }
 
 /// Of a platform where it matters who wrote the source last.
 TEST_P(FullCircle, JustWrittenSourcesComeOutAsTheyWere) {
-  model::Platform platform =
-      model::read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
+  model::Platform platform = model::read_platform(file());
   const auto curve = [](Seconds most) {
     return model::Sourced<model::Piecewise>{model::Piecewise({{16_KiB, Seconds{}}, {256_KiB, most / 4}, {1_MiB, most}}),
                                             {model::Quality::assumed, "a guess"}};
@@ -227,9 +232,7 @@ TEST_P(FullCircle, JustWrittenSourcesComeOutAsTheyWere) {
   platform.intra_node.cpu_written = curve(80.0_us);
   platform.intra_node.device_written = curve(90.0_us);
   platform.intra_node.driver_written = curve(100.0_us);
-  std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
-  expect_full_circle((folder_.path() / "base.yaml").string());
-  const model::Platform found = model::read_platform(folder_.path() / "out.yaml");
+  const model::Platform found = expect_full_circle_of(platform);
   EXPECT_NEAR(found.intra_node.device_written.value().value.at(1_MiB).microseconds(), 90, 5);
   EXPECT_NEAR(found.intra_node.driver_written.value().value.at(1_MiB).microseconds(), 100, 5);
   EXPECT_EQ(found.copies.contains(model::CopyClass::pinned_to_device_far), far != platform.copies.end());
@@ -237,26 +240,21 @@ TEST_P(FullCircle, JustWrittenSourcesComeOutAsTheyWere) {
 
 /// Of a platform where the steps of protocols, and not the control messages, keep CPUs busy.
 TEST_P(FullCircle, StepsOfProtocolsComeOutAsTheyWere) {
-  model::Platform platform =
-      model::read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
+  model::Platform platform = model::read_platform(file());
   const auto time = [](Seconds value) { return model::Sourced<Seconds>{value, {model::Quality::assumed, "a guess"}}; };
   platform.runtime.step = time(0.18_us);
   platform.intra_node.control_send_host = time(0.04_us);
   platform.intra_node.control_receive_host = time(0.09_us);
-  std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
-  expect_full_circle((folder_.path() / "base.yaml").string());
+  expect_full_circle_of(platform);
 }
 
 /// Of a platform where classes of copies differ in what the CPU does to learn of an end.
 TEST_P(FullCircle, EndsOfCopiesComeOutAsTheyWere) {
-  model::Platform platform =
-      model::read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
+  model::Platform platform = model::read_platform(file());
   const auto time = [](Seconds value) { return model::Sourced<Seconds>{value, {model::Quality::assumed, "a guess"}}; };
   platform.runtime.completion = time(1.1_us);
   platform.copies.at(model::CopyClass::pinned_to_device_near).completion = time(0.3_us);
-  std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
-  expect_full_circle((folder_.path() / "base.yaml").string());
-  const model::Platform found = model::read_platform(folder_.path() / "out.yaml");
+  const model::Platform found = expect_full_circle_of(platform);
   EXPECT_THAT(found.runtime.completion->source.text, HasSubstr("finish ended copy"));
   const model::Cost& in = found.copies.at(model::CopyClass::pinned_to_device_near);
   EXPECT_THAT(in.completion->source.text, HasSubstr("finish ended copy pinned-to-device near"));
@@ -264,43 +262,35 @@ TEST_P(FullCircle, EndsOfCopiesComeOutAsTheyWere) {
 
 /// Of a platform where a CPU that starts a copy with nothing before it does a part of it.
 TEST_P(FullCircle, StartsAloneComeOutAsTheyWere) {
-  model::Platform platform =
-      model::read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
+  model::Platform platform = model::read_platform(file());
   platform.copies.at(model::CopyClass::pinned_to_device_near).host_alone = model::Sourced<model::Piecewise>{
       model::Piecewise({{1_B, 1.2_us}, {16_KiB, 2.5_us}, {32_KiB, 1.4_us}}), {model::Quality::assumed, "a guess"}};
-  std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
-  expect_full_circle((folder_.path() / "base.yaml").string());
-  const model::Platform found = model::read_platform(folder_.path() / "out.yaml");
+  const model::Platform found = expect_full_circle_of(platform);
   const model::Cost& in = found.copies.at(model::CopyClass::pinned_to_device_near);
   EXPECT_THAT(in.host_alone.value().source.text, HasSubstr("start copy pinned-to-device near alone"));
 }
 
 /// Of a platform whose CPUs hold by themselves what they used last.
 TEST_P(FullCircle, HeldTargetsComeOutAsTheyWere) {
-  model::Platform platform =
-      model::read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
+  model::Platform platform = model::read_platform(file());
   const model::Source guess{model::Quality::assumed, "a guess"};
   for (model::HostMemory& memory : platform.node.memories) memory.core_cache = {2_MiB, guess};
   platform.copies.at(model::CopyClass::device_to_pinned_near).cpu_held =
       model::Sourced<model::Piecewise>{model::Piecewise({{16_KiB, Seconds{}}, {1_MiB, 60.0_us}}), guess};
-  std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
-  expect_full_circle((folder_.path() / "base.yaml").string());
-  const model::Platform found = model::read_platform(folder_.path() / "out.yaml");
+  const model::Platform found = expect_full_circle_of(platform);
   const model::Cost& out = found.copies.at(model::CopyClass::device_to_pinned_near);
   EXPECT_THAT(out.cpu_held.value().source.text, HasSubstr("copy device-to-pinned near cpu-read"));
 }
 
 /// Of a platform whose caches do not hold all messages of the probes.
 TEST_P(FullCircle, CachesComeOutAsTheyWere) {
-  model::Platform platform =
-      model::read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
+  model::Platform platform = model::read_platform(file());
   const model::Source guess{model::Quality::assumed, "a guess"};
   // In the middle of what the probes leave open, 64 MiB to 128 MiB, on a logarithmic scale.
   for (model::HostMemory& memory : platform.node.memories) memory.cache = {91_MiB, guess};
   if (!platform.intra_node.rate) platform.intra_node.rate = {Rate{4e9}, guess};
   platform.intra_node.uncached = {Rate{platform.intra_node.rate->value.bytes_per_second() / 2}, guess};
-  std::ofstream(folder_.path() / "base.yaml") << platform_text(platform);
-  expect_full_circle((folder_.path() / "base.yaml").string());
+  expect_full_circle_of(platform);
 }
 
 INSTANTIATE_TEST_SUITE_P(Platforms, FullCircle, ::testing::Values("keeneland-kids", "h200-nvlink"),
