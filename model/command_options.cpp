@@ -60,15 +60,19 @@ Platform read_platform(const PlatformOptions& options) {
 
 void add_pair_options(CLI::App& command, PairOptions& options) {
   command.add_option("--from", options.from, "The sending device [0/0]")->type_name("NODE/GPU");
-  command.add_option("--to", options.to, "The receiving device [1/0, or 0/1 on a single node]")->type_name("NODE/GPU");
+  command
+      .add_option("--to", options.to,
+                  "The receiving device [1/0, or on a single node 0/1, or 0/0 where that has one GPU]")
+      ->type_name("NODE/GPU");
 }
 
 std::vector<Place> read_pair(const PairOptions& options, const Platform& platform) {
   const bool several_nodes = platform.node.count > 1 && platform.fabric.has_value();
+  const int second = platform.node.gpus.size() > 1 ? 1 : 0;  // of one GPU, two ranks share it
   std::vector<Place> places{options.from.empty() ? Place{0, 0, {}} : parse_place(options.from),
                             !options.to.empty() ? parse_place(options.to)
                             : several_nodes     ? Place{1, 0, {}}
-                                                : Place{0, 1, {}}};
+                                                : Place{0, second, {}}};
   const Topology topology(platform);
   for (const Place& place : places) topology.require(place);
   return places;

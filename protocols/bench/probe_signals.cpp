@@ -124,6 +124,14 @@ void probe_writer(Prober& prober, RankId peer, bool leading, SignalEnd& end, con
 void probe_signals(Prober& prober, RankId peer, bool leading) {
   const Path& path = prober.rank().path_to(peer);
   if (!path.same_node || !path.one_sided) return;
+  if (path.same_device) {
+    if (leading) {
+      prober.note(
+          fmt::format("{}: no puts with signals: both ranks use this GPU, and would measure how its driver shares it",
+                      to_string(prober.rank().place(prober.rank().id()))));
+    }
+    return;
+  }
   SignalEnd end(prober, peer);
   for (const Writer& writer : kWriters) {
     // A kernel reaches a peer's memory, not one that the driver copies to through the host.

@@ -261,6 +261,12 @@ TEST(SimProgram, ExplainsWhatPackingCosts) {
                                  HasSubstr("kernel-from-pinned")));
 }
 
+TEST(SimProgram, OfOneGpuTwoRanksShareItUnlessPlacesAreNamed) {
+  const Ended ended = run("run --platform tests/bad_platforms/parts/good.yaml --set nodes.count=1 -p host -e 4");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("0/0 to 0/0"));
+}
+
 TEST(SimProgram, RefusesALayoutThatCannotBePacked) {
   const Ended ended = run("run " + kKids + "--protocol host --layout indexed:0+8,10+4 --pack 2d");
   EXPECT_EQ(ended.code, 2);

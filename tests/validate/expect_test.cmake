@@ -15,13 +15,32 @@ if(NOT code EQUAL 1 OR NOT said MATCHES "^not simulated: staging\n$")
   message(FATAL_ERROR "validate/expect ends with ${code} and says '${said}' when the curve 'staging' fails")
 endif()
 
-set(wanted)
-file(STRINGS ${SOURCE}/validate/curves curves REGEX "^[^#]")
-foreach(curve IN LISTS curves)
-  string(REGEX MATCH "^([^ ]+) +(.*)$" curve "${curve}")
-  list(APPEND wanted "run --platform some/machine.yaml ${CMAKE_MATCH_2} --json expected/machine-${CMAKE_MATCH_1}.json")
+# commands_of(LIST): every curve of validate/LIST was asked for, and nothing else.
+function(commands_of list)
+  set(wanted)
+  file(STRINGS ${SOURCE}/validate/${list} curves REGEX "^[^#]")
+  foreach(curve IN LISTS curves)
+    string(REGEX MATCH "^([^ ]+) +(.*)$" curve "${curve}")
+    list(APPEND wanted "run --platform some/machine.yaml ${CMAKE_MATCH_2} --json expected/machine-${CMAKE_MATCH_1}.json")
+  endforeach()
+  file(STRINGS ${FOLDER}/commands commands)
+  file(REMOVE ${FOLDER}/commands)
+  if(NOT commands STREQUAL wanted)
+    message(FATAL_ERROR "validate/expect runs\n${commands}\ninstead of\n${wanted}")
+  endif()
+endfunction()
+
+commands_of(curves)
+
+# Another list of curves; one that is not there is no empty one.
+execute_process(COMMAND ${CMAKE_COMMAND} -E env CURVES=${SOURCE}/validate/curves-one-gpu
+    ${SOURCE}/validate/expect bin expected some/machine.yaml
+  WORKING_DIRECTORY ${FOLDER} ERROR_QUIET)
+commands_of(curves-one-gpu)
+foreach(script expect measure accuracy)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env CURVES=nowhere ${SOURCE}/validate/${script} bin data some/machine.yaml
+    WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code ERROR_VARIABLE said)
+  if(NOT code EQUAL 1 OR NOT said MATCHES "^nowhere, the list of curves, cannot be read\n$")
+    message(FATAL_ERROR "validate/${script} ends with ${code} and says '${said}' without its list of curves")
+  endif()
 endforeach()
-file(STRINGS ${FOLDER}/commands commands)
-if(NOT commands STREQUAL wanted)
-  message(FATAL_ERROR "validate/expect runs\n${commands}\ninstead of\n${wanted}")
-endif()
