@@ -29,7 +29,9 @@ constexpr std::array<std::string_view, kCopyClasses> kCopyClassNames{"pinned-to-
                                                                      "kernel-local",
                                                                      "kernel-to-pinned",
                                                                      "kernel-from-pinned",
-                                                                     "resident-push"};
+                                                                     "resident-push",
+                                                                     "thread-to-pageable",
+                                                                     "thread-from-pageable"};
 
 }  // namespace
 
@@ -55,6 +57,7 @@ bool reads_host_memory(CopyClass copy_class) {
     case CopyClass::pageable_to_device_far:
     case CopyClass::host_to_host:
     case CopyClass::kernel_from_pinned:
+    case CopyClass::thread_from_pageable:
       return true;
     default:
       return false;
@@ -64,6 +67,12 @@ bool reads_host_memory(CopyClass copy_class) {
 bool writes_host_memory(CopyClass copy_class) {
   return copy_class == CopyClass::device_to_pinned_near || copy_class == CopyClass::device_to_pinned_far ||
          copy_class == CopyClass::kernel_to_pinned;
+}
+
+bool ends_by_event(CopyClass copy_class) {
+  using enum CopyClass;
+  return copy_class != host_to_host && copy_class != resident_push && copy_class != thread_to_pageable &&
+         copy_class != thread_from_pageable;
 }
 
 Piecewise::Piecewise(std::vector<Knot> knots) : knots_(std::move(knots)) {

@@ -103,7 +103,7 @@ struct Cost {
   std::optional<Sourced<Piecewise>> turnaround{};
   std::optional<Sourced<Piecewise>> cpu_written{};  ///< of copies from host memory only; by the bytes so written
   std::optional<Sourced<Piecewise>> cpu_held{};  ///< of copies by devices into host memory only; by the bytes so held
-  std::optional<Sourced<Seconds>> completion{};  ///< not of host-to-host and resident-push
+  std::optional<Sourced<Seconds>> completion{};  ///< of those that end by an event
 
   /// The CPU starts one of `size`. `alone`: nothing is under way in its stream.
   [[nodiscard]] Seconds starting(Bytes size, bool alone) const {
@@ -121,24 +121,28 @@ enum class CopyClass {
   pageable_to_device_far,
   device_to_pageable_near,
   device_to_pageable_far,
-  device_to_device,    ///< within one GPU
-  peer,                ///< into the memory of a GPU of its peer domain, by the copy engine
-  peer_read,           ///< out of it; absent: as `peer`
-  host_to_host,        ///< memcpy
-  kernel_push,         ///< a kernel stores into the memory of a GPU of its peer domain
-  kernel_pull,         ///< a kernel loads from the memory of a GPU of its peer domain
-  kernel_local,        ///< a kernel copies within its GPU
-  kernel_to_pinned,    ///< a kernel stores into page-locked host memory
-  kernel_from_pinned,  ///< a kernel loads from page-locked host memory
-  resident_push        ///< a resident kernel stores into the memory of a GPU of its peer domain
+  device_to_device,     ///< within one GPU
+  peer,                 ///< into the memory of a GPU of its peer domain, by the copy engine
+  peer_read,            ///< out of it; absent: as `peer`
+  host_to_host,         ///< memcpy
+  kernel_push,          ///< a kernel stores into the memory of a GPU of its peer domain
+  kernel_pull,          ///< a kernel loads from the memory of a GPU of its peer domain
+  kernel_local,         ///< a kernel copies within its GPU
+  kernel_to_pinned,     ///< a kernel stores into page-locked host memory
+  kernel_from_pinned,   ///< a kernel loads from page-locked host memory
+  resident_push,        ///< a resident kernel stores into the memory of a GPU of its peer domain
+  thread_to_pageable,   ///< as from the device to pageable memory, by a thread beside the rank's own
+  thread_from_pageable  ///< the other way
 };
-inline constexpr int kCopyClasses = 18;
+inline constexpr int kCopyClasses = 20;
 /// As the platform file spells it: "pinned-to-device-near".
 std::string_view to_string(CopyClass copy_class);
 /// Do such copies read host memory?
 bool reads_host_memory(CopyClass copy_class);
 /// Does a device write into host memory?
 bool writes_host_memory(CopyClass copy_class);
+/// Does the CPU learn of their end by an event? Not of what it has done itself, or what is told by a word in memory.
+bool ends_by_event(CopyClass copy_class);
 
 /// A copy between GPUs of different peer domains: the driver moves it through host memory.
 struct StagedPeer {

@@ -128,7 +128,7 @@ void read_held(Section& section, const Node& node, Cost& cost) {
 }
 
 Cost read_cost(Section& section, const Node& node, CopyClass copy_class) {
-  Cost cost = read_cost(section, copy_class != CopyClass::host_to_host && copy_class != CopyClass::resident_push);
+  Cost cost = read_cost(section, ends_by_event(copy_class));
   if (writes_host_memory(copy_class)) read_held(section, node, cost);
   if (reads_host_memory(copy_class)) cost.cpu_written = section.optional("cpu_written", &Section::piecewise);
   return cost;

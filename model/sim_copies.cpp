@@ -32,8 +32,9 @@ End SimRank::end_of(const Part& part, Engine engine) const {
   End end = part.end();
   const Location own{Location::Kind::gpu, static_cast<std::size_t>(place(id_).gpu)};
   end.own = end.memory == Memory::device && end.location == own;
-  end.kernel = engine != Engine::dma && end.own;
+  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && end.own;
   end.resident = engine == Engine::resident && end.kernel && !part.opening;
+  end.thread = engine == Engine::thread && end.memory == Memory::pageable;
   return end;
 }
 
@@ -47,6 +48,11 @@ void SimRank::require_reach(const Operation& copy) const {
     throw UsageError("a resident kernel only writes into memory of peers");
   }
   require_one_node(copy.to, copy.from);
+  if (copy.engine == Engine::thread) {
+    const auto is_own = [](const End& end, const Part& part) { return end.own && !part.opening; };
+    if ((to.thread && is_own(from, copy.from)) || (from.thread && is_own(to, copy.to))) return;
+    throw UsageError("a thread only copies between memory of its own device and pageable memory");
+  }
   if (world_.topology.kernel_reaches(from, to)) return;
   throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
 }

@@ -73,7 +73,7 @@ struct SimRank::Operation {
   [[nodiscard]] bool copied_by_cpus() const { return !legs.empty() && !legs.front().copying.empty(); }
   /// Who writes what a copy copies.
   [[nodiscard]] Writer writer() const {
-    if (!occupies_cpu) return Writer::device;
+    if (!occupies_cpu && engine != Engine::thread) return Writer::device;
     return from.allocation->memory == Memory::device ? Writer::driver : Writer::cpu;
   }
   /// Puts what a copy has read where it belongs.

@@ -268,6 +268,9 @@ CopyCost Topology::find_copy_cost(End from, End to) const {
     const auto by_kernel = kernel_class(from, to);
     return by_kernel ? of(*by_kernel, false) : CopyCost{.name = "copy by a kernel that cannot reach both ends"};
   }
+  if (from.thread || to.thread) {
+    return of(from.thread ? CopyClass::thread_from_pageable : CopyClass::thread_to_pageable, false);
+  }
   if (is_host(from.memory) && is_host(to.memory)) return of(CopyClass::host_to_host, true);
   if (is_host(from.memory) || is_host(to.memory)) {
     const bool to_device = is_host(from.memory);
@@ -301,7 +304,8 @@ CopyCost Topology::copy_cost(End from, End to) const {
 }
 
 bool ends_by_event(const End& from, const End& to) {
-  return (!is_host(from.memory) || !is_host(to.memory)) && !from.resident && !to.resident;
+  const bool told_by_word = from.resident || to.resident || from.thread || to.thread;
+  return (!is_host(from.memory) || !is_host(to.memory)) && !told_by_word;
 }
 
 CopyEnding Topology::copy_ending(const End& from, const End& to, const Cost& cost) const {

@@ -38,6 +38,7 @@ struct End {
   bool kernel = false;    ///< a kernel on this GPU moves the bytes; of a copy within one GPU, both ends say so
   bool resident = false;  ///< and it is one that stays there
   bool own = false;       ///< on the GPU of the rank that copies
+  bool thread = false;    ///< pageable memory to or from which a thread beside that rank's own copies
 
   friend auto operator<=>(const End&, const End&) = default;
 };
@@ -58,7 +59,7 @@ struct CopyEnding {
 };
 
 /// Does the CPU learn by an event that a copy between these ends is over? What the CPU has done itself it knows, and a
-/// resident kernel tells it by a word in host memory.
+/// resident kernel or a thread tells it by a word in host memory.
 bool ends_by_event(const End& from, const End& to);
 
 /// The name of an entry of the table of staged copies between peer domains: "staged peer ioh0 -> ioh1".

@@ -53,6 +53,12 @@ void guess_copies(Platform& platform) {
   copies[kernel_local] = cost(2.0_us, 6.0_us, 500.0_GBps);
   copies[kernel_to_pinned] = copies[kernel_from_pinned] = cost(2.0_us, 7.0_us);
   copies[resident_push] = cost(0.5_us, 4.0_us);  // nothing is launched
+  copies[thread_to_pageable] = cost(0.2_us, 13.0_us, 10.0_GBps);
+  copies[thread_from_pageable] = cost(0.2_us, 9.0_us, 10.0_GBps);
+  // The thread waits for the end of each: nothing of the next one hides behind it.
+  for (const CopyClass by_thread : {thread_to_pageable, thread_from_pageable}) {
+    copies[by_thread].turnaround = copies[by_thread].latency;
+  }
 }
 
 NetworkCosts guessed_shared_memory() {

@@ -1,4 +1,4 @@
-// CudaRuntime's copies: by the copy engine, by kernels and by the one that stays.
+// CudaRuntime's copies: by the copy engine, by kernels and by the one that stays, and by threads.
 #include <algorithm>
 #include <cassert>
 #include <iterator>
@@ -14,11 +14,20 @@ namespace {
 
 /// In the id of an event that is an order to the resident kernel.
 constexpr std::uint64_t kOrdered = std::uint64_t{1} << 63;
-/// In the id of an event that is a kernel's raise: below it the stream, and the number of the raise in its stream.
+/// In the id of an event that is a kernel's raise, or a copy of a thread: below it the stream, and the number of the
+/// raise or copy in its stream.
 constexpr std::uint64_t kRaised = std::uint64_t{1} << 62;
-constexpr int kRaisesBits = 48;
+constexpr std::uint64_t kHanded = std::uint64_t{1} << 61;
+constexpr int kNumberBits = 48;
 
 std::size_t at(Stream stream) { return static_cast<std::size_t>(stream.index); }
+
+bool is(std::uint64_t kind, Event event) { return (event.id & kind) != 0; }
+std::uint64_t number_of(Event event) { return event.id & ((std::uint64_t{1} << kNumberBits) - 1); }
+Stream stream_of(Event event) { return {static_cast<int>((event.id & ~(kRaised | kHanded)) >> kNumberBits)}; }
+Event numbered(std::uint64_t kind, Stream stream, std::uint64_t number) {
+  return {kind | std::uint64_t{at(stream)} << kNumberBits | number};
+}
 
 }  // namespace
 
@@ -62,6 +71,7 @@ std::byte* CudaRuntime::for_kernel(const std::byte* memory) {
 
 cudaStream_t CudaRuntime::queue_of(Stream stream) {
   if (resident_) resident_->wait(ordered_[at(stream)]);
+  if (const Helper& helper = helpers_[at(stream)]; helper.thread) helper.thread->wait(helper.last);
   return streams_[at(stream)];
 }
 
@@ -71,6 +81,7 @@ void CudaRuntime::rest() {
 
 Event CudaRuntime::order(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream) {
   if (marked_[at(stream)] > 0) check_cuda(cudaStreamSynchronize(streams_[at(stream)]), "cudaStreamSynchronize");
+  if (const Helper& helper = helpers_[at(stream)]; helper.thread) helper.thread->wait(helper.last);
   if (!resident_) resident_.emplace();
   std::uint64_t* const word = flag.word == nullptr ? nullptr : on_device(flag.word);
   const bool empty = size == Bytes{};  // an address behind the end of its memory is nobody's
@@ -79,8 +90,24 @@ Event CudaRuntime::order(std::byte* to, const std::byte* from, Bytes size, Flag 
   return {kOrdered | ordered_[at(stream)]};
 }
 
+Event CudaRuntime::hand_over(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+  if (resident_) resident_->wait(ordered_[at(stream)]);
+  Helper& helper = helpers_[at(stream)];
+  if (!helper.thread) {
+    const auto move = [device = device_, queue = streams_[at(stream)]](const CopyThread::Copy& copy) {
+      check_cuda(cudaSetDevice(device), "cudaSetDevice");
+      check_cuda(cudaMemcpyAsync(copy.to, copy.from, copy.size, cudaMemcpyDefault, queue), "cudaMemcpyAsync");
+      check_cuda(cudaStreamSynchronize(queue), "cudaStreamSynchronize");
+    };
+    helper.thread = std::make_unique<CopyThread>(cpus_, move);
+  }
+  helper.last = helper.thread->give({to, from, size.count()});
+  return numbered(kHanded, stream, helper.last);
+}
+
 Event CudaRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
   if (engine == Engine::resident) return order(to, from, size, {}, stream);
+  if (engine == Engine::thread) return hand_over(to, from, size, stream);
   const cudaStream_t queue = queue_of(stream);
   if (engine == Engine::kernel) {
     rest();
@@ -162,7 +189,7 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
                "copy kernel with a flag");
     raises_[at(stream)] = number;
     ++marked_[at(stream)];
-    return {kRaised | std::uint64_t{at(stream)} << kRaisesBits | number};
+    return numbered(kRaised, stream, number);
   }
   if (size > Bytes{}) driver_->copy(to, from, size.count(), queue);
   driver_->write_value(word, flag.value, queue);
@@ -170,27 +197,26 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
 }
 
 bool CudaRuntime::ended(Event event) {
-  if ((event.id & kOrdered) != 0) return resident_->ended(event.id & ~kOrdered);
-  const bool over =
-      (event.id & kRaised) != 0 ? has_raised(event.id & ~kRaised) : driver_->ended(events_[event.id].event);
+  if (is(kOrdered, event)) return resident_->ended(event.id & ~kOrdered);
+  if (is(kHanded, event)) return helpers_[at(stream_of(event))].thread->ended(number_of(event));
+  const bool over = is(kRaised, event) ? has_raised(event) : driver_->ended(events_[event.id].event);
   if (over) forget(event);
   return over;
 }
 
 void CudaRuntime::forget(Event event) {
-  if ((event.id & kOrdered) != 0) return;
-  if ((event.id & kRaised) != 0) {
-    --marked_[(event.id & ~kRaised) >> kRaisesBits];
+  if (is(kOrdered, event) || is(kHanded, event)) return;
+  if (is(kRaised, event)) {
+    --marked_[at(stream_of(event))];
     return;
   }
   --marked_[at(events_[event.id].stream)];
   unused_events_.push_back(event.id);
 }
 
-bool CudaRuntime::has_raised(std::uint64_t raise) {
-  const std::size_t stream = raise >> kRaisesBits;
-  const std::uint64_t number = raise & ((std::uint64_t{1} << kRaisesBits) - 1);
-  return counts_.reached(raised_.here()[stream].word, number, streams_[stream], "copy kernel with a flag");
+bool CudaRuntime::has_raised(Event raise) {
+  const std::size_t stream = at(stream_of(raise));
+  return counts_.reached(raised_.here()[stream].word, number_of(raise), streams_[stream], "copy kernel with a flag");
 }
 
 void CudaRuntime::synchronize(Stream stream) {

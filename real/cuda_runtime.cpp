@@ -59,7 +59,8 @@ CudaRuntime::CudaRuntime(int local_rank, std::span<const DeviceChoice> gpus) {
 }
 
 CudaRuntime::~CudaRuntime() {
-  resident_.reset();  // first: what follows waits for all of the device's work
+  for (Helper& helper : helpers_) helper.thread.reset();
+  resident_.reset();  // before the rest, which waits for all of the device's work
   // A device in error would only repeat its error here.
   for (const auto& [memory, device] : opened_) {
     cudaSetDevice(device);

@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "real/copy_thread.hpp"
 #include "real/cuda_driver.hpp"
 #include "real/device_runtime.hpp"
 #include "real/device_selection.hpp"
@@ -39,6 +40,7 @@ class CudaRuntime final : public DeviceRuntime {
   void pin(std::byte* memory, Bytes size) override;
   void unpin(std::byte* memory) override;
 
+  void note_cpus() override { cpus_ = Cpus(); }
   Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) override;
   Event copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
                     Engine engine) override;
@@ -71,11 +73,13 @@ class CudaRuntime final : public DeviceRuntime {
   [[nodiscard]] std::uint64_t* on_device(std::uint64_t* word) const;
   const Extent* upload(std::span<const Block> blocks, std::size_t stream);
 
-  /// CUDA's queue for the stream, behind what the resident kernel has still to do for it.
+  /// CUDA's queue for the stream, behind what the resident kernel and the thread have still to do for it.
   cudaStream_t queue_of(Stream stream);
   /// By the resident kernel; a flag of null raises nothing.
   Event order(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream);
-  [[nodiscard]] bool has_raised(std::uint64_t raise);
+  [[nodiscard]] bool has_raised(Event raise);
+  /// By the stream's thread, which is started if it is not there.
+  Event hand_over(std::byte* to, const std::byte* from, Bytes size, Stream stream);
 
   std::vector<DeviceInfo> devices_;
   int device_ = 0;
@@ -97,6 +101,13 @@ class CudaRuntime final : public DeviceRuntime {
   MappedArray<Raised> raised_;
   std::array<std::uint64_t, kStreams> raises_{};
   KernelCounts counts_;
+  /// By stream: the thread that copies for it, once it was asked for, and its last copy.
+  struct Helper {
+    std::unique_ptr<CopyThread> thread{};
+    std::uint64_t last = 0;
+  };
+  std::array<Helper, kStreams> helpers_{};
+  Cpus cpus_;                                   ///< for the threads
   std::array<std::size_t, kStreams> marked_{};  ///< by stream: events that nobody has found ended
   struct Mark {
     cudaEvent_t event = nullptr;

@@ -57,8 +57,10 @@ End PacedRuntime::end_of(const std::byte* address, Engine engine) const {
   End end = std::prev(behind)->second;
   // The kernel runs on this process's device.
   const Location own{Location::Kind::gpu, role_.gpu};
-  end.kernel = engine != Engine::dma && end.memory == Memory::device && end.location == own;
+  const bool by_kernel = engine == Engine::kernel || engine == Engine::resident;
+  end.kernel = by_kernel && end.memory == Memory::device && end.location == own;
   end.resident = engine == Engine::resident && end.kernel;
+  end.thread = engine == Engine::thread && end.memory == Memory::pageable;
   return end;
 }
 
@@ -142,8 +144,9 @@ void PacedRuntime::close_memory(std::byte* memory) {
 
 const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const std::byte* to, Engine engine) {
   const auto key = [](const End& end) {
-    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index, static_cast<std::size_t>(end.memory),
-                  static_cast<std::size_t>(end.kernel), static_cast<std::size_t>(end.resident)};
+    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index,
+                  static_cast<std::size_t>(end.memory),        static_cast<std::size_t>(end.kernel),
+                  static_cast<std::size_t>(end.resident),      static_cast<std::size_t>(end.thread)};
   };
   const End source = end_of(from, engine);
   const End target = end_of(to, engine);

@@ -144,7 +144,7 @@ class PacedRuntime final : public DeviceRuntime {
   PaceClock& clock_;
   DeviceInfo device_;
   std::map<const std::byte*, model::End> known_;  ///< memory that copies may name, by its first address
-  using EndKey = std::array<std::size_t, 5>;
+  using EndKey = std::array<std::size_t, 6>;
   std::map<std::pair<EndKey, EndKey>, Way> ways_;  ///< those asked for so far: finding a route takes long
   std::array<Queue, kStreams> queues_{};
   std::size_t moving_ = 0;  ///< copies that have not really been moved yet

@@ -142,6 +142,8 @@ bool can_copy(Prober& prober, std::string_view words, Buffer to, Buffer from, En
 void probe_local(Prober& prober);
 /// Copies of one rank by kernels, and copies of many blocks.
 void probe_blocks(Prober& prober);
+/// Copies of one rank by a thread beside it.
+void probe_threads(Prober& prober);
 /// Is there a rank before `rank` on the same GPU? Its lines would say the same.
 bool repeats_a_place(const Rank& rank, RankId later);
 /// Copies of one rank that queue or go both ways at once.

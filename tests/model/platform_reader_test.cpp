@@ -329,7 +329,7 @@ TEST_F(IncludingPlatform, ReadsWhatTheCpuDoesToLearnOfTheEndOfAClassOfCopies) {
   };
   const Platform platform = with_completion("pinned-to-device-near");
   EXPECT_EQ(present(platform.copies.at(CopyClass::pinned_to_device_near).completion).value, 0.3_us);
-  for (const char* told_otherwise : {"host-to-host", "resident-push"}) {
+  for (const char* told_otherwise : {"host-to-host", "resident-push", "thread-to-pageable", "thread-from-pageable"}) {
     EXPECT_THROW(with_completion(told_otherwise), InputError) << told_otherwise;
   }
 }

@@ -164,10 +164,10 @@ struct Found {
   std::vector<std::string> notes{};
 };
 
-Found probe_names(const Platform& platform) {
+Found probe_names(const Platform& platform, const Place& second = {0, 2, {}}) {
   const bench::ProbePlan plan{.sizes = {4_B, 1_MiB}, .small = {.iterations = 1}, .large = {.iterations = 1}};
   Found found;
-  simulate(platform, std::vector{Place{0, 1, {}}, Place{0, 2, {}}}, [&](Rank& rank) {
+  simulate(platform, std::vector{Place{0, 1, {}}, second}, [&](Rank& rank) {
     const bench::ProbeFindings mine = bench::probe(rank, plan);
     for (const bench::ProbeLine& line : mine.lines) found.names.insert(line.name);
     if (rank.id() == RankId{0}) found.notes = mine.notes;
@@ -187,6 +187,15 @@ TEST(Probe, APlatformWithoutFarCopiesHasAllOtherLines) {
   EXPECT_TRUE(std::ranges::any_of(found.notes, [](const std::string& note) {
     return note.starts_with("0/1: no copies device-to-shared-pinned far: ") &&
            note.find("'device-to-pinned-far'") != std::string::npos;
+  }));
+}
+
+TEST(Probe, RanksThatShareAGpuSayWhySignalsAreNotMeasured) {
+  const Found found = probe_names(sample_platform(), {0, 1, {}});
+  EXPECT_TRUE(found.names.contains("message pinned same-node"));
+  EXPECT_FALSE(found.names.contains("put and signal same-node"));
+  EXPECT_TRUE(std::ranges::any_of(found.notes, [](const std::string& note) {
+    return note.starts_with("0/1: no puts with signals: both ranks use this GPU");
   }));
 }
 

@@ -204,7 +204,7 @@ TEST(Written, ByADeviceAMessagesSourceTakesWhatThePlatformSays) {
 
 /// A message takes so much longer where a copy out of the device to pageable memory has written it. `costs`: what they
 /// are.
-void expect_after_driver(const std::function<void(NetworkCosts&)>& costs, Seconds extra) {
+void expect_after_driver(const std::function<void(NetworkCosts&)>& costs, Seconds extra, Engine engine = Engine::dma) {
   Platform platform = with_extras();
   costs(*platform.network);
   simulate(platform, std::vector{kLoneGpu, kOtherNode}, [&](Rank& rank) {
@@ -212,7 +212,7 @@ void expect_after_driver(const std::function<void(NetworkCosts&)>& costs, Second
     const Buffer device = rank.allocate(Memory::device, 1_MiB);
     const Buffer host = rank.allocate(Memory::pageable, 1_MiB);
     if (rank.id().value == 1) return finish(rank, rank.receive(peer, tags::kData, View(host)));
-    finish(rank, start(rank, View(host), View(device)));
+    finish(rank, rank.copy(View(host), View(device), Stream{}, engine));
     const Seconds began = rank.now();
     finish(rank, rank.send(peer, tags::kData, View(host)));
     expect_near(rank.now() - began, kOverhead + extra + 1_MiB / kWire);
@@ -225,6 +225,14 @@ TEST(Written, ByTheDriverAMessagesSourceTakesWhatThePlatformSays) {
         costs.driver_written = curve({{Bytes{}, kMessageByDriver}});
       },
       kMessageByDriver);
+}
+
+TEST(Written, ByTheDriverForAThreadAMessagesSourceTakesTheSame) {
+  expect_after_driver(
+      [](NetworkCosts& costs) {
+        costs.driver_written = curve({{Bytes{}, kMessageByDriver}});
+      },
+      kMessageByDriver, Engine::thread);
 }
 
 TEST(Written, ByTheDriverAMessagesSourceTakesWhatACpusDoesUnlessThePlatformSays) {

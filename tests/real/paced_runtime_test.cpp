@@ -49,6 +49,19 @@ TEST_F(PacedRuntimeTest, EveryClassOfCopiesHasItsRate) {
   expect_time(peer_memory(2), device, fixed + kSize / kResidentPush, Engine::resident);
 }
 
+/// Between the same ends the rank's own copies cost something else, and end by an event.
+TEST_F(PacedRuntimeTest, AThreadsCopiesHaveTheirRatesBesideThoseOfTheRank) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const pageable = host_memory(Memory::pageable);
+  const Seconds fixed = kHost + kLatency;
+  for (int round = 0; round < 2; ++round) {
+    expect_time(pageable, device, fixed + kSize / kUp);
+    expect_time(pageable, device, fixed + kSize / kThreadUp, Engine::thread);
+    expect_time(device, pageable, fixed + kSize / kDown);
+    expect_time(device, pageable, fixed + kSize / kThreadDown, Engine::thread);
+  }
+}
+
 class PacedWithOtherRates : public PacedRuntimeTest {
  protected:
   PacedWithOtherRates() : PacedRuntimeTest(changed()) {}

@@ -1,0 +1,85 @@
+// A thread beside a rank's own, on the simulated machine: what its copies cost, and that the rank goes on.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "model/simulation.hpp"
+#include "tests/model/one_message.hpp"
+#include "tests/model/push_pair.hpp"
+#include "tests/model/sample_platform.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+
+/// On one rank, with 1 MiB of device memory and of pageable memory.
+void alone(const Platform& platform, const std::function<void(Rank&, View device, View host)>& body) {
+  const std::vector<Place> places{kLoneGpu};
+  simulate(platform, places, [&](Rank& rank) {
+    const Buffer device = rank.allocate(Memory::device, 1_MiB);
+    const Buffer host = rank.allocate(Memory::pageable, 1_MiB);
+    rank.fill(View(device), Pattern{1});
+    body(rank, View(device), View(host));
+    EXPECT_TRUE(rank.check(View(host), Pattern{1}).intact());
+  });
+}
+
+TEST(Thread, ItsCopiesHaveTheCostsOfTheirClassAndTheRankGoesOn) {
+  Platform platform = sample_platform();
+  platform.runtime.completion = with_source(1.5_us);  // the thread learns of the end, and tells by a word
+  alone(platform, [](Rank& rank, View device, View host) {
+    for (const Bytes size : {0_B, 4_KiB, 1_MiB}) {
+      const Seconds start = rank.now();
+      const Op out = rank.copy(host.slice({}, size), device.slice({}, size), Stream{}, Engine::thread);
+      expect_near(rank.now() - start, kHost);
+      EXPECT_EQ(wait(rank, out, kLong), Status::delivered);
+      expect_near(rank.now() - start, kOverhead + size / kThreadUp);
+    }
+    const Seconds start = rank.now();
+    const Op in = rank.copy(device, host, Stream{}, Engine::thread);
+    expect_near(rank.now() - start, kHost);
+    EXPECT_EQ(wait(rank, in, kLong), Status::delivered);
+    expect_near(rank.now() - start, kOverhead + 1_MiB / kThreadDown);
+  });
+}
+
+/// It waits for the end of each: what it does before the bytes flow hides behind no other copy.
+TEST(Thread, ATurnaroundLiesBetweenTwoOfItsCopies) {
+  Platform platform = sample_platform();
+  platform.copies[CopyClass::thread_to_pageable].turnaround = with_source(Piecewise(kLatency));
+  alone(platform, [](Rank& rank, View device, View host) {
+    std::vector<Op> ops;
+    const Seconds start = rank.now();
+    for (int i = 0; i < 4; ++i) ops.push_back(rank.copy(host, device, Stream{}, Engine::thread));
+    for (const Op op : ops) EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    expect_near(rank.now() - start, kHost + (kLatency + 1_MiB / kThreadUp) * 4);
+  });
+}
+
+TEST(Thread, IsRefusedByAPlatformThatDoesNotSayWhatItCosts) {
+  Platform platform = sample_platform();
+  platform.copies.erase(CopyClass::thread_to_pageable);
+  EXPECT_THROW(alone(platform, [](Rank& rank, View device,
+                                  View host) { wait(rank, rank.copy(host, device, Stream{}, Engine::thread), kLong); }),
+               InputError);
+}
+
+/// Nobody's time is a CPU's: every chunk crosses each hop once, and after the first the wire never rests.
+TEST(Thread, StagingByItIsAPipelineOfThreeStages) {
+  constexpr Bytes chunk = 256_KiB;
+  constexpr std::uint64_t chunks = 32;
+  const Seconds expected = kOverhead * 3 + chunk / kThreadUp + (chunk * chunks) / kWire + chunk / kThreadDown;
+  const Settings settings{.chunk = chunk, .depth = 4, .options = {{"copies", "thread"}}};
+  expect_near(one_message("staging", {kLoneGpu, kOtherNode}, chunk * chunks, settings), expected);
+}
+
+TEST(Thread, AWholeMessageHasItsStepsOneAfterTheOther) {
+  const Seconds expected = kOverhead * 3 + 1_MiB / kThreadUp + 1_MiB / kWire + 1_MiB / kThreadDown;
+  const Settings settings{.options = {{"copies", "thread"}}};
+  expect_near(one_message("staging", {kLoneGpu, kOtherNode}, 1_MiB, settings), expected);
+}
+
+}  // namespace
+}  // namespace twinlink::model
