@@ -110,6 +110,7 @@ class LineReader {
 
   bool one_copy(std::string_view name) {
     if (strip(name, "copy kernel-")) return kernel_copy(name);
+    if (strip(name, "copy thread-")) return thread_copy(name);
     if (name == "copy resident-push") return between(Kind::copy, device(gpu(), true, true), device(peer_gpu()));
     if (strip(name, "copy ")) return copy(name);
     return strip(name, "peer copy ") && peer_copy(name);
@@ -214,6 +215,13 @@ class LineReader {
     if (way == "from-pinned") return between(Kind::copy, pinned, own);
     if (way == "push") return between(Kind::copy, own, device(peer_gpu()));
     return way == "pull" && between(Kind::copy, device(peer_gpu()), own);
+  }
+
+  bool thread_copy(std::string_view way) {
+    End pageable = host(gpu(), Memory::pageable);
+    pageable.thread = true;
+    if (way == "to-pageable") return between(Kind::copy, device(gpu()), pageable);
+    return way == "from-pageable" && between(Kind::copy, pageable, device(gpu()));
   }
 
   bool peer_copy(std::string_view rest) {
