@@ -93,11 +93,11 @@ void SimRank::take_copy_cost(Operation& operation) {
   const CopyCost cost = world_.topology.copy_cost(from, to);
   operation.report.cost = cost.name;
   operation.report.host = cost.cost->starting(operation.size, operation.queue->operations.empty());
-  const CopyEnding ending = operation.signal ? world_.topology.put_ending(from, to, *cost.cost, operation.size)
-                                             : world_.topology.copy_ending(from, to, *cost.cost);
+  const CopyEnding ending = operation.signal ? world_.topology.put_ending(from, to, cost, operation.size)
+                                             : world_.topology.copy_ending(from, cost);
   operation.report.latency = cost.cost->latency.value.at(operation.size);
   operation.unhidden += ending.raising;
-  operation.by_event = ends_by_event(from, to) && !ending.signal_with_end;
+  operation.by_event = cost.by_event && !ending.signal_with_end;
   operation.report.completion = ending.completion;
   if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal();
   operation.until_next = operation.until_signal + ending.behind_signal;

@@ -262,7 +262,8 @@ CopyCost Topology::find_copy_cost(End from, End to) const {
     const auto found = platform_.copies.find(copy_class);
     return CopyCost{.cost = found == platform_.copies.end() ? nullptr : &found->second,
                     .name = std::string(to_string(copy_class)),
-                    .occupies_cpu = occupies_cpu};
+                    .occupies_cpu = occupies_cpu,
+                    .by_event = ends_by_event(copy_class)};
   };
   if (from.kernel || to.kernel) {
     const auto by_kernel = kernel_class(from, to);
@@ -303,20 +304,15 @@ CopyCost Topology::copy_cost(End from, End to) const {
   return found;
 }
 
-bool ends_by_event(const End& from, const End& to) {
-  const bool told_by_word = from.resident || to.resident || from.thread || to.thread;
-  return (!is_host(from.memory) || !is_host(to.memory)) && !told_by_word;
+CopyEnding Topology::copy_ending(const End& from, const CopyCost& copy) const {
+  if (!copy.by_event) return {.signal_with_end = from.resident};
+  return {.completion = or_none(copy.cost->completion ? copy.cost->completion : platform_.runtime.completion)};
 }
 
-CopyEnding Topology::copy_ending(const End& from, const End& to, const Cost& cost) const {
-  if (!ends_by_event(from, to)) return {.signal_with_end = from.resident};
-  return {.completion = or_none(cost.completion ? cost.completion : platform_.runtime.completion)};
-}
-
-CopyEnding Topology::put_ending(const End& from, const End& to, const Cost& cost, Bytes size) const {
+CopyEnding Topology::put_ending(const End& from, const End& to, const CopyCost& copy, Bytes size) const {
   const RuntimeCosts& costs = platform_.runtime;
-  CopyEnding ending = copy_ending(from, to, cost);
-  if (!ends_by_event(from, to)) return ending;
+  CopyEnding ending = copy_ending(from, copy);
+  if (!copy.by_event) return ending;
   // A kernel writes the peer's flag and a word of its own CPU together.
   if ((from.kernel || to.kernel) && costs.kernel_signal) {
     return {.raising = costs.kernel_signal->value.at(size),

@@ -48,6 +48,7 @@ struct CopyCost {
   const Cost* cost = nullptr;  ///< owned by the platform
   std::string name{};          ///< "pinned-to-device-near", "staged peer ioh0 -> ioh1"
   bool occupies_cpu = false;   ///< the calling CPU is busy until the copy has ended
+  bool by_event = true;        ///< the CPU learns of its end by an event, see ends_by_event(CopyClass)
 };
 
 /// What follows the last byte of a copy: who is told of it, and how.
@@ -57,10 +58,6 @@ struct CopyEnding {
   Seconds completion{};          ///< from its end: the CPU is busy learning of it
   Seconds behind_signal{};       ///< from its signal until its queue goes on, beside the next copy's turnaround
 };
-
-/// Does the CPU learn by an event that a copy between these ends is over? What the CPU has done itself it knows, and a
-/// resident kernel or a thread tells it by a word in host memory.
-bool ends_by_event(const End& from, const End& to);
 
 /// The name of an entry of the table of staged copies between peer domains: "staged peer ioh0 -> ioh1".
 std::string staged_name(const StagedPeer& staged);
@@ -110,10 +107,10 @@ class Topology {
   [[nodiscard]] CopyCost copy_cost(End from, End to) const;
   /// The same, with `cost` null where the platform does not have the entry.
   [[nodiscard]] CopyCost find_copy_cost(End from, End to) const;
-  /// What follows a copy within a node, which has `cost`.
-  [[nodiscard]] CopyEnding copy_ending(const End& from, const End& to, const Cost& cost) const;
+  /// What follows a copy within a node, whose `copy.cost` is not null.
+  [[nodiscard]] CopyEnding copy_ending(const End& from, const CopyCost& copy) const;
   /// And what follows a put of `size` bytes that raises a signal.
-  [[nodiscard]] CopyEnding put_ending(const End& from, const End& to, const Cost& cost, Bytes size) const;
+  [[nodiscard]] CopyEnding put_ending(const End& from, const End& to, const CopyCost& copy, Bytes size) const;
 
   [[nodiscard]] const std::string& name(Location location) const;
   /// "gpu0 -> ioh0 -> numa0".

@@ -66,8 +66,8 @@ bool CopyThread::ended(std::uint64_t number) const {
   return over;
 }
 
-void CopyThread::wait(std::uint64_t number) const {
-  while (!ended(number)) {
+void CopyThread::wait() const {
+  while (!ended(given_.load(std::memory_order_relaxed))) {
   }
 }
 

@@ -56,8 +56,8 @@ class CopyThread {
   std::uint64_t give(const Copy& copy);
   /// Has the copy of that number ended? Throws what the mover has thrown; no copy behind that one is made.
   [[nodiscard]] bool ended(std::uint64_t number) const;
-  /// Waits for it, busily, and throws as ended().
-  void wait(std::uint64_t number) const;
+  /// Waits for all that was given, busily, and throws as ended().
+  void wait() const;
 
  private:
   void run();

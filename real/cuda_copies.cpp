@@ -69,9 +69,18 @@ std::byte* CudaRuntime::for_kernel(const std::byte* memory) {
 
 // ---- copies ---------------------------------------------------------------------------------------------------------
 
+void CudaRuntime::give_to(Engine engine, Stream stream) {
+  const std::size_t index = at(stream);
+  if (engine == Engine::resident && marked_[index] > 0) {
+    check_cuda(cudaStreamSynchronize(streams_[index]), "cudaStreamSynchronize");
+  }
+  if (engine != Engine::resident && resident_) resident_->wait(ordered_[index]);
+  // A thread's copies go through CUDA's queue, behind what that has.
+  if (engine != Engine::thread && threads_[index]) threads_[index]->wait();
+}
+
 cudaStream_t CudaRuntime::queue_of(Stream stream) {
-  if (resident_) resident_->wait(ordered_[at(stream)]);
-  if (const Helper& helper = helpers_[at(stream)]; helper.thread) helper.thread->wait(helper.last);
+  give_to(Engine::dma, stream);
   return streams_[at(stream)];
 }
 
@@ -80,8 +89,7 @@ void CudaRuntime::rest() {
 }
 
 Event CudaRuntime::order(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream) {
-  if (marked_[at(stream)] > 0) check_cuda(cudaStreamSynchronize(streams_[at(stream)]), "cudaStreamSynchronize");
-  if (const Helper& helper = helpers_[at(stream)]; helper.thread) helper.thread->wait(helper.last);
+  give_to(Engine::resident, stream);
   if (!resident_) resident_.emplace();
   std::uint64_t* const word = flag.word == nullptr ? nullptr : on_device(flag.word);
   const bool empty = size == Bytes{};  // an address behind the end of its memory is nobody's
@@ -91,18 +99,17 @@ Event CudaRuntime::order(std::byte* to, const std::byte* from, Bytes size, Flag 
 }
 
 Event CudaRuntime::hand_over(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
-  if (resident_) resident_->wait(ordered_[at(stream)]);
-  Helper& helper = helpers_[at(stream)];
-  if (!helper.thread) {
-    const auto move = [device = device_, queue = streams_[at(stream)]](const CopyThread::Copy& copy) {
-      check_cuda(cudaSetDevice(device), "cudaSetDevice");
-      check_cuda(cudaMemcpyAsync(copy.to, copy.from, copy.size, cudaMemcpyDefault, queue), "cudaMemcpyAsync");
+  give_to(Engine::thread, stream);
+  std::unique_ptr<CopyThread>& thread = threads_[at(stream)];
+  if (!thread) {
+    const auto move = [this, queue = streams_[at(stream)]](const CopyThread::Copy& copy) {
+      check_cuda(cudaSetDevice(device_), "cudaSetDevice");
+      if (copy.size > 0) driver_->copy(copy.to, copy.from, copy.size, queue);
       check_cuda(cudaStreamSynchronize(queue), "cudaStreamSynchronize");
     };
-    helper.thread = std::make_unique<CopyThread>(cpus_, move);
+    thread = std::make_unique<CopyThread>(cpus_, move);
   }
-  helper.last = helper.thread->give({to, from, size.count()});
-  return numbered(kHanded, stream, helper.last);
+  return numbered(kHanded, stream, thread->give({to, from, size.count()}));
 }
 
 Event CudaRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
@@ -198,7 +205,7 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
 
 bool CudaRuntime::ended(Event event) {
   if (is(kOrdered, event)) return resident_->ended(event.id & ~kOrdered);
-  if (is(kHanded, event)) return helpers_[at(stream_of(event))].thread->ended(number_of(event));
+  if (is(kHanded, event)) return threads_[at(stream_of(event))]->ended(number_of(event));
   const bool over = is(kRaised, event) ? has_raised(event) : driver_->ended(events_[event.id].event);
   if (over) forget(event);
   return over;

@@ -73,7 +73,10 @@ class CudaRuntime final : public DeviceRuntime {
   [[nodiscard]] std::uint64_t* on_device(std::uint64_t* word) const;
   const Extent* upload(std::span<const Block> blocks, std::size_t stream);
 
-  /// CUDA's queue for the stream, behind what the resident kernel and the thread have still to do for it.
+  /// CUDA's queue, the resident kernel and the thread each keep a stream's copies in order among their own: waits until
+  /// those to which `engine` does not belong have ended what they have of it.
+  void give_to(Engine engine, Stream stream);
+  /// CUDA's queue for the stream, once that has its turn.
   cudaStream_t queue_of(Stream stream);
   /// By the resident kernel; a flag of null raises nothing.
   Event order(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream);
@@ -101,14 +104,9 @@ class CudaRuntime final : public DeviceRuntime {
   MappedArray<Raised> raised_;
   std::array<std::uint64_t, kStreams> raises_{};
   KernelCounts counts_;
-  /// By stream: the thread that copies for it, once it was asked for, and its last copy.
-  struct Helper {
-    std::unique_ptr<CopyThread> thread{};
-    std::uint64_t last = 0;
-  };
-  std::array<Helper, kStreams> helpers_{};
-  Cpus cpus_;                                   ///< for the threads
-  std::array<std::size_t, kStreams> marked_{};  ///< by stream: events that nobody has found ended
+  std::array<std::unique_ptr<CopyThread>, kStreams> threads_{};  ///< by stream, once they were asked for
+  Cpus cpus_;                                                    ///< for the threads
+  std::array<std::size_t, kStreams> marked_{};                   ///< by stream: events that nobody has found ended
   struct Mark {
     cudaEvent_t event = nullptr;
     Stream stream{};

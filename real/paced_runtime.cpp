@@ -156,17 +156,12 @@ const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const 
   const model::Topology& topology = role_.topology;
   const model::CopyCost cost = topology.copy_cost(source, target);
   const model::Route route = topology.copy_route(source.location, target.location);
-  const Way way{cost.cost, rate_alone(topology.platform(), *cost.cost, route), &counts_[cost.name]};
+  const Way way{cost, rate_alone(topology.platform(), *cost.cost, route), &counts_[cost.name]};
   return ways_.emplace(ends, way).first->second;
 }
 
-model::CopyEnding PacedRuntime::copy_ending(const std::byte* from, const std::byte* to, Engine engine,
-                                            const Way& way) const {
-  return role_.topology.copy_ending(end_of(from, engine), end_of(to, engine), *way.cost);
-}
-
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
-  const model::Cost& cost = *copy.way->cost;
+  const model::Cost& cost = *copy.way->copy.cost;
   const Seconds ready = posted + cost.latency.value.at(copy.size);
   const Seconds turn = cost.turnaround ? queue.signal_end + cost.turnaround->value.at(copy.size) : queue.flow_end;
   queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.size / copy.way->rate;
@@ -176,7 +171,7 @@ Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
 
 Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   Queue& queue = queue_of(stream);
-  const Seconds posted = start + copy.way->cost->starting(copy.size, queue.flow_end <= start);
+  const Seconds posted = start + copy.way->copy.cost->starting(copy.size, queue.flow_end <= start);
   copy.due = schedule(queue, copy, posted);
   queue.last_end = std::max(queue.last_end, copy.end());
   queue.copies.push_back(copy);
@@ -194,7 +189,7 @@ Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Strea
   return start_copy({.inner = inner_->copy(to, from, size, stream, engine),
                      .way = &way,
                      .size = size,
-                     .ending = copy_ending(from, to, engine, way)},
+                     .ending = role_.topology.copy_ending(end_of(from, engine), way.copy)},
                     stream, start);
 }
 
@@ -207,7 +202,7 @@ Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<
   return start_copy({.inner = inner_->copy_blocks(to, from, blocks, stream, engine),
                      .way = &way,
                      .size = total_length(blocks),
-                     .ending = copy_ending(from, to, engine, way),
+                     .ending = role_.topology.copy_ending(end_of(from, engine), way.copy),
                      .blocks = each * static_cast<double>(blocks.size())},
                     stream, start);
 }
@@ -216,7 +211,7 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
                                    Engine engine) {
   const Seconds start = clock_.now();
   const Way& way = way_between(from, to, engine);
-  const model::CopyEnding ending = role_.topology.put_ending(end_of(from, engine), end_of(to, engine), *way.cost, size);
+  const model::CopyEnding ending = role_.topology.put_ending(end_of(from, engine), end_of(to, engine), way.copy, size);
   const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
   return start_copy({.inner = inner, .way = &way, .size = size, .ending = ending, .flag = flag, .signal = signal},
@@ -228,7 +223,7 @@ void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size
   Queue& queue = queue_of(stream);
   const Way& way = way_between(from, to, Engine::dma);
   const Seconds due =
-      schedule(queue, {.way = &way, .size = size}, start + way.cost->starting(size, queue.flow_end <= start));
+      schedule(queue, {.way = &way, .size = size}, start + way.copy.cost->starting(size, queue.flow_end <= start));
   queue.last_end = std::max(queue.last_end, due);
   inner_->copy_on_host(to, from, size, stream);
   note_moved(queue);

@@ -93,7 +93,7 @@ class PacedRuntime final : public DeviceRuntime {
  private:
   /// What a copy between two ends costs, and how fast its bytes flow on an idle machine.
   struct Way {
-    const model::Cost* cost = nullptr;
+    model::CopyCost copy{};
     Rate rate{};
     std::map<Bytes, Count>* counts = nullptr;  ///< of this entry of the cost table
   };
@@ -121,8 +121,6 @@ class PacedRuntime final : public DeviceRuntime {
   };
 
   [[nodiscard]] model::End end_of(const std::byte* address, Engine engine) const;
-  [[nodiscard]] model::CopyEnding copy_ending(const std::byte* from, const std::byte* to, Engine engine,
-                                              const Way& way) const;
   [[nodiscard]] const Way& way_between(const std::byte* from, const std::byte* to, Engine engine);
   /// When the last byte of a copy is there whose latency begins at `posted`; later ones of the stream flow after it.
   static Seconds schedule(Queue& queue, const Copy& copy, Seconds posted);

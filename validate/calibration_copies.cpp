@@ -226,11 +226,11 @@ void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
 
 /// What the CPU does to learn that such a copy has ended, of its class or in general.
 Seconds CopyFits::completion_of(const Primitive& copy) const {
-  if (!model::ends_by_event(copy.from, copy.to)) return {};
+  const model::CopyCost found = base_.find_copy_cost(copy.from, copy.to);
+  if (!found.by_event) return {};
   const auto own = measured_.find(copy_path(copy, base_) + ".completion");
   if (own != measured_.end()) return own->second;
-  const model::Cost* const cost = base_.find_copy_cost(copy.from, copy.to).cost;
-  if (cost != nullptr && cost->completion) return cost->completion->value;
+  if (found.cost != nullptr && found.cost->completion) return found.cost->completion->value;
   const auto measured = measured_.find("costs.runtime.completion");
   if (measured != measured_.end()) return measured->second;
   return base_.platform().runtime.completion ? base_.platform().runtime.completion->value : Seconds{};

@@ -57,7 +57,8 @@ std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, cons
                    .host = found.cost->starting(size, false),
                    .latency = found.cost->latency.value.at(size),
                    .flow = flow_time(size, narrowest_link(primitive, topology), found.cost->rate),
-                   .completion = topology.copy_ending(primitive.from, primitive.to, *found.cost).completion,
+                   .completion = topology.copy_ending(primitive.from, found).completion,
+                   .by_event = found.by_event,
                    .turnaround = found.cost->turnaround ? found.cost->turnaround->value.at(size) : Seconds{}};
 }
 
@@ -80,8 +81,7 @@ std::optional<Seconds> predict_put(const Primitive& primitive, Bytes size, const
 std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto times = copy_times(primitive, size, topology);
   if (!times) return std::nullopt;
-  const bool by_event = ends_by_event(primitive.from, primitive.to);
-  return share_of_queue(*times, by_event ? or_none(topology.platform().runtime.look) : Seconds{});
+  return share_of_queue(*times, times->by_event ? or_none(topology.platform().runtime.look) : Seconds{});
 }
 
 /// Of a queue of puts with signals, what comes beside the intervals between them: the first until it is there, and the

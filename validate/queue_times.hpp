@@ -12,6 +12,7 @@ struct CopyTimes {
   Seconds latency{};     ///< then nothing moves, which in a queue hides behind the copies before it
   Seconds flow{};        ///< its bytes
   Seconds completion{};  ///< the CPU learns that it has ended
+  bool by_event = true;  ///< so that it asks an event for that
   Seconds turnaround{};  ///< in a queue, from the last byte of one to the first of the next at least
 
   [[nodiscard]] Seconds until_there() const { return host_alone + latency + flow; }

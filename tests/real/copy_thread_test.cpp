@@ -53,7 +53,7 @@ TEST_F(CopyThreadTest, CopiesOneAfterTheOther) {
   EXPECT_EQ(thread.give({.size = 3}), 1U);
   EXPECT_EQ(thread.give({.size = 1}), 2U);
   EXPECT_EQ(thread.give({.size = 2}), 3U);
-  thread.wait(3);
+  thread.wait();
   EXPECT_THAT(sizes, ElementsAre(3U, 1U, 2U));
   EXPECT_TRUE(thread.ended(1));
   EXPECT_TRUE(thread.ended(3));
@@ -68,8 +68,8 @@ TEST_F(CopyThreadTest, ACopyHasEndedWhenItsBytesAreThereAndNotBefore) {
   const std::uint64_t second = thread.give({});
   EXPECT_FALSE(thread.ended(first));
   may_end = true;
-  thread.wait(first);
-  thread.wait(second);
+  thread.wait();
+  EXPECT_TRUE(thread.ended(second));
 }
 
 TEST_F(CopyThreadTest, WakesUpForACopyThatComesLate) {
@@ -77,7 +77,8 @@ TEST_F(CopyThreadTest, WakesUpForACopyThatComesLate) {
   CopyThread thread(cpus, [&](const CopyThread::Copy&) { ++copies; });
   for (int i = 1; i <= 3; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it sleeps by now
-    thread.wait(thread.give({}));
+    thread.give({});
+    thread.wait();
     EXPECT_EQ(copies, i);
   }
 }
@@ -100,11 +101,13 @@ TEST_F(CopyThreadTest, WhatACopyThrowsIsThrownToWhoAsksAndNothingIsCopiedBehindI
     if (copy.size == 0) throw std::runtime_error("no bytes");
     ++copies;
   });
-  thread.wait(thread.give({.size = 1}));
+  thread.give({.size = 1});
+  thread.wait();
   const std::uint64_t wrong = thread.give({});
   const std::uint64_t behind = thread.give({.size = 1});
-  EXPECT_THROW(thread.wait(wrong), std::runtime_error);
-  EXPECT_THROW(thread.wait(behind), std::runtime_error);
+  EXPECT_THROW(thread.wait(), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(thread.ended(wrong)), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(thread.ended(behind)), std::runtime_error);
   EXPECT_EQ(copies, 1);
 }
 
@@ -113,7 +116,8 @@ TEST_F(CopyThreadTest, RunsOnItsOwnCpusWhereverItsCreatorIsBound) {
   const OnOneCpu here;
   std::atomic<std::size_t> count{0};
   CopyThread thread(cpus, [&](const CopyThread::Copy&) { count = Cpus().count(); });
-  thread.wait(thread.give({}));
+  thread.give({});
+  thread.wait();
   EXPECT_EQ(count, cpus.count());
 }
 
