@@ -8,7 +8,7 @@ curve_list() {
     echo "$list, the list of curves, cannot be read" >&2
     return 1
   }
-  grep -v '^#' "$list" && return
+  grep -v -e '^#' -e '^[[:space:]]*$' "$list" && return
   echo "$list names no curve" >&2
   return 1
 }
