@@ -85,7 +85,8 @@ class OwnCaches {
   [[nodiscard]] bool any() const { return any_; }
   /// The CPU of `rank` goes through the stretches side by side.
   void use(RankId rank, std::span<const HostBytes> stretches);
-  /// A device writes these bytes, so that no CPU holds them any more. How many of them a CPU held, at the most.
+  /// Somebody else, a device or a thread, writes these bytes, so that no CPU holds them any more. How many of them a
+  /// CPU held, at the most.
   Bytes lose(const HostBytes& bytes);
 
  private:

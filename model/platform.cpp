@@ -66,13 +66,15 @@ bool reads_host_memory(CopyClass copy_class) {
 
 bool writes_host_memory(CopyClass copy_class) {
   return copy_class == CopyClass::device_to_pinned_near || copy_class == CopyClass::device_to_pinned_far ||
-         copy_class == CopyClass::kernel_to_pinned;
+         copy_class == CopyClass::kernel_to_pinned || copy_class == CopyClass::thread_to_pageable;
+}
+
+bool is_by_thread(CopyClass copy_class) {
+  return copy_class == CopyClass::thread_to_pageable || copy_class == CopyClass::thread_from_pageable;
 }
 
 bool ends_by_event(CopyClass copy_class) {
-  using enum CopyClass;
-  return copy_class != host_to_host && copy_class != resident_push && copy_class != thread_to_pageable &&
-         copy_class != thread_from_pageable;
+  return copy_class != CopyClass::host_to_host && copy_class != CopyClass::resident_push && !is_by_thread(copy_class);
 }
 
 Piecewise::Piecewise(std::vector<Knot> knots) : knots_(std::move(knots)) {

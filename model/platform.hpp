@@ -94,7 +94,8 @@ struct HostMemory {
 /// one before it in its stream flows no earlier than `turnaround`, by its size, after that one's last byte (absent: 0).
 /// What `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0), and
 /// what `cpu_held` says where a CPU holds the target in a cache of its own, which has to give it up (absent: 0). To
-/// learn that it has ended keeps the CPU busy for `completion` (absent: `runtime.completion`).
+/// learn that it has ended keeps the CPU busy for `completion` (absent: `runtime.completion`). A thread's copy takes
+/// `handover` longer behind one of another thread of its rank (absent: 0).
 struct Cost {
   Sourced<Seconds> host{};
   std::optional<Sourced<Piecewise>> host_alone{};
@@ -102,8 +103,9 @@ struct Cost {
   std::optional<Sourced<Rate>> rate{};
   std::optional<Sourced<Piecewise>> turnaround{};
   std::optional<Sourced<Piecewise>> cpu_written{};  ///< of copies from host memory only; by the bytes so written
-  std::optional<Sourced<Piecewise>> cpu_held{};  ///< of copies by devices into host memory only; by the bytes so held
-  std::optional<Sourced<Seconds>> completion{};  ///< of those that end by an event
+  std::optional<Sourced<Piecewise>> cpu_held{};     ///< of copies that writes_host_memory() names; by the bytes so held
+  std::optional<Sourced<Seconds>> handover{};       ///< of copies by threads only
+  std::optional<Sourced<Seconds>> completion{};     ///< of those that end by an event
 
   /// The CPU starts one of `size`. `alone`: nothing is under way in its stream.
   [[nodiscard]] Seconds starting(Bytes size, bool alone) const {
@@ -139,8 +141,10 @@ inline constexpr int kCopyClasses = 20;
 std::string_view to_string(CopyClass copy_class);
 /// Do such copies read host memory?
 bool reads_host_memory(CopyClass copy_class);
-/// Does a device write into host memory?
+/// Does somebody write into host memory who is no rank's own CPU: a device, or a thread beside a rank?
 bool writes_host_memory(CopyClass copy_class);
+/// Are they made by a thread beside the rank?
+bool is_by_thread(CopyClass copy_class);
 /// Does the CPU learn of their end by an event? Not of what it has done itself, or what is told by a word in memory.
 bool ends_by_event(CopyClass copy_class);
 
@@ -201,6 +205,8 @@ struct NetworkCosts {
   std::optional<Sourced<Piecewise>> device_written{};
   /// The same where a driver's copy from a device to pageable memory wrote it; absent: `cpu_written`.
   std::optional<Sourced<Piecewise>> driver_written{};
+  /// The same where such a copy by a thread beside the rank wrote it; absent: `driver_written`.
+  std::optional<Sourced<Piecewise>> thread_written{};
 
   [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
   /// Is an eager message of `size` over for its sender only when its receiver has taken it in?

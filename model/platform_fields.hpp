@@ -46,6 +46,7 @@ void each_field(Either<Cost> auto& cost, const auto& visit) {
   visit("turnaround", cost.turnaround);
   visit("cpu_written", cost.cpu_written);
   visit("cpu_held", cost.cpu_held);
+  visit("handover", cost.handover);
   visit("completion", cost.completion);
 }
 
@@ -68,6 +69,7 @@ void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("cpu_written", costs.cpu_written);
   visit("device_written", costs.device_written);
   visit("driver_written", costs.driver_written);
+  visit("thread_written", costs.thread_written);
 }
 
 void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {

@@ -129,6 +129,7 @@ void read_held(Section& section, const Node& node, Cost& cost) {
 
 Cost read_cost(Section& section, const Node& node, CopyClass copy_class) {
   Cost cost = read_cost(section, ends_by_event(copy_class));
+  if (is_by_thread(copy_class)) cost.handover = section.optional("handover", &Section::seconds);
   if (writes_host_memory(copy_class)) read_held(section, node, cost);
   if (reads_host_memory(copy_class)) cost.cpu_written = section.optional("cpu_written", &Section::piecewise);
   return cost;
@@ -149,7 +150,8 @@ NetworkCosts read_network(Section& section) {
           .look = section.optional("look", &Section::seconds),
           .cpu_written = section.optional("cpu_written", &Section::piecewise),
           .device_written = section.optional("device_written", &Section::piecewise),
-          .driver_written = section.optional("driver_written", &Section::piecewise)};
+          .driver_written = section.optional("driver_written", &Section::piecewise),
+          .thread_written = section.optional("thread_written", &Section::piecewise)};
 }
 
 CopiedBy read_copied_by(Section& section) {

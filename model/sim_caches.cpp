@@ -78,7 +78,7 @@ bool SimRank::copied_within_node(RankId peer) const {
   return by_shared_memory(peer) && world_.topology.platform().intra_node.copied_by != CopiedBy::none;
 }
 
-/// A device writes so many bytes of a part. How many of them a CPU held, which holds them no longer.
+/// A device or a thread writes so many bytes of a part. How many of them a CPU held, which holds them no longer.
 Bytes SimRank::lose_in_own_caches(const Part& part, Bytes at, Bytes length) {
   if (!world_.own_caches.any() || part.allocation->memory == Memory::device) return {};
   const Allocation& target = *part.allocation;
@@ -86,7 +86,7 @@ Bytes SimRank::lose_in_own_caches(const Part& part, Bytes at, Bytes length) {
       {.site = target.site, .rank = target.owner, .at = Bytes{target.address} + part.offset + at, .length = length});
 }
 
-/// What it takes longer because CPUs hold what a device is to write.
+/// What it takes longer because CPUs hold what a device or a thread is to write.
 Seconds SimRank::time_of_held_target(const Operation& operation) {
   if (!operation.is_copy() || operation.occupies_cpu) return {};
   Bytes held{};

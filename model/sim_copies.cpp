@@ -84,7 +84,7 @@ void SimRank::start_copy(const OperationPtr& operation, Seconds latency) {
   delay(operation, now() + latency);
 }
 
-/// What the platform says about a copy by the engine or the kernel; the part of the blocks comes on top.
+/// What the platform says about a copy by the engine, a kernel or a thread; the part of the blocks comes on top.
 void SimRank::take_copy_cost(Operation& operation) {
   require_reach(operation);
   require_one_node(operation.to, operation.from);
@@ -106,6 +106,7 @@ void SimRank::take_copy_cost(Operation& operation) {
                                                       world_.topology.copy_route(from.location, to.location));
   }
   operation.occupies_cpu = cost.occupies_cpu;
+  operation.handover = or_none(cost.cost->handover);
   if (cost.cost->turnaround) operation.turnaround = cost.cost->turnaround->value.at(operation.size);
   operation.written = written_costs(*cost.cost);
   if (cost.cost->cpu_held) operation.held = &cost.cost->cpu_held->value;

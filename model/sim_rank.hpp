@@ -196,6 +196,7 @@ class SimRank final : public Rank {
   [[nodiscard]] bool copied_within_node(RankId peer) const;
   Bytes lose_in_own_caches(const Part& part, Bytes at, Bytes length);
   Seconds time_of_held_target(const Operation& operation);
+  Seconds time_of_handover(const Operation& operation);
   void end_flow(const OperationPtr& operation);
   void complete(const OperationPtr& operation, Status status);
   void deliver(const OperationPtr& send);
@@ -238,9 +239,10 @@ class SimRank final : public Rank {
   Timer timer_;                 ///< set to the agenda's next event
   std::size_t unfinished_ = 0;  ///< operations whose latency runs or has run, and which have not ended
   std::vector<std::unique_ptr<Flow>> ended_flows_;  ///< not closed yet
-  bool finished_ = false;          ///< the rank's code has returned: nothing of this rank happens any more
-  std::map<int, Queue> streams_;   ///< by index, once used
-  std::map<RankId, Queue> wires_;  ///< by receiver, in the order in which messages are ready
+  bool finished_ = false;               ///< the rank's code has returned: nothing of this rank happens any more
+  std::map<int, Queue> streams_;        ///< by index, once used
+  const Queue* last_thread_ = nullptr;  ///< the stream for which a thread has copied last; null: none has
+  std::map<RankId, Queue> wires_;       ///< by receiver, in the order in which messages are ready
   Alarm alarm_;
 
   std::string step_;

@@ -2,15 +2,12 @@
 
 #include <iterator>
 #include <optional>
+#include <utility>
 
 namespace twinlink::model {
 namespace {
 
 const Piecewise* curve(const std::optional<Sourced<Piecewise>>& cost) { return cost ? &cost->value : nullptr; }
-
-Seconds extra(Bytes written, const Piecewise* cost) {
-  return cost == nullptr || written == Bytes{} ? Seconds{} : cost->at(written);
-}
 
 }  // namespace
 
@@ -21,37 +18,31 @@ std::string_view to_string(Writer writer) {
     case Writer::device:
       return "device";
     case Writer::driver:
+      return "driver";
+    case Writer::thread:
       break;
   }
-  return "driver";
+  return "thread";
 }
 
 WrittenCosts written_costs(const Cost& cost) {
-  return {.cpu = curve(cost.cpu_written), .driver = curve(cost.cpu_written)};
+  WrittenCosts costs;
+  for (const Writer by_cpu : {Writer::cpu, Writer::driver, Writer::thread}) costs[by_cpu] = curve(cost.cpu_written);
+  return costs;
 }
 
-WrittenCosts written_costs(const NetworkCosts& costs) {
-  return {.cpu = curve(costs.cpu_written),
-          .device = curve(costs.device_written),
-          .driver = curve(costs.driver_written ? costs.driver_written : costs.cpu_written)};
-}
-
-Bytes& WrittenBytes::Amount::by(Writer writer) {
-  switch (writer) {
-    case Writer::cpu:
-      return by_cpu;
-    case Writer::device:
-      return by_device;
-    case Writer::driver:
-      break;
-  }
-  return by_driver;
+WrittenCosts written_costs(const NetworkCosts& network) {
+  const auto& driver = network.driver_written ? network.driver_written : network.cpu_written;
+  WrittenCosts costs;
+  costs[Writer::cpu] = curve(network.cpu_written);
+  costs[Writer::device] = curve(network.device_written);
+  costs[Writer::driver] = curve(driver);
+  costs[Writer::thread] = curve(network.thread_written ? network.thread_written : driver);
+  return costs;
 }
 
 WrittenBytes::Amount& WrittenBytes::Amount::operator+=(const Amount& other) {
-  by_cpu = by_cpu + other.by_cpu;
-  by_device = by_device + other.by_device;
-  by_driver = by_driver + other.by_driver;
+  for (const Writer writer : kWriters) (*this)[writer] += other[writer];
   return *this;
 }
 
@@ -79,18 +70,24 @@ WrittenBytes::Amount WrittenBytes::read(Bytes at, Bytes length) {
   const auto first = stretches_.lower_bound(at.count());
   const auto last = stretches_.lower_bound(end);
   for (auto it = first; it != last; ++it) {
-    Bytes& by = amount.by(it->second.writer);
-    by = by + Bytes{it->second.end - it->first};
+    amount[it->second.writer] += Bytes{it->second.end - it->first};
   }
   stretches_.erase(first, last);
   return amount;
 }
 
 Seconds time_to_read(const WrittenBytes::Amount& amount, const WrittenCosts& costs) {
-  const Seconds by_device = extra(amount.by_device, costs.device);
   // Of one curve's bytes it does not matter which of them who wrote.
-  if (costs.driver == costs.cpu) return by_device + extra(amount.by_cpu + amount.by_driver, costs.cpu);
-  return by_device + extra(amount.by_cpu, costs.cpu) + extra(amount.by_driver, costs.driver);
+  WrittenBytes::Amount rest = amount;
+  Seconds time{};
+  for (const Writer first : kWriters) {
+    Bytes bytes{};
+    for (const Writer writer : kWriters) {
+      if (costs[writer] == costs[first]) bytes += std::exchange(rest[writer], Bytes{});
+    }
+    if (costs[first] != nullptr && bytes > Bytes{}) time += costs[first]->at(bytes);
+  }
+  return time;
 }
 
 }  // namespace twinlink::model

@@ -103,7 +103,7 @@ Event CudaRuntime::hand_over(std::byte* to, const std::byte* from, Bytes size, S
   std::unique_ptr<CopyThread>& thread = threads_[at(stream)];
   if (!thread) {
     const auto move = [this, queue = streams_[at(stream)]](const CopyThread::Copy& copy) {
-      check_cuda(cudaSetDevice(device_), "cudaSetDevice");
+      check_cuda(cudaSetDevice(device_), "cudaSetDevice");  // its context is this thread's now, also for the driver
       if (copy.size > 0) driver_->copy(copy.to, copy.from, copy.size, queue);
       check_cuda(cudaStreamSynchronize(queue), "cudaStreamSynchronize");
     };

@@ -112,6 +112,7 @@ class Calibrator {
       case Kind::step:
       case Kind::written_copy:
       case Kind::held_copy:
+      case Kind::handed_copy:
       case Kind::written_message:
       case Kind::start:
       case Kind::start_alone:

@@ -82,6 +82,18 @@ std::vector<Difference> differences_of(const Group& group, const Topology& topol
   return differences;
 }
 
+/// The one number that meets them best, by least squares: each counts the less the more noise it has.
+Seconds mean_of(const std::vector<Difference>& differences) {
+  double sum = 0;
+  double weights = 0;
+  for (const Difference& d : differences) {
+    const double weight = 1 / std::pow(d.noise.value(), 2);
+    sum += weight * d.longer.value();
+    weights += weight;
+  }
+  return Seconds{sum / weights};
+}
+
 /// Does the platform have this number, or this curve?
 bool has_number(const model::Platform& platform, const std::string& path) {
   const std::vector<model::NumberEntry> numbers = all_numbers(platform);
@@ -116,7 +128,8 @@ void fit_touched(const Group& group, const model::Topology& topology, const Prob
                  std::vector<std::string>& notes) {
   const Primitive& first = group.first();
   const bool held = first.kind == Primitive::Kind::held_copy;
-  const bool copies = held || first.kind == Primitive::Kind::written_copy;
+  const bool written = first.kind == Primitive::Kind::written_copy;
+  const bool copies = first.kind != Primitive::Kind::written_message;
   if (copies && topology.find_copy_cost(first.from, first.to).cost == nullptr) {
     notes.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
     return;
@@ -130,16 +143,17 @@ void fit_touched(const Group& group, const model::Topology& topology, const Prob
   const bool none = std::ranges::all_of(differences, [](const Difference& d) { return d.longer == Seconds{}; });
   if (none) {
     notes.push_back(group.path + ": the probes take no longer than with ends at rest");
-    // Without that of a driver's copies, a simulation charges what a CPU writes.
-    const bool must_be_said = first.writer == model::Writer::driver;
+    // Without that of a driver's copies, a simulation charges what a CPU writes, and without that of a thread's those.
+    const bool must_be_said = first.writer == model::Writer::driver || first.writer == model::Writer::thread;
     if (!must_be_said && !has_number(topology.platform(), group.path)) return;
   }
+  if (first.kind == Primitive::Kind::handed_copy) return set_fit(edit, group.path, mean_of(differences), group, probes);
   const Piecewise curve = none ? Piecewise{} : few_points(differences);
   set_fit(edit, group.path, curve, group, probes);
   for (const auto& [copy, cost] : topology.platform().copies) {
     const std::optional<std::string> alike = path_alike(copy_path(copy));
-    const bool has_it = held ? writes_host_memory(copy) : reads_host_memory(copy);
-    if (!copies || !has_it || alike != copy_path(first, topology)) continue;
+    const bool has_it = (held && writes_host_memory(copy)) || (written && reads_host_memory(copy));
+    if (!has_it || alike != copy_path(first, topology)) continue;
     edit.set(copy_path(copy) + (held ? ".cpu_held" : ".cpu_written"), curve, model::Quality::derived,
              "that of " + group.path + ": the same engine, and no probe tells this one");
   }

@@ -46,7 +46,7 @@ std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sou
 /// What it adds that `size` bytes of the source were just written.
 Seconds time_of_written(const Primitive& primitive, Bytes size, const model::WrittenCosts& costs) {
   model::WrittenBytes::Amount written;
-  written.by(primitive.writer) = size;
+  written[primitive.writer] = size;
   return time_to_read(written, costs);
 }
 
@@ -120,6 +120,12 @@ std::optional<Seconds> predict_held_copy(const Primitive& primitive, Bytes size,
   return cost && held > Bytes{} ? *alone + cost->value.at(held) : *alone;
 }
 
+std::optional<Seconds> predict_handed_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
+  if (!alone) return std::nullopt;
+  return *alone + or_none(topology.find_copy_cost(primitive.from, primitive.to).cost->handover);
+}
+
 std::optional<Seconds> predict_start(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto times = copy_times(primitive, size, topology);
   if (!times) return std::nullopt;
@@ -175,6 +181,8 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return copy_path(primitive, topology) + ".cpu_written";
     case Kind::held_copy:
       return copy_path(primitive, topology) + ".cpu_held";
+    case Kind::handed_copy:
+      return copy_path(primitive, topology) + ".handover";
     case Kind::start:
       return copy_path(primitive, topology) + ".host";
     case Kind::start_alone:
@@ -285,6 +293,8 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
       return predict_written_copy(primitive, size, topology);
     case Kind::held_copy:
       return predict_held_copy(primitive, size, topology);
+    case Kind::handed_copy:
+      return predict_handed_copy(primitive, size, topology);
     case Kind::start:
     case Kind::start_alone:
       return predict_start(primitive, size, topology);

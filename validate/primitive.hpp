@@ -20,6 +20,7 @@ struct Primitive {
     kernel_signal,         ///< the same by a kernel
     written_copy,          ///< a copy whose source was just written
     held_copy,             ///< a copy into what a CPU has just read
+    handed_copy,           ///< a thread's copy behind one of another thread
     start,                 ///< what the CPU does to start a copy behind another
     start_alone,           ///< the same with nothing under way in its stream
     finish_of_class,       ///< what it does to learn that such a copy has ended
@@ -56,9 +57,10 @@ struct Primitive {
 
   /// Is it a put with a signal?
   [[nodiscard]] bool signals() const { return kind == Kind::signal || kind == Kind::kernel_signal; }
-  /// Has somebody just written its source, or read its target?
+  /// Does something come before each round that makes it take longer?
   [[nodiscard]] bool is_touched() const {
-    return kind == Kind::written_copy || kind == Kind::held_copy || kind == Kind::written_message;
+    return kind == Kind::written_copy || kind == Kind::held_copy || kind == Kind::handed_copy ||
+           kind == Kind::written_message;
   }
   /// Does it tell one number that nothing else of it does?
   [[nodiscard]] bool tells_rest() const {

@@ -80,10 +80,13 @@ class LineReader {
     if (strip(name, "start control message ")) return message(name, Kind::start_control);
     if (strip(name, "start receive ")) return message(name, Kind::start_receive);
     if (strip(name, "look message ")) return message(name, Kind::message_look);
-    for (const auto writer : {model::Writer::cpu, model::Writer::device, model::Writer::driver}) {
+    for (const model::Writer writer : model::kWriters) {
       if (strip_end(name, fmt::format(" {}-written", to_string(writer)))) return written(name, writer);
     }
     if (strip_end(name, " cpu-read")) return held(name);
+    if (strip_end(name, " handed-over")) {
+      return strip(name, "copy thread-") && thread_copy(name) && part(Kind::handed_copy);
+    }
     if (strip(name, "start ")) {
       const Kind kind = strip_end(name, " alone") ? Kind::start_alone : Kind::start;
       return one_copy(name) && part(kind);
@@ -135,13 +138,13 @@ class LineReader {
       return message(name, Kind::written_message);
     }
     // Copies read what a device has written as they read memory at rest.
-    return writer == model::Writer::cpu && strip(name, "copy ") && copy(name) &&
-           result_.from.memory != Memory::device && part(Kind::written_copy);
+    return writer == model::Writer::cpu && one_copy(name) && result_.from.memory != Memory::device &&
+           part(Kind::written_copy);
   }
 
   bool held(std::string_view name) {
-    if (!strip(name, "copy ") || !copy(name) || result_.from.memory != Memory::device) return false;
-    if (result_.to.memory != Memory::pinned) return false;
+    if (!one_copy(name) || result_.from.memory != Memory::device) return false;
+    if (result_.to.memory != Memory::pinned && !result_.to.thread) return false;
     reason_ = "the base does not say what a CPU's own caches hold of this memory (core_cache)";
     return most_held(result_, topology_) > Bytes{} && part(Kind::held_copy);
   }

@@ -8,6 +8,9 @@
 namespace twinlink::bench {
 namespace {
 
+constexpr std::string_view kOut = "thread-to-pageable";
+constexpr std::string_view kIn = "thread-from-pageable";
+
 /// Alone, queued behind each other, and what of it the rank's own CPU does.
 void probe_way(Prober& prober, std::string_view words, const Move& whole) {
   const auto start = [&](const Move& move) { return prober.rank().copy(move.to, move.from, {}, Engine::thread); };
@@ -26,18 +29,42 @@ void probe_way(Prober& prober, std::string_view words, const Move& whole) {
   }
 }
 
+/// Before each round, which is not timed, the thread of another stream copies a byte the same way.
+void probe_behind_another(Prober& prober, std::string_view words, const Move& whole, const Move& byte) {
+  const std::string name = fmt::format("copy {} handed-over", words);
+  for (const Bytes size : prober.plan().sizes) {
+    if (!prober.times_cpu_at(size)) continue;
+    const Move move = whole.first(size);
+    const twinlink::Pattern pattern = prober.fresh_pattern();
+    if (prober.plan().verify) {
+      prober.rank().fill(move.from, pattern);
+      prober.rank().fill(move.to, kSentinel);
+    }
+    const auto before = [&] {
+      prober.finish(prober.rank().copy(byte.to, byte.from, Stream{1}, Engine::thread), name, byte.to.length);
+    };
+    const auto round = [&] { prober.copy(move.to, move.from, Engine::thread); };
+    prober.record(name, {}, size, prober.sample_after(size, before, round), true);
+    if (prober.plan().verify) prober.expect(move.to, pattern, name);
+  }
+}
+
 }  // namespace
 
 void probe_threads(Prober& prober) {
   const ScopedBuffer device(prober.rank(), Memory::device, prober.largest());
   const ScopedBuffer host(prober.rank(), Memory::pageable, prober.largest());
-  const View inside(device.buffer());
-  const View outside(host.buffer());
-  if (can_copy(prober, "thread-to-pageable", host.buffer(), device.buffer(), Engine::thread)) {
-    probe_way(prober, "thread-to-pageable", {outside, inside});
+  const ScopedBuffer device_byte(prober.rank(), Memory::device, Bytes{1});
+  const ScopedBuffer host_byte(prober.rank(), Memory::pageable, Bytes{1});
+  if (can_copy(prober, kOut, host.buffer(), device.buffer(), Engine::thread)) {
+    const Move out{View(host.buffer()), View(device.buffer())};
+    probe_way(prober, kOut, out);
+    probe_behind_another(prober, kOut, out, {View(host_byte.buffer()), View(device_byte.buffer())});
   }
-  if (can_copy(prober, "thread-from-pageable", device.buffer(), host.buffer(), Engine::thread)) {
-    probe_way(prober, "thread-from-pageable", {inside, outside});
+  if (can_copy(prober, kIn, device.buffer(), host.buffer(), Engine::thread)) {
+    const Move in{View(device.buffer()), View(host.buffer())};
+    probe_way(prober, kIn, in);
+    probe_behind_another(prober, kIn, in, {View(device_byte.buffer()), View(host_byte.buffer())});
   }
 }
 

@@ -148,7 +148,7 @@ void probe_threads(Prober& prober);
 bool repeats_a_place(const Rank& rank, RankId later);
 /// Copies of one rank that queue or go both ways at once.
 void probe_load(Prober& prober);
-/// Copies of one rank that read what was just written.
+/// Copies of one rank, or of a thread beside it, that read what was just written or write what was just read.
 void probe_written(Prober& prober);
 /// Copies of two, four, ... GPUs of rank 0's node at once: to and from host memory, and around a ring of peers. All
 /// ranks call it.

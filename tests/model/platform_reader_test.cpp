@@ -303,15 +303,17 @@ TEST_F(IncludingPlatform, ReadsWhatReadingJustWrittenMemoryAdds) {
       "      cpu_written: {value: [[4 KiB, 0 us], [64 KiB, 3 us]], assumed: guess}\n"
       "  intra_node:\n    cpu_written: {value: 1 us, assumed: guess}\n"
       "    device_written: {value: [[1 KiB, 0 us], [3 KiB, 4 us]], assumed: guess}\n"
-      "    driver_written: {value: 7 us, assumed: guess}\n");
+      "    driver_written: {value: 7 us, assumed: guess}\n"
+      "    thread_written: {value: 8 us, assumed: guess}\n");
   const Cost& copy = platform.copies.at(CopyClass::pinned_to_device_near);
   EXPECT_DOUBLE_EQ(present(copy.cpu_written).value.at(34_KiB).microseconds(), 1.5);
   EXPECT_EQ(present(platform.intra_node.cpu_written).value.at(1_MiB), 1.0_us);
   EXPECT_DOUBLE_EQ(present(platform.intra_node.device_written).value.at(2_KiB).microseconds(), 2);
   EXPECT_EQ(present(platform.intra_node.driver_written).value.at(1_MiB), 7.0_us);
+  EXPECT_EQ(present(platform.intra_node.thread_written).value.at(1_MiB), 8.0_us);
   const std::vector<NumberEntry> numbers = all_numbers(platform);
   for (const char* path : {"costs.copies.pinned-to-device-near.cpu_written[64K]", "costs.intra_node.cpu_written",
-                           "costs.intra_node.device_written[1K]", "costs.intra_node.driver_written"}) {
+                           "costs.intra_node.device_written[1K]", "costs.intra_node.thread_written"}) {
     EXPECT_NE(std::ranges::find(numbers, path, &NumberEntry::path), numbers.end()) << path;
   }
 }
@@ -342,8 +344,8 @@ TEST_F(IncludingPlatform, ReadsWhatTheCpuDoesToStartACopyAlone) {
   EXPECT_EQ(copy.starting(2_KiB, false), 1.0_us);
 }
 
-TEST_F(IncludingPlatform, CopiesByDevicesIntoHostMemoryMayFindItHeld) {
-  for (const char* copy : {"device-to-pinned-near", "device-to-pinned-far", "kernel-to-pinned"}) {
+TEST_F(IncludingPlatform, CopiesIntoHostMemoryByOthersThanTheRanksCpuMayFindItHeld) {
+  for (const char* copy : {"device-to-pinned-near", "device-to-pinned-far", "kernel-to-pinned", "thread-to-pageable"}) {
     const Platform platform = read("nodes:\n  memories:\n    numa0: {core_cache: {value: 2 MiB, assumed: guess}}\n" +
                                    copy_with(copy, "cpu_held: {value: 2 us, assumed: guess}"));
     const auto held =
@@ -358,8 +360,17 @@ TEST_F(IncludingPlatform, WhatACpuHoldsNeedsACacheOfItsOwn) {
                  "'cpu_held' needs a memory with a 'core_cache'");
 }
 
-TEST_F(IncludingPlatform, OnlyCopiesFromHostMemoryHaveASourceThatACpuWrote) {
-  expect_refused(copy_with("device-to-pinned-near", "cpu_written: {value: 1 us, assumed: guess}"), "'cpu_written'");
+TEST(PlatformReader, OverridesGiveAThreadWhatThePlatformDoesNotSay) {
+  const Platform platform = read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/keeneland-kids.yaml",
+                                          {{"costs.copies.thread-to-pageable.handover=1.5 us"}});
+  EXPECT_EQ(present(platform.copies.at(CopyClass::thread_to_pageable).handover).value, 1.5_us);
+}
+
+TEST_F(IncludingPlatform, RefusesWhatAClassOfCopiesCannotHave) {
+  const std::string cost = ": {value: 1 us, assumed: guess}";
+  expect_refused(copy_with("device-to-pinned-near", "cpu_written" + cost), "'cpu_written'");
+  expect_refused(copy_with("device-to-pageable-near", "cpu_held" + cost), "'cpu_held'");
+  expect_refused(copy_with("pageable-to-device-near", "handover" + cost), "'handover'");
 }
 
 TEST(AllNumbers, GivesEachPointOfACurve) {
@@ -380,16 +391,6 @@ TEST(AllNumbers, GivesAByteCountInAUnitThatFitsExactly) {
     EXPECT_EQ(memory(text), text);
   }
   EXPECT_EQ(memory("1048576 B"), "1 MiB");
-}
-
-TEST(Piecewise, IsLinearBetweenItsPointsAndConstantOutside) {
-  const Piecewise curve({{1_KiB, 2.0_us}, {3_KiB, 4.0_us}, {4_KiB, 3.0_us}});
-  EXPECT_EQ(curve.at(0_B), 2.0_us);
-  EXPECT_EQ(curve.at(1_KiB), 2.0_us);
-  EXPECT_DOUBLE_EQ(curve.at(2_KiB).microseconds(), 3);
-  EXPECT_DOUBLE_EQ(curve.at(3584_B).microseconds(), 3.5);
-  EXPECT_EQ(curve.at(1_GiB), 3.0_us);
-  EXPECT_EQ(Piecewise{}.at(1_MiB), Seconds{});
 }
 
 }  // namespace

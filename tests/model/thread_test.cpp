@@ -58,6 +58,77 @@ TEST(Thread, ATurnaroundLiesBetweenTwoOfItsCopies) {
   });
 }
 
+/// It runs on another CPU: what the rank's own has written lies in that one's cache.
+TEST(Thread, WhatTheRankHasWrittenItReadsForLonger) {
+  constexpr Seconds kWritten = 5.0_us;
+  Platform platform = sample_platform();
+  platform.copies[CopyClass::thread_from_pageable].cpu_written = with_source(Piecewise(kWritten));
+  alone(platform, [](Rank& rank, View device, View host) {
+    rank.fill(host, Pattern{1});
+    for (const Seconds extra : {kWritten, Seconds{}}) {
+      const Seconds start = rank.now();
+      EXPECT_EQ(wait(rank, rank.copy(device, host, Stream{}, Engine::thread), kLong), Status::delivered);
+      expect_near(rank.now() - start, kOverhead + extra + 1_MiB / kThreadDown);
+    }
+  });
+}
+
+TEST(Thread, WhatTheRankHoldsInItsCacheItWritesForLonger) {
+  constexpr Seconds kHeld = 6.0_us;
+  Platform platform = sample_platform();
+  for (HostMemory& memory : platform.node.memories) memory.core_cache = with_source(2_MiB);
+  platform.copies[CopyClass::thread_to_pageable].cpu_held = with_source(Piecewise(kHeld));
+  alone(platform, [](Rank& rank, View device, View host) {
+    rank.check(host, Pattern{1});
+    for (const Seconds extra : {kHeld, Seconds{}}) {
+      const Seconds start = rank.now();
+      EXPECT_EQ(wait(rank, rank.copy(host, device, Stream{}, Engine::thread), kLong), Status::delivered);
+      expect_near(rank.now() - start, kOverhead + extra + 1_MiB / kThreadUp);
+    }
+  });
+}
+
+/// The driver's data lies in the caches of the CPU that called it last.
+TEST(Thread, BehindAnotherThreadItsCopiesTakeLonger) {
+  constexpr Seconds kHandover = 1.5_us;
+  Platform platform = sample_platform();
+  platform.copies[CopyClass::thread_to_pageable].handover = with_source(kHandover);
+  alone(platform, [&](Rank& rank, View device, View host) {
+    const auto copied = [&](Stream stream, Engine engine = Engine::thread) {
+      const Seconds start = rank.now();
+      EXPECT_EQ(wait(rank, rank.copy(host, device, stream, engine), kLong), Status::delivered);
+      return rank.now() - start;
+    };
+    const Seconds usual = kOverhead + 1_MiB / kThreadUp;
+    expect_near(copied(Stream{0}), usual);
+    expect_near(copied(Stream{0}), usual);
+    expect_near(copied(Stream{1}), usual + kHandover);
+    expect_near(copied(Stream{1}), usual);
+    copied(Stream{0}, Engine::dma);
+    expect_near(copied(Stream{1}), usual);
+    expect_near(copied(Stream{0}), usual + kHandover);
+  });
+}
+
+/// A thread calls the driver when its copy before that one has ended: what it takes to follow another hides behind
+/// nothing. The two copy by turns, in whatever order the rank has asked for it.
+TEST(Thread, BehindAnotherThreadItsQueuedCopiesTakeLongerToo) {
+  constexpr Seconds kHandover = 1.5_us;
+  Platform platform = sample_platform();
+  platform.copies[CopyClass::thread_to_pageable].turnaround = with_source(Piecewise(kLatency));
+  platform.copies[CopyClass::thread_to_pageable].handover = with_source(kHandover);
+  alone(platform, [&](Rank& rank, View device, View host) {
+    std::vector<Op> ops;
+    const Seconds start = rank.now();
+    for (const Stream stream : {Stream{0}, Stream{1}}) {
+      for (int i = 0; i < 4; ++i) ops.push_back(rank.copy(host, device, stream, Engine::thread));
+    }
+    for (const Op op : ops) EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    // All four of the second stream, which the CPU starts behind those of the first.
+    expect_near(rank.now() - start, kHost * 5 + (kLatency + kHandover + 1_MiB / kThreadUp) * 4);
+  });
+}
+
 TEST(Thread, IsRefusedByAPlatformThatDoesNotSayWhatItCosts) {
   Platform platform = sample_platform();
   platform.copies.erase(CopyClass::thread_to_pageable);

@@ -254,14 +254,15 @@ TEST(NodePlatform, NoCostOfABaseIsAMeasurementOfThisNode) {
   base.copies.at(model::CopyClass::pinned_to_device_near).cpu_written = curve(1.0_us);
   base.copies.at(model::CopyClass::pinned_to_device_near).completion = measured(1.0_us);
   model::NetworkCosts& network = base.intra_node;
-  network.gap = network.completion = network.cpu_written = network.device_written = network.driver_written =
-      curve(1.0_us);
+  network.gap = network.completion = curve(1.0_us);
+  network.cpu_written = network.device_written = network.driver_written = network.thread_written = curve(1.0_us);
   network.control_send_host = network.control_receive_host = measured(1.0_us);
   network.look = base.runtime.look = base.runtime.step = base.runtime.completion = measured(1.0_us);
   base.node.memories.back().cache = measured(100_MiB);
   base.node.memories.back().core_cache = measured(2_MiB);
   base.copies.at(model::CopyClass::pinned_to_device_near).host_alone = curve(1.0_us);
   base.copies.at(model::CopyClass::device_to_pinned_near).cpu_held = curve(1.0_us);
+  base.copies.at(model::CopyClass::thread_to_pageable).handover = measured(1.0_us);
   network.copied_by = model::CopiedBy::both;
   network.uncached = measured(1.0_GBps);
   network.piece = measured(32_KiB);
@@ -273,7 +274,7 @@ TEST(NodePlatform, NoCostOfABaseIsAMeasurementOfThisNode) {
     EXPECT_EQ(entry.source.quality, model::Quality::assumed) << entry.path;
     borrowed += entry.source.text.find("measured: elsewhere") != std::string::npos ? 1 : 0;
   }
-  EXPECT_EQ(borrowed, 17 + 2 + 4) << "and the caches of both memories";
+  EXPECT_EQ(borrowed, 19 + 2 + 4) << "and the caches of both memories";
 }
 
 TEST(NodePlatform, CopiesThatABaseLacksAreGuessed) {

@@ -73,26 +73,31 @@ TEST(CalibrationOfWrittenSources, TellsWhoWroteMessages) {
           .add("message pageable same-node cpu-written", plain, "0/0", "0/1")
           .add("message pinned same-node device-written", plus_extra(plain), "0/0", "0/1")
           .add("message pageable same-node driver-written", plus_extra(plus_extra(plain)), "0/0", "0/1")
+          .add("message pageable same-node thread-written", plus_extra(plus_extra(plus_extra(plain))), "0/0", "0/1")
           .calibrate();
   const model::Platform platform = platform_of(calibration);
   EXPECT_FALSE(platform.intra_node.cpu_written);
   EXPECT_NEAR(platform.intra_node.driver_written.value().value.at(1_MiB).microseconds(), 2 * extra_us(1024 * kKiB),
               1.4);
+  EXPECT_NEAR(platform.intra_node.thread_written.value().value.at(1_MiB).microseconds(), 3 * extra_us(1024 * kKiB),
+              2.1);
   EXPECT_NEAR(platform.intra_node.device_written.value().value.at(1_MiB).microseconds(), extra_us(1024 * kKiB), 0.7);
   EXPECT_THAT(calibration.notes, ::testing::Contains(HasSubstr("costs.intra_node.cpu_written: the probes take no")));
 }
 
-/// Otherwise a simulation would take a CPU's.
-TEST(CalibrationOfWrittenSources, OfDriversAreWrittenEvenWhereTheyTakeNoLonger) {
+/// Otherwise a simulation would take a CPU's, and of threads the driver's.
+TEST(CalibrationOfWrittenSources, OfDriversAndThreadsAreWrittenEvenWhereTheyTakeNoLonger) {
   const TimeOf plain = line(1, 10);
   const auto calibration = Probes()
                                .add("message pageable same-node", plain, "0/0", "0/1")
                                .add("message pageable same-node cpu-written", plus_extra(plain), "0/0", "0/1")
                                .add("message pageable same-node driver-written", plain, "0/0", "0/1")
+                               .add("message pageable same-node thread-written", plain, "0/0", "0/1")
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
   EXPECT_GT(platform.intra_node.cpu_written.value().value.at(1_MiB), Seconds{});
   EXPECT_EQ(platform.intra_node.driver_written.value().value.at(1_MiB), Seconds{});
+  EXPECT_EQ(platform.intra_node.thread_written.value().value.at(1_MiB), Seconds{});
 }
 
 TEST(CalibrationOfWrittenSources, AreNotWrittenWhereTheyTakeNoLonger) {
@@ -177,6 +182,33 @@ TEST(CalibrationOfHeldTargets, FarCopiesHaveWhatNearOnesHave) {
   const auto far = platform.copies.at(CopyClass::device_to_pinned_far).cpu_held.value();
   EXPECT_EQ(far.value.at(1_MiB), near.value.at(1_MiB));
   EXPECT_EQ(far.source.quality, model::Quality::derived);
+}
+
+TEST(CalibrationOfThreads, TheirCopiesFindWhatTheRankHasWrittenAndRead) {
+  const test::ScratchFolder folder;
+  const auto calibration = Probes()
+                               .add("copy thread-from-pageable", line(6, 12))
+                               .add("copy thread-from-pageable cpu-written", plus_extra(line(6, 12)))
+                               .add("copy thread-to-pageable", line(7, 13))
+                               .add("copy thread-to-pageable cpu-read", plus_extra(plus_extra(line(7, 13))))
+                               .calibrate(with_core_cache(folder, 2_MiB));
+  const model::Platform platform = platform_of(calibration);
+  const auto& in = platform.copies.at(CopyClass::thread_from_pageable).cpu_written.value();
+  const auto& out = platform.copies.at(CopyClass::thread_to_pageable).cpu_held.value();
+  EXPECT_NEAR(in.value.at(512_KiB).microseconds(), extra_us(512 * kKiB), 0.5);
+  EXPECT_NEAR(out.value.at(512_KiB).microseconds(), 2 * extra_us(512 * kKiB), 1.0);
+  EXPECT_FALSE(platform.copies.at(CopyClass::pageable_to_device_near).cpu_written) << "not the rank's own copies";
+}
+
+TEST(CalibrationOfThreads, TheyTakeOverFromEachOther) {
+  const auto calibration = Probes()
+                               .add("copy thread-to-pageable", line(7, 13))
+                               .add("copy thread-to-pageable handed-over", line(8.5, 13))
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const auto& handover = platform.copies.at(CopyClass::thread_to_pageable).handover.value();
+  EXPECT_NEAR(handover.value.microseconds(), 1.5, 0.1);
+  EXPECT_THAT(handover.source.text, HasSubstr("copy thread-to-pageable handed-over"));
 }
 
 TEST(CalibrationOfHeldTargets, ABaseThatDoesNotSayWhatACpuHoldsHasNoUseForThem) {
