@@ -34,18 +34,12 @@ void probe_behind_another(Prober& prober, std::string_view words, const Move& wh
   const std::string name = fmt::format("copy {} handed-over", words);
   for (const Bytes size : prober.plan().sizes) {
     if (!prober.times_cpu_at(size)) continue;
-    const Move move = whole.first(size);
-    const twinlink::Pattern pattern = prober.fresh_pattern();
-    if (prober.plan().verify) {
-      prober.rank().fill(move.from, pattern);
-      prober.rank().fill(move.to, kSentinel);
-    }
-    const auto before = [&] {
-      prober.finish(prober.rank().copy(byte.to, byte.from, Stream{1}, Engine::thread), name, byte.to.length);
-    };
-    const auto round = [&] { prober.copy(move.to, move.from, Engine::thread); };
-    prober.record(name, {}, size, prober.sample_after(size, before, round), true);
-    if (prober.plan().verify) prober.expect(move.to, pattern, name);
+    prober.record_copy(size, name, whole, [&](const Move& move) {
+      const auto before = [&] {
+        prober.finish(prober.rank().copy(byte.to, byte.from, Stream{1}, Engine::thread), name, byte.to.length);
+      };
+      return prober.sample_after(size, before, [&] { prober.copy(move.to, move.from, Engine::thread); });
+    });
   }
 }
 

@@ -111,24 +111,31 @@ Rounds Prober::sample_queued(std::string_view what, Bytes size, const std::funct
   return rounds /= kQueuedCopies;
 }
 
+void Prober::record_copy(Bytes size, const std::string& name, const Move& move, const Sampler& sampler) {
+  record_copies_at(size, name, {&move, 1}, [&](std::span<const Move> moves) { return sampler(moves.front()); });
+}
+
 void Prober::record_copies(const std::string& name, const Move& move, const Sampler& sampler) {
-  record_copies(name, {&move, 1}, [&](std::span<const Move> moves) { return sampler(moves.front()); });
+  for (const Bytes size : plan_.sizes) record_copy(size, name, move, sampler);
 }
 
 void Prober::record_copies(const std::string& name, std::span<const Move> moves, const GroupSampler& sampler) {
-  for (const Bytes size : plan_.sizes) {
-    const twinlink::Pattern pattern = fresh_pattern();
-    std::vector<Move> parts;
-    for (const Move& move : moves) {
-      parts.push_back(move.first(size));
-      if (!plan_.verify) continue;
-      rank_.fill(parts.back().from, pattern);
-      rank_.fill(parts.back().to, kSentinel);
-    }
-    record(name, {}, size, sampler(parts), true);
+  for (const Bytes size : plan_.sizes) record_copies_at(size, name, moves, sampler);
+}
+
+void Prober::record_copies_at(Bytes size, const std::string& name, std::span<const Move> moves,
+                              const GroupSampler& sampler) {
+  const twinlink::Pattern pattern = fresh_pattern();
+  std::vector<Move> parts;
+  for (const Move& move : moves) {
+    parts.push_back(move.first(size));
     if (!plan_.verify) continue;
-    for (const Move& part : parts) expect(part.to, pattern, name);
+    rank_.fill(parts.back().from, pattern);
+    rank_.fill(parts.back().to, kSentinel);
   }
+  record(name, {}, size, sampler(parts), true);
+  if (!plan_.verify) return;
+  for (const Move& part : parts) expect(part.to, pattern, name);
 }
 
 void Prober::record_messages(const std::string& name, RankId peer, bool leading, const MessageMemory& memory,

@@ -87,6 +87,8 @@ class Prober {
   /// Writes a line for every size of the plan, and checks what the moves have brought there.
   void record_copies(const std::string& name, const Move& move, const Sampler& sampler);
   void record_copies(const std::string& name, std::span<const Move> moves, const GroupSampler& sampler);
+  /// The same of one size.
+  void record_copy(Bytes size, const std::string& name, const Move& move, const Sampler& sampler);
   /// Writes a line for every size of messages that both ends send, `in_turn` of them one after the other in a round,
   /// and checks what each has received. Both ends make the same call.
   void record_messages(const std::string& name, RankId peer, bool leading, const MessageMemory& memory, int in_turn,
@@ -122,6 +124,7 @@ class Prober {
     std::vector<Rounds> passes{};
   };
 
+  void record_copies_at(Bytes size, const std::string& name, std::span<const Move> moves, const GroupSampler& sampler);
   /// As sample(), of rounds that tell their time themselves, in microseconds.
   Rounds sample_rounds(Bytes size, const std::function<double()>& timed);
   Rank& rank_;

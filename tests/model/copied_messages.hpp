@@ -22,10 +22,6 @@ inline Platform copied_by(CopiedBy who) {
   return platform;
 }
 
-inline void expect_near(Seconds actual, Seconds expected) {
-  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
-}
-
 /// Of fresh page-locked memory.
 inline Op send(Rank& rank, int to, Bytes size, Tag tag = tags::kData) {
   return rank.send(RankId{to}, tag, View(rank.allocate(Memory::pinned, size)));

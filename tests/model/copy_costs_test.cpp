@@ -37,10 +37,6 @@ Platform with_completion() {
   return platform;
 }
 
-void expect_near(Seconds actual, Seconds expected) {
-  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
-}
-
 /// Device and pinned memory of a rank that is alone on its machine.
 void alone(const Platform& platform, const std::function<void(Rank&, Buffer device, Buffer pinned)>& body) {
   simulate(platform, std::vector{kLoneGpu},

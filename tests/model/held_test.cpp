@@ -32,10 +32,6 @@ Platform with_own_caches() {
   return platform;
 }
 
-void expect_near(Seconds actual, Seconds expected) {
-  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
-}
-
 /// What a copy out takes, of as many bytes as fit.
 Seconds copy_out(Rank& rank, View pinned, View device) {
   const Seconds before = rank.now();

@@ -8,6 +8,10 @@
 
 namespace twinlink::model::testing {
 
+void expect_near(Seconds actual, Seconds expected) {
+  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
+}
+
 Seconds one_message(const std::string& name, std::vector<Place> places, Bytes size, const Settings& settings) {
   Seconds arrived{};
   simulate(sample_platform(), places, [&](Rank& rank) {

@@ -12,6 +12,7 @@ namespace twinlink::model::testing {
 inline constexpr Seconds kLong{10};
 /// Nothing is fitted, so the tolerance is that of the arithmetic: far below the 0.1 % that is asked for.
 inline constexpr double kTolerance_us = 1e-4;
+void expect_near(Seconds actual, Seconds expected);
 inline const Place kLoneGpu{0, 0, {}};
 inline const Place kFirstPeer{0, 1, {}};
 inline const Place kSecondPeer{0, 2, {}};

@@ -45,8 +45,4 @@ void push(const Platform& platform, const std::vector<Place>& places, std::size_
 
 Signal signal_due(Seconds time) { return {kDone, static_cast<std::uint64_t>(std::llround(time.value() * kPerSecond))}; }
 
-void expect_near(Seconds actual, Seconds expected) {
-  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
-}
-
 }  // namespace twinlink::model::testing

@@ -21,8 +21,6 @@ void push(const Platform& platform, const std::vector<Place>& places, std::size_
 /// A signal that says when it should be seen.
 Signal signal_due(Seconds time);
 
-void expect_near(Seconds actual, Seconds expected);
-
 template <class T>
 Sourced<T> with_source(T value) {
   return {value, {Quality::assumed, "a round number"}};

@@ -77,10 +77,6 @@ Platform with_extras() {
   return platform;
 }
 
-void expect_near(Seconds actual, Seconds expected) {
-  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
-}
-
 /// Device and host memory of a rank that is alone on its machine.
 void alone(Memory kind, const std::function<void(Rank&, Buffer device, Buffer host)>& body) {
   simulate(with_extras(), std::vector{kLoneGpu},
