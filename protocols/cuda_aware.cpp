@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "protocols/builtin.hpp"
-#include "protocols/options.hpp"
-#include "protocols/plain_messages.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/parts/plain_messages.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink {

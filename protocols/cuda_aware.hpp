@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "protocols/path.hpp"
-#include "protocols/protocol.hpp"
+#include "protocols/core/path.hpp"
+#include "protocols/core/protocol.hpp"
 
 namespace twinlink {
 

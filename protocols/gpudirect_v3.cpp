@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "protocols/builtin.hpp"
-#include "protocols/lane.hpp"
-#include "protocols/options.hpp"
-#include "protocols/registration_cache.hpp"
-#include "protocols/staging_buffers.hpp"
+#include "protocols/core/lane.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/parts/registration_cache.hpp"
+#include "protocols/parts/staging_buffers.hpp"
 
 namespace twinlink {
 namespace {

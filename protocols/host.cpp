@@ -4,7 +4,7 @@
 //   1. send: host memory -> network          1. receive: network -> host memory
 
 #include "protocols/builtin.hpp"
-#include "protocols/plain_messages.hpp"
+#include "protocols/parts/plain_messages.hpp"
 
 namespace twinlink {
 namespace {

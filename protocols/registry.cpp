@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "protocols/builtin.hpp"
-#include "protocols/edit_distance.hpp"
+#include "protocols/core/edit_distance.hpp"
+#include "protocols/cuda_ipc/cuda_ipc.hpp"
+#include "protocols/gpudirect_v2/gpudirect_v2.hpp"
 
 namespace twinlink {
 

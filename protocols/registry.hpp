@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "protocols/protocol.hpp"
+#include "protocols/core/protocol.hpp"
 
 namespace twinlink {
 

@@ -12,8 +12,8 @@
 #include <array>
 
 #include "protocols/builtin.hpp"
-#include "protocols/options.hpp"
-#include "protocols/staged_channel.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/parts/staged_channel.hpp"
 
 namespace twinlink {
 namespace {

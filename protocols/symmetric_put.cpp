@@ -28,10 +28,10 @@
 #include <vector>
 
 #include "protocols/builtin.hpp"
-#include "protocols/lane.hpp"
-#include "protocols/meeting.hpp"
-#include "protocols/options.hpp"
-#include "protocols/tags.hpp"
+#include "protocols/core/lane.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/core/tags.hpp"
+#include "protocols/parts/meeting.hpp"
 
 namespace twinlink {
 namespace {

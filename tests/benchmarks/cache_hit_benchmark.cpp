@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "protocols/bench/collectives.hpp"
-#include "protocols/bench/rounds.hpp"
-#include "protocols/bench/statistics.hpp"
-#include "protocols/handle_cache.hpp"
-#include "real/job.hpp"
+#include "protocols/bench/measure/collectives.hpp"
+#include "protocols/bench/results/rounds.hpp"
+#include "protocols/bench/results/statistics.hpp"
+#include "protocols/parts/handle_cache.hpp"
+#include "real/job/job.hpp"
 
 namespace twinlink::real {
 namespace {

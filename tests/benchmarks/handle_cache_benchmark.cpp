@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "protocols/handle_cache.hpp"
+#include "protocols/parts/handle_cache.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 
 namespace twinlink {

@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <CLI/CLI.hpp>
 
-#include "model/simulation.hpp"
+#include "model/engine/simulation.hpp"
 #include "protocols/registry.hpp"
 #include "tests/benchmarks/large_platform.hpp"
 

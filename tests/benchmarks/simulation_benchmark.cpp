@@ -9,10 +9,10 @@
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
-#include "model/child_process.hpp"
-#include "model/platform_reader.hpp"
-#include "model/simulation.hpp"
-#include "protocols/bench/driver.hpp"
+#include "model/engine/simulation.hpp"
+#include "model/platform/platform_reader.hpp"
+#include "model/study/child_process.hpp"
+#include "protocols/bench/measure/driver.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink {

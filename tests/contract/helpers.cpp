@@ -1,6 +1,6 @@
 #include "tests/contract/helpers.hpp"
 
-#include "protocols/tags.hpp"
+#include "protocols/core/tags.hpp"
 
 namespace twinlink {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "protocols/rank.hpp"
+#include "protocols/core/rank.hpp"
 #include "tests/contract/world.hpp"
 
 namespace twinlink {

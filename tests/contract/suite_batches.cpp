@@ -2,8 +2,8 @@
 #include <array>
 #include <memory>
 
-#include "protocols/batches.hpp"
-#include "protocols/options.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/parts/batches.hpp"
 #include "protocols/registry.hpp"
 #include "tests/contract/helpers.hpp"
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <span>
 
-#include "protocols/packing.hpp"
+#include "protocols/layout/packing.hpp"
 #include "protocols/registry.hpp"
 #include "tests/contract/helpers.hpp"
 

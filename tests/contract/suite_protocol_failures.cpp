@@ -2,8 +2,8 @@
 // protocols' own tags, so in a real world each of these tests is a job of its own.
 #include <array>
 
-#include "protocols/decorated_rank.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/contract/helpers.hpp"
 #include "tests/support/fault_rank.hpp"
 #include "tests/support/test_name.hpp"

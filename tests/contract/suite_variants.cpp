@@ -2,7 +2,7 @@
 #include <array>
 #include <memory>
 
-#include "protocols/options.hpp"
+#include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
 #include "tests/contract/helpers.hpp"
 

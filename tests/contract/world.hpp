@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "protocols/rank.hpp"
+#include "protocols/core/rank.hpp"
 
 namespace twinlink::contract {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tests/contract/world.hpp"
-#include "tests/explore/scenario.hpp"
+#include "tests/explore/explorer/scenario.hpp"
 
 namespace twinlink::contract {
 

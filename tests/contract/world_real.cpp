@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "protocols/errors.hpp"
-#include "real/job.hpp"
+#include "protocols/core/errors.hpp"
+#include "real/job/job.hpp"
 #include "tests/contract/world.hpp"
 
 namespace twinlink::contract {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "model/platform_reader.hpp"
-#include "model/simulation.hpp"
+#include "model/engine/simulation.hpp"
+#include "model/platform/platform_reader.hpp"
 #include "tests/contract/world.hpp"
 
 namespace twinlink::contract {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
-#include "protocols/tags.hpp"
 
 namespace twinlink::explore {
 namespace {

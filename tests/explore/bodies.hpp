@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "protocols/protocol.hpp"
-#include "tests/explore/fiber.hpp"
-#include "tests/explore/scenario.hpp"
+#include "protocols/core/protocol.hpp"
+#include "tests/explore/explorer/fiber.hpp"
+#include "tests/explore/explorer/scenario.hpp"
 
 namespace twinlink::explore {
 

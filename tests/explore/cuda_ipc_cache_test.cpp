@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "protocols/tags.hpp"
+#include "protocols/core/tags.hpp"
 #include "tests/explore/bodies.hpp"
 #include "tests/explore/cuda_ipc_jobs.hpp"
 #include "tests/explore/expectations.hpp"

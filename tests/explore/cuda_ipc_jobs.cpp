@@ -5,10 +5,10 @@
 #include <optional>
 #include <span>
 
-#include "protocols/decorated_rank.hpp"
-#include "protocols/tags.hpp"
+#include "protocols/core/tags.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/explore/bodies.hpp"
-#include "tests/explore/hash.hpp"
+#include "tests/explore/explorer/hash.hpp"
 
 namespace twinlink::explore {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "protocols/cuda_ipc.hpp"
-#include "tests/explore/scenario.hpp"
+#include "protocols/cuda_ipc/cuda_ipc.hpp"
+#include "tests/explore/explorer/scenario.hpp"
 
 namespace twinlink::explore {
 

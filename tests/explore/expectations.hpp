@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tests/explore/scenario.hpp"
+#include "tests/explore/explorer/scenario.hpp"
 
 namespace twinlink::explore {
 

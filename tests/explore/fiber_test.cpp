@@ -1,4 +1,4 @@
-#include "tests/explore/fiber.hpp"
+#include "tests/explore/explorer/fiber.hpp"
 
 #include <gtest/gtest.h>
 

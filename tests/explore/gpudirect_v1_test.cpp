@@ -6,10 +6,10 @@
 #include <string_view>
 #include <tuple>
 
-#include "protocols/decorated_rank.hpp"
-#include "protocols/options.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
-#include "protocols/tags.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/explore/bodies.hpp"
 #include "tests/explore/expectations.hpp"
 

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "protocols/options.hpp"
+#include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
 #include "tests/explore/bodies.hpp"
 #include "tests/explore/expectations.hpp"

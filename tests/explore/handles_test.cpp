@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "protocols/decorated_rank.hpp"
-#include "protocols/tags.hpp"
+#include "protocols/core/tags.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/explore/cuda_ipc_jobs.hpp"
 #include "tests/explore/expectations.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "protocols/options.hpp"
+#include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
 #include "tests/explore/bodies.hpp"
 #include "tests/support/test_name.hpp"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "tests/explore/hash.hpp"
+#include "tests/explore/explorer/hash.hpp"
 
 namespace twinlink::explore {
 

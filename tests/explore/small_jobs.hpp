@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "tests/explore/scenario.hpp"
+#include "tests/explore/explorer/scenario.hpp"
 
 namespace twinlink::explore {
 

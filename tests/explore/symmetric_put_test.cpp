@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "protocols/options.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
-#include "protocols/tags.hpp"
 #include "tests/explore/bodies.hpp"
 #include "tests/explore/expectations.hpp"
 

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "model/platform_reader.hpp"
-#include "model/simulation.hpp"
+#include "model/engine/simulation.hpp"
+#include "model/platform/platform_reader.hpp"
 #include "protocols/registry.hpp"
-#include "protocols/tracing_rank.hpp"
+#include "protocols/trace/tracing_rank.hpp"
 #include "tests/support/test_name.hpp"
 
 namespace twinlink {

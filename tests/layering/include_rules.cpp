@@ -4,7 +4,7 @@
 #include <array>
 #include <fstream>
 #include <regex>
-#include <span>
+#include <set>
 
 namespace twinlink::layering {
 namespace {
@@ -31,29 +31,62 @@ const Group kFiles{"files and sockets", {"fstream", "filesystem", "iostream", "s
 /// The standard library's headers have neither a slash nor a dot.
 const Group kNotStandard{"headers outside the standard library", {"*.*", "*/*"}};
 
-/// A part of the project. A file belongs to the part with the longest prefix that fits.
+/// A room: the files of one folder. A file belongs to the room with the longest folder that fits.
 struct Part {
   std::string_view name;
-  Names prefixes;
-  Names may_include;  ///< parts
+  std::string_view prefix;
+  Names may_include;  ///< rooms, besides itself; each stands above it here
   std::vector<Group> forbidden;
 };
 
 const std::vector<Part>& parts() {
+  static const std::vector<Group> core{kClocks, kThreads, kRandom, kFiles, kNotStandard};
+  static const std::vector<Group> bench{kSimgrid, kMpi, kCuda, kYaml, kClocks, kThreads, kRandom};
+  static const std::vector<Group> description{kSimgrid, kMpi, kCuda};
+  static const std::vector<Group> model{kMpi, kCuda};
+  static const std::vector<Group> real{kSimgrid, kYaml};
+  static const std::vector<Group> validate{kSimgrid, kMpi, kCuda};
   static const std::vector<Part> all{
-      {"protocols", {"protocols/"}, {"protocols"}, {kClocks, kThreads, kRandom, kFiles, kNotStandard}},
-      {"bench",
-       {"protocols/bench/"},
-       {"protocols", "bench"},
-       {kSimgrid, kMpi, kCuda, kYaml, kClocks, kThreads, kRandom}},
-      {"platform description",
-       {"model/diagnostics", "model/node_checks", "model/platform", "model/topology", "model/written", "model/yaml_"},
-       {"protocols", "platform description"},
-       {kSimgrid, kMpi, kCuda}},
-      {"model", {"model/"}, {"protocols", "bench", "platform description", "model"}, {kMpi, kCuda}},
-      {"real", {"real/"}, {"protocols", "bench", "platform description", "real"}, {kSimgrid, kYaml}},
-      {"validate", {"validate/"}, {"protocols", "bench", "platform description", "validate"}, {kSimgrid, kMpi, kCuda}},
-      {"tests", {"tests/"}, {"protocols", "bench", "platform description", "model", "real", "validate", "tests"}, {}}};
+      {"core", "protocols/core/", {}, core},
+      {"parts", "protocols/parts/", {"core"}, core},
+      {"layout", "protocols/layout/", {"core"}, core},
+      {"trace", "protocols/trace/", {"core"}, core},
+      {"cuda_ipc", "protocols/cuda_ipc/", {"core", "parts"}, core},
+      {"gpudirect_v2", "protocols/gpudirect_v2/", {"core", "parts"}, core},
+      {"protocols", "protocols/", {"core", "parts", "cuda_ipc", "gpudirect_v2"}, core},
+      {"results", "protocols/bench/results/", {"core", "layout", "protocols"}, bench},
+      {"measure", "protocols/bench/measure/", {"core", "layout", "trace", "results"}, bench},
+      {"probe", "protocols/bench/probe/", {"core", "results", "measure"}, bench},
+      {"bench cli", "protocols/bench/cli/", {"core", "layout", "protocols", "results", "measure", "probe"}, bench},
+      {"platform", "model/platform/", {"core"}, description},
+      {"engine", "model/engine/", {"core", "platform"}, model},
+      {"study", "model/study/", {"core", "protocols", "results", "measure", "bench cli", "platform", "engine"}, model},
+      {"model cli",
+       "model/cli/",
+       {"core", "cuda_ipc", "protocols", "results", "measure", "probe", "bench cli", "platform", "engine", "study"},
+       model},
+      {"system", "real/system/", {"core"}, real},
+      {"device", "real/device/", {"core", "system"}, real},
+      {"cuda", "real/device/cuda/", {"core", "device"}, real},
+      {"rank", "real/rank/", {"core", "trace", "system", "device"}, real},
+      {"pace", "real/pace/", {"core", "platform", "system", "device", "rank"}, real},
+      {"discover", "real/discover/", {"core", "results", "platform", "system"}, real},
+      {"job",
+       "real/job/",
+       {"core", "protocols", "results", "measure", "probe", "bench cli", "system", "device", "cuda", "rank", "pace",
+        "discover"},
+       real},
+      {"import", "validate/import/", {"results", "probe"}, validate},
+      {"compare",
+       "validate/compare/",
+       {"core", "protocols", "results", "measure", "probe", "platform", "import"},
+       validate},
+      {"calibrate", "validate/calibrate/", {"core", "results", "probe", "platform", "compare"}, validate},
+      {"validate cli",
+       "validate/cli/",
+       {"core", "protocols", "results", "measure", "bench cli", "platform", "import", "compare", "calibrate"},
+       validate},
+      {"tests", "tests/", {"*"}, {}}};
   return all;
 }
 
@@ -62,11 +95,9 @@ const Part* part_of(std::string_view file) {
   const Part* best = nullptr;
   std::size_t best_length = 0;
   for (const Part& part : parts()) {
-    for (const std::string_view prefix : part.prefixes) {
-      if (prefix.size() <= best_length || !file.starts_with(prefix)) continue;
-      best = &part;
-      best_length = prefix.size();
-    }
+    if (part.prefix.size() <= best_length || !file.starts_with(part.prefix)) continue;
+    best = &part;
+    best_length = part.prefix.size();
   }
   return best;
 }
@@ -95,11 +126,49 @@ std::string fault_of_inside(const fs::path& root, const Part& part, const std::s
   if (target == nullptr || !fs::exists(root / file)) {
     return "\"" + file + "\" is no file of the project, named from its root";
   }
+  if (target == &part || part.may_include == Names{"*"}) return {};
   if (std::ranges::find(part.may_include, target->name) != part.may_include.end()) return {};
   return std::string(part.name) + " must not include \"" + file + "\" of " + std::string(target->name);
 }
 
-void check_file(const fs::path& root, const std::string& name, const Part& part, std::vector<std::string>& findings) {
+/// By folder: the folders that its files include, each with one such file.
+using Folders = std::map<std::string, std::map<std::string, std::string>>;
+
+std::string folder_of(const std::string& file) { return fs::path(file).parent_path().generic_string(); }
+
+/// "a -> b -> a" for a circle that `path`, of folders that include each other, leads to; empty if there is none.
+std::string circle_from(const Folders& folders, std::vector<std::string>& path, std::set<std::string>& done) {
+  const std::string here = path.back();
+  const auto includes = folders.find(here);
+  if (includes == folders.end() || done.contains(here)) return {};
+  for (const auto& [next, by] : includes->second) {
+    const auto begin = std::ranges::find(path, next);
+    if (begin != path.end()) {
+      std::string text;
+      for (auto at = begin; at != path.end(); ++at) text += *at + " -> ";
+      return text + next;
+    }
+    path.push_back(next);
+    if (std::string circle = circle_from(folders, path, done); !circle.empty()) return circle;
+    path.pop_back();
+  }
+  done.insert(here);
+  return {};
+}
+
+void check_circles(const Folders& folders, std::vector<std::string>& findings) {
+  std::set<std::string> done;
+  for (const auto& [folder, includes] : folders) {
+    std::vector<std::string> path{folder};
+    const std::string circle = circle_from(folders, path, done);
+    if (circle.empty()) continue;
+    findings.push_back("a circle of folders: " + circle);
+    return;
+  }
+}
+
+void check_file(const fs::path& root, const std::string& name, const Part& part, Folders& folders,
+                std::vector<std::string>& findings) {
   static const std::regex include(R"(^\s*#\s*include\s*(.*))");
   static const std::regex operand(R"(^([<"])([^>"]+)[>"].*)");
   std::ifstream in(root / name);
@@ -110,7 +179,11 @@ void check_file(const fs::path& root, const std::string& name, const Part& part,
     const std::string text = match[1];
     std::string fault = "an include whose file cannot be read off: " + text;
     if (std::regex_match(text, match, operand)) {
-      fault = match[1] == "<" ? fault_of_outside(part, match[2].str()) : fault_of_inside(root, part, match[2]);
+      const bool outside = match[1] == "<";
+      const std::string operand_text = match[2];
+      fault = outside ? fault_of_outside(part, operand_text) : fault_of_inside(root, part, operand_text);
+      const std::string folder = folder_of(operand_text);
+      if (!outside && folder != folder_of(name)) folders[folder_of(name)].emplace(folder, name);
     }
     if (!fault.empty()) findings.push_back(name + ":" + std::to_string(number) + ": " + fault);
   }
@@ -125,16 +198,22 @@ bool is_source(const fs::path& file) {
 
 Report check_includes(const fs::path& root) {
   Report report;
+  Folders folders;
   for (const std::string_view folder : {"protocols", "model", "real", "validate", "tests"}) {
     if (!fs::exists(root / folder)) continue;
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
       if (!entry.is_regular_file() || !is_source(entry.path())) continue;
       const std::string name = entry.path().lexically_relative(root).generic_string();
       const Part* part = part_of(name);
+      if (part == nullptr) {
+        report.findings.push_back(name + ": the rules know no room for it");
+        continue;
+      }
       ++report.files[std::string(part->name)];
-      check_file(root, name, *part, report.findings);
+      check_file(root, name, *part, folders, report.findings);
     }
   }
+  check_circles(folders, report.findings);
   std::ranges::sort(report.findings);
   return report;
 }

@@ -19,7 +19,7 @@ using testing::SizeIs;
 TEST(IncludeRules, TheProjectKeepsThem) {
   const Report report = check_includes(TWINLINK_SOURCE_DIR);
   EXPECT_THAT(report.findings, IsEmpty());
-  EXPECT_THAT(report.files, SizeIs(7));
+  EXPECT_THAT(report.files, SizeIs(27));
   EXPECT_THAT(report.files, Each(Pair(testing::_, Gt(0))));
 }
 
@@ -28,8 +28,9 @@ class PlantedInclude : public testing::Test {
  protected:
   void SetUp() override {
     fs::remove_all(root_);
-    for (const char* file : {"protocols/rank.hpp", "protocols/bench/driver.hpp", "model/platform.hpp",
-                             "model/machine.hpp", "real/job.hpp", "validate/compare.hpp", "tests/contract/suite.hpp"}) {
+    for (const char* file :
+         {"protocols/core/rank.hpp", "protocols/bench/measure/driver.hpp", "model/platform/platform.hpp",
+          "model/engine/machine.hpp", "real/job/job.hpp", "validate/compare/report.hpp", "tests/contract/suite.hpp"}) {
       write(file, "#pragma once\n");
     }
   }
@@ -53,54 +54,66 @@ class PlantedInclude : public testing::Test {
 
 TEST_F(PlantedInclude, AllowedOnesPass) {
   EXPECT_THAT(findings("protocols/a.cpp", "<vector>"), IsEmpty());
-  EXPECT_THAT(findings("protocols/b.cpp", "\"protocols/rank.hpp\""), IsEmpty());
-  EXPECT_THAT(findings("protocols/bench/c.cpp", "<nlohmann/json.hpp>"), IsEmpty());
-  EXPECT_THAT(findings("model/d.cpp", "<simgrid/s4u.hpp>"), IsEmpty());
-  EXPECT_THAT(findings("real/e.cpp", "<mpi.h>"), IsEmpty());
-  EXPECT_THAT(findings("real/f.cu", "<cuda_runtime.h>"), IsEmpty());
-  EXPECT_THAT(findings("real/i.cpp", "\"model/platform.hpp\""), IsEmpty());
-  EXPECT_THAT(findings("validate/g.cpp", "\"model/platform.hpp\""), IsEmpty());
-  EXPECT_THAT(findings("tests/contract/h.cpp", "\"real/job.hpp\""), IsEmpty());
+  EXPECT_THAT(findings("protocols/b.cpp", "\"protocols/core/rank.hpp\""), IsEmpty());
+  EXPECT_THAT(findings("protocols/bench/results/c.cpp", "<nlohmann/json.hpp>"), IsEmpty());
+  EXPECT_THAT(findings("model/engine/d.cpp", "<simgrid/s4u.hpp>"), IsEmpty());
+  EXPECT_THAT(findings("real/system/e.cpp", "<mpi.h>"), IsEmpty());
+  EXPECT_THAT(findings("real/device/cuda/f.cu", "<cuda_runtime.h>"), IsEmpty());
+  EXPECT_THAT(findings("real/pace/i.cpp", "\"model/platform/platform.hpp\""), IsEmpty());
+  EXPECT_THAT(findings("validate/compare/g.cpp", "\"model/platform/platform.hpp\""), IsEmpty());
+  EXPECT_THAT(findings("tests/contract/h.cpp", "\"real/job/job.hpp\""), IsEmpty());
 }
 
 TEST_F(PlantedInclude, TheCoreTakesNothingButTheStandardLibrary) {
   EXPECT_THAT(
       findings("protocols/a.cpp", "<unistd.h>"),
       ElementsAre("protocols/a.cpp:2: protocols must not include <unistd.h>: no headers outside the standard library"));
-  EXPECT_THAT(findings("protocols/a.cpp", "<fmt/format.h>"), SizeIs(1));
-  EXPECT_THAT(findings("protocols/a.cpp", "<yaml-cpp/yaml.h>"), SizeIs(1));
+  EXPECT_THAT(findings("protocols/core/a.cpp", "<fmt/format.h>"), SizeIs(1));
+  EXPECT_THAT(findings("protocols/parts/a.cpp", "<yaml-cpp/yaml.h>"), SizeIs(1));
 }
 
 TEST_F(PlantedInclude, TheCoreHasNoClockThreadRandomNumberOrFile) {
-  EXPECT_THAT(findings("protocols/a.cpp", "<chrono>"),
-              ElementsAre("protocols/a.cpp:2: protocols must not include <chrono>: no clocks"));
-  EXPECT_THAT(findings("protocols/a.cpp", "<mutex>"), SizeIs(1));
-  EXPECT_THAT(findings("protocols/a.cpp", "<random>"), SizeIs(1));
-  EXPECT_THAT(findings("protocols/a.cpp", "<fstream>"), SizeIs(1));
+  EXPECT_THAT(findings("protocols/core/a.cpp", "<chrono>"),
+              ElementsAre("protocols/core/a.cpp:2: core must not include <chrono>: no clocks"));
+  EXPECT_THAT(findings("protocols/core/a.cpp", "<mutex>"), SizeIs(1));
+  EXPECT_THAT(findings("protocols/core/a.cpp", "<random>"), SizeIs(1));
+  EXPECT_THAT(findings("protocols/core/a.cpp", "<fstream>"), SizeIs(1));
 }
 
-TEST_F(PlantedInclude, TheCoreDoesNotKnowItsDriver) {
-  EXPECT_THAT(findings("protocols/a.cpp", "\"protocols/bench/driver.hpp\""),
-              ElementsAre("protocols/a.cpp:2: protocols must not include \"protocols/bench/driver.hpp\" of bench"));
+TEST_F(PlantedInclude, ProtocolsDoNotKnowTheirDriver) {
+  EXPECT_THAT(
+      findings("protocols/a.cpp", "\"protocols/bench/measure/driver.hpp\""),
+      ElementsAre("protocols/a.cpp:2: protocols must not include \"protocols/bench/measure/driver.hpp\" of measure"));
 }
 
 TEST_F(PlantedInclude, TheWorldsDoNotMix) {
-  EXPECT_THAT(findings("model/a.cpp", "<mpi.h>"), ElementsAre("model/a.cpp:2: model must not include <mpi.h>: no MPI"));
+  EXPECT_THAT(findings("model/engine/a.cpp", "<mpi.h>"),
+              ElementsAre("model/engine/a.cpp:2: engine must not include <mpi.h>: no MPI"));
 }
 
 TEST_F(PlantedInclude, RealTakesThePlatformButNeitherTheMachineNorItsFileFormat) {
-  EXPECT_THAT(findings("real/a.hpp", "\"model/machine.hpp\""),
-              ElementsAre("real/a.hpp:2: real must not include \"model/machine.hpp\" of model"));
-  EXPECT_THAT(findings("real/a.hpp", "<simgrid/s4u.hpp>"), SizeIs(1));
-  EXPECT_THAT(findings("real/a.hpp", "<yaml-cpp/yaml.h>"), SizeIs(1));
+  EXPECT_THAT(findings("real/pace/a.hpp", "\"model/engine/machine.hpp\""),
+              ElementsAre("real/pace/a.hpp:2: pace must not include \"model/engine/machine.hpp\" of engine"));
+  EXPECT_THAT(findings("real/pace/a.hpp", "<simgrid/s4u.hpp>"), SizeIs(1));
+  EXPECT_THAT(findings("real/pace/a.hpp", "<yaml-cpp/yaml.h>"), SizeIs(1));
 }
 
 TEST_F(PlantedInclude, ValidateTakesThePlatformButNotTheMachine) {
-  EXPECT_THAT(findings("validate/a.cpp", "\"model/machine.hpp\""), SizeIs(1));
+  EXPECT_THAT(findings("validate/compare/a.cpp", "\"model/engine/machine.hpp\""), SizeIs(1));
 }
 
 TEST_F(PlantedInclude, ThePlatformDescriptionDoesNotNeedTheSimulator) {
-  EXPECT_THAT(findings("model/platform_reader.cpp", "<simgrid/s4u.hpp>"), SizeIs(1));
+  EXPECT_THAT(findings("model/platform/platform_reader.cpp", "<simgrid/s4u.hpp>"), SizeIs(1));
+}
+
+TEST_F(PlantedInclude, FoldersThatIncludeEachOtherAreACircle) {
+  write("tests/one/a.hpp", "#include \"tests/two/b.hpp\"\n");
+  EXPECT_THAT(findings("tests/two/b.hpp", "\"tests/one/a.hpp\""),
+              ElementsAre("a circle of folders: tests/one -> tests/two -> tests/one"));
+}
+
+TEST_F(PlantedInclude, AFolderThatNobodyHasThoughtOfIsNoRoom) {
+  EXPECT_THAT(findings("real/a.cpp", "<vector>"), ElementsAre("real/a.cpp: the rules know no room for it"));
 }
 
 TEST_F(PlantedInclude, PathsStartAtTheRoot) {
@@ -108,7 +121,7 @@ TEST_F(PlantedInclude, PathsStartAtTheRoot) {
               ElementsAre("protocols/a.cpp:2: \"rank.hpp\" is no file of the project, named from its root"));
 }
 
-TEST_F(PlantedInclude, ComputedIncludesAreRefused) { EXPECT_THAT(findings("real/a.cpp", "MPI_HEADER"), SizeIs(1)); }
+TEST_F(PlantedInclude, ComputedIncludesAreRefused) { EXPECT_THAT(findings("real/job/a.cpp", "MPI_HEADER"), SizeIs(1)); }
 
 }  // namespace
 }  // namespace twinlink::layering

@@ -1,12 +1,12 @@
 // Batches: what goes together, what it is called, and in how many copies it goes.
-#include "protocols/batches.hpp"
+#include "protocols/parts/batches.hpp"
 
 #include <gmock/gmock.h>
 
 #include <array>
 #include <set>
 
-#include "protocols/meeting.hpp"
+#include "protocols/parts/meeting.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 
 namespace twinlink {

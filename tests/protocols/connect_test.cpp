@@ -6,9 +6,9 @@
 #include <ostream>
 #include <string>
 
-#include "protocols/decorated_rank.hpp"
-#include "protocols/options.hpp"
+#include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/support/fake_rank.hpp"
 #include "tests/support/test_name.hpp"
 

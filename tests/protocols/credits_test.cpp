@@ -1,4 +1,4 @@
-#include "protocols/credits.hpp"
+#include "protocols/parts/credits.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "protocols/options.hpp"
+#include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink {

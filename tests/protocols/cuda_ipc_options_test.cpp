@@ -1,8 +1,8 @@
-#include "protocols/cuda_ipc_options.hpp"
+#include "protocols/cuda_ipc/cuda_ipc_options.hpp"
 
 #include <gtest/gtest.h>
 
-#include "protocols/options.hpp"
+#include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink {

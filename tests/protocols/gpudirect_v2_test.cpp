@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "protocols/decorated_rank.hpp"
-#include "protocols/meeting.hpp"
-#include "protocols/options.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/core/tags.hpp"
+#include "protocols/parts/meeting.hpp"
 #include "protocols/registry.hpp"
-#include "protocols/tags.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/support/fake_rank.hpp"
 #include "tests/support/test_name.hpp"
 

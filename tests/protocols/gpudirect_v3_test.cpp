@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "protocols/decorated_rank.hpp"
-#include "protocols/options.hpp"
+#include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 
 namespace twinlink {

@@ -1,11 +1,11 @@
-#include "protocols/handle_cache.hpp"
+#include "protocols/parts/handle_cache.hpp"
 
 #include <gmock/gmock.h>
 
 #include <string>
 #include <vector>
 
-#include "protocols/decorated_rank.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 
 namespace twinlink {

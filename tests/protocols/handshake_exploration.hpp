@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocols/ipc_handshake.hpp"
+#include "protocols/cuda_ipc/ipc_handshake.hpp"
 
 namespace twinlink::handshake {
 

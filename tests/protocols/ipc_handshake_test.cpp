@@ -1,5 +1,5 @@
 // The handshake's rules one by one, and every ending that two machines can come to.
-#include "protocols/ipc_handshake.hpp"
+#include "protocols/cuda_ipc/ipc_handshake.hpp"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "protocols/errors.hpp"
+#include "protocols/core/errors.hpp"
 #include "tests/protocols/handshake_exploration.hpp"
 
 namespace twinlink::handshake {

@@ -1,4 +1,4 @@
-#include "protocols/lane.hpp"
+#include "protocols/core/lane.hpp"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "protocols/decorated_rank.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 
 namespace twinlink {

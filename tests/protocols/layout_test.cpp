@@ -1,4 +1,4 @@
-#include "protocols/layout.hpp"
+#include "protocols/layout/layout.hpp"
 
 #include <gmock/gmock.h>
 

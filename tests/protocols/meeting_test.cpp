@@ -1,5 +1,5 @@
 // How two ends meet: whatever earlier ones have left under way is none of theirs.
-#include "protocols/meeting.hpp"
+#include "protocols/parts/meeting.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "protocols/tags.hpp"
+#include "protocols/core/tags.hpp"
 #include "tests/support/fake_rank.hpp"
 
 namespace twinlink {

@@ -1,4 +1,4 @@
-#include "protocols/path.hpp"
+#include "protocols/core/path.hpp"
 
 #include <gmock/gmock.h>
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <vector>
 
-#include "protocols/protocol.hpp"
-#include "protocols/rank.hpp"
+#include "protocols/core/protocol.hpp"
+#include "protocols/core/rank.hpp"
 #include "protocols/registry.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 

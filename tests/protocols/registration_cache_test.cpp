@@ -1,4 +1,4 @@
-#include "protocols/registration_cache.hpp"
+#include "protocols/parts/registration_cache.hpp"
 
 #include <gmock/gmock.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "protocols/decorated_rank.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 
 namespace twinlink {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "protocols/edit_distance.hpp"
+#include "protocols/core/edit_distance.hpp"
 
 namespace twinlink {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "protocols/rank.hpp"
+#include "protocols/core/rank.hpp"
 
 namespace twinlink {
 

@@ -1,5 +1,5 @@
 // The chunk that a shared segment chooses by the size of a message.
-#include "protocols/segment_channel.hpp"
+#include "protocols/parts/segment_channel.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What two ranks know of each other's memory: a handle goes once.
-#include "protocols/shared_buffers.hpp"
+#include "protocols/parts/shared_buffers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "protocols/cuda_ipc_packet.hpp"
-#include "protocols/decorated_rank.hpp"
-#include "protocols/options.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/core/tags.hpp"
+#include "protocols/cuda_ipc/cuda_ipc_packet.hpp"
 #include "protocols/registry.hpp"
-#include "protocols/tags.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 #include "tests/support/fake_rank.hpp"
 #include "tests/support/test_name.hpp"

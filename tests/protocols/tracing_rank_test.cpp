@@ -1,4 +1,4 @@
-#include "protocols/tracing_rank.hpp"
+#include "protocols/trace/tracing_rank.hpp"
 
 #include <array>
 

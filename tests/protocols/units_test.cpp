@@ -1,4 +1,4 @@
-#include "protocols/units.hpp"
+#include "protocols/core/units.hpp"
 
 #include <gmock/gmock.h>
 

@@ -3,10 +3,10 @@
 
 # Lets calls of one rank fail: see its first lines.
 find_package(MPI REQUIRED COMPONENTS CXX)
-add_library(fault_injector MODULE fault_injector.cpp)
+add_library(fault_injector MODULE job/fault_injector.cpp)
 target_link_libraries(fault_injector PRIVATE twinlink_common MPI::MPI_CXX ${CMAKE_DL_LIBS})
 
-add_executable(faulty_run faulty_run.cpp)
+add_executable(faulty_run job/faulty_run.cpp)
 target_link_libraries(faulty_run PRIVATE twinlink_real twinlink_bench test_support fmt::fmt)
 
 # fault_test(<name> [DEVICES <device>...] [FAULT <call:number> | FAULT_<device> <call:number>] <arguments of job_test()>):

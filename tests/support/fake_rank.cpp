@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "protocols/blocks.hpp"
+#include "protocols/core/blocks.hpp"
 
 namespace twinlink {
 namespace {

@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "protocols/rank.hpp"
+#include "protocols/core/rank.hpp"
 
 namespace twinlink {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <set>
 
-#include "protocols/decorated_rank.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 
 namespace twinlink {
 

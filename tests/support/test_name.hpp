@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "protocols/protocol.hpp"
+#include "protocols/core/protocol.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink {

@@ -1,6 +1,6 @@
 #include "tests/validate/fixtures.hpp"
 
-#include "protocols/bench/expectation.hpp"
+#include "protocols/bench/measure/expectation.hpp"
 
 namespace twinlink::validate::test {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "protocols/bench/probe.hpp"
-#include "protocols/bench/results.hpp"
-#include "validate/recording.hpp"
+#include "protocols/bench/probe/probe.hpp"
+#include "protocols/bench/results/results.hpp"
+#include "validate/compare/recording.hpp"
 
 namespace twinlink::validate::test {
 

@@ -1,4 +1,4 @@
-# validate/measure names its files as the stored results are named, and goes on when a curve fails: a stand-in for mpirun
+# validate/scripts/measure names its files as the stored results are named, and goes on when a curve fails: a stand-in for mpirun
 # writes down what it is told and refuses one curve.
 #   cmake -D FOLDER=<scratch folder> -D SOURCE=<the project> -P measure_test.cmake
 cmake_minimum_required(VERSION 3.25)
@@ -13,17 +13,17 @@ case "$*" in *-staging.json) exit 3 ;; esac
 ]=])
 file(CHMOD ${FOLDER}/mpirun PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
 execute_process(COMMAND ${CMAKE_COMMAND} -E env "PATH=${FOLDER}:$ENV{PATH}"
-    ${SOURCE}/validate/measure build-real/bin measured h200-nvlink --device cuda
+    ${SOURCE}/validate/scripts/measure build-real/bin measured h200-nvlink --device cuda
   WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code ERROR_VARIABLE said)
 if(NOT code EQUAL 1 OR NOT said MATCHES "^not measured: staging\n$")
-  message(FATAL_ERROR "validate/measure ends with ${code} and says '${said}' when the curve 'staging' fails")
+  message(FATAL_ERROR "validate/scripts/measure ends with ${code} and says '${said}' when the curve 'staging' fails")
 endif()
 
 file(STRINGS ${FOLDER}/commands commands)
 set(measured)
 foreach(command IN LISTS commands)
   if(NOT command MATCHES "build-real/bin/twinlink-real (probe|run) --device cuda .*--json measured/(.*)$")
-    message(FATAL_ERROR "validate/measure runs '${command}'")
+    message(FATAL_ERROR "validate/scripts/measure runs '${command}'")
   endif()
   list(APPEND measured "${CMAKE_MATCH_2}")
   # The probes learn what a glance takes, and the curves go by the least of it.
@@ -35,7 +35,7 @@ foreach(command IN LISTS commands)
   string(REGEX MATCHALL " --glance 2[.]77 " glances "${command}")
   list(LENGTH glances count)
   if(NOT count EQUAL by_a_glance)
-    message(FATAL_ERROR "validate/measure runs '${command}' where probes have 2.77 and 2.78")
+    message(FATAL_ERROR "validate/scripts/measure runs '${command}' where probes have 2.77 and 2.78")
   endif()
 endforeach()
 
@@ -43,17 +43,17 @@ endforeach()
 file(REMOVE ${FOLDER}/commands)
 file(WRITE ${FOLDER}/expected/h200-nvlink-host.json "")
 execute_process(COMMAND ${CMAKE_COMMAND} -E env "PATH=${FOLDER}:$ENV{PATH}" EXPECTED=expected
-    ${SOURCE}/validate/measure build-real/bin measured h200-nvlink --device cuda
+    ${SOURCE}/validate/scripts/measure build-real/bin measured h200-nvlink --device cuda
   WORKING_DIRECTORY ${FOLDER} ERROR_QUIET)
 file(STRINGS ${FOLDER}/commands foreseen REGEX " --expect ")
 if(NOT foreseen MATCHES " -p host --expect expected/h200-nvlink-host.json --undisturbed 300ms --passes 2 --glance 2[.]77 --json measured/h200-nvlink-host.json$"
    OR foreseen MATCHES ";")
-  message(FATAL_ERROR "validate/measure expects something of '${foreseen}'")
+  message(FATAL_ERROR "validate/scripts/measure expects something of '${foreseen}'")
 endif()
 
 file(GLOB stored RELATIVE ${SOURCE}/validate/data ${SOURCE}/validate/data/h200-nvlink-*.json)
 foreach(file IN LISTS stored)
   if(NOT file IN_LIST measured)
-    message(FATAL_ERROR "validate/measure does not measure the stored ${file}")
+    message(FATAL_ERROR "validate/scripts/measure does not measure the stored ${file}")
   endif()
 endforeach()

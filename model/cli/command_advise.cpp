@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "model/cli/commands.hpp"
+#include "model/study/advice_report.hpp"
+#include "model/study/survey.hpp"
+#include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/results/files.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/registry.hpp"
+
+namespace twinlink::model {
+namespace {
+
+struct Options {
+  PlatformOptions platform{};
+  PairOptions pair{};
+  std::vector<std::string> protocols{};  ///< empty: all
+  bench::Pattern pattern = bench::Pattern::pingpong;
+  std::optional<int> window{};
+  bench::SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}};
+  std::vector<std::string> chunks{};  ///< empty: the default search's
+  std::vector<int> depths{};          ///< likewise
+  int jobs = cores();
+  bench::OutputOptions output{};
+};
+
+void require_two_devices(const std::vector<Place>& places) {
+  if (places[0] != places[1]) return;
+  throw UsageError(fmt::format("--from and --to are both {}: a comparison needs two devices", to_string(places[0])));
+}
+
+std::vector<Bytes> read_chunks(const std::vector<std::string>& texts, Bytes largest, int window) {
+  std::vector<Bytes> chunks;
+  for (const std::string& text : texts) {
+    const Bytes chunk = parse_size(text);
+    if (chunk > largest) {
+      throw UsageError(fmt::format("--chunk {} is larger than the largest message, {} (-e); 0 is the whole message",
+                                   format_size(chunk), format_size(largest)));
+    }
+    bench::require_few_pieces(largest, window, chunk);
+    chunks.push_back(chunk);
+  }
+  return chunks;
+}
+
+/// The default search, or what the user asks for in its place.
+SearchSpace space_for(const Settings& base, Bytes largest, const std::vector<Bytes>& chunks,
+                      const std::vector<int>& depths) {
+  SearchSpace space = default_search(largest, {base.chunk, base.depth});
+  if (!chunks.empty()) {
+    space.chunks = chunks;
+    space.most_pieces = UINT64_MAX;
+  }
+  if (!depths.empty()) {
+    space.depths = depths;
+    space.own_depth.reset();
+  }
+  return space;
+}
+
+/// A single tuning is simulated at every size, so it may not cut an exchange of the largest into more pieces than this:
+/// a second or two.
+constexpr std::uint64_t kMostPiecesOfASingle = 8192;
+
+/// The single tunings of all contestants, in our words and in those of libraries.
+struct Singles {
+  std::vector<SingleTuning> ours{};
+  std::vector<LibraryAdvice> libraries{};
+
+  [[nodiscard]] std::vector<SingleTuning> incomplete() const {
+    std::vector<SingleTuning> found;
+    const auto take = [&](const SingleTuning& single) {
+      if (!single.missing.empty()) found.push_back(single);
+    };
+    std::ranges::for_each(ours, take);
+    for (const LibraryAdvice& library : libraries) take(library.tuning);
+    return found;
+  }
+};
+
+Singles best_singles(const std::vector<Contestant>& contestants, Bytes finest_chunk) {
+  Singles singles;
+  for (const Contestant& contestant : contestants) {
+    if (auto single = best_single_tuning(contestant, {.finest_chunk = finest_chunk})) {
+      singles.ours.push_back(std::move(*single));
+    }
+    if (contestant.who.preset.empty()) continue;
+    const Protocol& protocol = find_protocol(contestant.who.protocol);
+    const Preset& preset = find_preset(protocol, contestant.who.preset);
+    if (auto advice = advice_in_aliases(protocol.aliases(), preset, contestant, finest_chunk)) {
+      singles.libraries.push_back(std::move(*advice));
+    }
+  }
+  return singles;
+}
+
+/// Chosen by extrapolation, then simulated, until those that are chosen have been simulated at all sizes. What has not
+/// come to that after a few rounds is left out: no figure is shown that was not simulated.
+Singles simulated_singles(std::vector<Contestant>& contestants, const Platform& platform, const SurveyPlan& plan) {
+  constexpr int kMostRounds = 4;
+  const std::uint64_t bytes = plan.sizes.back().count() * static_cast<std::uint64_t>(plan.window);
+  const Bytes finest_chunk{bytes / kMostPiecesOfASingle};
+  Singles singles = best_singles(contestants, finest_chunk);
+  for (int round = 0; round < kMostRounds && !singles.incomplete().empty(); ++round) {
+    simulate_missing(contestants, singles.incomplete(), platform, plan);
+    singles = best_singles(contestants, finest_chunk);
+  }
+  std::erase_if(singles.ours, [](const SingleTuning& single) { return !single.missing.empty(); });
+  std::erase_if(singles.libraries, [](const LibraryAdvice& library) { return !library.tuning.missing.empty(); });
+  return singles;
+}
+
+AdviceReport make_report(const Platform& platform, const SurveyPlan& plan, Survey survey, Ranks ranks) {
+  if (survey.contestants.empty()) {
+    std::string reasons;
+    for (const Remark& remark : survey.left_out) reasons += fmt::format("\n  {}: {}", remark.who, remark.text);
+    throw UnavailableError("no protocol can move device memory between these two:" + reasons);
+  }
+  AdviceReport report{.program = program_name(),
+                      .platform = platform.name,
+                      .pattern = plan.pattern,
+                      .window = plan.window,
+                      .from = plan.places[0],
+                      .to = plan.places[1]};
+  for (Place* place : {&report.from, &report.to}) {
+    place->device = platform.node.gpus[static_cast<std::size_t>(place->gpu)].model;
+  }
+  report.advice = make_advice(survey.contestants, ranks);
+  report.survey = std::move(survey);
+  return report;
+}
+
+void deliver(const AdviceReport& report, const bench::OutputOptions& options,
+             void (*print)(const AdviceReport&, std::ostream&)) {
+  switch (options.format) {
+    case bench::Format::csv:
+      std::cout << to_csv(report);
+      break;
+    case bench::Format::json:
+      std::cout << bench::to_text(to_json(report), 2) << '\n';
+      break;
+    default:
+      print(report, std::cout);
+  }
+  if (!options.json.empty()) bench::write_json_file(options.json, to_json(report));
+  if (!options.csv.empty()) bench::write_file(options.csv, to_csv(report));
+}
+
+ExitCode advise(Options options, const std::string& command_line) {
+  const Platform platform = read_platform(options.platform);
+  SurveyPlan plan{.places = read_pair(options.pair, platform),
+                  .pattern = options.pattern,
+                  .window = bench::window_of(options.pattern, options.window),
+                  .sizes = bench::size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor),
+                  .at_once = options.jobs,
+                  .protocols = options.protocols};
+  for (const std::string& name : plan.protocols) static_cast<void>(find_protocol(name));  // refuses what there is not
+  require_two_devices(plan.places);
+  require_writable(options.output);
+  const Bytes largest = plan.sizes.back();
+  const std::vector<Bytes> chunks = read_chunks(options.chunks, largest, plan.window);
+  std::ranges::sort(options.depths);
+  plan.space = [&](const Settings& base) { return space_for(base, largest, chunks, options.depths); };
+  Survey survey = make_survey(platform, plan);
+  Singles singles = simulated_singles(survey.contestants, platform, plan);
+  AdviceReport report = make_report(platform, plan, std::move(survey), Ranks::protocols);
+  report.command = command_line;
+  report.environment = environment_of(platform, options.platform.overrides);
+  report.singles = std::move(singles.ours);
+  report.libraries = std::move(singles.libraries);
+  deliver(report, options.output, print_advice);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair, Bytes size,
+                           const bench::OutputOptions& output, const std::string& command_line) {
+  const Platform platform = read_platform(from);
+  const auto as_they_are = [](const Settings& base) {
+    return SearchSpace{.chunks = {base.chunk}, .depths = {base.depth}, .most_pieces = UINT64_MAX};
+  };
+  const SurveyPlan plan{.places = read_pair(pair, platform),
+                        .sizes = {size},
+                        .at_once = cores(),
+                        .space = as_they_are,
+                        .all_presets = true,
+                        .references = true};
+  if (size == Bytes{}) throw UsageError("--size: the smallest message that can be compared is 1 B");
+  require_two_devices(plan.places);
+  require_writable(output);
+  AdviceReport report = make_report(platform, plan, make_survey(platform, plan), Ranks::variants);
+  report.command = command_line;
+  report.environment = environment_of(platform, from.overrides);
+  deliver(report, output, print_comparison);
+  return ExitCode::ok;
+}
+
+void add_advise_command(Program& program) {
+  auto* command = program.app.add_subcommand(
+      "advise", "Say which protocol is the fastest at which size, where they cross, and with which chunk and depth");
+  const auto options = std::make_shared<Options>();
+  add_platform_options(*command, options->platform);
+  add_pair_options(*command, options->pair);
+  command->add_option("-p,--protocol", options->protocols, "Compare only these [all]")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  bench::add_pattern_options(*command, options->pattern, options->window);
+  bench::add_size_options(*command, options->sweep);
+  command
+      ->add_option("--chunk", options->chunks,
+                   "Try these chunks, as 64K,256K; 0 is the whole message [0, and powers of two from 4K]")
+      ->delimiter(',')
+      ->type_name("SIZE,...");
+  command->add_option("--depth", options->depths, "Try these depths [1,2,4,8,16]")
+      ->delimiter(',')
+      ->check(CLI::Range(1, kMaxDepth))
+      ->type_name("N,...");
+  command->add_option("-j,--jobs", options->jobs, "Simulations at a time [one for each core]")
+      ->check(CLI::Range(1, 1024));
+  bench::add_output_options(
+      *command, options->output,
+      {{"table", bench::Format::table}, {"csv", bench::Format::csv}, {"json", bench::Format::json}});
+  command->callback(
+      [&program, options] { program.action = [&program, options] { return advise(*options, program.command_line); }; });
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,105 @@
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "model/cli/commands.hpp"
+#include "model/platform/platform_reader.hpp"
+#include "model/study/child_process.hpp"
+#include "model/study/figures.hpp"
+#include "protocols/bench/cli/csv.hpp"
+#include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/results/chart.hpp"
+#include "protocols/bench/results/files.hpp"
+
+namespace twinlink::model {
+namespace {
+
+struct Options {
+  std::filesystem::path platforms = "platforms";
+  std::filesystem::path out = "results";
+  WithinNode within_node{};
+  bench::RunOptions run{};
+};
+
+bench::Result make_result(const FigureCurve& curve, const Platform& platform, const Options& options,
+                          const std::string& command_line) {
+  const auto in_child = [&] {
+    return bench::to_text(to_json(bench::Result{.world = "simulated",
+                                                .program = program_name(),
+                                                .command = command_line,
+                                                .environment = environment_of(platform, {}),
+                                                .series = simulate_curve(curve, platform, options.run)}));
+  };
+  bench::Result result = bench::result_from_json(nlohmann::json::parse(in_child_process(in_child)), curve.id);
+  write_json(result, options.out / (curve.id + ".json"));
+  write_csv(result, options.out / (curve.id + ".csv"));
+  return result;
+}
+
+void print_table(const std::vector<bench::Result>& results) {
+  std::cout << "\n      size";
+  for (std::size_t i = 0; i < results.size(); ++i) std::cout << fmt::format("{:>10}", fmt::format("({})", i + 1));
+  std::cout << "   MB/s\n";
+  for (std::size_t row = 0; row < results[0].series.points.size(); ++row) {
+    std::cout << fmt::format("{:>10}", format_size(results[0].series.points[row].size));
+    for (const bench::Result& result : results) {
+      std::cout << fmt::format("{:>10.1f}", result.series.points[row].bandwidth_MBps);
+    }
+    std::cout << "\n";
+  }
+  std::cout << "\n";
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const bench::Series& series = results[i].series;
+    std::cout << fmt::format("  ({}) {}\n      {} to {}: {}\n", i + 1, series.label, series.from, series.to,
+                             series.points.back().path);
+  }
+}
+
+void print_figure(const Figure& figure, const std::vector<bench::Result>& results) {
+  std::vector<bench::Curve> curves;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    bench::Curve curve{.label = fmt::format("({}) {}", i + 1, results[i].series.label)};
+    for (const bench::Point& point : results[i].series.points) {
+      curve.points.push_back({point.size, point.bandwidth_MBps});
+    }
+    curves.push_back(std::move(curve));
+  }
+  std::cout << bench::draw_chart(curves, {.title = figure.title + " (simulated)"});
+  print_table(results);
+}
+
+ExitCode draw_figures(const Options& options, const std::string& command_line) {
+  std::error_code error;
+  std::filesystem::create_directories(options.out, error);
+  if (error) throw EnvironmentError("create_directories " + options.out.string(), error.message());
+  for (const Figure& figure : keeneland_figures()) {
+    Platform platform = read_platform(options.platforms / figure.platform, {});
+    set_within_node(platform, options.within_node);
+    std::vector<bench::Result> results;
+    for (const FigureCurve& curve : figure.curves) {
+      results.push_back(make_result(curve, platform, options, command_line));
+    }
+    print_figure(figure, results);
+    std::cout << "\n";
+  }
+  std::cout << "Result files (JSON and CSV, one per curve) are in " << options.out.string() << "\n";
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_figure_command(Program& program) {
+  auto* command = program.app.add_subcommand(
+      "figure", "Simulate both figures of \"GPUDirect Performance on Keeneland\": plot, table and result files");
+  const auto options = std::make_shared<Options>();
+  command->add_option("--platforms", options->platforms, "The folder of the platform files")->capture_default_str();
+  command->add_option("--out", options->out, "The folder for result files; made if missing")
+      ->capture_default_str()
+      ->take_last();
+  add_within_node_options(*command, options->within_node);
+  command->callback([&program, options] {
+    program.action = [&program, options] { return draw_figures(*options, program.command_line); };
+  });
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,98 @@
+#include "model/cli/commands.hpp"
+#include "model/engine/machine.hpp"
+#include "model/platform/platform_reader.hpp"
+#include "model/platform/topology.hpp"
+#include "protocols/core/units.hpp"
+
+namespace twinlink::model {
+namespace {
+
+const std::string kSharedMemory = "shared-memory";
+const std::string kLoopback = "loopback";
+
+}  // namespace
+
+void add_within_node_options(CLI::App& command, WithinNode& within_node) {
+  const auto read = [&within_node](const std::string& text) {
+    if (text != kSharedMemory && text != kLoopback) {
+      throw CLI::ValidationError("--intra-node",
+                                 "unknown choice '" + text + "' (there are: " + kSharedMemory + ", " + kLoopback + ")");
+    }
+    within_node.loopback = text == kLoopback;
+  };
+  command
+      .add_option_function<std::string>("--intra-node", read,
+                                        "How messages pass within a node: through shared-memory, or in loopback "
+                                        "through the adapter, as MVAPICH2 does with MV2_USE_CUDA=1")
+      ->type_name("NAME")
+      ->default_str(kSharedMemory);
+  const auto read_size = [&within_node](const std::string& text) {
+    try {
+      within_node.copy_size = parse_size(text);
+    } catch (const UsageError& error) {
+      throw CLI::ValidationError("--smp-copy-size", error.what());
+    }
+    if (*within_node.copy_size == Bytes{}) throw CLI::ValidationError("--smp-copy-size", "a piece has a byte at least");
+  };
+  command
+      .add_option_function<std::string>("--smp-copy-size", read_size,
+                                        "Shared memory: messages above the eager limit are copied in pieces of this "
+                                        "size, as MV2_SMP_SEND_BUF_SIZE says (default: pieces too small to matter)")
+      ->type_name("SIZE");
+}
+
+void add_platform_options(CLI::App& command, PlatformOptions& options) {
+  command.add_option("--platform", options.file, "The machine: a YAML file, such as platforms/keeneland-kids.yaml")
+      ->required();
+  command
+      .add_option("--set", options.overrides,
+                  "Another value for a number of the platform: nodes.links.qpi.forward='9 GB/s'; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATH=VALUE");
+  add_within_node_options(command, options.within_node);
+}
+
+Platform read_platform(const PlatformOptions& options) {
+  Platform platform = read_platform(options.file, options.overrides);
+  set_within_node(platform, options.within_node);
+  return platform;
+}
+
+void add_pair_options(CLI::App& command, PairOptions& options) {
+  command.add_option("--from", options.from, "The sending device [0/0]")->type_name("NODE/GPU");
+  command
+      .add_option("--to", options.to,
+                  "The receiving device [1/0, or on a single node 0/1, or 0/0 where that has one GPU]")
+      ->type_name("NODE/GPU");
+}
+
+std::vector<Place> read_pair(const PairOptions& options, const Platform& platform) {
+  const bool several_nodes = platform.node.count > 1 && platform.fabric.has_value();
+  const int second = platform.node.gpus.size() > 1 ? 1 : 0;  // of one GPU, two ranks share it
+  std::vector<Place> places{options.from.empty() ? Place{0, 0, {}} : parse_place(options.from),
+                            !options.to.empty() ? parse_place(options.to)
+                            : several_nodes     ? Place{1, 0, {}}
+                                                : Place{0, second, {}}};
+  const Topology topology(platform);
+  for (const Place& place : places) topology.require(place);
+  return places;
+}
+
+nlohmann::json environment_of(const Platform& platform, const std::vector<std::string>& overrides) {
+  nlohmann::json settings;
+  for (const SimGridSetting& setting : simgrid_settings()) settings[setting.name] = setting.value;
+  const WithinNode& within_node = platform.within_node;
+  nlohmann::json environment{{"platform", platform.name},
+                             {"platform_file", platform.file},
+                             {"platform_description", platform.description},
+                             {"overrides", overrides},
+                             {"intra_node", within_node.loopback ? kLoopback : kSharedMemory},
+                             {"simgrid", simgrid_version()},
+                             {"simgrid_settings", settings}};
+  if (within_node.copy_size) environment["smp_copy_size_bytes"] = within_node.copy_size->count();
+  return environment;
+}
+
+std::string program_name() { return "twinlink-sim " TWINLINK_VERSION; }
+
+}  // namespace twinlink::model

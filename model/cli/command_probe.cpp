@@ -1,0 +1,55 @@
+#include <iostream>
+
+#include "model/cli/commands.hpp"
+#include "model/engine/simulation.hpp"
+#include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/probe/probe.hpp"
+
+namespace twinlink::model {
+namespace {
+
+struct Options {
+  PlatformOptions platform{};
+  bench::ProbeOptions probe{};
+};
+
+/// The first GPU of two nodes, so that the first pair crosses the network where there is one, and the other GPUs of the
+/// first node.
+std::vector<Place> places_to_probe(const Platform& platform) {
+  std::vector<Place> places{{0, 0, {}}};
+  if (platform.fabric && platform.node.count > 1) places.push_back({1, 0, {}});
+  for (int gpu = 1; gpu < static_cast<int>(platform.node.gpus.size()); ++gpu) places.push_back({0, gpu, {}});
+  return places;
+}
+
+ExitCode probe(const Options& options, const std::string& command_line) {
+  const Platform platform = read_platform(options.platform);
+  require_writable(options.probe.output);
+  const bench::ProbePlan plan = make_plan(options.probe, bench::simulated_repeats());
+  bench::ProbeFindings findings;
+  simulate(platform, places_to_probe(platform), [&](Rank& rank) {
+    bench::ProbeFindings mine = bench::probe(rank, plan);
+    if (rank.id() == RankId{0}) findings = std::move(mine);
+  });
+  bench::deliver(bench::ProbeFile{.world = "simulated",
+                                  .program = program_name(),
+                                  .command = command_line,
+                                  .environment = environment_of(platform, options.platform.overrides),
+                                  .findings = std::move(findings)},
+                 options.probe.output, std::cout);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_probe_command(Program& program) {
+  auto* command = program.app.add_subcommand(
+      "probe", "Measure a simulated machine's primitives, as 'twinlink-real probe' measures a real one's");
+  const auto options = std::make_shared<Options>();
+  add_platform_options(*command, options->platform);
+  bench::add_probe_options(*command, options->probe);
+  command->callback(
+      [&program, options] { program.action = [&program, options] { return probe(*options, program.command_line); }; });
+}
+
+}  // namespace twinlink::model

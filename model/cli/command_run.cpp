@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <iostream>
+
+#include "model/cli/commands.hpp"
+#include "model/engine/simulation.hpp"
+#include "model/platform/topology.hpp"
+#include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/cli/pair_file.hpp"
+#include "protocols/bench/measure/all_pairs.hpp"
+#include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/measure/trace.hpp"
+#include "protocols/bench/results/files.hpp"
+#include "protocols/registry.hpp"
+
+namespace twinlink::model {
+namespace {
+
+struct Options {
+  PlatformOptions platform{};
+  PairOptions pair{};
+  bench::RunOptions run{};
+};
+
+/// All GPUs of the first node, or of all nodes where a node has one.
+std::vector<Place> all_places(const Platform& platform) {
+  const auto gpus = static_cast<int>(platform.node.gpus.size());
+  std::vector<Place> places;
+  for (int node = 0; node < (gpus > 1 ? 1 : platform.node.count); ++node) {
+    for (int gpu = 0; gpu < gpus; ++gpu) places.push_back({node, gpu, {}});
+  }
+  return places;
+}
+
+void note_fallback(const Protocol& protocol, const Path& path) {
+  const Support support = protocol.supports(path);
+  if (support.kind == Support::Kind::fallback) std::cerr << "twinlink-sim: note: " << support.reason << "\n";
+}
+
+/// The matrix of --all-pairs.
+ExitCode run_all_pairs(const Options& options, const std::string& command_line) {
+  const Platform platform = read_platform(options.platform);
+  const Protocol& protocol = find_protocol(options.run.protocol);
+  const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
+  require_writable(options.run);
+  bench::PairSeries pairs;
+  simulate(platform, all_places(platform), [&](Rank& rank) {
+    bench::PairSeries mine = bench::measure_all_pairs(rank, protocol, plan);
+    if (rank.id() == RankId{0}) pairs = std::move(mine);
+  });
+  for (bench::Series& series : pairs.series) series.clock = "simulated";
+  bench::deliver(bench::PairFile{.world = "simulated",
+                                 .program = program_name(),
+                                 .command = command_line,
+                                 .environment = environment_of(platform, options.platform.overrides),
+                                 .pairs = std::move(pairs)},
+                 options.run.output, std::cout);
+  return ExitCode::ok;
+}
+
+/// The GPUs of --pairs, each with a rank of its own, numbered as they are named.
+class PairPlaces {
+ public:
+  explicit PairPlaces(const Platform& platform) : topology_(platform) {}
+
+  RankId add(const std::string& text) {
+    const Place place = parse_place(text);
+    topology_.require(place);
+    if (std::ranges::find(places_, place) != places_.end()) throw UsageError(text + " is in two pairs");
+    places_.push_back(place);
+    return RankId{static_cast<int>(places_.size()) - 1};
+  }
+  [[nodiscard]] const std::vector<Place>& places() const { return places_; }
+  [[nodiscard]] Path path(const bench::Plan& plan) const {
+    return topology_.path(place(plan.first), place(plan.second));
+  }
+
+ private:
+  [[nodiscard]] const Place& place(RankId rank) const { return places_[static_cast<std::size_t>(rank.value)]; }
+
+  Topology topology_;
+  std::vector<Place> places_;
+};
+
+/// The pairs of --pairs, at once.
+ExitCode run_pairs(const Options& options, const std::string& command_line) {
+  const Platform platform = read_platform(options.platform);
+  PairPlaces all(platform);
+  const bool several = options.run.pairs.size() > 1;
+  const bench::DefaultRepeats repeats = several ? bench::simulated_repeats_at_once() : bench::simulated_repeats();
+  const std::vector<bench::PairPlan> pairs =
+      make_pair_plans(options.run, repeats, [&all](const std::string& text) { return all.add(text); });
+  require_writable(options.run);
+  for (const auto& [protocol, plan] : pairs) note_fallback(*protocol, all.path(plan));
+  std::vector<bench::Result> results;
+  simulate(platform, all.places(), [&](Rank& rank) {
+    for (bench::Series& series : bench::measure_at_once(rank, pairs)) {
+      series.clock = "simulated";
+      results.push_back({.world = "simulated",
+                         .program = program_name(),
+                         .command = command_line,
+                         .environment = environment_of(platform, options.platform.overrides),
+                         .series = std::move(series)});
+    }
+  });
+  bench::deliver(results, options.run.output, std::cout);
+  return ExitCode::ok;
+}
+
+ExitCode run(const Options& options, const std::string& command_line) {
+  if (!options.run.pairs.empty()) {
+    if (options.pair.from.empty() && options.pair.to.empty()) return run_pairs(options, command_line);
+    throw UsageError("--pairs names its devices: --from and --to have no meaning beside it");
+  }
+  if (options.run.all_pairs) {
+    if (options.pair.from.empty() && options.pair.to.empty()) return run_all_pairs(options, command_line);
+    throw UsageError("--all-pairs runs every pair: --from and --to have no meaning beside it");
+  }
+  const Platform platform = read_platform(options.platform);
+  const std::vector<Place> places = read_pair(options.pair, platform);
+  const Protocol& protocol = find_protocol(options.run.protocol);
+  const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
+  require_writable(options.run);
+  note_fallback(protocol, Topology(platform).path(places[0], places[1]));
+
+  bench::Series series;
+  std::string trace;
+  simulate(platform, places, [&](Rank& rank) {
+    bench::Series mine = bench::measure(rank, protocol, plan);
+    std::string lines = options.run.trace.empty() ? "" : bench::trace(rank, protocol, plan, options.run.trace_times);
+    if (rank.id() != plan.first) return;
+    series = std::move(mine);
+    trace = std::move(lines);
+  });
+  series.clock = "simulated";
+  bench::deliver({.world = "simulated",
+                  .program = program_name(),
+                  .command = command_line,
+                  .environment = environment_of(platform, options.platform.overrides),
+                  .series = std::move(series)},
+                 options.run.output, std::cout);
+  if (!options.run.trace.empty()) bench::write_file(options.run.trace, trace);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_run_command(Program& program) {
+  auto* command = program.app.add_subcommand("run", "Run a protocol between two devices of a simulated machine");
+  const auto options = std::make_shared<Options>();
+  add_platform_options(*command, options->platform);
+  add_pair_options(*command, options->pair);
+  bench::add_run_options(*command, options->run);
+  bench::add_pairs_option(*command, options->run, "FROM-TO", "0/0-0/1,0/2-0/3");
+  command->callback(
+      [&program, options] { program.action = [&program, options] { return run(*options, program.command_line); }; });
+}
+
+}  // namespace twinlink::model

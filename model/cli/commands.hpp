@@ -1,0 +1,69 @@
+// The commands of twinlink-sim. Each adds its subcommand and says what to do when it is chosen.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "model/platform/platform.hpp"
+#include "protocols/bench/cli/options.hpp"
+#include "protocols/core/errors.hpp"
+#include "protocols/core/path.hpp"
+
+namespace twinlink::model {
+
+/// What main() and the commands share.
+struct Program {
+  CLI::App& app;
+  std::string command_line;            ///< for result files
+  std::function<ExitCode()> action{};  ///< set by the subcommand that the user chose
+};
+
+void add_run_command(Program& program);
+void add_probe_command(Program& program);
+void add_list_command(Program& program);
+void add_explain_command(Program& program);
+void add_advise_command(Program& program);
+void add_check_command(Program& program);
+void add_figure_command(Program& program);
+void add_handshake_command(Program& program);
+
+/// --intra-node and --smp-copy-size: how the simulated MPI library carries messages within a node.
+void add_within_node_options(CLI::App& command, WithinNode& within_node);
+
+/// Which machine is simulated: --platform and --set, and how the library on it carries messages within a node.
+struct PlatformOptions {
+  std::filesystem::path file{};
+  std::vector<std::string> overrides{};
+  WithinNode within_node{};
+};
+/// `options` must live until the command line has been parsed.
+void add_platform_options(CLI::App& command, PlatformOptions& options);
+Platform read_platform(const PlatformOptions& options);
+
+/// The two devices of a command: --from and --to. Empty texts take the platform's own pair: GPU 0 of the first two
+/// nodes, or GPUs 0 and 1 where there is one node.
+struct PairOptions {
+  std::string from{};
+  std::string to{};
+};
+void add_pair_options(CLI::App& command, PairOptions& options);
+std::vector<Place> read_pair(const PairOptions& options, const Platform& platform);
+
+/// `explain --compare`: every protocol with its defaults and its presets at one size, simulated and printed side by
+/// side. An UnavailableError if there is none for the two devices.
+ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair, Bytes size,
+                           const bench::OutputOptions& output, const std::string& command_line);
+
+/// The environment block of simulated results: the same in every run.
+nlohmann::json environment_of(const Platform& platform, const std::vector<std::string>& overrides);
+
+/// "twinlink-sim 0.1.0".
+std::string program_name();
+
+}  // namespace twinlink::model

@@ -1,0 +1,23 @@
+// twinlink-sim: protocols on a simulated machine.
+#include <CLI/CLI.hpp>
+
+#include "model/cli/commands.hpp"
+#include "protocols/bench/cli/program.hpp"
+
+int main(int argc, char** argv) {
+  namespace model = twinlink::model;
+  namespace bench = twinlink::bench;
+  CLI::App app{"GPU interconnect protocols on a simulated machine", "twinlink-sim"};
+  app.set_version_flag("--version", model::program_name());
+  app.require_subcommand(1);
+  model::Program program{.app = app, .command_line = bench::command_line(argc, argv)};
+  model::add_run_command(program);
+  model::add_probe_command(program);
+  model::add_figure_command(program);
+  model::add_explain_command(program);
+  model::add_advise_command(program);
+  model::add_handshake_command(program);
+  model::add_list_command(program);
+  model::add_check_command(program);
+  return bench::run_main(app, argc, argv, [&] { return program.action(); });
+}

@@ -1,0 +1,51 @@
+// Content: what simulated memory holds. No bytes, but a tag for every byte: which pattern it came from, and which byte
+// of it. A wrong, missing, shifted or torn transfer shows as it would in real memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "protocols/core/rank.hpp"
+
+namespace twinlink::model {
+
+class Content {
+ public:
+  /// `size` bytes that belong to no pattern.
+  explicit Content(Bytes size);
+
+  /// Bytes [at, at+length) become bytes 0 .. length-1 of `pattern`.
+  void fill(Bytes at, Bytes length, Pattern pattern);
+  /// Bytes [at, at+length) on their own.
+  [[nodiscard]] Content slice(Bytes at, Bytes length) const;
+  /// Bytes [at, at+what's size) become `what`.
+  void write(Bytes at, const Content& what);
+  /// All bytes become garbage that no pattern matches: somebody wrote the source while it was read.
+  void tear();
+
+  [[nodiscard]] Verdict check(Bytes at, Bytes length, Pattern pattern) const;
+  [[nodiscard]] Bytes size() const;
+  /// A number that equal contents share, and that different ones hardly ever share.
+  [[nodiscard]] std::uint64_t digest() const;
+
+  friend bool operator==(const Content&, const Content&) = default;
+
+ private:
+  /// Bytes from `begin` to the next segment: byte `begin + i` is byte `source + i` of pattern `seed`.
+  struct Segment {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t seed = 0;
+    std::uint64_t source = 0;
+    bool defined = false;
+
+    friend bool operator==(const Segment&, const Segment&) = default;
+  };
+  [[nodiscard]] std::vector<Segment>::const_iterator segment_at(std::uint64_t at) const;
+  void replace(std::uint64_t begin, std::uint64_t end, const std::vector<Segment>& by);
+
+  std::vector<Segment> segments_;  ///< ascending, without gaps
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace twinlink::model

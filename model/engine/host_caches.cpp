@@ -1,0 +1,122 @@
+#include "model/engine/host_caches.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace twinlink::model {
+
+Bytes Cache::use(RankId rank, Bytes at, Bytes length) {
+  const Bytes found = lose(rank, at, length);
+  insert(by_use_.begin(), {rank, at.count(), (at + length).count()});
+  while (held_ > capacity_) {
+    const Stretch& oldest = by_use_.back();
+    const std::uint64_t much = std::min(oldest.end - oldest.begin, (held_ - capacity_).count());
+    forget(by_place_.find({oldest.rank, oldest.begin}), oldest.begin, oldest.begin + much);
+  }
+  return length - found;
+}
+
+Bytes Cache::lose(RankId rank, Bytes at, Bytes length) {
+  const std::uint64_t begin = at.count();
+  const std::uint64_t end = (at + length).count();
+  Bytes found{};
+  auto next = by_place_.upper_bound({rank, begin});
+  if (next != by_place_.begin()) {
+    const auto before = std::prev(next);
+    if (before->first.first == rank && before->second->end > begin) next = before;
+  }
+  while (next != by_place_.end() && next->first.first == rank && next->first.second < end) {
+    const auto stretch = next++;
+    const std::uint64_t first = std::max(begin, stretch->second->begin);
+    const std::uint64_t last = std::min(end, stretch->second->end);
+    found = found + Bytes{last - first};
+    forget(stretch, first, last);
+  }
+  return found;
+}
+
+void Cache::forget(ByPlace::iterator stretch, std::uint64_t begin, std::uint64_t end) {
+  const Stretch old = *stretch->second;
+  const auto older = by_use_.erase(stretch->second);
+  by_place_.erase(stretch);
+  held_ = held_ - Bytes{old.end - old.begin};
+  insert(older, {old.rank, end, old.end});
+  insert(older, {old.rank, old.begin, begin});  // the older part, behind the other
+}
+
+void Cache::insert(ByUse::iterator before, const Stretch& stretch) {
+  if (stretch.begin == stretch.end) return;
+  by_place_[{stretch.rank, stretch.begin}] = by_use_.insert(before, stretch);
+  held_ = held_ + Bytes{stretch.end - stretch.begin};
+}
+
+HostCaches::HostCaches(const Node& node)
+    : node_(node),
+      any_(std::ranges::any_of(node.memories, [](const HostMemory& memory) { return memory.cache.has_value(); })) {}
+
+namespace {
+
+/// The stretches are gone through side by side, from the first byte to the last, each in its cache; null: in none. The
+/// most that was lacking of one of them.
+Bytes go_through_in(std::span<Cache* const> caches, std::span<const HostBytes> stretches) {
+  Bytes most{};
+  for (const HostBytes& stretch : stretches) most = std::max(most, stretch.length);
+  // So small beside what a cache holds that it makes no difference which of two stretches comes first; but not so many
+  // that they take long.
+  constexpr std::uint64_t kPieces = 256;
+  constexpr std::uint64_t kMostPieces = 4096;
+  Bytes piece = most;
+  for (const Cache* cache : caches) {
+    if (cache != nullptr) piece = std::min(piece, Bytes{cache->capacity().count() / kPieces});
+  }
+  piece = std::max({piece, Bytes{most.count() / kMostPieces}, 1_B});
+  std::vector<Bytes> lacking(stretches.size());
+  for (Bytes at{}; at < most; at = at + piece) {
+    for (std::size_t i = 0; i < stretches.size(); ++i) {
+      const HostBytes& stretch = stretches[i];
+      if (caches[i] == nullptr || at >= stretch.length) continue;
+      const Bytes length = std::min(piece, stretch.length - at);
+      lacking[i] = lacking[i] + caches[i]->use(stretch.rank, stretch.at + at, length);
+    }
+  }
+  return lacking.empty() ? Bytes{} : std::ranges::max(lacking);
+}
+
+}  // namespace
+
+Bytes HostCaches::go_through(std::span<const HostBytes> stretches) {
+  std::vector<Cache*> caches;
+  for (const HostBytes& stretch : stretches) caches.push_back(cache_of(stretch.site));
+  return go_through_in(caches, stretches);
+}
+
+Cache* HostCaches::cache_of(const Site& site) {
+  const auto& held = node_.memories[site.location.index].cache;
+  if (!held) return nullptr;
+  return &caches_.try_emplace({site.node, site.location.index}, held->value).first->second;
+}
+
+OwnCaches::OwnCaches(const Topology& topology, std::span<const Place> places) : caches_(places.size()) {
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    const std::size_t near = topology.memory_near(static_cast<std::size_t>(places[rank].gpu));
+    const auto& held = topology.platform().node.memories[near].core_cache;
+    if (!held) continue;
+    by_node_[places[rank].node].push_back(&caches_[rank].emplace(held->value));
+    any_ = true;
+  }
+}
+
+void OwnCaches::use(RankId rank, std::span<const HostBytes> stretches) {
+  auto& own = caches_[static_cast<std::size_t>(rank.value)];
+  if (!own) return;
+  const std::vector<Cache*> caches(stretches.size(), &*own);
+  go_through_in(caches, stretches);
+}
+
+Bytes OwnCaches::lose(const HostBytes& bytes) {
+  Bytes most{};
+  for (Cache* cache : by_node_[bytes.site.node]) most = std::max(most, cache->lose(bytes.rank, bytes.at, bytes.length));
+  return most;
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,98 @@
+// What the caches of a node's CPUs hold of its host memories: the bytes that were used last, whoever used them, and
+// those that one CPU used last in caches of its own. CPUs copy what the caches hold faster than what they have to fetch
+// from memory, and devices write more slowly what a CPU holds by itself.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "model/engine/machine.hpp"
+#include "model/platform/topology.hpp"
+#include "protocols/core/rank.hpp"
+#include "protocols/core/units.hpp"
+
+namespace twinlink::model {
+
+/// One cache, which forgets first what was used the longest time ago.
+class Cache {
+ public:
+  explicit Cache(Bytes capacity) : capacity_(capacity) {}
+
+  [[nodiscard]] Bytes capacity() const { return capacity_; }
+  /// A rank's bytes from the address `at` on are used, all at once. How many of them it did not hold.
+  Bytes use(RankId rank, Bytes at, Bytes length);
+  /// It holds none of these bytes any more. How many of them it did hold.
+  Bytes lose(RankId rank, Bytes at, Bytes length);
+
+ private:
+  struct Stretch {
+    RankId rank{};
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+  using ByUse = std::list<Stretch>;
+  using ByPlace = std::map<std::pair<RankId, std::uint64_t>, ByUse::iterator>;
+
+  /// Forgets [begin, end) of a stretch that holds all of it; what lies before and behind stays as it was used.
+  void forget(ByPlace::iterator stretch, std::uint64_t begin, std::uint64_t end);
+  void insert(ByUse::iterator before, const Stretch& stretch);
+
+  Bytes capacity_;
+  Bytes held_{};
+  ByUse by_use_;  ///< the one used last comes first; none overlap
+  ByPlace by_place_;
+};
+
+/// Bytes in the host memory of a node.
+struct HostBytes {
+  Site site{};
+  RankId rank{};  ///< whose they are
+  Bytes at{};     ///< their address in its space
+  Bytes length{};
+};
+
+/// The caches of all nodes: one for each host memory whose platform says what they hold. Others hold everything.
+class HostCaches {
+ public:
+  /// `node` outlives this.
+  explicit HostCaches(const Node& node);
+
+  /// Does the platform say of any memory what they hold?
+  [[nodiscard]] bool any() const { return any_; }
+  /// The stretches are gone through side by side, from the first byte to the last: what is copied from the one to the
+  /// other. The most that was lacking of one of them.
+  Bytes go_through(std::span<const HostBytes> stretches);
+
+ private:
+  /// Null where the platform does not say what it holds.
+  Cache* cache_of(const Site& site);
+
+  const Node& node_;
+  bool any_;
+  std::map<std::pair<int, std::size_t>, Cache> caches_;  ///< by node and memory, once used
+};
+
+/// What the CPU of each rank holds in caches of its own; nothing where the memory next to it does not say how much.
+class OwnCaches {
+ public:
+  OwnCaches(const Topology& topology, std::span<const Place> places);
+
+  [[nodiscard]] bool any() const { return any_; }
+  /// The CPU of `rank` goes through the stretches side by side.
+  void use(RankId rank, std::span<const HostBytes> stretches);
+  /// Somebody else, a device or a thread, writes these bytes, so that no CPU holds them any more. How many of them a
+  /// CPU held, at the most.
+  Bytes lose(const HostBytes& bytes);
+
+ private:
+  std::vector<std::optional<Cache>> caches_;  ///< by rank
+  std::map<int, std::vector<Cache*>> by_node_;
+  bool any_ = false;
+};
+
+}  // namespace twinlink::model

@@ -1,0 +1,88 @@
+// Machine: a platform as SimGrid sees it. Links carry bandwidth and no latency: latency is SimRank's, sharing is
+// SimGrid's.
+//
+// SimGrid's world is links only. Which links a transfer crosses is worked out once for all nodes, which are alike, and
+// given to SimGrid when the transfer starts; a link is made when the first transfer crosses it. So there are no tables
+// of routes, and a node costs nothing but the links that are used.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/engine/flow.hpp"
+#include "model/platform/topology.hpp"
+#include "protocols/core/path.hpp"
+
+namespace twinlink::model {
+
+/// A memory or GPU of one node of the machine.
+struct Site {
+  int node = 0;
+  Location location{};
+};
+
+/// The settings that make SimGrid's network model fit PCI Express and InfiniBand. Its defaults are made for TCP over
+/// wide-area networks: with them a 100 ns link costs 1.3 us, and bandwidths are 10 to 60 % off.
+struct SimGridSetting {
+  std::string name;
+  std::string value;
+};
+std::span<const SimGridSetting> simgrid_settings();
+/// Of the library that runs: "3.32".
+std::string simgrid_version();
+
+class Machine {
+ public:
+  /// In the one Engine of this process, which must not have a platform yet. A UsageError for places that the platform
+  /// does not have.
+  Machine(const Topology& topology, std::span<const Place> places);
+
+  /// The links that the bytes cross, and the limit of the transfer itself.
+  [[nodiscard]] Course copy(int node, End from, End to);
+  /// A message within a node, from host memory to host memory. It takes its share of the CPU of each of `copying`.
+  [[nodiscard]] Course message(int node, Location from, Location to, std::span<const RankId> copying);
+  /// A message through the adapters `from_nic` and `to_nic`: between two nodes, or in loopback within one.
+  [[nodiscard]] Course transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic);
+
+  /// The CPU of `rank` has something else to do, and the messages that it copies rest, until it returns. Nothing on
+  /// platforms where no CPU copies messages.
+  void leave_messages(RankId rank);
+  void return_to_messages(RankId rank);
+
+  [[nodiscard]] FlowNetwork& network() { return network_; }
+
+ private:
+  /// Indices into the links of any node.
+  using Way = std::vector<std::size_t>;
+  /// The links of one node, see slot_of_link() and slot_of_nic(). Null until a flow crosses them.
+  using NodeLinks = std::vector<simgrid::s4u::Link*>;
+
+  [[nodiscard]] std::size_t slot_of_nic(const std::string& nic) const;
+  [[nodiscard]] std::size_t slot_of_rdma(const std::string& nic, std::size_t gpu) const;
+  [[nodiscard]] std::size_t slot_of_no_link() const;
+  [[nodiscard]] std::vector<Rate> rates_by_slot() const;
+  [[nodiscard]] simgrid::s4u::Link* make_link(int node, std::size_t slot);
+  [[nodiscard]] bool is_limited(Location location, const std::string& nic) const;
+  [[nodiscard]] Way way_of(const Route& route) const;
+  [[nodiscard]] const Way& local_way(Location from, Location to);
+  [[nodiscard]] const Way& way_out(Location from, const std::string& nic);
+  [[nodiscard]] const Way& way_in(const std::string& nic, Location to);
+  void append(Course& course, int node, const Way& way);
+  [[nodiscard]] bool cpus_copy() const { return topology_.platform().intra_node.copied_by != CopiedBy::none; }
+  [[nodiscard]] simgrid::s4u::Link& cpu_of(RankId rank);
+
+  const Topology& topology_;
+  FlowNetwork network_;
+  std::vector<Rate> rates_;  ///< of the links of any node
+  std::unordered_map<int, NodeLinks> nodes_;
+  std::unordered_map<int, simgrid::s4u::Link*> cpus_;  ///< by rank: what it copies of messages; those in use so far
+  std::map<std::pair<Location, Location>, Way> local_ways_;  ///< worked out when first asked for, like those below
+  std::map<std::pair<Location, std::string>, Way> ways_out_;
+  std::map<std::pair<std::string, Location>, Way> ways_in_;
+};
+
+}  // namespace twinlink::model

@@ -1,0 +1,184 @@
+// SimRank's copies: whole views, blocks that lie apart, and one-sided puts with their signals.
+#include <string>
+
+#include "model/engine/sim_operation.hpp"
+#include "protocols/core/blocks.hpp"
+
+namespace twinlink::model {
+namespace {
+
+/// Signals come through the same queues as control messages, each tag beside the one of its number.
+constexpr int kSignalTags = 1 << 28;
+
+Tag signal_tag(Tag tag) { return Tag{tag.value + kSignalTags}; }
+
+void require_same_length(const View& to, const View& from) {
+  if (to.length == from.length) return;
+  throw UsageError("a copy of " + std::to_string(from.length.count()) + " B into a view of " +
+                   std::to_string(to.length.count()) + " B");
+}
+
+/// Memory of another node is reached by the adapter only.
+void require_one_node(const Part& to, const Part& from) {
+  if (to.allocation->site.node == from.allocation->site.node) return;
+  throw UsageError("a copy does not leave its node: put() by the copy engine writes into memory of another one");
+}
+
+}  // namespace
+
+/// One end of a copy, with the kernel on this rank's GPU where there is one. One that stays there only pushes, so it is
+/// never at an end that was opened, not even where a peer shares the GPU.
+End SimRank::end_of(const Part& part, Engine engine) const {
+  End end = part.end();
+  const Location own{Location::Kind::gpu, static_cast<std::size_t>(place(id_).gpu)};
+  end.own = end.memory == Memory::device && end.location == own;
+  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && end.own;
+  end.resident = engine == Engine::resident && end.kernel && !part.opening;
+  end.thread = engine == Engine::thread && end.memory == Memory::pageable;
+  return end;
+}
+
+void SimRank::require_reach(const Operation& copy) const {
+  if (copy.engine == Engine::dma) return;
+  const bool one_node = copy.to.allocation->site.node == copy.from.allocation->site.node;
+  const End from = end_of(copy.from, copy.engine);
+  const End to = end_of(copy.to, copy.engine);
+  if (copy.engine == Engine::resident) {
+    if (one_node && from.resident && copy.to.opening && world_.topology.kernel_reaches(from, to)) return;
+    throw UsageError("a resident kernel only writes into memory of peers");
+  }
+  require_one_node(copy.to, copy.from);
+  if (copy.engine == Engine::thread) {
+    const auto is_own = [](const End& end, const Part& part) { return end.own && !part.opening; };
+    if ((to.thread && is_own(from, copy.from)) || (from.thread && is_own(to, copy.to))) return;
+    throw UsageError("a thread only copies between memory of its own device and pageable memory");
+  }
+  if (world_.topology.kernel_reaches(from, to)) return;
+  throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
+}
+
+SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engine engine) {
+  if (stream.index < 0 || stream.index >= kStreams) {
+    throw UsageError("there is no stream " + std::to_string(stream.index) + "; streams are 0 to " +
+                     std::to_string(kStreams - 1));
+  }
+  const Part source = memory_.part(from);
+  const Part target = memory_.part(to);
+  OperationPtr operation = make("copy");
+  operation->from = source;
+  operation->to = target;
+  operation->engine = engine;
+  operation->queue = &streams_[stream.index];
+  operation->size = operation->report.size = source.length;
+  prepare_flow(operation);
+  return operation;
+}
+
+/// From here on the operation is under way: first the CPU starts it, then its latency runs, then its bytes flow.
+void SimRank::start_copy(const OperationPtr& operation, Seconds latency) {
+  operation->from.hold();
+  operation->to.hold();
+  operation->report.latency = latency;
+  be_busy(operation->report.host);
+  operation->queue->operations.push_back(operation);
+  delay(operation, now() + latency);
+}
+
+/// What the platform says about a copy by the engine, a kernel or a thread; the part of the blocks comes on top.
+void SimRank::take_copy_cost(Operation& operation) {
+  require_reach(operation);
+  require_one_node(operation.to, operation.from);
+  const End from = end_of(operation.from, operation.engine);
+  const End to = end_of(operation.to, operation.engine);
+  const CopyCost cost = world_.topology.copy_cost(from, to);
+  operation.report.cost = cost.name;
+  operation.report.host = cost.cost->starting(operation.size, operation.queue->operations.empty());
+  const CopyEnding ending = operation.signal ? world_.topology.put_ending(from, to, cost, operation.size)
+                                             : world_.topology.copy_ending(from, cost);
+  operation.report.latency = cost.cost->latency.value.at(operation.size);
+  operation.unhidden += ending.raising;
+  operation.by_event = cost.by_event && !ending.signal_with_end;
+  operation.report.completion = ending.completion;
+  if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal();
+  operation.until_next = operation.until_signal + ending.behind_signal;
+  if (world_.observer) {
+    operation.report.route = world_.topology.describe(world_.topology.name(from.location),
+                                                      world_.topology.copy_route(from.location, to.location));
+  }
+  operation.occupies_cpu = cost.occupies_cpu;
+  operation.handover = or_none(cost.cost->handover);
+  if (cost.cost->turnaround) operation.turnaround = cost.cost->turnaround->value.at(operation.size);
+  operation.written = written_costs(*cost.cost);
+  if (cost.cost->cpu_held) operation.held = &cost.cost->cpu_held->value;
+}
+
+Op SimRank::copy(View to, View from, Stream stream, Engine engine) {
+  require_same_length(to, from);
+  const OperationPtr operation = make_copy(to, from, stream, engine);
+  return run_copy(operation);
+}
+
+Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
+  check_blocks(to, from, blocks, engine);
+  const OperationPtr operation = make_copy(to, from, stream, engine);
+  operation->blocks.assign(blocks.begin(), blocks.end());
+  operation->size = operation->report.size = total_length(blocks);
+  const RuntimeCosts& costs = world_.topology.platform().runtime;
+  const Seconds each = engine == Engine::kernel ? needed(costs.kernel_block, "kernel_block")
+                                                : needed(costs.engine_block, "engine_block");
+  operation->unhidden = each * static_cast<double>(blocks.size());
+  return run_copy(operation);
+}
+
+Op SimRank::run_copy(const OperationPtr& operation) {
+  take_copy_cost(*operation);
+  start_copy(operation, operation->report.latency);
+  if (operation->occupies_cpu) {
+    world_.machine.leave_messages(id_);
+    wait_until_ended(*operation);
+    world_.machine.return_to_messages(id_);
+  }
+  return operation->op;
+}
+
+Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
+  require_same_length(to, from);
+  const OperationPtr operation = make_copy(to, from, stream, engine);
+  const RankId owner = operation->to.allocation->owner;
+  if (!memory_.opened(to.buffer)) throw UsageError("put() writes into memory that was opened from a peer");
+  if (signal) require_signal(*signal);
+  operation->kind = Operation::Kind::put;
+  operation->report.verb = "put";
+  operation->peer = owner;
+  operation->signal = signal;
+  if (place(owner).node == place(id_).node) return run_copy(operation);
+  require_reach(*operation);
+  for (const Part* end : {&operation->from, &operation->to}) {
+    if (end->allocation->memory == Memory::device) require_registered(*end);
+  }
+  if (signal) operation->until_signal = until_signal();
+  const NetworkCosts& costs = network_to(owner);
+  operation->report.cost = "network";
+  operation->report.host = costs.posting(Bytes{});  // the adapter reads the bytes
+  operation->written = written_costs(costs);
+  start_copy(operation,
+             costs.latency.value.at(operation->size) + rdma_latency(operation->from) + rdma_latency(operation->to));
+  return operation->op;
+}
+
+Seconds SimRank::until_signal() const { return needed(world_.topology.platform().runtime.signal, "signal"); }
+
+void SimRank::raise(const Operation& put) {
+  const Seconds arrival = now() + put.until_signal;
+  rank_object(put.peer).post(id_, signal_tag(put.signal->tag), {arrival, Message(put.signal->value)});
+}
+
+Op SimRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
+  require_peer(peer);
+  require_signal({tag, 0});
+  const OperationPtr operation = make("await signal");
+  operation->signal_value = &value;
+  return await_next_letter(operation, peer, signal_tag(tag));
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,245 @@
+// SimRank's messages: sends and receives with their matching, and control messages.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "model/engine/sim_operation.hpp"
+
+namespace twinlink::model {
+// ---- which way, and what it costs -----------------------------------------------------------------------------------
+
+bool SimRank::by_shared_memory(RankId peer) const {
+  return place(id_).node == place(peer).node && !world_.topology.platform().within_node.loopback;
+}
+
+const NetworkCosts& SimRank::network_to(RankId peer) const {
+  const Platform& platform = world_.topology.platform();
+  if (by_shared_memory(peer)) return platform.intra_node;
+  if (!platform.network) throw InputError(platform.file + ": error: no fabric joins the nodes of this platform");
+  return *platform.network;
+}
+
+/// What an end of a message adds to its latency if the adapter has to reach into device memory there.
+Seconds SimRank::rdma_latency(const Part& end) {
+  if (end.allocation->memory != Memory::device) return Seconds{};
+  const std::size_t gpu = end.allocation->site.location.index;
+  if (const auto known = rdma_latencies_.find(gpu); known != rdma_latencies_.end()) return known->second;
+  const RdmaLimits* limits = world_.topology.rdma_limits(gpu, world_.topology.platform().node.gpus[gpu].nic);
+  return rdma_latencies_[gpu] = limits == nullptr ? Seconds{} : limits->latency.value;
+}
+
+/// What it adds to a large message that the library copies piece by piece: the copy out of the shared buffer begins
+/// when the first piece has been copied in, and every piece is a call of memcpy.
+Seconds SimRank::copying_through_shared_memory(RankId peer, Bytes size) const {
+  const Platform& platform = world_.topology.platform();
+  const std::optional<Bytes>& piece = platform.within_node.copy_size;
+  if (!piece || !by_shared_memory(peer) || platform.intra_node.is_eager(size)) return Seconds{};
+  const auto gpu = static_cast<std::size_t>(place(id_).gpu);
+  const End memory{{Location::Kind::memory, world_.topology.memory_near(gpu)}, Memory::pageable};
+  const Cost& copy = *world_.topology.copy_cost(memory, memory).cost;
+  const std::uint64_t pieces = (size.count() + piece->count() - 1) / piece->count();
+  return std::min(size, *piece) / copy.rate->value + copy.host.value * static_cast<double>(pieces);
+}
+
+/// Whose CPUs copy the bytes of a message: nobody's what goes through an adapter. Where the platform says how long an
+/// eager one keeps the CPUs busy, its bytes are in that.
+std::vector<RankId> SimRank::copying_ranks(const Operation& send) const {
+  if (!by_shared_memory(send.peer)) return {};
+  if (send.eager && world_.topology.platform().intra_node.completion) return {};
+  switch (world_.topology.platform().intra_node.copied_by) {
+    case CopiedBy::none:
+      return {};
+    case CopiedBy::receiver:
+      return {send.peer};
+    case CopiedBy::both:
+      return {id_, send.peer};
+  }
+  return {};
+}
+
+/// A message is here whose sender knows that only when this rank has taken it in: at once while it waits.
+void SimRank::lend(const OperationPtr& send) {
+  lent_.push_back(send);
+  if (idle_) take_in_all();
+}
+
+void SimRank::take_in_all() {
+  for (const OperationPtr& send : std::exchange(lent_, {})) {
+    const RankId sender = send->report.rank;
+    rank_object(sender).schedule(now() + network_to(sender).control.value, send, nullptr);
+  }
+}
+
+/// The parts of a message's way, one after the other: of most messages the whole. Of one that CPUs copy in pieces first
+/// what the sender's copies before the receiver's has anything to copy, then what both copy at the same time, and then
+/// what is left for the receiver's.
+std::vector<SimRank::Leg> SimRank::legs_of(const Operation& send) const {
+  const NetworkCosts& costs = world_.topology.platform().intra_node;
+  const Bytes last = by_shared_memory(send.peer) ? costs.last_piece(send.size) : Bytes{};
+  std::vector<Leg> legs;
+  if (last == Bytes{}) {
+    legs.push_back({.copying = copying_ranks(send)});
+    return legs;
+  }
+  legs.push_back({.copying = {id_}, .share = share_of(last - costs.first_part(send.size), send.size)});
+  if (last < send.size) legs.push_back({.copying = {id_, send.peer}, .share = share_of(send.size - last, send.size)});
+  legs.push_back({.copying = {send.peer}, .share = share_of(last, send.size)});
+  return legs;
+}
+
+/// Device memory goes over the network only where the path allows it.
+void SimRank::require_sendable(const Part& part, RankId peer) const {
+  if (part.allocation->memory != Memory::device) return;
+  const Answer& allowed = path_to(peer).device_memory_on_network;
+  if (allowed) return require_registered(part);
+  throw UsageError("device memory cannot pass between ranks " + std::to_string(id_.value) + " and " +
+                   std::to_string(peer.value) + ": " + allowed.reason);
+}
+
+void SimRank::require_registered(const Part& part) const {
+  if (part.allocation->registrations > 0) return;
+  throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
+}
+
+/// Where the bytes of a message or a put go. An eager message that nobody awaits yet goes to the library's own buffer,
+/// next to the receiver.
+Location SimRank::target_of(const Operation& send) const {
+  if (send.is_copy()) return send.to.allocation->site.location;
+  if (send.partner) return send.partner->to.allocation->site.location;
+  const auto gpu = static_cast<std::size_t>(place(send.peer).gpu);
+  return {Location::Kind::memory, world_.topology.memory_near(gpu)};
+}
+
+// ---- the verbs ------------------------------------------------------------------------------------------------------
+
+Op SimRank::send(RankId to, Tag tag, View from) {
+  require_peer(to);
+  const Part source = memory_.part(from);
+  require_sendable(source, to);
+  SimRank& receiver = rank_object(to);
+  const NetworkCosts& costs = network_to(to);
+  const OperationPtr operation = make("send");
+  operation->kind = Operation::Kind::send;
+  operation->from = source;
+  operation->peer = to;
+  operation->tag = tag;
+  operation->eager = costs.is_eager(source.length);
+  operation->size = operation->report.size = source.length;
+  operation->snapshot = operation->read();
+  source.hold();
+  operation->report.cost = by_shared_memory(to) ? "intra_node" : "network";
+  operation->report.host = costs.posting(source.length);
+  operation->report.completion = or_none(costs.send_completion);
+  operation->report.latency =
+      costs.latency.value.at(source.length) + rdma_latency(source) + copying_through_shared_memory(to, source.length);
+  operation->written = written_costs(costs);
+  operation->queue = &wires_[to];
+  if (costs.gap) operation->turnaround = costs.gap->value.at(source.length);
+  operation->legs = legs_of(*operation);
+  prepare_flow(operation);
+  be_busy(operation->report.host);
+
+  Channel& channel = receiver.channel_from(id_, tag);
+  if (!channel.receives.empty()) {
+    operation->partner = channel.receives.front();
+    channel.receives.pop_front();
+    operation->report.latency += rdma_latency(operation->partner->to);
+  } else {
+    channel.sends.push_back(operation);
+  }
+  operation->due = now() + operation->report.latency;
+  if (operation->partner || operation->eager) delay(operation, operation->due);
+  return operation->op;
+}
+
+Op SimRank::receive(RankId from, Tag tag, View to) {
+  require_peer(from);
+  const Part target = memory_.part(to);
+  require_sendable(target, from);
+  const NetworkCosts& costs = network_to(from);
+  const OperationPtr operation = make("receive");
+  operation->kind = Operation::Kind::receive;
+  operation->to = target;
+  operation->peer = from;
+  operation->tag = tag;
+  target.hold();
+  operation->report.size = target.length;
+  operation->report.host = costs.receive_host.value;
+  be_busy(costs.receive_host.value);
+
+  Channel& channel = channel_from(from, tag);
+  if (channel.sends.empty()) {
+    channel.receives.push_back(operation);
+    return operation->op;
+  }
+  const OperationPtr send = channel.sends.front();
+  channel.sends.pop_front();
+  send->partner = operation;
+  // An eager message that came unexpected.
+  if (send->state == Operation::State::arrived || send->state == Operation::State::ended) {
+    lacking_in_caches({&target}, send->size);
+    if (copied_within_node(from)) go_through_by_cpu({&target}, send->size);
+    deliver(send);
+  } else if (!send->eager) {
+    // The sender has asked already; the answer that it may send takes one control message.
+    rank_object(from).delay(send, std::max(send->due, now() + costs.control.value) + rdma_latency(target));
+  }
+  return operation->op;
+}
+
+Op SimRank::tell(RankId to, Tag tag, const Message& message) {
+  require_peer(to);
+  SimRank& receiver = rank_object(to);
+  const NetworkCosts& costs = network_to(to);
+  const OperationPtr operation = make("tell");
+  operation->kind = Operation::Kind::tell;
+  operation->report.cost = by_shared_memory(to) ? "intra_node control" : "network control";
+  operation->report.size = Bytes{message.bytes().size()};
+  operation->report.host = costs.telling();
+  operation->report.latency = costs.control.value - operation->report.host;
+  const Seconds arrival = now() + costs.control.value;
+  be_busy(operation->report.host);
+  receiver.post(id_, tag, {arrival, message});
+  complete(operation, Status::delivered);
+  return operation->op;
+}
+
+Op SimRank::hear(RankId from, Tag tag, Message& into) {
+  require_peer(from);
+  const OperationPtr operation = make("hear");
+  operation->into = &into;
+  be_busy(operation->report.host = network_to(from).hearing());
+  return await_next_letter(operation, from, tag);
+}
+
+/// The operation takes the next letter of `from` with `tag` that nobody waits for yet.
+Op SimRank::await_next_letter(const OperationPtr& operation, RankId from, Tag tag) {
+  operation->kind = Operation::Kind::hear;
+  operation->peer = from;
+  operation->tag = tag;
+  Channel& channel = channel_from(from, tag);
+  channel.hears.push_back(operation);
+  if (channel.letters.size() >= channel.hears.size()) {
+    await_letter(channel, *std::next(channel.letters.begin(), static_cast<std::ptrdiff_t>(channel.hears.size()) - 1));
+  }
+  return operation->op;
+}
+
+/// The bytes of a send have arrived where a receive wants them.
+void SimRank::deliver(const OperationPtr& send) {
+  const OperationPtr receive = send->partner;
+  send->partner.reset();
+  SimRank& receiver = rank_object(receive->report.rank);
+  const Bytes sent = send->snapshot.front().size();
+  const Bytes room = receive->to.length;
+  const Bytes written = std::min(sent, room);
+  receive->to.allocation->content.write(receive->to.offset, send->snapshot.front().slice(Bytes{}, written));
+  // An eager message comes out of the library's own buffer, even if an adapter has put it there.
+  const bool by_cpu = send->eager || by_shared_memory(send->peer);
+  receive->report.completion = receiver.network_to(send->report.rank).taking_in(sent);
+  if (!by_cpu) lose_in_own_caches(receive->to, Bytes{}, written);
+  receive->to.allocation->was_written(receive->to.offset, written, by_cpu ? Writer::cpu : Writer::device);
+  receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,105 @@
+// SimRank's operations, for its own sources only.
+#pragma once
+
+#include <cmath>
+
+#include "model/engine/sim_rank.hpp"
+
+namespace twinlink::model {
+
+struct SimRank::Operation {
+  enum class State {
+    unmatched,  ///< a receive, or a send above the eager limit, whose partner has not come
+    delayed,    ///< its latency runs until `due`
+    queued,     ///< ready, but behind another flow of its queue
+    flowing,
+    arrived,  ///< of a send: over, but for its sender, whose memory the receiver has still to give back
+    ended
+  };
+  enum class Kind { copy, put, send, receive, tell, hear };
+
+  Op op{};
+  Kind kind = Kind::copy;
+  State state = State::unmatched;
+  Status status = Status::delivered;
+  bool abandoned = false;
+  bool seen = false;  ///< the rank knows that it has ended
+
+  Part from{};
+  Part to{};
+  std::vector<Content> snapshot{};  ///< of `from`, when the operation began to read it
+  std::vector<Block> blocks{};      ///< of a copy of blocks
+  Seconds unhidden{};               ///< what blocks that lie apart and a kernel's signal add; zero once they have
+  Seconds turnaround{};             ///< after the copy before it in its stream; zero once it is over
+  WrittenCosts written{};           ///< what it adds if the source was just written
+  Seconds handover{};               ///< what it takes longer if another thread has copied last
+  const Piecewise* held = nullptr;  ///< and if a CPU holds the target; null: nothing
+  bool occupies_cpu = false;        ///< the calling CPU, until the copy has ended
+  bool by_event = false;            ///< the rank looks at an event to learn of its end, and not at a word in memory
+  Bytes size{};                     ///< the bytes that flow
+  std::optional<Signal> signal{};
+  Seconds until_signal{};  ///< from the end of the flow until it is seen
+  Seconds until_next{};    ///< from the end of the flow until its queue turns to the next operation
+  Engine engine = Engine::dma;
+  Queue* queue = nullptr;  ///< the stream of a copy, the wire of a send
+
+  RankId peer{};
+  Tag tag{};
+  bool eager = false;
+  bool had_its_turn = false;              ///< in its queue
+  OperationPtr partner{};                 ///< the receive of a send
+  Message* into = nullptr;                ///< of a hear
+  std::uint64_t* signal_value = nullptr;  ///< of an await_signal, which is a hear beside the others
+
+  Seconds due{};
+  Seconds flow_began{};
+  std::vector<Leg> legs{};  ///< of its way, in turn; none of what has no flow
+  std::size_t leg = 0;      ///< where it is
+  Bytes flowing{};          ///< on all of them together
+  Seconds beside_bytes{};   ///< what the CPUs that copy the first one have to do on it beside its bytes
+
+  OpReport report{};
+
+  [[nodiscard]] bool is_message() const { return kind == Kind::send || kind == Kind::receive; }
+  /// Reads and writes memory that this rank has, its own or opened.
+  [[nodiscard]] bool is_copy() const { return kind == Kind::copy || kind == Kind::put; }
+  /// The contents of the source, now: of the whole, or block by block.
+  [[nodiscard]] std::vector<Content> read() const {
+    if (blocks.empty()) return {from.content()};
+    std::vector<Content> contents;
+    for (const Block& b : blocks) contents.push_back(from.allocation->content.slice(from.offset + b.from, b.length));
+    return contents;
+  }
+  /// Is this a message whose first bytes a rank's CPU copies?
+  [[nodiscard]] bool copied_by_cpus() const { return !legs.empty() && !legs.front().copying.empty(); }
+  /// Who writes what a copy copies.
+  [[nodiscard]] Writer writer() const {
+    if (engine == Engine::thread) return Writer::thread;
+    if (!occupies_cpu) return Writer::device;
+    return from.allocation->memory == Memory::device ? Writer::driver : Writer::cpu;
+  }
+  /// Puts what a copy has read where it belongs.
+  void write() const {
+    const auto put = [this](Bytes at, const Content& what) {
+      to.allocation->content.write(at, what);
+      to.allocation->was_written(at, what.size(), writer());
+    };
+    if (blocks.empty()) return put(to.offset, snapshot.front());
+    for (std::size_t i = 0; i < blocks.size(); ++i) put(to.offset + blocks[i].to, snapshot[i]);
+  }
+  /// What it takes longer because its source was just written, which is at rest from now on.
+  [[nodiscard]] Seconds time_of_written_source() const {
+    WrittenBytes& source = from.allocation->written;
+    WrittenBytes::Amount amount;
+    if (blocks.empty()) amount += source.read(from.offset, from.length);
+    for (const Block& b : blocks) amount += source.read(from.offset + b.from, b.length);
+    return time_to_read(amount, written);
+  }
+};
+
+/// What flows at `rate` in that time.
+inline Bytes flowing_in(Seconds time, Rate rate) {
+  return Bytes{static_cast<std::uint64_t>(std::llround(time.value() * rate.bytes_per_second()))};
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,206 @@
+// SimRank's waiting: what happens while a rank's code does nothing.
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "model/engine/sim_operation.hpp"
+
+namespace twinlink::model {
+namespace s4u = simgrid::s4u;
+void SimWorld::abort() {
+  if (!failure) failure = std::current_exception();
+  aborting = true;
+  s4u::Actor::kill_all();
+}
+
+// ---- what happens while the rank's own code waits -------------------------------------------------------------------
+
+/// The latency of `operation` is over at `when`, or a letter of `channel` arrives.
+void SimRank::schedule(Seconds when, OperationPtr operation, Channel* channel) {
+  agenda_.push({.when = when, .number = events_++, .operation = std::move(operation), .channel = channel});
+  if (when < timer_.when()) timer_.set(when);
+}
+
+/// By the timer, outside of any actor.
+void SimRank::act() {
+  if (finished_ || world_.aborting) return;
+  try {
+    run_agenda();
+    if (!agenda_.empty()) timer_.set(agenda_.top().when);
+  } catch (...) {
+    world_.abort();
+  }
+}
+
+void SimRank::run_agenda() {
+  while (!agenda_.empty() && reached(agenda_.top().when, now())) {
+    const Event event = agenda_.top();
+    agenda_.pop();
+    event.operation ? become_ready(event.operation) : take_letters(*event.channel);
+  }
+}
+
+/// By SimGrid, outside of any actor. Whoever has the flow is in its queue until then, or under way.
+void SimRank::flow_has_ended(const OperationPtr& operation) {
+  if (world_.aborting) return;
+  try {
+    end_leg(operation);
+  } catch (...) {
+    world_.abort();
+  }
+}
+
+/// A letter to this rank is on its way.
+void SimRank::post(RankId source, Tag tag, const Letter& letter) {
+  Channel& channel = channel_from(source, tag);
+  channel.letters.push_back(letter);
+  // Otherwise the hear() that will take this letter is still to come.
+  if (channel.hears.size() >= channel.letters.size()) await_letter(channel, channel.letters.back());
+}
+
+/// A hear() waits for `letter`, which may still be on its way.
+void SimRank::await_letter(Channel& channel, const Letter& letter) { schedule(letter.arrival, nullptr, &channel); }
+
+/// Takes letters that have arrived.
+void SimRank::take_letters(Channel& channel) {
+  while (!channel.hears.empty() && !channel.letters.empty() && reached(channel.letters.front().arrival, now())) {
+    const OperationPtr hear = channel.hears.front();
+    channel.hears.pop_front();
+    if (hear->into != nullptr) *hear->into = channel.letters.front().message;
+    if (hear->signal_value != nullptr) *hear->signal_value = channel.letters.front().message.as<std::uint64_t>();
+    channel.letters.pop_front();
+    complete(hear, Status::delivered);
+  }
+}
+
+// ---- how it waits ---------------------------------------------------------------------------------------------------
+
+/// The calling CPU is busy; adapters and copy engines go on, and the messages that it copies wait for it.
+void SimRank::be_busy(Seconds duration) {
+  if (world_.aborting || duration <= Seconds{}) return;
+  world_.machine.leave_messages(id_);
+  alarm_.sleep_until(now() + duration);
+  world_.machine.return_to_messages(id_);
+}
+
+/// Until an operation of this rank may have ended, or the deadline has passed.
+void SimRank::wait_for_change(Seconds deadline) {
+  if (ended_flows_.empty()) return alarm_.wait_until(deadline);
+  // Nothing else to do: time to tidy up. Others run meanwhile, and something may have changed after it.
+  for (const std::unique_ptr<Flow>& flow : std::exchange(ended_flows_, {})) flow->close();
+}
+
+void SimRank::wait_until_ended(const Operation& operation) {
+  while (operation.state != Operation::State::ended) wait_for_change(kNever);
+}
+
+/// The first of them that the rank knows to have ended, which is used up with that.
+std::optional<Completion> SimRank::take_seen(std::span<const Op> ops) {
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const auto found = ops_.find(ops[i].id);
+    if (found == ops_.end()) {
+      throw UsageError("rank " + std::to_string(id_.value) + " has no operation " + std::to_string(ops[i].id) +
+                       " in flight: never started, or already returned");
+    }
+    if (!found->second->seen) continue;
+    const Status status = found->second->status;
+    ops_.erase(found);
+    return Completion{i, status};
+  }
+  return std::nullopt;
+}
+
+/// Looks once at all that is under way, as a rank on a real machine does, and takes the CPU's time for it: at letters
+/// and signals, which cost nothing, then at copies, then at messages. What has ended can be gone on with at once, so it
+/// looks no further then. False: in vain.
+bool SimRank::look() {
+  if (see([](const OperationPtr& ended) { return ended->kind == Operation::Kind::hear; })) return true;
+  bool seen = false;
+  for (const auto& [index, stream] : streams_) seen = look_at_copies(stream) || seen;
+  return seen || look_at_messages();
+}
+
+/// The rank knows of the ends of all that `found` says yes to. False: of none.
+template <class Found>
+bool SimRank::see(Found found) {
+  const auto others = std::stable_partition(ended_.begin(), ended_.end(), std::not_fn(found));
+  for (auto ended = others; ended != ended_.end(); ++ended) (*ended)->seen = true;
+  const bool any = others != ended_.end();
+  ended_.erase(others, ended_.end());
+  return any;
+}
+
+/// Asks for the copies of a stream, which end one after the other: for the oldest first, and where that has ended for
+/// the newest, which tells for all. Others go on meanwhile. What is told by a word in memory costs nothing.
+bool SimRank::look_at_copies(const Queue& stream) {
+  const auto& look = world_.topology.platform().runtime.look;
+  const auto of_stream = [&](const OperationPtr& ended) { return ended->is_copy() && ended->queue == &stream; };
+  const auto in_vain = [&](const OperationPtr& copy) {
+    if (look && copy->by_event) be_busy(look->value);
+  };
+  for (bool any = false;; any = true) {
+    const auto oldest = std::ranges::find_if(ended_, of_stream);
+    if (oldest == ended_.end()) {
+      if (!stream.operations.empty()) in_vain(stream.operations.front());
+      return any;
+    }
+    const OperationPtr first = *oldest;
+    ended_.erase(oldest);
+    be_busy(first->report.completion);
+    first->seen = true;
+    const auto left = std::ranges::count_if(ended_, of_stream) + std::ssize(stream.operations);
+    if (left < 2) continue;
+    if (!stream.operations.empty()) {
+      in_vain(stream.operations.back());
+      continue;
+    }
+    be_busy((*std::find_if(ended_.rbegin(), ended_.rend(), of_stream))->report.completion);
+    return see(of_stream);
+  }
+}
+
+/// The same for messages, which are all asked for at once. Looks in vain cost, and to take in what has come.
+bool SimRank::look_at_messages() {
+  take_in_all();
+  Seconds time{};
+  for (const OperationPtr& operation : ended_) {
+    if (operation->is_message()) time += operation->report.completion;
+  }
+  if (see(&Operation::is_message)) {
+    be_busy(time);
+    return true;
+  }
+  for (const auto& [id, operation] : ops_) {
+    if (!operation->is_message() || operation->state == Operation::State::ended) continue;
+    if (const auto& look = network_to(operation->peer).look) time = std::max(time, look->value);
+  }
+  be_busy(time);
+  return false;
+}
+
+std::optional<Completion> SimRank::wait_any(std::span<const Op> ops, Seconds deadline) {
+  if (ops.empty()) throw UsageError("wait_any() was given no operation to wait for");
+  for (;;) {
+    run_agenda();
+    if (const auto completion = take_seen(ops)) return completion;
+    if (look()) continue;  // also beyond the deadline: it has ended
+    // A rank looks again and again; when there is something to see it has just begun to.
+    for (run_agenda(); ended_.empty(); run_agenda()) {
+      if (reached(deadline, now())) return std::nullopt;
+      idle_ = true;
+      take_in_all();
+      wait_for_change(deadline);
+      idle_ = false;
+    }
+  }
+}
+
+void SimRank::finish() {
+  idle_ = true;
+  take_in_all();
+  while (unfinished_ > 0) wait_for_change(kNever);
+  finished_ = true;
+  timer_.clear();
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,342 @@
+#include "model/engine/sim_rank.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "model/engine/sim_operation.hpp"
+
+namespace twinlink::model {
+namespace {
+
+/// A cost with a share that grows with the size.
+Seconds per_gib(Seconds base, Seconds share, Bytes size) {
+  return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
+}
+
+}  // namespace
+
+SimRank::SimRank(SimWorld& world, RankId id)
+    : world_(world), id_(id), memory_(id, world.exports), timer_(world.clock, [this] { act(); }), alarm_(world.clock) {
+  world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
+}
+
+// ---- where am I -----------------------------------------------------------------------------------------------------
+
+void SimRank::require_rank(RankId rank) const {
+  if (rank.value >= 0 && rank.value < ranks()) return;
+  throw UsageError("there is no rank " + std::to_string(rank.value) + " among " + std::to_string(ranks()));
+}
+
+void SimRank::require_peer(RankId rank) const {
+  require_rank(rank);
+  if (rank == id_) throw UsageError("rank " + std::to_string(id_.value) + " cannot exchange messages with itself");
+}
+
+const Place& SimRank::place(RankId rank) const {
+  require_rank(rank);
+  return world_.places[static_cast<std::size_t>(rank.value)];
+}
+
+const Path& SimRank::path_to(RankId peer) const {
+  if (peer == id_) throw UsageError("rank " + std::to_string(id_.value) + " asked for the path to itself");
+  const Place& here = place(id_);
+  const Place& there = place(peer);
+  const std::tuple key{here.node == there.node, here.gpu, there.gpu};
+  const auto found = world_.paths.find(key);
+  if (found != world_.paths.end()) return found->second;
+  return world_.paths.emplace(key, world_.topology.path(here, there)).first->second;
+}
+
+int SimRank::numa_domains() const { return static_cast<int>(world_.topology.platform().node.memories.size()); }
+
+SimRank& SimRank::rank_object(RankId rank) const { return *world_.ranks[static_cast<std::size_t>(rank.value)]; }
+
+SimRank::Channel& SimRank::channel_from(RankId source, Tag tag) { return channels_[{source, tag}]; }
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+Seconds SimRank::needed(const std::optional<Sourced<Seconds>>& cost, std::string_view name) const {
+  if (cost) return cost->value;
+  throw InputError(world_.topology.platform().file + ": error: the platform's costs have no 'runtime." +
+                   std::string(name) + "', which this run needs");
+}
+
+Bytes& SimRank::device_memory_used() { return world_.device_memory_used[{place(id_).node, place(id_).gpu}]; }
+
+Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
+  const auto gpu = static_cast<std::size_t>(place(id_).gpu);
+  const RuntimeCosts& costs = world_.topology.platform().runtime;
+  Site site{place(id_).node, {Location::Kind::gpu, gpu}};
+  if (kind != Memory::device) {
+    const bool near = locality == Locality::near;
+    site.location = {Location::Kind::memory, near ? world_.topology.memory_near(gpu) : world_.topology.memory_far(gpu)};
+  }
+  if (kind == Memory::device) {
+    const Bytes capacity = world_.topology.platform().node.gpus[gpu].memory.value;
+    const Bytes used = device_memory_used();
+    if (size > capacity - used) {
+      throw UsageError("out of device memory: " + to_string(place(id_)) + " has " + std::to_string(capacity.count()) +
+                       " B, of which " + std::to_string(used.count()) + " B are in use, and " +
+                       std::to_string(size.count()) + " B more were asked for");
+    }
+    device_memory_used() += size;
+  }
+  const Buffer buffer = memory_.allocate(kind, size, site);
+  if (kind == Memory::device) be_busy(costs.allocate_device.value);
+  if (kind == Memory::pinned || kind == Memory::shared_pinned) {
+    be_busy(per_gib(costs.pin_base.value, costs.pin_per_gib.value, size));
+  }
+  return buffer;
+}
+
+void SimRank::release(Buffer buffer) {
+  if (world_.aborting) return;
+  memory_.release(buffer);
+  if (buffer.memory == Memory::device) device_memory_used() = device_memory_used() - buffer.size;
+}
+
+IpcHandle SimRank::export_memory(Buffer buffer) {
+  const IpcHandle handle = memory_.export_memory(buffer);
+  if (buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_export.value);
+  return handle;
+}
+
+Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
+  const RuntimeCosts& costs = world_.topology.platform().runtime;
+  const Path& path = path_to(owner);
+  const Buffer buffer = memory_.open(owner, handle, path);
+  // Memory of another node is not mapped: the handle brought the adapter's key, and its message has been paid for.
+  if (!path.same_node) return buffer;
+  // Host memory is mapped by the system at once, and page-locked for this rank's copy engine.
+  be_busy(buffer.memory == Memory::device ? costs.ipc_open.value
+                                          : per_gib(costs.pin_base.value, costs.pin_per_gib.value, buffer.size));
+  return buffer;
+}
+
+void SimRank::close_memory(Buffer buffer) {
+  if (world_.aborting) return;
+  const bool mapped = memory_.part(View(buffer)).allocation->site.node == place(id_).node;
+  memory_.close(buffer);
+  if (mapped && buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_close.value);
+}
+
+void SimRank::register_memory(Buffer buffer) {
+  const RuntimeCosts& costs = world_.topology.platform().runtime;
+  const Seconds cost = per_gib(needed(costs.register_base, "register_base"),
+                               needed(costs.register_per_gib, "register_per_gib"), buffer.size);
+  memory_.register_with_adapter(buffer);
+  be_busy(cost);
+}
+
+void SimRank::deregister_memory(Buffer buffer) {
+  if (world_.aborting) return;
+  const Seconds cost = needed(world_.topology.platform().runtime.deregister, "deregister");
+  memory_.deregister(buffer);
+  be_busy(cost);
+}
+
+void SimRank::step(std::string_view words) {
+  step_ = words;
+  if (const auto& cost = world_.topology.platform().runtime.step) be_busy(cost->value);
+}
+
+void SimRank::fill(View view, Pattern pattern) {
+  const Part part = memory_.part(view);
+  part.allocation->content.fill(part.offset, part.length, pattern);
+  part.allocation->was_written(part.offset, part.length, Writer::cpu);
+  lacking_in_caches({&part}, part.length);
+  go_through_by_cpu({&part}, part.length);
+}
+
+Verdict SimRank::check(View view, Pattern pattern) {
+  const Part part = memory_.part(view);
+  lacking_in_caches({&part}, part.length);
+  go_through_by_cpu({&part}, part.length);
+  return part.allocation->content.check(part.offset, part.length, pattern);
+}
+
+// ---- operations -----------------------------------------------------------------------------------------------------
+
+SimRank::OperationPtr SimRank::make(std::string verb) {
+  auto operation = std::make_shared<Operation>();
+  operation->op = Op{next_op_++};
+  operation->report = {.rank = id_, .step = step_, .verb = std::move(verb), .started = now()};
+  ops_[operation->op.id] = operation;
+  return operation;
+}
+
+/// The operation's latency begins.
+void SimRank::delay(const OperationPtr& operation, Seconds until) {
+  operation->state = Operation::State::delayed;
+  operation->due = until;
+  ++unfinished_;
+  schedule(until, operation, nullptr);
+}
+
+/// The operation's latency is over, or what came after it when it had its turn. It flows at once, or after those before
+/// it in its queue.
+void SimRank::become_ready(const OperationPtr& operation) {
+  if (operation->state == Operation::State::arrived) return complete(operation, Status::delivered);
+  operation->state = Operation::State::queued;
+  std::list<OperationPtr>& queued = operation->queue->operations;
+  if (operation->kind == Operation::Kind::send && !operation->had_its_turn) queued.push_back(operation);
+  if (queued.front() == operation) take_turn(operation);
+}
+
+/// Where another thread has copied last, the driver's data lies in the caches of that one's CPU.
+Seconds SimRank::time_of_handover(const Operation& operation) {
+  if (operation.engine != Engine::thread) return {};
+  const Queue* const last = std::exchange(last_thread_, operation.queue);
+  return last != nullptr && last != operation.queue ? operation.handover : Seconds{};
+}
+
+/// Nothing is before it in its queue. What the engine needs between two copies, what the blocks of a copy take, and
+/// what its kernel takes to raise a signal, what it takes to read what was just written, or to write what a CPU's cache
+/// holds, and what it takes a thread to follow another, hide behind nothing, unlike the latency, which hides behind the
+/// copy before it. Once more when that is over.
+void SimRank::take_turn(const OperationPtr& operation) {
+  const bool turns = operation->turnaround > Seconds{};
+  Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
+  Seconds written = operation->time_of_written_source();
+  if (!operation->had_its_turn) written += time_of_held_target(*operation) + time_of_handover(*operation);
+  // A CPU that copies a message reads its source meanwhile; and what lies between two messages of pieces is its work,
+  // too. Both rest when it rests.
+  if (turns && operation->legs.size() > 1) operation->beside_bytes = std::exchange(turn, now()) - now();
+  if (operation->copied_by_cpus()) operation->beside_bytes += std::exchange(written, {});
+  operation->had_its_turn = true;
+  operation->due = turn + operation->unhidden + written;
+  operation->turnaround = operation->unhidden = {};
+  if (reached(operation->due, now())) return start_flow(operation);
+  operation->state = Operation::State::delayed;
+  operation->report.latency += operation->due - now();
+  schedule(operation->due, operation, nullptr);
+}
+
+/// The flow will start when the operation is ready, which is not in the rank's own code.
+void SimRank::prepare_flow(const OperationPtr& operation) {
+  const std::weak_ptr<Operation> flowing = operation;  // which has the flow
+  if (operation->legs.empty()) operation->legs.emplace_back();
+  for (Leg& leg : operation->legs) {
+    leg.flow = world_.machine.network().prepare([this, flowing] { flow_has_ended(flowing.lock()); });
+  }
+}
+
+void SimRank::start_flow(const OperationPtr& operation) {
+  operation->state = Operation::State::flowing;
+  operation->flow_began = now();
+  if (operation->is_copy()) operation->snapshot = operation->read();
+  if (operation->size == Bytes{}) return end_flow(operation);
+  operation->flowing = bytes_to_flow(*operation);
+  start_leg(operation);
+}
+
+void SimRank::start_leg(const OperationPtr& operation) {
+  const Leg& leg = operation->legs[operation->leg];
+  Bytes bytes{static_cast<std::uint64_t>(std::llround(static_cast<double>(operation->flowing.count()) * leg.share))};
+  if (const Seconds more = std::exchange(operation->beside_bytes, {}); more > Seconds{}) {
+    bytes += flowing_in(more, rate_of_cpus(*operation));
+  }
+  world_.machine.network().start(*leg.flow, course_of(*operation), std::max(bytes, 1_B));
+}
+
+/// Once the first piece of a message has been copied, the next message may begin.
+void SimRank::end_leg(const OperationPtr& operation) {
+  ended_flows_.push_back(std::move(operation->legs[operation->leg].flow));
+  if (++operation->leg == operation->legs.size()) return end_flow(operation);
+  if (operation->leg == 1) {
+    under_way_.push_back(operation);
+    leave_queue(operation);
+  }
+  start_leg(operation);
+}
+
+Course SimRank::course_of(Operation& operation) const {
+  const Site& from = operation.from.allocation->site;
+  if (operation.is_copy() && from.node == operation.to.allocation->site.node) {
+    return world_.machine.copy(from.node, end_of(operation.from, operation.engine),
+                               end_of(operation.to, operation.engine));
+  }
+  const Node& node = world_.topology.platform().node;
+  const Place& there = place(operation.peer);
+  const std::string& nic_here = node.gpus[static_cast<std::size_t>(place(id_).gpu)].nic;
+  const std::string& nic_there = node.gpus[static_cast<std::size_t>(there.gpu)].nic;
+  const Location target = target_of(operation);
+  const bool by_memory = by_shared_memory(operation.peer);
+  if (world_.observer) {
+    operation.report.route = world_.topology.describe_transfer(from.location, nic_here, target, nic_there, by_memory);
+  }
+  if (by_memory) return world_.machine.message(from.node, from.location, target, operation.legs[operation.leg].copying);
+  return world_.machine.transfer(from, nic_here, {there.node, target}, nic_there);
+}
+
+void SimRank::end_flow(const OperationPtr& operation) {
+  operation->report.flow = now() - operation->flow_began;
+  // The source must not have changed while it was read: then the hardware would have sent a mixture.
+  const std::vector<Content> now_there = operation->read();
+  for (std::size_t i = 0; i < now_there.size(); ++i) {
+    if (now_there[i] != operation->snapshot[i]) operation->snapshot[i].tear();
+  }
+  if (operation->is_copy()) operation->write();
+  if (operation->signal) raise(*operation);
+  const bool lent = operation->kind == Operation::Kind::send && network_to(operation->peer).is_lent(operation->size);
+  if (lent) {
+    operation->state = Operation::State::arrived;
+    operation->report.ended = now();
+  } else {
+    complete(operation, Status::delivered);
+  }
+  if (operation->partner) deliver(operation);
+  if (lent) rank_object(operation->peer).lend(operation);
+  if (std::erase(under_way_, operation) == 0) leave_queue(operation);
+}
+
+/// The next one has its turn.
+void SimRank::leave_queue(const OperationPtr& operation) {
+  Queue& queue = *operation->queue;
+  queue.last_end = now() + operation->until_next;
+  queue.operations.erase(std::ranges::find(queue.operations, operation));
+  if (queue.operations.empty()) return;
+  const OperationPtr next = queue.operations.front();
+  if (next->state == Operation::State::queued) take_turn(next);
+}
+
+void SimRank::complete(const OperationPtr& operation, Status status) {
+  if (operation->state != Operation::State::unmatched) --unfinished_;
+  if (operation->state != Operation::State::arrived) operation->report.ended = now();
+  operation->state = Operation::State::ended;
+  operation->status = status;
+  if (!operation->abandoned) {
+    operation->from.let_go();
+    operation->to.let_go();
+  }
+  const bool between_host_buffers = operation->occupies_cpu && !operation->by_event;
+  if (operation->kind == Operation::Kind::tell || between_host_buffers) {
+    operation->seen = true;  // this rank's own CPU has ended it
+  } else if (!operation->abandoned) {
+    ended_.push_back(operation);
+  }
+  if (world_.observer) world_.observer(operation->report);
+  alarm_.ring();
+}
+
+void SimRank::abandon(Op op) {
+  const auto found = ops_.find(op.id);
+  if (found == ops_.end()) {
+    throw UsageError("rank " + std::to_string(id_.value) + " has no operation " + std::to_string(op.id) + " in flight");
+  }
+  const OperationPtr operation = found->second;
+  ops_.erase(found);
+  std::erase(ended_, operation);
+  if (operation->state == Operation::State::ended) return;
+  operation->abandoned = true;
+  operation->from.let_go();
+  operation->to.let_go();
+  // Nobody waits any more for what has not begun to come. A send stays: the peer may have been told of it.
+  Channel& channel = channels_[{operation->peer, operation->tag}];
+  if (operation->kind == Operation::Kind::hear) channel.hears.remove(operation);
+  if (operation->kind == Operation::Kind::receive) channel.receives.remove(operation);
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,251 @@
+// SimRank: a rank on a simulated machine. One SimGrid actor per rank, which runs the rank's own code and sleeps while
+// that waits. What happens meanwhile happens outside of actors, by timers and by flows that end.
+//
+// An operation first waits its overhead and latency, by this rank's own account, and then becomes a flow of SimGrid,
+// which shares links with all others. Ranks share one address space and one thread: a message to a peer is an entry in
+// the peer's own tables.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <list>
+#include <map>
+#include <memory>
+#include <queue>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "model/engine/clock.hpp"
+#include "model/engine/host_caches.hpp"
+#include "model/engine/machine.hpp"
+#include "model/engine/sim_memory.hpp"
+#include "protocols/core/rank.hpp"
+
+namespace twinlink::model {
+
+/// What one operation cost, for explanations. Complete when the operation has ended.
+struct OpReport {
+  RankId rank{};
+  std::string step{};  ///< the protocol's words
+  std::string verb{};  ///< "copy", "send", "tell"
+  Bytes size{};
+  std::string cost{};   ///< the entry of the platform's cost table
+  std::string route{};  ///< "gpu0 -> ioh0 -> numa0"
+  Seconds started{};
+  Seconds host{};        ///< the CPU was busy starting it
+  Seconds latency{};     ///< nothing moved yet; what hides behind the operation before it in the stream included
+  Seconds flow{};        ///< the bytes moved
+  Seconds ended{};       ///< the last byte was there
+  Seconds completion{};  ///< from then on: the CPU is busy learning of it, once its rank waits for it
+};
+using OpObserver = std::function<void(const OpReport&)>;
+
+class SimRank;
+
+/// What all ranks of a simulation share.
+struct SimWorld {
+  const Topology& topology;
+  Machine& machine;
+  Clock& clock;
+  std::vector<Place> places;
+  HostCaches caches{topology.platform().node};
+  OwnCaches own_caches{topology, places};
+  OpObserver observer{};
+  std::vector<SimRank*> ranks{};
+  ExportTable exports{};
+  std::map<std::pair<int, int>, Bytes> device_memory_used{};  ///< by node and GPU
+  /// By whether the two are on one node, and their GPUs: nodes are alike.
+  std::map<std::tuple<bool, int, int>, Path> paths{};
+  bool aborting = false;         ///< a rank has failed and all are being ended: no verb may wait any more
+  std::exception_ptr failure{};  ///< the first one
+
+  /// Ends all ranks because of the exception that is being handled. The calling actor itself goes on.
+  void abort();
+};
+
+class SimRank final : public Rank {
+ public:
+  /// `world` outlives it.
+  SimRank(SimWorld& world, RankId id);
+  SimRank(const SimRank&) = delete;
+  SimRank& operator=(const SimRank&) = delete;
+
+  /// Lets what is in flight reach its end, after the rank's body has returned.
+  void finish();
+
+  [[nodiscard]] RankId id() const override { return id_; }
+  [[nodiscard]] int ranks() const override { return static_cast<int>(world_.places.size()); }
+  Seconds now() override { return world_.clock.now(); }
+  [[nodiscard]] const Place& place(RankId rank) const override;
+  [[nodiscard]] const Path& path_to(RankId peer) const override;
+  [[nodiscard]] int numa_domains() const override;
+
+  Buffer allocate(Memory kind, Bytes size, Locality locality) override;
+  void release(Buffer buffer) override;
+  IpcHandle export_memory(Buffer buffer) override;
+  Buffer open_memory(RankId owner, const IpcHandle& handle) override;
+  void close_memory(Buffer buffer) override;
+  void register_memory(Buffer buffer) override;
+  void deregister_memory(Buffer buffer) override;
+
+  Op copy(View to, View from, Stream stream, Engine engine) override;
+  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
+  Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
+  Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
+  Op send(RankId to, Tag tag, View from) override;
+  Op receive(RankId from, Tag tag, View to) override;
+  Op tell(RankId to, Tag tag, const Message& message) override;
+  Op hear(RankId from, Tag tag, Message& into) override;
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
+  void abandon(Op op) override;
+
+  void fill(View view, Pattern pattern) override;
+  Verdict check(View view, Pattern pattern) override;
+  void step(std::string_view words) override;
+
+ private:
+  struct Operation;
+  using OperationPtr = std::shared_ptr<Operation>;
+  /// Operations whose flows follow each other: the copies of a stream, the messages to one peer. The latency of one
+  /// overlaps the flow of the one before it, for commands are queued ahead of the data. A message that CPUs copy in
+  /// pieces waits here until the first one has been copied, and then takes turns with those after it.
+  struct Queue {
+    std::list<OperationPtr> operations{};
+    Seconds last_end = Seconds{} - kNever;  ///< of the last flow, and of the signal behind it
+  };
+  /// A part of an operation's way.
+  struct Leg {
+    std::vector<RankId> copying{};  ///< whose CPUs copy the bytes, if any
+    double share = 1;               ///< of the bytes
+    std::unique_ptr<Flow> flow{};
+  };
+  /// A control message on its way.
+  struct Letter {
+    Seconds arrival;
+    Message message;
+  };
+  /// What has come, and what is awaited, from one peer with one tag.
+  struct Channel {
+    std::list<Letter> letters;
+    std::list<OperationPtr> hears;
+    std::list<OperationPtr> sends;     ///< of the peer, not yet matched
+    std::list<OperationPtr> receives;  ///< of this rank, not yet matched
+  };
+  /// What happens by itself: the latency of an operation is over, or a letter that is waited for arrives.
+  struct Event {
+    Seconds when{};
+    std::uint64_t number = 0;  ///< of this rank's events; those of one time happen in this order
+    OperationPtr operation{};  ///< or else
+    Channel* channel = nullptr;
+
+    friend bool operator<(const Event& a, const Event& b) {  // the queue's top is its greatest
+      return std::tie(a.when, a.number) > std::tie(b.when, b.number);
+    }
+  };
+
+  /// A cost that a platform need not have. An InputError that names it where it does not.
+  [[nodiscard]] Seconds needed(const std::optional<Sourced<Seconds>>& cost, std::string_view name) const;
+  /// The device memory in use on this rank's GPU, by all ranks that share it.
+  [[nodiscard]] Bytes& device_memory_used();
+
+  // Copies of all kinds (sim_copies.cpp).
+  OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
+  void take_copy_cost(Operation& operation);
+  void start_copy(const OperationPtr& operation, Seconds latency);
+  [[nodiscard]] Seconds until_signal() const;  ///< after a put whose end does not bring it
+  Op run_copy(const OperationPtr& operation);
+  [[nodiscard]] End end_of(const Part& part, Engine engine) const;
+  void require_reach(const Operation& copy) const;  ///< of the kernel that is to do it
+  void raise(const Operation& put);
+
+  // Starting and ending operations (sim_rank.cpp).
+  OperationPtr make(std::string verb);
+  void require_rank(RankId rank) const;
+  void require_sendable(const Part& part, RankId peer) const;
+  void require_registered(const Part& part) const;
+  void require_peer(RankId rank) const;                   ///< another rank than this one
+  [[nodiscard]] SimRank& rank_object(RankId rank) const;  ///< in this process as all are
+  [[nodiscard]] Channel& channel_from(RankId source, Tag tag);
+  [[nodiscard]] bool by_shared_memory(RankId peer) const;  ///< and not through the adapter
+  [[nodiscard]] const NetworkCosts& network_to(RankId peer) const;
+  [[nodiscard]] Seconds rdma_latency(const Part& end);
+  [[nodiscard]] Seconds copying_through_shared_memory(RankId peer, Bytes size) const;
+  [[nodiscard]] std::vector<RankId> copying_ranks(const Operation& send) const;
+  [[nodiscard]] std::vector<Leg> legs_of(const Operation& send) const;
+  void delay(const OperationPtr& operation, Seconds until);
+  void become_ready(const OperationPtr& operation);
+  void lend(const OperationPtr& send);
+  void take_in_all();
+  [[nodiscard]] Location target_of(const Operation& send) const;
+  void take_turn(const OperationPtr& operation);
+  void prepare_flow(const OperationPtr& operation);
+  void start_leg(const OperationPtr& operation);
+  void end_leg(const OperationPtr& operation);
+  void leave_queue(const OperationPtr& operation);
+  void start_flow(const OperationPtr& operation);
+  [[nodiscard]] Course course_of(Operation& operation) const;
+  Bytes lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size);
+  [[nodiscard]] Rate rate_of_cpus(const Operation& message) const;
+  Bytes bytes_to_flow(const Operation& operation);
+  static std::vector<HostBytes> in_host_memory(std::initializer_list<const Part*> parts, Bytes size);
+  void go_through_by_cpu(std::initializer_list<const Part*> parts, Bytes size);
+  void go_through_by_cpus(const Operation& operation);
+  [[nodiscard]] bool copied_within_node(RankId peer) const;
+  Bytes lose_in_own_caches(const Part& part, Bytes at, Bytes length);
+  Seconds time_of_held_target(const Operation& operation);
+  Seconds time_of_handover(const Operation& operation);
+  void end_flow(const OperationPtr& operation);
+  void complete(const OperationPtr& operation, Status status);
+  void deliver(const OperationPtr& send);
+
+  // What happens while the rank's own code waits (sim_progress.cpp).
+  void schedule(Seconds when, OperationPtr operation, Channel* channel);
+  void act();
+  void run_agenda();
+  void flow_has_ended(const OperationPtr& operation);
+  void post(RankId source, Tag tag, const Letter& letter);
+  void await_letter(Channel& channel, const Letter& letter);
+  Op await_next_letter(const OperationPtr& operation, RankId from, Tag tag);
+  void take_letters(Channel& channel);
+
+  // How it waits (sim_progress.cpp).
+  void be_busy(Seconds duration);
+  std::optional<Completion> take_seen(std::span<const Op> ops);
+  bool look();
+  bool look_at_copies(const Queue& stream);
+  bool look_at_messages();
+  template <class Found>
+  bool see(Found found);
+  void wait_for_change(Seconds deadline);
+  void wait_until_ended(const Operation& operation);
+
+  SimWorld& world_;
+  RankId id_;
+  SimMemory memory_;
+  std::map<std::size_t, Seconds> rdma_latencies_;       ///< by GPU, worked out when first needed; nodes are alike
+  std::map<std::pair<RankId, Tag>, Channel> channels_;  ///< by source and tag
+
+  std::uint64_t next_op_ = 1;
+  std::unordered_map<std::uint64_t, OperationPtr> ops_;  ///< started, and not yet returned by wait_any()
+  std::vector<OperationPtr> ended_;                      ///< of these, what has ended and the rank has not seen yet
+  std::vector<OperationPtr> lent_;  ///< peers' sends that have arrived, and that this rank's CPU has not taken in yet
+  std::vector<OperationPtr> under_way_;  ///< sends that have left their queue, and whose last legs flow
+  bool idle_ = false;                    ///< it looks again and again, for it waits
+  std::priority_queue<Event> agenda_;
+  std::uint64_t events_ = 0;    ///< ever put on the agenda
+  Timer timer_;                 ///< set to the agenda's next event
+  std::size_t unfinished_ = 0;  ///< operations whose latency runs or has run, and which have not ended
+  std::vector<std::unique_ptr<Flow>> ended_flows_;  ///< not closed yet
+  bool finished_ = false;               ///< the rank's code has returned: nothing of this rank happens any more
+  std::map<int, Queue> streams_;        ///< by index, once used
+  const Queue* last_thread_ = nullptr;  ///< the stream for which a thread has copied last; null: none has
+  std::map<RankId, Queue> wires_;       ///< by receiver, in the order in which messages are ready
+  Alarm alarm_;
+
+  std::string step_;
+};
+
+}  // namespace twinlink::model

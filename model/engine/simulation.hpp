@@ -1,0 +1,25 @@
+// simulate(): a job of ranks on a simulated machine, from start to end.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "model/platform/platform.hpp"
+#include "protocols/core/rank.hpp"
+
+namespace twinlink::model {
+
+struct OpReport;
+
+struct SimulationOptions {
+  /// Told of every operation when it ends; may be empty.
+  std::function<void(const OpReport&)> observer{};
+};
+
+/// Runs `body` once per place, all in simulated parallel, and returns the simulated time at the end. The first
+/// exception of any rank ends all ranks and is rethrown. Ranks that wait for each other for ever are an Error.
+/// Once per process: SimGrid's engine cannot be started a second time.
+Seconds simulate(const Platform& platform, std::span<const Place> places, const std::function<void(Rank&)>& body,
+                 const SimulationOptions& options = {});
+
+}  // namespace twinlink::model

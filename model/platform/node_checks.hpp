@@ -1,0 +1,15 @@
+// What must hold between the parts of a node, beyond the form of its file.
+#pragma once
+
+#include "model/platform/diagnostics.hpp"
+#include "model/platform/platform.hpp"
+#include "model/platform/yaml_document.hpp"
+
+namespace twinlink::model {
+
+/// Checks names, the ends of links, the devices that GPUs refer to, and that the routes exist which every run needs:
+/// from each GPU to each memory and to its adapter, and from each memory to each adapter. `nodes` is the part of the
+/// file that platform.node was read from, for the places in messages.
+void check_node(const Platform& platform, const YamlValue& nodes, Diagnostics& diagnostics);
+
+}  // namespace twinlink::model

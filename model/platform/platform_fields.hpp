@@ -1,0 +1,99 @@
+// Which numbers the structs of a platform hold, each under its key in the file: `visit(key, field)`, where a field is a
+// number, a part with numbers of its own, or either of them in an optional. Things with names of their own and words
+// are left out.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "model/platform/platform.hpp"
+
+namespace twinlink::model {
+
+/// A part to read, or one to change.
+template <class T, class Part>
+concept Either = std::same_as<std::remove_const_t<T>, Part>;
+
+void each_field(Either<HostMemory> auto& memory, const auto& visit) {
+  visit("copy_rate", memory.copy_rate);
+  visit("cache", memory.cache);
+  visit("core_cache", memory.core_cache);
+}
+
+void each_field(Either<RdmaLimits> auto& limits, const auto& visit) {
+  visit("read", limits.read);
+  visit("write", limits.write);
+  visit("latency", limits.latency);
+}
+
+void each_field(Either<Rdma> auto& rdma, const auto& visit) {
+  visit(to_string(RdmaWay::through_switch), rdma.through_switch);
+  visit(to_string(RdmaWay::near), rdma.near);
+  visit(to_string(RdmaWay::far), rdma.far);
+}
+
+void each_field(Either<Fabric> auto& fabric, const auto& visit) {
+  visit("link", fabric.link);
+  visit("duplex", fabric.duplex);
+  visit("rdma", fabric.rdma);
+}
+
+void each_field(Either<Cost> auto& cost, const auto& visit) {
+  visit("host", cost.host);
+  visit("host_alone", cost.host_alone);
+  visit("latency", cost.latency);
+  visit("rate", cost.rate);
+  visit("turnaround", cost.turnaround);
+  visit("cpu_written", cost.cpu_written);
+  visit("cpu_held", cost.cpu_held);
+  visit("handover", cost.handover);
+  visit("completion", cost.completion);
+}
+
+void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
+  visit("send_host", costs.send_host);
+  visit("receive_host", costs.receive_host);
+  visit("latency", costs.latency);
+  visit("rate", costs.rate);
+  visit("uncached", costs.uncached);
+  visit("eager_limit", costs.eager_limit);
+  visit("inline_limit", costs.inline_limit);
+  visit("piece", costs.piece);
+  visit("control", costs.control);
+  visit("control_send_host", costs.control_send_host);
+  visit("control_receive_host", costs.control_receive_host);
+  visit("gap", costs.gap);
+  visit("completion", costs.completion);
+  visit("send_completion", costs.send_completion);
+  visit("look", costs.look);
+  visit("cpu_written", costs.cpu_written);
+  visit("device_written", costs.device_written);
+  visit("driver_written", costs.driver_written);
+  visit("thread_written", costs.thread_written);
+}
+
+void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {
+  visit("allocate_device", costs.allocate_device);
+  visit("ipc_export", costs.ipc_export);
+  visit("ipc_open", costs.ipc_open);
+  visit("ipc_close", costs.ipc_close);
+  visit("pin_base", costs.pin_base);
+  visit("pin_per_gib", costs.pin_per_gib);
+  visit("engine_block", costs.engine_block);
+  visit("kernel_block", costs.kernel_block);
+  visit("signal", costs.signal);
+  visit("kernel_signal", costs.kernel_signal);
+  visit("signal_turnaround", costs.signal_turnaround);
+  visit("kernel_signal_turnaround", costs.kernel_signal_turnaround);
+  visit("register_base", costs.register_base);
+  visit("register_per_gib", costs.register_per_gib);
+  visit("deregister", costs.deregister);
+  visit("completion", costs.completion);
+  visit("look", costs.look);
+  visit("step", costs.step);
+}
+
+template <class T>
+concept HasFields = requires(const T& part) { each_field(part, [](std::string_view, const auto&) {}); };
+
+}  // namespace twinlink::model

@@ -1,0 +1,100 @@
+#include "model/platform/platform_numbers.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "model/platform/platform_fields.hpp"
+
+namespace twinlink::model {
+namespace {
+
+struct ByteUnit {
+  const char* name;
+  std::uint64_t factor;
+};
+
+constexpr std::array<ByteUnit, 9> kByteUnits{{{"B", 1},
+                                              {"kB", 1'000},
+                                              {"KiB", 1ULL << 10U},
+                                              {"MB", 1'000'000},
+                                              {"MiB", 1ULL << 20U},
+                                              {"GB", 1'000'000'000},
+                                              {"GiB", 1ULL << 30U},
+                                              {"TB", 1'000'000'000'000},
+                                              {"TiB", 1ULL << 40U}}};
+
+/// Each add() appends what it is given.
+class NumberList {
+ public:
+  std::vector<NumberEntry> entries{};
+
+  void add(const std::string& path, const Sourced<Bytes>& number) {
+    const auto count = static_cast<double>(number.value.count());
+    entries.push_back({path, count, "B", format_bytes(number.value), number.source});
+  }
+  void add(const std::string& path, const Sourced<Rate>& number) {
+    entries.push_back({path, number.value.bytes_per_second(), "B/s", format_rate(number.value), number.source});
+  }
+  void add(const std::string& path, const Sourced<Seconds>& number) { add(path, number.value, number.source); }
+  void add(const std::string& path, const Sourced<Piecewise>& number) {
+    const auto& knots = number.value.knots();
+    for (const auto& [size, cost] : knots) {
+      add(knots.size() == 1 ? path : path + "[" + format_size(size) + "]", cost, number.source);
+    }
+  }
+  template <class T>
+  void add(const std::string& path, const std::optional<T>& number) {
+    if (number) add(path, *number);
+  }
+
+  template <HasFields T>
+  void add(const std::string& path, const T& part) {
+    each_field(part, [&](std::string_view key, const auto& field) { add(path + "." + std::string(key), field); });
+  }
+  void add(const std::string& path, const Node& node) {
+    for (const HostMemory& memory : node.memories) add(path + ".memories." + memory.name, memory);
+    for (const Gpu& gpu : node.gpus) add(path + ".gpus." + gpu.name + ".memory", gpu.memory);
+    for (const Link& link : node.links) {
+      const std::string name = path + ".links." + link.name;
+      add(name + ".forward", link.forward);
+      add(name + ".backward", link.backward);
+      add(name + ".total", link.total);
+    }
+  }
+
+ private:
+  void add(const std::string& path, Seconds value, const Source& source) {
+    entries.push_back({path, value.value(), "s", format_seconds(value), source});
+  }
+};
+
+}  // namespace
+
+std::string format_bytes(Bytes size) {
+  ByteUnit largest = kByteUnits.front();
+  for (const ByteUnit& unit : kByteUnits) {
+    if (size > Bytes{} && size.count() % unit.factor == 0) largest = unit;
+  }
+  return std::to_string(size.count() / largest.factor) + " " + largest.name;
+}
+
+std::vector<NumberEntry> all_numbers(const Platform& platform) {
+  NumberList list;
+  list.add("nodes", platform.node);
+  list.add("fabric", platform.fabric);
+  for (const auto& [copy_class, cost] : platform.copies) {
+    list.add("costs.copies." + std::string(to_string(copy_class)), cost);
+  }
+  for (std::size_t i = 0; i < platform.staged_peers.size(); ++i) {
+    list.add("costs.staged_peers." + std::to_string(i), platform.staged_peers[i].cost);
+  }
+  list.add("costs.network", platform.network);
+  list.add("costs.intra_node", platform.intra_node);
+  list.add("costs.runtime", platform.runtime);
+  return std::move(list.entries);
+}
+
+}  // namespace twinlink::model

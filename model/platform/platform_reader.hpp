@@ -1,0 +1,20 @@
+// Reads a platform file: the schema of platforms/README.md, checked to the last key.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "model/platform/platform.hpp"
+
+namespace twinlink::model {
+
+/// Reads `file` with all that it includes, and replaces single values by `overrides`, each "PATH=VALUE" as in
+/// "nodes.links.qpi.forward=9 GB/s". Throws InputError with everything that is wrong, one finding a line
+/// ("file:line:col: error: text"), and UsageError for an override that names nothing.
+Platform read_platform(const std::filesystem::path& file, std::span<const std::string> overrides = {});
+
+/// The same for a text that is not in a file yet and includes none; `name` stands for the file in messages.
+Platform read_platform_text(const std::string& text, const std::string& name);
+
+}  // namespace twinlink::model

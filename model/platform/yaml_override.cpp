@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <utility>
+
+#include "model/platform/yaml_document.hpp"
+#include "protocols/core/edit_distance.hpp"
+#include "protocols/core/errors.hpp"
+
+namespace twinlink::model {
+namespace {
+
+/// What there is under `value`, for messages.
+std::string choices(const YamlValue& value) {
+  std::string result;
+  for (std::size_t i = 0; i < value.items.size(); ++i) result += (result.empty() ? "" : ", ") + std::to_string(i);
+  for (const std::string& key : value.keys()) result += (result.empty() ? "" : ", ") + key;
+  return result.empty() ? "nothing" : result;
+}
+
+YamlValue* child(YamlValue& parent, std::string_view element) {
+  if (parent.kind != YamlValue::Kind::list) return parent.find(element);
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(element.data(), element.data() + element.size(), index);
+  const bool is_index = error == std::errc{} && end == element.data() + element.size();
+  return is_index && index < parent.items.size() ? &parent.items[index] : nullptr;
+}
+
+/// Adds a number or a word that a platform may leave out, so that a what-if can give it. Whether it belongs here, the
+/// reader knows.
+YamlValue* add_optional(YamlValue& parent, std::string_view key, const Position& position) {
+  constexpr std::array<std::string_view, 21> kOptionalNumbers{
+      "backward",          "cache",      "completion", "control_receive_host",
+      "control_send_host", "core_cache", "cpu_held",   "duplex",
+      "forward",           "handover",   "host_alone", "inline_limit",
+      "kernel_signal",     "look",       "piece",      "rate",
+      "send_completion",   "step",       "total",      "turnaround",
+      "uncached"};
+  constexpr std::string_view kOptionalWord = "copied_by";
+  if (parent.kind != YamlValue::Kind::map || parent.is_number()) return nullptr;
+  const bool is_number = std::ranges::find(kOptionalNumbers, key) != kOptionalNumbers.end();
+  if (!is_number && key != kOptionalWord) return nullptr;
+  YamlValue value(is_number ? YamlValue::Kind::map : YamlValue::Kind::scalar, position);
+  if (is_number) value.entries.push_back({"value", position, {}});
+  parent.entries.push_back({std::string(key), position, std::move(value)});
+  return &parent.entries.back().value;
+}
+
+[[noreturn]] void fail(std::string_view assignment, const std::string& message) {
+  throw UsageError("--set " + std::string(assignment) + ": " + message);
+}
+
+YamlValue& resolve(YamlValue& document, std::string_view path, std::string_view assignment, const Position& position) {
+  YamlValue* here = &document;
+  std::string walked;
+  for (std::string_view rest = path; !rest.empty();) {
+    const std::string_view element = rest.substr(0, rest.find('.'));
+    rest.remove_prefix(std::min(rest.size(), element.size() + 1));
+    YamlValue* next = child(*here, element);
+    if (next == nullptr && rest.empty()) next = add_optional(*here, element, position);
+    if (next == nullptr) {
+      const std::string meant = closest(element, here->keys());
+      fail(assignment, "there is no '" + std::string(element) + "' in " +
+                           (walked.empty() ? "the platform" : "'" + walked + "'") +
+                           (meant.empty() ? "" : "; did you mean '" + meant + "'?") +
+                           (meant.empty() ? "; there is: " : " There is: ") + choices(*here));
+    }
+    walked += (walked.empty() ? "" : ".") + std::string(element);
+    here = next;
+  }
+  return *here;
+}
+
+}  // namespace
+
+void apply_override(YamlValue& document, std::string_view assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    fail(assignment, "PATH=VALUE is expected, such as nodes.links.qpi.forward='9 GB/s'");
+  }
+  const Position here{std::make_shared<const std::string>("--set " + std::string(assignment))};
+  const YamlValue replacement(YamlValue::Kind::scalar, here, std::string(assignment.substr(equals + 1)));
+
+  std::string_view path = assignment.substr(0, equals);
+  if (constexpr std::string_view kValue = ".value"; path.ends_with(kValue)) path.remove_suffix(kValue.size());
+  YamlValue& target = resolve(document, path, assignment, here);
+  if (target.is_number()) {
+    const YamlValue source(YamlValue::Kind::scalar, here, "--set on the command line");
+    target.entries = {{"value", here, replacement}, {"assumed", here, source}};
+    target.position = here;
+  } else if (target.kind == YamlValue::Kind::scalar) {
+    target = replacement;
+  } else {
+    fail(assignment, "this is not a single value; it has: " + choices(target));
+  }
+}
+
+}  // namespace twinlink::model

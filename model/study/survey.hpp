@@ -1,0 +1,57 @@
+// A survey: every protocol between two devices, simulated with many settings, each simulation in a process of its own.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/platform/platform.hpp"
+#include "model/study/advice.hpp"
+#include "protocols/bench/results/results.hpp"
+#include "protocols/core/path.hpp"
+#include "protocols/core/protocol.hpp"
+
+namespace twinlink::model {
+
+/// What is simulated, and how.
+struct SurveyPlan {
+  std::vector<Place> places{};  ///< two different ones
+  bench::Pattern pattern = bench::Pattern::pingpong;
+  int window = 1;              ///< messages of one exchange
+  std::vector<Bytes> sizes{};  ///< ascending
+  int at_once = 1;             ///< simulations at a time
+  /// Which tunings are tried around these settings.
+  std::function<SearchSpace(const Settings&)> space{};
+  /// Are presets tried that differ from the defaults or from each other in chunk and depth alone?
+  bool all_presets = false;
+  std::vector<std::string> protocols{};  ///< only these; empty: all
+  bool references = false;               ///< are protocols for host memory simulated too?
+};
+
+/// A protocol that takes no part, or a remark on one that does.
+struct Remark {
+  std::string who{};
+  std::string text{};
+};
+
+struct Survey {
+  /// Protocols for device memory that run on the path, in the registry's order; the presets of one follow it.
+  std::vector<Contestant> contestants{};
+  std::vector<Contestant> references{};  ///< protocols for host memory: no choice for device messages
+  std::vector<Remark> left_out{};        ///< refused: why
+  std::vector<Remark> remarks{};         ///< a fallback that takes part, settings that a protocol refuses
+};
+
+/// Simulates warm messages with the protocols of the registry and their presets. A tuning that a protocol refuses is
+/// left out; one that refuses all of them is no contestant. A transfer that fails is a CheckError, as in every
+/// measurement.
+Survey make_survey(const Platform& platform, const SurveyPlan& plan);
+
+/// Simulates `tunings` at their missing sizes too, and adds the times to their contestants.
+void simulate_missing(std::vector<Contestant>& contestants, const std::vector<SingleTuning>& tunings,
+                      const Platform& platform, const SurveyPlan& plan);
+
+/// A core for each simulation.
+int cores();
+
+}  // namespace twinlink::model

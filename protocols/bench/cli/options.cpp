@@ -1,0 +1,357 @@
+#include "protocols/bench/cli/options.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <ostream>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/cli/csv.hpp"
+#include "protocols/bench/cli/print.hpp"
+#include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/osu_form.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/registry.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+/// An option that takes a whole number from `least` to `most`.
+CLI::Option* add_count_option(CLI::App& app, const std::string& name, int least, int most,
+                              const std::string& shown_default, const std::string& description,
+                              std::function<void(int)> take) {
+  return add_read_option(app, name, fmt::format("N:{}..{}", least, most), shown_default, description,
+                         [least, most, take = std::move(take)](const std::string& text) {
+                           int number = 0;
+                           const char* const end = text.data() + text.size();
+                           const auto [stop, error] = std::from_chars(text.data(), end, number);
+                           if (error != std::errc{} || stop != end || number < least || number > most) {
+                             throw UsageError(fmt::format("'{}' is no whole number from {} to {}", text, least, most));
+                           }
+                           take(number);
+                         });
+}
+
+void add_sweep_options(CLI::App& app, SweepOptions& options) {
+  constexpr int kMostRounds = 10'000'000;
+  constexpr int kMostPasses = 1000;
+  add_size_options(app, options);
+  add_count_option(app, "-x,--warmup", 0, kMostRounds, {},
+                   "Rounds of each size that are not counted (default: depends on size and pattern). Where time limits "
+                   "the counted ones, one shows what a round takes, so 0 is 1 unless --iterations is given",
+                   [&](int rounds) { options.warmup = rounds; });
+  add_count_option(app, "-i,--iterations", 1, kMostRounds, {},
+                   "Counted rounds of each size (default: depends on size, pattern and time)",
+                   [&](int rounds) { options.iterations = rounds; });
+  add_read_option(app, "--timeout", "TIME", format_seconds(options.timeout),
+                  "The longest that one exchange may take; with unit: 500ms, 30s", [&options](const std::string& text) {
+                    const Seconds timeout = parse_seconds(text);
+                    if (!(timeout > Seconds{})) throw UsageError(fmt::format("'{}' is not longer than zero", text));
+                    options.timeout = timeout;
+                  });
+  add_read_option(
+      app, "--undisturbed", "TIME", "0",
+      "Repeat rounds while something else ran on a rank's core, for at most so much longer per size; with unit: 500ms. "
+      "Ranks go round the cores that they may use, sooner if a core does not become their own. 0: all rounds count",
+      [&options](const std::string& text) { options.undisturbed.wait = parse_seconds(text); });
+  add_read_option(app, "--glance", "TIMES", {},
+                  "With --undisturbed: what a glance takes on a core of one's own, in times of its chain, as the notes "
+                  "of probes on such CPUs tell; otherwise it is learnt anew, in three seconds",
+                  [&options](const std::string& text) {
+                    const char* const end = text.data() + text.size();
+                    double times = 0;
+                    const auto [stop, error] = std::from_chars(text.data(), end, times);
+                    if (error != std::errc{} || stop != end || !(times > 0) || !std::isfinite(times)) {
+                      throw UsageError(fmt::format("'{}' is no number above zero", text));
+                    }
+                    options.undisturbed.glance = times;
+                  });
+  add_count_option(
+      app, "--passes", 1, kMostPasses, "1",
+      "Measure all so many times over. Passes that agree count together, and one that took more than a tenth "
+      "longer does not: what others do on the host may stay for minutes",
+      [&options](int passes) { options.passes = passes; });
+  app.add_flag("--no-verify", options.no_verify, "Do not compare the payloads byte for byte");
+  app.add_flag("--samples", options.samples, "Store the time of every counted round in the JSON file (samples_us)");
+}
+
+/// What the user, or nobody, has chosen as the chunk: the beginning of a sentence about it.
+std::string_view whose_chunk(const RunOptions& options, const Settings& base, const Settings& settings) {
+  if (options.chunk) return "--chunk";
+  if (settings.chunk != base.chunk) return "--option's chunk of";
+  return options.preset.empty() ? "the protocol's chunk of" : "the preset's chunk of";
+}
+
+Repeats with_wishes(Repeats repeats, const SweepOptions& wishes) {
+  return {wishes.warmup.value_or(repeats.warmup), wishes.iterations.value_or(repeats.iterations)};
+}
+
+/// Who asks for a number of rounds gets it.
+Seconds budget_of(const SweepOptions& wishes, const DefaultRepeats& defaults) {
+  return wishes.iterations ? Seconds{} : defaults.budget;
+}
+
+DefaultRepeats everywhere(const Repeats& repeats) {
+  return {.latency_small = repeats, .latency_large = repeats, .bandwidth_small = repeats, .bandwidth_large = repeats};
+}
+
+/// In one of the forms that everything has.
+template <class File>
+void show(const File& file, Format format, std::ostream& out) {
+  if (format == Format::csv) {
+    out << to_csv(file);
+  } else if (format == Format::json) {
+    out << to_text(to_json(file), 2) << '\n';
+  } else {
+    print_table(file, out);
+  }
+}
+
+}  // namespace
+
+CLI::Option* add_read_option(CLI::App& app, const std::string& name, const std::string& type,
+                             const std::string& shown_default, const std::string& description,
+                             std::function<void(const std::string&)> read) {
+  const auto convert = [name, read = std::move(read)](const std::string& text) {
+    try {
+      read(text);
+    } catch (const UsageError& error) {
+      throw CLI::ValidationError(name, error.what());
+    }
+  };
+  CLI::Option* option = app.add_option_function<std::string>(name, convert, description)->type_name(type);
+  return shown_default.empty() ? option : option->default_str(shown_default);
+}
+
+CLI::Option* add_size_option(CLI::App& app, const std::string& name, Bytes& value, const std::string& description) {
+  return add_read_option(app, name, "SIZE", format_size(value), description,
+                         [&value](const std::string& text) { value = parse_size(text); });
+}
+
+void add_size_options(CLI::App& app, SweepOptions& options) {
+  constexpr int kLargestFactor = 1 << 20;
+  add_size_option(app, "-b,--begin", options.begin, "Smallest message; K, M, G are binary");
+  add_size_option(app, "-e,--end", options.end, "Largest message");
+  add_count_option(app, "-f,--factor", 2, kLargestFactor, std::to_string(options.factor),
+                   "Each size is this many times the one before", [&](int factor) { options.factor = factor; });
+}
+
+void add_pattern_options(CLI::App& app, Pattern& pattern, std::optional<int>& window) {
+  add_read_option(
+      app, "--pattern", "NAME", std::string(to_string(pattern)),
+      "What is measured: pingpong (time there and back, halved), bandwidth, bidirectional",
+      [&pattern](const std::string& text) {
+        const Pattern wanted = find_pattern(text);
+        if (wanted == Pattern::copy) {
+          throw UsageError("the pattern 'copy' has no peer; pingpong, bandwidth and bidirectional have one");
+        }
+        pattern = wanted;
+      });
+  add_count_option(app, "-W,--window", 1, kMaxWindow, std::to_string(kDefaultWindow),
+                   "Messages that bandwidth and bidirectional send at once", [&](int messages) { window = messages; });
+}
+
+void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats) {
+  std::string names;
+  for (const auto& [name, format] : formats) names += (names.empty() ? "" : ", ") + name;
+  add_read_option(app, "--format", "NAME", "table", "What is printed: " + names,
+                  [&options, formats, names](const std::string& text) {
+                    const auto found = formats.find(text);
+                    if (found == formats.end()) {
+                      throw UsageError(fmt::format("unknown format '{}' (there are: {})", text, names));
+                    }
+                    options.format = found->second;
+                  });
+  app.add_option("--json", options.json, "Also write the result to this file, as JSON")->type_name("FILE");
+  app.add_option("--csv", options.csv, "Also write the result to this file, one row per size")->type_name("FILE");
+}
+
+int window_of(Pattern pattern, std::optional<int> wanted) {
+  if (pattern != Pattern::pingpong) return wanted.value_or(kDefaultWindow);
+  if (!wanted) return 1;
+  throw UsageError(
+      fmt::format("--window {} has no effect: pingpong sends one message at a time; bandwidth and "
+                  "bidirectional (--pattern) send windows",
+                  *wanted));
+}
+
+void require_few_pieces(Bytes largest, int window, Bytes chunk, std::string_view whose) {
+  constexpr std::uint64_t kMostOfMessage = 65536;
+  constexpr std::uint64_t kMostOfWindow = 1U << 20U;
+  const std::uint64_t messages{static_cast<std::uint64_t>(window)};
+  const bool by_window = kMostOfWindow / messages < kMostOfMessage;
+  const std::uint64_t most = by_window ? kMostOfWindow / messages : kMostOfMessage;
+  const Bytes smallest{(largest.count() + most - 1) / most};
+  if (chunk == Bytes{} || chunk >= smallest) return;
+  throw UsageError(fmt::format(
+      "{} {} cuts a {} into more than {} pieces: at least {} is needed{}", whose, format_size(chunk),
+      by_window ? fmt::format("window of {} messages of {}", window, format_size(largest))
+                : fmt::format("message of {}", format_size(largest)),
+      by_window ? kMostOfWindow : kMostOfMessage, format_size(smallest), by_window ? ", or a smaller window" : ""));
+}
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  std::string names;
+  for (const Protocol* protocol : all_protocols()) names += (names.empty() ? "" : ", ") + std::string(protocol->name());
+  add_read_option(app, "-p,--protocol", "NAME", options.protocol, "How messages travel: " + names,
+                  [&options](const std::string& text) { options.protocol = find_protocol(text).name(); })
+      ->required(options.protocol.empty());
+  add_pattern_options(app, options.pattern, options.window);
+  add_read_option(app, "--chunk", "SIZE", {},
+                  "Cut messages into pieces of this size; 0 does not (default: the protocol's)",
+                  [&options](const std::string& text) { options.chunk = parse_size(text); });
+  add_count_option(app, "--depth", 1, kMaxDepth, {}, "Pieces under way at once (default: the protocol's)",
+                   [&](int depth) { options.depth = depth; });
+  app.add_option("--preset", options.preset, "The settings of a library that people run; 'list' says which there are")
+      ->type_name("NAME");
+  const auto take_option = [&options](const std::vector<std::string>& texts) {
+    options.options.clear();
+    for (const std::string& text : texts) {
+      const std::size_t equals = text.find('=');
+      if (equals == std::string::npos)
+        throw CLI::ValidationError("--option", fmt::format("'{}' is no NAME=VALUE", text));
+      options.options.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "-o,--option", take_option, "Set an option of the protocol; may be repeated; 'list' says which there are")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  add_layout_options(app, options.layout);
+  add_sweep_options(app, options.sweep);
+  add_output_options(app, options.output,
+                     {{"table", Format::table}, {"osu", Format::osu}, {"csv", Format::csv}, {"json", Format::json}});
+  CLI::Option* trace = app.add_option("--trace", options.trace,
+                                      "Also write to this file what both ranks do for a first and a warm message of "
+                                      "the smallest size, step by step, in the same words in every world")
+                           ->type_name("FILE");
+  app.add_flag("--trace-times", options.trace_times, "Begin the lines of the trace with their times")->needs(trace);
+  app.add_flag(
+         "--all-pairs", options.all_pairs,
+         "Every two ranks in turn, each way: a matrix with its outliers marked, a result for each pair in the files")
+      ->excludes(trace);
+}
+
+void add_probe_options(CLI::App& app, ProbeOptions& options) {
+  add_sweep_options(app, options.sweep);
+  add_output_options(app, options.output, {{"table", Format::table}, {"csv", Format::csv}, {"json", Format::json}});
+}
+
+DefaultRepeats measured_repeats() {
+  // A tenth of the OSU benchmarks' rounds for latency, more than theirs for bandwidth: a hundred windows of small
+  // messages are over before a rank has seen a second core, and what they take depends on the core. A median needs no
+  // more.
+  return {.latency_small = {.warmup = 100, .iterations = 1000},
+          .latency_large = {.warmup = 10, .iterations = 100},
+          .bandwidth_small = {.warmup = 10, .iterations = 1000},
+          .bandwidth_large = {.warmup = 2, .iterations = 100},
+          .budget = Seconds{2.0}};
+}
+
+DefaultRepeats simulated_repeats() { return everywhere({.warmup = 1, .iterations = 2}); }
+
+DefaultRepeats simulated_repeats_at_once() { return everywhere({.warmup = 2, .iterations = 20}); }
+
+void require_writable(const OutputOptions& options) {
+  for (const std::filesystem::path& file : {options.json, options.csv}) {
+    if (!file.empty()) require_writable(file);
+  }
+}
+
+void require_writable(const RunOptions& options) {
+  require_writable(options.output);
+  if (options.pairs.size() > 1 && is_special(options.output.json)) {
+    throw UsageError(
+        fmt::format("--json {}: several pairs have a file each, and this is none; --format json prints all",
+                    options.output.json.string()));
+  }
+  for (std::size_t pair = 1; pair < options.pairs.size(); ++pair) {
+    require_writable({.json = file_of_pair(options.output.json, pair)});
+  }
+  if (!options.trace.empty()) require_writable(options.trace);
+}
+
+Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
+  if (options.all_pairs && options.output.format == Format::osu) throw UsageError("a matrix of pairs has no OSU form");
+  const bool latency = options.pattern == Pattern::pingpong;
+  const SweepOptions& sweep = options.sweep;
+  const Protocol& protocol = find_protocol(options.protocol);
+  const Settings base = options.preset.empty() ? protocol.defaults() : find_preset(protocol, options.preset).settings;
+  Settings settings = base;
+  for (const auto& [name, value] : options.options) set_option(protocol, settings, name, value);
+  settings.chunk = options.chunk.value_or(settings.chunk);
+  settings.depth = options.depth.value_or(settings.depth);
+  settings.timeout = sweep.timeout;
+  std::vector<Bytes> sizes = size_sweep(sweep.begin, sweep.end, sweep.factor);
+  const int window = window_of(options.pattern, options.window);
+  if (protocol.cuts_messages(settings)) {
+    require_few_pieces(sizes.back(), window, settings.chunk, whose_chunk(options, base, settings));
+  }
+  Packing packing = make_packing(options.layout);
+  for (const Bytes size : sizes) check_packing(packing, size);
+  return {.pattern = options.pattern,
+          .sizes = std::move(sizes),
+          .window = window,
+          .small = with_wishes(latency ? defaults.latency_small : defaults.bandwidth_small, sweep),
+          .large = with_wishes(latency ? defaults.latency_large : defaults.bandwidth_large, sweep),
+          .budget = budget_of(sweep, defaults),
+          .undisturbed = sweep.undisturbed,
+          .passes = sweep.passes,
+          .verify = !sweep.no_verify,
+          .keep_samples = sweep.samples,
+          .settings = std::move(settings),
+          .preset = options.preset,
+          .packing = std::move(packing)};
+}
+
+ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults) {
+  const SweepOptions& sweep = options.sweep;
+  return {.sizes = size_sweep(sweep.begin, sweep.end, sweep.factor),
+          // As many as of curves, which go round as many cores. A machine has hundreds of probes of large sizes, where
+          // bandwidth's rounds are enough.
+          .small = with_wishes(defaults.latency_small, sweep),
+          .large = with_wishes(defaults.bandwidth_large, sweep),
+          .budget = budget_of(sweep, defaults),
+          .undisturbed = sweep.undisturbed,
+          .passes = sweep.passes,
+          .verify = !sweep.no_verify,
+          .keep_samples = sweep.samples,
+          .timeout = sweep.timeout};
+}
+
+void deliver(const PairFile& pairs, const OutputOptions& options, std::ostream& out) {
+  show(pairs, options.format, out);
+  if (!options.json.empty()) write_json_file(options.json, to_json(pairs));
+  if (!options.csv.empty()) write_file(options.csv, to_csv(pairs));
+}
+
+void deliver(const Result& result, const OutputOptions& options, std::ostream& out) {
+  if (options.format == Format::osu) {
+    print_osu(result, out);
+  } else {
+    show(result, options.format, out);
+  }
+  if (!options.json.empty()) write_json(result, options.json);
+  if (!options.csv.empty()) write_csv(result, options.csv);
+}
+
+void deliver(std::span<const Result> pairs, const OutputOptions& options, std::ostream& out) {
+  if (pairs.size() == 1) return deliver(pairs.front(), options, out);
+  show(pairs, options.format, out);
+  for (std::size_t pair = 0; pair < pairs.size() && !options.json.empty(); ++pair) {
+    write_json(pairs[pair], file_of_pair(options.json, pair));
+  }
+  if (!options.csv.empty()) write_file(options.csv, to_csv(pairs));
+}
+
+void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out) {
+  if (options.format == Format::osu) throw UsageError("probes have no OSU form");
+  show(probes, options.format, out);
+  if (!options.json.empty()) write_json(probes, options.json);
+  if (!options.csv.empty()) write_csv(probes, options.csv);
+}
+
+}  // namespace twinlink::bench

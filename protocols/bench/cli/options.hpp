@@ -1,0 +1,131 @@
+// The command-line options that twinlink-sim and twinlink-real share, and what becomes of them.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "protocols/bench/cli/layout_options.hpp"
+#include "protocols/bench/cli/pair_file.hpp"
+#include "protocols/bench/cli/pair_options.hpp"
+#include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/measure/multi_pair.hpp"
+#include "protocols/bench/probe/probe.hpp"
+#include "protocols/bench/results/results.hpp"
+
+namespace twinlink::bench {
+
+enum class Format { table, osu, csv, json };
+
+/// How a result is shown and stored.
+struct OutputOptions {
+  Format format = Format::table;
+  std::filesystem::path json{};  ///< empty: not written
+  std::filesystem::path csv{};   ///< empty: not written
+};
+
+/// The sizes and rounds of a sweep. Where the user said nothing, the program's own world decides.
+struct SweepOptions {
+  Bytes begin{};
+  Bytes end{};
+  int factor = 2;
+  std::optional<int> warmup{};
+  std::optional<int> iterations{};
+  Seconds timeout{30.0};
+  Undisturbed undisturbed{};
+  int passes = 1;
+  bool no_verify = false;
+  bool samples = false;  ///< store every round's time
+};
+
+struct RunOptions {
+  std::string protocol{};  ///< exists
+  Pattern pattern = Pattern::pingpong;
+  std::optional<int> window{};   ///< empty: window_of() decides
+  std::optional<Bytes> chunk{};  ///< empty: the protocol's default
+  std::optional<int> depth{};    ///< empty: the protocol's default
+  std::string preset{};          ///< empty: the protocol's defaults; --chunk, --depth and options win over it
+  std::vector<std::pair<std::string, std::string>> options{};  ///< the protocol's own, by name or alias
+  LayoutOptions layout{};
+  SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}};
+  OutputOptions output{};
+  std::filesystem::path trace{};  ///< empty: not written
+  bool trace_times = false;
+  bool all_pairs = false;         ///< instead of one pair
+  std::vector<PairWish> pairs{};  ///< at once; empty: one pair, as the program chooses it
+};
+
+struct ProbeOptions {
+  SweepOptions sweep{.begin = Bytes{1}, .end = Bytes{64U << 20U}, .factor = 4};
+  OutputOptions output{};
+};
+
+/// How often a world repeats when the user does not say.
+struct DefaultRepeats {
+  Repeats latency_small{};
+  Repeats latency_large{};
+  Repeats bandwidth_small{};
+  Repeats bandwidth_large{};
+  Seconds budget{};  ///< as Plan::budget
+};
+/// For real clocks: as many as a stable median needs, cut to the budget.
+DefaultRepeats measured_repeats();
+/// For a simulated clock, which does not vary: one round to warm up, two to show it.
+DefaultRepeats simulated_repeats();
+/// The same for pairs at once: each round finds the others at another point of theirs, so rounds do vary.
+DefaultRepeats simulated_repeats_at_once();
+
+/// Adds the options to `app`. `options` must live until the command line has been parsed; its values are the defaults.
+/// Wrong values are CLI::ValidationErrors that say what is allowed.
+void add_run_options(CLI::App& app, RunOptions& options);
+void add_probe_options(CLI::App& app, ProbeOptions& options);
+
+/// Parts of them, for commands of another kind: -b, -e and -f; --pattern and --window; --format, --json and --csv.
+void add_size_options(CLI::App& app, SweepOptions& options);
+void add_pattern_options(CLI::App& app, Pattern& pattern, std::optional<int>& window);
+void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats);
+
+/// How many messages one exchange of the pattern has: one for pingpong, else what was asked for, or the default. A
+/// UsageError for a window that pingpong was given.
+int window_of(Pattern pattern, std::optional<int> wanted);
+
+/// A UsageError for a chunk that cuts a message of the largest size, or a window of them, into too many pieces: each
+/// costs memory and time of its own, and a one-byte chunk would take the whole machine. `whose` begins its text:
+/// "--chunk", "the protocol's chunk of".
+void require_few_pieces(Bytes largest, int window, Bytes chunk, std::string_view whose = "--chunk");
+
+/// A UsageError for a file that cannot be written: found at once, not after an hour of measuring. For the rank that
+/// writes; the others may be on hosts without that folder.
+void require_writable(const OutputOptions& options);
+void require_writable(const RunOptions& options);
+
+/// A UsageError for options that contradict each other.
+Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults);
+ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults);
+
+/// Shows the result on `out` in the format asked for and writes the files asked for.
+void deliver(const Result& result, const OutputOptions& options, std::ostream& out);
+/// A table where the OSU form is asked for, which make_plan() has refused.
+void deliver(const PairFile& pairs, const OutputOptions& options, std::ostream& out);
+/// Of pairs that ran at once: a file for each. One alone is shown and stored like any result.
+void deliver(std::span<const Result> pairs, const OutputOptions& options, std::ostream& out);
+/// Probes have no OSU form: a UsageError.
+void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out);
+
+/// For an option whose text `read` takes; what `read` refuses with a UsageError is a usage error of the command line.
+CLI::Option* add_read_option(CLI::App& app, const std::string& name, const std::string& type,
+                             const std::string& shown_default, const std::string& description,
+                             std::function<void(const std::string&)> read);
+/// For an option that takes a size: "4", "256K", "64M".
+CLI::Option* add_size_option(CLI::App& app, const std::string& name, Bytes& value, const std::string& description);
+
+}  // namespace twinlink::bench

@@ -1,0 +1,156 @@
+#include "protocols/bench/cli/print.hpp"
+
+#include <algorithm>
+#include <ostream>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/measure/expectation.hpp"
+#include "protocols/layout/layout.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+std::string columns(const Statistics& time_us, double rate) {
+  if (time_us.n == 0) {
+    return fmt::format(" {:>11.3f} {:>11} {:>11} {:>11} {:>11} {:>11.2f}", time_us.median, "-", "-", "-", "-", rate);
+  }
+  return fmt::format(" {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.2f}", time_us.median, time_us.min,
+                     time_us.max, time_us.p5, time_us.p95, rate);
+}
+
+/// ", window 64, chunk 256K, depth 8": what a curve ran with.
+std::string settings_of(const Series& series) {
+  std::string text;
+  if (series.window > 1) text += fmt::format(", window {}", series.window);
+  if (series.settings.chunk > Bytes{}) {
+    text += fmt::format(", chunk {}, depth {}", format_size(series.settings.chunk), series.settings.depth);
+  }
+  if (!series.preset.empty()) text += fmt::format(", preset {}", series.preset);
+  for (const auto& [name, value] : series.settings.options) {
+    text += fmt::format(", {}={}", name, name == kLayoutOption ? describe(parse_layout(value)) : value);
+  }
+  return text;
+}
+
+bool unverified(const Result& result) {
+  return std::ranges::any_of(result.series.points, [](const Point& point) { return !point.verified; });
+}
+
+/// How far what was expected is from what was measured, where the environment tells it. `who` begins the line.
+void print_expectation(const Result& result, std::ostream& out, std::string_view who = {}) {
+  const auto expected = expectation_of(result.environment, result.program);
+  if (!expected) return;
+  std::vector<double> log_ratios;
+  for (const Point& point : result.series.points) {
+    const ExpectedTime* const time = expected->find(point.size);
+    if (time != nullptr && point.time_us.median > 0) {
+      log_ratios.push_back(log_ratio(time->time_us, point.time_us.median));
+    }
+  }
+  if (log_ratios.empty()) return;
+  out << fmt::format("# {}expected from {}, written before: geometric mean error {:.2f} %", who, expected->platform,
+                     geometric_mean_error(log_ratios) * 100);
+  const std::size_t sizes = result.series.points.size();
+  if (log_ratios.size() < sizes) out << fmt::format(" at {} of {} sizes", log_ratios.size(), sizes);
+  out << "\n";
+}
+
+/// Of points or lines whose ranks did not always have a core each for themselves.
+template <class Timed>
+void print_disturbance(const std::vector<Timed>& all, std::string_view what, std::ostream& out) {
+  std::size_t left_out = 0;
+  std::size_t counted = 0;
+  std::ptrdiff_t disturbed = 0;
+  for (const Timed& timed : all) {
+    left_out += timed.time_us.left_out;
+    counted += timed.time_us.n;
+    disturbed += timed.time_us.disturbed ? 1 : 0;
+  }
+  constexpr std::string_view kWhy = "something else ran on a rank's core";
+  if (left_out > 0) out << fmt::format("# {} of {} rounds left out: {}\n", left_out, left_out + counted, kWhy);
+  if (disturbed > 0)
+    out << fmt::format("# {} of {} {} with rounds that count although {}\n", disturbed, all.size(), what, kWhy);
+}
+
+constexpr std::string_view kColumnNames = "   median us      min us      max us       p5 us      p95 us        MB/s";
+
+}  // namespace
+
+void print_table(const Result& result, std::ostream& out) {
+  const Series& series = result.series;
+  out << fmt::format("# {}: {} {}", series.label, result.world, to_string(series.pattern));
+  if (!series.from.empty()) out << fmt::format(", {} to {}", series.from, series.to);
+  out << settings_of(series) << "\n";
+  if (series.told.cold_us) out << fmt::format("# first message, set-up included: {:.3f} us\n", series.cold_us);
+  for (const std::string& note : result.notes) out << fmt::format("# {}\n", note);
+  if (unverified(result)) out << "# the payload was not verified\n";
+  std::string path;
+  bool header = true;
+  for (const Point& point : series.points) {
+    if (point.path != path) out << fmt::format("# path: {}\n", path = point.path);
+    if (header) out << fmt::format("{:<10}{}\n", "# size", kColumnNames);
+    header = false;
+    out << fmt::format("{:<10}{}\n", format_size(point.size), columns(point.time_us, point.bandwidth_MBps));
+  }
+  print_disturbance(series.points, "sizes", out);
+  for (const Counter& counter : series.counters) out << fmt::format("# {}: {}\n", counter.name, counter.value);
+  print_expectation(result, out);
+}
+
+void print_table(std::span<const Result> results, std::ostream& out) {
+  const Result& sample = results.front();
+  const auto name = [](std::size_t pair) { return fmt::format("pair {}", pair + 1); };
+  out << fmt::format("# {} pairs at once: {} {}\n", results.size(), sample.world, to_string(sample.series.pattern));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Series& series = results[i].series;
+    out << fmt::format("# {}: {} to {}, {}{}\n", name(i), series.from, series.to, series.label, settings_of(series));
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    out << fmt::format("# {}, first message, set-up included: {:.3f} us\n", name(i), results[i].series.cold_us);
+  }
+  if (std::ranges::any_of(results, unverified)) out << "# the payload was not verified\n";
+  std::vector<std::string> paths(results.size());
+  for (std::size_t row = 0; row < sample.series.points.size(); ++row) {
+    std::string cells;
+    double sum = 0;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const Point& point = results[i].series.points[row];
+      if (point.path != paths[i]) out << fmt::format("# {}, path: {}\n", name(i), paths[i] = point.path);
+      cells += fmt::format(" {:>11.3f} {:>11.2f}", point.time_us.median, point.bandwidth_MBps);
+      sum += point.bandwidth_MBps;
+    }
+    if (row == 0) {
+      out << fmt::format("{:<10}", "# size");
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        out << fmt::format(" {:>11} {:>11}", fmt::format("{}: us", i + 1), "MB/s");
+      }
+      out << fmt::format(" {:>11}\n", "sum MB/s");
+    }
+    out << fmt::format("{:<10}{} {:>11.2f}\n", format_size(sample.series.points[row].size), cells, sum);
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    for (const Counter& counter : results[i].series.counters) {
+      out << fmt::format("# {}, {}: {}\n", name(i), counter.name, counter.value);
+    }
+    print_expectation(results[i], out, name(i) + ", ");
+  }
+}
+
+void print_table(const ProbeFile& probes, std::ostream& out) {
+  out << fmt::format("# probes: {}, {}\n", probes.world, probes.program);
+  for (const std::string& note : probes.findings.notes) out << fmt::format("# {}\n", note);
+  const ProbeLine* previous = nullptr;
+  for (const ProbeLine& line : probes.findings.lines) {
+    if (!previous || line.name != previous->name || line.gpu != previous->gpu || line.peer != previous->peer) {
+      const std::string pair = line.peer.empty() ? line.gpu : fmt::format("{} to {}", line.gpu, line.peer);
+      out << fmt::format("\n# {}, {}\n{:<10}{}\n", line.name, pair, "# size", kColumnNames);
+    }
+    out << fmt::format("{:<10}{}\n", format_size(line.size), columns(line.time_us, line.bandwidth_MBps));
+    previous = &line;
+  }
+  print_disturbance(probes.findings.lines, "lines", out);
+}
+
+}  // namespace twinlink::bench

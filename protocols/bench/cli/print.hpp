@@ -1,0 +1,23 @@
+// Results and probes as tables for people.
+#pragma once
+
+#include <iosfwd>
+#include <span>
+
+#include "protocols/bench/cli/pair_file.hpp"
+#include "protocols/bench/probe/probe.hpp"
+#include "protocols/bench/results/results.hpp"
+
+namespace twinlink::bench {
+
+/// All columns; and how far the measurement is from the expectation that its environment holds.
+void print_table(const Result& result, std::ostream& out);
+/// Of pairs that ran at once: what each pair runs; at every size its median in microseconds and its MB/s, and the sum
+/// of all MB/s. `results` hold the same sizes; there is at least one.
+void print_table(std::span<const Result> results, std::ostream& out);
+/// Matrices, senders down and receivers across: microseconds at the smallest size, MB/s at the largest. A star marks an
+/// outlier among the pairs whose messages take the same path.
+void print_table(const PairFile& file, std::ostream& out);
+void print_table(const ProbeFile& probes, std::ostream& out);
+
+}  // namespace twinlink::bench

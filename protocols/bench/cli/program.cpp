@@ -1,0 +1,70 @@
+#include "protocols/bench/cli/program.hpp"
+
+#include <iostream>
+#include <new>
+#include <string_view>
+
+namespace twinlink::bench {
+namespace {
+
+int report(const CLI::App& app, std::string_view message, ExitCode code) {
+  std::cerr << app.get_name() << ": error: " << message << '\n';
+  return static_cast<int>(code);
+}
+
+/// The findings of an input file stand as they are, for each begins with its place: editors jump there.
+int report(const InputError& error) {
+  std::cerr << error.what() << '\n';
+  return static_cast<int>(error.exit_code());
+}
+
+int run(CLI::App& app, int argc, const char* const* argv, const std::function<ExitCode()>& body) {
+  try {
+    app.parse(argc, argv);
+    return static_cast<int>(body());
+  } catch (const CLI::ParseError& error) {
+    // Zero: --help or --version.
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return report(app, std::string(error.what()) + " (--help lists what is allowed)", ExitCode::bad_usage);
+  } catch (const InputError& error) {
+    return report(error);
+  } catch (const Error& error) {
+    return report(app, error.what(), error.exit_code());
+  } catch (const std::bad_alloc&) {
+    return report(app, "out of memory", ExitCode::failed);
+  } catch (const std::exception& error) {
+    return report(app, error.what(), ExitCode::failed);
+  }
+}
+
+bool needs_quotes(std::string_view word) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:=,+@%";
+  return word.empty() || word.find_first_not_of(kPlain) != std::string_view::npos;
+}
+
+}  // namespace
+
+int run_main(CLI::App& app, int argc, const char* const* argv, const std::function<ExitCode()>& body) {
+  const int code = run(app, argc, argv, body);
+  std::cout.flush();
+  if (code == 0 && !std::cout) return report(app, "standard output cannot be written", ExitCode::failed);
+  return code;
+}
+
+std::string command_line(int argc, const char* const* argv) {
+  std::string line;
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (i > 0) line += ' ';
+    if (!needs_quotes(word)) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) line += c == '\'' ? "'\\''" : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace twinlink::bench

@@ -1,0 +1,135 @@
+#include "protocols/bench/measure/collectives.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/measure/check_error.hpp"
+#include "protocols/core/tags.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+constexpr Tag kBenchTag = tags::kFirstFree;
+
+void finish(Rank& rank, RankId peer, Op op, std::string_view what, Patience patience) {
+  const Status status = wait(rank, op, rank.now() + patience.longest);
+  if (status == Status::delivered) return;
+  throw CheckError(fmt::format("rank {}: {} rank {}: {}", rank.id().value, what, peer.value, to_string(status)));
+}
+
+void tell_text(Rank& rank, RankId peer, std::string_view text, Patience patience) {
+  tell_now(rank, peer, Message(std::uint64_t{text.size()}), patience);
+  for (; !text.empty(); text.remove_prefix(std::min(text.size(), Message::kCapacity))) {
+    Message message;
+    message.assign(std::as_bytes(std::span(text.substr(0, Message::kCapacity))));
+    tell_now(rank, peer, message, patience);
+  }
+}
+
+std::string hear_text(Rank& rank, RankId peer, Patience patience) {
+  const auto size = hear_now(rank, peer, patience).as<std::uint64_t>();
+  std::string text;
+  while (text.size() < size) {
+    const Message message = hear_now(rank, peer, patience);
+    for (const std::byte byte : message.bytes()) text += std::to_integer<char>(byte);
+  }
+  return text;
+}
+
+}  // namespace
+
+void tell_now(Rank& rank, RankId peer, const Message& message, Patience patience) {
+  finish(rank, peer, rank.tell(peer, kBenchTag, message), "a control message to", patience);
+}
+
+Message hear_now(Rank& rank, RankId peer, Patience patience) {
+  Message message;
+  finish(rank, peer, rank.hear(peer, kBenchTag, message), "a control message from", patience);
+  return message;
+}
+
+void meet(Rank& rank, RankId peer, Patience patience) {
+  tell_now(rank, peer, Message(), patience);
+  hear_now(rank, peer, patience);
+}
+
+void answer(Rank& rank, RankId peer, bool leading, Patience patience) {
+  if (leading) {
+    hear_now(rank, peer, patience);
+  } else {
+    tell_now(rank, peer, Message(), patience);
+  }
+}
+
+void meet_all(Rank& rank, Patience patience) {
+  constexpr RankId kHost{0};
+  if (rank.id() != kHost) return meet(rank, kHost, patience);
+  for (int guest = 1; guest < rank.ranks(); ++guest) hear_now(rank, RankId{guest}, patience);
+  for (int guest = 1; guest < rank.ranks(); ++guest) tell_now(rank, RankId{guest}, Message(), patience);
+}
+
+void meet_in(Rank& rank, std::span<const RankId> group, Patience patience) { agree_in(rank, group, 0, patience); }
+
+std::array<RankId, 2> leader_first(RankId self, RankId peer, bool leading) {
+  return {leading ? self : peer, leading ? peer : self};
+}
+
+int agree_in(Rank& rank, std::span<const RankId> group, int mine, Patience patience) {
+  const RankId host = group.front();
+  if (rank.id() != host) {
+    tell_now(rank, host, Message(mine), patience);
+    return hear_now(rank, host, patience).as<int>();
+  }
+  const auto guests = group.subspan(1);
+  for (const RankId guest : guests) mine = std::min(mine, hear_now(rank, guest, patience).as<int>());
+  for (const RankId guest : guests) tell_now(rank, guest, Message(mine), patience);
+  return mine;
+}
+
+int agree(Rank& rank, RankId peer, bool leading, int mine, Patience patience) {
+  if (!leading) return hear_now(rank, peer, patience).as<int>();
+  tell_now(rank, peer, Message(mine), patience);
+  return mine;
+}
+
+Listener::Listener(Rank& rank, const std::vector<RankId>& peers) : rank_(rank), messages_(peers.size()) {
+  for (std::size_t i = 0; i < peers.size(); ++i) awaited_.push_back(rank.hear(peers[i], kBenchTag, messages_[i]));
+}
+
+Listener::~Listener() {
+  // What is left was given up with an exception, and must not write into the messages any more.
+  for (const Op op : awaited_) {
+    try {
+      rank_.abandon(op);
+    } catch (const Error&) {
+      return;  // the rank is broken, and the exception that is passing says how
+    }
+  }
+}
+
+bool Listener::heard_all() {
+  while (!awaited_.empty()) {
+    const auto completion = rank_.wait_any(awaited_, rank_.now());
+    if (!completion) return false;
+    if (completion->status != Status::delivered) {
+      throw CheckError(fmt::format("rank {}: a control message from another pair: {}", rank_.id().value,
+                                   to_string(completion->status)));
+    }
+    awaited_.erase(awaited_.begin() + static_cast<std::ptrdiff_t>(completion->index));
+  }
+  return true;
+}
+
+std::vector<std::string> gather(Rank& rank, std::string_view mine, Patience patience) {
+  if (rank.id() != RankId{0}) {
+    tell_text(rank, RankId{0}, mine, patience);
+    return {};
+  }
+  std::vector<std::string> texts{std::string(mine)};
+  for (int guest = 1; guest < rank.ranks(); ++guest) texts.push_back(hear_text(rank, RankId{guest}, patience));
+  return texts;
+}
+
+}  // namespace twinlink::bench

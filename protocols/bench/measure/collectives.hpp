@@ -1,0 +1,59 @@
+// What ranks say to each other around a measurement, by control messages.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocols/core/rank.hpp"
+
+namespace twinlink::bench {
+
+/// The longest that one of the calls below waits for the other side; after that they throw a CheckError.
+struct Patience {
+  Seconds longest{};
+};
+
+void tell_now(Rank& rank, RankId peer, const Message& message, Patience patience);
+Message hear_now(Rank& rank, RankId peer, Patience patience);
+
+/// Both ranks have come here: what either did before has happened.
+void meet(Rank& rank, RankId peer, Patience patience);
+/// As meet(), but only the leader waits: what the other did before has happened.
+void answer(Rank& rank, RankId peer, bool leading, Patience patience);
+/// As meet(), for all ranks of the job.
+void meet_all(Rank& rank, Patience patience);
+
+/// As meet(), for the ranks of a group. Every rank of it makes the same call.
+void meet_in(Rank& rank, std::span<const RankId> group, Patience patience);
+
+/// Two ranks as a group, in the same order at both ends.
+std::array<RankId, 2> leader_first(RankId self, RankId peer, bool leading);
+/// The least of the numbers of a group, on each of its ranks.
+int agree_in(Rank& rank, std::span<const RankId> group, int mine, Patience patience);
+/// The leader's number, at both ends. `mine` matters on the leader only.
+int agree(Rank& rank, RankId peer, bool leading, int mine, Patience patience);
+
+/// Waits for a message of each of some ranks while its own rank does something else. Without content.
+class Listener {
+ public:
+  Listener(Rank& rank, const std::vector<RankId>& peers);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  /// Has every message arrived? Asks, and does not wait.
+  [[nodiscard]] bool heard_all();
+
+ private:
+  Rank& rank_;
+  std::vector<Message> messages_;
+  std::vector<Op> awaited_;
+};
+
+/// Rank 0 gets the text of every rank, in the order of the ranks; the others get nothing. All ranks call it.
+std::vector<std::string> gather(Rank& rank, std::string_view mine, Patience patience);
+
+}  // namespace twinlink::bench

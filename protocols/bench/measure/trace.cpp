@@ -1,0 +1,100 @@
+#include "protocols/bench/measure/trace.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/measure/collectives.hpp"
+#include "protocols/bench/measure/payload.hpp"
+#include "protocols/bench/results/settings_text.hpp"
+#include "protocols/trace/tracing_rank.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+/// One end of a traced connection.
+class TracedEnd {
+ public:
+  TracedEnd(Rank& rank, const Protocol& protocol, const Plan& plan, bool times)
+      : rank_(rank),
+        traced_(rank, trace_),
+        protocol_(protocol),
+        plan_(plan),
+        times_(times),
+        peer_(rank.id() == plan.first ? plan.second : plan.first),
+        buffer_(rank, message_memory(protocol, plan.packing), extent()),
+        packed_(rank, protocol, plan.packing, plan.sizes.front(), plan.sizes.front()) {}
+
+  std::string run() {
+    part("connect", "connect",
+         [&] { channel_ = twinlink::connect(traced_, peer_, protocol_, plan_.settings, plan_.packing, packed_); });
+    for (const std::string_view which : {"first message", "warm message"}) {
+      pass(which, rank_.id() == plan_.first);
+      pass(which, rank_.id() != plan_.first);
+    }
+    part("close", "close", [&] { channel_.reset(); });
+    meet(rank_, peer_, patience());  // the peer may have had our buffer open until now
+    return text_;
+  }
+
+ private:
+  [[nodiscard]] Bytes extent() const { return plan_.packing.layout.extent(plan_.sizes.front()); }
+  [[nodiscard]] Patience patience() const { return {std::max(plan_.settings.timeout, Seconds{60})}; }
+
+  void pass(std::string_view which, bool sending) {
+    part(fmt::format("{} {} rank {}", which, sending ? "to" : "from", peer_.value), "prepare", [&] {
+      const View message = buffer_.first(extent());
+      const Outcome outcome = sending ? channel_->send(message) : channel_->receive(message);
+      if (outcome.ok()) return;
+      throw CheckError(fmt::format("rank {}: {}, {} B, traced: {}: {}", rank_.id().value, protocol_.name(),
+                                   plan_.sizes.front().count(), to_string(outcome.status), outcome.reason));
+    });
+  }
+
+  /// Both ranks begin a part together. `step` is for what is done before the protocol names one.
+  template <class Work>
+  void part(std::string_view name, std::string_view step, const Work& work) {
+    meet(rank_, peer_, patience());
+    const std::size_t before = trace_.events().size();
+    const Seconds start = rank_.now();
+    traced_.step(step);
+    work();
+    const std::span<const TraceEvent> events = std::span(trace_.events()).subspan(before);
+    text_ += fmt::format("# rank {}, {}\n", rank_.id().value, name);
+    text_ += list_by_step(events, times_ ? std::optional(start) : std::nullopt);
+  }
+
+  Rank& rank_;
+  Trace trace_;
+  TracingRank traced_;
+  const Protocol& protocol_;
+  const Plan& plan_;
+  bool times_;
+  RankId peer_;
+  ScopedBuffer buffer_;
+  PackedBuffers packed_;
+  std::unique_ptr<Channel> channel_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string trace(Rank& rank, const Protocol& protocol, const Plan& plan, bool times) {
+  constexpr Patience kPatience{Seconds{600}};  // ranks that take no part wait for those that do
+  const bool takes_part = rank.id() == plan.first || rank.id() == plan.second;
+  const std::string mine = takes_part ? TracedEnd(rank, protocol, plan, times).run() : "";
+  const std::vector<std::string> texts = gather(rank, mine, kPatience);
+  if (rank.id() != RankId{0}) return {};
+  std::string text = fmt::format("# {}, messages of {}, {}\n", protocol.name(), format_size(plan.sizes.front()),
+                                 settings_text(stored_settings(plan)));
+  if (times) text += "# start us    end us  step              what\n";
+  for (const std::string& of_rank : texts) text += of_rank;
+  return text;
+}
+
+}  // namespace twinlink::bench

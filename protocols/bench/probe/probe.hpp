@@ -1,0 +1,79 @@
+// Probes: the primitives of a machine, measured through a rank's verbs. The same code measures a simulated and a real
+// machine and writes one format, so that a platform can be held against a machine line by line.
+#pragma once
+
+#include <filesystem>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/results/statistics.hpp"
+#include "protocols/core/rank.hpp"
+
+namespace twinlink::bench {
+
+inline constexpr int kProbeSchema = 1;
+inline constexpr std::string_view kProbeKind = "twinlink-probe";
+
+/// Of lines that begin with "queued": so many copies wait behind each other. Enough that the launch of the first is
+/// little beside the others.
+inline constexpr int kQueuedCopies = 16;
+/// In pieces of this a CPU reads what a copy will write.
+inline constexpr Bytes kReadPiece = 32_KiB;
+
+/// One primitive at one size.
+struct ProbeLine {
+  std::string name{};  ///< "copy pinned-to-device near"; README.md lists all
+  std::string gpu{};   ///< NODE/GPU of the rank that measured
+  std::string peer{};  ///< NODE/GPU of the other rank; empty if there is none
+  Bytes size{};
+  Statistics time_us{};
+  double bandwidth_MBps = 0;         ///< of the median; 0 where no bytes move
+  std::vector<double> samples_us{};  ///< in the order in which they were taken; empty unless they were asked for
+};
+
+struct ProbeFindings {
+  std::vector<std::string> notes{};  ///< what was not measured, and why; what a reader of imported lines must know
+  std::vector<ProbeLine> lines{};    ///< no two with the same name, gpu, peer and size
+};
+
+struct ProbeFile {
+  std::string world{};           ///< "simulated" or "measured"
+  std::string program{};         ///< "twinlink-sim 0.1.0"
+  std::string command{};         ///< the command line
+  nlohmann::json environment{};  ///< as in Result
+  ProbeFindings findings{};
+};
+
+struct ProbePlan {
+  std::vector<Bytes> sizes = size_sweep(Bytes{1}, Bytes{64U << 20U}, 4);  ///< ascending
+  Repeats small{};                                                        ///< up to and including `large_from` - 1
+  Repeats large{};                                                        ///< from `large_from`
+  Bytes large_from{8192};
+  Seconds budget{};           ///< rounds of one line are cut to fit, as in Plan
+  Undisturbed undisturbed{};  ///< by default all rounds count
+  int passes = 1;             ///< over all primitives; what they say of each together()
+  bool verify = true;         ///< check the bytes of every copy and message, at the side that owns the memory
+  bool keep_samples = false;  ///< store each round's time
+  Seconds timeout{30.0};      ///< of one operation
+  Seconds patience{3600.0};   ///< how long a rank waits for its turn
+};
+
+/// Measures the primitives of every rank in turn while the others idle, peer copies between every two ranks of a node,
+/// and messages between rank 0 and the first rank on its own and on another node. A GPU that several ranks share is
+/// measured once. Every rank of the job calls it with the same plan. Rank 0 gets all lines; the others get none. A
+/// wrong payload is a CheckError.
+ProbeFindings probe(Rank& rank, const ProbePlan& plan);
+
+nlohmann::json to_json(const ProbeFile& probes);
+/// An InputError that names `origin` and the member that is missing, wrong or unknown.
+ProbeFile probes_from_json(const nlohmann::json& json, const std::string& origin);
+/// Writes the file whole or not at all. An EnvironmentError with the system's text.
+void write_json(const ProbeFile& probes, const std::filesystem::path& file);
+ProbeFile read_probes(const std::filesystem::path& file);
+
+}  // namespace twinlink::bench

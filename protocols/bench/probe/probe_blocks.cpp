@@ -1,0 +1,89 @@
+// Probes of copies by kernels, and of copies of many blocks by the copy engine and by kernels.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/probe/prober.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+/// Small ones show what a block costs, large ones what is left of the rate.
+constexpr std::array kBlockSizes{Bytes{8}, Bytes{64}, Bytes{4096}};
+/// More would only take longer.
+constexpr std::uint64_t kMostProbedBlocks = 16384;
+
+struct Way {
+  std::string_view words;        ///< "device-to-pinned"
+  std::string_view kernel_cost;  ///< the platform's name of a kernel's copy
+  Buffer to;
+  Buffer from;
+};
+
+void probe_kernel_copy(Prober& prober, const Way& way) {
+  const Move move{View(way.to), View(way.from)};
+  prober.record_copies(fmt::format("copy {}", way.kernel_cost), move, [&](const Move& part) {
+    return prober.sample(part.to.length, [&] { prober.copy(part.to, part.from, Engine::kernel); });
+  });
+}
+
+/// Blocks of `length` bytes, twice as far apart in device memory, one behind the other at the other end.
+std::vector<Block> blocks_of(const Way& way, Bytes size, Bytes length) {
+  const bool spread_source = way.from.memory == Memory::device;
+  std::vector<Block> blocks;
+  for (Bytes at{}; at < size; at += length) {
+    const Bytes apart = at * 2;
+    blocks.push_back({.to = spread_source ? at : apart, .from = spread_source ? apart : at, .length = length});
+  }
+  return blocks;
+}
+
+void probe_block_copy(Prober& prober, const Way& way, Engine engine, Bytes length) {
+  const std::string name = fmt::format("{} {} of {} B", engine == Engine::kernel ? "kernel-block" : "engine-block",
+                                       way.words, length.count());
+  Rank& rank = prober.rank();
+  for (const Bytes size : prober.plan().sizes) {
+    if (size.count() % length.count() != 0 || size > length * kMostProbedBlocks) continue;
+    const std::vector<Block> blocks = blocks_of(way, size, length);
+    const auto copy = [&] {
+      prober.finish(rank.copy_blocks(View(way.to), View(way.from), blocks, Stream{0}, engine), name, size);
+    };
+    // The first and the last block show that all of them were counted.
+    const std::array ends{blocks.front(), blocks.back()};
+    const twinlink::Pattern pattern = prober.fresh_pattern();
+    for (const Block& block : ends) {
+      rank.fill(View(way.from, block.from, block.length), pattern);
+      rank.fill(View(way.to, block.to, block.length), kSentinel);
+    }
+    prober.record(name, {}, size, prober.sample(size, copy), true);
+    if (!prober.plan().verify) continue;
+    for (const Block& block : ends) prober.expect(View(way.to, block.to, block.length), pattern, name);
+  }
+}
+
+}  // namespace
+
+void probe_blocks(Prober& prober) {
+  const ScopedBuffer device(prober.rank(), Memory::device, prober.largest() * 2);
+  const ScopedBuffer other(prober.rank(), Memory::device, prober.largest());
+  const ScopedBuffer pinned(prober.rank(), Memory::pinned, prober.largest());
+  const std::array ways{Way{"device-to-device", "kernel-local", other.buffer(), device.buffer()},
+                        Way{"device-to-pinned", "kernel-to-pinned", pinned.buffer(), device.buffer()},
+                        Way{"pinned-to-device", "kernel-from-pinned", device.buffer(), pinned.buffer()}};
+  for (const Way& way : ways) {
+    const View to(way.to, Bytes{}, Bytes{1});
+    const View from(way.from, Bytes{}, Bytes{1});
+    const std::array one{Block{{}, {}, Bytes{1}}};
+    if (can_copy(prober, way.kernel_cost, way.to, way.from, Engine::kernel)) probe_kernel_copy(prober, way);
+    for (const Engine engine : {Engine::dma, Engine::kernel}) {
+      const std::string_view by = engine == Engine::kernel ? "a kernel" : "the copy engine";
+      const bool possible = can(prober, fmt::format("blocks {} by {}", way.words, by), [&] {
+        prober.finish(prober.rank().copy_blocks(to, from, one, Stream{0}, engine), "blocks", Bytes{1});
+      });
+      if (!possible) continue;
+      for (const Bytes length : kBlockSizes) probe_block_copy(prober, way, engine, length);
+    }
+  }
+}
+
+}  // namespace twinlink::bench

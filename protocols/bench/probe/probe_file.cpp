@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include "protocols/bench/probe/probe_lines.hpp"
+#include "protocols/bench/results/files.hpp"
+
+namespace twinlink::bench {
+
+nlohmann::json to_json(const ProbeFindings& findings) {
+  nlohmann::json lines = nlohmann::json::array();
+  for (const ProbeLine& line : findings.lines) {
+    nlohmann::json json{{"name", line.name},
+                        {"gpu", line.gpu},
+                        {"peer", line.peer},
+                        {"bytes", line.size.count()},
+                        {"bandwidth_MBps", line.bandwidth_MBps}};
+    write_statistics(json, line.time_us);
+    write_samples(json, line.samples_us);
+    lines.push_back(std::move(json));
+  }
+  return {{"notes", findings.notes}, {"lines", std::move(lines)}};
+}
+
+ProbeFindings read_findings(Members& members, Provenance provenance) {
+  ProbeFindings findings{.notes = members.text_list("notes")};
+  for (const nlohmann::json& json : members.array("lines")) {
+    Members line(json, members.origin(), fmt::format("lines[{}]", findings.lines.size()));
+    findings.lines.push_back({.name = line.text("name"),
+                              .gpu = line.text("gpu"),
+                              .peer = line.text("peer"),
+                              .size = Bytes{line.count("bytes")},
+                              .time_us = read_statistics(line, provenance),
+                              .bandwidth_MBps = line.number("bandwidth_MBps"),
+                              .samples_us = read_samples(line)});
+    line.done();
+  }
+  return findings;
+}
+
+nlohmann::json to_json(const ProbeFile& probes) {
+  nlohmann::json json = to_json(probes.findings);
+  json["schema"] = kProbeSchema;
+  json["kind"] = kProbeKind;
+  json["world"] = probes.world;
+  json["program"] = probes.program;
+  write_text(json, "command", probes.command, provenance_of(probes.environment));
+  json["environment"] = probes.environment.is_null() ? nlohmann::json::object() : probes.environment;
+  return json;
+}
+
+ProbeFile probes_from_json(const nlohmann::json& json, const std::string& origin) {
+  Members members(json, origin);
+  check_schema(members, kProbeKind, kProbeSchema);
+  ProbeFile probes{
+      .world = read_world(members), .program = members.text("program"), .environment = members.object("environment")};
+  const Provenance provenance = provenance_of(probes.environment);
+  probes.command = read_text(members, "command", provenance);
+  probes.findings = read_findings(members, provenance);
+  members.done();
+  return probes;
+}
+
+void write_json(const ProbeFile& probes, const std::filesystem::path& file) { write_json_file(file, to_json(probes)); }
+
+ProbeFile read_probes(const std::filesystem::path& file) {
+  return probes_from_json(read_json_file(file), file.string());
+}
+
+}  // namespace twinlink::bench

@@ -1,0 +1,278 @@
+// Probes of what a copy alone does not tell: what of it the CPU does, copies queued behind each other, both ways at
+// once, and by several GPUs at once.
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/measure/all_pairs.hpp"
+#include "protocols/bench/probe/prober.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+/// The two directions between device and a kind of host memory near to it.
+class HostCopies {
+ public:
+  explicit HostCopies(Prober& prober, Memory memory)
+      : prober_(prober),
+        memory_(memory),
+        device_(prober.rank(), Memory::device, prober.largest() * 2),
+        host_(prober.rank(), memory, prober.largest() * 2) {}
+
+  enum class Direction { out, in };
+  /// "device-to-pinned near"
+  [[nodiscard]] std::string words(Direction direction) const {
+    const std::string_view host = to_string(memory_);
+    return direction == Direction::out ? fmt::format("device-to-{} near", host)
+                                       : fmt::format("{}-to-device near", host);
+  }
+
+  /// The directions have memory of their own, so that both may be under way.
+  [[nodiscard]] Move move(Direction direction) const {
+    const Bytes half = prober_.largest();
+    const Move out{host_.first(half), device_.first(half)};
+    const Move in{View(device_.buffer(), half, half), View(host_.buffer(), half, half)};
+    return direction == Direction::out ? out : in;
+  }
+  [[nodiscard]] bool possible(Direction direction) const {
+    return can_copy(prober_, words(direction), move(direction).to.buffer, move(direction).from.buffer);
+  }
+  /// A part of move(direction), in the direction's own stream.
+  Op start(Direction direction, const Move& part) {
+    const Stream stream{direction == Direction::out ? 0 : 1};
+    return prober_.rank().copy(part.to, part.from, stream, Engine::dma);
+  }
+  void run(Direction direction, const Move& part) {
+    prober_.finish(start(direction, part), words(direction), part.to.length);
+  }
+
+ private:
+  Prober& prober_;
+  Memory memory_;
+  ScopedBuffer device_;
+  ScopedBuffer host_;
+};
+
+using Direction = HostCopies::Direction;
+constexpr std::array kDirections{Direction::out, Direction::in};
+
+/// What the CPU does until the next line of a program runs, behind another copy: `host` of a platform's copies.
+void probe_start(Prober& prober, HostCopies& copies, Direction direction) {
+  const std::string name = "start copy " + copies.words(direction);
+  for (const Bytes size : prober.plan().sizes) {
+    if (!prober.times_cpu_at(size)) continue;
+    const Move move = copies.move(direction).first(size);
+    const auto start = [&] { return copies.start(direction, move); };
+    prober.record(name, {}, size, prober.sample_start(name, size, start), false);
+  }
+}
+
+/// The same with nothing under way in the stream: `host_alone`. What a driver then moves by the CPU instead, it moves
+/// up to some size only, which is looked for between those that are asked for.
+void probe_start_alone(Prober& prober, HostCopies& copies, Direction direction) {
+  constexpr Bytes kLargest = 64_KiB;
+  constexpr Bytes kBetween = 32_KiB;
+  const std::string name = fmt::format("start copy {} alone", copies.words(direction));
+  const std::vector<Bytes>& asked = prober.plan().sizes;
+  std::set<Bytes> sizes(asked.begin(), asked.end());
+  if (asked.front() < kBetween && prober.largest() > kBetween) sizes.insert(kBetween);
+  for (const Bytes size : sizes) {
+    if (size > kLargest) return;
+    const Move move = copies.move(direction).first(size);
+    const auto start = [&] { return copies.start(direction, move); };
+    prober.record(name, {}, size, prober.sample_start(name, size, start, true), false);
+  }
+}
+
+/// What the CPU does to learn that a copy has ended. Copies by the CPU pass the time until then: they look after no
+/// other operation, and they take time on a simulated machine, too, whose clock stands still for those who only look at
+/// it. Small ones, for a driver whose code has left the caches takes four times as long to learn it.
+void probe_finish(Prober& prober, HostCopies& copies, Direction direction) {
+  constexpr int kTimesAsLong = 10;
+  constexpr Bytes kInCache = 4_KiB;
+  Rank& rank = prober.rank();
+  // By all others it takes as long as where the device writes.
+  const std::string name =
+      direction == Direction::out ? "finish ended copy" : "finish ended copy " + copies.words(direction);
+  const Bytes size = prober.plan().sizes.front();
+  const Move move = copies.move(direction).first(size);
+  const ScopedBuffer to(rank, Memory::pageable, kInCache);
+  const ScopedBuffer from(rank, Memory::pageable, kInCache);
+  if (!can_copy(prober, "host-to-host", to.buffer(), from.buffer())) return;
+
+  const double alone_us = summarize(prober.sample(size, [&] { copies.run(direction, move); })).median;
+  const auto meanwhile = [&] {
+    const Seconds end = rank.now() + Seconds{alone_us * 1e-6 * kTimesAsLong};
+    for (Seconds before{-1}; before < rank.now() && rank.now() < end;) {
+      before = rank.now();
+      prober.copy(View(to.buffer()), View(from.buffer()));
+    }
+  };
+  const auto start = [&] { return copies.start(direction, move); };
+  prober.record(name, {}, size, prober.sample_finish(name, size, start, meanwhile), false);
+}
+
+/// What the CPU does to learn that a copy has not ended yet: one that takes much longer than a look.
+void probe_look(Prober& prober) {
+  constexpr Bytes kLong = 4_MiB;
+  const std::string name = "look copy";
+  const ScopedBuffer device(prober.rank(), Memory::device, kLong);
+  const ScopedBuffer host(prober.rank(), Memory::pinned, kLong);
+  if (!can_copy(prober, "device-to-pinned near", host.buffer(), device.buffer())) return;
+  const auto start = [&] { return prober.rank().copy(View(host.buffer()), View(device.buffer()), {}, Engine::dma); };
+  prober.record(name, {}, kLong, prober.sample_look(name, kLong, start), false);
+}
+
+/// What one costs that waits behind others of its stream: less than one alone, for its launch is hidden.
+void probe_queued(Prober& prober, HostCopies& copies, Direction direction) {
+  const std::string name = "queued copy " + copies.words(direction);
+  prober.record_copies(name, copies.move(direction), [&](const Move& move) {
+    return prober.sample_queued(name, move.to.length, [&] { return copies.start(direction, move); });
+  });
+}
+
+constexpr std::string_view kBothWays = "copy pinned near both-ways";
+
+/// By this rank alone, or by all of a group at once.
+void probe_both_ways(Prober& prober, HostCopies& copies, std::span<const RankId> group) {
+  const std::string name =
+      group.empty() ? std::string(kBothWays) : fmt::format("{} of {} GPUs", kBothWays, group.size());
+  const std::array both{copies.move(Direction::out), copies.move(Direction::in)};
+  prober.record_copies(name, both, [&](std::span<const Move> moves) {
+    const Bytes size = moves[0].to.length;
+    const auto round = [&] {
+      const Op out = copies.start(Direction::out, moves[0]);
+      const Op in = copies.start(Direction::in, moves[1]);
+      prober.finish(out, name, size);
+      prober.finish(in, name, size);
+    };
+    return group.empty() ? prober.sample(size, round) : prober.sample_in(group, size, round);
+  });
+}
+
+/// Ranks of rank 0's node, one for each GPU. The same on every rank.
+std::vector<RankId> ranks_with_gpus(const Rank& rank) {
+  std::vector<RankId> found;
+  for (RankId candidate{0}; candidate.value < rank.ranks(); ++candidate.value) {
+    if (rank.place(candidate).node != rank.place(RankId{0}).node || repeats_a_place(rank, candidate)) continue;
+    found.push_back(candidate);
+  }
+  return found;
+}
+
+/// What one of a group cannot do, none of it measures. Every rank of it makes the same call.
+bool all_can(Prober& prober, std::span<const RankId> group, bool possible) {
+  return agree_in(prober.rank(), group, possible ? 1 : 0, prober.patience()) != 0;
+}
+
+/// All of the group run `copy` at once, each between memory of its own.
+void probe_copies_of(Prober& prober, std::span<const RankId> group, std::string_view words, const Move& move,
+                     const std::function<void(const Move& part)>& copy) {
+  prober.record_copies(fmt::format("copy {} of {} GPUs", words, group.size()), move,
+                       [&](const Move& part) { return prober.sample_in(group, part.to.length, [&] { copy(part); }); });
+}
+
+void probe_device_copies_of(Prober& prober, std::span<const RankId> group, Memory memory) {
+  HostCopies copies(prober, memory);
+  bool both = true;
+  for (const Direction direction : kDirections) {
+    const bool possible = all_can(prober, group, copies.possible(direction));
+    both = both && possible;
+    if (!possible) continue;
+    probe_copies_of(prober, group, copies.words(direction), copies.move(direction),
+                    [&](const Move& part) { copies.run(direction, part); });
+  }
+  if (memory == Memory::pinned && both) probe_both_ways(prober, copies, group);
+}
+
+/// By the CPUs, which share the memory.
+void probe_host_copies_of(Prober& prober, std::span<const RankId> group) {
+  const std::string words = "host-to-host";
+  const ScopedBuffer to(prober.rank(), Memory::pageable, prober.largest());
+  const ScopedBuffer from(prober.rank(), Memory::pageable, prober.largest());
+  if (!all_can(prober, group, can_copy(prober, words, to.buffer(), from.buffer()))) return;
+  probe_copies_of(prober, group, words, {View(to.buffer()), View(from.buffer())},
+                  [&](const Move& part) { prober.copy(part.to, part.from); });
+}
+
+/// Each writes to the next of the group, the last one to the first, or reads from it: every GPU sends and receives. Of
+/// two GPUs, that is both ways at once.
+void probe_ring_of(Prober& prober, std::span<const RankId> group) {
+  Rank& rank = prober.rank();
+  const auto me = static_cast<std::size_t>(std::ranges::find(group, rank.id()) - group.begin());
+  const RankId next = group[(me + 1) % group.size()];
+  const RankId previous = group[(me + group.size() - 1) % group.size()];
+
+  const ScopedBuffer own(rank, Memory::device, prober.largest());
+  const ScopedBuffer shared(rank, Memory::device, prober.largest());
+  tell_now(rank, previous, Message(rank.export_memory(shared.buffer())), prober.patience());
+  const Buffer theirs = rank.open_memory(next, hear_now(rank, next, prober.patience()).as<IpcHandle>());
+  twinlink::Pattern pattern{};  // the same on all of them
+  const auto probe = [&](const std::string& name, const Move& whole, Buffer source, Buffer target) {
+    for (const Bytes size : prober.plan().sizes) {
+      ++pattern.seed;
+      if (prober.plan().verify) {
+        rank.fill(View(source, Bytes{}, size), pattern);
+        rank.fill(View(target, Bytes{}, size), kSentinel);
+      }
+      const Move part = whole.first(size);
+      Rounds rounds = prober.sample_in(group, size, [&] { prober.copy(part.to, part.from); });
+      meet_in(rank, group, prober.patience());
+      if (prober.plan().verify) prober.expect(View(target, Bytes{}, size), pattern, name);
+      prober.record(name, to_string(rank.place(next)), size, std::move(rounds), true);
+    }
+  };
+  const Buffer mine = own.buffer();
+  if (all_can(prober, group, can_copy(prober, kPeerWrites, theirs, mine))) {
+    probe(fmt::format("peer copy write direct of {} GPUs", group.size()), {View(theirs), View(mine)}, mine,
+          shared.buffer());
+  }
+  if (all_can(prober, group, can_copy(prober, kPeerReads, mine, theirs))) {
+    probe(fmt::format("peer copy read direct of {} GPUs", group.size()), {View(mine), View(theirs)}, shared.buffer(),
+          mine);
+  }
+  rank.close_memory(theirs);
+  meet_in(rank, group, prober.patience());
+}
+
+/// May every rank of the group write into every other's memory?
+bool are_peers(Prober& prober, std::span<const RankId> group) {
+  const auto refused = std::ranges::find_if(
+      group, [&](RankId other) { return other != prober.rank().id() && !prober.rank().path_to(other).peer_access; });
+  return all_can(prober, group, refused == group.end());
+}
+
+}  // namespace
+
+void probe_load(Prober& prober) {
+  HostCopies copies(prober, Memory::pinned);
+  const bool out = copies.possible(Direction::out);
+  const bool in = copies.possible(Direction::in);
+  for (const Direction direction : kDirections) {
+    if (!(direction == Direction::out ? out : in)) continue;
+    probe_start(prober, copies, direction);
+    probe_start_alone(prober, copies, direction);
+    probe_queued(prober, copies, direction);
+    probe_finish(prober, copies, direction);
+  }
+  if (in) probe_look(prober);
+  if (out && in) probe_both_ways(prober, copies, {});
+}
+
+void probe_together(Prober& prober) {
+  const std::vector<RankId> all = ranks_with_gpus(prober.rank());
+  for (std::size_t count = 2; count <= all.size(); count *= 2) {
+    meet_all(prober.rank(), {prober.plan().patience});
+    const std::span<const RankId> group(all.data(), count);
+    if (std::ranges::find(group, prober.rank().id()) == group.end()) continue;
+    for (const Memory memory : {Memory::pinned, Memory::pageable}) probe_device_copies_of(prober, group, memory);
+    probe_host_copies_of(prober, group);
+    if (are_peers(prober, group)) probe_ring_of(prober, group);
+  }
+}
+
+}  // namespace twinlink::bench

@@ -1,0 +1,121 @@
+#include <array>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/probe/prober.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+constexpr std::array kHostMemories{Memory::pinned, Memory::pageable, Memory::shared_pinned};
+/// Allocators hand out whole pages.
+constexpr Bytes kPage{4096};
+constexpr Bytes kHandleSize{2U << 20U};
+
+/// "shared pinned" -> "shared-pinned": one word of a line's name.
+std::string word(Memory memory) {
+  std::string text(to_string(memory));
+  for (char& c : text) c = c == ' ' ? '-' : c;
+  return text;
+}
+
+void probe_copy(Prober& prober, const std::string& words, Buffer to, Buffer from) {
+  if (!can_copy(prober, words, to, from)) return;
+  prober.record_copies("copy " + words, {View(to), View(from)}, [&](const Move& move) {
+    return prober.sample(move.to.length, [&] { prober.copy(move.to, move.from); });
+  });
+}
+
+void probe_host_device_copies(Prober& prober, Memory memory, Locality locality) {
+  const ScopedBuffer device(prober.rank(), Memory::device, prober.largest());
+  const ScopedBuffer host(prober.rank(), memory, prober.largest(), locality);
+  const std::string_view where = locality == Locality::near ? "near" : "far";
+  probe_copy(prober, fmt::format("{}-to-device {}", word(memory), where), device.buffer(), host.buffer());
+  probe_copy(prober, fmt::format("device-to-{} {}", word(memory), where), host.buffer(), device.buffer());
+}
+
+void probe_copy_within(Prober& prober, const std::string& words, Memory memory) {
+  const ScopedBuffer to(prober.rank(), memory, prober.largest());
+  const ScopedBuffer from(prober.rank(), memory, prober.largest());
+  probe_copy(prober, words, to.buffer(), from.buffer());
+}
+
+void probe_allocation(Prober& prober, Memory memory) {
+  Rank& rank = prober.rank();
+  std::vector<std::pair<Bytes, std::vector<double>>> releases;
+  for (const Bytes size : prober.plan().sizes) {
+    if (size < kPage) continue;
+    const int wanted = prober.repeats(size).iterations;
+    std::vector<double> allocation;
+    std::vector<double> release;
+    do {
+      Buffer buffer;
+      allocation.push_back(time_round(rank, [&] { buffer = rank.allocate(memory, size); }));
+      release.push_back(time_round(rank, [&] { rank.release(buffer); }));
+    } while (static_cast<int>(allocation.size()) < rounds_within(prober.plan().budget, allocation, wanted));
+    prober.record(fmt::format("allocate {}", word(memory)), {}, size, {std::move(allocation)}, false);
+    releases.emplace_back(size, std::move(release));
+  }
+  for (auto& [size, times_us] : releases) {
+    prober.record(fmt::format("release {}", word(memory)), {}, size, {std::move(times_us)}, false);
+  }
+}
+
+/// May this rank's device memory go over the network to any peer?
+Answer device_memory_on_network(const Rank& rank) {
+  Answer answer = Answer::refused("there is no peer");
+  for (RankId peer{0}; peer.value < rank.ranks() && !answer; ++peer.value) {
+    if (peer != rank.id()) answer = rank.path_to(peer).device_memory_on_network;
+  }
+  return answer;
+}
+
+/// What lets a network adapter reach device memory, and takes it back.
+void probe_registration(Prober& prober) {
+  Rank& rank = prober.rank();
+  if (const Answer answer = device_memory_on_network(rank); !answer) {
+    return prober.note(
+        fmt::format("{}: no registration of device memory: {}", to_string(rank.place(rank.id())), answer.reason));
+  }
+  for (const Bytes size : prober.plan().sizes) {
+    if (size < kPage) continue;
+    const ScopedBuffer memory(rank, Memory::device, size);
+    const bool possible = can(prober, "registration of device memory", [&] {
+      rank.register_memory(memory.buffer());
+      rank.deregister_memory(memory.buffer());
+    });
+    if (!possible) return;
+    std::vector<double> registration;
+    std::vector<double> deregistration;
+    for (int i = 0; i < prober.repeats(size).iterations; ++i) {
+      registration.push_back(time_round(rank, [&] { rank.register_memory(memory.buffer()); }));
+      deregistration.push_back(time_round(rank, [&] { rank.deregister_memory(memory.buffer()); }));
+    }
+    prober.record("register device", {}, size, {std::move(registration)}, false);
+    prober.record("deregister device", {}, size, {std::move(deregistration)}, false);
+  }
+}
+
+}  // namespace
+
+void probe_local(Prober& prober) {
+  Rank& rank = prober.rank();
+  for (const Memory memory : kHostMemories) {
+    probe_host_device_copies(prober, memory, Locality::near);
+    if (rank.numa_domains() > 1) probe_host_device_copies(prober, memory, Locality::far);
+  }
+  if (rank.numa_domains() == 1) {
+    prober.note(fmt::format("{}: no far copies: there is one NUMA domain", to_string(rank.place(rank.id()))));
+  }
+  probe_copy_within(prober, "device-to-device", Memory::device);
+  probe_copy_within(prober, "host-to-host", Memory::pageable);
+  for (const Memory memory : {Memory::device, Memory::pinned, Memory::pageable, Memory::shared_pinned}) {
+    probe_allocation(prober, memory);
+  }
+  probe_registration(prober);
+  const ScopedBuffer exported(rank, Memory::device, kHandleSize);
+  prober.record("handle export", {}, kHandleSize,
+                prober.sample(kHandleSize, [&] { rank.export_memory(exported.buffer()); }), false);
+}
+
+}  // namespace twinlink::bench

@@ -1,0 +1,291 @@
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/probe/prober.hpp"
+#include "protocols/core/tags.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+constexpr Tag kProbeTag{tags::kFirstFree.value + 1};
+
+std::string place_of(Prober& prober, RankId rank) { return to_string(prober.rank().place(rank)); }
+
+/// Drivers map large pages whole: below that, allocations of all sizes cost the same.
+constexpr Bytes kSmallestMapped{2U << 20U};
+
+/// Of the sizes, those at which the cost of mapping may differ; the largest if it is smaller than that.
+std::vector<Bytes> mapped_sizes(const std::vector<Bytes>& sizes) {
+  std::vector<Bytes> mapped;
+  std::ranges::copy_if(sizes, std::back_inserter(mapped), [](Bytes size) { return size >= kSmallestMapped; });
+  if (mapped.empty()) mapped.push_back(sizes.back());
+  return mapped;
+}
+
+/// Times how long it takes to map the peer's memory.
+void probe_handle(Prober& prober, RankId owner, const IpcHandle& handle) {
+  Rank& rank = prober.rank();
+  const Bytes size{handle.size};
+  std::vector<double> opening;
+  std::vector<double> closing;
+  Buffer opened;
+  const auto open = [&] { opened = rank.open_memory(owner, handle); };
+  for (int i = 0; i < prober.repeats(size).iterations; ++i) {
+    opening.push_back(time_round(rank, open));
+    closing.push_back(time_round(rank, [&] { rank.close_memory(opened); }));
+  }
+  prober.record("handle open", place_of(prober, owner), size, {std::move(opening)}, false);
+  prober.record("handle close", place_of(prober, owner), size, {std::move(closing)}, false);
+}
+
+/// The follower's allocations of several sizes, mapped by the leader.
+void probe_handles(Prober& prober, RankId peer, bool leading) {
+  for (const Bytes size : mapped_sizes(prober.plan().sizes)) {
+    if (leading) {
+      probe_handle(prober, peer, hear_now(prober.rank(), peer, prober.patience()).as<IpcHandle>());
+      meet(prober.rank(), peer, prober.patience());
+    } else {
+      const ScopedBuffer memory(prober.rank(), Memory::device, size);
+      tell_now(prober.rank(), peer, Message(prober.rank().export_memory(memory.buffer())), prober.patience());
+      meet(prober.rank(), peer, {prober.plan().patience});
+    }
+  }
+}
+
+/// Does the copying rank write the other's memory, or read it?
+enum class Way { write, read };
+
+/// The rank that copies.
+class PeerCopier {
+ public:
+  PeerCopier(Prober& prober, RankId owner)
+      : prober_(prober),
+        owner_(owner),
+        direct_(prober.rank().path_to(owner).peer_access.yes),
+        own_(prober.rank(), Memory::device, prober.largest()),
+        remote_(prober.rank().open_memory(owner, hear_now(prober.rank(), owner, prober.patience()).as<IpcHandle>())) {}
+
+  /// Can this machine copy so between the two? The owner learns it too.
+  bool offers(Way way, Engine engine) {
+    const Buffer own = own_.buffer();
+    const bool writes = way == Way::write;
+    const bool possible = (direct_ || engine == Engine::dma) &&
+                          can_copy(prober_, words(way, engine), writes ? remote_ : own, writes ? own : remote_, engine);
+    return agree(prober_.rank(), owner_, true, possible ? 1 : 0, prober_.patience()) != 0;
+  }
+
+  void write(Bytes size, twinlink::Pattern pattern, Engine engine) {
+    if (prober_.plan().verify) prober_.rank().fill(own_.first(size), pattern);
+    meet(prober_.rank(), owner_, prober_.patience());
+    const Move move{View(remote_, Bytes{}, size), own_.first(size)};
+    measure(Way::write, move, engine);
+    measure_queued(Way::write, move, engine);
+    if (prober_.times_cpu_at(size)) measure_start(move, engine);
+    meet(prober_.rank(), owner_, prober_.patience());
+  }
+
+  void read(Bytes size, twinlink::Pattern pattern, Engine engine) {
+    if (prober_.plan().verify) prober_.rank().fill(own_.first(size), kSentinel);
+    meet(prober_.rank(), owner_, prober_.patience());
+    const Move move{own_.first(size), View(remote_, Bytes{}, size)};
+    measure(Way::read, move, engine);
+    // Kernels follow each other alike, and what the driver stages does both ways.
+    if (engine == Engine::dma && direct_) measure_queued(Way::read, move, engine);
+    if (prober_.plan().verify) prober_.expect(own_.first(size), pattern, "peer copy read");
+    meet(prober_.rank(), owner_, prober_.patience());
+  }
+
+  void close() { prober_.rank().close_memory(remote_); }
+
+ private:
+  /// As can_copy() wants them.
+  [[nodiscard]] std::string_view words(Way way, Engine engine) const {
+    if (engine == Engine::resident) return "resident-push";
+    if (engine == Engine::kernel) return way == Way::write ? "kernel-push" : "kernel-pull";
+    if (!direct_) return way == Way::write ? "staged into the memory of a peer" : "staged from the memory of a peer";
+    return way == Way::write ? kPeerWrites : kPeerReads;
+  }
+
+  /// Of the line that says what one takes alone.
+  [[nodiscard]] std::string line(Way way, Engine engine) const {
+    if (engine != Engine::dma) return fmt::format("copy {}", words(way, engine));
+    return fmt::format("peer copy {} {}", way == Way::write ? "write" : "read", direct_ ? "direct" : "staged");
+  }
+
+  void record(const std::string& name, Bytes size, Rounds rounds, bool moves_bytes) {
+    prober_.record(name, place_of(prober_, owner_), size, std::move(rounds), moves_bytes);
+  }
+
+  void measure(Way way, const Move& move, Engine engine) {
+    const Bytes size = move.to.length;
+    record(line(way, engine), size, prober_.sample(size, [&] { prober_.copy(move.to, move.from, engine); }), true);
+  }
+
+  Op start(const Move& move, Engine engine) { return prober_.rank().copy(move.to, move.from, Stream{0}, engine); }
+
+  void measure_queued(Way way, const Move& move, Engine engine) {
+    const std::string name = "queued " + line(way, engine);
+    const Bytes size = move.to.length;
+    record(name, size, prober_.sample_queued(name, size, [&] { return start(move, engine); }), true);
+  }
+
+  void measure_start(const Move& move, Engine engine) {
+    const std::string name = "start " + line(Way::write, engine);
+    const Bytes size = move.to.length;
+    record(name, size, prober_.sample_start(name, size, [&] { return start(move, engine); }), false);
+  }
+
+  Prober& prober_;
+  RankId owner_;
+  bool direct_;
+  ScopedBuffer own_;
+  Buffer remote_;
+};
+
+/// The rank whose memory is written and read. It does nothing but prove what happened: without peer access, and on
+/// some machines with it, a write may be lost that its writer believes done.
+class PeerOwner {
+ public:
+  PeerOwner(Prober& prober, RankId copier)
+      : prober_(prober), copier_(copier), memory_(prober.rank(), Memory::device, prober.largest()) {
+    tell_now(prober.rank(), copier, Message(prober.rank().export_memory(memory_.buffer())), prober.patience());
+  }
+
+  bool offers(Way, Engine) { return agree(prober_.rank(), copier_, false, 0, prober_.patience()) != 0; }
+
+  void write(Bytes size, twinlink::Pattern pattern, Engine) {
+    if (prober_.plan().verify) prober_.rank().fill(memory_.first(size), kSentinel);
+    wait_for_copier();
+    if (prober_.plan().verify) prober_.expect(memory_.first(size), pattern, "peer copy write");
+  }
+
+  void read(Bytes size, twinlink::Pattern pattern, Engine) {
+    if (prober_.plan().verify) prober_.rank().fill(memory_.first(size), pattern);
+    wait_for_copier();
+  }
+
+ private:
+  void wait_for_copier() {
+    meet(prober_.rank(), copier_, prober_.patience());
+    meet(prober_.rank(), copier_, {prober_.plan().patience});
+  }
+
+  Prober& prober_;
+  RankId copier_;
+  ScopedBuffer memory_;
+};
+
+/// Both ends go through the same sizes with the same patterns.
+template <class End>
+void copy_all_sizes(Prober& prober, End& end) {
+  std::uint64_t seed = 0;
+  for (const Engine engine : {Engine::dma, Engine::kernel, Engine::resident}) {
+    for (const Way way : {Way::write, Way::read}) {
+      if (engine == Engine::resident && way == Way::read) continue;  // it only writes
+      if (!end.offers(way, engine)) continue;
+      for (const Bytes size : prober.plan().sizes) {
+        if (way == Way::write) {
+          end.write(size, {++seed}, engine);
+        } else {
+          end.read(size, {++seed}, engine);
+        }
+      }
+    }
+  }
+}
+
+/// Messages of both ends between host buffers, and one round of them in turn or at once.
+class Messages {
+ public:
+  Messages(Prober& prober, RankId peer, bool leading, Memory memory)
+      : prober_(prober),
+        peer_(peer),
+        leading_(leading),
+        out_(prober.rank(), memory, prober.largest()),
+        in_(prober.rank(), memory, prober.largest()) {}
+
+  void there_and_back(std::string_view name, Bytes size) {
+    if (leading_) prober_.finish(send(size), name, size);
+    prober_.finish(receive(size), name, size);
+    if (!leading_) prober_.finish(send(size), name, size);
+  }
+  void both_ways(std::string_view name, Bytes size) {
+    const Op received = receive(size);
+    const Op sent = send(size);
+    prober_.finish(received, name, size);
+    prober_.finish(sent, name, size);
+  }
+
+  /// A line for every size; a round has `in_turn` messages one after the other.
+  void record(const std::string& name, int in_turn, const std::function<void(Bytes size)>& round) {
+    prober_.record_messages(name, peer_, leading_, {out_, in_}, in_turn, [&](Bytes size) {
+      return prober_.sample_with(peer_, leading_, size, [&] { round(size); });
+    });
+  }
+
+ private:
+  Op send(Bytes size) { return prober_.rank().send(peer_, kProbeTag, out_.first(size)); }
+  Op receive(Bytes size) { return prober_.rank().receive(peer_, kProbeTag, in_.first(size)); }
+
+  Prober& prober_;
+  RankId peer_;
+  bool leading_;
+  ScopedBuffer out_;
+  ScopedBuffer in_;
+};
+
+void probe_control(Prober& prober, RankId peer, bool leading, const std::string& name) {
+  constexpr std::uint64_t kContent = 0;
+  Rounds rounds = prober.sample_with(peer, leading, Bytes{sizeof kContent}, [&] {
+    if (leading) tell_now(prober.rank(), peer, Message(kContent), prober.patience());
+    hear_now(prober.rank(), peer, prober.patience());
+    if (!leading) tell_now(prober.rank(), peer, Message(kContent), prober.patience());
+  });
+  rounds /= 2;
+  if (leading) prober.record(name, place_of(prober, peer), Bytes{sizeof kContent}, std::move(rounds), false);
+}
+
+}  // namespace
+
+void probe_peer_copies(Prober& prober, RankId peer, bool leading) {
+  const Path& path = prober.rank().path_to(peer);
+  if (!path.device_mapping) {
+    if (!leading || !path.same_node) return;
+    const Rank& rank = prober.rank();
+    prober.note(fmt::format("{} to {}: no peer copies: {}", to_string(rank.place(rank.id())),
+                            to_string(rank.place(peer)), path.device_mapping.reason));
+    return;
+  }
+  probe_handles(prober, peer, leading);
+  if (!leading) {
+    PeerOwner owner(prober, peer);
+    copy_all_sizes(prober, owner);
+    meet(prober.rank(), peer, prober.patience());
+    return;
+  }
+  if (!path.peer_access) {
+    prober.note(fmt::format("{} to {}: peer copies are staged: {}", place_of(prober, prober.rank().id()),
+                            place_of(prober, peer), path.peer_access.reason));
+  }
+  PeerCopier copier(prober, peer);
+  copy_all_sizes(prober, copier);
+  copier.close();
+  meet(prober.rank(), peer, prober.patience());
+}
+
+void probe_messages(Prober& prober, RankId peer, bool leading) {
+  const std::string_view where = prober.rank().path_to(peer).same_node ? "same-node" : "other-node";
+  for (const Memory memory : {Memory::pinned, Memory::pageable}) {
+    const std::string name = fmt::format("message {} {}", to_string(memory), where);
+    Messages messages(prober, peer, leading, memory);
+    messages.record(name, 2, [&](Bytes size) { messages.there_and_back(name, size); });
+    if (memory != Memory::pageable) continue;
+    const std::string both = name + " both-ways";
+    messages.record(both, 1, [&](Bytes size) { messages.both_ways(both, size); });
+  }
+  probe_control(prober, peer, leading, fmt::format("control message {}", where));
+}
+
+}  // namespace twinlink::bench

@@ -1,0 +1,204 @@
+// Probes of messages that go many at once, one way and both ways, of what CPUs do for each, and of control messages as
+// protocols send them.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/probe/prober.hpp"
+#include "protocols/core/lane.hpp"
+#include "protocols/core/tags.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+/// Of larger messages bytes decide, and not what CPUs do for each.
+constexpr Bytes kLargestByCpu = 64_KiB;
+constexpr Tag kWindowTag{tags::kFirstFree.value + 2};
+
+/// One end of such a window: the leader sends, the follower receives, and tells when it has all.
+class WindowEnd {
+ public:
+  WindowEnd(Prober& prober, RankId peer, bool leading)
+      : prober_(prober),
+        peer_(peer),
+        leading_(leading),
+        memory_(prober.rank(), Memory::pageable, room_for(prober.plan().sizes)) {}
+
+  /// A line for every size: the share of one message. Each has memory of its own, as messages that are under way at
+  /// once must have: what caches hold of one does not count for the next.
+  void probe_queued(const std::string& name) {
+    for (const Bytes size : prober_.plan().sizes) {
+      if (size * kQueuedCopies > kMaxWindowMemory) return;
+      const View window = memory_.first(size * kQueuedCopies);
+      const twinlink::Pattern pattern{size.count()};
+      // Also where nothing is verified: of memory that nobody has written, all pages are one page of zeros.
+      prober_.rank().fill(window, leading_ ? pattern : kSentinel);
+      record(name, size, true, prober_.sample_with(peer_, leading_, size, [&] {
+        std::array<Op, kQueuedCopies> ops{};
+        for (std::size_t i = 0; i < ops.size(); ++i) ops[i] = start(window.slice(size * i, size));
+        end_round(ops, name, size);
+      }) /= kQueuedCopies);
+      if (prober_.plan().verify && !leading_) prober_.expect(window, pattern, name);
+    }
+  }
+
+  /// The same with as many messages the other way at the same time, of sizes whose bytes are not all that counts.
+  void probe_both_ways(const std::string& name) {
+    const Bytes largest = std::min(kLargestByCpu, prober_.largest());
+    const ScopedBuffer in(prober_.rank(), Memory::pageable, largest * kQueuedCopies);
+    for (const Bytes size : prober_.plan().sizes) {
+      if (size > kLargestByCpu) return;
+      record(name, size, true, prober_.sample_with(peer_, leading_, size, [&] {
+        std::array<Op, kQueuedCopies> received{};
+        std::array<Op, kQueuedCopies> sent{};
+        const auto place = [size](const ScopedBuffer& memory, std::size_t i) {
+          return View(memory.buffer(), size * i, size);
+        };
+        for (std::size_t i = 0; i < received.size(); ++i) {
+          received[i] = prober_.rank().receive(peer_, kWindowTag, place(in, i));
+        }
+        for (std::size_t i = 0; i < sent.size(); ++i) {
+          sent[i] = prober_.rank().send(peer_, kWindowTag, place(memory_, i));
+        }
+        for (const Op op : received) prober_.finish(op, name, size);
+        end_round(sent, name, size);
+      }) /= kQueuedCopies);
+    }
+  }
+
+  /// What the CPU does to send a message to a peer that awaits it.
+  void probe_start(const std::string& name) {
+    for (const Bytes size : prober_.plan().sizes) {
+      if (size > kLargestByCpu) return;
+      record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
+        Op op;
+        if (!leading_) op = start(memory_.first(size));
+        answer(prober_.rank(), peer_, leading_, prober_.patience());
+        const double time_us = leading_ ? time_round(prober_.rank(), [&] { op = start(memory_.first(size)); }) : 0;
+        prober_.finish(op, name, size);
+        return time_us;
+      }));
+    }
+  }
+
+  /// What the CPU does to await the smallest message, which has not been sent.
+  void probe_await(const std::string& name) {
+    time_awaited(name, [&](Op& receive) { return time_round(prober_.rank(), [&] { receive = await_smallest(); }); });
+  }
+
+  /// What it does to learn that it has not come yet.
+  void probe_look(const std::string& name) {
+    time_awaited(name, [&](Op& receive) {
+      receive = await_smallest();
+      return prober_.time_look(receive).value();
+    });
+  }
+
+  /// What it does to send a control message: the share of one.
+  void probe_tell(const std::string& name) {
+    record(name, kControlSize, false, prober_.sample_timed_with(peer_, leading_, kControlSize, [&] {
+      std::array<Op, kQueuedCopies> ops{};
+      const double time_us = time_round(prober_.rank(), [&] {
+        for (Op& op : ops) op = leading_ ? tell() : hear();
+      });
+      end_round(ops, name, kControlSize);
+      return time_us;
+    }) /= kQueuedCopies);
+  }
+
+  /// Control messages both ways: the share of one each way.
+  void probe_both_tell(const std::string& name) {
+    record(name, kControlSize, false, prober_.sample_with(peer_, leading_, kControlSize, [&] {
+      std::array<Op, kQueuedCopies> told{};
+      std::array<Op, kQueuedCopies> heard{};
+      for (Op& op : told) op = tell();
+      for (Op& op : heard) op = hear();
+      for (const Op op : told) prober_.finish(op, name, kControlSize);
+      end_round(heard, name, kControlSize);
+    }) /= kQueuedCopies);
+  }
+
+  /// The same as a protocol's steps, piece by piece.
+  void probe_lanes(const std::string& name) {
+    const auto lane = [this](std::string_view words, const std::function<Op()>& start) {
+      return Lane{.pieces = std::vector<View>(kQueuedCopies, memory_.first(Bytes{})),
+                  .depth = kQueuedCopies,
+                  .steps = {{words, [start](const Piece&) -> Started { return start(); }}}};
+    };
+    const std::array lanes{lane("tell", [this] { return tell(); }), lane("hear", [this] { return hear(); })};
+    record(name, kControlSize, false, prober_.sample_with(peer_, leading_, kControlSize, [&] {
+      const Outcome outcome = move(prober_.rank(), lanes, prober_.rank().now() + prober_.plan().timeout);
+      if (!outcome.ok()) prober_.fail(name, kControlSize, outcome.reason);
+      answer(prober_.rank(), peer_, leading_, prober_.patience());
+    }) /= kQueuedCopies);
+  }
+
+ private:
+  static constexpr Bytes kControlSize{sizeof(std::uint64_t)};
+  /// For the largest window that is not too large, and for one message of the smallest size.
+  static Bytes room_for(const std::vector<Bytes>& sizes) {
+    Bytes room = sizes.front();
+    for (const Bytes size : sizes) {
+      if (size * kQueuedCopies <= kMaxWindowMemory) room = std::max(room, size * kQueuedCopies);
+    }
+    return room;
+  }
+  Op tell() { return prober_.rank().tell(peer_, kWindowTag, Message(std::uint64_t{})); }
+  Op hear() { return prober_.rank().hear(peer_, kWindowTag, heard_); }
+  /// Waits for `ops` and for the other end.
+  void end_round(std::span<const Op> ops, const std::string& name, Bytes size) {
+    for (const Op op : ops) prober_.finish(op, name, size);
+    answer(prober_.rank(), peer_, leading_, prober_.patience());
+  }
+  /// `timed` starts the leader's receive and tells a time; only then the message is sent.
+  void time_awaited(const std::string& name, const std::function<double(Op& receive)>& timed) {
+    const Bytes size = prober_.plan().sizes.front();
+    record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
+      if (!leading_) {
+        hear_now(prober_.rank(), peer_, prober_.patience());
+        prober_.finish(prober_.rank().send(peer_, kWindowTag, memory_.first(size)), name, size);
+        return 0.0;
+      }
+      Op receive;
+      const double time_us = timed(receive);
+      tell_now(prober_.rank(), peer_, Message(), prober_.patience());
+      prober_.finish(receive, name, size);
+      return time_us;
+    }));
+  }
+  Op await_smallest() { return prober_.rank().receive(peer_, kWindowTag, memory_.first(prober_.plan().sizes.front())); }
+  Op start(View view) {
+    return leading_ ? prober_.rank().send(peer_, kWindowTag, view) : prober_.rank().receive(peer_, kWindowTag, view);
+  }
+  void record(const std::string& name, Bytes size, bool moves_bytes, Rounds rounds) {
+    if (leading_) prober_.record(name, to_string(prober_.rank().place(peer_)), size, std::move(rounds), moves_bytes);
+  }
+
+  Prober& prober_;
+  RankId peer_;
+  bool leading_;
+  ScopedBuffer memory_;
+  Message heard_{};
+};
+
+}  // namespace
+
+void probe_windows(Prober& prober, RankId peer, bool leading) {
+  const std::string_view where = prober.rank().path_to(peer).same_node ? "same-node" : "other-node";
+  WindowEnd end(prober, peer, leading);
+  end.probe_start(fmt::format("start message {}", where));
+  end.probe_queued(fmt::format("queued message {}", where));
+  end.probe_both_ways(fmt::format("queued message {} both-ways", where));
+  end.probe_await(fmt::format("start receive {}", where));
+  end.probe_look(fmt::format("look message {}", where));
+  end.probe_tell(fmt::format("start control message {}", where));
+  end.probe_both_tell(fmt::format("queued bare control message {} both-ways", where));
+  end.probe_lanes(fmt::format("queued control message {} both-ways", where));
+}
+
+}  // namespace twinlink::bench

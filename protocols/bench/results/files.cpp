@@ -1,0 +1,136 @@
+#include "protocols/bench/results/files.hpp"
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "protocols/core/errors.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPartial = ".partial";
+
+[[noreturn]] void fail(std::string_view call, const fs::path& file, const std::string& reason) {
+  throw EnvironmentError(call, fmt::format("{}: {}", file.string(), reason));
+}
+
+/// Where `file` leads, whether or not there is anything.
+fs::path follow_links(fs::path file) {
+  constexpr int kMostLinks = 40;  // as Linux
+  std::error_code error;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(fs::symlink_status(file, error)); ++links) {
+    const fs::path next = fs::read_symlink(file, error);
+    if (error) break;
+    file = file.parent_path() / next;
+  }
+  return file;
+}
+
+/// The system's text for what went wrong; empty if nothing did.
+std::string write_through(const fs::path& file, std::string_view content) {
+  errno = 0;
+  std::ofstream stream(file, std::ios::binary);
+  stream << content;
+  stream.close();
+  return stream ? "" : std::generic_category().message(errno);
+}
+
+}  // namespace
+
+// Something that must be written to, for a file in its place would be another thing.
+bool is_special(const fs::path& file) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(file, ignored);
+  return fs::exists(status) && !fs::is_regular_file(status);
+}
+
+void write_file(const fs::path& file, std::string_view content) {
+  if (is_special(file)) {
+    if (const std::string reason = write_through(file, content); !reason.empty()) fail("write", file, reason);
+    return;
+  }
+  const fs::path target = follow_links(file);
+  fs::path temporary = target;
+  temporary += kPartial;
+  const auto give_up = [&](std::string_view call, const std::string& reason) {
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    fail(call, file, reason);
+  };
+  if (const std::string reason = write_through(temporary, content); !reason.empty()) give_up("write", reason);
+  std::error_code error;
+  fs::rename(temporary, target, error);
+  if (error) give_up("rename", error.message());
+}
+
+void require_writable(const fs::path& file) {
+  const auto refuse = [&](const std::string& reason) {
+    throw UsageError(fmt::format("{} cannot be written: {}", file.string(), reason));
+  };
+  std::error_code ignored;
+  if (fs::is_directory(file, ignored)) refuse("it is a folder");
+  // A file is replaced, so its folder is what must be writable.
+  const fs::path written = is_special(file) ? file : fs::absolute(follow_links(file)).parent_path() / "";
+  if (::access(written.c_str(), W_OK) != 0) {
+    refuse(fmt::format("{}: {}", written.string(), std::generic_category().message(errno)));
+  }
+}
+
+std::ifstream open_to_read(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream || fs::is_directory(file)) {
+    throw InputError(fmt::format("{}: error: cannot be read", file.string()));
+  }
+  return stream;
+}
+
+std::string read_text(std::istream& stream, const fs::path& file) {
+  std::string text(kMostText + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() > kMostText) throw InputError(fmt::format("{}: error: longer than {} B", file.string(), kMostText));
+  return text;
+}
+
+nlohmann::json parse_json(std::istream& stream, const fs::path& file) {
+  // What takes a JSON value apart calls itself for every level.
+  constexpr int kDeepest = 64;
+  const auto limit_depth = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    if (depth > kDeepest) {
+      throw InputError(fmt::format("{}: error: nested deeper than {} levels", file.string(), kDeepest));
+    }
+    return true;
+  };
+  try {
+    return nlohmann::json::parse(stream, limit_depth);
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(fmt::format("{}: error: not JSON: {}", file.string(), error.what()));
+  }
+}
+
+std::string read_file(const fs::path& file) {
+  std::ifstream stream = open_to_read(file);
+  return read_text(stream, file);
+}
+
+nlohmann::json read_json_file(const fs::path& file) {
+  std::ifstream stream = open_to_read(file);
+  return parse_json(stream, file);
+}
+
+std::string to_text(const nlohmann::json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void write_json_file(const std::filesystem::path& file, const nlohmann::json& json) {
+  write_file(file, to_text(json, 2) + "\n");
+}
+
+}  // namespace twinlink::bench

@@ -1,0 +1,70 @@
+#include "protocols/bench/results/osu_form.hpp"
+
+#include <algorithm>
+#include <ostream>
+#include <regex>
+
+#include <fmt/format.h>
+
+#include "protocols/registry.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+constexpr int kSizeWidth = 10;
+constexpr int kValueWidth = 18;
+
+/// Messages in device memory make it the benchmark's CUDA variant.
+std::string_view accelerator(const Series& series) {
+  const auto is_device = [&](const Protocol* protocol) {
+    return protocol->name() == series.protocol && protocol->message_memory() == Memory::device;
+  };
+  return std::ranges::any_of(all_protocols(), is_device) ? "-CUDA" : "";
+}
+
+std::string signature(const Result& result) {
+  const Series& series = result.series;
+  return fmt::format("# {}: {} {}, {} to {}, window {}, medians in the form of the OSU micro-benchmarks",
+                     result.program, result.world, series.protocol, series.from, series.to, series.window);
+}
+
+}  // namespace
+
+std::string_view osu_test(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::bandwidth:
+      return "Bandwidth";
+    case Pattern::bidirectional:
+      return "Bi-Directional Bandwidth";
+    default:
+      return "Latency";
+  }
+}
+
+void print_osu(const Result& result, std::ostream& out) {
+  const Series& series = result.series;
+  const bool latency = osu_test(series.pattern) == osu_test(Pattern::pingpong);
+  out << fmt::format("{}\n\n# OSU MPI{} {} Test v{}\n# Datatype: MPI_CHAR.\n", signature(result), accelerator(series),
+                     osu_test(series.pattern), kOsuRelease);
+  out << fmt::format("{:<{}}{:>{}}\n", "# Size", kSizeWidth, latency ? "Avg Latency(us)" : "Bandwidth (MB/s)",
+                     kValueWidth);
+  for (const Point& point : series.points) {
+    out << fmt::format("{:<{}}{:>{}.2f}\n", point.size.count(), kSizeWidth,
+                       latency ? point.time_us.median : point.bandwidth_MBps, kValueWidth);
+  }
+}
+
+std::optional<OsuSignature> read_osu_signature(const std::string& line) {
+  static const std::regex form(
+      R"(# (twinlink-\S+ \S+): (simulated|measured) (.+), (\S+) to (.+), window (\d{1,4}), medians in the form of .*)");
+  std::smatch parts;
+  if (!std::regex_match(line, parts, form)) return std::nullopt;
+  return OsuSignature{.program = parts[1],
+                      .world = parts[2],
+                      .protocol = parts[3],
+                      .from = parts[4],
+                      .to = parts[5],
+                      .window = std::stoi(parts[6])};
+}
+
+}  // namespace twinlink::bench

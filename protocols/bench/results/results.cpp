@@ -1,0 +1,205 @@
+#include "protocols/bench/results/results.hpp"
+
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/json_members.hpp"
+#include "protocols/bench/results/json_statistics.hpp"
+#include "protocols/layout/packing.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+constexpr std::array kPatterns{Pattern::pingpong, Pattern::bandwidth, Pattern::bidirectional, Pattern::copy};
+constexpr auto kMostInt = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
+
+nlohmann::json to_json(const Point& point, Provenance provenance) {
+  nlohmann::json json{
+      {"bytes", point.size.count()}, {"bandwidth_MBps", point.bandwidth_MBps}, {"verified", point.verified}};
+  write_text(json, "path", point.path, provenance);
+  write_statistics(json, point.time_us);
+  write_samples(json, point.samples_us);
+  return json;
+}
+
+Point read_point(Members members, Provenance provenance) {
+  Point point{.size = Bytes{members.count("bytes")},
+              .time_us = read_statistics(members, provenance),
+              .bandwidth_MBps = members.number("bandwidth_MBps"),
+              .path = read_text(members, "path", provenance),
+              .verified = members.flag("verified"),
+              .samples_us = read_samples(members)};
+  members.done();
+  return point;
+}
+
+Pattern read_pattern(Members& members) {
+  try {
+    return find_pattern(members.text("pattern"));
+  } catch (const InputError&) {
+    throw;
+  } catch (const UsageError& error) {
+    members.fail("pattern", fmt::format("is wrong: {}", error.what()));
+  }
+}
+
+/// What readers rely on: to print a layout, and to tell one from another.
+void check_packing(Members& members, const std::map<std::string, std::string>& options) {
+  try {
+    if (const auto layout = options.find(std::string(kLayoutOption)); layout != options.end()) {
+      static_cast<void>(parse_layout(layout->second));
+    }
+    if (const auto method = options.find(std::string(kPackOption)); method != options.end()) {
+      static_cast<void>(find_pack_method(method->second));
+    }
+  } catch (const UsageError& error) {
+    members.fail("options", fmt::format("is wrong: {}", error.what()));
+  }
+}
+
+Settings read_settings(Members members) {
+  Settings settings{.chunk = Bytes{members.count("chunk_bytes")},
+                    .depth = static_cast<int>(members.count("depth", kMostInt)),
+                    .timeout = Seconds{members.number("timeout_s")}};
+  if (members.has("options")) settings.options = members.texts("options");
+  check_packing(members, settings.options);
+  members.done();
+  return settings;
+}
+
+std::vector<OtherPair> read_beside(Members& members) {
+  std::vector<OtherPair> pairs;
+  for (const nlohmann::json& entry : members.array("beside")) {
+    Members pair(entry, members.origin(), fmt::format("beside[{}]", pairs.size()));
+    pairs.push_back({.protocol = pair.text("protocol"),
+                     .settings = read_settings(pair.members("settings")),
+                     .from = pair.text("from"),
+                     .to = pair.text("to")});
+    pair.done();
+  }
+  return pairs;
+}
+
+/// A list of objects with one member each: JSON's own objects would not keep the order.
+std::vector<Counter> read_counters(Members& members) {
+  std::vector<Counter> counters;
+  for (const nlohmann::json& entry : members.array("counters")) {
+    if (!entry.is_object() || entry.size() != 1) members.fail("counters", "holds something that is no counter");
+    const std::string name = entry.begin().key();
+    Members counter(entry, members.origin(), members.path("counters"));
+    counters.push_back({name, counter.count(name)});
+  }
+  return counters;
+}
+
+}  // namespace
+
+std::string OtherPair::what() const {
+  std::string text = fmt::format("{}:chunk={}:depth={}", protocol, format_size(settings.chunk), settings.depth);
+  for (const auto& [name, value] : settings.options) {
+    if (name != kLayoutOption && name != kPackOption) text += fmt::format(":{}={}", name, value);
+  }
+  return text;
+}
+
+std::string OtherPair::where_and_what() const { return fmt::format("{}-{}:{}", from, to, what()); }
+
+std::string_view to_string(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::pingpong:
+      return "pingpong";
+    case Pattern::bandwidth:
+      return "bandwidth";
+    case Pattern::bidirectional:
+      return "bidirectional";
+    case Pattern::copy:
+      return "copy";
+  }
+  return "unknown pattern";
+}
+
+Pattern find_pattern(std::string_view name) {
+  std::string known;
+  for (const Pattern pattern : kPatterns) {
+    if (to_string(pattern) == name) return pattern;
+    known += fmt::format(" {}", to_string(pattern));
+  }
+  throw UsageError(fmt::format("unknown pattern '{}' (there are:{})", name, known));
+}
+
+nlohmann::json to_json(const Settings& settings) {
+  nlohmann::json json{
+      {"chunk_bytes", settings.chunk.count()}, {"depth", settings.depth}, {"timeout_s", settings.timeout.value()}};
+  if (!settings.options.empty()) json["options"] = settings.options;
+  return json;
+}
+
+nlohmann::json to_json(const Result& result) {
+  const Series& series = result.series;
+  const Provenance provenance = provenance_of(result.environment);
+  nlohmann::json points = nlohmann::json::array();
+  for (const Point& point : series.points) points.push_back(to_json(point, provenance));
+  nlohmann::json json{{"schema", kResultSchema},
+                      {"kind", kResultKind},
+                      {"world", result.world},
+                      {"program", result.program},
+                      {"environment", result.environment.is_null() ? nlohmann::json::object() : result.environment},
+                      {"label", series.label},
+                      {"pattern", to_string(series.pattern)},
+                      {"points", std::move(points)}};
+  write_text(json, "command", result.command, provenance);
+  write_text(json, "protocol", series.protocol, provenance);
+  write_text(json, "from", series.from, provenance);
+  write_text(json, "to", series.to, provenance);
+  write_text(json, "clock", series.clock, provenance);
+  if (!series.preset.empty()) json["preset"] = series.preset;
+  if (series.told.settings) json["settings"] = to_json(series.settings);
+  if (series.told.window) json["window"] = series.window;
+  if (series.told.cold_us) json["cold_us"] = series.cold_us;
+  if (!result.notes.empty()) json["notes"] = result.notes;
+  for (const OtherPair& pair : series.beside) {
+    json["beside"].push_back(
+        {{"protocol", pair.protocol}, {"from", pair.from}, {"to", pair.to}, {"settings", to_json(pair.settings)}});
+  }
+  for (const Counter& counter : series.counters) json["counters"].push_back({{counter.name, counter.value}});
+  return json;
+}
+
+Result result_from_json(const nlohmann::json& json, const std::string& origin) {
+  Members members(json, origin);
+  check_schema(members, kResultKind, kResultSchema);
+  Result result{.world = read_world(members),
+                .program = members.text("program"),
+                .environment = members.object("environment"),
+                .series = {.label = members.text("label"), .pattern = read_pattern(members)}};
+  const Provenance provenance = provenance_of(result.environment);
+  const auto told = [&](const char* name) { return provenance == Provenance::own || members.has(name); };
+  result.command = read_text(members, "command", provenance);
+  if (members.has("notes")) result.notes = members.text_list("notes");
+  Series& series = result.series;
+  series.protocol = read_text(members, "protocol", provenance);
+  if (members.has("preset")) series.preset = members.text("preset");
+  series.from = read_text(members, "from", provenance);
+  series.to = read_text(members, "to", provenance);
+  series.clock = read_text(members, "clock", provenance);
+  series.told = {.settings = told("settings"), .window = told("window"), .cold_us = told("cold_us")};
+  if (series.told.settings) series.settings = read_settings(members.members("settings"));
+  if (series.told.window) series.window = static_cast<int>(members.count("window", kMostInt));
+  if (series.told.cold_us) series.cold_us = members.number("cold_us");
+  if (members.has("beside")) series.beside = read_beside(members);
+  if (members.has("counters")) series.counters = read_counters(members);
+  for (const nlohmann::json& point : members.array("points")) {
+    series.points.push_back(read_point({point, origin, fmt::format("points[{}]", series.points.size())}, provenance));
+  }
+  members.done();
+  return result;
+}
+
+void write_json(const Result& result, const std::filesystem::path& file) { write_json_file(file, to_json(result)); }
+
+Result read_json(const std::filesystem::path& file) { return result_from_json(read_json_file(file), file.string()); }
+
+}  // namespace twinlink::bench

@@ -1,0 +1,41 @@
+// What repeated measurements of one thing say.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace twinlink::bench {
+
+/// Percentiles by linear interpolation between closest ranks: rank p (n - 1), counted from 0. In the unit of the
+/// samples. With n = 0 only `median` is known: another tool's single figure, of which nobody told the spread.
+struct Statistics {
+  std::size_t n = 0;
+  double median = 0;
+  double min = 0;
+  double max = 0;
+  double p5 = 0;
+  double p95 = 0;
+  std::size_t left_out = 0;  ///< samples beside the n that do not count, for a core was not the rank's own
+  bool disturbed = false;    ///< the n include such samples, for there were too few others
+
+  friend bool operator==(const Statistics&, const Statistics&) = default;
+};
+
+/// `samples` must not be empty.
+Statistics summarize(std::vector<double> samples);
+
+/// ln(simulated / measured) of two positive times: how far apart they are, the same either way but for the sign.
+double log_ratio(double simulated, double measured);
+/// exp(mean |log_ratio|) - 1: the typical factor between simulated and measured times, less 1. `log_ratios` must not be
+/// empty.
+double geometric_mean_error(std::span<const double> log_ratios);
+
+/// Of values that should be alike, which are not: further than 5 % and further than five scaled median absolute
+/// deviations from the median. The spread of the values themselves decides, so that a noisy machine marks no more.
+std::vector<bool> outliers(const std::vector<double>& values);
+
+/// `values` must not be empty; of an even number, the upper one of the two in the middle.
+double upper_median(std::vector<double> values);
+
+}  // namespace twinlink::bench

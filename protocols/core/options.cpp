@@ -1,0 +1,135 @@
+#include "protocols/core/options.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <vector>
+
+#include "protocols/core/edit_distance.hpp"
+
+namespace twinlink {
+namespace {
+
+std::vector<std::string_view> split(std::string_view choices) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= choices.size();) {
+    const std::size_t end = std::min(choices.find('|', begin), choices.size());
+    parts.push_back(choices.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::uint64_t parse_count(std::string_view text) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || stop != end) throw UsageError("'" + std::string(text) + "' is no whole number");
+  return number;
+}
+
+const Option* find(const Protocol& protocol, std::string_view name) {
+  const auto options = protocol.options();
+  const auto found = std::ranges::find(options, name, &Option::name);
+  return found == options.end() ? nullptr : &*found;
+}
+
+/// The alias of that name; of what is none, one that means itself.
+Alias resolve(const Protocol& protocol, std::string_view name) {
+  const auto aliases = protocol.aliases();
+  const auto found = std::ranges::find(aliases, name, &Alias::name);
+  return found == aliases.end() ? Alias{.name = name, .target = name} : *found;
+}
+
+Bytes parse_chunk(std::string_view text, Bytes header) {
+  const Bytes size = parse_size(text);
+  if (header == Bytes{} || size > header) return size - header;
+  throw UsageError("'" + std::string(text) + "' has no room beside the header of " + format_size(header));
+}
+
+std::string who(const Protocol& protocol) { return "protocol '" + std::string(protocol.name()) + "'"; }
+
+void check_value(const Option& option, std::string_view value) {
+  if (option.values == "SIZE") {
+    static_cast<void>(parse_size(value));
+  } else if (option.values == "COUNT") {
+    static_cast<void>(parse_count(value));
+  } else if (const auto choices = split(option.values); std::ranges::find(choices, value) == choices.end()) {
+    throw UsageError("'" + std::string(value) + "' is none of " + std::string(option.values));
+  }
+}
+
+[[noreturn]] void fail_unknown(const Protocol& protocol, std::string_view name) {
+  std::vector<std::string> names;
+  for (const Option& option : protocol.options()) names.emplace_back(option.name);
+  for (const Alias& alias : protocol.aliases()) names.emplace_back(alias.name);
+  std::string message = who(protocol) + " has no option '" + std::string(name) + "'";
+  if (const std::string guess = closest(name, names); !guess.empty()) message += "; did you mean '" + guess + "'?";
+  message += names.empty() ? " (it has none)" : " (there are:";
+  for (const std::string& known : names) message += " " + known;
+  throw UsageError(message + (names.empty() ? "" : ")"));
+}
+
+int parse_depth(std::string_view text) {
+  const std::uint64_t depth = parse_count(text);
+  if (depth >= 1 && depth <= kMaxDepth) return static_cast<int>(depth);
+  throw UsageError("'" + std::string(text) + "' is not between 1 and " + std::to_string(kMaxDepth));
+}
+
+}  // namespace
+
+void set_option(const Protocol& protocol, Settings& settings, std::string_view name, std::string_view value) {
+  const Alias alias = resolve(protocol, name);
+  const std::string_view target = alias.target;
+  try {
+    if (target == "chunk" && target != name) {
+      settings.chunk = parse_chunk(value, alias.header);
+    } else if (target == "depth" && target != name) {
+      settings.depth = parse_depth(value);
+    } else if (const Option* option = find(protocol, target)) {
+      check_value(*option, value);
+      settings.options[std::string(target)] = value;
+    } else {
+      fail_unknown(protocol, name);
+    }
+  } catch (const UsageError& error) {
+    if (target == name && find(protocol, target) == nullptr) throw;
+    throw UsageError(who(protocol) + ", option '" + std::string(name) + "': " + error.what());
+  }
+}
+
+const Preset& find_preset(const Protocol& protocol, std::string_view name) {
+  const auto presets = protocol.presets();
+  const auto found = std::ranges::find(presets, name, &Preset::name);
+  if (found != presets.end()) return *found;
+  std::string message = who(protocol) + " has no preset '" + std::string(name) + "'";
+  message += presets.empty() ? " (it has none)" : " (there are:";
+  for (const Preset& preset : presets) message += " " + std::string(preset.name);
+  throw UsageError(message + (presets.empty() ? "" : ")"));
+}
+
+OptionReader::OptionReader(const Protocol& protocol, const Settings& settings)
+    : protocol_(protocol), settings_(settings) {
+  for (const auto& [name, value] : settings.options) {
+    Settings ignored;
+    set_option(protocol, ignored, name, value);
+  }
+}
+
+std::string_view OptionReader::text(std::string_view name) const {
+  if (const auto set = settings_.options.find(std::string(name)); set != settings_.options.end()) return set->second;
+  const Option* const option = find(protocol_, name);
+  assert(option != nullptr);
+  return option->default_value;
+}
+
+Bytes OptionReader::size(std::string_view name) const { return parse_size(text(name)); }
+
+std::uint64_t OptionReader::count(std::string_view name) const { return parse_count(text(name)); }
+
+int OptionReader::choice_index(std::string_view name) const {
+  const auto choices = split(find(protocol_, name)->values);
+  return static_cast<int>(std::ranges::find(choices, text(name)) - choices.begin());
+}
+
+}  // namespace twinlink

@@ -1,0 +1,41 @@
+// A protocol's own options: checked when they are set, read when a connection is opened.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "protocols/core/protocol.hpp"
+
+namespace twinlink {
+
+/// Sets an option, by its name or an alias. A UsageError for a name that `protocol` does not have (it names the closest
+/// one and lists all) and for a value that the option cannot have.
+void set_option(const Protocol& protocol, Settings& settings, std::string_view name, std::string_view value);
+
+/// The preset of that name. A UsageError lists those that `protocol` has.
+const Preset& find_preset(const Protocol& protocol, std::string_view name);
+
+/// The options of one connection. The names are those of Protocol::options(): another one is our own bug.
+class OptionReader {
+ public:
+  /// Both must outlive this object. A UsageError for options that set_option() would refuse.
+  OptionReader(const Protocol& protocol, const Settings& settings);
+
+  [[nodiscard]] std::string_view text(std::string_view name) const;
+  [[nodiscard]] Bytes size(std::string_view name) const;
+  [[nodiscard]] std::uint64_t count(std::string_view name) const;
+  /// The choice's place among the option's values: the order of an enum's enumerators.
+  template <class Enum>
+  [[nodiscard]] Enum choice(std::string_view name) const {
+    return static_cast<Enum>(choice_index(name));
+  }
+
+ private:
+  [[nodiscard]] int choice_index(std::string_view name) const;
+
+  const Protocol& protocol_;
+  const Settings& settings_;
+};
+
+}  // namespace twinlink

@@ -1,0 +1,59 @@
+// What lies between two ranks, as far as a protocol may know it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "protocols/core/units.hpp"
+
+namespace twinlink {
+
+/// Yes, or no with the reason in words that a user understands.
+struct Answer {
+  bool yes = false;
+  std::string reason{};  ///< why not; empty if yes
+
+  explicit operator bool() const { return yes; }
+  static Answer granted() { return {.yes = true}; }
+  static Answer refused(std::string why) { return {.yes = false, .reason = std::move(why)}; }
+};
+
+/// Where a rank runs: its node and its GPU. Printed as NODE/GPU, as the command lines take it.
+struct Place {
+  int node = 0;
+  int gpu = 0;
+  std::string device{};  ///< the device's model, for people: "Tesla M2090", "NVIDIA H200", "emulated"
+
+  friend bool operator==(const Place& a, const Place& b) { return a.node == b.node && a.gpu == b.gpu; }
+};
+
+std::string to_string(const Place& place);
+/// Reads NODE/GPU. A UsageError that says so.
+Place parse_place(std::string_view text);
+
+/// The path between two ranks. Pure: it does not change during a run. Symmetric: both ends see the same answers, so
+/// both decide for the same protocol without asking each other.
+struct Path {
+  bool same_node = false;
+  bool same_device = false;
+
+  /// May the copy engine of either GPU read and write the other's memory? Decided by the checks that every
+  /// peer-to-peer program makes: unified addressing, compute capability 2.0 or later, and peer access granted both
+  /// ways.
+  Answer peer_access{};
+
+  /// Can a process map the other's device memory (CUDA IPC)? Granted on one node even without peer access: the driver
+  /// then moves the data through host memory.
+  Answer device_mapping{};
+
+  /// May put() write into the peer's device memory: through the mapping on one node, by the adapter between nodes?
+  Answer one_sided{};
+
+  /// May send() and receive() be given device memory: does the adapter, or the MPI library, read and write it?
+  Answer device_memory_on_network{};
+
+  /// Why an adapter that reads and writes device memory exists here on paper only; empty where it does exist.
+  std::string hypothetical{};
+};
+
+}  // namespace twinlink

@@ -1,0 +1,47 @@
+#include "protocols/core/protocol.hpp"
+
+#include <string>
+
+#include "protocols/core/options.hpp"
+
+namespace twinlink {
+
+Outcome Channel::exchange(std::span<const View> outgoing, std::span<const View> incoming) {
+  if (thrown_) std::rethrow_exception(thrown_);
+  if (!failure_.ok()) return failure_;
+  try {
+    failure_ = do_exchange(outgoing, incoming);
+  } catch (...) {
+    thrown_ = std::current_exception();
+    throw;
+  }
+  return failure_;
+}
+
+void check_settings(const Protocol& protocol, const Settings& settings) {
+  const std::string who = "protocol '" + std::string(protocol.name()) + "': ";
+  if (settings.depth < 1 || settings.depth > kMaxDepth) {
+    throw UsageError(who + "depth is " + std::to_string(settings.depth) + ", but must lie between 1 and " +
+                     std::to_string(kMaxDepth));
+  }
+  if (settings.chunk.count() > kMostStaged.count() / static_cast<std::uint64_t>(settings.depth)) {
+    throw UsageError(who + std::to_string(settings.depth) + " chunks of " + format_size(settings.chunk) +
+                     " are more than the " + format_size(kMostStaged) + " that may be under way at once");
+  }
+  if (!(settings.timeout > Seconds{0})) throw UsageError(who + "the timeout must be longer than zero");
+  static_cast<void>(OptionReader(protocol, settings));
+}
+
+Outcome wrong_size(std::uint64_t mine, std::uint64_t theirs) {
+  return {Status::wrong_size,
+          "this side has " + std::to_string(mine) + " B, the other " + std::to_string(theirs) + " B"};
+}
+
+void require_support(const Protocol& protocol, const Path& path) {
+  const Support support = protocol.supports(path);
+  if (!support.usable()) {
+    throw UnavailableError("protocol '" + std::string(protocol.name()) + "' cannot run here: " + support.reason);
+  }
+}
+
+}  // namespace twinlink

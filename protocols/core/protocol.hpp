@@ -1,0 +1,158 @@
+// Protocol: one way to move a message between two ranks, written once for every backend.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "protocols/core/rank.hpp"
+
+namespace twinlink {
+
+/// Enough for every pipeline that is known; a limit, so that a typing error does not ask for all memory.
+inline constexpr int kMaxDepth = 1024;
+
+/// Chunks times depth: what staging buffers may hold. Beyond any memory; a limit, so that no product overflows.
+inline constexpr Bytes kMostStaged = 1_TiB;
+
+/// What a user may set about a protocol. A protocol's defaults() say where its own values come from.
+struct Settings {
+  /// A message is cut into chunks of this size, which follow each other through the steps; zero: the whole message.
+  Bytes chunk{};
+  /// How many chunks may be under way at once, each in a staging buffer of its own. 1 to kMaxDepth.
+  int depth = 1;
+  /// The longest that one exchange may take before it ends as timed_out.
+  Seconds timeout{30.0};
+  /// What this protocol alone has, by name; Protocol::options() lists them. One that is absent has its default. Fill it
+  /// with set_option() of options.hpp, which checks names and values.
+  std::map<std::string, std::string> options{};
+};
+
+/// Something that a user may set about one protocol. All texts live as long as the program.
+struct Option {
+  std::string_view name;           ///< "engine"
+  std::string_view values;         ///< "SIZE" (4K), "COUNT" (0, 1, ...), or the choices: "copy-engine|kernel-push"
+  std::string_view default_value;  ///< as a user would write it
+  std::string_view description;    ///< one line
+};
+
+/// Another name of something that a user may set: the name that an MPI library gives to it.
+struct Alias {
+  std::string_view name;    ///< "MV2_CUDA_BLOCK_SIZE"
+  std::string_view target;  ///< "chunk", "depth" or the name of an option
+  /// "mvapich2": whose name it is; the library's presets begin with this. Empty: of no preset's library.
+  std::string_view library = {};
+  /// Of a chunk: the part of the library's value that carries no data, its header.
+  Bytes header{};
+};
+
+/// Settings that belong together: those of a library that people run.
+struct Preset {
+  std::string_view name;         ///< "mvapich2"
+  std::string_view description;  ///< one line, with the source of the numbers
+  Settings settings{};
+};
+
+/// Something that a channel has counted.
+struct Counter {
+  std::string name{};  ///< "cache hits"
+  std::uint64_t value = 0;
+};
+
+/// May a protocol run on a path?
+struct Support {
+  enum class Kind {
+    yes,
+    fallback,  ///< the data will arrive, but not by the way that the protocol is named after; `reason` says why
+    no
+  };
+  Kind kind = Kind::yes;
+  std::string reason{};
+
+  [[nodiscard]] bool usable() const { return kind != Kind::no; }
+};
+
+/// An open connection between this rank and one peer: the staging buffers, handles and states of a protocol. The peer
+/// holds the other end. Lives no longer than its Rank; releases all that it holds. A peer's channel may have opened the
+/// buffers that were passed in as messages: release them only when both ends are gone.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  /// Moves a window of messages both ways at once: sends `outgoing`, in order, and receives `incoming`, in order. The
+  /// peer must make the opposite call with the same sizes. Views are in the protocol's message_memory().
+  /// Of a sender, `delivered` may mean that the bytes are on their way and its buffer is free; a receiver has them.
+  /// An exchange that fails, by its Outcome or an exception, leaves the two ends out of step: what was under way might
+  /// be taken for a later message. So every later one fails in the same way and moves nothing; open another channel.
+  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming);
+
+  Outcome send(View message) { return exchange({&message, 1}, {}); }
+  Outcome receive(View message) { return exchange({}, {&message, 1}); }
+
+  /// The way that the bytes really take, for the result file: "staged through pageable host memory".
+  [[nodiscard]] virtual std::string path_taken() const = 0;
+  /// What this end has counted since it was opened, for the result file; always the same names in the same order. Of a
+  /// protocol that delegates(): those of the ways that it has opened so far.
+  [[nodiscard]] virtual std::vector<Counter> counters() const { return {}; }
+
+ protected:
+  /// How the connection was made, for a constructor that meets the peer: if it was not, every exchange() says so.
+  void connected(Outcome outcome) { failure_ = std::move(outcome); }
+
+ private:
+  /// exchange(), on a channel that has not failed yet.
+  virtual Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) = 0;
+
+  Outcome failure_{};  ///< of the connection or an earlier exchange
+  std::exception_ptr thrown_{};
+};
+
+/// A protocol. Stateless: one object serves all ranks of a simulation at once.
+class Protocol {
+ public:
+  virtual ~Protocol() = default;
+
+  /// The name on the command line: "gpudirect-v1".
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  /// One line for people.
+  [[nodiscard]] virtual std::string_view description() const = 0;
+  /// Where the messages lie that the user passes in.
+  [[nodiscard]] virtual Memory message_memory() const = 0;
+  /// What a connection has where the user sets nothing.
+  [[nodiscard]] virtual Settings defaults() const { return {}; }
+  /// What this protocol alone lets a user set, in the order in which people shall read it.
+  [[nodiscard]] virtual std::span<const Option> options() const { return {}; }
+  /// The names that libraries give to chunk, depth and these options; a user may set them by either name.
+  [[nodiscard]] virtual std::span<const Alias> aliases() const { return {}; }
+  /// The settings of libraries that run this protocol; a user's own settings win over them.
+  [[nodiscard]] virtual std::span<const Preset> presets() const { return {}; }
+  /// Are messages cut into pieces of the chunk? Not where a message goes whole, and the chunk is what its fallback
+  /// moves at a time.
+  [[nodiscard]] virtual bool cuts_messages(const Settings& settings) const {
+    static_cast<void>(settings);
+    return true;
+  }
+  /// Does it only choose among the other protocols, message by message?
+  [[nodiscard]] virtual bool delegates() const { return false; }
+  /// Pure, and the same answer at both ends.
+  [[nodiscard]] virtual Support supports(const Path& path) const = 0;
+  /// Opens the connection to `peer`, which must do the same: waits for it up to the timeout, so no rings. If it does
+  /// not come, every exchange says so. A UsageError for settings that make no sense; an UnavailableError where
+  /// supports() says no.
+  [[nodiscard]] virtual std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const = 0;
+};
+
+/// What every connect() checks first: a UsageError for settings that make no sense, which says what is allowed.
+void check_settings(const Protocol& protocol, const Settings& settings);
+/// What both ends of a transfer report when they have messages of different lengths.
+Outcome wrong_size(std::uint64_t mine, std::uint64_t theirs);
+/// An UnavailableError with the reason where `protocol` does not support `path`.
+void require_support(const Protocol& protocol, const Path& path);
+
+}  // namespace twinlink

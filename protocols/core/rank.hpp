@@ -1,0 +1,297 @@
+// Rank: everything that one rank may do, on a simulated machine as on a real one.
+//
+// Starting an operation never waits for a peer; it returns an Op. Exactly one call waits: wait_any(). Protocols are
+// blocking code over these asynchronous verbs, so they read from top to bottom and still overlap what can overlap.
+//
+// A rule stated here exists because a test in tests/contract/ checks it on every backend.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "protocols/core/path.hpp"
+#include "protocols/core/units.hpp"
+
+namespace twinlink {
+
+/// A rank of the job, 0 to ranks()-1.
+struct RankId {
+  int value = 0;
+  auto operator<=>(const RankId&) const = default;
+};
+
+/// Tells messages of one pair of ranks apart. Messages with the same tag stay in order.
+struct Tag {
+  int value = 0;
+  auto operator<=>(const Tag&) const = default;
+};
+
+/// A queue of copies that run one after the other, like a CUDA stream. Every rank has kStreams of them.
+struct Stream {
+  int index = 0;
+  auto operator<=>(const Stream&) const = default;
+};
+inline constexpr int kStreams = 16;
+
+/// Who moves the bytes of a copy that touches device memory. Between two host buffers it is always the calling CPU.
+enum class Engine {
+  dma,       ///< the GPU's copy engine
+  kernel,    ///< a kernel's loads and stores
+  resident,  ///< a kernel that stays on the GPU and takes its orders from page-locked memory
+  thread     ///< the copy engine for a thread beside the rank's own, which waits for it on another CPU
+};
+
+enum class Memory {
+  device,        ///< the rank's own GPU
+  pinned,        ///< page-locked host memory: the copy engine and the network adapter reach it directly
+  pageable,      ///< ordinary host memory: the driver copies through a buffer of its own
+  shared_pinned  ///< page-locked host memory that the ranks of a node can map
+};
+
+/// "device", "pinned", "pageable", "shared pinned".
+std::string_view to_string(Memory memory);
+
+/// Whether host memory lies on the NUMA domain next to the rank's GPU or on the one farthest from it.
+enum class Locality { near, far };
+
+/// Memory that a rank owns or has opened. A handle: copying it copies no bytes and owns nothing.
+struct Buffer {
+  std::uint32_t id = 0;  ///< unique within the rank; 0 is no buffer
+  Memory memory = Memory::pageable;
+  Bytes size{};
+
+  friend bool operator==(const Buffer& a, const Buffer& b) { return a.id == b.id; }
+};
+
+/// `length` bytes of a buffer from `offset`. May be empty; must lie inside its buffer.
+struct View {
+  Buffer buffer{};
+  Bytes offset{};
+  Bytes length{};
+
+  View() = default;
+  /// The whole buffer.
+  explicit View(Buffer whole) : buffer(whole), length(whole.size) {}
+  View(Buffer of, Bytes from, Bytes count) : buffer(of), offset(from), length(count) {}
+
+  /// `count` bytes of this view, `from` bytes after its start.
+  [[nodiscard]] View slice(Bytes from, Bytes count) const { return {buffer, offset + from, count}; }
+};
+
+/// One block of a copy whose bytes lie apart: where it goes and where it comes from, within the two views.
+struct Block {
+  Bytes to{};
+  Bytes from{};
+  Bytes length{};
+};
+
+/// What a put() raises at the owner of the memory that it wrote, once the bytes are there. Signals of one origin with
+/// one tag stay in order, and await_signal() takes them one by one.
+struct Signal {
+  Tag tag{};                ///< 0 to kSignalTags-1
+  std::uint64_t value = 0;  ///< what it says: up to kMostSignal
+};
+inline constexpr int kSignalTags = 16;
+inline constexpr std::uint64_t kMostSignal = (std::uint64_t{1} << 48) - 1;
+/// So many signals of one origin and tag may be raised and not yet taken; protocols keep to it by their own means.
+inline constexpr std::size_t kMostSignals = 1024;
+
+/// An operation in flight. Valid until wait_any() has returned it or abandon() was called.
+struct Op {
+  std::uint64_t id = 0;  ///< unique within the rank; 0 is no operation
+  auto operator<=>(const Op&) const = default;
+};
+
+/// Which of the waited-for operations ended, and how.
+struct Completion {
+  std::size_t index = 0;  ///< into the span that was given to wait_any()
+  Status status = Status::delivered;
+};
+
+/// A control message: up to kCapacity bytes of one trivially copyable value. Travels apart from the data.
+class Message {
+ public:
+  static constexpr std::size_t kCapacity = 136;
+
+  Message() = default;
+  template <class T>
+  explicit Message(const T& value) : size_(sizeof(T)) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kCapacity);
+    std::memcpy(bytes_.data(), &value, sizeof(T));
+  }
+  /// The value that the peer put in. A message of another size is a UsageError: the two sides run different protocols.
+  template <class T>
+  [[nodiscard]] T as() const {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kCapacity);
+    if (size_ != sizeof(T)) throw UsageError("a control message has another size than its reader expects");
+    T value{};
+    std::memcpy(&value, bytes_.data(), sizeof(T));
+    return value;
+  }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return {bytes_.data(), size_}; }
+  /// Replaces the content; `content` has at most kCapacity bytes.
+  void assign(std::span<const std::byte> content);
+
+ private:
+  std::array<std::byte, kCapacity> bytes_{};
+  std::size_t size_ = 0;
+};
+
+/// What a peer needs in order to open memory of this rank: it fits into one Message.
+struct IpcHandle {
+  std::array<std::byte, 64> token{};   ///< the backend's own; cudaIpcMemHandle_t on real GPUs
+  std::array<std::byte, 16> device{};  ///< UUID of the owner's device; zeros for host memory
+  std::uint64_t offset = 0;            ///< of the buffer within the allocation that the token names, bytes
+  std::uint64_t size = 0;              ///< of the buffer, bytes
+  /// Of the allocation in the owner's address space, as a key for caches: no two buffers of a rank have the same one at
+  /// the same time, but a new buffer may have that of a released one.
+  std::uint64_t address = 0;
+
+  auto operator<=>(const IpcHandle&) const = default;
+  /// At once, for caches compare it with every message.
+  friend bool operator==(const IpcHandle& a, const IpcHandle& b) { return std::memcmp(&a, &b, sizeof(IpcHandle)) == 0; }
+};
+static_assert(std::has_unique_object_representations_v<IpcHandle>);
+
+/// A content that can be recognised byte by byte: byte i of a view depends on the seed and on i.
+struct Pattern {
+  std::uint64_t seed = 0;
+  auto operator<=>(const Pattern&) const = default;
+};
+/// What a receive buffer is filled with before a transfer: bytes that are still there were never written.
+inline constexpr Pattern kSentinel{0};
+
+/// How a content compares with what was expected.
+struct Verdict {
+  enum class Kind {
+    intact,
+    dropped,   ///< the first wrong byte still holds the sentinel: it was never written
+    scrambled  ///< the first wrong byte holds something else
+  };
+  Kind kind = Kind::intact;
+  Bytes first_bad{};  ///< offset of the first wrong byte; meaningless if intact
+
+  [[nodiscard]] bool intact() const { return kind == Kind::intact; }
+};
+
+/// "intact", "dropped at byte 4096", "scrambled at byte 17".
+std::string to_string(const Verdict& verdict);
+
+/// One rank of a running job. Not thread-safe: a rank is one thread of control.
+///
+/// Buffers, views and operations of another rank, already ended, or out of bounds are a UsageError. A failing
+/// operating-system, MPI or CUDA call is an EnvironmentError.
+class Rank {
+ public:
+  virtual ~Rank() = default;
+
+  // ---- where am I -------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] virtual RankId id() const = 0;
+  /// The number of ranks of the job.
+  [[nodiscard]] virtual int ranks() const = 0;
+  /// Time since the start of the job: simulated, or the host's monotonic clock. The only clock that protocols know.
+  virtual Seconds now() = 0;
+  [[nodiscard]] virtual const Place& place(RankId rank) const = 0;
+  /// The path to `peer`, which must not be this rank.
+  [[nodiscard]] virtual const Path& path_to(RankId peer) const = 0;
+  /// The number of NUMA domains for host memory; with one, near and far are the same.
+  [[nodiscard]] virtual int numa_domains() const = 0;
+
+  // ---- memory -----------------------------------------------------------------------------------------------------
+
+  /// New memory, owned by this rank until release(). `locality` matters for host memory only.
+  virtual Buffer allocate(Memory kind, Bytes size, Locality locality = Locality::near) = 0;
+  /// Frees a buffer. A UsageError while an operation of this rank uses it, and for device memory while a peer has it
+  /// open; shared pinned memory stays for the peers that have it open. After abandon() the memory itself is kept, but
+  /// the buffer is gone for the caller.
+  virtual void release(Buffer buffer) = 0;
+
+  /// Makes a buffer of this rank's device, or of shared pinned memory, known to its node. Cheap; the handle stays valid
+  /// until release().
+  virtual IpcHandle export_memory(Buffer buffer) = 0;
+  /// Maps memory that `owner` has exported. The buffer may be used in copy(); close it with close_memory(), not
+  /// release(). An UnavailableError where path_to() refuses the mapping, or for host memory of another node. Device
+  /// memory of another node is not mapped, but opened for put() alone, where path_to() grants one_sided and the owner
+  /// has registered it; copy() of it is a UsageError. A handle that names no memory which `owner` exports, made up or
+  /// of memory that has been released, is a UsageError where the backend finds out, and an EnvironmentError where the
+  /// system does.
+  virtual Buffer open_memory(RankId owner, const IpcHandle& handle) = 0;
+  /// Unmaps. A UsageError while an operation uses the buffer.
+  virtual void close_memory(Buffer buffer) = 0;
+
+  /// Makes device memory of this rank known to the network adapter: send() and receive() of it need that, and a put()
+  /// to another node needs it at both ends. A UsageError for other memory. Expensive: it pins pages. Memory may be
+  /// registered again, by another user of it; each registration is paid for and taken back by itself.
+  virtual void register_memory(Buffer buffer) = 0;
+  /// Takes one registration back. A UsageError if there is none, or if it is the last one and an operation uses the
+  /// buffer. release() takes all back.
+  virtual void deregister_memory(Buffer buffer) = 0;
+
+  // ---- operations: each starts now and ends in wait_any() ----------------------------------------------------------
+
+  /// Copies `from.length` bytes; both views have the same length. Copies of one stream run in order. A copy between
+  /// device and pageable memory, or between two host buffers, occupies the calling CPU until it has ended; a thread
+  /// copies between memory of the rank's own device and pageable memory, and nothing else, and the calling CPU goes on.
+  /// A kernel reaches device memory of peers and page-locked memory, and one end must be device memory; a resident
+  /// kernel writes from its own device into the memory of peers, and nothing else. What they cannot reach is a
+  /// UsageError. An UnavailableError for a thread where the process may use one CPU only.
+  virtual Op copy(View to, View from, Stream stream, Engine engine) = 0;
+  /// One copy of many blocks: `to` and `from` are the memory in which they lie. The copy engine moves blocks of one
+  /// length at one distance (a 2-D copy), a kernel any list, a resident one and a thread none; else a UsageError, as
+  /// for blocks that overlap at the destination or lie outside. Otherwise as copy(). Not between two host buffers.
+  virtual Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) = 0;
+  /// One-sided: writes into memory that was opened from a peer, behind what is in the stream, then raises `signal`
+  /// there. No CPU of the peer takes part. Ends when the bytes are in place and the signal is on its way. Puts that
+  /// raise one tag at one peer use one stream.
+  virtual Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) = 0;
+  /// Takes the next signal that `peer` raises with `tag`: what its put wrote is there then. `value` must live until the
+  /// operation has ended or is abandoned.
+  virtual Op await_signal(RankId peer, Tag tag, std::uint64_t& value) = 0;
+  /// Sends bytes over the network to another rank; a rank that names itself, here or in the calls below, is a
+  /// UsageError. Ends when the buffer may be written again. Device memory only where path_to() allows it,
+  /// and registered.
+  virtual Op send(RankId peer, Tag tag, View from) = 0;
+  /// Receives what `peer` sends with `tag`: exactly `to.length` bytes, else the operation ends with wrong_size.
+  virtual Op receive(RankId peer, Tag tag, View to) = 0;
+  /// Sends a control message: small, in order per pair of ranks and tag, apart from the data.
+  virtual Op tell(RankId peer, Tag tag, const Message& message) = 0;
+  /// Takes the next control message of `peer` with `tag`. `into` must live until the operation has ended.
+  virtual Op hear(RankId peer, Tag tag, Message& into) = 0;
+
+  /// Waits until one of `ops` has ended and returns it, or nothing once now() has reached `deadline`. If several have
+  /// ended, the first in the span is returned of those that the rank knows of: letters and signals may be found before
+  /// others. The returned operation is used up. `ops` must not be empty.
+  virtual std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) = 0;
+  /// Gives an operation up, after a timeout. Its memory is kept until the rank ends, for somebody may still write it;
+  /// the message of a hear() and the value of an await_signal() are not written any more. What then arrives for it goes
+  /// to the next receive(), hear() or await_signal().
+  virtual void abandon(Op op) = 0;
+
+  // ---- proof of delivery, outside of any timing --------------------------------------------------------------------
+
+  /// Fills a view with a pattern.
+  virtual void fill(View view, Pattern pattern) = 0;
+  /// Compares a view with a pattern.
+  virtual Verdict check(View view, Pattern pattern) = 0;
+
+  // ---- for people --------------------------------------------------------------------------------------------------
+
+  /// Names the step of the protocol that the next operation belongs to, in the words of the protocol's scenario.
+  virtual void step(std::string_view words) { static_cast<void>(words); }
+};
+
+/// A UsageError for a signal whose tag or value is out of range: what every backend checks.
+void require_signal(const Signal& signal);
+
+/// Waits for one operation. `timed_out` once now() has reached `deadline`. Then, and where it throws, it is abandoned.
+Status wait(Rank& rank, Op op, Seconds deadline);
+
+}  // namespace twinlink

@@ -1,0 +1,165 @@
+#include "protocols/cuda_ipc/cuda_ipc_endpoint.hpp"
+
+#include <array>
+#include <cassert>
+#include <exception>
+
+#include "protocols/core/tags.hpp"
+#include "protocols/parts/meeting.hpp"
+
+namespace twinlink {
+
+using handshake::Action;
+using handshake::Event;
+
+CudaIpcEndpoint::CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOptions& chosen)
+    : rank(this_rank),
+      peer(to),
+      options(chosen),
+      cache(this_rank, to, chosen.cache, chosen.eviction),
+      handshake_(chosen.fidelity, to < this_rank.id()),
+      cuda_in_use_(!chosen.late) {
+  for (int slot = options.fragments; slot-- > 0;) free_slots_.push_back(static_cast<std::uint16_t>(slot));
+  mine_ = rank.allocate(Memory::shared_pinned, options.payload * static_cast<std::uint64_t>(options.fragments));
+}
+
+CudaIpcEndpoint::~CudaIpcEndpoint() {
+  // While an exception passes, operations may still use the memory; the rank frees it when it ends.
+  if (std::uncaught_exceptions() > 0) return;
+  for (const Op op : tells) rank.abandon(op);
+  if (theirs_) rank.close_memory(*theirs_);
+  rank.release(mine_);
+}
+
+/// What an earlier connection has left in the FIFO is thrown away. Then both ends open the fragments of the other.
+/// Neither goes on before the peer has opened its fragments, for it might be through with everything, and release them,
+/// before that.
+Outcome CudaIpcEndpoint::meet(Seconds timeout) {
+  const Seconds deadline = rank.now() + timeout;
+  MeetingNumbers numbers;
+  Outcome outcome = twinlink::meet(rank, peer, std::array{tags::kIpcFifo}, deadline, numbers);
+  if (!outcome.ok()) return outcome;
+  tell("tell fragments",
+       {.kind = PacketKind::fragments,
+        .slot = static_cast<std::uint16_t>(options.fragments),
+        .length = options.payload.count()},
+       rank.export_memory(mine_));
+  Message message;
+  if (outcome = hear("hear fragments", message, deadline); !outcome.ok()) return outcome;
+  const auto [packet, handle] = message.as<PacketWithHandle>();
+  their_payload_ = Bytes{packet.length};
+  rank.step("open fragments");
+  try {
+    theirs_ = rank.open_memory(peer, handle);
+  } catch (const Error& error) {
+    // A forged or stale handle is the peer's fault, and a refusal of the system nobody's.
+    return {Status::peer_failed, std::string("step 'open fragments': ") + error.what()};
+  }
+  tell("tell opened", {.kind = PacketKind::opened});
+  return hear("hear opened", message, deadline);
+}
+
+Outcome CudaIpcEndpoint::hear(std::string_view words, Message& message, Seconds deadline) {
+  rank.step(words);
+  const Status status = wait(rank, rank.hear(peer, tags::kIpcFifo, message), deadline);
+  return status == Status::delivered ? Outcome{} : did_not_connect(status, words);
+}
+
+void CudaIpcEndpoint::tell(std::string_view words, const Message& message) {
+  rank.step(words);
+  tells.push_back(rank.tell(peer, tags::kIpcFifo, message));
+}
+
+void CudaIpcEndpoint::tell_in(std::string_view words, const Packet& packet, const IpcHandle& handle) {
+  if (told_in_ == handle) return tell(words, packet);
+  told_in_ = handle;
+  tell(words, packet, handle);
+}
+
+const IpcHandle& CudaIpcEndpoint::heard_in(const Message& message) {
+  const bool told_again = message.bytes().size() == sizeof(Packet);
+  if (!told_again) heard_in_ = message.as<PacketWithHandle>().handle;
+  if (!heard_in_) throw UsageError("a header names the memory of the one before it, and there was none");
+  return *heard_in_;
+}
+
+// ---- the handshake --------------------------------------------------------------------------------------------------
+
+void CudaIpcEndpoint::about_to_send() {
+  cuda_in_use_ = true;  // the message lies on the GPU
+  if (options.use_ipc) react(Event::send);
+}
+
+bool CudaIpcEndpoint::hear_handshake(const Packet& packet) {
+  switch (packet.kind) {
+    case PacketKind::request:
+      react(Event::request);
+      return true;
+    case PacketKind::ack:
+      react(Event::ack);
+      return true;
+    case PacketKind::not_ready:
+      react(Event::not_ready);
+      return true;
+    case PacketKind::refusal:
+      react(Event::refusal);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void CudaIpcEndpoint::react(Event event) {
+  const handshake::Reaction reaction = handshake_.react(event, {.gpu_buffer = true, .cuda_in_use = cuda_in_use_});
+  for (const Action action : reaction.actions) perform(action);
+}
+
+void CudaIpcEndpoint::perform(Action action) {
+  const std::string_view words = handshake::to_string(action);
+  switch (action) {
+    case Action::send_request:
+      tell(words, {.kind = PacketKind::request, .number = static_cast<std::uint32_t>(rank.place(rank.id()).gpu)});
+      return;
+    case Action::send_ack:
+      tell(words, {.kind = PacketKind::ack});
+      return;
+    case Action::send_not_ready:
+      tell(words, {.kind = PacketKind::not_ready});
+      return;
+    case Action::send_refusal:
+      tell(words, {.kind = PacketKind::refusal});
+      return;
+    case Action::enable_get:
+      rank.step(words);
+      return;
+    case Action::check_access: {
+      rank.step(words);
+      // Devices are told apart by what they are, not by their ordinals, which differ from process to process.
+      const Path& path = rank.path_to(peer);
+      react(path.same_device || path.peer_access ? Event::access_granted : Event::access_refused);
+      return;
+    }
+  }
+}
+
+// ---- the fragments --------------------------------------------------------------------------------------------------
+
+std::optional<std::uint16_t> CudaIpcEndpoint::take_slot() {
+  if (free_slots_.empty()) return std::nullopt;
+  const std::uint16_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
+void CudaIpcEndpoint::return_slot(std::uint16_t slot) { free_slots_.push_back(slot); }
+
+View CudaIpcEndpoint::my_fragment(std::uint16_t slot, Bytes length) const {
+  return {mine_, options.payload * slot, length};
+}
+
+View CudaIpcEndpoint::peers_fragment(std::uint16_t slot, Bytes length) const {
+  assert(theirs_);
+  return {*theirs_, their_payload_ * slot, length};
+}
+
+}  // namespace twinlink

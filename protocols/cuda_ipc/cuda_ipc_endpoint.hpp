@@ -1,0 +1,103 @@
+// One end of a cuda-ipc connection: what lasts from exchange to exchange.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocols/core/rank.hpp"
+#include "protocols/cuda_ipc/cuda_ipc_options.hpp"
+#include "protocols/cuda_ipc/cuda_ipc_packet.hpp"
+#include "protocols/cuda_ipc/ipc_handshake.hpp"
+#include "protocols/parts/handle_cache.hpp"
+
+namespace twinlink {
+
+/// How many messages this end has sent or received in which way.
+struct CudaIpcCounts {
+  std::uint64_t ipc_messages = 0;
+  std::uint64_t staged_messages = 0;  ///< eager ones too
+  std::uint64_t fragments_sent = 0;
+};
+
+class CudaIpcEndpoint {
+ public:
+  /// Nothing goes through the FIFO before meet(). `this_rank` must outlive it.
+  CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOptions& chosen);
+  ~CudaIpcEndpoint();
+  CudaIpcEndpoint(const CudaIpcEndpoint&) = delete;
+  CudaIpcEndpoint& operator=(const CudaIpcEndpoint&) = delete;
+
+  /// Meets the peer, which must do the same: both open each other's fragments. Once.
+  Outcome meet(Seconds timeout);
+
+  // ---- the FIFO ---------------------------------------------------------------------------------------------------
+
+  void tell(std::string_view words, const Packet& packet) { tell(words, Message(packet)); }
+  void tell(std::string_view words, const Packet& packet, const IpcHandle& handle) {
+    tell(words, Message(PacketWithHandle{packet, handle}));
+  }
+  /// The same without the handle where it is that of the call before: a letter takes longer with every cache line of it
+  /// that goes from core to core.
+  void tell_in(std::string_view words, const Packet& packet, const IpcHandle& handle);
+  /// The handle that the peer has told so with `message`. Messages come here in the order in which they were told.
+  const IpcHandle& heard_in(const Message& message);
+  /// What has been told and is still under way, for wait_any().
+  std::vector<Op> tells{};
+
+  // ---- the handshake ----------------------------------------------------------------------------------------------
+
+  /// A message is about to be sent: asks, if it is time to ask.
+  void about_to_send();
+  /// Reacts to a packet of the handshake; false if it is none.
+  bool hear_handshake(const Packet& packet);
+  [[nodiscard]] const handshake::Endpoint& handshake() const { return handshake_; }
+  [[nodiscard]] bool cuda_in_use() const { return cuda_in_use_; }
+  void set_cuda_in_use(bool in_use) { cuda_in_use_ = in_use; }
+
+  // ---- the fragments ----------------------------------------------------------------------------------------------
+
+  /// A slot of this rank's fragments that may be written, or nothing while the peer has them all.
+  std::optional<std::uint16_t> take_slot();
+  void return_slot(std::uint16_t slot);
+  [[nodiscard]] View my_fragment(std::uint16_t slot, Bytes length) const;
+  [[nodiscard]] View peers_fragment(std::uint16_t slot, Bytes length) const;
+  [[nodiscard]] bool has_free_slot() const { return !free_slots_.empty(); }
+
+  // ---- the rest ---------------------------------------------------------------------------------------------------
+
+  Rank& rank;
+  const RankId peer;
+  const CudaIpcOptions options;
+  HandleCache cache;
+  CudaIpcCounts counts{};
+  std::uint32_t next_out = 0;  ///< the number of the next message that is sent, and received
+  std::uint32_t next_in = 0;
+
+  enum class Way { none, staged, ipc };
+  /// A message begins to travel, in either direction.
+  void note_way(Way way) {
+    last_way_ = way;
+    ++(way == Way::ipc ? counts.ipc_messages : counts.staged_messages);
+  }
+  [[nodiscard]] Way last_way() const { return last_way_; }
+
+ private:
+  void tell(std::string_view words, const Message& message);
+  void react(handshake::Event event);
+  void perform(handshake::Action action);
+  Outcome hear(std::string_view words, Message& message, Seconds deadline);
+
+  std::optional<IpcHandle> told_in_{};
+  std::optional<IpcHandle> heard_in_{};
+  handshake::Endpoint handshake_;
+  bool cuda_in_use_;
+  Buffer mine_{};
+  std::optional<Buffer> theirs_{};
+  Bytes their_payload_{};
+  std::vector<std::uint16_t> free_slots_;
+  Way last_way_ = Way::none;
+};
+
+}  // namespace twinlink

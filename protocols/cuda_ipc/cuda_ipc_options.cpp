@@ -1,0 +1,68 @@
+#include "protocols/cuda_ipc/cuda_ipc_options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "protocols/core/options.hpp"
+
+namespace twinlink {
+namespace {
+
+// The choices are in the order of their enumerators.
+constexpr std::array kOptions{
+    Option{"fidelity", "design|openmpi-4.1|openmpi-5|repaired", "design",
+           "whose handshake; 'twinlink-sim handshake' prints them"},
+    Option{"ipc", "0|1", "1", "may this rank ask for CUDA IPC?"},
+    Option{"cache", "COUNT", "0", "opened buffers of the peer that are kept open; 0: all"},
+    Option{"eviction", "lru|openmpi", "lru",
+           "which one is closed when there are too many: unused for longest, or (as Open MPI does) released last"},
+    Option{"eager", "SIZE", "256", "until IPC is on, messages up to this size travel with their header"},
+    Option{"start", "ready|late", "ready", "late: a rank uses CUDA only from its own first send on"},
+};
+
+constexpr std::array kAliases{
+    Alias{"btl_smcuda_use_cuda_ipc", "ipc", "openmpi"},
+    Alias{"btl_smcuda_cuda_max_send_size", "chunk", "openmpi"},
+    Alias{"pml_ob1_send_pipeline_depth", "depth", "openmpi"},
+};
+
+Settings preset(std::string_view fidelity) {
+  return {.chunk = kIpcFragment,
+          .depth = kIpcFragmentsInFlight,
+          .options = {{"fidelity", std::string(fidelity)}, {"eviction", "openmpi"}}};
+}
+
+}  // namespace
+
+std::span<const Option> cuda_ipc_option_list() { return kOptions; }
+
+std::span<const Alias> cuda_ipc_aliases() { return kAliases; }
+
+std::span<const Preset> cuda_ipc_presets() {
+  static const std::array presets{
+      Preset{"openmpi-4.1", "smcuda as the code of Open MPI 4.1.4 has it", preset("openmpi-4.1")},
+      Preset{"openmpi-5", "smcuda as the code of Open MPI 5.0.10 has it", preset("openmpi-5")},
+  };
+  return presets;
+}
+
+CudaIpcOptions read_cuda_ipc_options(const Protocol& protocol, const Settings& settings) {
+  const OptionReader read(protocol, settings);
+  const Bytes fragment = settings.chunk == Bytes{} ? kIpcFragment : settings.chunk;
+  if (fragment <= kIpcFragmentHeader) {
+    throw UsageError("protocol 'cuda-ipc': a fragment (chunk) of " + format_size(fragment) +
+                     " has no room beside its header of " + format_size(kIpcFragmentHeader));
+  }
+  CudaIpcOptions options{.fidelity = read.choice<handshake::Fidelity>("fidelity"),
+                         .use_ipc = read.choice<bool>("ipc"),
+                         .cache = read.count("cache"),
+                         .eviction = read.choice<Eviction>("eviction"),
+                         .late = read.choice<bool>("start"),
+                         .payload = fragment - kIpcFragmentHeader,
+                         .fragments = settings.depth};
+  options.eager = std::min(read.size("eager"), options.payload);
+  return options;
+}
+
+}  // namespace twinlink

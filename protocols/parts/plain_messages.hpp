@@ -1,0 +1,35 @@
+// Messages that go as they lie: no copy before or after them.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "protocols/core/lane.hpp"
+#include "protocols/core/protocol.hpp"
+
+namespace twinlink {
+
+/// Exchanges with one peer by send() and receive() alone, of any memory that the rank's send() takes.
+class PlainMessages {
+ public:
+  /// Messages are cut into the settings' chunks, of which `depth` are under way at once each way. `rank` must outlive
+  /// this.
+  PlainMessages(Rank& rank, RankId peer, const Settings& settings);
+  PlainMessages(const PlainMessages&) = delete;
+  PlainMessages& operator=(const PlainMessages&) = delete;
+
+  Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming);
+
+ private:
+  Rank& rank_;
+  Bytes chunk_;
+  Seconds timeout_;
+  // Of the exchange under way, and kept for the next one.
+  static constexpr std::size_t kIncoming = 0;
+  static constexpr std::size_t kOutgoing = 1;
+  std::array<std::vector<Bytes>, 2> wholes_;  ///< by lane and piece: the length of its message
+  std::array<Lane, 2> lanes_;
+};
+
+}  // namespace twinlink

@@ -1,0 +1,189 @@
+#include "protocols/parts/segment_channel.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <exception>
+
+#include "protocols/core/tags.hpp"
+#include "protocols/parts/meeting.hpp"
+#include "protocols/parts/staged_channel.hpp"
+
+namespace twinlink {
+namespace {
+
+constexpr Stream kOutStream{0};
+constexpr Stream kInStream{1};
+
+/// Not delivered where the two ends do not have the same message, cut in the same way.
+Outcome agree(const SegmentHeader& mine, const SegmentHeader& theirs) {
+  if (mine.length != theirs.length) return wrong_size(mine.length, theirs.length);
+  if (mine.chunk == theirs.chunk) return {};
+  return {Status::wrong_size, "this side cuts messages into chunks of " + std::to_string(mine.chunk) +
+                                  " B, the other of " + std::to_string(theirs.chunk) + " B (0: chosen by size)"};
+}
+
+}  // namespace
+
+Bytes automatic_chunk(Bytes message) {
+  // 2^k is nearest where 2^(k - 1/2) <= sqrt(S g r) < 2^(k + 1/2), so 2^(2k - 1) <= S g r < 2^(2k + 1).
+  static_assert(std::has_single_bit(kTurnaroundBytes.count()));
+  const int exponent =
+      static_cast<int>(std::bit_width(message.count())) - 1 + std::countr_zero(kTurnaroundBytes.count());
+  const Bytes nearest{std::uint64_t{1} << ((exponent + 1) / 2)};
+  return std::clamp(nearest, kLeastAutomaticChunk, kMostAutomaticChunk);
+}
+
+/// Other messages. What is kept of the exchange before is its room.
+void SegmentChannel::prepare(Direction& direction, Lane& lane, std::span<const View> messages) const {
+  lane.pieces.clear();
+  direction.begins.clear();
+  for (const View& message : messages) {
+    const std::size_t first = lane.pieces.size();
+    const Bytes chunk = settings_.chunk == Bytes{} ? automatic_chunk(message.length) : settings_.chunk;
+    add_pieces(message, chunk, lane.pieces);
+    direction.begins.resize(lane.pieces.size());
+    direction.begins[first] = SegmentHeader{message.length.count(), settings_.chunk.count()};
+  }
+  direction.credits = Credits(lane.pieces.size(), lane.depth, style_.credits);
+}
+
+SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings, const SegmentStyle& style)
+    : rank_(rank),
+      peer_(peer),
+      settings_(settings),
+      style_(style),
+      mine_(rank.allocate(Memory::shared_pinned, slot_size() * static_cast<std::uint64_t>(settings.depth))) {
+  try {
+    const auto depth = static_cast<std::size_t>(settings.depth);
+    for (Direction* const direction : {&in_, &out_}) direction->heard.resize(depth);
+    lanes_ = {Lane{.pieces = {}, .depth = depth, .steps = receiving_steps()},
+              Lane{.pieces = {}, .depth = depth, .steps = sending_steps()}};
+    connected(meet_peer());
+  } catch (...) {
+    rank_.release(mine_);  // without a peer that uses it
+    throw;
+  }
+}
+
+static_assert(sizeof(SegmentHeader) != kMeetingLetter);
+
+/// Throws away what an earlier connection has left under way. Then tells the peer of this segment, and opens the
+/// peer's. Does not go on before the peer has opened this one, for it might be through with everything, and release it,
+/// before.
+Outcome SegmentChannel::meet_peer() {
+  constexpr std::array kLetters{tags::kHeader, tags::kReady, tags::kDelivered, tags::kCredit};
+  const Seconds deadline = rank_.now() + settings_.timeout;
+  MeetingNumbers numbers;
+  if (Outcome outcome = meet(rank_, peer_, kLetters, deadline, numbers); !outcome.ok()) return outcome;
+  Message heard;
+  if (Outcome outcome = swap("segment", Message(rank_.export_memory(mine_)), heard, deadline); !outcome.ok()) {
+    return outcome;
+  }
+  rank_.step("open segment");
+  try {
+    theirs_ = rank_.open_memory(peer_, heard.as<IpcHandle>());
+  } catch (const Error& error) {
+    // A forged or stale handle is the peer's fault, and a refusal of the system nobody's.
+    return {Status::peer_failed, std::string("step 'open segment': ") + error.what()};
+  }
+  return swap("opened", Message(), heard, deadline);
+}
+
+/// Both ends tell each other such a thing.
+Outcome SegmentChannel::swap(const std::string& what, const Message& mine, Message& theirs, Seconds deadline) {
+  rank_.step("tell " + what);
+  const Op told = rank_.tell(peer_, tags::kHeader, mine);
+  rank_.step("hear " + what);
+  const Status heard = wait(rank_, rank_.hear(peer_, tags::kHeader, theirs), deadline);
+  // The peer may not have come to hear it yet; nothing is lost if it has not by the deadline.
+  const Status taken = wait(rank_, told, deadline);
+  if (heard != Status::delivered) return did_not_connect(heard, "hear " + what);
+  if (taken != Status::delivered) return did_not_connect(taken, "tell " + what);
+  return {};
+}
+
+SegmentChannel::~SegmentChannel() {
+  // While an exception passes, copies may still use the segments; the rank frees them when it ends.
+  if (std::uncaught_exceptions() > 0) return;
+  if (theirs_) rank_.close_memory(*theirs_);
+  rank_.release(mine_);
+}
+
+Bytes SegmentChannel::slot_size() const { return settings_.chunk == Bytes{} ? kMostAutomaticChunk : settings_.chunk; }
+
+View SegmentChannel::slot(Buffer segment, const Piece& piece) const {
+  return {segment, slot_size() * static_cast<std::uint64_t>(piece.slot), piece.bytes.length};
+}
+
+std::vector<Step> SegmentChannel::sending_steps() {
+  const auto tell_header = [this](const Piece& p) -> Started {
+    if (!out_.begins[p.number]) return Outcome{};
+    return rank_.tell(peer_, tags::kHeader, Message(*out_.begins[p.number]));
+  };
+  const auto hear_answer = [this](const Piece& p) -> Started {
+    if (!out_.begins[p.number]) return Outcome{};
+    return rank_.hear(peer_, tags::kReady, out_.heard[p.slot]);
+  };
+  const auto hear_credit = [this](const Piece& p) -> Started {
+    if (const auto& mine = out_.begins[p.number]) {
+      Outcome agreed = agree(*mine, out_.heard[p.slot].as<SegmentHeader>());
+      if (!agreed.ok()) return agreed;
+    }
+    if (!out_.credits.sender_hears_before(p.number)) return Outcome{};
+    return rank_.hear(peer_, tags::kCredit, nothing_);
+  };
+  const auto copy_out = [this](const Piece& p) {
+    return pipeline_copy(rank_, slot(mine_, p), p.bytes, kOutStream, Engine::dma, style_.synchronous, deadline_);
+  };
+  const auto tell_filled = [this](const Piece&) { return rank_.tell(peer_, tags::kDelivered, nothing_); };
+  return {{"tell header", tell_header},
+          {"hear clear to send", hear_answer},
+          {"hear credit", hear_credit},
+          {"copy out", copy_out},
+          {"tell filled", tell_filled}};
+}
+
+std::vector<Step> SegmentChannel::receiving_steps() {
+  const auto hear_header = [this](const Piece& p) -> Started {
+    if (!in_.begins[p.number]) return Outcome{};
+    return rank_.hear(peer_, tags::kHeader, in_.heard[p.slot]);
+  };
+  const auto answer = [this](const Piece& p) -> Started {
+    const auto& mine = in_.begins[p.number];
+    if (!mine) return Outcome{};
+    const Op told = rank_.tell(peer_, tags::kReady, Message(*mine));
+    Outcome agreed = agree(*mine, in_.heard[p.slot].as<SegmentHeader>());
+    if (agreed.ok()) return told;
+    wait(rank_, told, deadline_);
+    return agreed;
+  };
+  const auto hear_filled = [this](const Piece&) { return rank_.hear(peer_, tags::kDelivered, nothing_); };
+  const auto copy_in = [this](const Piece& p) {
+    return pipeline_copy(rank_, p.bytes, slot(*theirs_, p), kInStream, Engine::dma, style_.synchronous, deadline_);
+  };
+  const auto grant_credit = [this](const Piece& p) -> Started {
+    if (!in_.credits.receiver_grants_after(p.number)) return Outcome{};
+    return rank_.tell(peer_, tags::kCredit, nothing_);
+  };
+  return {{"hear header", hear_header},
+          {"tell clear to send", answer},
+          {"hear filled", hear_filled},
+          {"copy in", copy_in},
+          {"grant credit", grant_credit}};
+}
+
+Outcome SegmentChannel::do_exchange(std::span<const View> outgoing, std::span<const View> incoming) {
+  deadline_ = rank_.now() + settings_.timeout;
+  prepare(in_, lanes_[0], incoming);
+  prepare(out_, lanes_[1], outgoing);
+  return move(rank_, lanes_, deadline_);
+}
+
+std::string SegmentChannel::path_taken() const {
+  std::string way = "staged through one segment of shared pinned host memory";
+  if (settings_.chunk == Bytes{}) way += ", chunks chosen by the size of the message";
+  return way;
+}
+
+}  // namespace twinlink

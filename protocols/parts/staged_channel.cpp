@@ -1,0 +1,85 @@
+#include "protocols/parts/staged_channel.hpp"
+
+#include <utility>
+
+#include "protocols/core/tags.hpp"
+
+namespace twinlink {
+namespace {
+
+// One stream per direction, so that copies out and copies in use both copy engines at once.
+constexpr Stream kOutStream{0};
+constexpr Stream kInStream{1};
+
+}  // namespace
+
+Started pipeline_copy(Rank& rank, View to, View from, Stream stream, Engine engine, bool synchronous,
+                      Seconds deadline) {
+  const Op op = rank.copy(to, from, stream, engine);
+  if (!synchronous) return op;
+  const Status status = wait(rank, op, deadline);
+  return Outcome{status, std::string(to_string(status))};
+}
+
+// Receives come first: a posted receive lets the peer's bytes flow while this rank copies out.
+StagedChannel::StagedChannel(Rank& rank, RankId peer, Settings settings, const StagedStyle& style)
+    : rank_(rank),
+      peer_(peer),
+      settings_(std::move(settings)),
+      style_(style),
+      in_{.buffers = StagingBuffers(rank, style.memory)},
+      out_{.buffers = StagingBuffers(rank, style.memory)},
+      lanes_{Lane{.pieces = {}, .steps = receiving_steps()}, Lane{.pieces = {}, .steps = sending_steps()}} {
+  for (Lane& lane : lanes_) lane.depth = static_cast<std::size_t>(settings_.depth);
+}
+
+std::vector<Step> StagedChannel::sending_steps() {
+  const auto copy_out = [this](const Piece& p) {
+    return pipeline_copy(rank_, out_.buffers.at(p), p.bytes, kOutStream, style_.engine, style_.synchronous, deadline_);
+  };
+  // Of the pieces that wait for one grant only the first hears it: those behind it are sent after it.
+  const auto hear_credit = [this](const Piece& p) -> Started {
+    if (!out_.credits.sender_hears_before(p.number)) return Outcome{};
+    return rank_.hear(peer_, tags::kCredit, credit_);
+  };
+  const auto send = [this](const Piece& p) {
+    return rank_.send(peer_, data_tag(out_.wholes[p.number], settings_.chunk), out_.buffers.at(p));
+  };
+  if (style_.credits == 0) return {{"copy out", copy_out}, {"send", send}};
+  return {{"copy out", copy_out}, {"hear credit", hear_credit}, {"send", send}};
+}
+
+std::vector<Step> StagedChannel::receiving_steps() {
+  const auto receive = [this](const Piece& p) {
+    return rank_.receive(peer_, data_tag(in_.wholes[p.number], settings_.chunk), in_.buffers.at(p));
+  };
+  const auto copy_in = [this](const Piece& p) {
+    return pipeline_copy(rank_, p.bytes, in_.buffers.at(p), kInStream, style_.engine, style_.synchronous, deadline_);
+  };
+  const auto grant_credit = [this](const Piece& p) -> Started {
+    if (!in_.credits.receiver_grants_after(p.number)) return Outcome{};
+    return rank_.tell(peer_, tags::kCredit, credit_);
+  };
+  if (style_.credits == 0) return {{"receive", receive}, {"copy in", copy_in}};
+  return {{"receive", receive}, {"copy in", copy_in}, {"grant credit", grant_credit}};
+}
+
+void StagedChannel::prepare(Direction& direction, Lane& lane, std::span<const View> messages) const {
+  cut(messages, settings_.chunk, lane.pieces);
+  whole_lengths(messages, settings_.chunk, direction.wholes);
+  direction.credits = Credits(lane.pieces.size(), lane.depth, style_.credits);
+  direction.buffers.reserve(lane.pieces, lane.depth);
+}
+
+Outcome StagedChannel::do_exchange(std::span<const View> outgoing, std::span<const View> incoming) {
+  deadline_ = rank_.now() + settings_.timeout;
+  prepare(in_, lanes_[0], incoming);
+  prepare(out_, lanes_[1], outgoing);
+  return move(rank_, lanes_, deadline_);
+}
+
+std::string StagedChannel::path_taken() const {
+  return "staged through " + std::string(to_string(style_.memory)) + " host memory";
+}
+
+}  // namespace twinlink

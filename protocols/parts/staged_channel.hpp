@@ -1,0 +1,59 @@
+// The data path that host staging and GPUDirect v1 share. What differs is the kind of host memory in the middle, and
+// how the pipeline is kept in step.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "protocols/core/lane.hpp"
+#include "protocols/core/protocol.hpp"
+#include "protocols/parts/credits.hpp"
+#include "protocols/parts/staging_buffers.hpp"
+
+namespace twinlink {
+
+/// In what the protocols that share this path differ.
+struct StagedStyle {
+  Memory memory = Memory::pageable;  ///< of the host buffers
+  std::size_t credits = 0;           ///< the receiver grants so many at once; 0: posted receives are enough
+  bool synchronous = false;          ///< the CPU waits for every copy
+  Engine engine = Engine::dma;       ///< who copies
+};
+
+/// Device memory -> host buffer -> network -> host buffer -> device memory, piece by piece.
+class StagedChannel : public Channel {
+ public:
+  StagedChannel(Rank& rank, RankId peer, Settings settings, const StagedStyle& style);
+
+  [[nodiscard]] std::string path_taken() const override;
+
+ private:
+  Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
+
+  /// One direction of the exchange under way. Kept for the next one: to make such things anew takes as long as a small
+  /// message.
+  struct Direction {
+    StagingBuffers buffers;
+    Credits credits{0, 1, 0};
+    std::vector<Bytes> wholes{};  ///< by piece, the length of its message
+  };
+  [[nodiscard]] std::vector<Step> sending_steps();
+  [[nodiscard]] std::vector<Step> receiving_steps();
+  void prepare(Direction& direction, Lane& lane, std::span<const View> messages) const;
+
+  Rank& rank_;
+  RankId peer_;
+  Settings settings_;
+  StagedStyle style_;
+  Direction in_;
+  Direction out_;
+  std::array<Lane, 2> lanes_;
+  Seconds deadline_{};  ///< of the exchange under way
+  Message credit_;      ///< grants carry nothing
+};
+
+/// A copy of a pipeline: one that goes on while the rank does other things, or one that the CPU waits for.
+Started pipeline_copy(Rank& rank, View to, View from, Stream stream, Engine engine, bool synchronous, Seconds deadline);
+
+}  // namespace twinlink

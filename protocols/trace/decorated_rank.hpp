@@ -1,0 +1,56 @@
+// DecoratedRank: passes every verb on to another rank. Decorators override the verbs that they care about.
+#pragma once
+
+#include "protocols/core/rank.hpp"
+
+namespace twinlink {
+
+class DecoratedRank : public Rank {
+ public:
+  /// `inner` must outlive this rank.
+  explicit DecoratedRank(Rank& inner) : inner_(inner) {}
+
+  [[nodiscard]] RankId id() const override { return inner_.id(); }
+  [[nodiscard]] int ranks() const override { return inner_.ranks(); }
+  Seconds now() override { return inner_.now(); }
+  [[nodiscard]] const Place& place(RankId rank) const override { return inner_.place(rank); }
+  [[nodiscard]] const Path& path_to(RankId peer) const override { return inner_.path_to(peer); }
+  [[nodiscard]] int numa_domains() const override { return inner_.numa_domains(); }
+
+  Buffer allocate(Memory kind, Bytes size, Locality locality) override { return inner_.allocate(kind, size, locality); }
+  void release(Buffer buffer) override { inner_.release(buffer); }
+  IpcHandle export_memory(Buffer buffer) override { return inner_.export_memory(buffer); }
+  Buffer open_memory(RankId owner, const IpcHandle& handle) override { return inner_.open_memory(owner, handle); }
+  void close_memory(Buffer buffer) override { inner_.close_memory(buffer); }
+  void register_memory(Buffer buffer) override { inner_.register_memory(buffer); }
+  void deregister_memory(Buffer buffer) override { inner_.deregister_memory(buffer); }
+
+  Op copy(View to, View from, Stream stream, Engine engine) override { return inner_.copy(to, from, stream, engine); }
+  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
+    return inner_.copy_blocks(to, from, blocks, stream, engine);
+  }
+  Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override {
+    return inner_.put(to, from, stream, engine, signal);
+  }
+  Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override { return inner_.await_signal(peer, tag, value); }
+  Op send(RankId peer, Tag tag, View from) override { return inner_.send(peer, tag, from); }
+  Op receive(RankId peer, Tag tag, View to) override { return inner_.receive(peer, tag, to); }
+  Op tell(RankId peer, Tag tag, const Message& message) override { return inner_.tell(peer, tag, message); }
+  Op hear(RankId peer, Tag tag, Message& into) override { return inner_.hear(peer, tag, into); }
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override {
+    return inner_.wait_any(ops, deadline);
+  }
+  void abandon(Op op) override { inner_.abandon(op); }
+
+  void fill(View view, Pattern pattern) override { inner_.fill(view, pattern); }
+  Verdict check(View view, Pattern pattern) override { return inner_.check(view, pattern); }
+  void step(std::string_view words) override { inner_.step(words); }
+
+ protected:
+  [[nodiscard]] Rank& inner() { return inner_; }
+
+ private:
+  Rank& inner_;
+};
+
+}  // namespace twinlink

@@ -1,0 +1,161 @@
+#include "protocols/trace/observed_rank.hpp"
+
+#include <array>
+
+namespace twinlink {
+namespace {
+
+/// "device[65536+4096]": the kind of memory, the offset, the length. No buffer ids: they differ between backends.
+std::string describe(const View& view) {
+  return std::string(to_string(view.buffer.memory)) + "[" + std::to_string(view.offset.count()) + "+" +
+         std::to_string(view.length.count()) + "]";
+}
+
+std::string describe(Buffer buffer) { return describe(View(buffer)); }
+
+std::string describe(Stream stream, Engine engine) {
+  constexpr std::array<const char*, 4> kBy{"", " by kernel", " by resident kernel", " by thread"};
+  return " stream " + std::to_string(stream.index) + kBy[static_cast<std::size_t>(engine)];
+}
+
+std::string describe(RankId peer) { return "rank " + std::to_string(peer.value); }
+
+}  // namespace
+
+template <class Call, class WordsOf>
+auto ObservedRank::call(std::string_view verb, Call call, WordsOf words) {
+  verb_begins(verb);
+  try {
+    const auto result = call();
+    call_ended([&] { return words(result); });
+    return result;
+  } catch (...) {
+    verb_threw();
+    throw;
+  }
+}
+
+template <class Start>
+Op ObservedRank::start(std::string_view verb, Start start, const Words& words) {
+  verb_begins(verb);
+  try {
+    const Op op = start();
+    operation_began(op, words);
+    return op;
+  } catch (...) {
+    verb_threw();
+    throw;
+  }
+}
+
+Buffer ObservedRank::allocate(Memory kind, Bytes size, Locality locality) {
+  return call(
+      "allocate", [&] { return inner().allocate(kind, size, locality); },
+      [](Buffer made) { return "allocate " + describe(made); });
+}
+
+void ObservedRank::release(Buffer buffer) {
+  call(
+      "release", [&] { return inner().release(buffer), buffer; },
+      [](Buffer gone) { return "release " + describe(gone); });
+}
+
+IpcHandle ObservedRank::export_memory(Buffer buffer) {
+  return call(
+      "export memory", [&] { return inner().export_memory(buffer); },
+      [&](const IpcHandle&) { return "export memory " + describe(buffer); });
+}
+
+Buffer ObservedRank::open_memory(RankId owner, const IpcHandle& handle) {
+  return call(
+      "open memory", [&] { return inner().open_memory(owner, handle); },
+      [&](Buffer opened) { return "open memory of " + describe(owner) + " " + describe(opened); });
+}
+
+void ObservedRank::close_memory(Buffer buffer) {
+  call(
+      "close memory", [&] { return inner().close_memory(buffer), buffer; },
+      [](Buffer closed) { return "close memory " + describe(closed); });
+}
+
+void ObservedRank::register_memory(Buffer buffer) {
+  call(
+      "register memory", [&] { return inner().register_memory(buffer), buffer; },
+      [](Buffer known) { return "register " + describe(known); });
+}
+
+void ObservedRank::deregister_memory(Buffer buffer) {
+  call(
+      "deregister memory", [&] { return inner().deregister_memory(buffer), buffer; },
+      [](Buffer forgotten) { return "deregister " + describe(forgotten); });
+}
+
+Op ObservedRank::copy(View to, View from, Stream stream, Engine engine) {
+  return start(
+      "copy", [&] { return inner().copy(to, from, stream, engine); },
+      [&] { return "copy " + describe(from) + " -> " + describe(to) + describe(stream, engine); });
+}
+
+Op ObservedRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
+  return start(
+      "copy blocks", [&] { return inner().copy_blocks(to, from, blocks, stream, engine); },
+      [&] {
+        return "copy " + std::to_string(blocks.size()) + " blocks " + describe(from) + " -> " + describe(to) +
+               describe(stream, engine);
+      });
+}
+
+Op ObservedRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
+  return start(
+      "put", [&] { return inner().put(to, from, stream, engine, signal); },
+      [&] {
+        return "put " + describe(from) + " -> " + describe(to) + describe(stream, engine) + (signal ? " signal" : "");
+      });
+}
+
+Op ObservedRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
+  return start(
+      "await signal", [&] { return inner().await_signal(peer, tag, value); },
+      [&] { return "await signal of " + describe(peer); });
+}
+
+Op ObservedRank::send(RankId peer, Tag tag, View from) {
+  return start(
+      "send", [&] { return inner().send(peer, tag, from); },
+      [&] { return "send " + describe(from) + " -> " + describe(peer); });
+}
+
+Op ObservedRank::receive(RankId peer, Tag tag, View to) {
+  return start(
+      "receive", [&] { return inner().receive(peer, tag, to); },
+      [&] { return "receive " + describe(to) + " <- " + describe(peer); });
+}
+
+Op ObservedRank::tell(RankId peer, Tag tag, const Message& message) {
+  return start(
+      "tell", [&] { return inner().tell(peer, tag, message); },
+      [&] { return "tell " + describe(peer) + " " + std::to_string(message.bytes().size()) + " B"; });
+}
+
+Op ObservedRank::hear(RankId peer, Tag tag, Message& into) {
+  return start(
+      "hear", [&] { return inner().hear(peer, tag, into); }, [&] { return "hear " + describe(peer); });
+}
+
+std::optional<Completion> ObservedRank::wait_any(std::span<const Op> ops, Seconds deadline) {
+  const auto completion = inner().wait_any(ops, deadline);
+  if (completion) operation_ended(ops[completion->index], true);
+  return completion;
+}
+
+void ObservedRank::abandon(Op op) {
+  inner().abandon(op);
+  operation_ended(op, false);
+}
+
+void ObservedRank::step(std::string_view words) {
+  step_ = words;
+  inner().step(words);
+}
+
+}  // namespace twinlink

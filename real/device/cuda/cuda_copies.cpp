@@ -1,0 +1,233 @@
+// CudaRuntime's copies: by the copy engine, by kernels and by the one that stays, and by threads.
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+#include <vector>
+
+#include "protocols/core/blocks.hpp"
+#include "real/device/cuda/copy_kernel.hpp"
+#include "real/device/cuda/cuda_check.hpp"
+#include "real/device/cuda/cuda_runtime.hpp"
+
+namespace twinlink::real {
+namespace {
+
+/// In the id of an event that is an order to the resident kernel.
+constexpr std::uint64_t kOrdered = std::uint64_t{1} << 63;
+/// In the id of an event that is a kernel's raise, or a copy of a thread: below it the stream, and the number of the
+/// raise or copy in its stream.
+constexpr std::uint64_t kRaised = std::uint64_t{1} << 62;
+constexpr std::uint64_t kHanded = std::uint64_t{1} << 61;
+constexpr int kNumberBits = 48;
+
+std::size_t at(Stream stream) { return static_cast<std::size_t>(stream.index); }
+
+bool is(std::uint64_t kind, Event event) { return (event.id & kind) != 0; }
+std::uint64_t number_of(Event event) { return event.id & ((std::uint64_t{1} << kNumberBits) - 1); }
+Stream stream_of(Event event) { return {static_cast<int>((event.id & ~(kRaised | kHanded)) >> kNumberBits)}; }
+Event numbered(std::uint64_t kind, Stream stream, std::uint64_t number) {
+  return {kind | std::uint64_t{at(stream)} << kNumberBits | number};
+}
+
+}  // namespace
+
+std::size_t CudaRuntime::unused_event() {
+  if (unused_events_.empty()) {
+    cudaEvent_t event = nullptr;
+    check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    events_.push_back({event, {}});
+    return events_.size() - 1;
+  }
+  const std::size_t index = unused_events_.back();
+  unused_events_.pop_back();
+  return index;
+}
+
+Event CudaRuntime::mark(Stream stream) {
+  const std::size_t index = unused_event();
+  events_[index].stream = stream;
+  driver_->record(events_[index].event, streams_[at(stream)]);
+  ++marked_[at(stream)];
+  return {index};
+}
+
+std::byte* CudaRuntime::for_kernel(const std::byte* memory) {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  const std::size_t offset = address % kDeviceBlock;
+  if (const auto known = reached_.find(address - offset); known != reached_.end()) return known->second + offset;
+  cudaPointerAttributes attributes{};
+  check_cuda(cudaPointerGetAttributes(&attributes, memory), "cudaPointerGetAttributes");
+  const bool foreign = attributes.type == cudaMemoryTypeDevice && attributes.device != device_;
+  if (attributes.devicePointer == nullptr || foreign) {
+    throw UsageError(foreign ? "a kernel cannot reach the memory of a device without peer access"
+                             : "a kernel cannot reach pageable memory");
+  }
+  auto* const there = static_cast<std::byte*>(attributes.devicePointer);
+  if (attributes.type == cudaMemoryTypeDevice) reached_.emplace(address - offset, there - offset);
+  return there;
+}
+
+// ---- copies ---------------------------------------------------------------------------------------------------------
+
+void CudaRuntime::give_to(Engine engine, Stream stream) {
+  const std::size_t index = at(stream);
+  if (engine == Engine::resident && marked_[index] > 0) {
+    check_cuda(cudaStreamSynchronize(streams_[index]), "cudaStreamSynchronize");
+  }
+  if (engine != Engine::resident && resident_) resident_->wait(ordered_[index]);
+  // A thread's copies go through CUDA's queue, behind what that has.
+  if (engine != Engine::thread && threads_[index]) threads_[index]->wait();
+}
+
+cudaStream_t CudaRuntime::queue_of(Stream stream) {
+  give_to(Engine::dma, stream);
+  return streams_[at(stream)];
+}
+
+void CudaRuntime::rest() {
+  if (resident_) resident_->stop();
+}
+
+Event CudaRuntime::order(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream) {
+  give_to(Engine::resident, stream);
+  if (!resident_) resident_.emplace();
+  std::uint64_t* const word = flag.word == nullptr ? nullptr : on_device(flag.word);
+  const bool empty = size == Bytes{};  // an address behind the end of its memory is nobody's
+  ordered_[at(stream)] = resident_->order(empty ? nullptr : for_kernel(to), empty ? nullptr : for_kernel(from),
+                                          size.count(), word, flag.value);
+  return {kOrdered | ordered_[at(stream)]};
+}
+
+Event CudaRuntime::hand_over(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+  give_to(Engine::thread, stream);
+  std::unique_ptr<CopyThread>& thread = threads_[at(stream)];
+  if (!thread) {
+    const auto move = [this, queue = streams_[at(stream)]](const CopyThread::Copy& copy) {
+      check_cuda(cudaSetDevice(device_), "cudaSetDevice");  // its context is this thread's now, also for the driver
+      if (copy.size > 0) driver_->copy(copy.to, copy.from, copy.size, queue);
+      check_cuda(cudaStreamSynchronize(queue), "cudaStreamSynchronize");
+    };
+    thread = std::make_unique<CopyThread>(cpus_, move);
+  }
+  return numbered(kHanded, stream, thread->give({to, from, size.count()}));
+}
+
+Event CudaRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
+  if (engine == Engine::resident) return order(to, from, size, {}, stream);
+  if (engine == Engine::thread) return hand_over(to, from, size, stream);
+  const cudaStream_t queue = queue_of(stream);
+  if (engine == Engine::kernel) {
+    rest();
+    if (size > Bytes{}) {
+      check_cuda(launch_copy_kernel(for_kernel(to), for_kernel(from), size.count(), queue), "copy kernel");
+    }
+  } else if (size > Bytes{}) {
+    // Unified addressing says where both ends lie, also of peers' memory: between devices without peer access the
+    // driver goes through the host.
+    driver_->copy(to, from, size.count(), queue);
+  }
+  return mark(stream);
+}
+
+Event CudaRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
+                               Engine engine) {
+  rest();  // the driver may copy rows by a kernel of its own
+  const cudaStream_t queue = queue_of(stream);
+  const auto rows = as_rows(blocks);
+  if (engine == Engine::dma) {
+    check_cuda(cudaMemcpy2DAsync(to + rows->to.count(), rows->to_pitch.count(), from + rows->from.count(),
+                                 rows->from_pitch.count(), rows->width.count(), rows->rows, cudaMemcpyDefault, queue),
+               "cudaMemcpy2DAsync");
+  } else if (rows) {
+    const Extent first{rows->to.count(), rows->from.count(), rows->width.count()};
+    check_cuda(launch_rows_kernel(for_kernel(to), for_kernel(from), first, rows->to_pitch.count(),
+                                  rows->from_pitch.count(), rows->rows, queue),
+               "rows kernel");
+  } else {
+    const Extent* const extents = upload(blocks, at(stream));
+    check_cuda(launch_extents_kernel(for_kernel(to), for_kernel(from), extents, blocks.size(), queue),
+               "extents kernel");
+  }
+  return mark(stream);
+}
+
+/// The list of a copy, in device memory, behind what the stream does before.
+const Extent* CudaRuntime::upload(std::span<const Block> blocks, std::size_t stream) {
+  std::vector<Extent> extents;
+  extents.reserve(blocks.size());
+  for (const Block& b : blocks) extents.push_back({b.to.count(), b.from.count(), b.length.count()});
+  const std::size_t size = extents.size() * sizeof(Extent);
+  ListRoom& room = lists_[stream];
+  if (room.size < size) {
+    check_cuda(cudaStreamSynchronize(streams_[stream]), "cudaStreamSynchronize");
+    check_cuda(cudaFree(room.memory), "cudaFree");
+    room = {};
+    check_cuda(cudaMalloc(&room.memory, size), "cudaMalloc");
+    room.size = size;
+  }
+  // From pageable memory: the list is read before this returns.
+  check_cuda(cudaMemcpyAsync(room.memory, extents.data(), size, cudaMemcpyHostToDevice, streams_[stream]),
+             "cudaMemcpyAsync");
+  return static_cast<const Extent*>(room.memory);
+}
+
+std::uint64_t* CudaRuntime::on_device(std::uint64_t* word) const {
+  auto* const byte = static_cast<std::byte*>(static_cast<void*>(word));
+  const auto behind = pinned_.upper_bound(byte);
+  assert(behind != pinned_.begin() && "flags lie in memory that pin() has page-locked");
+  const auto& [start, there] = *std::prev(behind);
+  assert(byte < start + there.second);
+  return static_cast<std::uint64_t*>(static_cast<void*>(there.first + (byte - start)));
+}
+
+Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
+                                  Engine engine) {
+  if (engine == Engine::resident) return order(to, from, size, flag, stream);
+  const cudaStream_t queue = queue_of(stream);
+  std::uint64_t* const word = on_device(flag.word);
+  if (engine == Engine::kernel) rest();
+  if (engine == Engine::kernel) {
+    static_assert(kStreams <= kRaisingQueues);
+    const bool empty = size == Bytes{};
+    const std::uint64_t number = raises_[at(stream)] + 1;
+    check_cuda(launch_copy_and_raise(empty ? to : for_kernel(to), empty ? from : for_kernel(from), size.count(),
+                                     {word, flag.value}, {&raised_.there()[at(stream)].word, number},
+                                     static_cast<unsigned>(stream.index), queue),
+               "copy kernel with a flag");
+    raises_[at(stream)] = number;
+    ++marked_[at(stream)];
+    return numbered(kRaised, stream, number);
+  }
+  if (size > Bytes{}) driver_->copy(to, from, size.count(), queue);
+  driver_->write_value(word, flag.value, queue);
+  return mark(stream);
+}
+
+bool CudaRuntime::ended(Event event) {
+  if (is(kOrdered, event)) return resident_->ended(event.id & ~kOrdered);
+  if (is(kHanded, event)) return threads_[at(stream_of(event))]->ended(number_of(event));
+  const bool over = is(kRaised, event) ? has_raised(event) : driver_->ended(events_[event.id].event);
+  if (over) forget(event);
+  return over;
+}
+
+void CudaRuntime::forget(Event event) {
+  if (is(kOrdered, event) || is(kHanded, event)) return;
+  if (is(kRaised, event)) {
+    --marked_[at(stream_of(event))];
+    return;
+  }
+  --marked_[at(events_[event.id].stream)];
+  unused_events_.push_back(event.id);
+}
+
+bool CudaRuntime::has_raised(Event raise) {
+  const std::size_t stream = at(stream_of(raise));
+  return counts_.reached(raised_.here()[stream].word, number_of(raise), streams_[stream], "copy kernel with a flag");
+}
+
+void CudaRuntime::synchronize(Stream stream) {
+  check_cuda(cudaStreamSynchronize(queue_of(stream)), "cudaStreamSynchronize");
+}
+
+}  // namespace twinlink::real

@@ -1,0 +1,11 @@
+// What CUDA says about a device.
+#pragma once
+
+#include "real/device/device_runtime.hpp"
+
+namespace twinlink::real {
+
+/// Of the device with this ordinal. An EnvironmentError if a question fails.
+DeviceInfo cuda_device_info(int device);
+
+}  // namespace twinlink::real

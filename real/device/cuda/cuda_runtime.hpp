@@ -1,0 +1,130 @@
+// CUDA devices. Built where the CUDA Toolkit is found.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "real/device/copy_thread.hpp"
+#include "real/device/cuda/cuda_driver.hpp"
+#include "real/device/cuda/mapped_memory.hpp"
+#include "real/device/cuda/resident_kernel.hpp"
+#include "real/device/device_runtime.hpp"
+#include "real/device/device_selection.hpp"
+
+namespace twinlink::real {
+
+struct Extent;
+
+class CudaRuntime final : public DeviceRuntime {
+ public:
+  CudaRuntime(int local_rank, std::span<const DeviceChoice> gpus);
+  ~CudaRuntime() override;
+  CudaRuntime(const CudaRuntime&) = delete;
+  CudaRuntime& operator=(const CudaRuntime&) = delete;
+
+  [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }
+  [[nodiscard]] const DeviceInfo& device() const override { return devices_[static_cast<std::size_t>(device_)]; }
+  [[nodiscard]] std::map<std::string, std::string> versions() const override;
+  [[nodiscard]] bool host_addressable() const override { return false; }
+
+  [[nodiscard]] std::byte* allocate(Bytes size) override;
+  void free(std::byte* memory) override;
+  void pin(std::byte* memory, Bytes size) override;
+  void unpin(std::byte* memory) override;
+
+  void note_cpus() override { cpus_ = Cpus(); }
+  Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) override;
+  Event copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
+                    Engine engine) override;
+  Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
+                       Engine engine) override;
+  bool ended(Event event) override;
+  void forget(Event event) override;
+  void synchronize(Stream stream) override;
+  void copy_now(std::byte* to, const std::byte* from, Bytes size) override;
+  void rest() override;
+  void progress() override {}
+
+  IpcToken export_memory(std::byte* memory) override;
+  std::byte* open_memory(const IpcToken& token, const Uuid& owner) override;
+  void close_memory(std::byte* memory) override;
+
+  [[nodiscard]] std::optional<Answer> peer_access(const DeviceInfo& peer) const override;
+
+  /// An allocation of its own for every buffer: smaller ones share a block of this size, and a handle would open all of
+  /// it.
+  static constexpr std::size_t kDeviceBlock = std::size_t{2} << 20;
+
+ private:
+  [[nodiscard]] std::optional<int> ordinal(const Uuid& uuid) const;
+  /// Where the current device finds memory that a kernel wants to touch.
+  [[nodiscard]] std::byte* for_kernel(const std::byte* memory);
+  std::size_t unused_event();
+  /// An event behind all that the stream has been given.
+  Event mark(Stream stream);
+  [[nodiscard]] std::uint64_t* on_device(std::uint64_t* word) const;
+  const Extent* upload(std::span<const Block> blocks, std::size_t stream);
+
+  /// CUDA's queue, the resident kernel and the thread each keep a stream's copies in order among their own: waits until
+  /// those to which `engine` does not belong have ended what they have of it.
+  void give_to(Engine engine, Stream stream);
+  /// CUDA's queue for the stream, once that has its turn.
+  cudaStream_t queue_of(Stream stream);
+  /// By the resident kernel; a flag of null raises nothing.
+  Event order(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream);
+  [[nodiscard]] bool has_raised(Event raise);
+  /// By the stream's thread, which is started if it is not there.
+  Event hand_over(std::byte* to, const std::byte* from, Bytes size, Stream stream);
+
+  std::vector<DeviceInfo> devices_;
+  int device_ = 0;
+  std::optional<CudaDriver> driver_;  ///< always, once there is a device
+  std::array<cudaStream_t, kStreams> streams_{};
+  /// By stream: where the lists of copies of blocks lie on the device. One behind the other, so one room is enough.
+  struct ListRoom {
+    void* memory = nullptr;
+    std::size_t size = 0;
+  };
+  std::array<ListRoom, kStreams> lists_{};
+  cudaStream_t apart_ = nullptr;                   ///< for copies apart from all streams
+  std::optional<ResidentKernel> resident_;         ///< once it was asked for
+  std::array<std::uint64_t, kStreams> ordered_{};  ///< by stream: its last order to the resident kernel
+  /// By stream: where kernels that raise a flag say that they have done so, and how many were started.
+  struct alignas(64) Raised {
+    std::uint64_t word = 0;
+  };
+  MappedArray<Raised> raised_;
+  std::array<std::uint64_t, kStreams> raises_{};
+  KernelCounts counts_;
+  std::array<std::unique_ptr<CopyThread>, kStreams> threads_{};  ///< by stream, once they were asked for
+  Cpus cpus_;                                                    ///< for the threads
+  std::array<std::size_t, kStreams> marked_{};                   ///< by stream: events that nobody has found ended
+  struct Mark {
+    cudaEvent_t event = nullptr;
+    Stream stream{};
+  };
+  std::vector<Mark> events_;
+  std::vector<std::size_t> unused_events_;
+  std::unordered_set<std::byte*> allocated_;
+  /// Where kernels find blocks of device memory, by the address of the block. Asking CUDA takes longer than a letter.
+  std::unordered_map<std::uintptr_t, std::byte*> reached_;
+  /// By start, page-locked host memory: where the device finds it, and its size.
+  std::map<std::byte*, std::pair<std::byte*, std::size_t>> pinned_;
+  /// By address: the device on which it was opened. Opening again what is open gives the same address.
+  std::unordered_multimap<std::byte*, int> opened_;
+};
+
+/// Selects the visible device that `gpus` has for rank `local_rank` of this node, see select_device(); of an empty list
+/// the device `local_rank`, modulo their number. To be called before MPI_Init, for MPI libraries look at the current
+/// device then. An UnavailableError if there is no device or no driver, a UsageError for a list that does not fit.
+std::unique_ptr<DeviceRuntime> make_cuda_runtime(int local_rank, std::span<const DeviceChoice> gpus = {});
+
+}  // namespace twinlink::real

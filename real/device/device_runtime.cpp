@@ -1,0 +1,31 @@
+#include "real/device/device_runtime.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace twinlink::real {
+
+std::string to_string(const Uuid& uuid) {
+  std::string text = "GPU-";
+  for (std::size_t i = 0; i < uuid.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", std::to_integer<unsigned>(uuid[i]));
+  }
+  return text;
+}
+
+void DeviceRuntime::know_host_memory(std::byte*, Memory, Locality, const Uuid&) {}
+
+void DeviceRuntime::forget_host_memory(std::byte*) {}
+
+void DeviceRuntime::register_memory(std::byte*, Bytes) {}
+
+void DeviceRuntime::deregister_memory(std::byte*) {}
+
+void DeviceRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+  synchronize(stream);
+  std::memmove(to, from, size.count());
+}
+
+}  // namespace twinlink::real

@@ -1,0 +1,178 @@
+#include "real/device/host_runtime.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include "real/system/host_memory.hpp"
+
+namespace twinlink::real {
+namespace {
+
+/// As much as moves in one go: some 20 microseconds, so that messages do not wait long for a copy.
+constexpr std::size_t kSlice = std::size_t{256} << 10;
+/// What a block takes of a slice, however short it is: it costs the CPU as much as a cache line.
+constexpr std::size_t kLeastOfSlice = 64;
+
+DeviceInfo emulated_device(const std::string& host, int device, Bytes memory) {
+  return {.name = "emulated",
+          .uuid = emulated_uuid(host, device),
+          .pci_bus_id = fmt::format("emulated:{:02}", device),
+          .capability_major = 2,
+          .unified_addressing = true,
+          .memory = memory};
+}
+
+}  // namespace
+
+Uuid emulated_uuid(const std::string& host, int device) {
+  const std::array<std::uint64_t, 2> words{std::hash<std::string>{}(host), static_cast<std::uint64_t>(device)};
+  Uuid uuid{};
+  static_assert(sizeof words == sizeof uuid);
+  std::memcpy(uuid.data(), words.data(), sizeof words);
+  return uuid;
+}
+
+HostRuntime::HostRuntime(const std::string& host, int device, HostPeers peers, std::optional<Bytes> memory)
+    : peers_(peers), bounce_(peers == HostPeers::none ? kSlice : 0) {
+  const Bytes each = memory ? *memory : host_memory();
+  for (int d = 0; d <= device; ++d) devices_.push_back(emulated_device(host, d, each));
+}
+
+std::byte* HostRuntime::allocate(Bytes size) {
+  const Bytes capacity = device().memory;
+  if (size > capacity - used_) {
+    throw EnvironmentError(fmt::format("allocate {} B", size.count()),
+                           fmt::format("out of device memory: {} has {} B, of which {} B are in use",
+                                       device().pci_bus_id, capacity.count(), used_.count()));
+  }
+  std::byte* const memory = keep(SharedMemory::create(size), size.count(), device().uuid);
+  used_ += size;
+  return memory;
+}
+
+void HostRuntime::free(std::byte* memory) {
+  const auto found = mappings_.find(memory);
+  used_ = used_ - Bytes{found->second.size};
+  mappings_.erase(found);
+}
+
+std::byte* HostRuntime::keep(SharedMemory memory, std::size_t size, const Uuid& device) {
+  std::byte* const data = memory.data();
+  mappings_.emplace(data, Mapping{std::move(memory), size, device});
+  return data;
+}
+
+const HostRuntime::Mapping* HostRuntime::mapping_of(const std::byte* address) const {
+  const auto behind = mappings_.upper_bound(address);
+  if (behind == mappings_.begin()) return nullptr;
+  const auto& [first, mapping] = *std::prev(behind);
+  return address < first + mapping.size ? &mapping : nullptr;
+}
+
+HostRuntime::Copy HostRuntime::make_copy(std::byte* to, const std::byte* from, Bytes size) const {
+  const Mapping* const target = mapping_of(to);
+  const Mapping* const source = mapping_of(from);
+  const bool between_devices = target != nullptr && source != nullptr && target->device != source->device;
+  return {.to = to, .from = from, .left = size.count(), .staged = between_devices && peers_ == HostPeers::none};
+}
+
+Event HostRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine) {
+  Queue& queue = queue_of(stream);
+  queue.copies.push_back(make_copy(to, from, size));
+  return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
+}
+
+Event HostRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
+                               Engine) {
+  Queue& queue = queue_of(stream);
+  for (const Block& block : blocks) {
+    queue.copies.push_back(make_copy(to + block.to.count(), from + block.from.count(), block.length));
+    queue.copies.back().last = &block == &blocks.back();
+  }
+  return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
+}
+
+Event HostRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
+                                  Engine engine) {
+  const Event event = copy(to, from, size, stream, engine);
+  queue_of(stream).copies.back().flag = flag;
+  return event;
+}
+
+bool HostRuntime::ended(Event event) { return queues_[event.id % kStreams].ended >= event.id / kStreams; }
+
+std::size_t HostRuntime::move_some(Copy& copy, std::size_t room) {
+  const std::size_t slice = std::min(copy.left, room);
+  if (copy.staged) {
+    std::memcpy(bounce_.data(), copy.from, slice);
+    std::memcpy(copy.to, bounce_.data(), slice);
+  } else {
+    std::memmove(copy.to, copy.from, slice);
+  }
+  copy.to += slice;
+  copy.from += slice;
+  copy.left -= slice;
+  return slice;
+}
+
+void HostRuntime::advance(Queue& queue) {
+  for (std::size_t room = kSlice; room > 0;) {
+    Copy& copy = queue.copies.front();
+    room -= std::min(room, std::max(move_some(copy, room), kLeastOfSlice));
+    if (copy.left > 0) return;
+    if (copy.flag.word != nullptr) {
+      std::atomic_ref(*copy.flag.word).store(copy.flag.value, std::memory_order_release);
+    }
+    const bool last = copy.last;
+    queue.copies.pop_front();
+    if (!last) continue;
+    ++queue.ended;
+    return;
+  }
+}
+
+void HostRuntime::progress() {
+  for (Queue& queue : queues_) {
+    if (!queue.copies.empty()) advance(queue);
+  }
+}
+
+void HostRuntime::synchronize(Stream stream) {
+  Queue& queue = queue_of(stream);
+  while (!queue.copies.empty()) advance(queue);
+}
+
+void HostRuntime::copy_now(std::byte* to, const std::byte* from, Bytes size) {
+  Copy copy = make_copy(to, from, size);
+  while (copy.left > 0) move_some(copy, kSlice);
+}
+
+IpcToken HostRuntime::export_memory(std::byte* memory) {
+  const SharedMemory::Token& own = mappings_.at(memory).memory.token();
+  IpcToken token{};
+  static_assert(sizeof own <= sizeof token);
+  std::memcpy(token.data(), &own, sizeof own);
+  return token;
+}
+
+std::byte* HostRuntime::open_memory(const IpcToken& token, const Uuid& owner) {
+  SharedMemory::Token theirs;
+  std::memcpy(&theirs, token.data(), sizeof theirs);
+  return keep(SharedMemory::open(theirs), theirs.size, owner);
+}
+
+void HostRuntime::close_memory(std::byte* memory) { mappings_.erase(memory); }
+
+std::optional<Answer> HostRuntime::peer_access(const DeviceInfo&) const {
+  if (peers_ == HostPeers::all) return Answer::granted();
+  return Answer::refused("the emulated machine grants no peer access (--host-peers none)");
+}
+
+}  // namespace twinlink::real

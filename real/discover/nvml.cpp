@@ -1,0 +1,221 @@
+#include "real/discover/nvml.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <source_location>
+#include <utility>
+
+#include "protocols/core/errors.hpp"
+
+namespace twinlink::real {
+namespace {
+
+using nvml::Device;
+using nvml::Functions;
+using nvml::Return;
+
+std::string loader_error() {
+  const char* const text = ::dlerror();
+  return text == nullptr ? "no reason given" : text;
+}
+
+template <class Function>
+void find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+}
+
+template <class Function>
+void require(void* library, const char* name, Function& function) {
+  find(library, name, function);
+  if (function == nullptr) throw UnavailableError("the NVIDIA driver is too old: " + loader_error());
+}
+
+/// "0000:1b:00.0", as the system and CUDA write it; the function of a GPU is 0.
+std::string bus_id(const nvml::PciInfo& pci) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device);
+}
+
+std::string peer_reason(int status) {
+  // nvmlGpuP2PStatus_t
+  static constexpr std::array<const char*, 6> kReasons{"",
+                                                       "the chipset does not support it",
+                                                       "the GPU does not support it",
+                                                       "the I/O hubs do not support it",
+                                                       "disabled in the driver's settings",
+                                                       "not supported"};
+  const auto index = static_cast<std::size_t>(status);
+  return index < kReasons.size() ? kReasons.at(index) : fmt::format("refused with status {}", status);
+}
+
+/// Reads one GPU.
+class GpuReader {
+ public:
+  GpuReader(const Functions& functions, Device device) : nvml_(functions), device_(device) {}
+
+  [[nodiscard]] GpuFacts read() const {
+    GpuFacts gpu{.model = text(nvml_.name, "nvmlDeviceGetName"), .uuid = text(nvml_.uuid, "nvmlDeviceGetUUID")};
+    nvml::PciInfo pci{};
+    check(nvml_.pci_info(device_, &pci), "nvmlDeviceGetPciInfo");
+    gpu.bus_id = bus_id(pci);
+    check(nvml_.capability(device_, &gpu.capability_major, &gpu.capability_minor),
+          "nvmlDeviceGetCudaComputeCapability");
+    // Virtual machines may not tell these, nor GPUs that share the host's memory theirs.
+    nvml::Memory memory{};
+    if (nvml_.memory(device_, &memory) == nvml::kSuccess) gpu.memory = Bytes{memory.total};
+    unsigned generation = 0;
+    unsigned width = 0;
+    if (nvml_.max_generation(device_, &generation) == nvml::kSuccess)
+      gpu.pcie_generation = static_cast<int>(generation);
+    if (nvml_.max_width(device_, &width) == nvml::kSuccess) gpu.pcie_lanes = static_cast<int>(width);
+    for (unsigned link = 0; link < nvml::kMostLinks; ++link) {
+      // Links that the GPU does not have are an invalid argument.
+      int active = 0;
+      if (nvml_.nvlink_state(device_, link, &active) == nvml::kSuccess && active != 0) {
+        gpu.nvlinks.push_back(nvlink(link));
+      }
+    }
+    return gpu;
+  }
+
+ private:
+  void check(Return code, const char* call, std::source_location where = std::source_location::current()) const {
+    if (code != nvml::kSuccess) throw EnvironmentError(call, nvml_.error_text(code), where);
+  }
+
+  [[nodiscard]] std::string text(Return (*function)(Device, char*, unsigned), const char* call) const {
+    std::array<char, nvml::kNameSize> buffer{};
+    check(function(device_, buffer.data(), nvml::kNameSize), call);
+    buffer.back() = '\0';
+    return buffer.data();
+  }
+
+  [[nodiscard]] NvlinkFacts nvlink(unsigned link) const {
+    NvlinkFacts facts;
+    if (nvml_.nvlink_version(device_, link, &facts.version) != nvml::kSuccess) facts.version = 0;
+    int type = -1;
+    if (nvml_.nvlink_remote_type != nullptr && nvml_.nvlink_remote_type(device_, link, &type) == nvml::kSuccess) {
+      facts.remote = type == nvml::kRemoteSwitch ? NvlinkFacts::Remote::nvswitch
+                     : type == nvml::kRemoteGpu  ? NvlinkFacts::Remote::gpu
+                     : type == nvml::kRemoteNpu  ? NvlinkFacts::Remote::other
+                                                 : NvlinkFacts::Remote::unknown;
+    }
+    nvml::PciInfo remote{};
+    if (facts.remote != NvlinkFacts::Remote::nvswitch &&
+        nvml_.nvlink_remote(device_, link, &remote) == nvml::kSuccess) {
+      facts.remote_bus_id = bus_id(remote);
+    }
+    nvml::FieldValue speed{.field_id = nvml::kFieldNvlinkSpeed, .scope_id = link};
+    if (nvml_.field_values != nullptr && nvml_.field_values(device_, 1, &speed) == nvml::kSuccess &&
+        speed.result == nvml::kSuccess && speed.value_type == nvml::kTypeUnsigned) {
+      facts.speed_MBps = static_cast<unsigned>(speed.value);
+    }
+    return facts;
+  }
+
+  const Functions& nvml_;
+  Device device_;
+};
+
+/// Older drivers give a bus id and no kind of device: if it is a GPU's, it is a GPU.
+void name_remotes(std::vector<GpuFacts>& gpus) {
+  const auto is_gpu = [&](const std::string& id) {
+    for (const GpuFacts& gpu : gpus) {
+      if (gpu.bus_id == id) return true;
+    }
+    return false;
+  };
+  for (GpuFacts& gpu : gpus) {
+    for (NvlinkFacts& link : gpu.nvlinks) {
+      if (link.remote == NvlinkFacts::Remote::nvswitch) continue;
+      if (is_gpu(link.remote_bus_id)) {
+        link.remote = NvlinkFacts::Remote::gpu;
+      } else if (link.remote == NvlinkFacts::Remote::gpu) {
+        link.remote = NvlinkFacts::Remote::other;  // hidden from this process
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Nvml::Nvml(const std::string& library) : library_(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+  if (library_ == nullptr) throw UnavailableError("no NVIDIA driver: " + loader_error());
+  try {
+    load(library);
+  } catch (...) {
+    ::dlclose(library_);
+    throw;
+  }
+}
+
+void Nvml::load(const std::string& library) {
+  Functions& f = functions_;
+  require(library_, "nvmlInit_v2", f.init);
+  require(library_, "nvmlShutdown", f.shutdown);
+  require(library_, "nvmlErrorString", f.error_text);
+  require(library_, "nvmlSystemGetDriverVersion", f.driver_version);
+  require(library_, "nvmlDeviceGetCount_v2", f.count);
+  require(library_, "nvmlDeviceGetHandleByIndex_v2", f.handle);
+  require(library_, "nvmlDeviceGetName", f.name);
+  require(library_, "nvmlDeviceGetUUID", f.uuid);
+  require(library_, "nvmlDeviceGetMemoryInfo", f.memory);
+  require(library_, "nvmlDeviceGetPciInfo_v3", f.pci_info);
+  require(library_, "nvmlDeviceGetCudaComputeCapability", f.capability);
+  require(library_, "nvmlDeviceGetMaxPcieLinkGeneration", f.max_generation);
+  require(library_, "nvmlDeviceGetMaxPcieLinkWidth", f.max_width);
+  require(library_, "nvmlDeviceGetNvLinkState", f.nvlink_state);
+  require(library_, "nvmlDeviceGetNvLinkVersion", f.nvlink_version);
+  require(library_, "nvmlDeviceGetNvLinkRemotePciInfo_v2", f.nvlink_remote);
+  require(library_, "nvmlDeviceGetP2PStatus", f.peer_status);
+  find(library_, "nvmlDeviceGetNvLinkRemoteDeviceType", f.nvlink_remote_type);
+  find(library_, "nvmlDeviceGetFieldValues", f.field_values);
+  if (const Return code = f.init(); code != nvml::kSuccess) {
+    throw UnavailableError(fmt::format("no NVIDIA driver: {} does not start: {}", library, f.error_text(code)));
+  }
+}
+
+Nvml::~Nvml() {
+  functions_.shutdown();
+  ::dlclose(library_);
+}
+
+std::string Nvml::driver_version() const {
+  std::array<char, nvml::kVersionSize> version{};
+  if (functions_.driver_version(version.data(), nvml::kVersionSize) != nvml::kSuccess) return "unknown";
+  version.back() = '\0';
+  return version.data();
+}
+
+GpuInventory Nvml::inventory() const {
+  const auto check = [&](Return code, const char* call) {
+    if (code != nvml::kSuccess) throw EnvironmentError(call, functions_.error_text(code));
+  };
+  unsigned count = 0;
+  check(functions_.count(&count), "nvmlDeviceGetCount");
+  std::vector<Device> devices(count);
+  GpuInventory inventory;
+  for (unsigned i = 0; i < count; ++i) {
+    check(functions_.handle(i, &devices[i]), "nvmlDeviceGetHandleByIndex");
+    inventory.gpus.push_back(GpuReader(functions_, devices[i]).read());
+  }
+  name_remotes(inventory.gpus);
+  for (const Device from : devices) {
+    std::vector<std::string> row;
+    for (const Device to : devices) {
+      std::string reason;
+      for (const int capability : {nvml::kPeerRead, nvml::kPeerWrite}) {
+        if (from == to || !reason.empty()) continue;
+        int status = 0;
+        const Return code = functions_.peer_status(from, to, capability, &status);
+        reason = code == nvml::kSuccess ? peer_reason(status) : functions_.error_text(code);
+      }
+      row.push_back(std::move(reason));
+    }
+    inventory.peer_access.push_back(std::move(row));
+  }
+  return inventory;
+}
+
+}  // namespace twinlink::real

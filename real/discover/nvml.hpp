@@ -1,0 +1,109 @@
+// NVML, the driver's library that knows the GPUs of a node. It is opened when it is asked, so that this program starts
+// where there is no driver; what is used of it is declared here, for a CUDA Toolkit need not be there to build, and
+// often comes without nvml.h. Names and layouts are those of nvml.h, and stable: a function that changes gets a new
+// name.
+#pragma once
+
+#include <string>
+
+#include "real/system/node_description.hpp"
+
+namespace twinlink::real {
+
+namespace nvml {
+
+using Device = struct OpaqueDevice*;
+using Return = int;
+
+inline constexpr Return kSuccess = 0;
+
+inline constexpr unsigned kNameSize = 96;
+inline constexpr unsigned kVersionSize = 80;
+
+struct PciInfo {
+  char bus_id_legacy[16];  // NOLINT(modernize-avoid-c-arrays)
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned pci_device_id;
+  unsigned pci_subsystem_id;
+  char bus_id[32];  // NOLINT(modernize-avoid-c-arrays)
+};
+static_assert(sizeof(PciInfo) == 68);
+
+struct Memory {
+  unsigned long long total;
+  unsigned long long free;
+  unsigned long long used;
+};
+static_assert(sizeof(Memory) == 24);
+
+struct FieldValue {
+  unsigned field_id = 0;
+  unsigned scope_id = 0;
+  long long timestamp = 0;
+  long long latency_us = 0;
+  int value_type = 0;
+  Return result = kSuccess;
+  unsigned long long value = 0;  ///< a union; of an unsigned int, the lower half
+};
+static_assert(sizeof(FieldValue) == 40);
+inline constexpr unsigned kFieldNvlinkSpeed = 164;  ///< NVML_FI_DEV_NVLINK_GET_SPEED: MB/s, scope_id is the link
+inline constexpr int kTypeUnsigned = 1;             ///< NVML_VALUE_TYPE_UNSIGNED_INT
+
+inline constexpr int kRemoteGpu = 0;  ///< nvmlIntNvLinkDeviceType_t
+inline constexpr int kRemoteNpu = 1;
+inline constexpr int kRemoteSwitch = 2;
+inline constexpr int kPeerRead = 0;  ///< nvmlGpuP2PCapsIndex_t
+inline constexpr int kPeerWrite = 1;
+inline constexpr int kMostLinks = 36;  ///< of one GPU: more than any has
+
+/// The functions, under their names of nvml.h without the prefix "nvml". All but those marked with ? are there since
+/// 2017 at the latest; these may be null.
+struct Functions {
+  Return (*init)();                   // nvmlInit_v2
+  Return (*shutdown)();               // nvmlShutdown
+  const char* (*error_text)(Return);  // nvmlErrorString
+  Return (*driver_version)(char*, unsigned);
+  Return (*count)(unsigned*);
+  Return (*handle)(unsigned, Device*);
+  Return (*name)(Device, char*, unsigned);
+  Return (*uuid)(Device, char*, unsigned);
+  Return (*memory)(Device, Memory*);
+  Return (*pci_info)(Device, PciInfo*);
+  Return (*capability)(Device, int*, int*);
+  Return (*max_generation)(Device, unsigned*);
+  Return (*max_width)(Device, unsigned*);
+  Return (*nvlink_state)(Device, unsigned, int*);
+  Return (*nvlink_version)(Device, unsigned, unsigned*);
+  Return (*nvlink_remote)(Device, unsigned, PciInfo*);
+  Return (*nvlink_remote_type)(Device, unsigned, int*);  // ?
+  Return (*field_values)(Device, int, FieldValue*);      // ?
+  Return (*peer_status)(Device, Device, int, int*);
+};
+
+}  // namespace nvml
+
+/// NVML, ready to be asked, as long as this lives.
+class Nvml {
+ public:
+  /// Opens `library` by the system's rules for names of libraries. An UnavailableError "no NVIDIA driver: ..." if there
+  /// is none, or if it does not start.
+  explicit Nvml(const std::string& library = "libnvidia-ml.so.1");
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  [[nodiscard]] std::string driver_version() const;
+  /// All GPUs of the node, whatever CUDA_VISIBLE_DEVICES says. What the driver does not support is left unknown; an
+  /// EnvironmentError if it refuses what every GPU has.
+  [[nodiscard]] GpuInventory inventory() const;
+
+ private:
+  void load(const std::string& library);
+
+  void* library_ = nullptr;
+  nvml::Functions functions_{};
+};
+
+}  // namespace twinlink::real

@@ -1,0 +1,273 @@
+#include "real/job/job.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "real/device/device_selection.hpp"
+#include "real/job/environment.hpp"
+#include "real/rank/nvtx_ranges.hpp"
+#include "real/rank/real_rank.hpp"
+#include "real/system/cores.hpp"
+#include "real/system/launch.hpp"
+#ifdef TWINLINK_HAS_CUDA
+#include "real/device/cuda/cuda_runtime.hpp"
+#endif
+
+namespace twinlink::real {
+namespace {
+
+/// An emulated machine has as many devices as it has ranks; with --gpus, as many as a large node.
+constexpr int kEmulatedDevices = 16;
+
+/// Null unless the job is to keep a platform's pace.
+std::unique_ptr<Pace> make_pace(const JobOptions& options) {
+  if (options.pace.platform.empty()) return nullptr;
+  if (options.device != DeviceKind::host) {
+    throw UsageError("--pace is for emulated devices (--device host): a real one keeps its own");
+  }
+  if (options.host_peers) {
+    throw UsageError("--host-peers and --pace exclude each other: the platform says which devices are peers");
+  }
+  if (options.host_memory) {
+    throw UsageError("--host-memory and --pace exclude each other: the platform says how much memory its GPUs have");
+  }
+  if (!options.gpus.empty()) {
+    throw UsageError("--gpus and --pace exclude each other: --places says which GPU each rank plays");
+  }
+  return std::make_unique<Pace>(options.pace, options.within_node, RankId{launcher_rank().value_or(0)});
+}
+
+/// The number of the emulated device that this process takes.
+int emulated_device(std::span<const DeviceChoice> gpus, const std::string& host) {
+  if (gpus.empty()) return local_rank();
+  std::vector<Uuid> devices;
+  for (int d = 0; d < kEmulatedDevices; ++d) devices.push_back(emulated_uuid(host, d));
+  return static_cast<int>(select_device(gpus, local_rank(), devices));
+}
+
+std::unique_ptr<DeviceRuntime> make_runtime(const JobOptions& options, const std::string& host) {
+  const auto gpus = options.gpus.empty() ? std::vector<DeviceChoice>{} : parse_gpus(options.gpus);
+  if (options.device == DeviceKind::host) {
+    return std::make_unique<HostRuntime>(host, emulated_device(gpus, host), options.host_peers.value_or(HostPeers::all),
+                                         options.host_memory);
+  }
+#ifdef TWINLINK_HAS_CUDA
+  return make_cuda_runtime(local_rank(), gpus);
+#else
+  throw UnavailableError("this program was built without CUDA; --device host emulates the devices");
+#endif
+}
+
+Finding attempt(const std::function<void()>& check) {
+  try {
+    check();
+    return {};
+  } catch (const Error& error) {
+    return {error.what(), error.exit_code()};
+  } catch (const std::exception& error) {
+    return {error.what(), ExitCode::failed};
+  }
+}
+
+/// An AgreedError with the first rank's finding that is not `ok`, the same on all ranks; rank 0 prints it before any
+/// rank can end, for mpirun kills the others when the first one has ended with a failure. Collective.
+void throw_agreed(const Mpi& mpi, const Finding& mine) {
+  const auto codes = mpi.all_gather_values(mine.code);
+  const auto messages = mpi.all_gather(mine.message);
+  const auto bad = std::ranges::find_if(codes, [](ExitCode code) { return code != ExitCode::ok; });
+  if (bad == codes.end()) return;
+  const auto rank = static_cast<std::size_t>(bad - codes.begin());
+  const bool of_all = std::ranges::all_of(messages, [&](const std::string& m) { return m == messages[rank]; });
+  const std::string message =
+      of_all ? messages[rank] : fmt::format("rank {} of {}: {}", rank, mpi.size(), messages[rank]);
+  if (mpi.rank() == 0) fmt::print(stderr, "twinlink-real: error: {}\n", message);
+  mpi.barrier();
+  throw AgreedError(message, *bad);
+}
+
+/// The first collective of every process, with a Job or without. Throws the AgreedError of a rank that cannot go on, or
+/// one if the ranks would go on to different things and wait for each other for ever.
+void meet(const Mpi& mpi, const Finding& mine, const std::string& command) {
+  throw_agreed(mpi, mine);
+  const auto commands = mpi.all_gather(command);
+  if (std::ranges::all_of(commands, [&](const std::string& c) { return c == commands.front(); })) return;
+  throw_agreed(mpi, {"the ranks run different commands; all must be started alike", ExitCode::bad_usage});
+}
+
+/// Whoever wants to measure a path between GPUs must know that there is none. Rank 0 says it.
+void note_shared_devices(const Mpi& mpi, const Neighbours& neighbours) {
+  if (mpi.rank() != 0) return;
+  std::map<std::pair<std::string, Uuid>, std::vector<int>> users;
+  for (const Neighbour& rank : neighbours.ranks) {
+    users[{rank.host, rank.device.uuid}].push_back(static_cast<int>(&rank - neighbours.ranks.data()));
+  }
+  for (const auto& [device, ranks] : users) {
+    if (ranks.size() < 2) continue;
+    const std::string& name = neighbours.ranks[static_cast<std::size_t>(ranks.front())].device.pci_bus_id;
+    fmt::print(stderr, "twinlink-real: note: ranks {} share device {}: copies between them stay on one GPU\n",
+               fmt::join(ranks, " and "), name);
+  }
+}
+
+/// Rank 0 speaks for itself; the environment block has it of every rank.
+void note_unbound(const Mpi& mpi, const Numa& numa) {
+  if (mpi.rank() != 0 || !numa.binding().starts_with("nothing")) return;
+  fmt::print(stderr, "twinlink-real: note: --bind: {}\n", numa.binding());
+}
+
+/// Of rank 0's node.
+void note_lacks(const Mpi& mpi, const nlohmann::json& within_node) {
+  if (mpi.rank() != 0 || !within_node.contains("lacks")) return;
+  fmt::print(stderr, "twinlink-real: note: {}\n", within_node.at("lacks").get<std::string>());
+}
+
+/// Prints why, and ends all ranks.
+[[noreturn]] void end_job(const Mpi& mpi, const std::string& host, const std::string& message, ExitCode code) {
+  fmt::print(stderr, "twinlink-real: rank {} of {} on {}: {}\n", mpi.rank(), mpi.size(), host, message);
+  std::fflush(nullptr);
+  mpi.abort(static_cast<int>(code));
+}
+
+/// Runs what cannot be left alone: the other ranks may be waiting for this one.
+void together(const Mpi& mpi, const std::string& host, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const AgreedError&) {
+    throw;
+  } catch (const Error& error) {
+    end_job(mpi, host, error.what(), error.exit_code());
+  } catch (const std::exception& error) {
+    end_job(mpi, host, error.what(), ExitCode::failed);
+  }
+}
+
+}  // namespace
+
+/// The members end in the reverse order, which matters: all memory goes after MPI_Finalize, then the device, and last
+/// the exports, in which opened memory is signed off.
+struct Job::Parts {
+  explicit Parts(const JobOptions& options) {
+    nlohmann::json within_node;
+    const Finding device = attempt([&] {
+      within_node = choose_within_node(options.within_node);
+      pace = make_pace(options);
+      if (pace) {
+        auto made = pace->make_runtime(host);
+        paced = made.get();
+        runtime = std::move(made);
+      } else {
+        runtime = make_runtime(options, host);  // before MPI_Init
+      }
+      numa.emplace(runtime->device().pci_bus_id);
+      if (options.bind) numa->bind_process();  // before MPI, whose memory then comes from there too
+      runtime->note_cpus();
+      if (options.nvtx) ranges = make_nvtx_ranges();
+    });
+    mpi.emplace();
+    meet(*mpi, device,
+         fmt::format("{} {} {} {}", options.command, options.pace.platform.string(), options.pace.places,
+                     static_cast<int>(options.within_node)));
+    together(*mpi, host, [&] {
+      signals.emplace(RankId{mpi->rank()}, mpi->size(), *runtime);
+      letters.emplace(RankId{mpi->rank()}, mpi->size());
+      neighbours = meet_neighbours(*mpi, *runtime, host, {exports, *signals, *letters});
+      if (pace) {
+        throw_agreed(*mpi, attempt([&] { pace->require(neighbours); }));
+        pace->apply(neighbours);
+      }
+      note_shared_devices(*mpi, neighbours);
+      if (options.bind) note_unbound(*mpi, *numa);
+      note_lacks(*mpi, within_node);
+      environment = describe_environment(*mpi, *runtime, neighbours, *numa, options.command_line);
+      environment["intra_node"] = within_node;
+      if (pace) numa->pretend(pace->numa_domains());  // the environment tells of the real ones
+      memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
+      mpi->barrier();  // so that the clocks start together
+      const bool by_letter = options.within_node != WithinNode::loopback;
+      const auto reached = [](const Neighbour& n) { return !n.path.same_node || letters_reach(n.path); };
+      const bool all = std::ranges::all_of(neighbours.ranks, reached);  // where not, MPI carries those of that pair
+      environment["control_within_node"] = !by_letter ? "MPI" : all ? "shared memory" : "shared memory, some by MPI";
+      rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, by_letter ? &*letters : nullptr,
+                   RealRank::Clock::now());
+      if (ranges) shown.emplace(*rank, *ranges);
+    });
+  }
+
+  std::string host = host_name();
+  bool agreed_to_end = false;
+  Exports exports;
+  std::unique_ptr<Pace> pace;  ///< null: there is none
+  std::unique_ptr<DeviceRuntime> runtime;
+  PacedRuntime* paced = nullptr;  ///< the runtime, where there is a pace
+  std::optional<Numa> numa;
+  Neighbours neighbours;
+  nlohmann::json environment;
+  std::optional<Signals> signals;
+  std::optional<Letters> letters;
+  std::optional<RealMemory> memory;
+  std::optional<Mpi> mpi;
+  std::unique_ptr<RangeSink> ranges;  ///< null: nobody is shown anything
+  std::optional<RealRank> rank;
+  std::optional<RangeRank> shown;  ///< around `rank`
+};
+
+Job::Job(const JobOptions& options)
+    : parts_(std::make_unique<Parts>(options)), exceptions_(std::uncaught_exceptions()) {}
+
+Job::~Job() {
+  if (std::uncaught_exceptions() == exceptions_ || parts_->agreed_to_end) return;
+  end_job(*parts_->mpi, parts_->host, "an exception ends the job", ExitCode::failed);
+}
+
+Rank& Job::rank() {
+  if (parts_->shown) return *parts_->shown;
+  return *parts_->rank;
+}
+
+const nlohmann::json& Job::environment() const { return parts_->environment; }
+
+std::function<bool()> Job::another_core() const {
+  const std::vector<Neighbour>& all = parts_->neighbours.ranks;
+  const auto here = [this](const Neighbour& n) { return n.host == parts_->host; };
+  const auto share = static_cast<int>(std::count_if(all.begin(), all.begin() + parts_->mpi->rank(), here));
+  const auto shares = static_cast<int>(std::ranges::count_if(all, here));
+  return [cores = std::make_shared<Cores>(share, shares)] { return cores->change(); };
+}
+
+void Job::agree(const std::function<void()>& check) {
+  try {
+    throw_agreed(*parts_->mpi, attempt(check));
+  } catch (const AgreedError&) {
+    parts_->agreed_to_end = true;
+    throw;
+  }
+}
+
+void Job::run(const std::function<void(Rank&)>& work) {
+  together(*parts_->mpi, parts_->host, [&] { work(rank()); });
+}
+
+void Job::conclude() {
+  if (parts_->pace) parts_->environment["pace"] = parts_->pace->conclude(*parts_->mpi, *parts_->paced);
+}
+
+ExitCode leave_together(const Finding& mine, const std::string& command) {
+  const Mpi mpi;
+  try {
+    together(mpi, host_name(), [&] { meet(mpi, mine, command); });
+    return ExitCode::ok;
+  } catch (const AgreedError& error) {
+    return error.exit_code();
+  }
+}
+
+}  // namespace twinlink::real

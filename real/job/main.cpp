@@ -1,0 +1,322 @@
+// twinlink-real: protocols on this machine, under mpirun, one rank per device.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <streambuf>
+#include <string>
+#include <utility>
+
+#include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/cli/pair_file.hpp"
+#include "protocols/bench/cli/program.hpp"
+#include "protocols/bench/cli/protocol_list.hpp"
+#include "protocols/bench/measure/all_pairs.hpp"
+#include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/measure/expectation.hpp"
+#include "protocols/bench/measure/trace.hpp"
+#include "protocols/bench/probe/probe.hpp"
+#include "protocols/bench/results/files.hpp"
+#include "protocols/registry.hpp"
+#include "real/discover/discover.hpp"
+#include "real/job/job.hpp"
+#include "real/job/run_pairs.hpp"
+#include "real/system/launch.hpp"
+#include "real/system/mpi.hpp"
+
+namespace twinlink::real {
+namespace {
+
+constexpr const char* kName = "twinlink-real";
+constexpr const char* kProgram = "twinlink-real " TWINLINK_VERSION;
+
+struct Options {
+  JobOptions job{};
+  bench::RunOptions run{};
+  std::filesystem::path expect{};  ///< of run: a simulated result of the same curve; empty: nothing is expected
+  bench::ProbeOptions probe{};
+  DiscoverOptions discover{};
+};
+
+/// An option that takes one of `names`.
+template <class T>
+void add_choice(CLI::App& command, const std::string& option, T& value, const std::map<std::string, T>& names,
+                const std::string& shown_default, const std::string& description) {
+  std::string list;
+  for (const auto& [name, meaning] : names) list += (list.empty() ? "" : ", ") + name;
+  const auto read = [&value, names, option, list](const std::string& text) {
+    const auto found = names.find(text);
+    if (found == names.end()) {
+      throw CLI::ValidationError(option, fmt::format("unknown choice '{}' (there are: {})", text, list));
+    }
+    value = found->second;
+  };
+  command.add_option_function<std::string>(option, read, description)->type_name("NAME")->default_str(shown_default);
+}
+
+void add_job_options(CLI::App& command, JobOptions& options) {
+  add_choice(command, "--device", options.device, {{"host", DeviceKind::host}, {"cuda", DeviceKind::cuda}}, "host",
+             "host: devices that are emulated in host memory; cuda: for each rank the GPU of its number on the node");
+  add_choice<std::optional<HostPeers>>(command, "--host-peers", options.host_peers,
+                                       {{"all", HostPeers::all}, {"none", HostPeers::none}}, "all",
+                                       "Peer access between emulated devices: all, none");
+  bench::add_read_option(command, "--host-memory", "SIZE", {},
+                         "Memory of each emulated device [what this host has for it]",
+                         [&options](const std::string& text) { options.host_memory = parse_size(text); });
+  PaceOptions& pace = options.pace;
+  CLI::Option* const platform =
+      command.add_option("--pace", pace.platform,
+                         "Emulated devices take the time that this platform gives them, and have its peer access: a "
+                         "YAML file, such as platforms/keeneland-kids.yaml. Messages go at this host's own pace");
+  command
+      .add_option("--places", pace.places,
+                  "The GPU of the platform that each rank plays, such as 0/1,0/2 [ranks fill the nodes in order]")
+      ->type_name("NODE/GPU,...")
+      ->needs(platform);
+  command
+      .add_option("--set", pace.overrides,
+                  "Another value for a number of the platform: nodes.links.qpi.forward='9 GB/s'; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATH=VALUE")
+      ->needs(platform);
+  command
+      .add_option(
+          "--gpus", options.gpus,
+          "The devices of a node's ranks, in their order: numbers as each process counts what it sees, or UUIDs "
+          "or their beginnings, such as GPU-8f6d,GPU-11 [the device of the rank's number]")
+      ->type_name("LIST");
+  command.add_flag("--bind", options.bind,
+                   "Bind each rank to the CPUs of its GPU's own NUMA domain, whatever the launcher has bound it to");
+  command.add_flag("--nvtx", options.nvtx,
+                   "Show NVIDIA's profilers every operation as an NVTX range, by the name of the protocol's step");
+  add_choice(command, "--intra-node", options.within_node,
+             {{"shared-memory", WithinNode::shared_memory}, {"loopback", WithinNode::loopback}}, "the library's choice",
+             "How MPI messages pass within a node: through shared-memory, or in loopback through the adapter (sockets "
+             "where there is none). Sets the library's own switches unless they are set already");
+}
+
+void require_ranks(const Rank& rank, const bench::Plan& plan) {
+  if (rank.ranks() > plan.second.value) return;
+  throw UsageError(fmt::format("this job has {} rank, and a message needs two: start with mpirun -n 2", rank.ranks()));
+}
+
+/// The matrix of --all-pairs; `plan` says what each pair runs.
+void run_all_pairs(Job& job, Rank& self, const Options& options, const Protocol& protocol, const bench::Plan& plan) {
+  bench::PairSeries pairs = bench::measure_all_pairs(self, protocol, plan);
+  job.conclude();
+  if (self.id() != RankId{0}) return;
+  for (bench::Series& series : pairs.series) series.clock = "host";
+  bench::deliver(bench::PairFile{.world = "measured",
+                                 .program = kProgram,
+                                 .command = options.job.command_line,
+                                 .environment = job.environment(),
+                                 .pairs = std::move(pairs)},
+                 options.run.output, std::cout);
+}
+
+/// The job's environment, with what was expected of the measurement.
+nlohmann::json environment_of(const Job& job, const std::optional<bench::Expectation>& expectation) {
+  nlohmann::json environment = job.environment();
+  if (expectation) environment[bench::kExpectedMember] = to_json(*expectation);
+  return environment;
+}
+
+ExitCode run(const Options& options) {
+  if (!options.run.pairs.empty()) return run_pairs(options.job, options.run, options.expect, kProgram);
+  Job job(options.job);
+  Rank& rank = job.rank();
+  bench::Plan plan;
+  std::optional<bench::Expectation> expectation;  // of plan.first, which writes the result
+  const Protocol* protocol = nullptr;
+  job.agree([&] {
+    protocol = &find_protocol(options.run.protocol);
+    plan = make_plan(options.run, bench::measured_repeats());
+    plan.keep_samples = true;  // a measurement is stored with all that was seen
+    if (plan.undisturbed.wait > Seconds{}) plan.undisturbed.another_core = job.another_core();
+    require_ranks(rank, plan);
+    if (rank.id() != plan.first) return;
+    require_writable(options.run);
+    if (!options.expect.empty()) expectation = bench::read_expectation(options.expect, protocol->name(), plan);
+    if (options.run.all_pairs) return;  // what a pair cannot do is told with its result
+    require_path(*protocol, rank.path_to(plan.second));
+  });
+  job.run([&](Rank& self) {
+    if (options.run.all_pairs) return run_all_pairs(job, self, options, *protocol, plan);
+    bench::Series series = bench::measure(self, *protocol, plan);
+    job.conclude();
+    const bool traced = !options.run.trace.empty();
+    const std::string trace = traced ? bench::trace(self, *protocol, plan, options.run.trace_times) : "";
+    if (self.id() != plan.first) return;
+    series.clock = "host";
+    bench::deliver({.world = "measured",
+                    .program = kProgram,
+                    .command = options.job.command_line,
+                    .environment = environment_of(job, expectation),
+                    .series = std::move(series)},
+                   options.run.output, std::cout);
+    if (traced) bench::write_file(options.run.trace, trace);
+  });
+  return ExitCode::ok;
+}
+
+ExitCode probe(const Options& options) {
+  Job job(options.job);
+  bench::ProbePlan plan;
+  job.agree([&] {
+    plan = make_plan(options.probe, bench::measured_repeats());
+    if (plan.undisturbed.wait > Seconds{}) plan.undisturbed.another_core = job.another_core();
+    if (job.rank().id() == RankId{0}) require_writable(options.probe.output);
+  });
+  job.run([&](Rank& self) {
+    bench::ProbeFindings findings = bench::probe(self, plan);
+    job.conclude();
+    if (self.id() != RankId{0}) return;
+    bench::deliver(bench::ProbeFile{.world = "measured",
+                                    .program = kProgram,
+                                    .command = options.job.command_line,
+                                    .environment = job.environment(),
+                                    .findings = std::move(findings)},
+                   options.probe.output, std::cout);
+  });
+  return ExitCode::ok;
+}
+
+ExitCode list_protocols() {
+  bench::print_protocols(std::cout);
+  return ExitCode::ok;
+}
+
+/// Takes everything and shows nothing.
+class Nowhere final : public std::streambuf {
+ protected:
+  int_type overflow(int_type c) override { return traits_type::not_eof(c); }
+};
+
+/// As long as this lives, std::cerr is kept for later, and std::cout goes on only where `speaks`.
+class Discretion {
+ public:
+  explicit Discretion(bool speaks) : out_(std::cout.rdbuf()), err_(std::cerr.rdbuf(kept_.rdbuf())) {
+    if (!speaks) std::cout.rdbuf(&nowhere_);
+  }
+  ~Discretion() {
+    std::cout.rdbuf(out_);
+    std::cerr.rdbuf(err_);
+  }
+  Discretion(const Discretion&) = delete;
+  Discretion& operator=(const Discretion&) = delete;
+
+  [[nodiscard]] std::string kept() const { return kept_.str(); }
+
+ private:
+  Nowhere nowhere_;
+  std::ostringstream kept_;
+  std::streambuf* out_;
+  std::streambuf* err_;
+};
+
+/// The message alone, of a line that says "twinlink-real: error: ...".
+std::string message_of(std::string line) {
+  const std::string prefix = fmt::format("{}: error: ", kName);
+  if (line.starts_with(prefix)) line.erase(0, prefix.size());
+  if (line.ends_with('\n')) line.pop_back();
+  return line;
+}
+
+int run_program(int argc, char** argv, Options& options) {
+  CLI::App app{"GPU interconnect protocols on this machine; start 'run' and 'probe' with mpirun, one rank per device",
+               kName};
+  app.set_version_flag("--version", kProgram);
+  app.require_subcommand(1);
+  options.job.command_line = bench::command_line(argc, argv);
+  std::function<ExitCode()> action;
+  const auto begin = [&](const char* command, std::function<ExitCode()> what) {
+    options.job.command = command;
+    action = std::move(what);
+  };
+
+  auto* run_command = app.add_subcommand("run", "Run a protocol between the devices of ranks 0 and 1");
+  add_job_options(*run_command, options.job);
+  bench::add_run_options(*run_command, options.run);
+  bench::add_pairs_option(*run_command, options.run, "RANK-RANK", "0-1,2-3");
+  run_command
+      ->add_option(
+          "--expect", options.expect,
+          "A simulated result of the same run (twinlink-sim run --json), read before anything is measured; the "
+          "result holds its times, which proves that they were written before")
+      ->type_name("FILE")
+      ->excludes(run_command->get_option("--all-pairs"));
+  run_command->callback([&] { begin("run", [&] { return run(options); }); });
+
+  auto* probe_command = app.add_subcommand("probe", "Measure the primitives of this machine");
+  add_job_options(*probe_command, options.job);
+  bench::add_probe_options(*probe_command, options.probe);
+  probe_command->callback([&] { begin("probe", [&] { return probe(options); }); });
+
+  auto* discover_command = app.add_subcommand(
+      "discover", "Write this node's topology as a platform file; needs neither mpirun nor GPUs in use");
+  DiscoverOptions& found = options.discover;
+  discover_command->add_option("--out", found.out, "The file to write [standard output]")->type_name("FILE.yaml");
+  discover_command
+      ->add_option("--hwloc-xml", found.hwloc_xml,
+                   "Another machine, as 'lstopo FILE.xml' has written it down there; its driver is not asked then")
+      ->type_name("FILE.xml");
+  discover_command
+      ->add_option("--base", found.base,
+                   "Take costs from this platform, marked as assumed, such as platforms/h200-nvlink.yaml [guesses]")
+      ->type_name("FILE.yaml");
+  discover_command->callback([&] {
+    begin("discover", [&] {
+      // One node, one file; other ranks have nothing to add.
+      return launcher_rank().value_or(0) == 0 ? discover(options.discover, std::cout) : ExitCode::ok;
+    });
+  });
+
+  app.add_subcommand("list", "Say which protocols there are")->callback([&] { begin("list", list_protocols); });
+
+  return bench::run_main(app, argc, argv, [&] {
+    try {
+      return action();
+    } catch (const AgreedError& error) {
+      return error.exit_code();  // the job has said it
+    }
+  });
+}
+
+/// One of the ranks of a launcher. What all ranks know, rank 0 says, once.
+int run_rank(int rank, int argc, char** argv) {
+  Options options;
+  std::string said;
+  const int code = [&] {
+    const Discretion discretion(rank == 0);
+    const int result = run_program(argc, argv, options);
+    said = discretion.kept();
+    return result;
+  }();
+  if (!Mpi::has_begun()) {
+    return static_cast<int>(leave_together({message_of(said), static_cast<ExitCode>(code)}, options.job.command));
+  }
+  fmt::print(stderr, "{}", said);
+  return code;
+}
+
+int main(int argc, char** argv) {
+  try {
+    if (const auto rank = launcher_rank()) return run_rank(*rank, argc, argv);
+    Options options;
+    return run_program(argc, argv, options);
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}: error: {}\n", kName, error.what());
+    return static_cast<int>(error.exit_code());
+  }
+}
+
+}  // namespace
+}  // namespace twinlink::real
+
+int main(int argc, char** argv) { return twinlink::real::main(argc, argv); }

@@ -1,0 +1,290 @@
+#include "real/pace/paced_runtime.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "protocols/core/blocks.hpp"
+
+namespace twinlink::real {
+namespace {
+
+using model::End;
+using model::Location;
+
+/// On an idle machine: the smallest of the copy's own rate and all that its bytes cross.
+Rate rate_alone(const model::Platform& platform, const model::Cost& cost, const model::Route& route) {
+  Rate rate = cost.rate ? cost.rate->value : Rate{std::numeric_limits<double>::infinity()};
+  for (const model::Hop& hop : route) {
+    const model::Link& link = platform.node.links[hop.link];
+    rate = std::min(rate, hop.forward ? link.forward.value : link.backward.value);
+    if (link.total) rate = std::min(rate, link.total->value);
+  }
+  return rate;
+}
+
+/// A cost with a share that grows with the size.
+Seconds per_gib(Seconds base, Seconds share, Bytes size) {
+  return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
+}
+
+/// The device as the platform describes it; what tells devices apart stays.
+DeviceInfo described_by(const model::Gpu& gpu, DeviceInfo device) {
+  device.name = "emulated " + gpu.model;
+  device.capability_major = gpu.capability_major;
+  device.capability_minor = gpu.capability_minor;
+  device.unified_addressing = gpu.unified_addressing;
+  device.memory = gpu.memory.value;
+  return device;
+}
+
+}  // namespace
+
+PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, PaceClock& clock)
+    : inner_(std::move(inner)),
+      role_(std::move(role)),
+      clock_(clock),
+      device_(described_by(role_.topology.platform().node.gpus[role_.gpu], inner_->device())) {}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+End PacedRuntime::end_of(const std::byte* address, Engine engine) const {
+  const auto behind = known_.upper_bound(address);
+  assert(behind != known_.begin());
+  End end = std::prev(behind)->second;
+  // The kernel runs on this process's device.
+  const Location own{Location::Kind::gpu, role_.gpu};
+  const bool by_kernel = engine == Engine::kernel || engine == Engine::resident;
+  end.kernel = by_kernel && end.memory == Memory::device && end.location == own;
+  end.resident = engine == Engine::resident && end.kernel;
+  end.thread = engine == Engine::thread && end.memory == Memory::pageable;
+  return end;
+}
+
+Seconds PacedRuntime::needed(const std::optional<model::Sourced<Seconds>>& cost, std::string_view name) const {
+  if (cost) return cost->value;
+  throw InputError(role_.topology.platform().file + ": error: the platform's costs have no 'runtime." +
+                   std::string(name) + "', which this run needs");
+}
+
+std::byte* PacedRuntime::allocate(Bytes size) {
+  const Seconds start = clock_.now();
+  std::byte* const memory = inner_->allocate(size);
+  known_[memory] = {{Location::Kind::gpu, role_.gpu}, Memory::device};
+  pass_until(start + costs().allocate_device.value);
+  return memory;
+}
+
+void PacedRuntime::free(std::byte* memory) {
+  known_.erase(memory);
+  inner_->free(memory);
+}
+
+void PacedRuntime::pin(std::byte* memory, Bytes size) {
+  const Seconds start = clock_.now();
+  inner_->pin(memory, size);
+  if (known_.contains(memory)) pass_until(start + per_gib(costs().pin_base.value, costs().pin_per_gib.value, size));
+}
+
+void PacedRuntime::know_host_memory(std::byte* memory, Memory kind, Locality locality, const Uuid& device) {
+  const model::Topology& topology = role_.topology;
+  const std::size_t gpu = role_.node_gpus.at(device);
+  const std::size_t index = locality == Locality::near ? topology.memory_near(gpu) : topology.memory_far(gpu);
+  known_[memory] = {{Location::Kind::memory, index}, kind};
+  inner_->know_host_memory(memory, kind, locality, device);
+}
+
+void PacedRuntime::forget_host_memory(std::byte* memory) {
+  known_.erase(memory);
+  inner_->forget_host_memory(memory);
+}
+
+void PacedRuntime::register_memory(std::byte* memory, Bytes size) {
+  const Seconds start = clock_.now();
+  inner_->register_memory(memory, size);
+  pass_until(start + per_gib(needed(costs().register_base, "register_base"),
+                             needed(costs().register_per_gib, "register_per_gib"), size));
+}
+
+void PacedRuntime::deregister_memory(std::byte* memory) {
+  const Seconds start = clock_.now();
+  inner_->deregister_memory(memory);
+  pass_until(start + needed(costs().deregister, "deregister"));
+}
+
+IpcToken PacedRuntime::export_memory(std::byte* memory) {
+  const Seconds start = clock_.now();
+  const IpcToken token = inner_->export_memory(memory);
+  pass_until(start + costs().ipc_export.value);
+  return token;
+}
+
+std::byte* PacedRuntime::open_memory(const IpcToken& token, const Uuid& owner) {
+  const Seconds start = clock_.now();
+  std::byte* const memory = inner_->open_memory(token, owner);
+  // Memory of another node can be opened here, where one host plays all of them, but no copy may name it.
+  const auto gpu = role_.node_gpus.find(owner);
+  if (gpu != role_.node_gpus.end()) known_[memory] = {{Location::Kind::gpu, gpu->second}, Memory::device};
+  pass_until(start + costs().ipc_open.value);
+  return memory;
+}
+
+void PacedRuntime::close_memory(std::byte* memory) {
+  const Seconds start = clock_.now();
+  known_.erase(memory);
+  inner_->close_memory(memory);
+  // Copies rest meanwhile: where a rank has failed, some may be left whose memory is gone already.
+  clock_.wait_until(start + costs().ipc_close.value);
+}
+
+// ---- copies ---------------------------------------------------------------------------------------------------------
+
+const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const std::byte* to, Engine engine) {
+  const auto key = [](const End& end) {
+    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index,
+                  static_cast<std::size_t>(end.memory),        static_cast<std::size_t>(end.kernel),
+                  static_cast<std::size_t>(end.resident),      static_cast<std::size_t>(end.thread)};
+  };
+  const End source = end_of(from, engine);
+  const End target = end_of(to, engine);
+  const std::pair ends(key(source), key(target));
+  const auto found = ways_.find(ends);
+  if (found != ways_.end()) return found->second;
+  const model::Topology& topology = role_.topology;
+  const model::CopyCost cost = topology.copy_cost(source, target);
+  const model::Route route = topology.copy_route(source.location, target.location);
+  const Way way{cost, rate_alone(topology.platform(), *cost.cost, route), &counts_[cost.name]};
+  return ways_.emplace(ends, way).first->second;
+}
+
+Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
+  const model::Cost& cost = *copy.way->copy.cost;
+  const Seconds ready = posted + cost.latency.value.at(copy.size);
+  const Seconds turn = cost.turnaround ? queue.signal_end + cost.turnaround->value.at(copy.size) : queue.flow_end;
+  queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.size / copy.way->rate;
+  queue.signal_end = queue.flow_end + copy.signal;
+  return queue.flow_end;
+}
+
+Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
+  Queue& queue = queue_of(stream);
+  const Seconds posted = start + copy.way->copy.cost->starting(copy.size, queue.flow_end <= start);
+  copy.due = schedule(queue, copy, posted);
+  queue.last_end = std::max(queue.last_end, copy.end());
+  queue.copies.push_back(copy);
+  ++moving_;
+  // Nothing is moved meanwhile: a slice takes longer than the caller is busy.
+  clock_.wait_until(posted);
+  ++queue.started;
+  if (copy.ending.completion > Seconds{}) queue.completions[queue.started] = copy.ending.completion;
+  return {queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
+}
+
+Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
+  const Seconds start = clock_.now();
+  const Way& way = way_between(from, to, engine);
+  return start_copy({.inner = inner_->copy(to, from, size, stream, engine),
+                     .way = &way,
+                     .size = size,
+                     .ending = role_.topology.copy_ending(end_of(from, engine), way.copy)},
+                    stream, start);
+}
+
+Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
+                                Engine engine) {
+  const Seconds start = clock_.now();
+  const Way& way = way_between(from, to, engine);
+  const Seconds each = engine == Engine::kernel ? needed(costs().kernel_block, "kernel_block")
+                                                : needed(costs().engine_block, "engine_block");
+  return start_copy({.inner = inner_->copy_blocks(to, from, blocks, stream, engine),
+                     .way = &way,
+                     .size = total_length(blocks),
+                     .ending = role_.topology.copy_ending(end_of(from, engine), way.copy),
+                     .blocks = each * static_cast<double>(blocks.size())},
+                    stream, start);
+}
+
+Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
+                                   Engine engine) {
+  const Seconds start = clock_.now();
+  const Way& way = way_between(from, to, engine);
+  const model::CopyEnding ending = role_.topology.put_ending(end_of(from, engine), end_of(to, engine), way.copy, size);
+  const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
+  const Event inner = inner_->copy(to, from, size, stream, engine);
+  return start_copy({.inner = inner, .way = &way, .size = size, .ending = ending, .flag = flag, .signal = signal},
+                    stream, start);
+}
+
+void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+  const Seconds start = clock_.now();
+  Queue& queue = queue_of(stream);
+  const Way& way = way_between(from, to, Engine::dma);
+  const Seconds due =
+      schedule(queue, {.way = &way, .size = size}, start + way.copy.cost->starting(size, queue.flow_end <= start));
+  queue.last_end = std::max(queue.last_end, due);
+  inner_->copy_on_host(to, from, size, stream);
+  note_moved(queue);
+  count(way, size, due);
+  pass_until(due);
+}
+
+void PacedRuntime::count(const Way& way, Bytes size, Seconds due) const {
+  Count& count = (*way.counts)[size];
+  ++count.copies;
+  if (clock_.now() > due) ++count.late;
+}
+
+void PacedRuntime::note_moved(Queue& queue) {
+  for (Copy& copy : queue.copies) {
+    if (copy.moved) continue;
+    if (!inner_->ended(copy.inner)) return;
+    copy.moved = true;
+    --moving_;
+    count(*copy.way, copy.size, copy.due);
+  }
+}
+
+void PacedRuntime::advance(Queue& queue) {
+  note_moved(queue);
+  while (!queue.copies.empty() && queue.copies.front().moved && queue.copies.front().end() <= clock_.now()) {
+    const Flag flag = queue.copies.front().flag;
+    if (flag.word != nullptr) std::atomic_ref(*flag.word).store(flag.value, std::memory_order_release);
+    queue.copies.pop_front();
+    ++queue.ended;
+  }
+}
+
+bool PacedRuntime::ended(Event event) {
+  Queue& queue = queues_[event.id % kStreams];
+  advance(queue);
+  const std::uint64_t number = event.id / kStreams;
+  if (queue.ended < number) return false;
+  // As for posting a copy: a slice takes longer than the caller is busy.
+  if (const auto completion = queue.completions.extract(number)) clock_.wait_until(clock_.now() + completion.mapped());
+  return true;
+}
+
+void PacedRuntime::forget(Event event) { queues_[event.id % kStreams].completions.erase(event.id / kStreams); }
+
+void PacedRuntime::synchronize(Stream stream) {
+  inner_->synchronize(stream);
+  Queue& queue = queue_of(stream);
+  note_moved(queue);
+  pass_until(queue.last_end);
+  advance(queue);
+}
+
+void PacedRuntime::progress() {
+  inner_->progress();
+  for (Queue& queue : queues_) advance(queue);
+}
+
+void PacedRuntime::pass_until(Seconds time) {
+  while (moving_ > 0 && clock_.now() < time) progress();
+  clock_.wait_until(time);
+}
+
+}  // namespace twinlink::real

@@ -1,0 +1,43 @@
+// Who is in the job, on which host and device, and what lies between: found out once, at the start.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "protocols/core/path.hpp"
+#include "real/device/device_runtime.hpp"
+#include "real/rank/exports.hpp"
+#include "real/rank/letters.hpp"
+#include "real/rank/signals.hpp"
+#include "real/system/mpi.hpp"
+
+namespace twinlink::real {
+
+struct Neighbour {
+  std::string host{};
+  DeviceInfo device{};
+  Place place{};
+  Path path{};  ///< from this rank; of this rank itself, meaningless
+};
+
+struct Neighbours {
+  std::vector<Neighbour> ranks{};
+  /// By rank and rank: peer access, both ways; empty for granted, else the reason.
+  std::vector<std::vector<std::string>> peer_access{};
+};
+
+/// What the ranks of a node share beside the memory of their devices.
+struct Shared {
+  Exports& exports;
+  Signals& signals;
+  Letters& letters;
+};
+
+/// Two devices are one if host and UUID agree. A node's GPUs are numbered by PCI bus id, over all that its ranks see.
+/// Opens in `shared` what the node's other ranks have; where that cannot be done, device_mapping says so. Collective.
+Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::string& host, Shared shared);
+
+/// The checks that every peer-to-peer program makes before it asks the driver.
+Answer check_capabilities(const DeviceInfo& one, const DeviceInfo& other);
+
+}  // namespace twinlink::real

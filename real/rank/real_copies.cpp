@@ -1,0 +1,106 @@
+// RealRank's copies: whole views, blocks that lie apart, and one-sided puts with their signals.
+#include <fmt/format.h>
+
+#include "protocols/core/blocks.hpp"
+#include "real/rank/real_rank.hpp"
+
+namespace twinlink::real {
+namespace {
+
+void require_same_length(const View& to, const View& from) {
+  if (to.length == from.length) return;
+  throw UsageError(fmt::format("a copy of {} B into a view of {} B", from.length.count(), to.length.count()));
+}
+
+void require_stream(Stream stream) {
+  if (stream.index >= 0 && stream.index < kStreams) return;
+  throw UsageError(fmt::format("there is no stream {}; streams are 0 to {}", stream.index, kStreams - 1));
+}
+
+bool has(const Part& to, const Part& from, Memory memory) {
+  return to.allocation->memory == memory || from.allocation->memory == memory;
+}
+
+}  // namespace
+
+/// What a kernel cannot reach, it must not try. Host memory that a peer shares is this process's own as well.
+void RealRank::require_reach(const Part& to, const Part& from, Engine engine) const {
+  if (engine == Engine::dma) return;
+  const auto is_own = [](const Part& part) {
+    return part.allocation->memory == Memory::device && !part.allocation->owner;
+  };
+  const auto is_peers = [this](const Part& part) {
+    const Allocation& a = *part.allocation;
+    return a.memory == Memory::device && a.owner && path_to(*a.owner).peer_access.yes;
+  };
+  if (engine == Engine::thread) {
+    const auto is_pageable = [](const Part& part) { return part.allocation->memory == Memory::pageable; };
+    if ((is_own(from) && is_pageable(to)) || (is_pageable(from) && is_own(to))) return;
+    throw UsageError("a thread only copies between memory of its own device and pageable memory");
+  }
+  if (engine == Engine::resident) {
+    if (is_own(from) && is_peers(to)) return;
+    throw UsageError("a resident kernel only writes from its own device's memory into that of peers");
+  }
+  const auto reaches = [&](const Part& part) {
+    const Memory memory = part.allocation->memory;
+    return memory == Memory::device ? is_own(part) || is_peers(part) : memory != Memory::pageable;
+  };
+  if (reaches(to) && reaches(from) && has(to, from, Memory::device)) return;
+  throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
+}
+
+Op RealRank::track_copy(Event event, Stream stream, Engine engine, const Part& target, const Part& source) {
+  const Slot slot = start(Kind::copy, source, target);
+  operations_[slot].event = event;
+  operations_[slot].stream = stream;
+  copies_[static_cast<std::size_t>(stream.index)].push_back(slot);
+  ++copies_in_flight_;
+  if (engine != Engine::thread && has(target, source, Memory::pageable)) runtime_.synchronize(stream);
+  return op_of(slot);
+}
+
+Op RealRank::copy(View to, View from, Stream stream, Engine engine) {
+  require_same_length(to, from);
+  require_stream(stream);
+  const Part target = memory_.part(to);
+  const Part source = memory_.part(from);
+  require_reach(target, source, engine);
+  if (!has(target, source, Memory::device)) {
+    runtime_.copy_on_host(target.data, source.data, source.length, stream);
+    const Slot slot = start(Kind::copy, source, target);
+    states_[slot].ended = true;
+    return op_of(slot);
+  }
+  return track_copy(runtime_.copy(target.data, source.data, source.length, stream, engine), stream, engine, target,
+                    source);
+}
+
+Op RealRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
+  check_blocks(to, from, blocks, engine);
+  require_stream(stream);
+  const Part target = memory_.part(to);
+  const Part source = memory_.part(from);
+  require_reach(target, source, engine);
+  return track_copy(runtime_.copy_blocks(target.data, source.data, blocks, stream, engine), stream, engine, target,
+                    source);
+}
+
+Op RealRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
+  require_same_length(to, from);
+  require_stream(stream);
+  const Part target = memory_.part(to);
+  const Part source = memory_.part(from);
+  if (signal) require_signal(*signal);
+  if (!target.allocation->owner) throw UsageError("put() writes into memory that was opened from a peer");
+  require_reach(target, source, engine);
+  if (!signal) return copy(to, from, stream, engine);
+  const Flag flag = signals_.next(*target.allocation->owner, *signal);
+  return track_copy(runtime_.copy_and_raise(target.data, source.data, source.length, flag, stream, engine), stream,
+                    engine, target, source);
+}
+
+void RealRank::register_memory(Buffer buffer) { memory_.register_with_adapter(buffer); }
+void RealRank::deregister_memory(Buffer buffer) { memory_.deregister(buffer); }
+
+}  // namespace twinlink::real

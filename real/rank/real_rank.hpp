@@ -1,0 +1,179 @@
+// RealRank: a rank of a real job, one MPI process with one device.
+//
+// An operation is an event of the device runtime, an MPI request, or a letter or signal in memory that the node shares.
+// Open MPI moves messages only inside its own calls, so wait_any() never sleeps: it asks all of them in turn, for all
+// operations of the rank at once.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "real/rank/letters.hpp"
+#include "real/rank/neighbours.hpp"
+#include "real/rank/real_memory.hpp"
+#include "real/rank/signals.hpp"
+#include "real/system/mpi.hpp"
+#include "real/system/numa.hpp"
+
+namespace twinlink::real {
+
+class RealRank final : public Rank {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// All but the start of the clock must outlive this object. Without `letters` all control messages go through MPI.
+  RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa, RealMemory& memory,
+           Signals& signals, Letters* letters, Clock::time_point start);
+  /// Gives up what is still in flight.
+  ~RealRank() override;
+  RealRank(const RealRank&) = delete;
+  RealRank& operator=(const RealRank&) = delete;
+
+  [[nodiscard]] RankId id() const override { return RankId{mpi_.rank()}; }
+  [[nodiscard]] int ranks() const override { return mpi_.size(); }
+  Seconds now() override;
+  [[nodiscard]] const Place& place(RankId rank) const override;
+  [[nodiscard]] const Path& path_to(RankId peer) const override;
+  [[nodiscard]] int numa_domains() const override { return numa_.domains(); }
+
+  Buffer allocate(Memory kind, Bytes size, Locality locality) override;
+  void release(Buffer buffer) override { memory_.release(buffer); }
+  IpcHandle export_memory(Buffer buffer) override { return memory_.export_memory(buffer); }
+  Buffer open_memory(RankId owner, const IpcHandle& handle) override;
+  void close_memory(Buffer buffer) override { memory_.close(buffer); }
+  void register_memory(Buffer buffer) override;
+  void deregister_memory(Buffer buffer) override;
+
+  Op copy(View to, View from, Stream stream, Engine engine) override;
+  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
+  Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
+  Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
+  Op send(RankId peer, Tag tag, View from) override;
+  Op receive(RankId peer, Tag tag, View to) override;
+  Op tell(RankId peer, Tag tag, const Message& message) override;
+  Op hear(RankId peer, Tag tag, Message& into) override;
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
+  void abandon(Op op) override;
+
+  void fill(View view, Pattern pattern) override;
+  Verdict check(View view, Pattern pattern) override;
+
+ private:
+  enum class Kind {
+    copy,
+    signal,
+    send,
+    receive,
+    tell,  ///< through MPI
+    hear,
+    letter_out,  ///< the same within the node
+    letter_in
+  };
+
+  /// What every look through the operations in flight reads, close together.
+  struct State {
+    std::uint32_t generation = 0;  ///< how often the slot was used
+    bool used = false;
+    bool ended = false;
+    Status status = Status::delivered;
+  };
+  /// The rest. Addresses of operations are stable: MPI writes into them.
+  struct Operation {
+    Kind kind = Kind::copy;
+    Part from{};
+    Part to{};
+    Event event{};
+    Stream stream{};
+    Message* into = nullptr;
+    std::uint64_t* signal_value = nullptr;
+    std::array<std::byte, Message::kCapacity> letter{};
+  };
+  using Slot = std::uint32_t;
+
+  /// Who waits for letters or signals of one peer with one tag, the first first.
+  struct Waiting {
+    RankId peer;
+    Tag tag;
+    std::deque<Slot> slots;
+    std::uint64_t taken = 0;  ///< signals, ever
+  };
+  /// Few: a rank has few peers and protocols few tags. So looking through them is faster than a map.
+  struct WaitingLists {
+    std::vector<Waiting> lists;
+    std::size_t waiting = 0;  ///< slots in all of them
+
+    void add(RankId peer, Tag tag, Slot slot);
+    void remove(Slot slot);
+  };
+  /// A letter whose box was full. It goes before later ones to the same peer.
+  struct Unposted {
+    Slot slot = 0;
+    std::uint32_t generation = 0;  ///< of the slot: the operation may have been abandoned since
+    Tag tag;
+    Message message;
+  };
+
+  void require_reach(const Part& to, const Part& from, Engine engine) const;
+  Op track_copy(Event event, Stream stream, Engine engine, const Part& target, const Part& source);
+  [[nodiscard]] const Neighbour& neighbour(RankId rank) const;
+  /// The peer and the tag of a message, checked.
+  void require_address(RankId peer, Tag tag) const;
+  void require_sendable(const View& view, RankId peer);
+
+  Slot start(Kind kind, Part from, Part to);
+  void await_request(Slot slot, MPI_Request request);
+  [[nodiscard]] Op op_of(Slot slot) const;
+  [[nodiscard]] Slot find(Op op) const;
+  void end(Slot slot);
+  void let_go(Slot slot);
+  /// The first of them that has ended, which is used up with that.
+  std::optional<Completion> take_ended(std::span<const Op> ops);
+
+  [[nodiscard]] bool by_letter(RankId peer) const;
+  Op tell_by_letter(RankId peer, Tag tag, const Message& message);
+
+  void poll();
+  void poll_messages();
+  void let_others_go_on();
+  void poll_copies(std::size_t stream);
+  /// Takes off the lists who has got what it waited for, as `comes` says; of each list the first before the next.
+  template <class Comes>
+  void poll_lists(WaitingLists& lists, Comes comes);
+  void poll_signals();
+  void poll_letters();
+  void post_letters();
+  void stop_awaiting(Slot slot);
+  void finish_message(Slot slot, const MPI_Status& status, int error);
+
+  const Mpi& mpi_;
+  DeviceRuntime& runtime_;
+  const Neighbours& neighbours_;
+  const Numa& numa_;
+  RealMemory& memory_;
+  Signals& signals_;
+  Letters* letters_;
+  Clock::time_point start_;
+
+  std::vector<State> states_;         ///< by slot
+  std::deque<Operation> operations_;  ///< likewise
+  std::vector<Slot> free_slots_;
+  std::array<std::deque<Slot>, kStreams> copies_;  ///< in flight, oldest first
+  std::size_t copies_in_flight_ = 0;               ///< of all streams
+  WaitingLists hears_;                             ///< for letters
+  WaitingLists awaits_;                            ///< for signals
+  std::map<RankId, std::deque<Unposted>> unposted_;
+  unsigned polls_ = 0;
+  std::uint64_t endings_ = 0;          ///< operations that polls have found to have ended, ever
+  unsigned ends_in_a_row_ = 0;         ///< polls that found something and looked at nothing behind it
+  std::vector<MPI_Request> requests_;  ///< in flight; requests_[i] belongs to request_owners_[i]
+  std::vector<Slot> request_owners_;
+  std::vector<MPI_Status> statuses_;  ///< room for MPI_Testsome's answers
+  std::vector<int> ended_;            ///< likewise
+  std::vector<std::byte> staging_;    ///< device memory passes through here when it is filled or checked
+};
+
+}  // namespace twinlink::real

@@ -1,0 +1,157 @@
+#include "tests/explore/explorer/explore_rank.hpp"
+
+#include "protocols/core/blocks.hpp"
+
+namespace twinlink::explore {
+namespace {
+
+/// Runs `verb` with the ordinary heap: the machine's books are no part of the fiber.
+template <class Verb>
+[[gnu::noinline]] auto with_ordinary_heap(const Verb& verb) {
+  const ActiveArena ordinary(nullptr);
+  return verb();
+}
+
+/// The same, and leaves no trace of it on the fiber's stack.
+template <class Verb>
+auto outside(const Verb& verb) {
+  if constexpr (std::is_void_v<decltype(verb())>) {
+    with_ordinary_heap(verb);
+    scrub_stack();
+  } else {
+    const auto result = with_ordinary_heap(verb);
+    scrub_stack();
+    return result;
+  }
+}
+
+}  // namespace
+
+const Place& ExploreRank::place(RankId rank) const {
+  if (rank.value < 0 || rank.value >= ranks()) throw UsageError("there is no rank " + std::to_string(rank.value));
+  return machine_.place(rank.value);
+}
+
+const Path& ExploreRank::path_to(RankId peer) const {
+  static_cast<void>(place(peer));
+  if (peer.value == id_) throw UsageError("rank " + std::to_string(id_) + " asked for the path to itself");
+  return machine_.scenario().path;
+}
+
+Buffer ExploreRank::allocate(Memory kind, Bytes size, Locality) {
+  return outside([&] { return machine_.allocate(id_, kind, size); });
+}
+
+void ExploreRank::release(Buffer buffer) {
+  outside([&] { machine_.release(id_, buffer); });
+}
+
+IpcHandle ExploreRank::export_memory(Buffer buffer) {
+  return outside([&] { return machine_.export_memory(id_, buffer); });
+}
+
+Buffer ExploreRank::open_memory(RankId owner, const IpcHandle& handle) {
+  return outside([&] { return machine_.open_memory(id_, owner, handle); });
+}
+
+void ExploreRank::close_memory(Buffer buffer) {
+  outside([&] { machine_.close_memory(id_, buffer); });
+}
+
+void ExploreRank::register_memory(Buffer buffer) {
+  outside([&] { machine_.register_memory(id_, buffer, true); });
+}
+
+void ExploreRank::deregister_memory(Buffer buffer) {
+  outside([&] { machine_.register_memory(id_, buffer, false); });
+}
+
+Op ExploreRank::copy(View to, View from, Stream stream, Engine engine) {
+  return outside([&] {
+    if (engine == Engine::resident && !machine_.opened(id_, to.buffer)) {
+      throw UsageError("a resident kernel only writes into memory of peers");
+    }
+    const auto is_pageable = [](const View& view) { return view.buffer.memory == Memory::pageable; };
+    const auto is_own_device = [this](const View& view) {
+      return view.buffer.memory == Memory::device && !machine_.opened(id_, view.buffer);
+    };
+    const bool by_thread = (is_own_device(from) && is_pageable(to)) || (is_pageable(from) && is_own_device(to));
+    if (engine == Engine::thread && !by_thread) {
+      throw UsageError("a thread only copies between memory of its own device and pageable memory");
+    }
+    return machine_.start_copy(id_, to, from, {}, stream);
+  });
+}
+
+Op ExploreRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
+  return outside([&] {
+    check_blocks(to, from, blocks, engine);
+    return machine_.start_copy(id_, to, from, {blocks.begin(), blocks.end()}, stream);
+  });
+}
+
+Op ExploreRank::put(View to, View from, Stream stream, Engine, std::optional<Signal> signal) {
+  return outside([&] { return machine_.start_put(id_, to, from, stream, signal); });
+}
+
+Op ExploreRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
+  return outside([&] { return machine_.start_await(id_, peer, tag, value); });
+}
+
+Op ExploreRank::send(RankId peer, Tag tag, View from) {
+  return outside([&] { return machine_.start_send(id_, peer, tag, from); });
+}
+
+Op ExploreRank::receive(RankId peer, Tag tag, View to) {
+  return outside([&] { return machine_.start_receive(id_, peer, tag, to); });
+}
+
+Op ExploreRank::tell(RankId peer, Tag tag, const Message& message) {
+  return outside([&] { return machine_.start_tell(id_, peer, tag, message); });
+}
+
+Op ExploreRank::hear(RankId peer, Tag tag, Message& into) {
+  return outside([&] { return machine_.start_hear(id_, peer, tag, into); });
+}
+
+std::optional<Completion> ExploreRank::wait_any(std::span<const Op> ops, Seconds deadline) {
+  outside([&] { machine_.wait(id_, ops, deadline); });
+  machine_.world.ranks[static_cast<std::size_t>(id_)].where = __builtin_return_address(0);
+  fiber_.suspend();
+  if (answer) return answer;
+  return std::nullopt;  // without what lies in `answer`: no bytes that depend on other things
+}
+
+void ExploreRank::abandon(Op op) {
+  outside([&] { machine_.abandon(id_, op); });
+}
+
+void ExploreRank::fill(View view, Pattern pattern) {
+  outside([&] { machine_.fill(id_, view, pattern); });
+}
+
+Verdict ExploreRank::check(View view, Pattern pattern) {
+  return outside([&] { return machine_.check(id_, view, pattern); });
+}
+
+void ExploreRank::step(std::string_view words_of_step) {
+  if (!keep_words) return;
+  outside([&] { words = words_of_step; });
+}
+
+void ExploreRank::ending(std::string_view how) {
+  outside([&] { machine_.world.ranks[static_cast<std::size_t>(id_)].ending = how; });
+}
+
+void ExploreRank::require(bool holds, std::string_view what) {
+  if (holds) return;
+  outside([&] { machine_.violation("rank " + std::to_string(id_) + ": " + std::string(what)); });
+}
+
+void ExploreRank::watch(const std::function<std::uint64_t()>& digest) {
+  machine_.world.ranks[static_cast<std::size_t>(id_)].watched = &digest;
+}
+
+void ExploreRank::unwatch() { machine_.world.ranks[static_cast<std::size_t>(id_)].watched = nullptr; }
+
+}  // namespace twinlink::explore

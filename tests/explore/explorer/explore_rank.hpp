@@ -1,0 +1,66 @@
+// ExploreRank: the Rank of an explored job. It runs on a fiber; wait_any() hands over to the explorer, which decides
+// what has ended meanwhile.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "protocols/core/rank.hpp"
+#include "tests/explore/explorer/fiber.hpp"
+#include "tests/explore/explorer/machine.hpp"
+
+namespace twinlink::explore {
+
+class ExploreRank final : public Rank, public Witness {
+ public:
+  /// `machine` must outlive the rank, and so must `fiber`, which runs its body.
+  ExploreRank(Machine& machine, int id, Fiber& fiber) : machine_(machine), id_(id), fiber_(fiber) {}
+
+  /// What wait_any() returns when the fiber goes on.
+  std::optional<Completion> answer{};
+  /// The words of the step that the rank is in, if keep_words.
+  std::string words{};
+  bool keep_words = false;
+
+  [[nodiscard]] RankId id() const override { return RankId{id_}; }
+  [[nodiscard]] int ranks() const override { return static_cast<int>(machine_.world.ranks.size()); }
+  Seconds now() override { return machine_.world.now; }
+  [[nodiscard]] const Place& place(RankId rank) const override;
+  [[nodiscard]] const Path& path_to(RankId peer) const override;
+  [[nodiscard]] int numa_domains() const override { return 1; }
+
+  Buffer allocate(Memory kind, Bytes size, Locality locality) override;
+  void release(Buffer buffer) override;
+  IpcHandle export_memory(Buffer buffer) override;
+  Buffer open_memory(RankId owner, const IpcHandle& handle) override;
+  void close_memory(Buffer buffer) override;
+  void register_memory(Buffer buffer) override;
+  void deregister_memory(Buffer buffer) override;
+
+  Op copy(View to, View from, Stream stream, Engine engine) override;
+  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
+  Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
+  Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
+  Op send(RankId peer, Tag tag, View from) override;
+  Op receive(RankId peer, Tag tag, View to) override;
+  Op tell(RankId peer, Tag tag, const Message& message) override;
+  Op hear(RankId peer, Tag tag, Message& into) override;
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
+  void abandon(Op op) override;
+
+  void fill(View view, Pattern pattern) override;
+  Verdict check(View view, Pattern pattern) override;
+  void step(std::string_view words_of_step) override;
+
+  void ending(std::string_view how) override;
+  void require(bool holds, std::string_view what) override;
+  void watch(const std::function<std::uint64_t()>& digest) override;
+  void unwatch() override;
+
+ private:
+  Machine& machine_;
+  int id_;
+  Fiber& fiber_;
+};
+
+}  // namespace twinlink::explore

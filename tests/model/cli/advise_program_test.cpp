@@ -1,0 +1,245 @@
+// 'twinlink-sim advise' and 'explain --compare' as a user runs them.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/model/cli/sim_program.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kKids = "--platform platforms/keeneland-kids.yaml ";
+
+/// Of this process alone: other builds may run the same test.
+std::string scratch_file(const std::string& ending) {
+  return testing::TempDir() + "advise_" + std::to_string(::getpid()) + ending;
+}
+
+nlohmann::json read_json(const std::string& file) { return nlohmann::json::parse(std::ifstream(file)); }
+
+/// The median time in microseconds that 'run' gives for one size.
+double time_of_run(const std::string& arguments) {
+  const std::string file = scratch_file("_run.json");
+  const Ended ended = run("run " + arguments + " --json " + file);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  return read_json(file).at("points").at(0).at("time_us").get<double>();
+}
+
+/// The time that 'run' gives for one size and the settings of a ranking's entry.
+double time_with(const std::string& job, const nlohmann::json& choice, const std::string& size) {
+  const auto preset = choice.contains("preset") ? " --preset " + choice.at("preset").get<std::string>() : "";
+  return time_of_run(job + " --protocol " + choice.at("protocol").get<std::string>() + preset + " --chunk " +
+                     choice.at("chunk_bytes").dump() + " --depth " + choice.at("depth").dump() + " -b " + size +
+                     " -e " + size);
+}
+
+TEST(AdviseProgram, ItsTimesAreThoseOfRun) {
+  const std::string file = scratch_file(".json");
+  for (const std::string pattern : {"pingpong", "bidirectional"}) {
+    const std::string window = pattern == "pingpong" ? "" : " -W 4";
+    const std::string job = kKids + "--from 0/1 --to 0/2 --pattern " + pattern + window;
+    ASSERT_EQ(run("advise " + job + " -b 256K -e 256K --json " + file).code, 0);
+    const nlohmann::json ranking = read_json(file).at("points").at(0).at("ranking");
+    EXPECT_GE(ranking.size(), 3U);
+    for (const nlohmann::json& choice : ranking) {
+      const double time_us = choice.at("time_us").get<double>();
+      EXPECT_NEAR(time_with(job, choice, "256K"), time_us, 1e-6 * time_us) << pattern << " " << choice;
+      EXPECT_NEAR(choice.at("bandwidth_MBps").get<double>(), (pattern == "bidirectional" ? 2 : 1) * 262144 / time_us,
+                  1e-6);
+    }
+  }
+}
+
+TEST(AdviseProgram, NoTuningThatItTriedIsMoreThanTheMarginFaster) {
+  const std::string file = scratch_file(".json");
+  const std::string job = kKids + "--from 0/0 --to 1/0 -b 128K -e 128K ";
+  ASSERT_EQ(run("advise " + job + "-p gpudirect-v1 --json " + file).code, 0);
+  const nlohmann::json winner = read_json(file).at("points").at(0).at("ranking").at(0);
+  EXPECT_EQ(winner.at("protocol"), "gpudirect-v1");
+  const double best = winner.at("time_us").get<double>();
+  for (const std::string tuning : {"--chunk 0", "--chunk 4K --depth 16", "--chunk 8K --depth 8",
+                                   "--chunk 16K --depth 4", "--chunk 32K --depth 4", "--chunk 64K --depth 2"}) {
+    EXPECT_GT(time_of_run(job + "--protocol gpudirect-v1 " + tuning), best / 1.01) << tuning;
+  }
+}
+
+TEST(AdviseProgram, NamesCrossoversWhereTheFallbackOvertakes) {
+  // Whole messages between hubs. Up to 64 KiB gpudirect-v1 is the faster one, above the driver's own pipeline.
+  const std::string file = scratch_file(".json");
+  const std::string job = kKids + "--from 0/0 --to 0/1 ";
+  const Ended ended = run("advise " + job + "-p gpudirect-v1,gpudirect-v2 -b 4 -e 1M -f 4 --chunk 0 --json " + file);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("gpudirect-v2 overtakes gpudirect-v1 at about"),
+                                HasSubstr("gpudirect-v2   falls back: no peer access between gpu0 (ioh0)")));
+  const nlohmann::json crossovers = read_json(file).at("crossovers");
+  ASSERT_EQ(crossovers.size(), 1U) << ended.text;
+  const auto bytes = [&](const char* name) { return crossovers[0].at(name).get<double>(); };
+  EXPECT_LT(bytes("after_bytes"), bytes("at_bytes"));
+  EXPECT_LT(bytes("at_bytes"), bytes("by_bytes"));
+  // Run on both sides of the crossover, the two change places.
+  for (const nlohmann::json& point : read_json(file).at("points")) {
+    const bool before = point.at("bytes") == crossovers[0].at("after_bytes");
+    if (!before && point.at("bytes") != crossovers[0].at("by_bytes")) continue;
+    const nlohmann::json& ranking = point.at("ranking");
+    EXPECT_EQ(ranking.at(0).at("protocol"), before ? "gpudirect-v1" : "gpudirect-v2");
+    EXPECT_LT(time_with(job, ranking.at(0), point.at("bytes").dump()),
+              time_with(job, ranking.at(1), point.at("bytes").dump()));
+  }
+}
+
+TEST(AdviseProgram, TriesTheChunksAndDepthsAskedFor) {
+  const Ended ended =
+      run("advise " + kKids +
+          "--from 0/0 --to 1/0 -p gpudirect-v1,staging -b 1M -e 1M --chunk 128K,256K --depth 8 --format csv");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("\npingpong,1,0/0,1/0,1048576,1,gpudirect-v1,,131072,8,"),
+                                HasSubstr("\npingpong,1,0/0,1/0,1048576,2,staging,")));
+}
+
+TEST(AdviseProgram, RefusesAWindowInShredsAndOneWithoutEffect) {
+  const Ended shreds = run("advise " + kKids + "--pattern bandwidth -W 4096 -b 64M -e 64M --chunk 1K");
+  EXPECT_EQ(shreds.code, 2);
+  EXPECT_THAT(shreds.text, HasSubstr("--chunk 1K cuts a window of 4096 messages of 64M"));
+  const Ended without_effect = run("advise " + kKids + "-b 4 -e 4 -W 4");
+  EXPECT_EQ(without_effect.code, 2);
+  EXPECT_THAT(without_effect.text, HasSubstr("--window 4 has no effect"));
+}
+
+TEST(AdviseProgram, ComparesTheProtocolsAskedFor) {
+  const Ended ended = run("advise " + kKids + "--from 0/1 --to 0/2 -b 4 -e 4 -p staging,gpudirect-v2 --format csv");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr(",4,1,gpudirect-v2,"), HasSubstr(",4,2,staging,"), Not(HasSubstr(",4,3,"))));
+  const Ended none = run("advise " + kKids + "--from 0/0 --to 1/0 -b 4 -e 4 -p gpudirect-v2");
+  EXPECT_EQ(none.code, 77);
+  EXPECT_THAT(none.text, HasSubstr("gpudirect-v2: refused: the GPUs are on different nodes"));
+}
+
+TEST(AdviseProgram, SettingsOfALibraryAreReadyToPaste) {
+  const Ended ended = run("advise " + kKids + "--from 0/0 --to 1/0 -b 64K -e 4M -f 4 -p gpudirect-v1");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text,
+              AllOf(HasSubstr("The same for gpudirect-v1 mvapich2, in the library's own names (its depth is 8): "),
+                    HasSubstr("\n  MV2_CUDA_BLOCK_SIZE=")));
+}
+
+TEST(AdviseProgram, ASingleSettingIsSimulatedAtEverySize) {
+  // 16 KiB chunks cut 16 MiB into 1,024 pieces, finer than the search goes; the figure must be that of real runs.
+  const std::string file = scratch_file(".json");
+  const std::string job = kKids + "--from 0/0 --to 1/0 ";
+  ASSERT_EQ(run("advise " + job + "-b 64K -e 16M -f 16 -p gpudirect-v1 --json " + file).code, 0);
+  const nlohmann::json advice = read_json(file);
+  const nlohmann::json single = advice.at("single_settings").at(0);
+  ASSERT_EQ(single.at("protocol"), "gpudirect-v1");
+  EXPECT_LT(single.at("chunk_bytes").get<int>(), 16 << 20U >> 8U) << "finer than the search: else this tests nothing";
+  double product = 1;
+  for (const auto& point : advice.at("points")) {
+    const auto size = std::to_string(point.at("bytes").get<int>());
+    product *= time_of_run(job + "--protocol gpudirect-v1 -b " + size + " -e " + size + " --chunk " +
+                           std::to_string(single.at("chunk_bytes").get<int>()) + " --depth " +
+                           std::to_string(single.at("depth").get<int>())) /
+               point.at("ranking").at(0).at("fastest_us").get<double>();
+  }
+  EXPECT_NEAR(1 + single.at("slower_percent").get<double>() / 100, std::cbrt(product), 1e-6);
+}
+
+TEST(AdviseProgram, CsvHasAsManyCellsAsColumns) {
+  const Ended ended =
+      run("advise " + kKids + "--from 0/1 --to 0/2 -b 4 -e 64 -f 16 -p staging,gpudirect-v1 --format csv");
+  ASSERT_EQ(ended.code, 0);
+  std::istringstream lines(ended.text);
+  std::vector<std::ptrdiff_t> commas;
+  for (std::string line; std::getline(lines, line);) commas.push_back(std::ranges::count(line, ','));
+  EXPECT_EQ(commas, std::vector<std::ptrdiff_t>(5, 14)) << ended.text;
+}
+
+TEST(AdviseProgram, SaysWhoTakesNoPartAndWhy) {
+  const Ended ended = run("advise " + kKids + "--from 0/0 --to 1/0 -b 4 -e 4");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text,
+              AllOf(HasSubstr("Not compared"), HasSubstr("gpudirect-v2   refused: the GPUs are on different"),
+                    HasSubstr("host           a reference only: it moves host memory")));
+}
+
+TEST(AdviseProgram, IsTheSameWithAnyNumberOfJobs) {
+  const std::string job =
+      "advise " + kKids + "--from 0/1 --to 0/2 -b 4K -e 256K -f 4 -p gpudirect-v1,gpudirect-v2 --format csv --jobs ";
+  const Ended one = run(job + "1");
+  EXPECT_EQ(one.code, 0);
+  EXPECT_EQ(one.text, run(job + "7").text);
+}
+
+TEST(AdviseProgram, WrongUsageSaysWhatIsAllowed) {
+  const auto expect_refusal = [](const std::string& arguments, const std::string& message) {
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.code, 2) << arguments;
+    EXPECT_THAT(ended.text, HasSubstr(message)) << arguments;
+  };
+  expect_refusal("advise", "--platform is required");
+  expect_refusal("advise --platform nowhere.yaml", "nowhere.yaml");
+  expect_refusal("advise " + kKids + "--from 0/1 --to 0/1",
+                 "--from and --to are both 0/1: a comparison needs two devices");
+  expect_refusal("advise " + kKids + "--to 0/7", "nodes are 0 to 119, GPUs 0 to 2");
+  expect_refusal("advise " + kKids + "-e 64K --chunk 1M", "--chunk 1M is larger than the largest message, 64K (-e)");
+  expect_refusal("advise " + kKids + "--protocol stagin", "did you mean 'staging'?");
+  expect_refusal("advise " + kKids + "--chunk 16", "at least 1K is needed");
+  expect_refusal("advise " + kKids + "--chunk 4K,x", "'x'");
+  expect_refusal("advise " + kKids + "--depth 0", "--depth");
+  expect_refusal("advise " + kKids + "-b 0", "the smallest message size is 1 B");
+  expect_refusal("advise " + kKids + "-b 8 -e 4", "the end must not be smaller");
+  expect_refusal("advise " + kKids + "--pattern copy", "has no peer");
+  expect_refusal("advise " + kKids + "--jobs 0", "--jobs");
+  expect_refusal("advise " + kKids + "--format osu", "there are: csv, json, table");
+  expect_refusal("advise " + kKids + "--csv /no-such-folder/t", "/no-such-folder/t cannot be written");
+  expect_refusal("explain " + kKids + "--compare --from 0/0 --to 0/0", "a comparison needs two devices");
+  expect_refusal("explain " + kKids + "--compare --size 0", "1 B");
+  expect_refusal("explain " + kKids + "--compare --protocol host", "--protocol excludes --compare");
+  expect_refusal("explain " + kKids + "--json t.json", "--json requires --compare");
+}
+
+TEST(CompareProgram, ShowsEveryProtocolWithItsTimeAndPath) {
+  const Ended ended = run("explain " + kKids + "--from 0/0 --to 1/0 --compare");
+  EXPECT_EQ(ended.code, 0);
+  // The times are those of 'run' with the defaults, the host's too.
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("671.416"), HasSubstr("fastest  staged through pinned host memory"),
+                                HasSubstr("gpudirect-v1 mvapich2"), HasSubstr("805.583"),
+                                HasSubstr("  staged through pageable host memory"), HasSubstr("315.646"),
+                                HasSubstr("reference  host memory to host memory"),
+                                HasSubstr("gpudirect-v2   refused: the GPUs are on different nodes")));
+  EXPECT_NEAR(time_of_run(kKids + "--from 0/0 --to 1/0 -b 1M -e 1M --protocol gpudirect-v1"), 671.416, 0.001);
+  EXPECT_NEAR(time_of_run(kKids + "--from 0/0 --to 1/0 -b 1M -e 1M --protocol host"), 315.646, 0.001);
+}
+
+TEST(CompareProgram, AFallbackTakesPartAndIsNamed) {
+  const Ended ended = run("explain " + kKids + "--from 0/0 --to 0/1 --compare --size 4K");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("gpudirect-v2   falls back: no peer access between gpu0 (ioh0)"),
+                                HasSubstr("staged through the host by the driver")));
+}
+
+TEST(CompareProgram, JsonHoldsTheReferencesApart) {
+  const std::string file = scratch_file(".json");
+  ASSERT_EQ(run("explain " + kKids + "--from 0/1 --to 0/2 --compare --json " + file).code, 0);
+  const nlohmann::json json = read_json(file);
+  EXPECT_EQ(json.at("kind"), "twinlink-advice");
+  EXPECT_EQ(json.at("environment").at("platform"), "keeneland-kids");
+  const nlohmann::json point = json.at("points").at(0);
+  EXPECT_GE(point.at("ranking").size(), 3U);
+  for (const nlohmann::json& choice : point.at("ranking")) EXPECT_NE(choice.at("protocol"), "host");
+  ASSERT_EQ(point.at("references").size(), 1U);
+  EXPECT_EQ(point.at("references").at(0).at("protocol"), "host");
+}
+
+}  // namespace
+}  // namespace twinlink::model

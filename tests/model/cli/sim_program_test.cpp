@@ -1,0 +1,277 @@
+// twinlink-sim as a user runs it: what it prints and how it ends.
+#include <filesystem>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/cli/sim_program.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+const std::string kKids = "--platform platforms/keeneland-kids.yaml ";
+
+TEST(SimProgram, RunsAProtocol) {
+  const Ended ended = run("run " + kKids + "--protocol gpudirect-v2 --from 0/1 --to 0/2 -b 1M -e 1M");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("path: peer copy by the copy engine"), HasSubstr("214.794")));
+}
+
+TEST(SimProgram, SetChangesANumber) {
+  const Ended ended = run("run " + kKids +
+                          "--protocol gpudirect-v2 --from 0/1 --to 0/2 -b 1M -e 1M "
+                          "--set 'costs.copies.peer.rate=2 GB/s'");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, HasSubstr("541.088")) << "16.8 us and 1 MiB / 2 GB/s";
+}
+
+/// No cost of its own stands before it.
+TEST(SimProgram, SettingAMemorysCopyRateChangesCopiesBetweenHostBuffers) {
+  const auto probe = [](const std::string& rate) {
+    return run(
+        "probe --platform tests/validate/h200/by-hand.yaml -b 64M -e 64M -x 0 -i 1 --no-verify --format csv "
+        "--set 'nodes.memories.numa0.copy_rate=" +
+        rate + "' | grep host-to-host | head -n 1");
+  };
+  // 64 MiB / 10 GB/s, 64 MiB / 5 GB/s, and 6.91 us of latency each
+  EXPECT_THAT(probe("10 GB/s").text, HasSubstr(",6717.796"));
+  EXPECT_THAT(probe("5 GB/s").text, HasSubstr(",13428.682"));
+}
+
+TEST(SimProgram, RunsPairsAtOnceAndWritesAFileForEach) {
+  const std::string file = ::testing::TempDir() + "twinlink-pairs-at-once";
+  const Ended ended = run("run " + kKids + "-p host --pairs 0/1-1/1,0/2-1/2:staging:depth=4 -b 4M -e 4M --json " +
+                          file + ".json && cat " + file + ".json " + file + "-2.json | grep -A 1 '\"from\"'");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("# 2 pairs at once: simulated pingpong\n"
+                                          "# pair 1: 0/1 to 1/1, host\n"
+                                          "# pair 2: 0/2 to 1/2, staging"),
+                                HasSubstr("# size           1: us        MB/s       2: us        MB/s    sum MB/s\n"
+                                          "4M ")));
+  std::filesystem::remove(file + ".json");
+  std::filesystem::remove(file + "-2.json");
+}
+
+/// The pair of --pairs alone is the pair of --from and --to.
+TEST(SimProgram, OnePairIsAnOrdinaryRun) {
+  const std::string job = "-p gpudirect-v2 -b 1M -e 1M";
+  EXPECT_EQ(run("run " + kKids + "--pairs 0/1-0/2 " + job).text,
+            run("run " + kKids + "--from 0/1 --to 0/2 " + job).text);
+}
+
+TEST(SimProgram, PairsThatMakeNoSenseAreRefused) {
+  const auto refusal = [](const std::string& options) {
+    const Ended ended = run("run " + kKids + "-p host -e 8 " + options);
+    EXPECT_EQ(ended.code, 2) << options;
+    return ended.text;
+  };
+  EXPECT_THAT(refusal("--pairs 0/0-0/1,0/1-0/2"), HasSubstr("0/1 is in two pairs"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/1,0/2-00/1"), HasSubstr("00/1 is in two pairs"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/0"), HasSubstr("'0/0-0/0' is a pair with itself"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/7"), HasSubstr("0/7"));
+  EXPECT_THAT(refusal("--pairs 0-1"), HasSubstr("NODE/GPU"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/1 --from 0/0"), HasSubstr("--from and --to have no meaning beside it"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/1,1/0-1/1 --format osu"), HasSubstr("several pairs have no OSU form"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/1,1/0-1/1 --all-pairs"), HasSubstr("excludes"));
+  EXPECT_THAT(refusal("--pairs 0/0-0/1,1/0-1/1 --json /dev/stdout"), HasSubstr("several pairs have a file each"));
+}
+
+TEST(SimProgram, AWrongSetSaysWhatIsThere) {
+  const Ended ended = run("run " + kKids + "--protocol host --set 'costs.copies.per.rate=2 GB/s'");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.text, HasSubstr("did you mean 'peer'?"));
+}
+
+TEST(SimProgram, WritesATraceWithoutTimesOrWithThem) {
+  const std::string job = "run " + kKids + "--protocol gpudirect-v2 --from 0/1 --to 0/2 -b 4 -e 4 --trace /dev/stdout";
+  const Ended ended = run(job);
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("# gpudirect-v2, messages of 4, chunk whole message, depth 16\n"),
+                                HasSubstr("# rank 0, warm message to rank 1\n"
+                                          "hear ready        hear rank 1\n"
+                                          "peer copy         copy device[0+4] -> device[0+4] stream 0\n"
+                                          "tell delivered    tell rank 1 16 B\n")));
+  const Ended timed = run(job + " --trace-times");
+  EXPECT_EQ(timed.code, 0);
+  EXPECT_THAT(timed.text, ContainsRegex("\n +[0-9]+\\.[0-9]{3} +[0-9]+\\.[0-9]{3}  peer copy         copy device"));
+}
+
+TEST(SimProgram, AnOddByteOnTheCommandLineDoesNotLoseTheResult) {
+  const Ended ended = run("run " + kKids + "--protocol host -b 4 -e 4 --format json --set \"name=$(printf '\\377')\"");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("\"name=\uFFFD\""));
+}
+
+TEST(SimProgram, AFallbackIsNamedWithItsReason) {
+  const Ended ended = run("run " + kKids + "--protocol gpudirect-v2 --from 0/0 --to 0/1 -b 4 -e 4");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("note: no peer access between gpu0 (ioh0) and gpu1 (ioh1)"),
+                                HasSubstr("path: staged through the host by the driver")));
+}
+
+TEST(SimProgram, WhatCannotRunHereEndsWith77) {
+  const Ended ended = run("run " + kKids + "--protocol gpudirect-v2 --from 0/0 --to 1/0");
+  EXPECT_EQ(ended.code, 77);
+  EXPECT_THAT(ended.text, HasSubstr("'gpudirect-v2' cannot run here: the GPUs are on different nodes"));
+}
+
+const std::string kKfsRdma = "--platform platforms/keeneland-kfs-rdma.yaml ";
+
+TEST(SimProgram, TheRealKeenelandRefusesRdmaAndSaysWhy) {
+  for (const std::string platform : {"kids", "kfs"}) {
+    const Ended ended = run("run --platform platforms/keeneland-" + platform + ".yaml --protocol gpudirect-v3");
+    EXPECT_EQ(ended.code, 77);
+    EXPECT_THAT(ended.text, HasSubstr("'gpudirect-v3' cannot run here: Fermi has no GPUDirect RDMA: gpu0"));
+  }
+}
+
+TEST(SimProgram, TheHypotheticalKeenelandRunsRdmaAndSaysThatItIsHypothetical) {
+  const Ended ended = run("run " + kKfsRdma + "--protocol gpudirect-v3 -b 4 -e 1M -f 64");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text,
+              AllOf(HasSubstr("path: sender direct: the adapter reads device memory, receiver direct"),
+                    HasSubstr("path: sender staged through pinned host memory, receiver direct"),
+                    HasSubstr("path: sender staged through pinned host memory, receiver staged"),
+                    HasSubstr("; hypothetical: Fermi has no GPUDirect RDMA"), HasSubstr("registration cache hits: ")));
+}
+
+TEST(SimProgram, RdmaTakesThePresetsAndLimitsOfLibraries) {
+  // 29,999 B are direct at the near read limit; a byte more is copied out and in.
+  const std::string openib = "run " + kKfsRdma + "--protocol gpudirect-v3 --preset openmpi-openib ";
+  EXPECT_THAT(run(openib + "-b 29999 -e 29999").text, HasSubstr("sender direct"));
+  EXPECT_THAT(run(openib + "-b 30000 -e 30000").text, HasSubstr("sender staged"));
+  EXPECT_THAT(run(openib + "-o MV2_GPUDIRECT_LIMIT=32K -b 30000 -e 30000").text,
+              AllOf(HasSubstr("sender direct"), HasSubstr("receiver staged")));
+  const Ended bad = run(openib + "-o registration_cache_size=0");
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_THAT(bad.text, HasSubstr("registration_cache_size is 0, but must be 1 or more"));
+}
+
+TEST(SimProgram, MessagesWithinANodeMayPassInLoopback) {
+  const std::string within = kKids + "--protocol host --from 0/1 --to 0/2 -b 1M -e 1M --format json ";
+  const Ended shared = run("run " + within);
+  EXPECT_THAT(shared.text, HasSubstr("\"intra_node\": \"shared-memory\""));
+  const Ended loopback = run("run " + within + "--intra-node loopback");
+  EXPECT_EQ(loopback.code, 0);
+  EXPECT_THAT(loopback.text, HasSubstr("\"intra_node\": \"loopback\""));
+  const Ended pieces = run("run " + within + "--smp-copy-size 64K");
+  EXPECT_THAT(pieces.text, HasSubstr("\"smp_copy_size_bytes\": 65536"));
+  EXPECT_NE(shared.text, pieces.text);
+  const Ended explained = run("explain " + kKids + "--from 0/1 --to 0/2 --protocol host --intra-node loopback");
+  EXPECT_THAT(explained.text, AllOf(HasSubstr("messages within the node   in loopback through the adapter"),
+                                    HasSubstr("=> hca0 -> ioh0")));
+  EXPECT_EQ(run("figure --intra-node loopback --help").code, 0);
+}
+
+TEST(SimProgram, WrongUsageEndsWithTwoAndSaysWhatIsAllowed) {
+  const auto expect_refusal = [](const std::string& arguments, const std::string& message) {
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.code, 2) << arguments;
+    EXPECT_THAT(ended.text, HasSubstr(message)) << arguments;
+  };
+  expect_refusal("run " + kKids + "--protocol host --from 0/7", "nodes are 0 to 119, GPUs 0 to 2");
+  expect_refusal("run " + kKids + "--protocol host --from 07", "'07' is no device; expected NODE/GPU");
+  expect_refusal("run " + kKids + "--protocol gpudirect-v4", "did you mean 'gpudirect-v2'?");
+  expect_refusal("run " + kKids + "--protocol host -b 5x", "unknown unit 'x'; allowed: none, K, M, G");
+  expect_refusal("run " + kKids + "--protocol host --depth 0", "--depth");
+  expect_refusal("run --protocol host", "--platform is required");
+  expect_refusal("run --platform nowhere.yaml --protocol host", "nowhere.yaml");
+  expect_refusal("run " + kKids + "--protocol host --trace /no-such-folder/t", "/no-such-folder/t cannot be written");
+  expect_refusal("run " + kKids + "--protocol host --trace-times", "--trace-times requires --trace");
+  expect_refusal("run " + kKids + "--protocol host --set schema=7", "unknown schema '7'");
+  expect_refusal("run " + kKids + "--protocol host --intra-node shm",
+                 "unknown choice 'shm' (there are: shared-memory, loopback)");
+  expect_refusal("run " + kKids + "--protocol host --smp-copy-size 0", "a piece has a byte at least");
+  expect_refusal("run " + kKids + "--protocol host --smp-copy-size 1K --intra-node loopback", "is for shared memory");
+  expect_refusal("run " + kKids + "--protocol host --smp-copy-size 1K --set costs.intra_node.copied_by=both " +
+                     "--set 'costs.intra_node.piece=32 KiB' --set 'costs.intra_node.rate=4 GB/s'",
+                 "has a 'piece'");
+  expect_refusal("run --platform platforms/h200-nvlink.yaml --protocol host --intra-node loopback",
+                 "needs a network adapter, and platform 'h200-nvlink' has none");
+  expect_refusal("", "subcommand is required");
+}
+
+TEST(SimProgram, ExplainShowsTheWayTheCostsAndTheChoice) {
+  const Ended ended = run("explain " + kKids + "--from 0/0 --to 1/0");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(
+      ended.text,
+      AllOf(HasSubstr("gpudirect-v1   chosen"), HasSubstr("gpudirect-v2   refused: the GPUs are on different nodes"),
+            HasSubstr("by gpu0 -> ioh0 -> numa0"), HasSubstr("by numa0 -> ioh0 -> hca0 => hca0 -> ioh0 -> numa0"),
+            HasSubstr("device-to-pinned-near"), HasSubstr("Delivered after 671 us")));
+}
+
+TEST(SimProgram, ExplainShowsWhatTheCpuNeedsToLearnOfAnEnd) {
+  const std::string message = "explain " + kKids + "--from 0/1 --to 0/2 --protocol gpudirect-v2 --size 1M";
+  const Ended ended = run(message + " --set 'costs.runtime.completion=2.5 us'");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("+ completion  size"), ContainsRegex("peer copy .* 2\\.500  1M  *peer\n")));
+}
+
+TEST(SimProgram, CheckShowsEveryErrorOfEveryFile) {
+  EXPECT_EQ(run("check platforms/*.yaml").code, 0);
+  const Ended ended =
+      run("check platforms/keeneland-kids.yaml tests/bad_platforms/empty.yaml tests/bad_platforms/negative.yaml");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.text,
+              AllOf(HasSubstr("keeneland-kids.yaml: ok"), HasSubstr("empty.yaml"), HasSubstr("negative.yaml")));
+}
+
+TEST(SimProgram, ProbesBothHubsAndTheNetwork) {
+  const Ended ended = run("probe " + kKids + "-b 1M -e 1M");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("copy pinned-to-device near"), HasSubstr("copy pinned-to-device far"),
+                                HasSubstr("peer copy write direct"), HasSubstr("peer copy write staged"),
+                                HasSubstr("message pageable other-node")));
+}
+
+TEST(SimProgram, HelpIsNoError) {
+  for (const std::string command : {"", "run", "probe", "figure", "explain", "advise", "list", "check"}) {
+    EXPECT_EQ(run(command + " --help").code, 0) << command;
+  }
+}
+
+TEST(SimProgram, PrintsTheHandshakeAsATableAndAsAGraph) {
+  const Ended table = run("handshake --fidelity openmpi-4.1");
+  EXPECT_EQ(table.code, 0);
+  EXPECT_THAT(table.text, AllOf(HasSubstr("state   event"), HasSubstr("the higher rank answers")));
+  const Ended graph = run("handshake --dot");
+  EXPECT_EQ(graph.code, 0);
+  EXPECT_THAT(graph.text, AllOf(HasSubstr("digraph \"design\""), HasSubstr("SENT -> OK")));
+  const Ended unknown = run("handshake --fidelity 4.1");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.text, HasSubstr("there are: design openmpi-4.1 openmpi-5 repaired"));
+}
+
+TEST(SimProgram, ExplainsWhatPackingCosts) {
+  const std::string message = "explain " + kKids + "--protocol host --size 4K --layout vector:64,128 --pack ";
+  const Ended copies = run(message + "copies");
+  EXPECT_EQ(copies.code, 0);
+  EXPECT_THAT(copies.text,
+              AllOf(HasSubstr("vector:64,128, 8128 of memory"), HasSubstr("device-to-pinned-near, 64 times"),
+                    HasSubstr("packed by a copy for each block into pinned memory")));
+  const Ended kernel = run(message + "kernel");
+  EXPECT_EQ(kernel.code, 0);
+  EXPECT_THAT(kernel.text, AllOf(HasSubstr("pack "), HasSubstr("kernel-to-pinned"), HasSubstr("unpack "),
+                                 HasSubstr("kernel-from-pinned")));
+}
+
+TEST(SimProgram, OfOneGpuTwoRanksShareItUnlessPlacesAreNamed) {
+  const Ended ended = run("run --platform tests/bad_platforms/parts/good.yaml --set nodes.count=1 -p host -e 4");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("0/0 to 0/0"));
+}
+
+TEST(SimProgram, RefusesALayoutThatCannotBePacked) {
+  const Ended ended = run("run " + kKids + "--protocol host --layout indexed:0+8,10+4 --pack 2d");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.text, HasSubstr("is no 2-D copy"));
+}
+
+}  // namespace
+}  // namespace twinlink::model

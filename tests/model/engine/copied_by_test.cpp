@@ -1,0 +1,203 @@
+// Messages within a node whose bytes a CPU copies: closed forms. All of them share what that CPU copies, and rest while
+// it does something else.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/model/engine/copied_messages.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+
+const std::vector<Place> kThree{kFirstPeer, kSecondPeer, kFirstPeer};
+
+/// Ranks 0 and 2 send to rank 1 at once. When the last message is there.
+Seconds to_one(CopiedBy who, Bytes size) {
+  Seconds end{};
+  simulate(copied_by(who), kThree, [&](Rank& rank) {
+    if (rank.id().value != 1) return finish(rank, send(rank, 1, size));
+    const Op first = receive(rank, 0, size);
+    const Op second = receive(rank, 2, size);
+    finish(rank, first);
+    finish(rank, second);
+    end = rank.now();
+  });
+  return end;
+}
+
+/// Rank 1 sends to ranks 0 and 2 at once.
+Seconds from_one(CopiedBy who, Bytes size) {
+  Seconds end{};
+  simulate(copied_by(who), kThree, [&](Rank& rank) {
+    if (rank.id().value != 1) {
+      finish(rank, receive(rank, 1, size));
+      end = std::max(end, rank.now());
+      return;
+    }
+    const Op first = send(rank, 0, size);
+    const Op second = send(rank, 2, size);
+    finish(rank, first);
+    finish(rank, second);
+  });
+  return end;
+}
+
+TEST(CopiedByNone, MessagesDoNotDisturbEachOther) {
+  expect_near(to_one(CopiedBy::none, 1_MiB), kOverhead + 1_MiB / kSharedMemory);
+}
+TEST(CopiedByNone, NorDoTheOtherWaysMessages) {
+  expect_near(both_ways(copied_by(CopiedBy::none), 1_MiB), kOverhead + 1_MiB / kSharedMemory);
+}
+
+TEST(CopiedByReceiver, TwoMessagesToOneReceiverTakeTwiceTheTime) {
+  expect_near(to_one(CopiedBy::receiver, 1_MiB), kOverhead + 2_MiB / kSharedMemory);
+}
+/// Each receiver copies its own; the second message starts when the CPU has posted it.
+TEST(CopiedByReceiver, TwoMessagesOfOneSenderDoNotDisturbEachOther) {
+  expect_near(from_one(CopiedBy::receiver, 1_MiB), kHost + kOverhead + 1_MiB / kSharedMemory);
+}
+TEST(CopiedByReceiver, EachWayHasAReceiverOfItsOwn) {
+  expect_near(both_ways(copied_by(CopiedBy::receiver), 1_MiB), kOverhead + 1_MiB / kSharedMemory);
+}
+
+TEST(CopiedByBoth, TwoMessagesToOneReceiverTakeTwiceTheTime) {
+  expect_near(to_one(CopiedBy::both, 1_MiB), kOverhead + 2_MiB / kSharedMemory);
+}
+/// The first one is alone for as long as the CPU posts the second.
+TEST(CopiedByBoth, TwoMessagesOfOneSenderTakeTwiceTheTime) {
+  expect_near(from_one(CopiedBy::both, 1_MiB), kOverhead + 2_MiB / kSharedMemory);
+}
+TEST(CopiedByBoth, BothWaysHalveTheRate) {
+  expect_near(both_ways(copied_by(CopiedBy::both), 1_MiB), kOverhead + 2_MiB / kSharedMemory);
+}
+
+TEST(CopiedBy, EagerMessagesAreCopiedToo) {
+  expect_near(to_one(CopiedBy::receiver, kEager), kOverhead + kEager * 2 / kSharedMemory);
+}
+
+/// What one message takes whose bytes begin to move at once, and whose rank `who` copies from pageable memory
+/// meanwhile.
+void expect_rest(CopiedBy copied, int who, bool rests) {
+  constexpr Bytes kSize = 8_MiB;
+  constexpr Seconds kCopying = kOverhead + 1_MiB / kUp;
+  simulate(copied_by(copied), kTwo, [&](Rank& rank) {
+    const Buffer device = rank.allocate(Memory::device, 1_MiB);
+    const Buffer pageable = rank.allocate(Memory::pageable, 1_MiB);
+    const Op op = rank.id().value == 0 ? send(rank, 1, kSize) : receive(rank, 0, kSize);
+    if (rank.id().value == who) {
+      EXPECT_FALSE(rank.wait_any({&op, 1}, Seconds{100e-6}));
+      const Seconds start = rank.now();
+      finish(rank, rank.copy(View(pageable), View(device), Stream{}, Engine::dma));
+      expect_near(rank.now() - start, kCopying);
+    }
+    finish(rank, op);
+    expect_near(rank.now(), kOverhead + kSize / kSharedMemory + (rests ? kCopying : Seconds{}));
+  });
+}
+
+TEST(CopiedByReceiver, AMessageRestsWhileTheReceiverCopiesSomethingElse) { expect_rest(CopiedBy::receiver, 1, true); }
+TEST(CopiedByReceiver, WhatTheSenderDoesIsNoMatter) { expect_rest(CopiedBy::receiver, 0, false); }
+TEST(CopiedByBoth, AMessageRestsWhileTheReceiverCopiesSomethingElse) { expect_rest(CopiedBy::both, 1, true); }
+TEST(CopiedByBoth, AMessageRestsWhileTheSenderCopiesSomethingElse) { expect_rest(CopiedBy::both, 0, true); }
+TEST(CopiedByNone, AMessageGoesOnWhateverTheReceiverDoes) { expect_rest(CopiedBy::none, 1, false); }
+
+TEST(CopiedByReceiver, AMessageRestsAsOftenAsTheReceiverCopiesBetweenHostBuffers) {
+  constexpr Bytes kSize = 8_MiB;
+  simulate(copied_by(CopiedBy::receiver), kTwo, [&](Rank& rank) {
+    if (rank.id().value == 0) return finish(rank, send(rank, 1, kSize));
+    const Buffer from = rank.allocate(Memory::pageable, 1_MiB);
+    const Buffer to = rank.allocate(Memory::pageable, 1_MiB);
+    const Op op = receive(rank, 0, kSize);
+    for (int i = 1; i <= 3; ++i) {
+      EXPECT_FALSE(rank.wait_any({&op, 1}, rank.now() + 50.0_us));
+      finish(rank, rank.copy(View(to), View(from), Stream{}, Engine::dma));
+    }
+    finish(rank, op);
+    expect_near(rank.now(), kOverhead + kSize / kSharedMemory + (kOverhead + 1_MiB / Rate{8e9}) * 3);
+  });
+}
+
+/// To start a copy keeps the CPU busy, too, even if an engine does the copy.
+void expect_rest_for_starts(CopiedBy copied, bool rests) {
+  constexpr Bytes kSize = 8_MiB;
+  constexpr int kStarts = 10;
+  simulate(copied_by(copied), kTwo, [&](Rank& rank) {
+    if (rank.id().value == 0) return finish(rank, send(rank, 1, kSize));
+    const Buffer device = rank.allocate(Memory::device, 1_KiB);
+    const Buffer pinned = rank.allocate(Memory::pinned, 1_KiB);
+    const Op op = receive(rank, 0, kSize);
+    EXPECT_FALSE(rank.wait_any({&op, 1}, 50.0_us));
+    std::vector<Op> copies;
+    for (int i = 0; i < kStarts; ++i) copies.push_back(rank.copy(View(pinned), View(device), Stream{}, Engine::dma));
+    expect_near(rank.now(), 50.0_us + kHost * kStarts);
+    for (const Op copy : copies) finish(rank, copy);
+    finish(rank, op);
+    expect_near(rank.now(), kOverhead + kSize / kSharedMemory + (rests ? kHost * kStarts : Seconds{}));
+  });
+}
+
+TEST(CopiedByReceiver, AMessageRestsWhileTheReceiverStartsCopies) { expect_rest_for_starts(CopiedBy::receiver, true); }
+TEST(CopiedByNone, AMessageGoesOnWhileTheReceiverStartsCopies) { expect_rest_for_starts(CopiedBy::none, false); }
+
+/// The message is ready while the receiver's CPU is away.
+TEST(CopiedByReceiver, AMessageThatComesMeanwhileBeginsAfterwards) {
+  constexpr Bytes kSize = 8_MiB;
+  constexpr Seconds kCopying = kOverhead + 4_MiB / kUp;
+  simulate(copied_by(CopiedBy::receiver), kTwo, [&](Rank& rank) {
+    if (rank.id().value == 0) return finish(rank, send(rank, 1, kSize));
+    const Buffer device = rank.allocate(Memory::device, 4_MiB);
+    const Buffer pageable = rank.allocate(Memory::pageable, 4_MiB);
+    const Op op = receive(rank, 0, kSize);
+    finish(rank, rank.copy(View(pageable), View(device), Stream{}, Engine::dma));
+    finish(rank, op);
+    expect_near(rank.now(), kCopying + kSize / kSharedMemory);
+  });
+}
+
+/// Its library goes on, for whoever ends his job waits for its messages.
+TEST(CopiedByBoth, ARankWhoseCodeHasEndedGoesOnCopying) {
+  constexpr Bytes kSize = 8_MiB;
+  simulate(copied_by(CopiedBy::both), kTwo, [&](Rank& rank) {
+    if (rank.id().value == 0) {
+      send(rank, 1, kSize);
+      return;
+    }
+    finish(rank, receive(rank, 0, kSize));
+    expect_near(rank.now(), kOverhead + kSize / kSharedMemory);
+  });
+}
+
+/// One message of 1 MiB between places, whose source the sender's CPU has just written.
+void expect_written_message(const Platform& platform, const std::vector<Place>& places, Seconds expected) {
+  simulate(platform, places, [&](Rank& rank) {
+    const View view(rank.allocate(Memory::pinned, 1_MiB));
+    if (rank.id().value == 0) rank.fill(view, Pattern{1});
+    finish(rank,
+           rank.id().value == 0 ? rank.send(RankId{1}, tags::kData, view) : rank.receive(RankId{0}, tags::kData, view));
+    expect_near(rank.now(), expected);
+  });
+}
+
+/// Nor does the rate at which they copy say how long it takes the adapter to read what was just written.
+TEST(CopiedBy, DoesNotConcernMessagesBetweenNodes) {
+  Platform platform = copied_by(CopiedBy::both);
+  platform.intra_node.rate = Sourced<Rate>{Rate{4 * kWire.bytes_per_second()}, {Quality::assumed, "a round number"}};
+  platform.network->cpu_written = Sourced<Piecewise>{Piecewise(kWritten), {Quality::assumed, "a round number"}};
+  expect_written_message(platform, {kLoneGpu, kOtherNode}, kOverhead + kWritten + 1_MiB / kWire);
+}
+
+TEST(CopiedByReceiver, ReadsWhatWasJustWrittenItself) {
+  expect_written_message(with_costly_sources(copied_by(CopiedBy::receiver)), kTwo,
+                         kOverhead + kWritten + 1_MiB / kSharedMemory);
+}
+
+TEST(CopiedByNone, WhatWasJustWrittenTakesLongerToo) {
+  expect_written_message(with_costly_sources(copied_by(CopiedBy::none)), kTwo,
+                         kOverhead + kWritten + 1_MiB / kSharedMemory);
+}
+
+}  // namespace
+}  // namespace twinlink::model

@@ -1,0 +1,34 @@
+// One message over one protocol on the sample machine: what closed forms are compared with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "protocols/core/protocol.hpp"
+#include "tests/model/engine/sample_platform.hpp"
+
+namespace twinlink::model::testing {
+
+inline constexpr Seconds kLong{10};
+/// Nothing is fitted, so the tolerance is that of the arithmetic: far below the 0.1 % that is asked for.
+inline constexpr double kTolerance_us = 1e-4;
+void expect_near(Seconds actual, Seconds expected);
+inline const Place kLoneGpu{0, 0, {}};
+inline const Place kFirstPeer{0, 1, {}};
+inline const Place kSecondPeer{0, 2, {}};
+inline const Place kOtherNode{1, 0, {}};
+inline constexpr Seconds kOverhead = kHost + kLatency;
+/// The two ends of a connection meet: hello, welcome and a beginning for each tag, which the CPU tells one after the
+/// other.
+constexpr Seconds meeting_of(int tags) { return kControl * 3 + kHost * (tags - 1); }
+/// A put of nothing that raises the beginning of the signals.
+inline constexpr Seconds kBeginning = kOverhead + kSignal;
+/// The two ends of gpudirect-v2 connect.
+inline constexpr Seconds kPeersMeet = meeting_of(3);
+/// And for flags: the mark, and the beginning that is raised by it.
+inline constexpr Seconds kPeersMeetWithFlags = kPeersMeet + kControl + kBeginning;
+
+/// When the first message of a new connection has arrived, byte for byte. Opening the connection is counted in.
+Seconds one_message(const std::string& name, std::vector<Place> places, Bytes size, const Settings& settings);
+
+}  // namespace twinlink::model::testing

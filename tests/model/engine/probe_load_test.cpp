@@ -1,0 +1,229 @@
+// Probes under load on the simulated machine, against closed forms. As in simulation_test.cpp the tolerance is that of
+// the arithmetic.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "model/engine/simulation.hpp"
+#include "protocols/bench/probe/prober.hpp"
+#include "tests/model/engine/sample_platform.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+using bench::kQueuedCopies;
+
+constexpr double kTolerance_us = 1e-4;
+
+/// The medians of the probes of GPUs 0/1 and 0/2, which share a hub.
+class Medians {
+ public:
+  explicit Medians(const Platform& platform) {
+    // What a probe itself has written to check it later is at rest after the first round.
+    const bench::Repeats repeats{.warmup = 1, .iterations = 2};
+    const bench::ProbePlan plan{.sizes = {4_B, 1_MiB}, .small = repeats, .large = repeats};
+    simulate(platform, std::vector{Place{0, 1, {}}, Place{0, 2, {}}}, [&](Rank& rank) {
+      bench::ProbeFindings mine = bench::probe(rank, plan);
+      if (rank.id() == RankId{0}) findings_ = std::move(mine);
+    });
+  }
+
+  /// Of the line that rank 0 measured.
+  [[nodiscard]] double us(const std::string& name, Bytes size) const {
+    const auto line = std::ranges::find_if(findings_.lines, [&](const bench::ProbeLine& candidate) {
+      return candidate.name == name && candidate.gpu == "0/1" && candidate.size == size;
+    });
+    if (line != findings_.lines.end()) return line->time_us.median;
+    ADD_FAILURE() << "no line '" << name << "'";
+    return 0;
+  }
+
+ private:
+  bench::ProbeFindings findings_;
+};
+
+TEST(ProbeLoad, QueuedCopiesHideTheLatencyOfAllButTheFirst) {
+  const Medians medians(sample_platform());
+  const Seconds large = kHost + kLatency + 1_MiB / kDown * kQueuedCopies;
+  EXPECT_NEAR(medians.us("queued copy pinned-to-device near", 1_MiB), large.microseconds() / kQueuedCopies,
+              kTolerance_us);
+  // The CPU starts small ones more slowly than they flow.
+  const Seconds small = kHost * kQueuedCopies + kLatency + 4_B / kDown;
+  EXPECT_NEAR(medians.us("queued copy pinned-to-device near", 4_B), small.microseconds() / kQueuedCopies,
+              kTolerance_us);
+  const Seconds peers = kHost + kLatency + 1_MiB / kPeer * kQueuedCopies;
+  EXPECT_NEAR(medians.us("queued peer copy write direct", 1_MiB), peers.microseconds() / kQueuedCopies, kTolerance_us);
+}
+
+TEST(ProbeLoad, BothWaysTakeTheSlowerWaysTimeWhereNothingIsShared) {
+  const Seconds slower = kHost * 2 + kLatency + 1_MiB / kDown;
+  EXPECT_NEAR(Medians(sample_platform()).us("copy pinned near both-ways", 1_MiB), slower.microseconds(), kTolerance_us);
+}
+
+TEST(ProbeLoad, BothWaysShareALinksTotal) {
+  Platform platform = sample_platform();
+  for (Link& link : platform.node.links) {
+    if (link.name == "up1") link.total = {Rate{6e9}, {Quality::assumed, "less than both ways"}};
+  }
+  // The way out begins kHost earlier, alone; then the two share the link, and the way in has as much left.
+  const Bytes ahead{5000};
+  ASSERT_NEAR((ahead / kUp).microseconds(), kHost.microseconds(), 1e-9);
+  const Seconds shared = (1_MiB - ahead) / Rate{3e9};
+  const Seconds rest = ahead / kDown;
+  EXPECT_NEAR(Medians(platform).us("copy pinned near both-ways", 1_MiB),
+              (kHost * 2 + kLatency + shared + rest).microseconds(), kTolerance_us);
+}
+
+TEST(ProbeLoad, GpusAtOnceShareTheHubsLinkAndPeersDoNot) {
+  Platform platform = sample_platform();
+  for (Link& link : platform.node.links) {
+    if (link.name == "up1") link.forward.value = link.backward.value = Rate{6e9};
+  }
+  const Medians medians(platform);
+  const double apart = (kHost + kLatency + 1_MiB / kDown).microseconds();
+  const double together = (kHost + kLatency + 1_MiB / Rate{3e9}).microseconds();
+  EXPECT_NEAR(medians.us("copy pinned-to-device near", 1_MiB), apart, kTolerance_us);
+  // The two begin one control message apart, at most.
+  EXPECT_NEAR(medians.us("copy pinned-to-device near of 2 GPUs", 1_MiB), together, 2 * kControl.microseconds());
+  EXPECT_NEAR(medians.us("peer copy write direct of 2 GPUs", 1_MiB), (kHost + kLatency + 1_MiB / kPeer).microseconds(),
+              kTolerance_us);
+}
+
+TEST(ProbeLoad, StartingACopyTakesWhatTheCpuIsBusyFor) {
+  const Medians medians(sample_platform());
+  EXPECT_NEAR(medians.us("start copy pinned-to-device near", 4_B), kHost.microseconds(), kTolerance_us);
+  EXPECT_NEAR(medians.us("start peer copy write direct", 4_B), kHost.microseconds(), kTolerance_us);
+}
+
+TEST(ProbeLoad, StartingACopyAloneTakesWhatThatKeepsTheCpuBusyFor) {
+  constexpr Seconds kAlone = 2.5_us;
+  Platform platform = sample_platform();
+  platform.copies[CopyClass::pinned_to_device_near].host_alone =
+      Sourced<Piecewise>{Piecewise({{4_B, 2.0_us}, {1_MiB, kAlone}}), {Quality::assumed, "a round number"}};
+  const Medians medians(platform);
+  EXPECT_NEAR(medians.us("start copy pinned-to-device near alone", 4_B), 2, kTolerance_us);
+  // Between the sizes that are asked for.
+  EXPECT_NEAR(medians.us("start copy pinned-to-device near alone", 32_KiB), 2 + 0.5 / 32, 1e-3);
+  EXPECT_NEAR(medians.us("start copy pinned-to-device near", 4_B), kHost.microseconds(), kTolerance_us);
+  EXPECT_NEAR(medians.us("copy pinned-to-device near", 1_MiB), (kAlone + kLatency + 1_MiB / kDown).microseconds(),
+              kTolerance_us);
+}
+
+TEST(ProbeLoad, MessagesBothWaysDoNotSlowEachOtherHere) {
+  const Medians medians(sample_platform());
+  const double one_way = medians.us("message pageable same-node", 1_MiB);
+  // Each end posts a receive before it sends; the two begin one control message apart, at most.
+  EXPECT_NEAR(medians.us("message pageable same-node both-ways", 1_MiB), one_way, 2 * kControl.microseconds());
+}
+
+TEST(ProbeLoad, WhoWroteTheSourceMakesNoDifferenceHere) {
+  const Medians medians(sample_platform());
+  const double expected = (kHost + kLatency + 1_MiB / kDown).microseconds();
+  EXPECT_NEAR(medians.us("copy pinned-to-device near cpu-written", 1_MiB), expected, kTolerance_us);
+  EXPECT_NEAR(medians.us("copy pinned-to-device near device-written", 1_MiB), expected, kTolerance_us);
+}
+
+TEST(ProbeLoad, ATargetThatACpuHasReadShowsWhatThePlatformSays) {
+  const Source guess{Quality::assumed, "a round number"};
+  Platform platform = sample_platform();
+  for (HostMemory& memory : platform.node.memories) memory.core_cache = Sourced<Bytes>{2_MiB, guess};
+  const Sourced<Piecewise> curve{Piecewise({{4_B, Seconds{}}, {1_MiB, 20.0_us}}), guess};
+  platform.copies[CopyClass::device_to_pinned_near].cpu_held = curve;
+  platform.copies[CopyClass::thread_to_pageable].cpu_held = curve;
+  const Medians medians(platform);
+  for (const std::string name : {"copy device-to-pinned near", "copy thread-to-pageable"}) {
+    EXPECT_NEAR(medians.us(name + " cpu-read", 4_B), medians.us(name, 4_B), kTolerance_us);
+    EXPECT_NEAR(medians.us(name + " cpu-read", 1_MiB), medians.us(name, 1_MiB) + 20, kTolerance_us);
+  }
+}
+
+TEST(ProbeLoad, AThreadBehindAnotherShowsWhatThePlatformSays) {
+  Platform platform = sample_platform();
+  const Source guess{Quality::assumed, "a round number"};
+  platform.copies[CopyClass::thread_to_pageable].handover = Sourced<Seconds>{1.5_us, guess};
+  const Medians medians(platform);
+  const std::string out = "copy thread-to-pageable";
+  const std::string in = "copy thread-from-pageable";
+  EXPECT_NEAR(medians.us(out + " handed-over", 4_B), medians.us(out, 4_B) + 1.5, kTolerance_us);
+  EXPECT_NEAR(medians.us(in + " handed-over", 4_B), medians.us(in, 4_B), kTolerance_us);
+}
+
+TEST(ProbeLoad, WhoWroteTheSourceShowsWhatThePlatformSays) {
+  const Source guess{Quality::assumed, "a round number"};
+  const auto constant = [&](Seconds extra) { return Sourced<Piecewise>{Piecewise({{Bytes{}, extra}}), guess}; };
+  Platform platform = sample_platform();
+  platform.copies[CopyClass::pinned_to_device_near].cpu_written = constant(3.0_us);
+  platform.copies[CopyClass::pageable_to_device_near].cpu_written = constant(5.0_us);
+  platform.copies[CopyClass::thread_from_pageable].cpu_written = constant(6.0_us);
+  platform.intra_node.cpu_written = constant(7.0_us);
+  platform.intra_node.device_written = constant(9.0_us);
+  platform.intra_node.driver_written = constant(11.0_us);
+  platform.intra_node.thread_written = constant(12.0_us);
+  const Medians medians(platform);
+  const auto extra_us = [&](const std::string& name, const std::string& writer) {
+    return medians.us(name + " " + writer + "-written", 1_MiB) - medians.us(name, 1_MiB);
+  };
+  EXPECT_NEAR(extra_us("copy pinned-to-device near", "cpu"), 3, kTolerance_us);
+  EXPECT_NEAR(extra_us("copy pinned-to-device near", "device"), 0, kTolerance_us);
+  EXPECT_NEAR(extra_us("copy pageable-to-device near", "cpu"), 5, kTolerance_us);
+  EXPECT_NEAR(extra_us("copy thread-from-pageable", "cpu"), 6, kTolerance_us);
+  EXPECT_NEAR(extra_us("message pageable same-node", "cpu"), 7, kTolerance_us);
+  EXPECT_NEAR(extra_us("message pinned same-node", "device"), 9, kTolerance_us);
+  EXPECT_NEAR(extra_us("message pageable same-node", "driver"), 11, kTolerance_us);
+  EXPECT_NEAR(extra_us("message pageable same-node", "thread"), 12, kTolerance_us);
+}
+
+/// The names of the lines of GPUs 0/1 and 0/2, and the notes.
+struct Found {
+  std::set<std::string> names{};
+  std::vector<std::string> notes{};
+};
+
+Found probe_names(const Platform& platform, const Place& second = {0, 2, {}}) {
+  const bench::ProbePlan plan{.sizes = {4_B, 1_MiB}, .small = {.iterations = 1}, .large = {.iterations = 1}};
+  Found found;
+  simulate(platform, std::vector{Place{0, 1, {}}, second}, [&](Rank& rank) {
+    const bench::ProbeFindings mine = bench::probe(rank, plan);
+    for (const bench::ProbeLine& line : mine.lines) found.names.insert(line.name);
+    if (rank.id() == RankId{0}) found.notes = mine.notes;
+  });
+  return found;
+}
+
+TEST(Probe, APlatformWithoutFarCopiesHasAllOtherLines) {
+  Platform platform = sample_platform();
+  const std::set far{CopyClass::pinned_to_device_far, CopyClass::device_to_pinned_far,
+                     CopyClass::pageable_to_device_far, CopyClass::device_to_pageable_far};
+  std::erase_if(platform.copies, [&](const auto& entry) { return far.contains(entry.first); });
+  const Found found = probe_names(platform);
+  EXPECT_TRUE(found.names.contains("copy pinned-to-device near"));
+  EXPECT_TRUE(found.names.contains("peer copy write direct of 2 GPUs"));
+  EXPECT_FALSE(found.names.contains("copy pinned-to-device far"));
+  EXPECT_TRUE(std::ranges::any_of(found.notes, [](const std::string& note) {
+    return note.starts_with("0/1: no copies device-to-shared-pinned far: ") &&
+           note.find("'device-to-pinned-far'") != std::string::npos;
+  }));
+}
+
+TEST(Probe, RanksThatShareAGpuSayWhySignalsAreNotMeasured) {
+  const Found found = probe_names(sample_platform(), {0, 1, {}});
+  EXPECT_TRUE(found.names.contains("message pinned same-node"));
+  EXPECT_FALSE(found.names.contains("put and signal same-node"));
+  EXPECT_TRUE(std::ranges::any_of(found.notes, [](const std::string& note) {
+    return note.starts_with("0/1: no puts with signals: both ranks use this GPU");
+  }));
+}
+
+TEST(Probe, APlatformWithoutAnyCopiesStillHasMessages) {
+  Platform platform = sample_platform();
+  platform.copies.clear();
+  platform.staged_peers.clear();
+  const Found found = probe_names(platform);
+  EXPECT_TRUE(found.names.contains("message pinned same-node"));
+  for (const std::string& name : found.names) EXPECT_EQ(name.find("copy"), std::string::npos) << name;
+}
+
+}  // namespace
+}  // namespace twinlink::model

@@ -1,0 +1,209 @@
+// The closed form of every way in which the protocols move a message, on an idle machine.
+#include <gtest/gtest.h>
+
+#include "model/engine/simulation.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/core/tags.hpp"
+#include "protocols/parts/segment_channel.hpp"
+#include "protocols/registry.hpp"
+#include "tests/model/engine/one_message.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+
+Settings with(const std::string& protocol, const std::vector<std::pair<std::string, std::string>>& options,
+              Bytes chunk = {}, int depth = 1) {
+  Settings settings{.chunk = chunk, .depth = depth};
+  for (const auto& [name, value] : options) set_option(find_protocol(protocol), settings, name, value);
+  return settings;
+}
+
+void expect_time(Seconds measured, Seconds expected) {
+  EXPECT_NEAR(measured.microseconds(), expected.microseconds(), kTolerance_us);
+}
+
+// The first message of a connection: a buffer is exported and opened, once.
+constexpr Seconds kFirstUse = kExport + kControl + kOpen;
+
+TEST(GpuDirectV2Forms, AKernelPushesAndRaisesItsFlag) {
+  expect_time(
+      one_message("gpudirect-v2", {kFirstPeer, kSecondPeer}, 1_MiB, with("gpudirect-v2", {{"engine", "kernel-push"}})),
+      kPeersMeetWithFlags + kFirstUse + kOverhead + 1_MiB / kKernelPush + kSignal);
+}
+
+/// The receiver's last step is its own: it tells the sender.
+TEST(GpuDirectV2Forms, AKernelPulls) {
+  expect_time(
+      one_message("gpudirect-v2", {kFirstPeer, kSecondPeer}, 1_MiB, with("gpudirect-v2", {{"engine", "kernel-pull"}})),
+      kPeersMeet + kFirstUse + kOverhead + 1_MiB / kKernelPull + kHost);
+}
+
+TEST(GpuDirectV2Forms, AKernelHasNoDriverThatHelpsItBetweenHubs) {
+  simulate(sample_platform(), std::vector{kLoneGpu, kSecondPeer}, [&](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    for (const char* engine : {"kernel-push", "kernel-pull"}) {
+      const Settings settings = with("gpudirect-v2", {{"engine", engine}});
+      EXPECT_THROW(static_cast<void>(find_protocol("gpudirect-v2").connect(rank, peer, settings)), UnavailableError);
+    }
+  });
+}
+
+// The first message of a connection, which makes the heap. Behind the beginning the target opens its memory: with two
+// letters, for it names the places.
+constexpr Seconds kHeap = meeting_of(2) + kFirstUse + kBeginning + kHost + kControl;
+
+TEST(SymmetricPutForms, AMessageIsAPutAndASignal) {
+  expect_time(one_message("symmetric-put", {kFirstPeer, kSecondPeer}, 1_MiB, with("symmetric-put", {})),
+              kHeap + kOverhead + 1_MiB / kPeer + kSignal);
+}
+
+TEST(SymmetricPutForms, AKernelsPut) {
+  expect_time(
+      one_message("symmetric-put", {kFirstPeer, kSecondPeer}, 1_MiB, with("symmetric-put", {{"engine", "kernel"}})),
+      kHeap + kOverhead + 1_MiB / kKernelPush + kSignal);
+}
+
+/// With one buffer nothing overlaps but the copy out with the copy in before it: send, copy in, credit, send, ...
+TEST(GpuDirectV1Forms, CreditsOfASingleBufferSerialiseThePipeline) {
+  constexpr Bytes kChunk = 256_KiB;
+  constexpr int kChunks = 5;
+  const Seconds out = kOverhead + kChunk / kUp;
+  const Seconds wire = kOverhead + kChunk / kWire;
+  const Seconds in = kOverhead + kChunk / kDown;
+  ASSERT_LT(out, in + kControl) << "the form below is for a sender that waits for its credit";
+  expect_time(one_message("gpudirect-v1", {kLoneGpu, kOtherNode}, kChunk * kChunks,
+                          with("gpudirect-v1", {{"credits", "1"}}, kChunk, 1)),
+              out + wire * kChunks + (in + kControl) * (kChunks - 1) + in);
+}
+
+constexpr Bytes kBlock = 256_KiB;
+constexpr int kBlocks = 32;
+/// The wire is the slowest hop of a pipeline of kBlocks blocks, and does not rest.
+const Seconds kPipelined =
+    kOverhead * 3 + kBlock / kUp + (kBlock / kWire) * static_cast<double>(kBlocks) + kBlock / kDown;
+
+TEST(GpuDirectV1Forms, CreditsThatComeEarlyEnoughCostNothing) {
+  expect_time(one_message("gpudirect-v1", {kLoneGpu, kOtherNode}, kBlock * kBlocks,
+                          with("gpudirect-v1", {{"credits", "2"}}, kBlock, 8)),
+              kPipelined);
+}
+
+/// MVAPICH2 grants as many credits at once as it has buffers: at the end of each batch the wire waits until the last
+/// block is copied in, the credits have come, and the next send has started.
+TEST(GpuDirectV1Forms, CreditsForAllBuffersAtOnceStallTheWireAtEveryBatch) {
+  const Seconds stall = kOverhead + kBlock / kDown + kControl + kOverhead;
+  expect_time(one_message("gpudirect-v1", {kLoneGpu, kOtherNode}, kBlock * kBlocks,
+                          find_preset(find_protocol("gpudirect-v1"), "mvapich2").settings),
+              kPipelined + stall * (kBlocks / 8 - 1));
+}
+
+// Both ends at once tell of their segments, and that they have opened them; sharing host memory costs nothing.
+constexpr Seconds kSegmentsMeet = meeting_of(4) + kControl * 2;
+
+/// Both sides wait for their copies, so only the two processes overlap: the receiver's copies, which are the slower
+/// ones, follow each other. It pays for every credit that the sender needs, one for each fragment beyond the third.
+TEST(GpuDirectV1Forms, SmcudasStagedPathOverlapsOnlyBetweenTheTwoProcesses) {
+  constexpr Bytes kFragment = 128_KiB - 32_B;
+  constexpr int kFragments = 10;
+  const Seconds out = kOverhead + kFragment / kUp;
+  const Seconds in = kOverhead + kFragment / kDown;
+  ASSERT_LT(out + kHost * 2, in) << "the form below is for a slower receiver";
+  const Seconds connected = kSegmentsMeet;
+  const Seconds cleared = kControl * 2;  // header, and clear to send
+  expect_time(one_message("gpudirect-v1", {kFirstPeer, kSecondPeer}, kFragment * kFragments,
+                          find_preset(find_protocol("gpudirect-v1"), "openmpi-smcuda-staged").settings),
+              connected + cleared + out + kControl + in * kFragments + kHost * (kFragments - 3));
+}
+
+/// The chunk of an automatic pipeline is the one that the message's size chooses: `chunks` of them, all of one size.
+/// The copies in are the slower ones, and follow each other without a break.
+void expect_automatic_chunks(Bytes message, Bytes chunk, int chunks) {
+  ASSERT_EQ(automatic_chunk(message), chunk);
+  ASSERT_EQ(chunk * static_cast<std::uint64_t>(chunks), message);
+  ASSERT_LT(chunk / kUp + kOverhead + kControl * 2, chunk / kDown) << "the form below is for a slower receiver";
+  const Seconds connected = kSegmentsMeet;
+  const Seconds cleared = kControl * 2;
+  expect_time(one_message("gpudirect-v1", {kFirstPeer, kSecondPeer}, message,
+                          with("gpudirect-v1", {{"buffers", "shared"}}, {}, 4)),
+              connected + cleared + kOverhead + chunk / kUp + kControl + kOverhead +
+                  (chunk / kDown) * static_cast<double>(chunks));
+}
+
+TEST(GpuDirectV1Forms, AutomaticChunksOf4MiBAreOf1MiB) { expect_automatic_chunks(4_MiB, 1_MiB, 4); }
+TEST(GpuDirectV1Forms, AutomaticChunksOf16MiBAreOf2MiB) { expect_automatic_chunks(16_MiB, 2_MiB, 8); }
+
+TEST(GpuDirectV1Forms, AutomaticChunksOfDifferentMessagesAreRefused) {
+  simulate(sample_platform(), std::vector{kFirstPeer, kSecondPeer}, [&](Rank& rank) {
+    const bool sends = rank.id().value == 0;
+    const Settings settings = with("gpudirect-v1", {{"buffers", "shared"}}, {}, 4);
+    // The first fits; of the second the ends have different lengths, and would cut it into different chunks.
+    const Buffer buffer = rank.allocate(Memory::device, 20_MiB);
+    const std::vector<View> messages{{buffer, {}, 1_MiB}, {buffer, 1_MiB, sends ? 16_MiB : 4_MiB}};
+    for (const View& message : messages) rank.fill(message, sends ? Pattern{1} : kSentinel);
+    const auto channel = find_protocol("gpudirect-v1").connect(rank, RankId{sends ? 1 : 0}, settings);
+    const Outcome outcome = sends ? channel->exchange(messages, {}) : channel->exchange({}, messages);
+    EXPECT_EQ(outcome.status, Status::wrong_size) << outcome.reason;
+    EXPECT_LT(rank.now(), settings.timeout) << "not by the deadline";
+    if (!sends) {
+      EXPECT_TRUE(rank.check(messages[1], kSentinel).intact()) << "no piece of it was used";
+    }
+  });
+}
+
+// ---- batches --------------------------------------------------------------------------------------------------------
+
+constexpr int kMessages = 64;
+constexpr Bytes kSmall = 4_KiB;
+
+/// When the last of a window of small messages has arrived. They lie 8 KiB apart.
+Seconds batched_window(const std::string& engine, const char* batch) {
+  Seconds arrived{};
+  simulate(sample_platform(), std::vector{kFirstPeer, kSecondPeer}, [&](Rank& rank) {
+    const bool sends = rank.id().value == 0;
+    const RankId peer{sends ? 1 : 0};
+    const Buffer buffer = rank.allocate(Memory::device, kSmall * 2 * kMessages);
+    std::vector<View> window;
+    for (std::uint64_t i = 0; i < kMessages; ++i) window.emplace_back(buffer, kSmall * 2 * i, kSmall);
+    for (std::uint64_t i = 0; i < kMessages; ++i) rank.fill(window[i], sends ? Pattern{i + 1} : kSentinel);
+    {
+      const Settings settings = with("gpudirect-v2", {{"engine", engine}, {"batch", batch}}, {}, 16);
+      const auto channel = find_protocol("gpudirect-v2").connect(rank, peer, settings);
+      const Outcome outcome = sends ? channel->exchange(window, {}) : channel->exchange({}, window);
+      EXPECT_TRUE(outcome.ok()) << outcome.reason;
+      if (!sends) arrived = rank.now();
+      for (std::uint64_t i = 0; i < kMessages; ++i) EXPECT_TRUE(rank.check(window[i], Pattern{i + 1}).intact());
+      Message done;
+      if (sends) wait(rank, rank.hear(peer, tags::kFirstFree, done), kLong);
+    }
+    if (!sends) wait(rank, rank.tell(peer, tags::kFirstFree, Message()), kLong);
+  });
+  return arrived;
+}
+
+TEST(BatchForms, AWindowIsOneCopyOfBlocks) {
+  expect_time(batched_window("copy-engine", "64"),
+              kPeersMeet + kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
+}
+
+/// What raises the flag waits behind the copy, and its own start is hidden by that.
+TEST(BatchForms, AWindowByAKernelIsOneCopyOfBlocksAndAFlag) {
+  expect_time(batched_window("kernel-push", "64"), kPeersMeetWithFlags + kFirstUse + kOverhead +
+                                                       kSmall * kMessages / kKernelPush + kKernelBlock * kMessages +
+                                                       kSignal);
+}
+
+TEST(BatchForms, AWindowThatAKernelPullsIsOneCopyOfBlocks) {
+  expect_time(batched_window("kernel-pull", "64"),
+              kPeersMeet + kFirstUse + kOverhead + kSmall * kMessages / kKernelPull + kKernelBlock * kMessages + kHost);
+}
+
+/// Two batches: the second ready comes while the first is opened, and its copy follows behind the first.
+TEST(BatchForms, AWindowOfTwoBatchesIsTwoCopies) {
+  expect_time(batched_window("copy-engine", "32"),
+              kPeersMeet + kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
+}
+
+}  // namespace
+}  // namespace twinlink::model

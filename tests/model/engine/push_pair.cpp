@@ -1,0 +1,48 @@
+#include "tests/model/engine/push_pair.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "protocols/core/tags.hpp"
+
+namespace twinlink::model::testing {
+namespace {
+
+constexpr Tag kDone{3};
+constexpr double kPerSecond = 1e12;  // signals carry whole numbers: picoseconds
+
+}  // namespace
+
+void push(const Platform& platform, const std::vector<Place>& places, std::size_t signals,
+          const std::function<void(Rank&, Buffer own, Buffer theirs)>& body, const OpObserver& observer) {
+  const auto both = [&](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const Buffer own = rank.allocate(Memory::device, 1_MiB);
+    Message message;
+    if (rank.id().value == 0) {
+      EXPECT_EQ(wait(rank, rank.hear(peer, tags::kReady, message), kLong), Status::delivered);
+      rank.fill(View(own), Pattern{5});
+      const Buffer theirs = rank.open_memory(peer, message.as<IpcHandle>());
+      body(rank, own, theirs);
+      rank.close_memory(theirs);
+      EXPECT_EQ(wait(rank, rank.tell(peer, tags::kReady, Message(1)), kLong), Status::delivered);
+      return;
+    }
+    message = Message(rank.export_memory(own));
+    EXPECT_EQ(wait(rank, rank.tell(peer, tags::kReady, message), kLong), Status::delivered);
+    for (std::size_t i = 0; i < signals; ++i) {
+      std::uint64_t value = 0;
+      EXPECT_EQ(wait(rank, rank.await_signal(peer, kDone, value), kLong), Status::delivered);
+      expect_near(rank.now(), Seconds{static_cast<double>(value) / kPerSecond});
+      EXPECT_TRUE(rank.check(View(own), Pattern{5}).intact());
+    }
+    EXPECT_EQ(wait(rank, rank.hear(peer, tags::kReady, message), kLong), Status::delivered);
+  };
+  simulate(platform, places, both, {.observer = observer});
+}
+
+Signal signal_due(Seconds time) { return {kDone, static_cast<std::uint64_t>(std::llround(time.value() * kPerSecond))}; }
+
+}  // namespace twinlink::model::testing

@@ -1,0 +1,242 @@
+// GPUDirect v3 and puts between nodes on the simulated machine, against closed forms. As in simulation_test.cpp the
+// tolerance is that of the arithmetic.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "model/engine/simulation.hpp"
+#include "protocols/core/tags.hpp"
+#include "protocols/registry.hpp"
+#include "tests/model/engine/sample_platform.hpp"
+#include "tests/model/engine/timed_message.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+using ::testing::HasSubstr;
+
+constexpr double kTolerance_us = 1e-4;
+constexpr Seconds kLong{10};
+constexpr Seconds kOverhead = kHost + kLatency;
+const Place kNear{0, 0, {}};
+const Place kFar{0, 1, {}};
+const Place kOtherNear{1, 0, {}};
+const Place kOtherFar{1, 1, {}};
+
+/// Direct up to these sizes, without chunks above.
+Settings limits(const std::string& send, const std::string& receive) {
+  return {.depth = 4, .options = {{"send_limit", send}, {"receive_limit", receive}}};
+}
+
+Settings direct() { return limits("1G", "1G"); }
+
+Seconds registration(Bytes size) {
+  return kRegister + kRegisterPerGib * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
+}
+
+Timed v3(const std::vector<Place>& places, Bytes size, const Settings& settings,
+         const Platform& platform = sample_platform_with_rdma()) {
+  return timed_message(platform, places, "gpudirect-v3", size, settings);
+}
+
+void expect_near(Seconds actual, Seconds expected) {
+  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
+}
+
+TEST(ClosedFormV3, DirectBesideTheAdapterItsReadingIsTheSlowest) {
+  const Timed timed = v3({kNear, kOtherNear}, 1_MiB, direct());
+  const Seconds message = kOverhead + kNearExtra * 2 + 1_MiB / kNearRead;
+  expect_near(timed.cold, registration(1_MiB) + message);
+  expect_near(timed.warm, message);
+}
+
+TEST(ClosedFormV3, DirectIntoDeviceMemoryItsWritingMayBeTheSlowest) {
+  Platform platform = sample_platform_with_rdma();
+  platform.fabric.value().rdma.value().near.value().read.value = Rate{10e9};
+  const Timed timed = v3({kNear, kOtherNear}, 1_MiB, direct(), platform);
+  expect_near(timed.warm, kOverhead + kNearExtra * 2 + 1_MiB / kNearWrite);
+}
+
+TEST(ClosedFormV3, DirectBeyondTheLimitsOfTheRootComplexTheWireIsTheSlowest) {
+  Platform platform = sample_platform_with_rdma();
+  RdmaLimits& near = platform.fabric.value().rdma.value().near.value();
+  near.read.value = near.write.value = Rate{10e9};
+  const Timed timed = v3({kNear, kOtherNear}, 1_MiB, direct(), platform);
+  expect_near(timed.warm, kOverhead + kNearExtra * 2 + 1_MiB / kWire);
+}
+
+TEST(ClosedFormV3, FarFromTheAdapterAtBothEnds) {
+  const Timed timed = v3({kFar, kOtherFar}, 1_MiB, direct());
+  expect_near(timed.warm, kOverhead + kFarExtra * 2 + 1_MiB / kFarWrite);
+}
+
+TEST(ClosedFormV3, FarFromTheAdapterAtOneEnd) {
+  const Timed timed = v3({kFar, kOtherNear}, 1_MiB, direct());
+  expect_near(timed.warm, kOverhead + kFarExtra + kNearExtra + 1_MiB / kFarRead);
+}
+
+TEST(ClosedFormV3, UpToTheLimitsAMessageIsDirect) {
+  const Timed timed = v3({kNear, kOtherNear}, 64_KiB, limits("64K", "64K"));
+  expect_near(timed.warm, kOverhead + kNearExtra * 2 + 64_KiB / kNearRead);
+}
+
+TEST(ClosedFormV3, OneByteBeyondTheLimitsItIsStaged) {
+  constexpr Bytes size = 64_KiB + 1_B;
+  const Timed timed = v3({kNear, kOtherNear}, size, limits("64K", "64K"));
+  expect_near(timed.warm, kOverhead * 3 + size / kUp + size / kWire + size / kDown);
+}
+
+TEST(ClosedFormV3, BetweenTheLimitsOnlyTheReceiverIsDirect) {
+  constexpr Bytes chunk = 16_KiB;
+  constexpr std::uint64_t chunks = 4;
+  Settings settings = limits("8K", "64K");
+  settings.chunk = chunk;
+  const Timed timed = v3({kNear, kOtherNear}, chunk * chunks, settings);
+  // The adapter's writing is the slowest hop; after the first chunk has been copied out it never rests.
+  expect_near(timed.warm, kOverhead + chunk / kUp + kOverhead + kNearExtra + (chunk * chunks) / kNearWrite);
+}
+
+TEST(ClosedFormV3, BetweenTheLimitsOnlyTheSenderIsDirect) {
+  constexpr Bytes chunk = 16_KiB;
+  constexpr std::uint64_t chunks = 4;
+  Settings settings = limits("64K", "8K");
+  settings.chunk = chunk;
+  const Timed timed = v3({kNear, kOtherNear}, chunk * chunks, settings);
+  // The adapter's reading is the slowest hop; the last chunk is copied in after it.
+  expect_near(timed.warm, kOverhead + kNearExtra + (chunk * chunks) / kNearRead + kOverhead + chunk / kDown);
+}
+
+TEST(ClosedFormV3, AboveBothLimitsItIsThePipelineOfV1) {
+  Settings settings = limits("8K", "8K");
+  settings.chunk = 256_KiB;
+  constexpr Bytes size = 8_MiB;
+  const Timed timed = v3({kNear, kOtherNear}, size, settings);
+  expect_near(timed.warm, kOverhead * 3 + 256_KiB / kUp + size / kWire + 256_KiB / kDown);
+}
+
+TEST(ClosedFormV3, WithoutACacheEveryMessageRegistersAndDeregisters) {
+  Settings settings = direct();
+  settings.options["registration_cache"] = "off";
+  const Timed timed = v3({kNear, kOtherNear}, 1_MiB, settings);
+  const Seconds message = kOverhead + kNearExtra * 2 + 1_MiB / kNearRead;
+  expect_near(timed.warm, registration(1_MiB) + message + kDeregister);
+  EXPECT_EQ(timed.counters.at(0).value, 0U) << "hits";
+  EXPECT_EQ(timed.counters.at(1).value, 2U) << "misses";
+}
+
+TEST(ClosedFormV3, WithACacheTheSecondMessageHits) {
+  const Timed timed = v3({kNear, kOtherNear}, 1_MiB, direct());
+  EXPECT_EQ(timed.counters.at(0).value, 1U) << "hits";
+  EXPECT_EQ(timed.counters.at(1).value, 1U) << "misses";
+}
+
+TEST(Rdma, WhatAnAdapterReadsFromOneGpuIsSharedByAllItsFlows) {
+  // Two ranks on one GPU, each with a peer of its own.
+  const std::vector<Place> places{kNear, kNear, {1, 0, {}}, {2, 0, {}}};
+  simulate(sample_platform_with_rdma(), places, [](Rank& rank) {
+    const bool sends = rank.id().value < 2;
+    const RankId peer{(rank.id().value + 2) % 4};
+    const Buffer buffer = rank.allocate(Memory::device, 1_MiB);
+    rank.register_memory(buffer);
+    const Seconds start = rank.now();
+    const Op op = sends ? rank.send(peer, tags::kData, View(buffer)) : rank.receive(peer, tags::kData, View(buffer));
+    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    expect_near(rank.now() - start, kOverhead + kNearExtra * 2 + 2_MiB / kNearRead);
+  });
+}
+
+TEST(Rdma, EachGpuHasALimitOfItsOwn) {
+  const std::vector<Place> places{{0, 1, {}}, {0, 2, {}}, {1, 0, {}}, {2, 0, {}}};
+  simulate(sample_platform_with_rdma(), places, [](Rank& rank) {
+    const bool sends = rank.id().value < 2;
+    const RankId peer{(rank.id().value + 2) % 4};
+    const Buffer buffer = rank.allocate(Memory::device, 1_MiB);
+    rank.register_memory(buffer);
+    const Seconds start = rank.now();
+    const Op op = sends ? rank.send(peer, tags::kData, View(buffer)) : rank.receive(peer, tags::kData, View(buffer));
+    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    expect_near(rank.now() - start, kOverhead + kFarExtra + kNearExtra + 1_MiB / kFarRead);
+  });
+}
+
+TEST(Rdma, HostMemoryIsNotLimited) {
+  const Timed timed = timed_message(sample_platform_with_rdma(), {kNear, kOtherNear}, "host", 1_MiB, {});
+  expect_near(timed.warm, kOverhead + 1_MiB / kWire);
+}
+
+/// The first rank puts into memory of the second, which may lie on another node.
+void put_and_expect(const std::vector<Place>& places, Memory from, Seconds expected) {
+  constexpr Tag done{3};
+  Seconds began{};
+  simulate(sample_platform_with_rdma(), places, [&](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const Buffer mine = rank.allocate(rank.id().value == 0 ? from : Memory::device, 1_MiB);
+    if (mine.memory == Memory::device) rank.register_memory(mine);
+    if (rank.id().value == 1) {
+      EXPECT_EQ(wait(rank, rank.tell(peer, tags::kReady, Message(rank.export_memory(mine))), kLong), Status::delivered);
+      std::uint64_t value = 0;
+      EXPECT_EQ(wait(rank, rank.await_signal(peer, done, value), kLong), Status::delivered);
+      expect_near(rank.now() - began, expected + kSignal);
+      EXPECT_TRUE(rank.check(View(mine), Pattern{5}).intact());
+      return;
+    }
+    rank.fill(View(mine), Pattern{5});
+    Message handle;
+    EXPECT_EQ(wait(rank, rank.hear(peer, tags::kReady, handle), kLong), Status::delivered);
+    const Seconds heard = rank.now();
+    const Buffer theirs = rank.open_memory(peer, handle.as<IpcHandle>());
+    EXPECT_EQ(rank.now(), heard) << "a key came with the handle, and nothing is mapped";
+    began = rank.now();
+    EXPECT_EQ(wait(rank, rank.put(View(theirs), View(mine), Stream{}, Engine::dma, Signal{done}), kLong),
+              Status::delivered);
+    expect_near(rank.now() - began, expected);
+    rank.close_memory(theirs);
+    expect_near(rank.now() - began, expected);
+  });
+}
+
+TEST(Rdma, APutToAnotherNodeCostsWhatADirectMessageCosts) {
+  put_and_expect({kNear, kOtherNear}, Memory::device, kOverhead + kNearExtra * 2 + 1_MiB / kNearRead);
+}
+
+TEST(Rdma, APutToAFarGpuOfAnotherNodeIsAsSlowAsItsWriting) {
+  put_and_expect({kNear, kOtherFar}, Memory::device, kOverhead + kNearExtra + kFarExtra + 1_MiB / kFarWrite);
+}
+
+TEST(Rdma, APutFromHostMemoryIsLimitedAtItsTargetOnly) {
+  put_and_expect({kNear, kOtherNear}, Memory::pinned, kOverhead + kNearExtra + 1_MiB / kNearWrite);
+}
+
+TEST(Rdma, ALateReceivePaysForItsDeviceMemoryToo) {
+  simulate(sample_platform_with_rdma(), std::vector<Place>{kNear, kOtherFar}, [](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const Buffer buffer = rank.allocate(Memory::device, 1_MiB);
+    rank.register_memory(buffer);
+    const Seconds start = rank.now();
+    constexpr Seconds kLate = 100.0_us;
+    if (rank.id().value == 0) {
+      EXPECT_EQ(wait(rank, rank.send(peer, tags::kData, View(buffer)), kLong), Status::delivered);
+      expect_near(rank.now() - start, kLate + kControl + kFarExtra + 1_MiB / kFarWrite);
+    } else {
+      Message nothing;
+      EXPECT_EQ(wait(rank, rank.hear(peer, tags::kFirstFree, nothing), start + kLate), Status::timed_out);
+      EXPECT_EQ(wait(rank, rank.receive(peer, tags::kData, View(buffer)), kLong), Status::delivered);
+    }
+  });
+}
+
+TEST(Rdma, APlatformWithoutTheCostOfRegisteringSaysSo) {
+  Platform platform = sample_platform_with_rdma();
+  platform.runtime.register_base.reset();
+  try {
+    v3({kNear, kOtherNear}, 4_KiB, direct(), platform);
+    FAIL() << "registered for nothing";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no 'runtime.register_base', which this run needs"));
+  }
+}
+
+}  // namespace
+}  // namespace twinlink::model

@@ -1,0 +1,98 @@
+#include "tests/model/engine/sample_platform.hpp"
+
+namespace twinlink::model::testing {
+namespace {
+
+template <class T>
+Sourced<T> sourced(T value) {
+  return {value, {Quality::assumed, "round numbers for tests"}};
+}
+
+Cost cost(Rate rate) {
+  return {.host = sourced(kHost), .latency = sourced(Piecewise({{Bytes{}, kLatency}})), .rate = sourced(rate)};
+}
+
+Gpu gpu(const std::string& name, const std::string& memory, const std::string& hub) {
+  Gpu gpu{.name = name, .model = "Sample", .memory = sourced(6_GiB), .capability_major = 2};
+  gpu.memory_near = memory;
+  gpu.nic = "nic0";
+  gpu.peer_domain = hub;
+  return gpu;
+}
+
+Link link(const std::string& name, const std::string& from, const std::string& to, Rate rate) {
+  return {.name = name, .from = from, .to = to, .forward = sourced(rate), .backward = sourced(rate)};
+}
+
+}  // namespace
+
+Platform sample_platform() {
+  Platform platform{.name = "sample", .description = "round numbers", .file = "sample.yaml"};
+  Node& node = platform.node;
+  node.count = 4;
+  node.memories = {{"memory0", sourced(Rate{8e9})}, {"memory1", sourced(Rate{8e9})}};
+  node.gpus = {gpu("gpu0", "memory0", "hub0"), gpu("gpu1", "memory1", "hub1"), gpu("gpu2", "memory1", "hub1")};
+  node.nics = {"nic0"};
+  node.hubs = {"hub0", "hub1"};
+  node.links = {link("sockets", "memory0", "memory1", Rate{20e9}),
+                link("up0", "hub0", "memory0", kHub),
+                link("up1", "hub1", "memory1", kHub),
+                link("bus0", "gpu0", "hub0", Rate{8e9}),
+                link("bus1", "gpu1", "hub1", Rate{8e9}),
+                link("bus2", "gpu2", "hub1", Rate{8e9}),
+                link("nic", "nic0", "hub0", Rate{8e9})};
+  platform.fabric = Fabric{.link = sourced(kWire)};
+
+  using enum CopyClass;
+  for (const CopyClass c :
+       {pinned_to_device_near, pinned_to_device_far, pageable_to_device_near, pageable_to_device_far}) {
+    platform.copies[c] = cost(kDown);
+  }
+  for (const CopyClass c :
+       {device_to_pinned_near, device_to_pinned_far, device_to_pageable_near, device_to_pageable_far}) {
+    platform.copies[c] = cost(kUp);
+  }
+  platform.copies[device_to_device] = cost(Rate{50e9});
+  platform.copies[peer] = cost(kPeer);
+  platform.copies[host_to_host] = cost(Rate{8e9});
+  platform.copies[kernel_push] = cost(kKernelPush);
+  platform.copies[kernel_pull] = cost(kKernelPull);
+  platform.copies[resident_push] = cost(kResidentPush);
+  platform.copies[kernel_local] = cost(Rate{50e9});
+  platform.copies[kernel_to_pinned] = cost(kUp);
+  platform.copies[kernel_from_pinned] = cost(kDown);
+  platform.copies[thread_to_pageable] = cost(kThreadUp);
+  platform.copies[thread_from_pageable] = cost(kThreadDown);
+  platform.staged_peers = {{"hub0", "hub1", cost(kStagedPeer)}, {"hub1", "hub0", cost(kStagedPeer)}};
+
+  NetworkCosts network{.send_host = sourced(Piecewise({{Bytes{}, kHost}})), .receive_host = sourced(Seconds{})};
+  network.latency = sourced(Piecewise({{Bytes{}, kLatency}}));
+  network.eager_limit = sourced(kEager);
+  network.control = sourced(kControl);
+  platform.network = network;
+  platform.intra_node = network;
+  platform.intra_node.rate = sourced(Rate{3e9});
+  RuntimeCosts& runtime = platform.runtime;
+  runtime.ipc_export = sourced(kExport);
+  runtime.ipc_open = sourced(kOpen);
+  runtime.ipc_close = sourced(kClose);
+  runtime.engine_block = sourced(kEngineBlock);
+  runtime.kernel_block = sourced(kKernelBlock);
+  runtime.signal = sourced(kSignal);
+  runtime.register_base = sourced(kRegister);
+  runtime.register_per_gib = sourced(kRegisterPerGib);
+  runtime.deregister = sourced(kDeregister);
+  return platform;
+}
+
+Platform sample_platform_with_rdma() {
+  Platform platform = sample_platform();
+  for (Gpu& gpu : platform.node.gpus) gpu.capability_major = 3;
+  Rdma rdma;
+  rdma.near = RdmaLimits{sourced(kNearRead), sourced(kNearWrite), sourced(kNearExtra)};
+  rdma.far = RdmaLimits{sourced(kFarRead), sourced(kFarWrite), sourced(kFarExtra)};
+  platform.fabric.value().rdma = rdma;
+  return platform;
+}
+
+}  // namespace twinlink::model::testing

@@ -1,0 +1,49 @@
+#include "tests/model/engine/timed_message.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/engine/simulation.hpp"
+#include "protocols/core/tags.hpp"
+#include "protocols/registry.hpp"
+
+namespace twinlink::model::testing {
+namespace {
+
+constexpr Seconds kPatience{100};
+
+}  // namespace
+
+Timed timed_message(const Platform& platform, const std::vector<Place>& places, const std::string& protocol, Bytes size,
+                    const Settings& settings) {
+  Timed timed;
+  Seconds began{};
+  simulate(platform, places, [&](Rank& rank) {
+    const Protocol& way = find_protocol(protocol);
+    const bool sends = rank.id().value == 0;
+    const RankId peer{1 - rank.id().value};
+    const Buffer buffer = rank.allocate(way.message_memory(), size);
+    {
+      const auto channel = way.connect(rank, peer, settings);
+      Message go;
+      for (const std::uint64_t round : {1, 2}) {
+        rank.fill(View(buffer), sends ? Pattern{round} : kSentinel);
+        if (round == 2) {
+          wait(rank, sends ? rank.hear(peer, tags::kFirstFree, go) : rank.tell(peer, tags::kFirstFree, go), kPatience);
+        }
+        if (sends) began = rank.now();
+        const Outcome outcome = sends ? channel->send(View(buffer)) : channel->receive(View(buffer));
+        EXPECT_TRUE(outcome.ok()) << outcome.reason;
+        if (!sends) (round == 1 ? timed.cold : timed.warm) = rank.now() - began;
+        EXPECT_TRUE(rank.check(View(buffer), Pattern{round}).intact()) << "round " << round;
+      }
+      if (sends) timed.counters = channel->counters();
+      // A protocol may have the peer's memory open: the channels end before the buffers.
+      if (sends) wait(rank, rank.hear(peer, tags::kFirstFree, go), kPatience);
+    }
+    Message done;
+    if (!sends) wait(rank, rank.tell(peer, tags::kFirstFree, done), kPatience);
+  });
+  return timed;
+}
+
+}  // namespace twinlink::model::testing

@@ -1,0 +1,128 @@
+// Messages within a node: through shared memory, or in loopback through the adapter. Closed forms.
+#include <gtest/gtest.h>
+
+#include "model/engine/simulation.hpp"
+#include "protocols/core/tags.hpp"
+#include "tests/model/engine/sample_platform.hpp"
+#include "tests/model/engine/timed_message.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+
+constexpr double kTolerance_us = 1e-4;
+constexpr Seconds kLong{10};
+constexpr Rate kSharedMemory{3e9};
+constexpr Rate kMemcpy{8e9};
+constexpr Seconds kOverhead = kHost + kLatency;
+const Place kLone{0, 0, {}};
+const Place kFirst{0, 1, {}};
+const Place kSecond{0, 2, {}};
+
+/// Shared memory and the network cost something else each.
+Platform platform(WithinNode within_node) {
+  Platform platform = sample_platform_with_rdma();
+  platform.intra_node.latency.value = Piecewise({{Bytes{}, 1.0_us}});
+  platform.intra_node.control.value = 1.0_us;
+  platform.within_node = within_node;
+  return platform;
+}
+
+void expect_near(Seconds actual, Seconds expected) {
+  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
+}
+
+Seconds host_message(const Platform& machine, const Place& from, const Place& to, Bytes size) {
+  return timed_message(machine, {from, to}, "host", size, {}).warm;
+}
+
+TEST(WithinNode, SharedMemoryHasItsOwnCosts) {
+  expect_near(host_message(platform({}), kFirst, kSecond, 1_MiB), kHost + 1.0_us + 1_MiB / kSharedMemory);
+}
+
+TEST(WithinNode, InLoopbackAMessageCostsWhatTheNetworkCosts) {
+  expect_near(host_message(platform({.loopback = true}), kFirst, kSecond, 1_MiB), kOverhead + 1_MiB / kWire);
+}
+
+TEST(WithinNode, InLoopbackItMayComeBackToTheMemoryFromWhichItCame) {
+  expect_near(host_message(platform({.loopback = true}), kLone, kLone, 1_MiB), kOverhead + 1_MiB / kWire);
+}
+
+TEST(WithinNode, InLoopbackItCrossesTheAdaptersBusOnTheWayOut) {
+  Platform machine = platform({.loopback = true});
+  machine.node.links.back().backward.value = Rate{1e9};
+  expect_near(host_message(machine, kFirst, kSecond, 1_MiB), kOverhead + 1_MiB / Rate{1e9});
+}
+
+TEST(WithinNode, InLoopbackItCrossesTheAdaptersBusOnTheWayIn) {
+  Platform machine = platform({.loopback = true});
+  machine.node.links.back().forward.value = Rate{1e9};
+  expect_near(host_message(machine, kFirst, kSecond, 1_MiB), kOverhead + 1_MiB / Rate{1e9});
+}
+
+TEST(WithinNode, InLoopbackAMessageGetsHalfOfWhatTheAdapterMovesBothWays) {
+  Platform machine = platform({.loopback = true});
+  machine.fabric.value().duplex = Sourced<Rate>{Rate{4e9}, {}};
+  expect_near(host_message(machine, kFirst, kSecond, 1_MiB), kOverhead + 1_MiB / Rate{2e9});
+}
+
+TEST(WithinNode, InLoopbackItSharesTheAdapterWithMessagesFromOtherNodes) {
+  const std::vector<Place> places{kFirst, kSecond, {1, 0, {}}, kLone};
+  simulate(platform({.loopback = true}), places, [](Rank& rank) {
+    const bool sends = rank.id().value % 2 == 0;
+    const RankId peer{rank.id().value + (sends ? 1 : -1)};
+    const Buffer buffer = rank.allocate(Memory::pinned, 1_MiB);
+    const Op op = sends ? rank.send(peer, tags::kData, View(buffer)) : rank.receive(peer, tags::kData, View(buffer));
+    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    expect_near(rank.now(), kOverhead + 2_MiB / kWire);
+  });
+}
+
+TEST(WithinNode, ControlMessagesGoTheSameWay) {
+  simulate(platform({.loopback = true}), std::vector<Place>{kFirst, kSecond}, [](Rank& rank) {
+    Message message;
+    if (rank.id().value == 0) {
+      EXPECT_EQ(wait(rank, rank.tell(RankId{1}, tags::kReady, message), kLong), Status::delivered);
+    } else {
+      EXPECT_EQ(wait(rank, rank.hear(RankId{0}, tags::kReady, message), kLong), Status::delivered);
+      expect_near(rank.now(), kControl);
+    }
+  });
+}
+
+TEST(WithinNode, InLoopbackTheAdapterReachesDeviceMemory) {
+  const Settings direct{.options = {{"send_limit", "1G"}, {"receive_limit", "1G"}}};
+  const Timed timed = timed_message(platform({.loopback = true}), {kLone, kSecond}, "gpudirect-v3", 1_MiB, direct);
+  expect_near(timed.warm, kOverhead + kNearExtra + kFarExtra + 1_MiB / kFarWrite);
+}
+
+TEST(WithinNode, PeerCopiesDoNotCareHowMessagesGo) {
+  const Timed timed = timed_message(platform({.loopback = true}), {kFirst, kSecond}, "gpudirect-v2", 1_MiB, {});
+  expect_near(timed.cold, kExport + kControl + kOpen + kOverhead + 1_MiB / kPeer + kControl);
+}
+
+TEST(WithinNode, CopiesOfASizeDelayALargeMessageByTheFirstAndByEachCall) {
+  constexpr Bytes piece = 64_KiB;
+  // 17 pieces, the last of one byte. In the sample a call of memcpy costs kHost.
+  constexpr Bytes size = 1_MiB + 1_B;
+  expect_near(host_message(platform({.copy_size = piece}), kFirst, kSecond, size),
+              kHost + 1.0_us + piece / kMemcpy + kHost * 17 + size / kSharedMemory);
+}
+
+TEST(WithinNode, AMessageOfOnePieceIsCopiedTwiceWithoutOverlap) {
+  expect_near(host_message(platform({.copy_size = 1_MiB}), kFirst, kSecond, 64_KiB),
+              kHost + 1.0_us + 64_KiB / kMemcpy + kHost + 64_KiB / kSharedMemory);
+}
+
+TEST(WithinNode, CopiesOfASizeAreForMessagesAboveTheEagerLimit) {
+  expect_near(host_message(platform({.copy_size = 1_KiB}), kFirst, kSecond, kEager),
+              kHost + 1.0_us + kEager / kSharedMemory);
+}
+
+TEST(WithinNode, CopiesOfASizeDoNotConcernMessagesBetweenNodes) {
+  expect_near(host_message(platform({.copy_size = 64_KiB}), kFirst, {1, 1, {}}, 1_MiB), kOverhead + 1_MiB / kWire);
+}
+
+}  // namespace
+}  // namespace twinlink::model

@@ -1,0 +1,122 @@
+#include "model/platform/platform_writer.hpp"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "model/platform/platform_numbers.hpp"
+#include "model/platform/platform_reader.hpp"
+
+namespace twinlink::model {
+namespace {
+namespace fs = std::filesystem;
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Platform read_text(const std::string& text) {
+  const fs::path file = fs::path(::testing::TempDir()) /
+                        (std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) + ".yaml");
+  std::ofstream(file) << text;
+  Platform platform = read_platform(file);
+  fs::remove(file);
+  return platform;
+}
+
+void expect_same(const Platform& a, const Platform& b) {
+  EXPECT_EQ(a.name, b.name);
+  EXPECT_EQ(a.description, b.description);
+  EXPECT_EQ(a.node.count, b.node.count);
+  EXPECT_EQ(a.node.hubs, b.node.hubs);
+  EXPECT_EQ(a.node.nics, b.node.nics);
+  ASSERT_EQ(a.node.gpus.size(), b.node.gpus.size());
+  for (std::size_t i = 0; i < a.node.gpus.size(); ++i) {
+    EXPECT_EQ(a.node.gpus[i].model, b.node.gpus[i].model);
+    EXPECT_EQ(a.node.gpus[i].capability_major, b.node.gpus[i].capability_major);
+    EXPECT_EQ(a.node.gpus[i].unified_addressing, b.node.gpus[i].unified_addressing);
+    EXPECT_EQ(a.node.gpus[i].memory_near, b.node.gpus[i].memory_near);
+    EXPECT_EQ(a.node.gpus[i].nic, b.node.gpus[i].nic);
+    EXPECT_EQ(a.node.gpus[i].peer_domain, b.node.gpus[i].peer_domain);
+  }
+  EXPECT_EQ(a.fabric && a.fabric->rdma ? a.fabric->rdma->hypothetical : "",
+            b.fabric && b.fabric->rdma ? b.fabric->rdma->hypothetical : "");
+  EXPECT_EQ(a.intra_node.copied_by, b.intra_node.copied_by);
+  const auto before = all_numbers(a);
+  const auto after = all_numbers(b);
+  ASSERT_EQ(before.size(), after.size());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(before[i].path, after[i].path);
+    EXPECT_NEAR(before[i].value, after[i].value, 1e-11 * before[i].value) << before[i].path;
+    EXPECT_EQ(before[i].source.quality, after[i].source.quality) << before[i].path;
+    EXPECT_EQ(before[i].source.text, after[i].source.text) << before[i].path;
+  }
+}
+
+TEST(PlatformWriter, EveryPlatformComesBackAsItWas) {
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(TWINLINK_SOURCE_DIR) / "platforms")) {
+    if (entry.path().extension() != ".yaml") continue;
+    SCOPED_TRACE(entry.path().string());
+    const Platform platform = read_platform(entry.path());
+    expect_same(platform, read_text(platform_text(platform)));
+    ++files;
+  }
+  EXPECT_GE(files, 4);
+}
+
+TEST(PlatformWriter, WritesWhatAPlatformNeedNotHave) {
+  Platform platform = read_platform(fs::path(TWINLINK_SOURCE_DIR) / "platforms/h200-nvlink.yaml");
+  const Source guess{Quality::assumed, "a guess for a test"};
+  platform.copies[CopyClass::resident_push] = {.host = {1.0_us, guess},
+                                               .latency = {Piecewise{}, guess},
+                                               .turnaround = Sourced<Piecewise>{Piecewise(2.0_us), guess}};
+  platform.runtime.completion = Sourced<Seconds>{1.5_us, guess};
+  platform.runtime.kernel_signal = Sourced<Piecewise>{Piecewise(1.7_us), guess};
+  platform.intra_node.rate = Sourced<Rate>{Rate{5e9}, guess};
+  platform.intra_node.uncached = Sourced<Rate>{Rate{3e9}, guess};
+  platform.node.memories.front().cache = Sourced<Bytes>{100_MiB, guess};
+  const Sourced<Piecewise> curve{Piecewise({{4_KiB, Seconds{}}, {64_KiB, 2.0_us}, {1_MiB, 20.5_us}}), guess};
+  platform.copies[CopyClass::pinned_to_device_near].cpu_written = curve;
+  platform.copies[CopyClass::pinned_to_device_near].host_alone = curve;
+  platform.copies[CopyClass::device_to_pinned_near].cpu_held = curve;
+  platform.copies[CopyClass::thread_to_pageable] = platform.copies[CopyClass::device_to_pinned_near];
+  platform.copies[CopyClass::thread_to_pageable].completion.reset();
+  platform.copies[CopyClass::thread_to_pageable].handover = Sourced<Seconds>{1.5_us, guess};
+  platform.node.memories.front().core_cache = Sourced<Bytes>{2_MiB, guess};
+  platform.intra_node.cpu_written = curve;
+  platform.intra_node.device_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 1.0_us}}), guess};
+  platform.intra_node.driver_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 2.0_us}}), guess};
+  platform.intra_node.thread_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 3.0_us}}), guess};
+  for (const CopiedBy who : kCopiedBy) {
+    platform.intra_node.copied_by = who;
+    platform.intra_node.piece.reset();
+    if (who != CopiedBy::none) platform.intra_node.piece = Sourced<Bytes>{16_KiB, guess};
+    expect_same(platform, read_text(platform_text(platform)));
+  }
+}
+
+TEST(PlatformWriter, WritesTextsThatYamlWouldMisread) {
+  Platform platform = read_platform(fs::path(TWINLINK_SOURCE_DIR) / "platforms/h200-nvlink.yaml");
+  platform.description = "a \"quoted\" back\\slash: # no comment\n\x01 end";
+  platform.node.gpus[0].memory.source.text = "word";
+  platform.runtime.signal = Sourced<Seconds>{Seconds{2.5e-10}, {Quality::assumed, "a quarter of a nanosecond"}};
+  const Platform back = read_text(platform_text(platform, {"a heading", "", "of three lines"}));
+  EXPECT_EQ(back.description, "a \"quoted\" back\\slash: # no comment   end");
+  EXPECT_EQ(back.node.gpus[0].memory.source.text, "word");
+  EXPECT_EQ(back.runtime.signal->value, Seconds{2.5e-10});
+}
+
+TEST(PlatformWriter, NamesWhatIsSaidTwiceAndNothingElse) {
+  Platform platform = read_platform(fs::path(TWINLINK_SOURCE_DIR) / "platforms/h200-nvlink.yaml");
+  platform.node.gpus[0].memory.source.text = "said of one number";
+  const std::string text = platform_text(platform, {"made up"});
+  EXPECT_EQ(text.rfind("# made up\nschema: 1\n", 0), 0U);
+  EXPECT_THAT(text, HasSubstr("datasheet: said of one number}"));
+  EXPECT_THAT(text, Not(HasSubstr(": said of one number\n")));
+  EXPECT_THAT(text, HasSubstr("\n  source1: "));
+}
+
+}  // namespace
+}  // namespace twinlink::model

@@ -1,0 +1,314 @@
+// What it adds that a source was just written, and by whom. Closed forms on the sample machine.
+#include "model/platform/written.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "model/engine/sim_rank.hpp"
+#include "model/engine/simulation.hpp"
+#include "protocols/core/tags.hpp"
+#include "tests/model/engine/one_message.hpp"
+#include "tests/model/engine/sample_platform.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+
+// ---- which bytes ----------------------------------------------------------------------------------------------------
+
+void expect_amount(const WrittenBytes::Amount& amount, std::uint64_t by_cpu, std::uint64_t by_device,
+                   std::uint64_t by_driver = 0, std::uint64_t by_thread = 0) {
+  EXPECT_EQ(amount[Writer::cpu], Bytes{by_cpu});
+  EXPECT_EQ(amount[Writer::device], Bytes{by_device});
+  EXPECT_EQ(amount[Writer::driver], Bytes{by_driver});
+  EXPECT_EQ(amount[Writer::thread], Bytes{by_thread});
+}
+
+TEST(WrittenBytes, AreNoneAtFirst) {
+  WrittenBytes bytes;
+  expect_amount(bytes.read(Bytes{}, 1_MiB), 0, 0);
+}
+
+TEST(WrittenBytes, BelongToTheLastWriterUntilSomebodyReadsThem) {
+  WrittenBytes bytes;
+  bytes.write(Bytes{}, Bytes{100}, Writer::cpu);
+  bytes.write(Bytes{50}, Bytes{100}, Writer::device);
+  expect_amount(bytes.read(Bytes{40}, Bytes{70}), 10, 60);
+  expect_amount(bytes.read(Bytes{40}, Bytes{70}), 0, 0);
+  expect_amount(bytes.read(Bytes{}, Bytes{1000}), 40, 40);
+}
+
+TEST(WrittenBytes, InTheMidstOfOthersLeaveBothSides) {
+  WrittenBytes bytes;
+  bytes.write(Bytes{}, Bytes{100}, Writer::device);
+  bytes.write(Bytes{40}, Bytes{20}, Writer::cpu);
+  bytes.write(Bytes{70}, Bytes{}, Writer::cpu);
+  bytes.write(Bytes{90}, Bytes{20}, Writer::driver);
+  expect_amount(bytes.read(Bytes{30}, Bytes{50}), 20, 30);
+  expect_amount(bytes.read(Bytes{}, Bytes{100}), 0, 40, 10);
+  bytes.write(Bytes{}, Bytes{50}, Writer::driver);
+  bytes.write(Bytes{30}, Bytes{30}, Writer::thread);
+  expect_amount(bytes.read(Bytes{}, Bytes{100}), 0, 0, 30, 30);
+}
+
+// ---- what they cost -------------------------------------------------------------------------------------------------
+
+constexpr Seconds kCopyExtra = 3.0_us;      ///< of 1 MiB; half of it takes half of that
+constexpr Seconds kPageableExtra = 7.0_us;  ///< of any size
+constexpr Seconds kMessageByCpu = 5.0_us;
+constexpr Seconds kMessageByDevice = 11.0_us;
+constexpr Seconds kMessageByDriver = 13.0_us;
+constexpr Seconds kMessageByThread = 17.0_us;
+
+Sourced<Piecewise> curve(std::vector<Piecewise::Knot> knots) {
+  return {Piecewise(std::move(knots)), {Quality::assumed, "round numbers"}};
+}
+
+Platform with_extras() {
+  Platform platform = sample_platform();
+  platform.copies[CopyClass::pinned_to_device_near].cpu_written = curve({{Bytes{}, Seconds{}}, {1_MiB, kCopyExtra}});
+  platform.copies[CopyClass::pageable_to_device_near].cpu_written = curve({{Bytes{}, kPageableExtra}});
+  platform.network->cpu_written = curve({{Bytes{}, kMessageByCpu}});
+  platform.network->device_written = curve({{Bytes{}, kMessageByDevice}});
+  return platform;
+}
+
+/// Device and host memory of a rank that is alone on its machine.
+void alone(Memory kind, const std::function<void(Rank&, Buffer device, Buffer host)>& body) {
+  simulate(with_extras(), std::vector{kLoneGpu},
+           [&](Rank& rank) { body(rank, rank.allocate(Memory::device, 4_MiB), rank.allocate(kind, 4_MiB)); });
+}
+
+Op start(Rank& rank, View to, View from) { return rank.copy(to, from, Stream{}, Engine::dma); }
+void finish(Rank& rank, Op op) { EXPECT_EQ(wait(rank, op, kLong), Status::delivered); }
+
+Seconds time_of(Rank& rank, View to, View from) {
+  const Seconds began = rank.now();
+  finish(rank, start(rank, to, from));
+  return rank.now() - began;
+}
+
+/// How long a copy takes beyond host, latency and flow.
+Seconds extra_of(Rank& rank, View to, View from, Rate rate) {
+  return time_of(rank, to, from) - kOverhead - to.length / rate;
+}
+
+TEST(Written, ByACpuASourceTakesLongerOnce) {
+  alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
+    const View to{device, {}, 1_MiB};
+    const View from{host, {}, 1_MiB};
+    expect_near(extra_of(rank, to, from, kDown), Seconds{});
+    rank.fill(from, Pattern{1});
+    expect_near(extra_of(rank, to, from, kDown), kCopyExtra);
+    expect_near(extra_of(rank, to, from, kDown), Seconds{});
+    EXPECT_TRUE(rank.check(to, Pattern{1}).intact());
+  });
+}
+
+TEST(Written, ByACpuOnlySoManyBytesCount) {
+  alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
+    rank.fill({host, 512_KiB, 1_MiB}, Pattern{1});
+    expect_near(extra_of(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB}, kDown), kCopyExtra / 2);
+    expect_near(extra_of(rank, {device, {}, 1_MiB}, {host, 2_MiB, 1_MiB}, kDown), Seconds{});
+    expect_near(extra_of(rank, {device, {}, 512_KiB}, {host, 1_MiB, 512_KiB}, kDown), kCopyExtra / 2);
+  });
+}
+
+TEST(Written, ByADeviceASourceOfCopiesTakesNoLonger) {
+  alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
+    rank.fill({host, {}, 1_MiB}, Pattern{1});
+    finish(rank, start(rank, {host, {}, 1_MiB}, {device, {}, 1_MiB}));
+    expect_near(extra_of(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB}, kDown), Seconds{});
+  });
+}
+
+/// Out to pageable memory it is the driver's CPU that writes. Copies make no difference between that and others.
+TEST(Written, ByTheDriverASourceOfCopiesIsWrittenByACpu) {
+  alone(Memory::pageable, [](Rank& rank, Buffer device, Buffer host) {
+    const Seconds rest = time_of(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB});
+    time_of(rank, {host, {}, 1_MiB}, {device, {}, 1_MiB});
+    expect_near(time_of(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB}) - rest, kPageableExtra);
+  });
+}
+
+TEST(Written, ByTheDriverAndByACpuAreOneSourceOfCopies) {
+  alone(Memory::pageable, [](Rank& rank, Buffer device, Buffer host) {
+    const Seconds rest = time_of(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB});
+    rank.fill({host, {}, 512_KiB}, Pattern{1});
+    time_of(rank, {host, 512_KiB, 512_KiB}, {device, {}, 512_KiB});
+    expect_near(time_of(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB}) - rest, kPageableExtra);
+  });
+}
+
+/// The latency of the second copy hides behind the first, and what reading takes longer does not.
+TEST(Written, SourcesOfAStreamOverlapNothing) {
+  alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
+    rank.fill({host, {}, 2_MiB}, Pattern{1});
+    const Seconds began = rank.now();
+    const Op first = start(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB});
+    const Op second = start(rank, {device, 1_MiB, 1_MiB}, {host, 1_MiB, 1_MiB});
+    finish(rank, first);
+    finish(rank, second);
+    expect_near(rank.now() - began, kOverhead + kCopyExtra * 2 + 2_MiB / kDown);
+  });
+}
+
+TEST(Written, BlocksCountByTheirBytes) {
+  alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
+    const std::vector<Block> blocks{{Bytes{}, Bytes{}, 256_KiB}, {1_MiB, 1_MiB, 256_KiB}};
+    rank.fill({host, {}, 1_MiB}, Pattern{1});
+    const Seconds began = rank.now();
+    finish(rank, rank.copy_blocks(View(device), View(host), blocks, Stream{}, Engine::dma));
+    expect_near(rank.now() - began, kOverhead + kEngineBlock * 2 + kCopyExtra / 4 + 512_KiB / kDown);
+  });
+}
+
+/// Sends a message that was prepared, through the adapters, and copies it in.
+void send_and_copy(const std::function<void(Rank&, Buffer device, Buffer host)>& prepare, Seconds message_extra) {
+  simulate(with_extras(), std::vector{kLoneGpu, kOtherNode}, [&](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const Buffer device = rank.allocate(Memory::device, 1_MiB);
+    const Buffer host = rank.allocate(Memory::pinned, 1_MiB);
+    if (rank.id().value == 0) {
+      prepare(rank, device, host);
+      Message message;
+      finish(rank, rank.hear(peer, tags::kFirstFree, message));
+      const Seconds began = rank.now();
+      finish(rank, rank.send(peer, tags::kData, View(host)));
+      expect_near(rank.now() - began, kOverhead + message_extra + 1_MiB / kWire);
+      return;
+    }
+    const Op received = rank.receive(peer, tags::kData, View(host));
+    finish(rank, rank.tell(peer, tags::kFirstFree, Message()));
+    finish(rank, received);
+    // The adapter has written it.
+    expect_near(extra_of(rank, View(device), View(host), kDown), Seconds{});
+  });
+}
+
+TEST(Written, ByNobodyAMessagesSourceIsAtRest) {
+  send_and_copy([](Rank&, Buffer, Buffer) {}, Seconds{});
+}
+
+TEST(Written, ByACpuAMessagesSourceTakesWhatThePlatformSays) {
+  send_and_copy([](Rank& rank, Buffer, Buffer host) { rank.fill(View(host), Pattern{1}); }, kMessageByCpu);
+}
+
+TEST(Written, ByADeviceAMessagesSourceTakesWhatThePlatformSays) {
+  send_and_copy([](Rank& rank, Buffer device, Buffer host) { finish(rank, start(rank, View(host), View(device))); },
+                kMessageByDevice);
+}
+
+/// A message takes so much longer where a copy out of the device to pageable memory has written it. `costs`: what they
+/// are.
+void expect_after_driver(const std::function<void(NetworkCosts&)>& costs, Seconds extra, Engine engine = Engine::dma) {
+  Platform platform = with_extras();
+  costs(*platform.network);
+  simulate(platform, std::vector{kLoneGpu, kOtherNode}, [&](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const Buffer device = rank.allocate(Memory::device, 1_MiB);
+    const Buffer host = rank.allocate(Memory::pageable, 1_MiB);
+    if (rank.id().value == 1) return finish(rank, rank.receive(peer, tags::kData, View(host)));
+    finish(rank, rank.copy(View(host), View(device), Stream{}, engine));
+    const Seconds began = rank.now();
+    finish(rank, rank.send(peer, tags::kData, View(host)));
+    expect_near(rank.now() - began, kOverhead + extra + 1_MiB / kWire);
+  });
+}
+
+TEST(Written, ByTheDriverAMessagesSourceTakesWhatThePlatformSays) {
+  expect_after_driver(
+      [](NetworkCosts& costs) {
+        costs.driver_written = curve({{Bytes{}, kMessageByDriver}});
+      },
+      kMessageByDriver);
+}
+
+TEST(Written, ByAThreadAMessagesSourceTakesWhatThePlatformSays) {
+  expect_after_driver(
+      [](NetworkCosts& costs) {
+        costs.driver_written = curve({{Bytes{}, kMessageByDriver}});
+        costs.thread_written = curve({{Bytes{}, kMessageByThread}});
+      },
+      kMessageByThread, Engine::thread);
+}
+
+TEST(Written, ByAThreadAMessagesSourceTakesWhatTheDriversDoesUnlessThePlatformSays) {
+  expect_after_driver(
+      [](NetworkCosts& costs) {
+        costs.driver_written = curve({{Bytes{}, kMessageByDriver}});
+      },
+      kMessageByDriver, Engine::thread);
+}
+
+TEST(Written, ByAThreadAMessagesSourceTakesWhatACpusDoesIfThePlatformSaysNothingElse) {
+  expect_after_driver([](NetworkCosts&) {}, kMessageByCpu, Engine::thread);
+}
+
+/// Of one curve's bytes it does not matter who wrote which.
+TEST(Written, BytesOfSeveralWritersAreCountedTogetherWhereTheyHaveOneCurve) {
+  NetworkCosts costs;
+  costs.cpu_written = curve({{Bytes{}, Seconds{}}, {1_MiB, 8.0_us}});
+  costs.thread_written = curve({{Bytes{}, 1.0_us}});
+  WrittenBytes::Amount amount;
+  amount[Writer::cpu] = 256_KiB;
+  amount[Writer::driver] = 512_KiB;
+  amount[Writer::thread] = 4_B;
+  amount[Writer::device] = 1_MiB;  // no longer than at rest
+  expect_near(time_to_read(amount, written_costs(costs)), 6.0_us + 1.0_us);
+}
+
+TEST(Written, ByTheDriverAMessagesSourceTakesWhatACpusDoesUnlessThePlatformSays) {
+  expect_after_driver([](NetworkCosts&) {}, kMessageByCpu);
+}
+
+TEST(Written, ByTheDriverAMessagesSourceMayTakeNoLongerThanAtRest) {
+  expect_after_driver([](NetworkCosts& costs) { costs.driver_written = curve({{Bytes{}, Seconds{}}}); }, Seconds{});
+}
+
+/// What it adds comes between two messages, too, and the second one follows.
+TEST(Written, ByACpuEachMessagesSourceTakesLonger) {
+  simulate(with_extras(), std::vector{kLoneGpu, kOtherNode}, [](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const Buffer host = rank.allocate(Memory::pinned, 2_MiB);
+    const std::array halves{View(host, Bytes{}, 1_MiB), View(host, 1_MiB, 1_MiB)};
+    if (rank.id().value == 0) rank.fill(View(host), Pattern{1});
+    const Seconds began = rank.now();
+    std::vector<Op> ops;
+    for (const View& half : halves) {
+      ops.push_back(rank.id().value == 0 ? rank.send(peer, tags::kData, half) : rank.receive(peer, tags::kData, half));
+    }
+    for (const Op op : ops) finish(rank, op);
+    expect_near(rank.now() - began, kOverhead + (kMessageByCpu + 1_MiB / kWire) * 2);
+  });
+}
+
+/// Through shared memory a CPU puts a message where the copy in reads it; so it does with an eager one everywhere.
+TEST(Written, ByACpuIsWhatASharedMemoryHasBrought) {
+  simulate(with_extras(), std::vector{kFirstPeer, kSecondPeer}, [](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const Buffer device = rank.allocate(Memory::device, 1_MiB);
+    const Buffer host = rank.allocate(Memory::pinned, 1_MiB);
+    if (rank.id().value == 0) return finish(rank, rank.send(peer, tags::kData, View(host)));
+    finish(rank, rank.receive(peer, tags::kData, View(host)));
+    expect_near(extra_of(rank, View(device), View(host), kDown), kCopyExtra);
+  });
+}
+
+TEST(Written, ByACpuIsWhatAnEagerMessageHasBrought) {
+  simulate(with_extras(), std::vector{kLoneGpu, kOtherNode}, [](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const Buffer device = rank.allocate(Memory::device, kEager);
+    const Buffer host = rank.allocate(Memory::pinned, kEager);
+    if (rank.id().value == 0) return finish(rank, rank.send(peer, tags::kData, View(host)));
+    finish(rank, rank.receive(peer, tags::kData, View(host)));
+    expect_near(extra_of(rank, View(device), View(host), kDown), kCopyExtra / 256);
+  });
+}
+
+}  // namespace
+}  // namespace twinlink::model

@@ -1,0 +1,84 @@
+#include "protocols/bench/cli/csv.hpp"
+#include "protocols/bench/cli/pair_file.hpp"
+#include "protocols/bench/cli/print.hpp"
+#include "protocols/bench/measure/all_pairs.hpp"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "protocols/registry.hpp"
+#include "tests/support/fake_rank.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+Plan small_plan() {
+  return {.sizes = {4_B, 4_KiB}, .small = {.warmup = 1, .iterations = 2}, .large = {.iterations = 2}};
+}
+
+PairFile file_of(const FakeWorldOptions& world, const std::string& protocol) {
+  PairFile file{.world = "measured", .program = "test", .command = "test", .environment = nlohmann::json::object()};
+  run_fake_world(world, [&](Rank& rank) {
+    PairSeries mine = measure_all_pairs(rank, find_protocol(protocol), small_plan());
+    if (rank.id() == RankId{0}) {
+      file.pairs = std::move(mine);
+    } else {
+      EXPECT_TRUE(mine.series.empty());
+    }
+  });
+  return file;
+}
+
+TEST(Pairs, EveryTwoRanksRunBothWays) {
+  const PairFile file = file_of({.ranks = 3}, "gpudirect-v2");
+  std::vector<std::string> ways;
+  for (const Series& series : file.pairs.series) ways.push_back(series.from + " " + series.to);
+  EXPECT_THAT(ways, ElementsAre("0/0 0/1", "0/0 0/2", "0/1 0/0", "0/1 0/2", "0/2 0/0", "0/2 0/1"));
+  EXPECT_TRUE(file.pairs.notes.empty());
+}
+
+TEST(Pairs, WhatTheProtocolCannotServeIsANote) {
+  const PairFile file = file_of({.same_node = false}, "gpudirect-v2");
+  EXPECT_TRUE(file.pairs.series.empty());
+  EXPECT_THAT(file.pairs.notes, ElementsAre(HasSubstr("different nodes"), HasSubstr("different nodes")));
+  std::ostringstream out;
+  print_table(file, out);
+  EXPECT_THAT(out.str(), HasSubstr("no pair that this protocol serves"));
+}
+
+TEST(Pairs, OutliersAreFarFromWhatIsUsualHere) {
+  EXPECT_THAT(outliers({10, 10.1, 9.9, 10, 12}), ElementsAre(false, false, false, false, true));
+  EXPECT_THAT(outliers({10, 10, 10, 10.4}), ElementsAre(false, false, false, false)) << "within 5 %";
+  EXPECT_THAT(outliers({5, 8, 10, 12, 15}), ElementsAre(false, false, false, false, false)) << "all differ";
+  EXPECT_THAT(outliers({7}), ElementsAre(false));
+  EXPECT_THAT(outliers({}), SizeIs(0));
+}
+
+TEST(Pairs, TheMatrixMarksThem) {
+  PairFile file = file_of({.ranks = 3}, "gpudirect-v2");
+  file.pairs.series[3].points[0].time_us.median *= 2;  // 0/1 to 0/2
+  std::ostringstream out;
+  print_table(file, out);
+  const std::string text = out.str();
+  EXPECT_THAT(text, HasSubstr("us at 4"));
+  EXPECT_THAT(text, HasSubstr("MB/s at 4K"));
+  EXPECT_EQ(std::ranges::count(text, '*'), 2) << "the legend, and one cell:\n" << text;
+}
+
+TEST(Pairs, FilesHoldAResultForEachPair) {
+  const PairFile file = file_of({}, "staging");
+  const nlohmann::json json = to_json(file);
+  EXPECT_EQ(json.at("kind"), kPairsKind);
+  ASSERT_THAT(json.at("results"), SizeIs(2));
+  EXPECT_EQ(result_from_json(json.at("results")[1], "test").series.from, "0/1");
+  const std::string csv = to_csv(file);
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + 2 * 2) << "one header, two sizes of two pairs";
+}
+
+}  // namespace
+}  // namespace twinlink::bench

@@ -1,0 +1,86 @@
+#include "protocols/bench/results/rounds.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/fake_rank.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+TEST(Rounds, AreTimedOnTheRanksClock) {
+  run_fake_world({.ranks = 1}, [](Rank& rank) {
+    int round = 0;
+    const auto times_us = time_rounds(rank, 3, [&] {
+      for (int i = 0; i <= round; ++i) rank.allocate(Memory::pageable, 1_B);  // 1 us each
+      ++round;
+    });
+    EXPECT_THAT(times_us, testing::ElementsAre(testing::DoubleNear(1, 1e-9), testing::DoubleNear(2, 1e-9),
+                                               testing::DoubleNear(3, 1e-9)));
+  });
+}
+
+TEST(Rounds, ThatShowWhatARoundTakesAreMissingOnlyWithoutABudget) {
+  run_fake_world({.ranks = 1}, [](Rank& rank) {
+    EXPECT_EQ(trial_rounds(rank, 3, Seconds{}, [] {}).size(), 3U);
+    EXPECT_EQ(trial_rounds(rank, 3, Seconds{1}, [] {}).size(), 3U);
+    EXPECT_EQ(trial_rounds(rank, 0, Seconds{}, [] {}).size(), 0U);
+    EXPECT_EQ(trial_rounds(rank, 0, Seconds{1}, [] {}).size(), 1U);
+  });
+}
+
+TEST(Rounds, FitIntoTheBudgetJudgedByTheLastTrial) {
+  EXPECT_EQ(rounds_within(Seconds{1e-3}, {500, 10}, 1000), 100);
+  EXPECT_EQ(rounds_within(Seconds{1e-3}, {10}, 40), 40);
+}
+
+TEST(Rounds, AreNotCutBelowTheFewest) {
+  EXPECT_EQ(rounds_within(Seconds{1e-3}, {1e9}, 1000), kFewestRounds);
+  EXPECT_EQ(rounds_within(Seconds{1e-3}, {1e9}, 2), 2);
+}
+
+TEST(Rounds, AreNotCutWithoutABudgetOrATrial) {
+  EXPECT_EQ(rounds_within(Seconds{}, {1e9}, 1000), 1000);
+  EXPECT_EQ(rounds_within(Seconds{1e-3}, {}, 1000), 1000);
+  EXPECT_EQ(rounds_within(Seconds{1e-3}, {0}, 1000), 1000);
+}
+
+TEST(Rounds, OfPassesThatAgreeCountTogether) {
+  const Rounds all = together({{.times_us = {10, 11}, .left_out = 1}, {.times_us = {9, 10.5}, .left_out = 2}});
+  EXPECT_THAT(all.times_us, testing::ElementsAre(10, 11, 9, 10.5));
+  EXPECT_EQ(all.left_out, 3U);
+  EXPECT_FALSE(all.disturbed);
+}
+
+TEST(Rounds, OfAPassThatTookMuchLongerDoNotCount) {
+  const Rounds quick{.times_us = {10, 10}};
+  const Rounds slow{.times_us = {12, 12}, .left_out = 7};
+  EXPECT_EQ(together({quick, slow}).times_us, quick.times_us);
+  EXPECT_EQ(together({slow, quick}).times_us, quick.times_us);
+  EXPECT_EQ(together({slow, quick}).left_out, 0U);
+}
+
+TEST(Rounds, OfPassesAreComparedWithTheQuickestInWhateverOrderTheyCome) {
+  const Rounds first{.times_us = {11.5}};
+  const Rounds second{.times_us = {10.9}};
+  const Rounds third{.times_us = {10}};
+  EXPECT_THAT(together({first, second, third}).times_us, testing::ElementsAre(10.9, 10));
+  EXPECT_THAT(together({third, second, first}).times_us, testing::ElementsAre(10, 10.9));
+}
+
+TEST(Rounds, OfADisturbedPassCountOnlyBesideAnother) {
+  const Rounds alone{.times_us = {12}};
+  const Rounds disturbed{.times_us = {11}, .disturbed = true};
+  EXPECT_EQ(together({alone, disturbed}).times_us, alone.times_us);
+  EXPECT_EQ(together({disturbed, alone}).times_us, alone.times_us);
+  EXPECT_TRUE(together({disturbed, disturbed}).disturbed);
+  EXPECT_EQ(together({disturbed, disturbed}).times_us.size(), 2U);
+}
+
+TEST(Rounds, NeedOneThatCounts) {
+  EXPECT_NO_THROW(check_repeats({.warmup = 0, .iterations = 1}));
+  EXPECT_THROW(check_repeats({.warmup = 0, .iterations = 0}), UsageError);
+  EXPECT_THROW(check_repeats({.warmup = -1, .iterations = 1}), UsageError);
+}
+
+}  // namespace
+}  // namespace twinlink::bench

@@ -1,0 +1,180 @@
+#include "real/device/host_runtime.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "real/system/pattern.hpp"
+
+namespace twinlink::real {
+namespace {
+
+constexpr Bytes kSize = 1_MiB;  // several slices
+
+class HostRuntimeTest : public testing::Test {
+ protected:
+  std::byte* filled(Pattern pattern) {
+    std::byte* memory = runtime.allocate(kSize);
+    write_pattern({memory, kSize.count()}, pattern, 0);
+    return memory;
+  }
+  static bool holds(const std::byte* memory, Pattern pattern) {
+    return !find_difference({memory, kSize.count()}, pattern, 0);
+  }
+  void finish(Event event) {
+    while (!runtime.ended(event)) runtime.progress();
+  }
+
+  HostRuntime runtime{"here", 1, HostPeers::all};
+};
+
+TEST_F(HostRuntimeTest, ACopyRunsOnlyInProgress) {
+  std::byte* from = filled(Pattern{1});
+  std::byte* to = filled(Pattern{2});
+  const Event event = runtime.copy(to, from, kSize, Stream{0}, Engine::dma);
+  EXPECT_FALSE(runtime.ended(event));
+  EXPECT_TRUE(holds(to, Pattern{2}));
+  finish(event);
+  EXPECT_TRUE(holds(to, Pattern{1}));
+}
+
+TEST_F(HostRuntimeTest, CopiesOfOneStreamEndInOrder) {
+  std::byte* a = filled(Pattern{1});
+  std::byte* b = filled(Pattern{2});
+  std::byte* c = filled(Pattern{3});
+  const Event first = runtime.copy(b, a, kSize, Stream{4}, Engine::dma);
+  const Event second = runtime.copy(c, b, kSize, Stream{4}, Engine::dma);
+  while (!runtime.ended(first)) {
+    EXPECT_FALSE(runtime.ended(second));
+    EXPECT_TRUE(holds(c, Pattern{3}));
+    runtime.progress();
+  }
+  finish(second);
+  EXPECT_TRUE(holds(c, Pattern{1}));
+}
+
+TEST_F(HostRuntimeTest, StreamsShareTheEngine) {
+  std::byte* from = filled(Pattern{1});
+  std::byte* to = filled(Pattern{2});
+  const Event large = runtime.copy(to, from, kSize, Stream{0}, Engine::dma);
+  const Event small = runtime.copy(to, from, 8_B, Stream{1}, Engine::dma);
+  runtime.progress();
+  EXPECT_TRUE(runtime.ended(small));
+  EXPECT_FALSE(runtime.ended(large)) << "a large copy must not hold the others up";
+  finish(large);
+}
+
+TEST_F(HostRuntimeTest, SmallBlocksMoveManyAtATime) {
+  std::byte* from = filled(Pattern{1});
+  std::byte* to = filled(Pattern{2});
+  constexpr std::uint64_t kBlocks = 65'536;
+  std::vector<Block> blocks;
+  for (std::uint64_t i = 0; i < kBlocks; ++i) blocks.push_back({8_B * i, 16_B * i, 8_B});
+  const Event event = runtime.copy_blocks(to, from, blocks, Stream{0}, Engine::dma);
+  const Event next = runtime.copy(from, to, 8_B, Stream{0}, Engine::dma);
+  const Event large = runtime.copy(filled(Pattern{3}), from, kSize, Stream{1}, Engine::dma);
+  std::uint64_t turns = 0;
+  for (; !runtime.ended(event); ++turns) {
+    EXPECT_FALSE(runtime.ended(next));
+    runtime.progress();
+  }
+  EXPECT_GT(turns, 1U) << "many of them must not hold other streams and messages up";
+  EXPECT_LE(turns, kBlocks / 1000);
+  EXPECT_TRUE(runtime.ended(large));
+  finish(next);
+  for (const Block& block : {blocks[0], blocks[1], blocks[kBlocks / 3]}) {
+    EXPECT_EQ(std::memcmp(to + block.to.count(), from + block.from.count(), 8), 0);
+  }
+}
+
+TEST_F(HostRuntimeTest, SynchronizeEndsAllOfAStreamAndNothingElse) {
+  std::byte* from = filled(Pattern{1});
+  std::byte* to = filled(Pattern{2});
+  const Event other = runtime.copy(to, from, kSize, Stream{1}, Engine::dma);
+  const Event event = runtime.copy(to, from, kSize, Stream{0}, Engine::dma);
+  runtime.synchronize(Stream{0});
+  EXPECT_TRUE(runtime.ended(event));
+  EXPECT_FALSE(runtime.ended(other));
+}
+
+TEST_F(HostRuntimeTest, OpenedMemoryIsTheOwners) {
+  std::byte* mine = filled(Pattern{1});
+  HostRuntime peer("here", 0, HostPeers::all);
+  std::byte* theirs = peer.open_memory(runtime.export_memory(mine), runtime.device().uuid);
+  EXPECT_TRUE(holds(theirs, Pattern{1}));
+  write_pattern({theirs, kSize.count()}, Pattern{2}, 0);
+  EXPECT_TRUE(holds(mine, Pattern{2}));
+  peer.close_memory(theirs);
+}
+
+TEST_F(HostRuntimeTest, WithoutPeerAccessCopiesBetweenDevicesArriveToo) {
+  HostRuntime lonely("here", 0, HostPeers::none);
+  std::byte* opened = lonely.open_memory(runtime.export_memory(filled(Pattern{1})), runtime.device().uuid);
+  std::byte* own = lonely.allocate(kSize);
+  const Event one = lonely.copy(own, opened, kSize, Stream{0}, Engine::dma);
+  while (!lonely.ended(one)) lonely.progress();
+  EXPECT_TRUE(holds(own, Pattern{1}));
+  write_pattern({own, kSize.count()}, Pattern{2}, 0);
+  // From the middle on, and two streams by turns: they must not meet on their way.
+  constexpr Bytes kHalf{kSize.count() / 2};
+  const Event first = lonely.copy(opened, own, kHalf, Stream{0}, Engine::dma);
+  const Event second = lonely.copy(opened + kHalf.count(), own + kHalf.count(), kHalf, Stream{1}, Engine::dma);
+  while (!lonely.ended(first)) lonely.progress();
+  while (!lonely.ended(second)) lonely.progress();
+  EXPECT_TRUE(holds(opened, Pattern{2}));
+  lonely.close_memory(opened);
+}
+
+TEST(EmulatedMemory, HasAnEndThatIsNamed) {
+  HostRuntime small("here", 3, HostPeers::all, 1_MiB);
+  EXPECT_EQ(small.device().memory, 1_MiB);
+  std::byte* const most = small.allocate(1_MiB - 1_B);
+  std::byte* const last = small.allocate(1_B);
+  try {
+    static_cast<void>(small.allocate(1_B));
+    ADD_FAILURE() << "the device was full";
+  } catch (const EnvironmentError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("allocate 1 B: out of device memory: emulated:03 has 1048576 B, of "
+                                                 "which 1048576 B are in use"));
+  }
+  small.free(most);
+  small.free(small.allocate(1_MiB - 1_B));
+  small.free(last);
+}
+
+TEST(EmulatedMemory, OfAPeerTakesNoneOfTheOwn) {
+  HostRuntime owner("here", 0, HostPeers::all, 1_MiB);
+  HostRuntime guest("here", 1, HostPeers::all, 1_MiB);
+  std::byte* const opened = guest.open_memory(owner.export_memory(owner.allocate(1_MiB)), owner.device().uuid);
+  std::byte* const own = guest.allocate(1_MiB);
+  guest.close_memory(opened);
+  EXPECT_THROW(static_cast<void>(guest.allocate(1_B)), EnvironmentError);
+  guest.free(own);
+}
+
+TEST(EmulatedMemory, IsNoMoreThanTheHostHas) {
+  HostRuntime runtime("here", 0, HostPeers::all);
+  EXPECT_GT(runtime.device().memory, 64_MiB);
+  EXPECT_THROW(static_cast<void>(runtime.allocate(runtime.device().memory + 1_B)), EnvironmentError);
+}
+
+TEST_F(HostRuntimeTest, DevicesAreToldApartByTheirUuid) {
+  const HostRuntime same("here", 1, HostPeers::all);
+  const HostRuntime next("here", 2, HostPeers::all);
+  const HostRuntime elsewhere("there", 1, HostPeers::all);
+  EXPECT_EQ(runtime.device().uuid, same.device().uuid);
+  EXPECT_NE(runtime.device().uuid, next.device().uuid);
+  EXPECT_NE(runtime.device().uuid, elsewhere.device().uuid);
+}
+
+TEST_F(HostRuntimeTest, RefusesPeerAccessIfAskedTo) {
+  const HostRuntime lonely("here", 0, HostPeers::none);
+  EXPECT_TRUE(*runtime.peer_access(lonely.device()));
+  EXPECT_FALSE(*lonely.peer_access(runtime.device()));
+  EXPECT_FALSE(lonely.peer_access(runtime.device())->reason.empty());
+}
+
+}  // namespace
+}  // namespace twinlink::real

@@ -1,0 +1,125 @@
+// A stand-in for libnvidia-ml.so.1, with three GPUs as NVML would tell of them. TWINLINK_FAKE_NVML says which machine:
+//   switch   (the default) 0000:13, 14, 81; each has 18 NVLinks to an NVSwitch; all are peers
+//   direct   two NVLinks between 13 and 14, told without the kind of the other end; 81 has none, and is no peer
+//   silent   as switch, of a virtual machine: no memory sizes, PCIe widths, link speeds and other ends
+//   no-driver, lost: nvmlInit fails; a GPU does not answer
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "real/discover/nvml.hpp"
+
+namespace {
+
+using namespace twinlink::real::nvml;  // NOLINT(google-build-using-namespace)
+
+constexpr Return kInvalidArgument = 2;
+constexpr Return kNotSupported = 3;
+constexpr Return kDriverNotLoaded = 9;
+constexpr Return kGpuIsLost = 15;
+
+constexpr unsigned kBuses[] = {0x81, 0x13, 0x14};  // not in the order of the buses, as NVML may have it
+constexpr unsigned kGpus = 3;
+
+bool machine(std::string_view name) {
+  const char* const asked = std::getenv("TWINLINK_FAKE_NVML");
+  return name == (asked == nullptr ? "switch" : asked);
+}
+
+Device device(unsigned index) { return reinterpret_cast<Device>(static_cast<std::uintptr_t>(index) + 1); }
+unsigned index_of(Device device) { return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(device) - 1); }
+
+void fill(PciInfo* pci, unsigned bus) {
+  *pci = {};
+  pci->bus = bus;
+}
+
+unsigned links(Device device) {
+  if (!machine("direct")) return 18;
+  return kBuses[index_of(device)] == 0x81 ? 0 : 2;
+}
+
+}  // namespace
+
+extern "C" {
+
+Return nvmlInit_v2() { return machine("no-driver") ? kDriverNotLoaded : kSuccess; }
+Return nvmlShutdown() { return kSuccess; }
+const char* nvmlErrorString(Return code) {
+  return code == kDriverNotLoaded ? "Driver Not Loaded" : code == kGpuIsLost ? "GPU is lost" : "another error";
+}
+Return nvmlSystemGetDriverVersion(char* text, unsigned size) {
+  std::strncpy(text, "999.1", size);
+  return kSuccess;
+}
+Return nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = kGpus;
+  return kSuccess;
+}
+Return nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* found) {
+  *found = device(index);
+  return index < kGpus ? kSuccess : kInvalidArgument;
+}
+Return nvmlDeviceGetName(Device, char* text, unsigned size) {
+  std::strncpy(text, "Fake H100", size);
+  return kSuccess;
+}
+Return nvmlDeviceGetUUID(Device device, char* text, unsigned size) {
+  static constexpr const char* kUuids[] = {"GPU-81", "GPU-13", "GPU-14"};
+  std::strncpy(text, kUuids[index_of(device)], size);
+  return machine("lost") ? kGpuIsLost : kSuccess;
+}
+Return nvmlDeviceGetMemoryInfo(Device, Memory* memory) {
+  *memory = {.total = 80ULL << 30U, .free = 0, .used = 0};
+  return machine("silent") ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetPciInfo_v3(Device device, PciInfo* pci) {
+  fill(pci, kBuses[index_of(device)]);
+  return kSuccess;
+}
+Return nvmlDeviceGetCudaComputeCapability(Device, int* major, int* minor) {
+  *major = 9;
+  *minor = 0;
+  return kSuccess;
+}
+Return nvmlDeviceGetMaxPcieLinkGeneration(Device, unsigned* generation) {
+  *generation = 5;
+  return machine("silent") ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetMaxPcieLinkWidth(Device, unsigned* width) {
+  *width = 16;
+  return machine("silent") ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetNvLinkState(Device device, unsigned link, int* active) {
+  if (link >= 18) return kInvalidArgument;
+  *active = link < links(device) ? 1 : 0;
+  return kSuccess;
+}
+Return nvmlDeviceGetNvLinkVersion(Device, unsigned, unsigned* version) {
+  *version = 6;
+  return kSuccess;
+}
+Return nvmlDeviceGetNvLinkRemotePciInfo_v2(Device device, unsigned, PciInfo* pci) {
+  if (machine("silent")) return kNotSupported;
+  fill(pci, machine("direct") ? (kBuses[index_of(device)] == 0x13 ? 0x14 : 0x13) : 0xc1);
+  return kSuccess;
+}
+Return nvmlDeviceGetNvLinkRemoteDeviceType(Device, unsigned, int* type) {
+  *type = kRemoteSwitch;
+  return machine("switch") ? kSuccess : kNotSupported;
+}
+Return nvmlDeviceGetFieldValues(Device, int count, FieldValue* values) {
+  for (int i = 0; i < count; ++i) {
+    values[i].result = values[i].field_id == kFieldNvlinkSpeed && !machine("silent") ? kSuccess : kNotSupported;
+    values[i].value_type = kTypeUnsigned;
+    values[i].value = 0xffffffff00000000ULL | 26562U;  // of the union, an unsigned int is the lower half
+  }
+  return kSuccess;
+}
+Return nvmlDeviceGetP2PStatus(Device from, Device to, int, int* status) {
+  const bool far = kBuses[index_of(from)] == 0x81 || kBuses[index_of(to)] == 0x81;
+  *status = machine("direct") && far ? 1 : 0;
+  return kSuccess;
+}
+
+}  // extern "C"

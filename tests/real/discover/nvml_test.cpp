@@ -1,0 +1,110 @@
+#include "real/discover/nvml.hpp"
+
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocols/core/errors.hpp"
+#include "tests/real/rank/messages.hpp"
+
+#if __has_include(<nvml.h>)
+#include <nvml.h>
+
+#include <cstddef>
+#include <type_traits>
+
+// Where the toolkit's header is there, our declarations are held against it.
+namespace twinlink::real::nvml {
+static_assert(sizeof(PciInfo) == sizeof(nvmlPciInfo_t) && offsetof(PciInfo, bus) == offsetof(nvmlPciInfo_t, bus));
+static_assert(sizeof(Memory) == sizeof(nvmlMemory_t) && offsetof(Memory, total) == offsetof(nvmlMemory_t, total));
+static_assert(sizeof(FieldValue) == sizeof(nvmlFieldValue_t));
+static_assert(offsetof(FieldValue, result) == offsetof(nvmlFieldValue_t, nvmlReturn));
+static_assert(offsetof(FieldValue, value) == offsetof(nvmlFieldValue_t, value));
+static_assert(kFieldNvlinkSpeed == NVML_FI_DEV_NVLINK_GET_SPEED && kTypeUnsigned == NVML_VALUE_TYPE_UNSIGNED_INT);
+static_assert(kRemoteGpu == NVML_NVLINK_DEVICE_TYPE_GPU && kRemoteSwitch == NVML_NVLINK_DEVICE_TYPE_SWITCH);
+static_assert(kPeerRead == NVML_P2P_CAPS_INDEX_READ && kPeerWrite == NVML_P2P_CAPS_INDEX_WRITE);
+static_assert(NVML_P2P_STATUS_CHIPSET_NOT_SUPPORED == 1 && NVML_P2P_STATUS_NOT_SUPPORTED == 5);
+static_assert(kMostLinks >= NVML_NVLINK_MAX_LINKS);
+static_assert(sizeof(nvmlReturn_t) == sizeof(Return) && sizeof(nvmlEnableState_t) == sizeof(int));
+}  // namespace twinlink::real::nvml
+#endif
+
+namespace twinlink::real {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+/// Each test is a process of its own, as CTest runs them.
+GpuInventory inventory_of(const char* machine) {
+  ::setenv("TWINLINK_FAKE_NVML", machine, 1);
+  return Nvml(TWINLINK_FAKE_NVML_FILE).inventory();
+}
+
+TEST(Nvml, WithoutADriverSaysSo) {
+  const std::string message = message_of<UnavailableError>([] { const Nvml nvml("libnot-there.so.1"); });
+  EXPECT_THAT(message, StartsWith("no NVIDIA driver: libnot-there.so.1: cannot open"));
+}
+
+TEST(Nvml, ALibraryThatIsNoDriverIsRefused) {
+  EXPECT_THAT(message_of<UnavailableError>([] { const Nvml nvml("libc.so.6"); }), HasSubstr("nvmlInit_v2"));
+}
+
+TEST(Nvml, ADriverThatDoesNotStartSaysWhy) {
+  ::setenv("TWINLINK_FAKE_NVML", "no-driver", 1);
+  EXPECT_THAT(message_of<UnavailableError>([] { const Nvml nvml(TWINLINK_FAKE_NVML_FILE); }),
+              HasSubstr("does not start: Driver Not Loaded"));
+}
+
+TEST(Nvml, AGpuThatDoesNotAnswerIsAnError) {
+  EXPECT_THAT(message_of<EnvironmentError>([] { inventory_of("lost"); }), HasSubstr("nvmlDeviceGetUUID: GPU is lost"));
+}
+
+TEST(Nvml, TellsWhatTheGpusAre) {
+  const GpuInventory inventory = inventory_of("switch");
+  ASSERT_THAT(inventory.gpus, SizeIs(3));
+  const GpuFacts& gpu = inventory.gpus[1];
+  EXPECT_EQ(gpu.model, "Fake H100");
+  EXPECT_EQ(gpu.uuid, "GPU-13");
+  EXPECT_EQ(gpu.bus_id, "0000:13:00.0");
+  EXPECT_EQ(gpu.memory, 80_GiB);
+  EXPECT_EQ(gpu.capability_major, 9);
+  EXPECT_EQ(gpu.pcie_generation, 5);
+  EXPECT_EQ(gpu.pcie_lanes, 16);
+  ASSERT_THAT(gpu.nvlinks, SizeIs(18));
+  EXPECT_EQ(gpu.nvlinks[17].remote, NvlinkFacts::Remote::nvswitch);
+  EXPECT_EQ(gpu.nvlinks[17].version, 6U);
+  EXPECT_EQ(gpu.nvlinks[17].speed_MBps, 26562U);
+  EXPECT_THAT(inventory.peer_access, Each(Each(IsEmpty())));
+  EXPECT_EQ(Nvml(TWINLINK_FAKE_NVML_FILE).driver_version(), "999.1");
+}
+
+TEST(Nvml, FindsTheGpuAtTheOtherEndByItsBusId) {
+  const GpuInventory inventory = inventory_of("direct");
+  EXPECT_THAT(inventory.gpus[0].nvlinks, IsEmpty());
+  ASSERT_THAT(inventory.gpus[1].nvlinks, SizeIs(2));
+  EXPECT_EQ(inventory.gpus[1].nvlinks[0].remote, NvlinkFacts::Remote::gpu);
+  EXPECT_EQ(inventory.gpus[1].nvlinks[0].remote_bus_id, "0000:14:00.0");
+  EXPECT_THAT(inventory.peer_access[0],
+              ElementsAre("", "the chipset does not support it", "the chipset does not support it"));
+  EXPECT_THAT(inventory.peer_access[1], ElementsAre("the chipset does not support it", "", ""));
+}
+
+TEST(Nvml, WhatTheDriverDoesNotSupportStaysUnknown) {
+  const GpuInventory inventory = inventory_of("silent");
+  const GpuFacts& gpu = inventory.gpus[0];
+  EXPECT_FALSE(gpu.memory);
+  EXPECT_EQ(gpu.pcie_generation, 0);
+  EXPECT_EQ(gpu.pcie_lanes, 0);
+  ASSERT_THAT(gpu.nvlinks, SizeIs(18));
+  EXPECT_EQ(gpu.nvlinks[0].remote, NvlinkFacts::Remote::unknown);
+  EXPECT_EQ(gpu.nvlinks[0].speed_MBps, 0U);
+}
+
+}  // namespace
+}  // namespace twinlink::real

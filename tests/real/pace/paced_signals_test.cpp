@@ -1,0 +1,129 @@
+// Who is told of the end of a paced put, and when. The same times as in tests/model/engine/kernel_signal_test.cpp and
+// tests/model/resident_test.cpp.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/real/pace/paced_fixture.hpp"
+
+namespace twinlink::real {
+namespace {
+
+using namespace model::testing;  // NOLINT: the sample platform's numbers
+
+TEST_F(PacedRuntimeTest, ASignalIsSeenItsTimeAfterTheLastByte) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const peer = peer_memory(2);
+  std::uint64_t word = 0;
+  const Seconds start = clock.now();
+  const Seconds last_byte = start + kHost + kLatency + kSize / kPeer;
+  const Event put = runtime.copy_and_raise(peer, device, kSize, {.word = &word, .value = 5}, Stream{0}, Engine::dma);
+  const Event next = runtime.copy(peer, device, kSize, Stream{0}, Engine::dma);
+  move_all();
+  clock.wait_until(last_byte + kSignal - 1.0_ns);
+  runtime.progress();
+  EXPECT_EQ(word, 0U) << "bytes that have really come do not raise it";
+  EXPECT_FALSE(runtime.ended(put));
+  clock.wait_until(last_byte + kSignal + 1.0_ns);
+  runtime.progress();
+  EXPECT_EQ(word, 5U);
+  EXPECT_TRUE(runtime.ended(put));
+  expect_end(next, last_byte + kSize / kPeer);
+}
+
+TEST_F(PacedRuntimeTest, SynchronizeWaitsForTheSignalToo) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::uint64_t word = 0;
+  const Event put =
+      runtime.copy_and_raise(peer_memory(2), device, 0_B, {.word = &word, .value = 1}, Stream{3}, Engine::dma);
+  runtime.synchronize(Stream{3});
+  EXPECT_EQ(word, 1U);
+  EXPECT_TRUE(runtime.ended(put));
+}
+
+class PacedKernelSignal : public PacedRuntimeTest {
+ protected:
+  static constexpr Seconds kKernelSignal = 2.0_us;
+  static constexpr Seconds kCompletion = 1.5_us;
+
+  explicit PacedKernelSignal(const model::Platform& described = with_costs()) : PacedRuntimeTest(described) {}
+  static model::Platform with_costs() {
+    model::Platform platform = without_its_number();
+    platform.runtime.kernel_signal = {model::Piecewise(kKernelSignal), {}};
+    platform.runtime.signal.reset();
+    return platform;
+  }
+  static model::Platform without_its_number() {
+    model::Platform platform = sample_platform();
+    platform.runtime.completion = {kCompletion, {}};
+    return platform;
+  }
+
+  /// A put ends, with its signal, `time` after its start, and who learns of it is busy for `completion`.
+  void expect_put(Engine engine, Seconds time, Seconds completion) {
+    std::byte* const device = runtime.allocate(kSize);
+    std::byte* const peer = peer_memory(2);
+    std::uint64_t word = 0;
+    const Seconds start = clock.now();
+    const Event put = runtime.copy_and_raise(peer, device, kSize, {.word = &word, .value = 5}, Stream{0}, engine);
+    move_all();
+    clock.wait_until(start + time - 1.0_ns);
+    EXPECT_FALSE(runtime.ended(put));
+    EXPECT_EQ(word, 0U);
+    clock.wait_until(start + time + 1.0_ns);
+    const Seconds asked = clock.now();
+    EXPECT_TRUE(runtime.ended(put));
+    EXPECT_EQ(word, 5U);
+    expect_took(asked, completion);
+  }
+};
+
+TEST_F(PacedKernelSignal, TellsBothCpusAtOnce) {
+  expect_put(Engine::kernel, kHost + kLatency + kSize / kKernelPush + kKernelSignal, Seconds{});
+}
+
+TEST_F(PacedKernelSignal, HidesBehindNothingOfItsStream) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const peer = peer_memory(2);
+  std::uint64_t word = 0;
+  const auto put = [&](std::uint64_t value) {
+    return runtime.copy_and_raise(peer, device, kSize, {.word = &word, .value = value}, Stream{0}, Engine::kernel);
+  };
+  const Seconds each = kKernelSignal + kSize / kKernelPush;
+  const Seconds first = clock.now() + kHost + kLatency + each;
+  const std::vector<Event> puts{put(1), put(2)};
+  expect_end(puts[0], first);
+  EXPECT_EQ(word, 1U);
+  expect_end(puts[1], first + each);
+  EXPECT_EQ(word, 2U);
+}
+
+TEST_F(PacedKernelSignal, OfAResidentKernelComesWithTheLastByte) {
+  expect_put(Engine::resident, kHost + kLatency + kSize / kResidentPush, Seconds{});
+}
+
+TEST_F(PacedKernelSignal, ACopyThatRaisesNothingEndsByAnEventUnlessItsKernelStays) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const peer = peer_memory(2);
+  for (const Engine engine : {Engine::dma, Engine::kernel, Engine::resident}) {
+    const Event copy = runtime.copy(peer, device, kSize, Stream{0}, engine);
+    move_all();
+    clock.wait_until(clock.now() + 1.0_s);
+    const Seconds asked = clock.now();
+    EXPECT_TRUE(runtime.ended(copy));
+    expect_took(asked, engine == Engine::resident ? Seconds{} : kCompletion);
+  }
+}
+
+class PacedWithoutKernelSignal : public PacedKernelSignal {
+ protected:
+  PacedWithoutKernelSignal() : PacedKernelSignal(without_its_number()) {}
+};
+
+TEST_F(PacedWithoutKernelSignal, AKernelsPutIsToldAsThatOfACopyEngine) {
+  expect_put(Engine::kernel, kHost + kLatency + kSize / kKernelPush + kSignal, kCompletion);
+}
+
+}  // namespace
+}  // namespace twinlink::real

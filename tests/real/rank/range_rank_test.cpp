@@ -1,0 +1,69 @@
+#include "real/rank/range_rank.hpp"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <vector>
+
+#include "tests/protocols/scripted_rank.hpp"
+
+namespace twinlink::real {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr Seconds kNoDeadline{1000};
+
+/// Writes down when ranges begin and end.
+class Diary final : public RangeSink {
+ public:
+  std::uint64_t begin(const std::string& name) override {
+    names_.push_back(name);
+    lines.push_back("begin " + name);
+    return names_.size() - 1;
+  }
+  void end(std::uint64_t range) override { lines.push_back("end " + names_.at(range)); }
+
+  std::vector<std::string> lines;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+class RangeRankTest : public testing::Test {
+ protected:
+  ScriptedRank scripted_;
+  Diary diary_;
+  RangeRank rank_{scripted_, diary_};
+};
+
+TEST_F(RangeRankTest, AnOperationLastsUntilItsEndIsSeen) {
+  rank_.step("peer copy");
+  const Op copy = rank_.copy({}, {}, Stream{}, Engine::dma);
+  rank_.step("tell delivered");
+  const Op told = rank_.tell(RankId{1}, Tag{3}, Message());
+  wait(rank_, told, kNoDeadline);
+  wait(rank_, copy, kNoDeadline);
+  EXPECT_THAT(diary_.lines, ElementsAre("begin peer copy: copy", "begin tell delivered: tell",
+                                        "end tell delivered: tell", "end peer copy: copy"));
+}
+
+TEST_F(RangeRankTest, AnAbandonedOperationEndsToo) {
+  const Op op = rank_.copy({}, {}, Stream{}, Engine::dma);
+  rank_.abandon(op);
+  EXPECT_THAT(diary_.lines, ElementsAre("begin copy", "end copy"));
+}
+
+TEST_F(RangeRankTest, ACallIsARangeOfItsOwn) {
+  rank_.step("hear place");
+  static_cast<void>(rank_.open_memory(RankId{1}, IpcHandle{.size = 8}));
+  EXPECT_THAT(diary_.lines, ElementsAre("begin hear place: open memory", "end hear place: open memory"));
+}
+
+TEST_F(RangeRankTest, TheInnerRankHearsEveryStep) {
+  rank_.step("send");
+  EXPECT_THAT(scripted_.steps(), ElementsAre("send"));
+}
+
+}  // namespace
+}  // namespace twinlink::real

@@ -1,0 +1,73 @@
+// One MPI process that sends to itself.
+#include "real/system/mpi.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "protocols/core/errors.hpp"
+#include "real/system/pattern.hpp"
+
+namespace twinlink::real {
+namespace {
+
+const Mpi* mpi = nullptr;
+
+/// The bytes that arrive when `length` bytes are sent with counts of at most `largest`.
+Bytes send_to_self(Bytes length, Bytes room, std::uint64_t largest) {
+  std::vector<std::byte> from(length.count());
+  std::vector<std::byte> to(room.count());
+  write_pattern(from, Pattern{1}, 0);
+  const MessageType out(length, largest);
+  const MessageType in(room, largest);
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Status status;
+  check_mpi(MPI_Irecv(to.data(), in.count(), in.type(), 0, 1, mpi->data(), &request), "MPI_Irecv");
+  check_mpi(MPI_Send(from.data(), out.count(), out.type(), 0, 1, mpi->data()), "MPI_Send");
+  check_mpi(MPI_Wait(&request, &status), "MPI_Wait");
+  EXPECT_FALSE(find_difference(std::span(to).first(length.count()), Pattern{1}, 0));
+  return received(status);
+}
+
+TEST(MessageType, CarriesMessagesBeyondTheLargestCount) {
+  constexpr std::uint64_t kLargest = 1000;
+  for (const Bytes length : {0_B, 1_B, 999_B, 1000_B, 1001_B, 2000_B, 2999_B, 123'456_B}) {
+    EXPECT_EQ(send_to_self(length, length, kLargest), length);
+  }
+}
+
+TEST(MessageType, TheLengthOfAShorterMessageIsKnown) {
+  EXPECT_EQ(send_to_self(1234_B, 5000_B, 1000), 1234_B);
+  EXPECT_EQ(send_to_self(12_B, 5000_B, 1000), 12_B);
+}
+
+TEST(MpiError, NamesPlaceCallAndReason) {
+  try {
+    check_mpi(MPI_Send(nullptr, 0, MPI_BYTE, 99, 0, mpi->data()), "MPI_Send");
+    ADD_FAILURE() << "there is no rank 99";
+  } catch (const EnvironmentError& error) {
+    EXPECT_THAT(error.what(),
+                testing::ContainsRegex("tests/real/system/mpi_test.cpp:[0-9]+: MPI_Send: .*MPI_ERR_RANK"));
+  }
+}
+
+TEST(AllGather, KeepsTextsWhole) {
+  EXPECT_EQ(mpi->all_gather("a\nb"), std::vector<std::string>{"a\nb"});
+  EXPECT_EQ(mpi->all_gather(""), std::vector<std::string>{""});
+}
+
+TEST(LibraryVersion, IsOneLine) {
+  EXPECT_FALSE(mpi_library_version().empty());
+  EXPECT_EQ(mpi_library_version().find('\n'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace twinlink::real
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const twinlink::real::Mpi session;
+  twinlink::real::mpi = &session;
+  return RUN_ALL_TESTS();
+}

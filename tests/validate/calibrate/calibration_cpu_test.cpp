@@ -1,0 +1,355 @@
+// What the CPU does of a copy, what lies between two queued copies, and where CPUs slow each other down: probes made
+// from known costs give these costs back.
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/platform/platform_writer.hpp"
+#include "protocols/bench/probe/probe.hpp"
+#include "tests/validate/calibrate/synthetic_probes.hpp"
+#include "validate/calibrate/cost_fit.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using test::kBase;
+using test::line;
+using test::platform_of;
+using test::Probes;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// In microseconds; the rate in GB/s.
+constexpr double kHost = 1.8;
+constexpr double kCompletion = 0.6;
+constexpr double kLatency = 4.5;
+constexpr double kTurnaround = 2.5;
+constexpr double kRate = 50;
+
+double flow_us(double bytes) { return bytes / (kRate * 1e3); }
+
+/// What one of the queued copies takes on a machine with these costs. Where the engine decides, the first takes what
+/// one takes alone, and each other one a turnaround and its bytes; where the CPU does, it starts them one after the
+/// other.
+double queued_us(double bytes) {
+  const double by_engine =
+      kHost + kLatency + flow_us(bytes) + kCompletion + (bench::kQueuedCopies - 1) * (kTurnaround + flow_us(bytes));
+  const double by_cpu = kHost * bench::kQueuedCopies + kLatency + flow_us(bytes) + kCompletion;
+  return std::max(by_engine, by_cpu) / bench::kQueuedCopies;
+}
+
+Probes whole_machine() {
+  return Probes()
+      .add_one("start copy pinned-to-device near", kHost)
+      .add_one("finish ended copy", kCompletion)
+      .add("copy pinned-to-device near", line(kHost + kLatency + kCompletion, kRate))
+      .add("queued copy pinned-to-device near", queued_us);
+}
+
+TEST(CalibrationOfCpus, GivesTheCostsBackThatProbesWereMadeOf) {
+  const auto calibration = whole_machine().calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(cost.host.value.microseconds(), kHost, 1e-3);
+  EXPECT_EQ(cost.host.source.quality, model::Quality::measured);
+  EXPECT_THAT(cost.host.source.text, HasSubstr("start copy pinned-to-device near"));
+  EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), kCompletion, 1e-3);
+  EXPECT_THAT(platform.runtime.completion->source.text, HasSubstr("finish ended copy"));
+  EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), kLatency, 1e-3);
+  EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), kRate * 1e9, 1e6);
+  // A rate of five digits is off by up to 1e-5 of the 84 us that 4 MiB flow.
+  EXPECT_NEAR(cost.turnaround.value().value.at(1_MiB).microseconds(), kTurnaround, 0.1);
+  EXPECT_THAT(cost.turnaround->source.text, HasSubstr("queued copy pinned-to-device near"));
+  // A curve of turnarounds may pass by one by two percent of the time between two copies.
+  for (const FitQuality& fit : calibration.fits) {
+    EXPECT_LT(fit.errors.max, fit.probe.starts_with("queued") ? 0.03 : 1e-3) << fit.probe;
+  }
+}
+
+/// As by a driver whose CPU moves what is small: the more there is, the longer it is busy, and the less is left.
+TEST(CalibrationOfCpus, TellWhatStartsOneAloneBySize) {
+  const auto alone = [](double bytes) { return bytes <= 16384 ? 1.5 + bytes / 16384 : 1.5; };
+  const auto calibration =
+      Probes()
+          .add_one("start copy pinned-to-device near", kHost)
+          .add("start copy pinned-to-device near alone", alone)
+          .add_one("finish ended copy", kCompletion)
+          .add("copy pinned-to-device near",
+               [&](double bytes) { return alone(bytes) + kLatency + kCompletion + flow_us(bytes); })
+          .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(cost.host.value.microseconds(), kHost, 1e-3);
+  EXPECT_NEAR(cost.host_alone.value().value.at(16_KiB).microseconds(), 2.5, 0.06);
+  EXPECT_NEAR(cost.host_alone->value.at(1_MiB).microseconds(), 1.5, 0.04);
+  EXPECT_THAT(cost.host_alone->source.text, HasSubstr("start copy pinned-to-device near alone"));
+  for (const Bytes size : {1_KiB, 16_KiB, 64_KiB}) {
+    EXPECT_NEAR(cost.latency.value.at(size).microseconds(), kLatency, 0.1) << size.count();
+  }
+  for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 0.03) << fit.probe;
+}
+
+/// The first of a queue is alone, the others are not.
+TEST(CalibrationOfCpus, OfAQueueTheFirstIsStartedAlone) {
+  constexpr double kAlone = 3;
+  const auto queued = [](double bytes) {
+    const double each = kTurnaround + flow_us(bytes);
+    return (kAlone + kLatency + flow_us(bytes) + kCompletion + (bench::kQueuedCopies - 1) * each) /
+           bench::kQueuedCopies;
+  };
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", kHost)
+                               .add_one("start copy pinned-to-device near alone", kAlone)
+                               .add_one("finish ended copy", kCompletion)
+                               .add("copy pinned-to-device near", line(kAlone + kLatency + kCompletion, kRate))
+                               .add("queued copy pinned-to-device near", queued, "0/0", {}, 1_MiB)
+                               .calibrate();
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(cost.turnaround.value().value.at(1_MiB).microseconds(), kTurnaround, 0.1);
+  for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-2) << fit.probe;
+}
+
+TEST(CalibrationOfCpus, ToStartOneAloneTakesNoLongerThanAllOfIt) {
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", 9)
+                               .add_one("start copy pinned-to-device near alone", 8)
+                               .add_one("finish ended copy", 1)
+                               .add("copy pinned-to-device near", line(6, kRate))
+                               .calibrate();
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(cost.host_alone.value().value.at(1_KiB).microseconds(), 5, 1e-2);
+  EXPECT_NEAR(cost.host.value.microseconds(), 9, 1e-3) << "of one behind another";
+  EXPECT_THAT(calibration.notes,
+              ::testing::Contains(HasSubstr("host_alone: up to 8.00 us, but the shortest takes only 5.00")));
+}
+
+/// A base that does not tell reads from writes has the starts of the one for the other.
+TEST(CalibrationOfCpus, ABasesStartAloneStaysBesideProbesThatDoNotTellIt) {
+  const test::ScratchFolder folder;
+  model::Platform base = model::read_platform(kBase);
+  base.copies.erase(model::CopyClass::peer_read);
+  base.copies.at(model::CopyClass::peer).host_alone =
+      model::Sourced<model::Piecewise>{model::Piecewise(2.5_us), {model::Quality::assumed, "a guess"}};
+  const auto path = folder.write("base.yaml", model::platform_text(base));
+  const auto calibration = Probes().add("peer copy read direct", line(9, 100), "0/0", "0/1").calibrate(path);
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& read = platform.copies.at(model::CopyClass::peer_read);
+  EXPECT_EQ(read.host_alone.value().value.at(1_KiB), 2.5_us);
+  for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-2) << fit.probe;
+}
+
+TEST(CalibrationOfCpus, FarCopiesStartAloneAsNearOnesDo) {
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", kHost)
+                               .add_one("start copy pinned-to-device near alone", kHost + 1)
+                               .add("copy pinned-to-device near", line(kHost + 1 + kLatency, 6))
+                               .add("copy pinned-to-device far", line(kHost + 1 + kLatency + 2, 6))
+                               .calibrate(test::kPlatforms / "keeneland-kids.yaml", true);
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& far = platform.copies.at(model::CopyClass::pinned_to_device_far);
+  EXPECT_NEAR(far.host_alone.value().value.at(1_KiB).microseconds(), kHost + 1, 1e-3);
+  EXPECT_EQ(far.host_alone->source.quality, model::Quality::derived);
+}
+
+/// Of 16 MiB a percent of the bytes' time is longer than any turnaround.
+TEST(CalibrationOfCpus, LargeCopiesTellTheErrorOfTheRateAndNoTurnaround) {
+  const auto queued = [](double bytes) {
+    return queued_us(bytes) + (bytes >= static_cast<double>((16_MiB).count()) ? flow_us(bytes) / 100 : 0);
+  };
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", kHost)
+                               .add_one("finish ended copy", kCompletion)
+                               .add("copy pinned-to-device near", line(kHost + kLatency + kCompletion, kRate))
+                               .add("queued copy pinned-to-device near", queued)
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const auto& turnaround = platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround;
+  EXPECT_NEAR(turnaround.value().value.at(16_MiB).microseconds(), kTurnaround, 0.1);
+}
+
+TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfPutsLeavesForIt) {
+  constexpr double kPut = 9.4;
+  constexpr double kEach = 4.27;
+  const auto calibration = Probes()
+                               .add_one("start copy kernel-push", 4.5, "0/1")
+                               .add_one("copy kernel-push", kPut - 0.4, "0/1")
+                               .add_one("put and signal by kernel same-node", kPut, "0/1")
+                               .add_one("queued put and signal by kernel same-node",
+                                        (kPut + kEach * (bench::kQueuedCopies - 1)) / bench::kQueuedCopies, "0/1")
+                               .calibrate();
+  const auto host = platform_of(calibration).copies.at(model::CopyClass::kernel_push).host;
+  EXPECT_NEAR(host.value.microseconds(), kEach * (1 - kTolerance), 1e-3);
+  EXPECT_EQ(host.source.quality, model::Quality::derived);
+  EXPECT_THAT(host.source.text, HasSubstr("queued put and signal by kernel same-node"));
+}
+
+TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfKernelsLeavesForIt) {
+  constexpr double kEach = 4.2;
+  const auto calibration = Probes()
+                               .add_one("start copy kernel-push", 4.7, "0/1")
+                               .add_one("finish ended copy", 1.4)
+                               .add_one("copy kernel-push", 9, "0/1")
+                               .add_one("queued copy kernel-push", kEach, "0/1")
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  EXPECT_NEAR(platform.copies.at(model::CopyClass::kernel_push).host.value.microseconds(), kEach, 1e-3);
+  EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), 1.4, 1e-3);
+}
+
+TEST(CalibrationOfCpus, CopiesMayHaveACompletionOfTheirOwn) {
+  constexpr double kOwn = 0.2;
+  const auto calibration = Probes()
+                               .add_one("finish ended copy", kCompletion)
+                               .add_one("finish ended copy pinned-to-device near", kOwn)
+                               .add_one("start copy pinned-to-device near", kHost)
+                               .add("copy pinned-to-device near", line(kHost + kLatency + kOwn, kRate))
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), kCompletion, 1e-3);
+  const model::Cost& near = platform.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(near.completion.value().value.microseconds(), kOwn, 1e-3);
+  EXPECT_NEAR(near.latency.value.at(1_KiB).microseconds(), kLatency, 1e-3);
+}
+
+/// As in a base that does not tell reads from writes.
+TEST(CalibrationOfCpus, AClassThatBeginsAsAnotherHasItsCompletion) {
+  const test::ScratchFolder folder;
+  model::Platform base = model::read_platform(kBase);
+  base.copies.erase(model::CopyClass::peer_read);
+  base.copies.at(model::CopyClass::peer).completion = {Seconds{0.7e-6}, {model::Quality::assumed, "a guess"}};
+  const auto path = folder.write("base.yaml", model::platform_text(base));
+  const auto calibration = Probes().add("peer copy read direct", line(9, 100), "0/0", "0/1").calibrate(path);
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& read = platform.copies.at(model::CopyClass::peer_read);
+  EXPECT_NEAR(read.completion.value().value.microseconds(), 0.7, 1e-3);
+  EXPECT_NEAR((read.host.value + read.latency.value.at(1_KiB) + read.completion->value).microseconds(), 9, 1e-2);
+}
+
+TEST(CalibrationOfCpus, WithoutTheirLinesNothingIsThereThatTheBaseLacks) {
+  const model::Platform platform = platform_of(Probes().add("copy pinned-to-device near", line(7, kRate)).calibrate());
+  EXPECT_FALSE(platform.runtime.completion);
+  EXPECT_FALSE(platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround);
+}
+
+TEST(CalibrationOfCpus, TheNextProbesLeaveWhatTheyDoNotTell) {
+  const test::ScratchFolder folder;
+  const auto first = folder.write("first.yaml", whole_machine().calibrate().platform_text);
+  const double whole_us = kHost + kCompletion + 5;
+  const auto again = Probes().add("copy pinned-to-device near", line(whole_us, kRate)).calibrate(first);
+  const model::Platform platform = platform_of(again);
+  const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), 5, 1e-3) << "the base's host and completion come off";
+  EXPECT_NEAR(cost.turnaround.value().value.at(1_MiB).microseconds(), kTurnaround, 0.1);
+  EXPECT_EQ(cost.host.source.quality, model::Quality::measured);
+}
+
+TEST(CalibrationOfCpus, CopiesWithoutALineTakeTheirSiblings) {
+  const auto calibration = Probes()
+                               .add_one("start copy kernel-push", 3, "0/1")
+                               .add("copy kernel-push", line(9, 350), "0/0", "0/1")
+                               .add("copy kernel-local", line(8, 2000))
+                               .add("copy pageable-to-device near", line(8, 15))
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& local = platform.copies.at(model::CopyClass::kernel_local);
+  EXPECT_NEAR(local.host.value.microseconds(), 3, 1e-3);
+  EXPECT_EQ(local.host.source.quality, model::Quality::derived);
+  EXPECT_THAT(local.host.source.text, HasSubstr("that of costs.copies.kernel-push.host"));
+  EXPECT_NEAR(local.latency.value.at(1_KiB).microseconds(), 5, 1e-3);
+  // Of a copy that was not measured, the base's latency belongs to the base's host.
+  const model::Platform base = model::read_platform(kBase);
+  const auto pull = model::CopyClass::kernel_pull;
+  EXPECT_EQ(platform.copies.at(pull).host.value, base.copies.at(pull).host.value);
+  const auto pageable = model::CopyClass::pageable_to_device_near;
+  EXPECT_EQ(platform.copies.at(pageable).host.value, base.copies.at(pageable).host.value) << "the CPU does all of it";
+}
+
+TEST(CalibrationOfCpus, CopiesByTheCpuHaveNoCompletion) {
+  const auto platform =
+      platform_of(Probes().add_one("finish ended copy", 0.6).add("copy host-to-host", line(1, 12)).calibrate());
+  const model::Cost& cost = platform.copies.at(model::CopyClass::host_to_host);
+  EXPECT_NEAR((cost.host.value + cost.latency.value.at(1_KiB)).microseconds(), 1, 1e-3);
+}
+
+TEST(CalibrationOfCpus, AMeasuredHostThatExceedsTheWholeIsTakenBack) {
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", 2)
+                               .add_one("finish ended copy", 0.6)
+                               .add("copy pinned-to-device near", line(2.1, kRate))
+                               .calibrate();
+  EXPECT_NEAR(platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near).host.value.microseconds(),
+              1.5, 1e-3);
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("host: 2.00 us measured, but all takes only 1.50 us")));
+}
+
+TEST(CalibrationOfCpus, ATurnaroundIsNeverNegative) {
+  // As if the engine copied two at a time.
+  const auto calibration = Probes()
+                               .add("copy pinned-to-device near", line(7, kRate))
+                               .add("queued copy pinned-to-device near", line(1, 2 * kRate))
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const auto& turnaround = platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround;
+  EXPECT_EQ(turnaround.value().value.at(1_B), Seconds{});
+  EXPECT_EQ(turnaround.value().value.at(4_MiB), Seconds{});
+}
+
+/// The engine may need less, but not more.
+TEST(CalibrationOfCpus, SizesThatTheCpuLimitsTellWhatATurnaroundIsAtMost) {
+  constexpr double kEach = 4;
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", 3.5)
+                               .add_one("finish ended copy", 0.5)
+                               .add("copy pinned-to-device near", line(7, kRate))
+                               .add_one("queued copy pinned-to-device near", kEach)
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const auto& turnaround = platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround;
+  EXPECT_NEAR(turnaround.value().value.at(1_B).microseconds(),
+              (kEach * bench::kQueuedCopies - 7) / (bench::kQueuedCopies - 1), 1e-3);
+}
+
+/// As of reads from a peer, of which the last answer is waited for.
+TEST(CalibrationOfCpus, ATurnaroundMayDependOnTheSize) {
+  constexpr double kSmall = 1.5;
+  constexpr double kLarge = 3;
+  const auto queued = [](double bytes) {
+    const double turnaround = bytes > 300e3 ? kLarge : kSmall;
+    return (kHost + kLatency + (flow_us(bytes) + turnaround) * (bench::kQueuedCopies - 1) + flow_us(bytes) +
+            kCompletion) /
+           bench::kQueuedCopies;
+  };
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", kHost)
+                               .add_one("finish ended copy", kCompletion)
+                               .add("copy pinned-to-device near", line(kHost + kLatency + kCompletion, kRate))
+                               .add("queued copy pinned-to-device near", queued, "0/0", {}, 64_KiB, 4_MiB)
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const auto& turnaround = platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround;
+  EXPECT_NEAR(turnaround.value().value.at(64_KiB).microseconds(), kSmall, 0.2);
+  EXPECT_NEAR(turnaround.value().value.at(4_MiB).microseconds(), kLarge, 0.2);
+}
+
+TEST(CalibrationOfCpus, CpusThatSlowEachOtherDownAreNoted) {
+  const auto calibration = Probes()
+                               .add("copy host-to-host", line(1, 12))
+                               .add("copy host-to-host of 2 GPUs", line(1, 9))
+                               .add("copy device-to-pageable near", line(8, 15))
+                               .add("copy device-to-pageable near of 2 GPUs", line(8, 14.8))
+                               .add("message pageable same-node", line(1, 10), "0/0", "0/1")
+                               .add("message pageable same-node both-ways", line(1, 6), "0/0", "0/1")
+                               .calibrate();
+  EXPECT_THAT(calibration.notes,
+              Contains("copy host-to-host of 2 GPUs: at 64M each gets 75 % of what one gets alone; no number is fitted "
+                       "to it"));
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("same-node both-ways: at 64M each gets 60 %")));
+  EXPECT_THAT(calibration.notes, Not(Contains(HasSubstr("device-to-pageable"))));
+  EXPECT_THAT(calibration.unused, Contains(Field(&UnusedProbe::probe, "copy host-to-host of 2 GPUs")));
+}
+
+}  // namespace
+}  // namespace twinlink::validate

@@ -1,0 +1,340 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/validate/calibrate/synthetic_probes.hpp"
+#include "validate/calibrate/calibration_report.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using test::kBase;
+using test::kPlatforms;
+using test::line;
+using test::platform_of;
+using test::Probes;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::ThrowsMessage;
+
+/// A base that lacks `what`, or has something in its place.
+std::filesystem::path base_with(const test::ScratchFolder& folder, const std::string& what,
+                                const std::string& instead) {
+  std::string text = test::read_file(kBase);
+  const std::size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return folder.write("base.yaml", text.replace(at, what.size(), instead));
+}
+
+TEST(Calibration, ACopyTellsLatencyAndRate) {
+  const auto calibration = Probes().add("copy pinned-to-device near", line(7, 50)).calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_EQ(cost.host.value, 2.0_us) << "stays: a probe waits for the end, so it cannot tell";
+  EXPECT_EQ(cost.host.source.quality, model::Quality::assumed);
+  EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), 5, 1e-3);
+  EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), 50e9, 50e9 * 1e-4);
+  EXPECT_EQ(cost.rate->source.quality, model::Quality::measured);
+  EXPECT_THAT(cost.rate->source.text,
+              AllOf(HasSubstr("2026-11-21"), HasSubstr("NVIDIA H200"), HasSubstr("spread of the rounds +0.0 %"),
+                    HasSubstr("copy pinned-to-device near"), HasSubstr("1 B to 64 MiB")));
+}
+
+TEST(Calibration, WhatIsNotProbedStays) {
+  const auto calibration = Probes().add("copy pinned-to-device near", line(7, 50)).calibrate();
+  const auto before = all_numbers(model::read_platform(kBase));
+  for (const model::NumberEntry& entry : all_numbers(platform_of(calibration))) {
+    if (entry.path.starts_with("costs.copies.pinned-to-device-near.")) continue;
+    const auto same = std::ranges::find(before, entry.path, &model::NumberEntry::path);
+    ASSERT_NE(same, before.end()) << entry.path;
+    EXPECT_EQ(entry.value, same->value) << entry.path;
+    EXPECT_EQ(entry.source.text, same->source.text) << entry.path;
+  }
+  EXPECT_THAT(calibration.kept, Contains(Field(&model::NumberEntry::path, "costs.copies.peer.rate")));
+  EXPECT_THAT(calibration.kept,
+              Not(Contains(Field(&model::NumberEntry::path, "costs.copies.pinned-to-device-near.rate"))));
+  ASSERT_EQ(calibration.replaced.size(), 2U);
+  EXPECT_EQ(calibration.replaced[0].path, "costs.copies.pinned-to-device-near.latency");
+  EXPECT_EQ(calibration.replaced[1].before, "55.57 GB/s");
+  EXPECT_EQ(calibration.replaced[1].after, "50 GB/s");
+}
+
+TEST(Calibration, LinesThatTheSimulationChargesAlikeAreFittedTogether) {
+  const auto calibration = Probes()
+                               .add("copy pinned-to-device near", line(6, 50))
+                               .add("copy shared-pinned-to-device near", line(6.6, 50))
+                               .calibrate();
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR((cost.host.value + cost.latency.value.at(Bytes{1})).microseconds(), 6.3, 0.05);
+  ASSERT_EQ(calibration.fits.size(), 2U) << "but each says how well it is met";
+  EXPECT_GT(calibration.fits[0].errors.bias, 0.01);
+  EXPECT_LT(calibration.fits[1].errors.bias, -0.01);
+}
+
+TEST(Calibration, RuntimeAndMessages) {
+  const auto pinning = [](double bytes) { return 40 + bytes * 1e5 / (1 << 30); };  // 100 ms per GiB
+  const auto calibration = Probes()
+                               .add("allocate pinned", pinning, "0/0", {}, 4_KiB)
+                               .add_one("allocate device", 30)
+                               .add_one("handle export", 0.05)
+                               .add_one("handle open", 900, "0/1")
+                               .add_one("handle close", 25, "0/1")
+                               .add("message pinned same-node", line(0.7, 10), "0/0", "0/1")
+                               .add_one("control message same-node", 0.5, "0/1")
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  EXPECT_NEAR(platform.runtime.pin_base.value.microseconds(), 40, 0.01);
+  EXPECT_NEAR(platform.runtime.pin_per_gib.value.value(), 0.1, 1e-4);
+  EXPECT_NEAR(platform.runtime.allocate_device.value.microseconds(), 30, 1e-3);
+  EXPECT_NEAR(platform.runtime.ipc_export.value.microseconds(), 0.05, 1e-5);
+  EXPECT_NEAR(platform.runtime.ipc_open.value.microseconds(), 900, 0.1);
+  EXPECT_NEAR(platform.runtime.ipc_close.value.microseconds(), 25, 1e-3);
+  EXPECT_NEAR(platform.intra_node.latency.value.at(1_KiB).microseconds(), 0.5, 1e-3);
+  EXPECT_NEAR(platform.intra_node.rate.value().value.bytes_per_second(), 10e9, 1e6);
+  EXPECT_NEAR(platform.intra_node.control.value.microseconds(), 0.5, 1e-3);
+  EXPECT_EQ(platform.intra_node.eager_limit.value, 4_KiB);
+}
+
+TEST(Calibration, BlocksAndSignalsAreWhatComesOnTopOfCopies) {
+  const auto copy = line(7, 50);
+  const auto blocks = [&](double bytes) { return copy(bytes) + bytes / 64 * 0.004; };
+  const auto calibration = Probes()
+                               .add("copy device-to-pinned near", copy)
+                               .add("engine-block device-to-pinned of 64 B", blocks, "0/0", {}, Bytes{64}, 1_MiB)
+                               .add("peer copy write direct", line(6, 400), "0/0", "0/1")
+                               .add("peer copy write direct", line(6.4, 400), "0/1", "0/0")
+                               .add_one("put and signal same-node", 6.5, "0/1")
+                               .calibrate();
+  const model::RuntimeCosts runtime = platform_of(calibration).runtime;
+  EXPECT_NEAR(runtime.engine_block.value().value.value(), 4e-9, 1e-11);
+  // One way takes 6 us, the other 6.4 us; there is no put of 8 B, so the fit of both stands for them.
+  EXPECT_NEAR(runtime.signal.value().value.microseconds(), 0.3, 0.02);
+  EXPECT_NEAR(runtime.kernel_block.value().value.value(), 2.6e-9, 1e-15) << "stays";
+}
+
+TEST(Calibration, HostCopiesTellTheMemory) {
+  const auto platform = platform_of(Probes().add("copy host-to-host", line(1, 12)).calibrate());
+  EXPECT_NEAR(platform.node.memories[0].copy_rate.value.bytes_per_second(), 12e9, 1e6);
+  EXPECT_NEAR(platform.copies.at(model::CopyClass::host_to_host).rate.value().value.bytes_per_second(), 12e9, 1e6);
+}
+
+TEST(Calibration, WhatTheBaseLacksIsAdded) {
+  const test::ScratchFolder folder;
+  const std::string text = test::read_file(kBase);
+  const std::size_t from = text.find("    kernel-push:");
+  const auto base = base_with(folder, text.substr(from, text.find("    kernel-pull:") - from), "");
+  const auto calibration = Probes().add("copy kernel-push", line(9, 350), "0/0", "0/1").calibrate(base);
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::kernel_push);
+  EXPECT_EQ(cost.host.value, Seconds{});
+  EXPECT_EQ(cost.host.source.quality, model::Quality::assumed);
+  EXPECT_NEAR(cost.latency.value.at(Bytes{1}).microseconds(), 9, 1e-3);
+  EXPECT_THAT(calibration.replaced, Contains(Field(&NumberChange::before, "")));
+}
+
+TEST(Calibration, AResidentKernelHasAClassOfItsOwn) {
+  const auto calibration = Probes().add("copy resident-push", line(3, 300), "0/0", "0/1").calibrate();
+  const auto platform = platform_of(calibration);
+  const model::Cost cost = platform.copies.at(model::CopyClass::resident_push);
+  EXPECT_NEAR(cost.latency.value.at(Bytes{1}).microseconds(), 3, 1e-3);
+  EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), 300e9, 300e9 * 1e-3);
+}
+
+TEST(Calibration, WhatTheCpuNeedsToLearnOfAnEndIsNoLatency) {
+  const test::ScratchFolder folder;
+  const auto base =
+      base_with(folder, "  runtime:\n", "  runtime:\n    completion: {value: 1.5 us, assumed: made up for a test}\n");
+  const auto calibration =
+      Probes().add("copy pinned-to-device near", line(7, 50)).add("copy host-to-host", line(1, 12)).calibrate(base);
+  const auto platform = platform_of(calibration);
+  const auto latency = [&](model::CopyClass copy_class) {
+    return platform.copies.at(copy_class).latency.value.at(1_KiB).microseconds();
+  };
+  EXPECT_NEAR(latency(model::CopyClass::pinned_to_device_near), 7 - 2 - 1.5, 1e-3);
+  const Seconds host = platform.copies.at(model::CopyClass::host_to_host).host.value;
+  EXPECT_NEAR(latency(model::CopyClass::host_to_host), 1 - host.microseconds(), 1e-3);
+  for (const auto& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
+}
+
+TEST(Calibration, AHostShareThatExceedsTheWholeIsTakenBack) {
+  const auto calibration = Probes().add("copy pinned-to-device near", line(1.5, 50)).calibrate();
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_NEAR(cost.host.value.microseconds(), 1.5, 1e-3);
+  EXPECT_EQ(cost.host.source.quality, model::Quality::derived);
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("all takes only 1.50 us")));
+}
+
+TEST(Calibration, SmallSizesLeaveTheRate) {
+  const auto calibration =
+      Probes().add("copy pinned-to-device near", line(7, 50), "0/0", {}, Bytes{1}, 1_KiB).calibrate();
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_EQ(cost.rate.value().value.bytes_per_second(), 55.57e9);
+  EXPECT_THAT(calibration.notes,
+              Contains(HasSubstr("pinned-to-device-near.rate: the sizes of the probes do not tell")));
+}
+
+TEST(Calibration, OneLargeSizeTellsNoLatency) {
+  // At half of the base's rate: what is left of the time would be 10 ms of latency at every size.
+  const auto calibration = Probes()
+                               .add("copy pinned-to-device near", line(7, 25), "0/0", {}, 512_MiB, 512_MiB)
+                               .add("copy device-to-device", line(7, 900))
+                               .calibrate();
+  const model::Cost before = model::read_platform(kBase).copies.at(model::CopyClass::pinned_to_device_near);
+  const model::Cost after = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_EQ(after.latency.value.at(4_B), before.latency.value.at(4_B));
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("pinned-to-device-near.latency: the bytes of these sizes")));
+}
+
+TEST(Calibration, ALinkThatIsTooNarrowIsNoted) {
+  const auto calibration = Probes().add("copy pinned-to-device near", line(7, 100)).calibrate();
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("a link of the base on the way has only 63000.0 MB/s")));
+  EXPECT_GT(calibration.fits.at(0).errors.max, 0.3) << "the errors are those of the platform, links included";
+}
+
+TEST(Calibration, OtherMachinesAreRefused) {
+  Probes probes;
+  probes.add("copy device-to-device", line(7, 900));
+  probes.set().files[0].devices["0/1"] = "Tesla T4";
+  EXPECT_THAT([&] { std::ignore = probes.calibrate(); },
+              ThrowsMessage<InputError>(AllOf(HasSubstr("'Tesla T4'"), HasSubstr("NVIDIA H200"))));
+  EXPECT_THAT(probes.calibrate(kBase, true).notes, Contains(HasSubstr("Tesla T4")));
+
+  probes.set().files[0] = {.file = "p.json", .platform = "keeneland-kids"};
+  EXPECT_THAT([&] { std::ignore = probes.calibrate(); }, ThrowsMessage<InputError>(HasSubstr("'keeneland-kids'")));
+  EXPECT_THAT([] { std::ignore = Probes().add("copy device-to-device", line(7, 900), "0/2").calibrate(); },
+              ThrowsMessage<InputError>(HasSubstr("no device 0/2")));
+}
+
+TEST(Calibration, LinesWithoutANumberAreListedWithTheReason) {
+  const auto calibration = Probes()
+                               .add("copy device-to-device", line(7, 900))
+                               .add_one("message pinned other-node", 5, "0/1")
+                               .add_one("release device", 5)
+                               .add_one("something new", 5)
+                               .add_one("peer copy read staged", 5, "0/1")
+                               .add_one("peer copy write direct of 2 GPUs", 5, "0/1")
+                               .calibrate();
+  const auto unused = [](const char* probe, const char* reason) {
+    return AllOf(Field(&UnusedProbe::probe, probe), Field(&UnusedProbe::reason, HasSubstr(reason)));
+  };
+  EXPECT_THAT(calibration.unused,
+              ::testing::ElementsAre(unused("message pinned other-node", "no fabric"),
+                                     unused("release device", "no number"), unused("something new", "no number"),
+                                     unused("peer copy read staged", "the base has peer access"),
+                                     unused("peer copy write direct of 2 GPUs", "no number")));
+}
+
+TEST(Calibration, ProbesThatTellNothingAreRefused) {
+  EXPECT_THAT([] { std::ignore = Probes().add_one("release device", 5).calibrate(); },
+              ThrowsMessage<InputError>(HasSubstr("tell no number")));
+}
+
+TEST(Calibration, SimulatedProbesAreNotCalledMeasured) {
+  Probes probes;
+  probes.add("copy device-to-device", line(7, 900));
+  probes.set().simulated = true;
+  const model::Cost cost = platform_of(probes.calibrate()).copies.at(model::CopyClass::device_to_device);
+  EXPECT_EQ(cost.rate.value().source.quality, model::Quality::derived);
+}
+
+TEST(Calibration, ACalibratedPlatformIsABaseAgain) {
+  const test::ScratchFolder folder;
+  const auto all = Probes().add("peer copy write direct", line(6, 400), "0/0", "0/1");
+  const auto first = folder.write("first.yaml", all.calibrate().platform_text);
+  const std::string again = all.calibrate(first).platform_text;
+  EXPECT_THAT(again, Not(HasSubstr("earlier-")));
+
+  // Later probes do not tell the rate: it keeps the source that it has.
+  Probes later;
+  later.add("peer copy write direct", line(8, 400), "0/0", "0/1", Bytes{1}, 1_KiB);
+  later.set().files[0].date = "2027-01-02";
+  const model::Cost cost = platform_of(later.calibrate(first)).copies.at(model::CopyClass::peer);
+  EXPECT_THAT(cost.rate.value().source.text, HasSubstr("2026-11-21"));
+  EXPECT_THAT(cost.latency.source.text, HasSubstr("2027-01-02"));
+}
+
+TEST(Calibration, CommentsOnTheTopologyStayAndThoseOnCostsGo) {
+  Probes probes;
+  probes.add("copy pinned-to-device near", line(9, 6));
+  probes.set().files[0].devices.clear();
+  const std::string text = probes.calibrate(kPlatforms / "keeneland-kids.yaml").platform_text;
+  EXPECT_THAT(text, HasSubstr("  # That the adapter shares the hub with GPU 0 is likely"));
+  EXPECT_THAT(text, Not(HasSubstr("# What a kernel's loads and stores reach was not measured")));
+  EXPECT_THAT(text, Not(HasSubstr("No table of KIDS")));
+  EXPECT_THAT(text, Not(HasSubstr("include")));
+  EXPECT_LT(text.find("schema: 1"), text.find("sources:"));
+  EXPECT_LT(text.find("nodes:"), text.find("costs:"));
+}
+
+TEST(Calibration, TheReportNamesWhatWasReplacedAndWhatStayed) {
+  const auto text = to_text(calibration_report(
+      Probes().add("copy pinned-to-device near", line(7, 50)).add_one("release device", 5).calibrate()));
+  EXPECT_THAT(text, AllOf(HasSubstr("costs.copies.pinned-to-device-near.rate     55.57 GB/s"), HasSubstr("50 GB/s"),
+                          HasSubstr("Stayed as in the base"), HasSubstr("costs.copies.peer.rate"),
+                          HasSubstr("* release device: no number of a platform stands for it")));
+}
+
+/// The stored probes of two H200, against the numbers that a person derived from them.
+TEST(Calibration, TheStoredProbesGiveTheRatesOfThePlatformMadeByHand) {
+  const std::vector files{test::kByHand / "probes.json", test::kByHand / "probes-kernels.json"};
+  const auto calibration = calibrate(read_probe_set(files), kBase, false);
+  EXPECT_EQ(calibration.platform_text, calibrate(read_probe_set(files), kBase, false).platform_text);
+  EXPECT_THAT(calibration.notes, IsEmpty());
+
+  const model::Platform by_hand = model::read_platform(kBase);
+  const model::Platform calibrated = platform_of(calibration);
+  for (const auto& [copy_class, cost] : calibrated.copies) {
+    // Caches give small copies more than the one by hand says; its rate is that of the largest.
+    if (copy_class == model::CopyClass::host_to_host) continue;
+    // The one made by hand does not tell reads of a peer's memory from writes.
+    const auto known = copy_class == model::CopyClass::peer_read ? model::CopyClass::peer : copy_class;
+    const double expected = by_hand.copies.at(known).rate.value().value.bytes_per_second();
+    EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), expected, 0.02 * expected) << to_string(copy_class);
+    EXPECT_LE(cost.latency.value.knots().size(), 7U) << to_string(copy_class);
+  }
+  for (const FitQuality& fit : calibration.fits) {
+    // Caches make host copies of 64 KiB to 1 MiB faster than a latency and a rate can say.
+    if (fit.probe == "copy host-to-host" || !fit.path.starts_with("costs.copies.")) continue;
+    EXPECT_LE(fit.errors.geometric_mean, 0.06) << fit.probe;
+  }
+}
+
+TEST(Calibration, TheStoredPlatformIsWhatItMakesOfItsProbes) {
+  const std::filesystem::path source(TWINLINK_SOURCE_DIR);
+  const auto file = source / "platforms/h200-nvlink.yaml";
+  const std::vector probes{source / "validate/data/h200-nvlink-probes.json"};
+  const model::Platform stored = model::read_platform(file);
+  const model::Platform made = platform_of(calibrate(read_probe_set(probes), file, false));
+  const auto numbers = all_numbers(made);
+  const auto expected = all_numbers(stored);
+  ASSERT_EQ(numbers.size(), expected.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    EXPECT_EQ(numbers[i].path, expected[i].path);
+    EXPECT_EQ(numbers[i].value, expected[i].value) << expected[i].path;
+  }
+  // Up to the eager limit a message is posted as the largest eager one that was probed.
+  EXPECT_EQ(made.intra_node.posting(2_KiB), made.intra_node.posting(1_KiB));
+  EXPECT_GT(made.intra_node.posting(4_KiB), made.intra_node.posting(1_KiB));
+}
+
+/// One number for one line leaves no error, whatever the base says of signals and turnarounds.
+TEST(Calibration, WhatLiesBehindSignalsIsToldFromTheSignalsOfTheSameProbes) {
+  const std::vector files{std::filesystem::path(TWINLINK_SOURCE_DIR) / "validate/data/h200-nvlink-probes.json"};
+  const auto calibration = calibrate(read_probe_set(files), kBase, false);
+  int found = 0;
+  for (const FitQuality& fit : calibration.fits) {
+    if (!fit.path.ends_with("signal_turnaround")) continue;
+    ++found;
+    EXPECT_LT(fit.errors.max, 0.001) << fit.probe;
+  }
+  EXPECT_EQ(found, 2);
+}
+
+}  // namespace
+}  // namespace twinlink::validate

@@ -1,0 +1,192 @@
+// What the CPU does for messages that have come, and to find out that none has: probes made from known costs give these
+// costs back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocols/bench/probe/probe.hpp"
+#include "tests/validate/calibrate/synthetic_probes.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using test::line;
+using test::platform_of;
+using test::Probes;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// In microseconds; the rate in GB/s.
+constexpr double kSendHost = 0.25;
+constexpr double kReceiveHost = 0.1;
+constexpr double kLatency = 0.4;
+constexpr double kRate = 10;
+constexpr double kControl = 0.25;
+constexpr double kTakenIn = 0.6;
+constexpr double kQueued = bench::kQueuedCopies;
+
+double alone_us(double bytes) { return kSendHost + kLatency + bytes / (kRate * 1e3) + kTakenIn; }
+/// The receiver's CPU awaits all, and takes in one after the other.
+double one_way_us(double) { return kReceiveHost + kTakenIn + kControl / kQueued; }
+
+Probes messages(double both_ways_us) {
+  const auto both = [=](double) { return both_ways_us; };
+  return Probes()
+      .add_one("start message same-node", kSendHost, "0/1")
+      .add_one("start receive same-node", kReceiveHost, "0/1")
+      .add_one("control message same-node", kControl, "0/1")
+      .add("message pageable same-node", alone_us, "0/0", "0/1", 1_B, 1_KiB)
+      .add("queued message same-node", one_way_us, "0/0", "0/1", 1_B, 1_KiB)
+      .add("queued message same-node both-ways", both, "0/0", "0/1", 1_B, 64_KiB);
+}
+
+TEST(CalibrationOfWindows, WhatCpusDoForMessagesThatHaveComeIsNoLatency) {
+  const double both_ways_us = kSendHost + kReceiveHost + kTakenIn + kControl / kQueued;
+  const auto calibration = messages(both_ways_us).calibrate();
+  const model::NetworkCosts& costs = platform_of(calibration).intra_node;
+  for (const Bytes size : {1_B, 256_B, 1_KiB}) {
+    EXPECT_NEAR(costs.completion.value().value.at(size).microseconds(), kTakenIn, 0.01) << size.count();
+    EXPECT_NEAR((costs.latency.value.at(size) + size / costs.rate.value().value).microseconds(),
+                kLatency + static_cast<double>(size.count()) / (kRate * 1e3), 0.02);
+  }
+  EXPECT_NEAR(costs.receive_host.value.microseconds(), kReceiveHost, 1e-6);
+  EXPECT_EQ(costs.completion->source.quality, model::Quality::measured);
+  EXPECT_THAT(costs.completion->source.text, HasSubstr("queued message same-node both-ways"));
+}
+
+/// One way a sender has the time to learn that its messages are over; both ways it comes on top.
+TEST(CalibrationOfWindows, WindowsBothWaysTellWhatItTakesToLearnThatSendsAreOver) {
+  constexpr double kSent = 0.15;
+  const double both_ways_us = kSendHost + kReceiveHost + kTakenIn + kSent + kControl / kQueued;
+  const auto calibration = messages(both_ways_us).calibrate();
+  const model::NetworkCosts& costs = platform_of(calibration).intra_node;
+  EXPECT_NEAR(costs.completion.value().value.at(256_B).microseconds(), kTakenIn, 0.01);
+  EXPECT_NEAR(costs.send_completion.value().value.microseconds(), kSent, 0.01);
+  EXPECT_THAT(costs.send_completion->source.text, HasSubstr("queued message same-node both-ways"));
+}
+
+/// A large one may take more of the CPU than a small one, for a part of its bytes goes at once; of eager ones the
+/// largest stands for all up to the limit.
+TEST(CalibrationOfWindows, WhatPostingTakesDependsOnTheSize) {
+  const auto posting = [](double bytes) { return bytes <= 4096 ? kSendHost : 2 * kSendHost; };
+  const auto calibration = Probes()
+                               .add("start message same-node", posting, "0/0", "0/1", 1_KiB, 64_KiB)
+                               .add("message pageable same-node", alone_us, "0/0", "0/1", 1_KiB, 64_KiB)
+                               .calibrate();
+  const model::NetworkCosts& costs = platform_of(calibration).intra_node;
+  EXPECT_NEAR(costs.posting(1_KiB).microseconds(), kSendHost, 1e-3);
+  EXPECT_NEAR(costs.posting(costs.eager_limit.value).microseconds(), kSendHost, 1e-3);
+  EXPECT_NEAR(costs.posting(64_KiB).microseconds(), 2 * kSendHost, 1e-3);
+}
+
+/// Where windows both ways leave more than that, nothing is left for the latency, and the fit of other sizes bears it.
+TEST(CalibrationOfWindows, TakingInTakesNoMoreThanAMessageAsAWhole) {
+  const auto one_way = [](double) { return 3.0; };
+  const auto both_ways = [](double) { return 4.0; };
+  Probes probes;
+  probes.add_one("start message same-node", kSendHost, "0/1")
+      .add("message pageable same-node", alone_us, "0/0", "0/1")
+      .add("queued message same-node", one_way, "0/0", "0/1", 64_B, 64_B)
+      .add("queued message same-node both-ways", both_ways, "0/0", "0/1", 64_B, 64_B);
+  const auto calibration = probes.calibrate();
+  const model::NetworkCosts& costs = platform_of(calibration).intra_node;
+  EXPECT_NEAR(costs.completion.value().value.at(64_B).microseconds(), alone_us(64) - kSendHost, 1e-3);
+  EXPECT_NEAR(costs.rate.value().value.bytes_per_second() / 1e9, kRate, 0.1);
+}
+
+/// Messages of all sizes alone, and in windows one way.
+template <class Alone, class Queued>
+Probes one_way(Alone alone, Queued queued) {
+  return Probes()
+      .add_one("start message same-node", kSendHost, "0/1")
+      .add("message pageable same-node", alone, "0/0", "0/1")
+      .add("queued message same-node", queued, "0/0", "0/1");
+}
+
+/// What one message alone takes longer is a latency, which the message before it hides.
+TEST(CalibrationOfWindows, MessagesThatFollowEachOtherTellTheRate) {
+  constexpr double kFaster = 14;
+  const auto alone = [](double bytes) { return kSendHost + kLatency + bytes / (kRate * 1e3); };
+  const auto queued = [](double bytes) { return kSendHost + bytes / (kFaster * 1e3); };
+  const model::Platform platform = platform_of(one_way(alone, queued).calibrate());
+  const model::NetworkCosts& costs = platform.intra_node;
+  EXPECT_NEAR(costs.rate.value().value.bytes_per_second() / 1e9, kFaster, 0.1);
+  EXPECT_THAT(costs.rate->source.text, HasSubstr("queued message same-node"));
+  const double size = static_cast<double>((16_MiB).count());
+  EXPECT_NEAR(
+      (costs.send_host.value.at(16_MiB) + costs.latency.value.at(16_MiB) + 16_MiB / costs.rate->value).microseconds(),
+      alone(size), 0.03 * alone(size));
+}
+
+/// Between large messages lies what caches do not hold, which is no gap.
+TEST(CalibrationOfWindows, LargeMessagesHaveNoGap) {
+  const auto queued = [](double bytes) { return kSendHost + bytes / (kRate * 1e3) * (bytes > 1e6 ? 2 : 1) + 0.3; };
+  const model::Platform platform = platform_of(one_way(alone_us, queued).calibrate());
+  const model::Piecewise& gap = platform.intra_node.gap.value().value;
+  EXPECT_GT(gap.at(64_B).microseconds(), 0.2);
+  EXPECT_EQ(gap.at(16_MiB), Seconds{});
+}
+
+TEST(CalibrationOfWindows, CpusThatWaitForMessagesTellNothing) {
+  // As long as the window one way: the way of the last one decides, or the wire.
+  const auto platform = platform_of(messages(one_way_us(1)).calibrate());
+  EXPECT_EQ(platform.intra_node.completion.value().value.at(1_B), Seconds{});
+}
+
+TEST(CalibrationOfWindows, WithoutMessagesAloneThereIsNoCompletion) {
+  const auto calibration = Probes()
+                               .add("queued message same-node both-ways", line(2, kRate), "0/0", "0/1", 1_B, 1_KiB)
+                               .add_one("look copy", 0.2)
+                               .calibrate();
+  EXPECT_FALSE(platform_of(calibration).intra_node.completion);
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("costs.intra_node.completion: told only beside")));
+}
+
+/// A lane's piece tells once and hears once.
+TEST(CalibrationOfWindows, AStepIsWhatIsLeftOfTellingAndHearing) {
+  constexpr double kTell = 0.05;
+  constexpr double kStep = 0.18;
+  const auto steps = [](double each_us) {
+    return Probes()
+        .add_one("control message same-node", kControl, "0/1")
+        .add_one("start control message same-node", kTell, "0/1")
+        .add_one("queued control message same-node both-ways", each_us, "0/1")
+        .calibrate();
+  };
+  const model::Platform platform = platform_of(steps(kTell + 2 * kStep + kTell / kQueued));
+  EXPECT_NEAR(platform.intra_node.control_send_host.value().value.microseconds(), kTell, 1e-6);
+  EXPECT_NEAR(platform.runtime.step.value().value.microseconds(), kStep, 1e-6);
+  // What it takes to hear is no part of a step.
+  constexpr double kHear = 0.08;
+  const model::Platform hearing = platform_of(
+      Probes()
+          .add_one("control message same-node", kControl, "0/1")
+          .add_one("start control message same-node", kTell, "0/1")
+          .add_one("queued bare control message same-node both-ways", kTell + kHear + kHear / kQueued, "0/1")
+          .add_one("queued control message same-node both-ways", kTell + kHear + 2 * kStep + kHear / kQueued, "0/1")
+          .calibrate());
+  EXPECT_NEAR(hearing.intra_node.control_receive_host.value().value.microseconds(), kHear, 1e-6);
+  EXPECT_NEAR(hearing.runtime.step.value().value.microseconds(), kStep, 1e-6);
+  // Where the CPUs wait for the messages, hearing cannot be told.
+  const auto waiting = Probes()
+                           .add_one("control message same-node", kControl, "0/1")
+                           .add_one("start control message same-node", 0.001, "0/1")
+                           .add_one("queued bare control message same-node both-ways", 2 * kControl / kQueued, "0/1")
+                           .calibrate();
+  EXPECT_EQ(platform_of(waiting).intra_node.control_receive_host.value().value, Seconds{});
+  // Steps so short that all have been taken before the peer's last message comes.
+  constexpr double kShort = 0.01;
+  const model::Platform shorter = platform_of(steps(kTell + kShort + (2 * kControl - kTell) / kQueued));
+  EXPECT_NEAR(shorter.runtime.step.value().value.microseconds(), kShort, 1e-6);
+}
+
+TEST(CalibrationOfWindows, LooksInVainAreWhatTheirProbesSay) {
+  const auto calibration =
+      Probes().add_one("look copy", 0.21).add_one("look message same-node", 0.17, "0/1").calibrate();
+  const model::Platform platform = platform_of(calibration);
+  EXPECT_NEAR(platform.runtime.look.value().value.microseconds(), 0.21, 1e-6);
+  EXPECT_NEAR(platform.intra_node.look.value().value.microseconds(), 0.17, 1e-6);
+  for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
+}
+
+}  // namespace
+}  // namespace twinlink::validate

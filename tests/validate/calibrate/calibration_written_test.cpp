@@ -1,0 +1,239 @@
+// Sources that were just written: probes made from known costs give these costs back.
+#include "validate/calibrate/calibration_written.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/platform/platform_writer.hpp"
+#include "tests/validate/calibrate/synthetic_probes.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using model::CopyClass;
+using test::kPlatforms;
+using test::line;
+using test::platform_of;
+using test::Probes;
+using test::TimeOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr double kKiB = 1024;
+
+/// Nothing up to 16 KiB, then 20 us per MiB up to 1 MiB, then no more.
+double extra_us(double bytes) { return (std::clamp(bytes, 16 * kKiB, 1024 * kKiB) - 16 * kKiB) / (1024 * kKiB) * 20; }
+
+TimeOf plus_extra(const TimeOf& time_us) {
+  return [=](double bytes) { return time_us(bytes) + extra_us(bytes); };
+}
+
+Probes copies(const TimeOf& written_us, const std::string& name = "copy pinned-to-device near") {
+  return Probes().add(name, line(6, 50)).add(name + " cpu-written", written_us);
+}
+
+std::vector<double> sizes_of(const model::Piecewise& curve) {
+  std::vector<double> sizes;
+  for (const auto& knot : curve.knots()) sizes.push_back(static_cast<double>(knot.size.count()) / kKiB);
+  return sizes;
+}
+
+TEST(CalibrationOfWrittenSources, GivesTheCurveBackThatProbesWereMadeOf) {
+  const auto calibration = copies(plus_extra(line(6, 50))).calibrate();
+  const auto curve = platform_of(calibration).copies.at(CopyClass::pinned_to_device_near).cpu_written.value();
+  EXPECT_EQ(curve.value.at(1_KiB), Seconds{});
+  EXPECT_NEAR(curve.value.at(512_KiB).microseconds(), extra_us(512 * kKiB), 0.3);
+  EXPECT_NEAR(curve.value.at(64_MiB).microseconds(), extra_us(1024 * kKiB), 0.3);
+  EXPECT_THAT(sizes_of(curve.value), ElementsAre(16, 1024));
+  EXPECT_EQ(curve.source.quality, model::Quality::measured);
+  EXPECT_THAT(curve.source.text, HasSubstr("copy pinned-to-device near cpu-written"));
+  for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, kTolerance) << fit.probe;
+}
+
+/// Which the fits of the lines at rest need not meet.
+TEST(CalibrationOfWrittenSources, TakesTheLinesOfTheSameJob) {
+  const TimeOf uneven = [](double bytes) { return line(6, 50)(bytes) * (bytes == 256 * kKiB ? 1.2 : 1); };
+  const auto calibration = Probes()
+                               .add("copy pageable-to-device near", uneven)
+                               .add("copy pageable-to-device near cpu-written", plus_extra(uneven))
+                               .calibrate();
+  const auto curve = platform_of(calibration).copies.at(CopyClass::pageable_to_device_near).cpu_written.value();
+  EXPECT_NEAR(curve.value.at(256_KiB).microseconds(), extra_us(256 * kKiB), 0.2);
+}
+
+TEST(CalibrationOfWrittenSources, TellsWhoWroteMessages) {
+  const TimeOf plain = line(1, 10);
+  const auto calibration =
+      Probes()
+          .add("message pageable same-node", plain, "0/0", "0/1")
+          .add("message pinned same-node", plain, "0/0", "0/1")
+          .add("message pageable same-node cpu-written", plain, "0/0", "0/1")
+          .add("message pinned same-node device-written", plus_extra(plain), "0/0", "0/1")
+          .add("message pageable same-node driver-written", plus_extra(plus_extra(plain)), "0/0", "0/1")
+          .add("message pageable same-node thread-written", plus_extra(plus_extra(plus_extra(plain))), "0/0", "0/1")
+          .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  EXPECT_FALSE(platform.intra_node.cpu_written);
+  EXPECT_NEAR(platform.intra_node.driver_written.value().value.at(1_MiB).microseconds(), 2 * extra_us(1024 * kKiB),
+              1.4);
+  EXPECT_NEAR(platform.intra_node.thread_written.value().value.at(1_MiB).microseconds(), 3 * extra_us(1024 * kKiB),
+              2.1);
+  EXPECT_NEAR(platform.intra_node.device_written.value().value.at(1_MiB).microseconds(), extra_us(1024 * kKiB), 0.7);
+  EXPECT_THAT(calibration.notes, ::testing::Contains(HasSubstr("costs.intra_node.cpu_written: the probes take no")));
+}
+
+/// Otherwise a simulation would take a CPU's, and of threads the driver's.
+TEST(CalibrationOfWrittenSources, OfDriversAndThreadsAreWrittenEvenWhereTheyTakeNoLonger) {
+  const TimeOf plain = line(1, 10);
+  const auto calibration = Probes()
+                               .add("message pageable same-node", plain, "0/0", "0/1")
+                               .add("message pageable same-node cpu-written", plus_extra(plain), "0/0", "0/1")
+                               .add("message pageable same-node driver-written", plain, "0/0", "0/1")
+                               .add("message pageable same-node thread-written", plain, "0/0", "0/1")
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  EXPECT_GT(platform.intra_node.cpu_written.value().value.at(1_MiB), Seconds{});
+  EXPECT_EQ(platform.intra_node.driver_written.value().value.at(1_MiB), Seconds{});
+  EXPECT_EQ(platform.intra_node.thread_written.value().value.at(1_MiB), Seconds{});
+}
+
+TEST(CalibrationOfWrittenSources, AreNotWrittenWhereTheyTakeNoLonger) {
+  const auto calibration = copies([](double bytes) { return line(6, 50)(bytes) * (1 + kTolerance / 2); }).calibrate();
+  EXPECT_FALSE(platform_of(calibration).copies.at(CopyClass::pinned_to_device_near).cpu_written);
+}
+
+TEST(CalibrationOfWrittenSources, AreNeverFasterThanOthers) {
+  const auto calibration = copies([](double bytes) { return line(6, 50)(bytes) * 0.8; }).calibrate();
+  EXPECT_FALSE(platform_of(calibration).copies.at(CopyClass::pinned_to_device_near).cpu_written);
+}
+
+TEST(CalibrationOfWrittenSources, WithoutTheirOtherLinesNothingIsKnown) {
+  const auto calibration = Probes()
+                               .add("copy pinned-to-device near", line(6, 50), "0/1")
+                               .add("copy pinned-to-device near cpu-written", plus_extra(line(6, 50)), "0/0")
+                               .calibrate();
+  EXPECT_FALSE(platform_of(calibration).copies.at(CopyClass::pinned_to_device_near).cpu_written);
+  EXPECT_THAT(calibration.notes, ::testing::Contains(HasSubstr("no lines of the same job")));
+}
+
+TEST(CalibrationOfWrittenSources, ThatTakeNoLongerTakeTheBasesCurveAway) {
+  const test::ScratchFolder folder;
+  const auto base = folder.path() / "base.yaml";
+  const auto first = copies(plus_extra(line(6, 50))).calibrate();
+  std::ofstream(base) << first.platform_text;
+  const auto curve = platform_of(copies(line(6, 50)).calibrate(base)).copies.at(CopyClass::pinned_to_device_near);
+  EXPECT_EQ(curve.cpu_written.value().value.at(1_MiB), Seconds{});
+}
+
+TEST(CalibrationOfWrittenSources, FarCopiesHaveWhatNearOnesHave) {
+  const auto calibration = copies(plus_extra(line(6, 50))).calibrate(kPlatforms / "keeneland-kids.yaml", true);
+  const model::Platform platform = platform_of(calibration);
+  const auto near = platform.copies.at(CopyClass::pinned_to_device_near).cpu_written.value();
+  const auto far = platform.copies.at(CopyClass::pinned_to_device_far).cpu_written.value();
+  EXPECT_EQ(far.value.at(1_MiB), near.value.at(1_MiB));
+  EXPECT_EQ(far.source.quality, model::Quality::derived);
+  EXPECT_FALSE(platform.copies.at(CopyClass::pageable_to_device_near).cpu_written);
+}
+
+/// A base whose CPUs hold so much by themselves.
+std::filesystem::path with_core_cache(const test::ScratchFolder& folder, Bytes size) {
+  model::Platform base = model::read_platform(test::kBase);
+  for (model::HostMemory& memory : base.node.memories) {
+    memory.core_cache = {size, {model::Quality::datasheet, "the processor's"}};
+  }
+  return folder.write("base.yaml", model::platform_text(base));
+}
+
+/// What is more than they hold tells nothing: how much of it is left in the end is up to the hardware.
+TEST(CalibrationOfHeldTargets, GivesTheCurveBackUpToWhatACpuHolds) {
+  const test::ScratchFolder folder;
+  const TimeOf strange = [](double bytes) { return plus_extra(line(6, 50))(bytes) + (bytes > 2048 * kKiB ? 100 : 0); };
+  const auto calibration = Probes()
+                               .add("copy device-to-pinned near", line(6, 50))
+                               .add("copy device-to-pinned near cpu-read", strange)
+                               .calibrate(with_core_cache(folder, 2_MiB));
+  const auto curve = platform_of(calibration).copies.at(CopyClass::device_to_pinned_near).cpu_held.value();
+  EXPECT_EQ(curve.value.at(1_KiB), Seconds{});
+  EXPECT_NEAR(curve.value.at(512_KiB).microseconds(), extra_us(512 * kKiB), 0.3);
+  EXPECT_NEAR(curve.value.at(2_MiB).microseconds(), extra_us(1024 * kKiB), 0.3);
+  EXPECT_THAT(curve.source.text, HasSubstr("copy device-to-pinned near cpu-read"));
+  for (const FitQuality& fit : calibration.fits) {
+    if (fit.probe == "copy device-to-pinned near") {
+      EXPECT_LT(fit.errors.max, kTolerance);
+    }
+    // Beyond what a CPU holds they are strange.
+    EXPECT_LT(fit.errors.geometric_mean, 0.15) << fit.probe;
+  }
+}
+
+TEST(CalibrationOfHeldTargets, FarCopiesHaveWhatNearOnesHave) {
+  const test::ScratchFolder folder;
+  model::Platform base = model::read_platform(kPlatforms / "keeneland-kids.yaml");
+  for (model::HostMemory& memory : base.node.memories) memory.core_cache = {2_MiB, {model::Quality::datasheet, "its"}};
+  const auto calibration = Probes()
+                               .add("copy device-to-pinned near", line(6, 50))
+                               .add("copy device-to-pinned near cpu-read", plus_extra(line(6, 50)))
+                               .calibrate(folder.write("base.yaml", model::platform_text(base)), true);
+  const model::Platform platform = platform_of(calibration);
+  const auto near = platform.copies.at(CopyClass::device_to_pinned_near).cpu_held.value();
+  const auto far = platform.copies.at(CopyClass::device_to_pinned_far).cpu_held.value();
+  EXPECT_EQ(far.value.at(1_MiB), near.value.at(1_MiB));
+  EXPECT_EQ(far.source.quality, model::Quality::derived);
+}
+
+TEST(CalibrationOfThreads, TheirCopiesFindWhatTheRankHasWrittenAndRead) {
+  const test::ScratchFolder folder;
+  const auto calibration = Probes()
+                               .add("copy thread-from-pageable", line(6, 12))
+                               .add("copy thread-from-pageable cpu-written", plus_extra(line(6, 12)))
+                               .add("copy thread-to-pageable", line(7, 13))
+                               .add("copy thread-to-pageable cpu-read", plus_extra(plus_extra(line(7, 13))))
+                               .calibrate(with_core_cache(folder, 2_MiB));
+  const model::Platform platform = platform_of(calibration);
+  const auto& in = platform.copies.at(CopyClass::thread_from_pageable).cpu_written.value();
+  const auto& out = platform.copies.at(CopyClass::thread_to_pageable).cpu_held.value();
+  EXPECT_NEAR(in.value.at(512_KiB).microseconds(), extra_us(512 * kKiB), 0.5);
+  EXPECT_NEAR(out.value.at(512_KiB).microseconds(), 2 * extra_us(512 * kKiB), 1.0);
+  EXPECT_FALSE(platform.copies.at(CopyClass::pageable_to_device_near).cpu_written) << "not the rank's own copies";
+}
+
+TEST(CalibrationOfThreads, TheyTakeOverFromEachOther) {
+  const auto calibration = Probes()
+                               .add("copy thread-to-pageable", line(7, 13))
+                               .add("copy thread-to-pageable handed-over", line(8.5, 13))
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const auto& handover = platform.copies.at(CopyClass::thread_to_pageable).handover.value();
+  EXPECT_NEAR(handover.value.microseconds(), 1.5, 0.1);
+  EXPECT_THAT(handover.source.text, HasSubstr("copy thread-to-pageable handed-over"));
+}
+
+TEST(CalibrationOfHeldTargets, ABaseThatDoesNotSayWhatACpuHoldsHasNoUseForThem) {
+  const auto calibration = Probes()
+                               .add("copy device-to-pinned near", line(6, 50))
+                               .add("copy device-to-pinned near cpu-read", plus_extra(line(6, 50)))
+                               .calibrate();
+  EXPECT_FALSE(platform_of(calibration).copies.at(CopyClass::device_to_pinned_near).cpu_held);
+  ASSERT_EQ(calibration.unused.size(), 1u);
+  EXPECT_THAT(calibration.unused.front().reason, HasSubstr("core_cache"));
+}
+
+TEST(FewPoints, MeetAllDifferencesWithinTheirNoise) {
+  const auto differences = [](std::vector<double> longer_us) {
+    std::vector<Difference> all;
+    for (std::uint64_t i = 0; i < longer_us.size(); ++i) {
+      all.push_back({Bytes{i * 100 + 100}, Seconds{longer_us[i] * 1e-6}, 0.5_us});
+    }
+    return all;
+  };
+  EXPECT_EQ(few_points(differences({0, 0, 0, 5, 10})).knots().size(), 2U) << "flat, then straight";
+  EXPECT_EQ(few_points(differences({0, 0.3, 0, 5.2, 10, 10})).knots().size(), 2U) << "within the noise";
+  EXPECT_EQ(few_points(differences({0, 0, 9, 0, 0})).knots().size(), 3U);
+  EXPECT_EQ(few_points(differences({3, 3, 3})).knots().size(), 1U);
+}
+
+}  // namespace
+}  // namespace twinlink::validate

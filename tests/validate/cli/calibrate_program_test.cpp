@@ -1,0 +1,319 @@
+// `twinlink-validate calibrate` as a user runs it.
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/platform/platform_numbers.hpp"
+#include "model/platform/platform_reader.hpp"
+#include "model/platform/platform_writer.hpp"
+#include "tests/validate/cli/validate_program.hpp"
+#include "tests/validate/fixtures.hpp"
+#include "validate/calibrate/cost_fit.hpp"
+#include "validate/compare/join.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string kH200 = TWINLINK_SOURCE_DIR "/platforms/h200-nvlink.yaml";
+
+class CalibrateProgram : public test::ValidateProgram {
+ protected:
+  /// A measured file with one line of each size.
+  void write_probes(const std::string& name, const std::string& line = "copy device-to-device") {
+    auto probes = test::make_probes("measured", {{1, 7}, {1024, 7}, {1 << 20, 57}, {64 << 20, 3207}});
+    for (bench::ProbeLine& probe : probes.findings.lines) {
+      probe.name = line;
+      probe.peer.clear();
+    }
+    write(name, probes);
+  }
+  test::Ended calibrate(const std::string& probes, const std::string& rest = "--out out.yaml") {
+    return run("calibrate " + probes + " --base '" + kH200 + "' " + rest);
+  }
+};
+
+TEST_F(CalibrateProgram, WritesAPlatformAndSaysWhatItDid) {
+  write_probes("p.json");
+  const auto ended = calibrate("p.json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("Replaced"), HasSubstr("costs.copies.device-to-device.rate"),
+                               HasSubstr("Stayed as in the base"), HasSubstr("p.json")));
+  EXPECT_THAT(ended.err, IsEmpty());
+  const model::Platform platform = model::read_platform(folder_.path() / "out.yaml");
+  EXPECT_NEAR(platform.copies.at(model::CopyClass::device_to_device).rate.value().value.bytes_per_second(), 21e9, 1e9);
+  EXPECT_FALSE(exists("out.yaml.partial"));
+}
+
+TEST_F(CalibrateProgram, TheSameInputGivesTheSameBytes) {
+  write_probes("p.json");
+  ASSERT_EQ(calibrate("p.json", "--out a.yaml").code, 0);
+  ASSERT_EQ(calibrate("p.json", "--out b.yaml").code, 0);
+  EXPECT_EQ(read("a.yaml"), read("b.yaml"));
+}
+
+TEST_F(CalibrateProgram, BadInputEndsWithTwoAndWritesNothing) {
+  write_probes("p.json");
+  write("result.json", test::make_result("measured", "gpudirect-v2", {{4, 1}, {8, 2}}));
+  write("simulated.json", test::make_probes("simulated", {{4, 1}}));
+  write("zero.json", test::make_probes("measured", {{4, 0}}));
+  write("twice.json", test::make_probes("measured", {{4, 1}, {4, 2}}));
+  write("empty.json", test::make_probes("measured", {}));
+  write_probes("useless.json", "release device");
+  auto other = test::make_probes("measured", {{4, 1}});
+  other.environment["ranks"] = {{{"place", "0/0"}, {"device", {{"name", "Tesla T4"}}}}};
+  write("other.json", other);
+  std::ofstream(folder_.path() / "broken.json") << "{";
+  std::string text = test::read_file(kH200);
+  text.erase(text.find("\n  runtime:"));
+  std::ofstream(folder_.path() / "no-runtime.yaml") << text << "\n";
+
+  const auto expect_refused = [&](const test::Ended& ended, const std::string& message) {
+    EXPECT_EQ(ended.code, 2) << message;
+    EXPECT_THAT(ended.err, HasSubstr(message));
+    EXPECT_THAT(ended.out, IsEmpty()) << message;
+    EXPECT_FALSE(exists("out.yaml")) << message;
+  };
+  expect_refused(calibrate("missing.json"), "missing.json");
+  expect_refused(calibrate("broken.json"), "not JSON");
+  expect_refused(calibrate("result.json"), "result.json: error: the result of a protocol");
+  expect_refused(calibrate("p.json result.json"), "result.json: error: the result of a protocol");
+  expect_refused(calibrate("p.json simulated.json"), "measured and simulated");
+  expect_refused(calibrate("zero.json"), "must be positive");
+  expect_refused(calibrate("twice.json"), "named twice");
+  expect_refused(calibrate("empty.json"), "holds no measurement");
+  expect_refused(calibrate("useless.json"), "tell no number");
+  expect_refused(calibrate("other.json"), "'Tesla T4'");
+  expect_refused(run("calibrate p.json --base no-runtime.yaml --out out.yaml"), "missing key 'runtime'");
+  expect_refused(run("calibrate p.json --base missing.yaml --out out.yaml"), "missing.yaml");
+  expect_refused(run("calibrate p.json --base p.json --out out.yaml"), "p.json");
+  expect_refused(run("calibrate p.json --out out.yaml"), "--base");
+  expect_refused(calibrate("p.json", ""), "--out");
+  expect_refused(calibrate("", "--out out.yaml"), "probes");
+}
+
+TEST_F(CalibrateProgram, TheBaseIsNotOverwritten) {
+  write_probes("p.json");
+  std::ofstream(folder_.path() / "base.yaml") << test::read_file(kH200);
+  const auto ended = run("calibrate p.json --base base.yaml --out ./base.yaml");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("the base itself"));
+  EXPECT_EQ(read("base.yaml"), test::read_file(kH200));
+}
+
+TEST_F(CalibrateProgram, AFileThatCannotBeWrittenEndsWithOneAndKeepsTheOldOne) {
+  write_probes("p.json");
+  const auto ended = calibrate("p.json", "--out missing/out.yaml");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("missing/out.yaml"));
+  EXPECT_THAT(ended.out, HasSubstr("Replaced")) << "the work is not lost";
+
+  std::filesystem::create_directory(folder_.path() / "folder.yaml");
+  EXPECT_EQ(calibrate("p.json", "--out folder.yaml").code, 1);
+  EXPECT_FALSE(exists("folder.yaml.partial"));
+}
+
+TEST_F(CalibrateProgram, HelpIsStandardOutput) {
+  const auto ended = run("calibrate --help");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("--base"), HasSubstr("--out"), HasSubstr("PROBES"), HasSubstr("refused")));
+}
+
+#ifdef TWINLINK_SIM_PROGRAM
+/// What the last piece of a network's latency takes of what the bytes take over it; zero if it does not grow there.
+double growth_at_the_end(const model::NetworkCosts& network) {
+  const auto& knots = network.latency.value.knots();
+  if (knots.size() < 2 || !network.rate) return 0;
+  const auto& from = knots[knots.size() - 2];
+  const auto& to = knots.back();
+  return std::max(0.0, (to.cost - from.cost).value() / ((to.size - from.size) / network.rate->value).value());
+}
+
+/// The full circle: what a platform's simulated probes are calibrated to has the same simulated probes again.
+class FullCircle : public CalibrateProgram, public ::testing::WithParamInterface<const char*> {
+ protected:
+  /// Rounds to warm up: the ranks begin the first one otherwise than those that follow on another, and the caches hold
+  /// nothing of what it goes through.
+  std::map<Key, double> probe(const std::string& platform, const std::string& file) {
+    const auto ended =
+        run(TWINLINK_SIM_PROGRAM, "probe --platform '" + platform + "' -i 2 -x 2 --no-verify --json " + file);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    std::map<Key, double> times;
+    for (const bench::ProbeLine& line : bench::read_probes(folder_.path() / file).findings.lines) {
+      times[{line.name, line.gpu, line.peer, line.size}] = line.time_us.median;
+    }
+    return times;
+  }
+  void expect_full_circle(const std::string& base);
+  /// The same of a platform that is no file yet. What calibration makes of it.
+  model::Platform expect_full_circle_of(const model::Platform& platform) {
+    const auto base = folder_.path() / "base.yaml";
+    std::ofstream(base) << platform_text(platform);
+    expect_full_circle(base.string());
+    return model::read_platform(folder_.path() / "out.yaml");
+  }
+  static std::string file() { return std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml"; }
+};
+
+void FullCircle::expect_full_circle(const std::string& base) {
+  const auto before = probe(base, "before.json");
+  const auto ended = run("calibrate before.json --base '" + base + "' --out out.yaml");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const auto after = probe("out.yaml", "after.json");
+  ASSERT_EQ(after.size(), before.size());
+  // 14 sizes, and a point costs 2 ln 14: a single size may be off by so many tolerances before it gets one.
+  const double unseen = kTolerance * std::sqrt(2 * std::log(14));
+  // Where a latency grows with the largest messages, messages one by one do not tell it from a lower rate, and a window
+  // of them, whose latencies hide behind each other, shows the difference.
+  const model::Platform truth = model::read_platform(base);
+  const model::NetworkCosts& within = truth.intra_node;
+  const double in_windows = unseen + growth_at_the_end(within);
+  // A message that comes while a CPU looks for it is seen when that look is over. Of messages both ways the CPU has
+  // just begun to look when they come, so a moment decides whether they do before.
+  const double look_us = within.look ? within.look->value.microseconds() : 0;
+  // And whether a queue's newest copy has ended when it is asked for decides whether the CPU asks once more.
+  const auto us = [](const auto& cost) { return cost ? cost->value.microseconds() : 0; };
+  const double question_us = (us(truth.runtime.completion) + us(truth.runtime.look)) / bench::kQueuedCopies;
+  double sum = 0;
+  for (const auto& [key, time] : before) {
+    const bool of_the_rate = key.name.starts_with("queued message same-node") && !within.is_eager(key.size);
+    const double allowed = of_the_rate ? in_windows : unseen;
+    const double error = std::log(after.at(key) / time);
+    sum += std::abs(error);
+    const bool by_a_look =
+        key.name.ends_with("both-ways") && std::abs(after.at(key) - time) <= look_us + allowed * time;
+    const bool by_a_question = key.name.starts_with("queued ") && key.name.find(" message") == std::string::npos &&
+                               std::abs(after.at(key) - time) <= question_us + allowed * time;
+    if (!by_a_look && !by_a_question) {
+      EXPECT_LE(std::abs(error), allowed) << to_string(key);
+    }
+  }
+  EXPECT_LE(sum / static_cast<double>(before.size()), kTolerance);
+
+  const std::map<std::string, std::string> rests{
+      {"costs.intra_node.send_completion", "queued message same-node both-ways"},
+      {"costs.runtime.signal_turnaround", "queued put and signal same-node"},
+      {"costs.runtime.kernel_signal_turnaround", "queued put and signal by kernel same-node"}};
+  // A curve may have other points than the base's.
+  const model::Platform platform = model::read_platform(folder_.path() / "out.yaml");
+  std::map<std::string, double> numbers;
+  for (const model::NumberEntry& entry : all_numbers(platform)) numbers[entry.path] = entry.value;
+  for (const model::NumberEntry& entry : all_numbers(model::read_platform(base))) {
+    if (entry.path.find(".latency") != std::string::npos || entry.path.find('[') != std::string::npos) continue;
+    const double allowed = entry.path == "costs.intra_node.rate" ? in_windows : unseen;
+    // What a line leaves beside other numbers, bytes, signal and turnaround, bears the errors of these.
+    const auto whole = rests.find(entry.path);
+    const double least = whole == rests.end() ? 0 : before.at({whole->second, "0/0", "0/1", 1_B}) * 1e-6;
+    EXPECT_NEAR(numbers.at(entry.path), entry.value, allowed * std::max(entry.value, least)) << entry.path;
+  }
+}
+
+TEST_P(FullCircle, SimulatedProbesComeOutAsTheyWere) { expect_full_circle(file()); }
+
+/// Of a platform where it matters who wrote the source last.
+TEST_P(FullCircle, JustWrittenSourcesComeOutAsTheyWere) {
+  model::Platform platform = model::read_platform(file());
+  const auto curve = [](Seconds most) {
+    return model::Sourced<model::Piecewise>{model::Piecewise({{16_KiB, Seconds{}}, {256_KiB, most / 4}, {1_MiB, most}}),
+                                            {model::Quality::assumed, "a guess"}};
+  };
+  const auto far = platform.copies.find(model::CopyClass::pinned_to_device_far);
+  if (far != platform.copies.end()) far->second.cpu_written = curve(40.0_us);
+  platform.copies.at(model::CopyClass::pinned_to_device_near).cpu_written = curve(40.0_us);
+  platform.copies.at(model::CopyClass::pageable_to_device_near).cpu_written = curve(60.0_us);
+  platform.intra_node.cpu_written = curve(80.0_us);
+  platform.intra_node.device_written = curve(90.0_us);
+  platform.intra_node.driver_written = curve(100.0_us);
+  platform.intra_node.thread_written = curve(120.0_us);
+  const auto by_thread = platform.copies.find(model::CopyClass::thread_from_pageable);
+  if (by_thread != platform.copies.end()) by_thread->second.cpu_written = curve(70.0_us);
+  const model::Platform found = expect_full_circle_of(platform);
+  EXPECT_NEAR(found.intra_node.device_written.value().value.at(1_MiB).microseconds(), 90, 5);
+  EXPECT_NEAR(found.intra_node.driver_written.value().value.at(1_MiB).microseconds(), 100, 5);
+  if (by_thread != platform.copies.end()) {
+    EXPECT_NEAR(found.intra_node.thread_written.value().value.at(1_MiB).microseconds(), 120, 5);
+    const auto& in = found.copies.at(model::CopyClass::thread_from_pageable).cpu_written.value();
+    EXPECT_NEAR(in.value.at(1_MiB).microseconds(), 70, 5);
+  }
+  EXPECT_EQ(found.copies.contains(model::CopyClass::pinned_to_device_far), far != platform.copies.end());
+}
+
+/// Of a platform where the steps of protocols, and not the control messages, keep CPUs busy.
+TEST_P(FullCircle, StepsOfProtocolsComeOutAsTheyWere) {
+  model::Platform platform = model::read_platform(file());
+  const auto time = [](Seconds value) { return model::Sourced<Seconds>{value, {model::Quality::assumed, "a guess"}}; };
+  platform.runtime.step = time(0.18_us);
+  platform.intra_node.control_send_host = time(0.04_us);
+  platform.intra_node.control_receive_host = time(0.09_us);
+  expect_full_circle_of(platform);
+}
+
+/// Of a platform where classes of copies differ in what the CPU does to learn of an end.
+TEST_P(FullCircle, EndsOfCopiesComeOutAsTheyWere) {
+  model::Platform platform = model::read_platform(file());
+  const auto time = [](Seconds value) { return model::Sourced<Seconds>{value, {model::Quality::assumed, "a guess"}}; };
+  platform.runtime.completion = time(1.1_us);
+  platform.copies.at(model::CopyClass::pinned_to_device_near).completion = time(0.3_us);
+  const model::Platform found = expect_full_circle_of(platform);
+  EXPECT_THAT(found.runtime.completion->source.text, HasSubstr("finish ended copy"));
+  const model::Cost& in = found.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_THAT(in.completion->source.text, HasSubstr("finish ended copy pinned-to-device near"));
+}
+
+/// Of a platform where a CPU that starts a copy with nothing before it does a part of it.
+TEST_P(FullCircle, StartsAloneComeOutAsTheyWere) {
+  model::Platform platform = model::read_platform(file());
+  platform.copies.at(model::CopyClass::pinned_to_device_near).host_alone = model::Sourced<model::Piecewise>{
+      model::Piecewise({{1_B, 1.2_us}, {16_KiB, 2.5_us}, {32_KiB, 1.4_us}}), {model::Quality::assumed, "a guess"}};
+  const model::Platform found = expect_full_circle_of(platform);
+  const model::Cost& in = found.copies.at(model::CopyClass::pinned_to_device_near);
+  EXPECT_THAT(in.host_alone.value().source.text, HasSubstr("start copy pinned-to-device near alone"));
+}
+
+/// Of a platform whose CPUs hold by themselves what they used last.
+TEST_P(FullCircle, HeldTargetsComeOutAsTheyWere) {
+  model::Platform platform = model::read_platform(file());
+  const model::Source guess{model::Quality::assumed, "a guess"};
+  for (model::HostMemory& memory : platform.node.memories) memory.core_cache = {2_MiB, guess};
+  const model::Sourced<model::Piecewise> curve{model::Piecewise({{16_KiB, Seconds{}}, {1_MiB, 60.0_us}}), guess};
+  platform.copies.at(model::CopyClass::device_to_pinned_near).cpu_held = curve;
+  const auto by_thread = platform.copies.find(model::CopyClass::thread_to_pageable);
+  if (by_thread != platform.copies.end()) {
+    by_thread->second.cpu_held = curve;
+    by_thread->second.handover = {1.5_us, guess};
+  }
+  const model::Platform found = expect_full_circle_of(platform);
+  const model::Cost& out = found.copies.at(model::CopyClass::device_to_pinned_near);
+  EXPECT_THAT(out.cpu_held.value().source.text, HasSubstr("copy device-to-pinned near cpu-read"));
+  if (by_thread != platform.copies.end()) {
+    const model::Cost& held = found.copies.at(model::CopyClass::thread_to_pageable);
+    EXPECT_NEAR(held.cpu_held.value().value.at(1_MiB).microseconds(), 60, 5);
+    EXPECT_NEAR(held.handover.value().value.microseconds(), 1.5, 0.1);
+  }
+}
+
+/// Of a platform whose caches do not hold all messages of the probes.
+TEST_P(FullCircle, CachesComeOutAsTheyWere) {
+  model::Platform platform = model::read_platform(file());
+  const model::Source guess{model::Quality::assumed, "a guess"};
+  // In the middle of what the probes leave open, 64 MiB to 128 MiB, on a logarithmic scale.
+  for (model::HostMemory& memory : platform.node.memories) memory.cache = {91_MiB, guess};
+  if (!platform.intra_node.rate) platform.intra_node.rate = {Rate{4e9}, guess};
+  platform.intra_node.uncached = {Rate{platform.intra_node.rate->value.bytes_per_second() / 2}, guess};
+  expect_full_circle_of(platform);
+}
+
+INSTANTIATE_TEST_SUITE_P(Platforms, FullCircle, ::testing::Values("keeneland-kids", "h200-nvlink"),
+                         [](const auto& tested) { return std::string(tested.param).substr(0, 4); });
+#endif
+
+}  // namespace
+}  // namespace twinlink::validate

@@ -1,0 +1,285 @@
+// The program as a user runs it: what it prints, what it writes and how it ends.
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/validate/cli/validate_program.hpp"
+#include "tests/validate/fixtures.hpp"
+#include "tests/validate/import/foreign_files.hpp"
+#include "tests/validate/scratch_folder.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class Program : public test::ValidateProgram {
+ protected:
+  /// m.json and s.json: 25 % off at one of two sizes, a geometric mean of sqrt(1.25) - 1 = 11.8 %.
+  void write_pair() {
+    write("m.json", test::make_result("measured", "staging", {{4, 10}, {8, 20}}));
+    write("s.json", test::make_result("simulated", "staging", {{4, 10}, {8, 25}}));
+  }
+};
+
+TEST_F(Program, EndsWithZeroWithoutALimit) {
+  write_pair();
+  const auto ended = run("compare m.json s.json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("+25.00 %"), HasSubstr("11.80 %"), HasSubstr("Verdict: none")));
+  EXPECT_THAT(ended.err, IsEmpty());
+}
+
+TEST_F(Program, TheLimitDecidesTheExitCode) {
+  write_pair();
+  EXPECT_EQ(run("compare m.json s.json --max-error 11.9").code, 0);
+  const auto ended = run("compare m.json s.json --max-error 11.7");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.out, HasSubstr("geometric mean error 11.80 % exceeds 11.7 %"));
+  EXPECT_EQ(run("compare m.json s.json --max-p95 23.8").code, 0);
+  EXPECT_EQ(run("compare m.json s.json --max-p95 23.7").code, 1);
+  EXPECT_EQ(run("compare m.json s.json --max-error 50 --max-p95 1").code, 1);
+}
+
+TEST_F(Program, AnExactLimitPasses) {
+  write("m.json", test::make_result("measured", "staging", {{4, 10}}));
+  write("s.json", test::make_result("simulated", "staging", {{4, 10}}));
+  EXPECT_EQ(run("compare m.json s.json --max-error 0").code, 0);
+}
+
+TEST_F(Program, TheTableIsMarkdown) {
+  write_pair();
+  const auto ended = run("table m.json s.json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("| pingpong | 11.8 % |"));
+  EXPECT_EQ(run("table m.json").code, 2);
+}
+
+TEST_F(Program, SettingsAreAnArgumentALine) {
+  write_pair();
+  const auto ended = run("settings m.json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("--protocol\nstaging\n"), HasSubstr("--begin\n4\n--end\n8\n")));
+  EXPECT_EQ(run("settings missing.json").code, 2);
+}
+
+TEST_F(Program, SeveralPairsGiveCrossovers) {
+  write_pair();
+  write("m1.json", test::make_result("measured", "gpudirect-v1", {{4, 20}, {8, 10}}));
+  write("s1.json", test::make_result("simulated", "gpudirect-v1", {{4, 20}, {8, 20}}));
+  const auto ended = run("compare m.json s.json m1.json s1.json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("gpudirect-v1 takes the lead: measured 5.657, simulated 6.757"));
+}
+
+TEST_F(Program, ProbesAreComparedLineByLine) {
+  write_pair();
+  bench::write_json(test::make_probes("measured", {{4, 10}, {8, 20}}), folder_.path() / "pm.json");
+  bench::write_json(test::make_probes("simulated", {{8, 25}, {16, 30}}), folder_.path() / "ps.json");
+  const auto ended = run("compare pm.json ps.json --max-error 24");
+  EXPECT_EQ(ended.code, 1) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("host message  0/0 to 1/0     8       20.000        25.000  +25.00 %"),
+                               HasSubstr("only measured: host message 0/0 to 1/0 4"),
+                               HasSubstr("only simulated: host message 0/0 to 1/0 16")));
+  EXPECT_EQ(run("compare pm.json s.json").code, 2) << "probes and a result";
+}
+
+TEST_F(Program, BadInputEndsWithTwo) {
+  write_pair();
+  std::ofstream(folder_.path() / "broken.json") << "{";
+  write("zero.json", test::make_result("simulated", "staging", {{4, 0}}));
+  write("other.json", test::make_result("simulated", "gpudirect-v1", {{4, 10}}));
+  write("apart.json", test::make_result("simulated", "staging", {{64, 10}}));
+
+  const auto expect_refused = [this](const std::string& arguments, const std::string& message) {
+    const auto ended = run(arguments);
+    EXPECT_EQ(ended.code, 2) << arguments;
+    EXPECT_THAT(ended.err, HasSubstr(message)) << arguments;
+    EXPECT_THAT(ended.out, IsEmpty()) << arguments;
+  };
+  expect_refused("compare s.json m.json", "wrong order");
+  expect_refused("compare m.json m.json", "both are measured");
+  expect_refused("compare m.json broken.json", "broken.json");
+  expect_refused("compare m.json missing.json", "missing.json");
+  expect_refused("compare m.json zero.json", "the time must be positive");
+  expect_refused("compare m.json other.json", "different protocol");
+  expect_refused("compare m.json apart.json", "no line in common");
+  expect_refused("compare m.json", "in pairs");
+  expect_refused("compare m.json s.json m.json", "in pairs");
+  expect_refused("compare", "files");
+  expect_refused("", "");
+  expect_refused("compare m.json s.json --max-error -1", "--max-error");
+  expect_refused("compare m.json s.json --max-error nan", "--max-error");
+  expect_refused("compare m.json s.json --max-error 5x", "--max-error");
+  expect_refused("compare m.json s.json --report r.pdf", ".md");
+  expect_refused("compare m.json s.json --format yaml", "--format");
+  expect_refused("compare m.json s.json --format markdown", "--report");
+  expect_refused("compare m.json s.json --no-such-flag", "--no-such-flag");
+}
+
+TEST_F(Program, AllBadFilesAreNamedAtOnce) {
+  std::ofstream(folder_.path() / "broken.json") << "{";
+  EXPECT_THAT(run("compare missing.json broken.json").err, AllOf(HasSubstr("missing.json"), HasSubstr("broken.json")));
+}
+
+TEST_F(Program, ForceComparesDifferentProtocols) {
+  write_pair();
+  write("other.json", test::make_result("simulated", "gpudirect-v1", {{4, 10}}));
+  const auto ended = run("compare m.json other.json --force");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("different protocol: measured staging, simulated gpudirect-v1"));
+}
+
+TEST_F(Program, ReportsGoByTheExtensionAndTheTextIsPrintedAllTheSame) {
+  write_pair();
+  const auto ended = run("compare m.json s.json --report r.md --json r.json --max-error 1");
+  EXPECT_EQ(ended.code, 1) << "a report is written whatever the verdict is";
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("Verdict: limits exceeded."), Not(HasSubstr("| ---"))));
+  EXPECT_THAT(read("r.md"), AllOf(HasSubstr("# Measured and simulated\n"), HasSubstr("| hosts | alpha, beta |")));
+  EXPECT_EQ(nlohmann::json::parse(read("r.json")).at("verdict"), "exceeded");
+
+  EXPECT_EQ(run("compare m.json s.json --report r.txt").code, 0);
+  EXPECT_EQ(read("r.txt"), read("out.log"));
+  EXPECT_EQ(run("compare m.json s.json --report README --format markdown").code, 0);
+  EXPECT_THAT(read("README"), HasSubstr("# Measured and simulated\n"));
+}
+
+TEST_F(Program, AReportThatCannotBeWrittenIsAnErrorAndLeavesNothing) {
+  write_pair();
+  const auto ended = run("compare m.json s.json --report missing/r.md");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("missing/r.md"));
+  EXPECT_THAT(ended.out, HasSubstr("Verdict")) << "the work is not lost";
+  EXPECT_FALSE(exists("missing"));
+}
+
+TEST_F(Program, BadInputWritesNoReport) {
+  write_pair();
+  EXPECT_EQ(run("compare s.json m.json --report r.md").code, 2);
+  EXPECT_FALSE(exists("r.md"));
+}
+
+TEST_F(Program, ImportWritesAFileThatCompareTakes) {
+  std::ignore = folder_.write("osu.txt", test::osu_latency_75());
+  write("s.json", test::make_result("simulated", "cuda-ipc", {{1, 8.01}, {2, 8.02}, {4194304, 14.48}}));
+  const auto ended = run("import osu.txt --protocol cuda-ipc --places 0/0,1/0 --out m.json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("# osu_latency: measured pingpong, 0/0 to 1/0"));
+  const auto compared = run("compare m.json s.json --max-error 0");
+  EXPECT_EQ(compared.code, 0) << compared.err;
+  EXPECT_THAT(compared.out, AllOf(HasSubstr("means"), Not(HasSubstr("different"))));
+  EXPECT_THAT(compared.out, HasSubstr("measured payloads not verified"));
+}
+
+TEST_F(Program, TogetherWritesOneFileOfSeveralVisits) {
+  for (const auto& [name, time_us] : {std::pair{"a.json", 10.0}, {"b.json", 10.5}, {"c.json", 20.0}}) {
+    auto visit = test::make_result("measured", "host", {{1024, time_us}});
+    visit.series.points.front().samples_us = {time_us};
+    write(name, visit);
+  }
+  const auto ended = run("together a.json b.json c.json --out all.json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  const auto all = nlohmann::json::parse(read("all.json"));
+  EXPECT_EQ(all.at("points").at(0).at("samples_us"), nlohmann::json({10.0, 10.5}));
+  EXPECT_THAT(ended.out, HasSubstr("10.250"));
+  EXPECT_EQ(run("together a.json b.json --out bare.json --drop-samples").code, 0);
+  EXPECT_FALSE(nlohmann::json::parse(read("bare.json")).at("points").at(0).contains("samples_us"));
+  EXPECT_EQ(run("together a.json bare.json --out x.json").code, 2);
+  EXPECT_EQ(run("together a.json a.json --out x.json").code, 2);
+  EXPECT_THAT(run("together a.json b.json --out b.json").err, HasSubstr("b.json is one of the files itself"));
+  const auto unwritable = run("together a.json b.json --out nowhere/x.json");
+  EXPECT_EQ(unwritable.code, 2);
+  EXPECT_EQ(unwritable.out, "");
+  EXPECT_FALSE(exists("x.json"));
+}
+
+TEST_F(Program, CompareTakesAnotherToolsFileAsItIs) {
+  std::ignore = folder_.write("osu.txt", test::osu_bw_72());
+  auto simulated = test::make_result("simulated", "cuda-ipc", {{1, 0.8}, {1048576, 20}});
+  simulated.series.pattern = bench::Pattern::bandwidth;
+  simulated.series.window = 64;
+  write("s.json", simulated);
+  const auto ended = run("compare osu.txt s.json --report r.md");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out,
+              AllOf(HasSubstr("+25.00 %"), HasSubstr("does not tell its protocol; the other is of cuda-ipc"),
+                    HasSubstr("does not tell its window; the other has 64"), HasSubstr("only measured: 32M")));
+  EXPECT_THAT(read("r.md"), HasSubstr("| origin.tool | osu |"));
+  std::ignore = folder_.write("latency.txt", test::osu_latency_75());
+  EXPECT_THAT(run("compare latency.txt s.json").err, HasSubstr("different pattern: measured pingpong"));
+}
+
+TEST_F(Program, ImportTakesPrimitivesAndNcclTests) {
+  std::ignore = folder_.write("nv.json", test::nvbandwidth_08().dump());
+  std::ignore = folder_.write("nccl.json", test::sendrecv_2().dump());
+  EXPECT_EQ(run("import --from nvbandwidth nv.json --size 512M --out p.json").code, 0);
+  EXPECT_EQ(nlohmann::json::parse(read("p.json")).at("kind"), "twinlink-probe");
+  EXPECT_EQ(run("import --from nccl-tests nccl.json --window 1 --out m.json").code, 0);
+  EXPECT_EQ(nlohmann::json::parse(read("m.json")).at("window"), 1);
+}
+
+TEST_F(Program, BadImportsEndWithTwoAndWriteNothing) {
+  std::ignore = folder_.write("cut.txt", "# OSU MPI Latency Test v7.5\n# Size       Avg Latency(us)\n1   8.01\n2\n");
+  std::ignore = folder_.write("osu.txt", test::osu_latency_75());
+  std::ignore = folder_.write("notes.txt", "hello\n");
+  std::ignore = folder_.write("shmem.txt", "# OSU OpenSHMEM Put Latency Test v7.3\n");
+  std::ignore = folder_.write("cut.json", test::sendrecv_2().dump().substr(0, 300));
+  auto newer = test::sendrecv_2();
+  newer["version"] = 9;
+  std::ignore = folder_.write("newer.json", newer.dump());
+  write("own.json", test::make_result("measured", "staging", {{4, 10}}));
+  const auto expect_refused = [this](const std::string& arguments, const std::string& message) {
+    const auto ended = run("import --out m.json " + arguments);
+    EXPECT_EQ(ended.code, 2) << arguments;
+    EXPECT_THAT(ended.err, HasSubstr(message)) << arguments;
+    EXPECT_FALSE(exists("m.json")) << arguments;
+  };
+  expect_refused("cut.txt", "cut.txt:4: error: a row of 1 columns");
+  expect_refused("cut.json", "cut.json: error: not JSON");
+  expect_refused("newer.json", "'version' is 9");
+  expect_refused("notes.txt", "neither the text of an OSU micro-benchmark");
+  expect_refused("own.json", "neither the text of an OSU micro-benchmark");
+  expect_refused("missing.txt", "missing.txt: error: cannot be read");
+  expect_refused("osu.txt --from nvbandwidth", "is no JSON, as nvbandwidth writes it");
+  expect_refused("newer.json --from osu", "is JSON; osu writes text");
+  expect_refused("newer.json --from nvbandwidth --size 1M", "'nvbandwidth' is missing");
+  expect_refused("osu.txt --from imb", "unknown tool 'imb' (there are: osu nvbandwidth nccl-tests)");
+  expect_refused("osu.txt --protocol stagign", "did you mean 'staging'?");
+  expect_refused("osu.txt --pattern ring", "unknown pattern 'ring'");
+  expect_refused("osu.txt --places foo,bar", "foo");
+  expect_refused("osu.txt --size 0", "a copy of no bytes has no rate");
+  EXPECT_THAT(run("import osu.txt --out osu.txt").err, HasSubstr("osu.txt is the file itself"));
+  EXPECT_EQ(read("osu.txt"), test::osu_latency_75());
+  expect_refused("osu.txt --pattern bandwidth", "osu.txt measures pingpong");
+  expect_refused("osu.txt --places 0/0", "is no pair of places");
+  expect_refused("osu.txt --window 0", "is no whole number from 1 to");
+  expect_refused("osu.txt --window 1K", "is no whole number from 1 to");
+  expect_refused("shmem.txt", "shmem.txt:1: error: unknown test 'OpenSHMEM Put Latency'");
+  expect_refused("osu.txt --size 4", "--size: osu.txt tells its sizes");
+  expect_refused("", "file");
+  EXPECT_EQ(run("import osu.txt").code, 2) << "without --out";
+}
+
+TEST_F(Program, AnImportThatCannotBeWrittenIsAnError) {
+  std::ignore = folder_.write("osu.txt", test::osu_latency_75());
+  const auto ended = run("import osu.txt --out missing/m.json");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("missing/m.json"));
+}
+
+TEST_F(Program, HelpIsStandardOutput) {
+  for (const auto* arguments : {"--help", "compare --help", "import --help"}) {
+    const auto ended = run(arguments);
+    EXPECT_EQ(ended.code, 0);
+    EXPECT_THAT(ended.out, HasSubstr("compare"));
+    EXPECT_THAT(ended.err, IsEmpty());
+  }
+  EXPECT_THAT(run("compare --help").out, AllOf(HasSubstr("--max-error"), HasSubstr("PERCENT")));
+}
+
+}  // namespace
+}  // namespace twinlink::validate

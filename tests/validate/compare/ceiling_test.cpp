@@ -1,0 +1,89 @@
+#include "validate/compare/ceiling.hpp"
+
+#include <array>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocols/core/errors.hpp"
+#include "tests/validate/fixtures.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr double kExact = 1e-9;
+
+bench::ProbeLine line(const std::string& name, const std::string& gpu, const std::string& peer, Bytes size, double us) {
+  bench::ProbeLine line{.name = name, .gpu = gpu, .peer = peer, .size = size};
+  line.time_us.median = us;
+  return line;
+}
+
+bench::ProbeFile probes() {
+  bench::ProbeFile file{.world = "measured"};
+  file.findings.lines = {line("peer copy", "0/0", "0/1", 4_B, 5),   line("peer copy", "0/0", "0/1", 64_KiB, 10),
+                         line("peer copy", "0/0", "0/2", 4_B, 500), line("copy out", "0/0", "", 4_B, 6),
+                         line("copy out", "0/0", "", 64_KiB, 20),   line("copy in", "0/1", "", 4_B, 7),
+                         line("copy in", "0/1", "", 64_KiB, 15),    line("copy in", "0/3", "", 64_KiB, 900)};
+  return file;
+}
+
+bench::Result result(bench::Pattern pattern = bench::Pattern::pingpong) {
+  bench::Result made = test::make_result("measured", "gpudirect-v2", {{4, 8}, {65536, 25}, {1 << 20, 100}});
+  made.series.pattern = pattern;
+  made.series.from = "0/0";
+  made.series.to = "0/1";
+  return made;
+}
+
+TEST(Ceiling, IsTheShareOfThePrimitivesRate) {
+  const Ceiling ceiling = hold_against(result(), probes(), std::array{std::string("peer copy")});
+  ASSERT_THAT(ceiling.rows, SizeIs(2));
+  EXPECT_THAT(ceiling.without_probe, ElementsAre(1_MiB));
+  EXPECT_NEAR(ceiling.rows[0].share(), 5.0 / 8, kExact);
+  EXPECT_NEAR(ceiling.rows[0].added_us(), 3, kExact);
+  EXPECT_NEAR(ceiling.rows[1].share(), 10.0 / 25, kExact);
+}
+
+TEST(Ceiling, OfAPipelineIsItsSlowestStageAtEitherEnd) {
+  const Ceiling ceiling = hold_against(result(), probes(), std::array{std::string("copy out"), std::string("copy in")});
+  EXPECT_EQ(ceiling.rows[0].slowest, "copy in");
+  EXPECT_NEAR(ceiling.rows[0].bare_us, 7, kExact);
+  EXPECT_EQ(ceiling.rows[1].slowest, "copy out");
+  EXPECT_NEAR(ceiling.rows[1].bare_us, 20, kExact);
+}
+
+TEST(Ceiling, BothWaysAtOnceCountOneWay) {
+  bench::Result both = result(bench::Pattern::bidirectional);
+  both.series.points[1].bandwidth_MBps = 2 * 65536 / 12.5;
+  const Ceiling ceiling = hold_against(both, probes(), std::array{std::string("peer copy")});
+  EXPECT_NEAR(ceiling.rows[1].share(), 10 / 12.5, kExact);
+}
+
+TEST(Ceiling, TheLimitIsForLargeSizesAlone) {
+  const Ceiling ceiling = hold_against(result(), probes(), std::array{std::string("peer copy")});
+  EXPECT_NEAR(least_share(ceiling, 0_B).value(), 0.4, kExact);
+  EXPECT_NEAR(least_share(ceiling, 4_B).value(), 0.4, kExact);
+  EXPECT_EQ(least_share(ceiling, 1_MiB), std::nullopt);
+}
+
+TEST(Ceiling, WithoutALineOrACommonSizeIsRefused) {
+  EXPECT_THROW(hold_against(result(), probes(), std::array{std::string("no such line")}), InputError);
+  bench::ProbeFile other;
+  other.findings.lines = {line("peer copy", "0/0", "0/1", 2_B, 5)};
+  EXPECT_THROW(hold_against(result(), other, std::array{std::string("peer copy")}), InputError);
+}
+
+TEST(Ceiling, IsPrintedWithTheTimeThatIsAdded) {
+  const std::string text = to_text(hold_against(result(), probes(), std::array{std::string("peer copy")}));
+  EXPECT_THAT(text, HasSubstr("64K"));
+  EXPECT_THAT(text, HasSubstr("15.000"));
+  EXPECT_THAT(text, HasSubstr("40.0 %"));
+}
+
+}  // namespace
+}  // namespace twinlink::validate

@@ -1,0 +1,267 @@
+#include "validate/compare/comparison.hpp"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/validate/fixtures.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using test::Curve;
+using test::make_recording;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Curve kCurve{{4, 10}, {8, 20}, {16, 40}};
+
+Recording measured() { return make_recording("measured", "staging", kCurve); }
+Recording simulated() { return make_recording("simulated", "staging", kCurve); }
+
+Pair pair_of(const std::string& protocol, const Curve& measured_curve, const Curve& simulated_curve) {
+  return compare_pair(make_recording("measured", protocol, measured_curve),
+                      make_recording("simulated", protocol, simulated_curve), false);
+}
+
+/// The message of the InputError that comparing ends with; empty if there is none.
+std::string refusal(Recording first, Recording second, bool force = false) {
+  try {
+    compare_pair(std::move(first), std::move(second), force);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ComparePair, LikeWithLikeHasNothingToNote) {
+  const auto pair = compare_pair(measured(), simulated(), false);
+  EXPECT_EQ(pair.label, "staging");
+  EXPECT_THAT(pair.notes, IsEmpty());
+  EXPECT_EQ(pair.joined.rows.size(), 3U);
+  EXPECT_EQ(pair.errors.geometric_mean, 0);
+}
+
+TEST(ComparePair, WrongOrderSaysSo) {
+  EXPECT_THAT(refusal(simulated(), measured()), HasSubstr("staging-simulated.json: error: wrong order"));
+}
+
+TEST(ComparePair, TwoOfOneWorldAreRefused) {
+  EXPECT_THAT(refusal(measured(), measured()), HasSubstr("both are measured"));
+  EXPECT_THAT(refusal(simulated(), simulated()), HasSubstr("both are simulated"));
+}
+
+TEST(ComparePair, ForceDoesNotTurnTheWorldsAround) {
+  EXPECT_THAT(refusal(simulated(), measured(), true), HasSubstr("wrong order"));
+}
+
+TEST(ComparePair, AnotherProtocolOrPatternNeedsForce) {
+  auto other = make_recording("simulated", "gpudirect-v1", kCurve);
+  other.series->pattern = bench::Pattern::bandwidth;
+  EXPECT_THAT(refusal(measured(), other),
+              ::testing::AllOf(HasSubstr("different pattern: measured pingpong, simulated bandwidth"),
+                               HasSubstr("different protocol: measured staging, simulated gpudirect-v1"),
+                               HasSubstr("--force")));
+  const auto pair = compare_pair(measured(), other, true);
+  EXPECT_THAT(pair.notes, ElementsAre(HasSubstr("different pattern"), HasSubstr("different protocol")));
+}
+
+TEST(ComparePair, AnotherLayoutOrMethodOfPackingNeedsForce) {
+  auto spread = make_recording("simulated", "staging", kCurve);
+  spread.series->settings.options = {{"layout", "vector:8,16"}, {"pack", "kernel"}};
+  EXPECT_THAT(refusal(measured(), spread),
+              HasSubstr("different layout: measured contiguous, simulated vector:8,16 packed by kernel"));
+  auto copied = measured();
+  copied.series->settings.options = {{"layout", "vector:8,16"}, {"pack", "copies"}};
+  EXPECT_THAT(refusal(copied, spread),
+              HasSubstr("measured vector:8,16 packed by copies, simulated vector:8,16 packed"));
+  copied.series->settings.options["pack"] = "kernel";
+  EXPECT_THAT(compare_pair(copied, spread, false).notes, IsEmpty());
+}
+
+TEST(ComparePair, ACurveThatWasNotAloneNeedsOneThatWasNotAlone) {
+  auto busy = make_recording("simulated", "staging", kCurve);
+  busy.series->beside = {{.protocol = "staging", .from = "0/2", .to = "0/3"}, {.protocol = "host"}};
+  EXPECT_THAT(refusal(measured(), busy),
+              HasSubstr("different pairs at once: measured alone, simulated beside host, staging"));
+  EXPECT_THAT(compare_pair(measured(), busy, true).notes, ElementsAre(HasSubstr("different pairs at once")));
+  auto other = measured();
+  other.series->beside = {{.protocol = "staging"}};
+  EXPECT_THAT(refusal(other, busy), HasSubstr("measured beside staging, simulated beside host, staging"));
+  other.series->beside = {busy.series->beside[1], busy.series->beside[0]};
+  EXPECT_THAT(compare_pair(other, busy, false).notes, IsEmpty()) << "in any order";
+}
+
+TEST(ComparePair, OtherPairsElsewhereAreNoted) {
+  auto here = measured();
+  auto there = simulated();
+  here.series->beside = {{.protocol = "host", .from = "0/2", .to = "0/3"}};
+  there.series->beside = {{.protocol = "host", .from = "0/4", .to = "0/5"}};
+  EXPECT_THAT(compare_pair(here, there, false).notes,
+              ElementsAre("different other pairs: measured 0/2-0/3:host:chunk=0:depth=1, simulated "
+                          "0/4-0/5:host:chunk=0:depth=1"));
+}
+
+TEST(ComparePair, AnotherToolsFileDoesNotTellWhatRanBeside) {
+  auto imported = measured();
+  imported.environment = {{"origin", {{"tool", "osu"}}}};
+  auto busy = simulated();
+  busy.series->beside = {{.protocol = "staging"}};
+  EXPECT_THAT(compare_pair(imported, busy, false).notes,
+              ElementsAre("the measured file does not tell which pairs ran at once; the other ran beside staging"));
+}
+
+TEST(ComparePair, ProbesAndResultsDoNotMix) {
+  auto probes = simulated();
+  probes.series.reset();
+  EXPECT_THAT(refusal(measured(), probes), HasSubstr("two files of one kind"));
+}
+
+TEST(ComparePair, WhatWasNotProbedIsNoted) {
+  auto first = measured();
+  auto second = simulated();
+  first.series.reset();
+  second.series.reset();
+  first.notes = {"no peer copies: one device"};
+  second.notes = {"no registration"};
+  EXPECT_THAT(compare_pair(first, second, false).notes,
+              ElementsAre("measured: no peer copies: one device", "simulated: no registration"));
+}
+
+TEST(ComparePair, DifferentSettingsAreNoted) {
+  auto other = simulated();
+  other.series->settings.chunk = Bytes{0};
+  other.series->settings.depth = 4;
+  other.series->window = 64;
+  other.series->to = "1/1";
+  EXPECT_THAT(
+      compare_pair(measured(), other, false).notes,
+      ElementsAre("different chunk: measured 256K, simulated whole message", "different depth: measured 2, simulated 4",
+                  "different window: measured 1, simulated 64", "different receiver: measured 1/0, simulated 1/1"));
+}
+
+TEST(ComparePair, DifferentWaysAndUnverifiedPayloadsAreNoted) {
+  auto first = measured();
+  first.series->points[1].path = "peer copy";
+  first.series->points[2].path = "peer copy";
+  first.series->points[0].verified = false;
+  EXPECT_THAT(compare_pair(first, simulated(), false).notes,
+              ElementsAre("different ways taken at 2 sizes (8 to 16): measured \"peer copy\", simulated \"staged\"",
+                          "measured payloads not verified at: 4"));
+}
+
+TEST(ComparePair, OneWayForDifferentReasonsIsOneWay) {
+  auto first = measured();
+  auto second = simulated();
+  for (auto& point : first.series->points) point.path = "staged through the host by the driver: no peer access (0/0)";
+  for (auto& point : second.series->points) point.path = "staged through the host by the driver: different hubs";
+  EXPECT_THAT(compare_pair(first, second, false).notes, IsEmpty());
+
+  second.series->points[0].path = "peer copy: different hubs";
+  EXPECT_THAT(compare_pair(first, second, false).notes, ElementsAre(HasSubstr("different ways taken at 1 sizes")));
+}
+
+TEST(ComparePair, NoCommonSizeIsRefused) {
+  EXPECT_THAT(refusal(measured(), make_recording("simulated", "staging", {{5, 1}})), HasSubstr("no line in common"));
+}
+
+TEST(ComparePair, OneCommonSizeIsEnough) {
+  const auto pair = pair_of("staging", {{4, 10}, {8, 20}}, {{8, 25}, {16, 1}});
+  EXPECT_EQ(pair.errors.n, 1U);
+  EXPECT_DOUBLE_EQ(pair.errors.max, 0.25);
+  EXPECT_NEAR(pair.errors.geometric_mean, 0.25, 1e-14);
+  EXPECT_DOUBLE_EQ(pair.errors.p95, 0.25);
+  EXPECT_EQ(pair.joined.only_measured.size(), 1U);
+  EXPECT_EQ(pair.joined.only_simulated.size(), 1U);
+}
+
+TEST(Verdict, NoneWithoutALimit) {
+  EXPECT_EQ(compare({pair_of("staging", {{4, 10}}, {{4, 99}})}, {}).verdict(), Verdict::no_limit);
+}
+
+TEST(Verdict, ALimitIsTheLargestErrorThatPasses) {
+  const auto pair = pair_of("staging", {{4, 8}}, {{4, 10}});
+  EXPECT_EQ(compare({pair}, {.geometric_mean = pair.errors.geometric_mean}).verdict(), Verdict::passed);
+  const double below = std::nextafter(pair.errors.geometric_mean, 0.0);
+  EXPECT_EQ(compare({pair}, {.geometric_mean = below}).verdict(), Verdict::exceeded);
+  EXPECT_EQ(compare({pair}, {.p95 = 0.25}).verdict(), Verdict::passed);
+  EXPECT_EQ(compare({pair}, {.p95 = 0.2499}).verdict(), Verdict::exceeded);
+}
+
+TEST(Verdict, EveryPairMustPass) {
+  const auto good = pair_of("staging", {{4, 10}}, {{4, 10}});
+  const auto bad = pair_of("host", {{4, 10}}, {{4, 20}});
+  const auto comparison = compare({good, bad}, {.geometric_mean = 0.5, .p95 = 2.0});
+  EXPECT_EQ(comparison.verdict(), Verdict::exceeded);
+  EXPECT_THAT(comparison.exceeded, ElementsAre("host: geometric mean error 100.00 % exceeds 50 %"));
+}
+
+TEST(CurveOrder, CrossoversComeFromSizesThatAllFilesHold) {
+  // Both worlds: v1 leads, then staging. Measured at 2^11; simulated at 2^12. Sizes 1 and 65536 are not in all files.
+  const double e = std::exp(1.0);
+  const auto v1 = pair_of("v1", {{1, 9}, {1024, 1}, {4096, e}, {16384, e}}, {{1024, 1}, {4096, 1}, {16384, e}});
+  const auto staging =
+      pair_of("staging", {{1024, e}, {4096, 1}, {16384, 1}}, {{1024, e}, {4096, 1}, {16384, 1}, {65536, 9}});
+  const auto comparison = compare({v1, staging}, {});
+
+  ASSERT_EQ(comparison.orders.size(), 1U);
+  const auto& order = comparison.orders[0];
+  EXPECT_EQ(order.sizes, 3U);
+  EXPECT_EQ(order.same_order, 2U) << "at 4096 the simulation has a tie";
+  ASSERT_EQ(order.crossovers.size(), 1U);
+  EXPECT_EQ(order.crossovers[0].curve, Faster::b);
+  EXPECT_NEAR(order.crossovers[0].measured_bytes.value(), 2048, 1e-9);
+  EXPECT_NEAR(order.crossovers[0].simulated_bytes.value(), 4096, 1e-9);
+  EXPECT_NEAR(order.crossovers[0].distance().value(), 1.0, 1e-9);
+}
+
+TEST(CurveOrder, EveryTwoCurvesOfOnePattern) {
+  auto bandwidth = pair_of("v2", kCurve, kCurve);
+  bandwidth.measured.series->pattern = bench::Pattern::bandwidth;
+  const auto comparison = compare(
+      {pair_of("host", kCurve, kCurve), pair_of("staging", kCurve, kCurve), bandwidth, pair_of("v1", kCurve, kCurve)},
+      {});
+  std::vector<std::pair<std::size_t, std::size_t>> compared;
+  for (const auto& order : comparison.orders) compared.emplace_back(order.a, order.b);
+  EXPECT_THAT(compared, ElementsAre(std::pair{0, 1}, std::pair{0, 3}, std::pair{1, 3}));
+}
+
+TEST(CurveOrder, CurvesWithoutACommonSizeHaveNoOrder) {
+  const auto comparison = compare({pair_of("host", {{4, 1}}, {{4, 1}}), pair_of("staging", {{8, 1}}, {{8, 1}})}, {});
+  ASSERT_EQ(comparison.orders.size(), 1U);
+  EXPECT_EQ(comparison.orders[0].sizes, 0U);
+  EXPECT_THAT(comparison.orders[0].crossovers, IsEmpty());
+}
+
+TEST(Compare, CurvesOfOneNameAreToldApartByTheirFiles) {
+  auto second = pair_of("staging", kCurve, kCurve);
+  second.measured.file = "second.json";
+  const auto comparison = compare({pair_of("staging", kCurve, kCurve), second, pair_of("host", kCurve, kCurve)}, {});
+  EXPECT_EQ(comparison.pairs[0].label, "staging (staging-measured.json)");
+  EXPECT_EQ(comparison.pairs[1].label, "staging (second.json)");
+  EXPECT_EQ(comparison.pairs[2].label, "host");
+}
+
+TEST(Compare, OneMeasuredFileIsToldApartByTheSimulatedFiles) {
+  const auto first = pair_of("staging", kCurve, kCurve);
+  auto second = first;
+  second.simulated.file = "second.json";
+  auto third = first;
+  third.measured.file = "third.json";
+  const auto comparison = compare({first, second, third}, {});
+  EXPECT_EQ(comparison.pairs[0].label, "staging (staging-measured.json, staging-simulated.json)");
+  EXPECT_EQ(comparison.pairs[1].label, "staging (staging-measured.json, second.json)");
+  EXPECT_EQ(comparison.pairs[2].label, "staging (third.json)");
+}
+
+TEST(Compare, OnePairNamedTwiceIsToldApartByItsPlace) {
+  const auto pair = pair_of("staging", kCurve, kCurve);
+  const auto comparison = compare({pair, pair}, {});
+  EXPECT_EQ(comparison.pairs[0].label, "staging (staging-measured.json, staging-simulated.json, pair 1)");
+  EXPECT_EQ(comparison.pairs[1].label, "staging (staging-measured.json, staging-simulated.json, pair 2)");
+}
+
+}  // namespace
+}  // namespace twinlink::validate

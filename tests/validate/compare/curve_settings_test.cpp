@@ -1,0 +1,117 @@
+#include "validate/compare/curve_settings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocols/core/errors.hpp"
+#include "protocols/registry.hpp"
+#include "tests/validate/fixtures.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+using ::testing::ThrowsMessage;
+
+bench::Series pipeline() {
+  bench::Series series = test::make_result("measured", "gpudirect-v1", {{1024, 10}, {4096, 16}, {16384, 40}}).series;
+  series.settings = {.chunk = 1_MiB, .depth = 4, .options = {{"buffers", "shared"}, {"layout", "vector:8,16"}}};
+  series.from = "0/0";
+  series.to = "0/1";
+  return series;
+}
+
+TEST(CurveSettings, AreOptionsThatLeaveNothingToADefault) {
+  EXPECT_THAT(run_options(pipeline()),
+              ElementsAre("--protocol", "gpudirect-v1", "--option", "buffers=shared", "--layout", "vector:8,16",
+                          "--chunk", "1M", "--depth", "4", "--pattern", "pingpong", "--from", "0/0", "--to", "0/1",
+                          "--begin", "1K", "--end", "16K", "--factor", "4"));
+}
+
+TEST(CurveSettings, OnlyWindowsHaveAWindow) {
+  bench::Series series = pipeline();
+  series.settings.options.clear();
+  series.pattern = bench::Pattern::bandwidth;
+  series.window = 16;
+  series.points.resize(1);
+  EXPECT_THAT(run_options(series), ElementsAre("--protocol", "gpudirect-v1", "--chunk", "1M", "--depth", "4",
+                                               "--pattern", "bandwidth", "--window", "16", "--from", "0/0", "--to",
+                                               "0/1", "--begin", "1K", "--end", "1K", "--factor", "2"));
+}
+
+TEST(CurveSettings, PairsAtOnceAreRepeatedTogether) {
+  bench::Series series = pipeline();
+  series.settings = find_protocol("gpudirect-v1").defaults();
+  series.points.resize(1);
+  series.beside = {{.protocol = "staging",
+                    .settings = {.chunk = 64_KiB, .depth = 2, .options = {{"layout", "vector:8,16"}}},
+                    .from = "0/2",
+                    .to = "0/3"}};
+  const std::vector<std::string> options = run_options(series);
+  EXPECT_THAT(options, IsSupersetOf({"--pairs", "0/0-0/1,0/2-0/3:staging:chunk=64K:depth=2"}));
+  EXPECT_THAT(options, Not(Contains("--from")));
+  EXPECT_EQ(settings_label(series), "gpudirect-v1 --pairs 0/0-0/1,0/2-0/3:staging:chunk=64K:depth=2");
+}
+
+TEST(CurveSettings, WhatCannotBeRepeatedIsRefused) {
+  bench::Series series = pipeline();
+  series.points[1].size = 5000_B;
+  EXPECT_THAT([&] { run_options(series); }, ThrowsMessage<InputError>(HasSubstr("no sizes of a sweep")));
+  series = pipeline();
+  series.told.settings = false;
+  EXPECT_THAT([&] { run_options(series); }, ThrowsMessage<InputError>(HasSubstr("does not tell all")));
+}
+
+TEST(CurveSettings, TheLabelSaysWhatIsNoDefault) {
+  bench::Series series = pipeline();
+  series.settings.options.erase("layout");
+  EXPECT_EQ(settings_label(series), "gpudirect-v1 --option buffers=shared --chunk 1M --depth 4");
+  series.preset = "openmpi-smcuda-staged";
+  EXPECT_EQ(settings_label(series), "gpudirect-v1 --preset openmpi-smcuda-staged");
+  series.preset.clear();
+  series.settings = {.depth = 2};
+  EXPECT_EQ(settings_label(series), "gpudirect-v1");
+}
+
+/// What is wrong with a result of the platform "example" in some/where/example.yaml whose environment has `member`.
+std::string refusal(const std::string& member, const nlohmann::json& value) {
+  const model::Platform platform{.name = "example", .file = "some/where/example.yaml"};
+  bench::Result result = test::make_result("simulated", "staging", {{1024, 10}});
+  result.environment = {{"platform", "example"},
+                        {"platform_file", "example.yaml"},
+                        {"overrides", nlohmann::json::array()},
+                        {"intra_node", "shared-memory"}};
+  result.environment[member] = value;
+  try {
+    require_simulated_on(platform, result, "s.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CurveSettings, AResultIsOfThePlatformThatItWasSimulatedOn) {
+  EXPECT_EQ(refusal("platform", "example"), "");
+  EXPECT_EQ(refusal("platform_file", "/else/where/example.yaml"), "");
+  EXPECT_EQ(refusal("platform", "other"),
+            "s.json: error: simulated on platform 'other' of example.yaml, and not on 'example' of example.yaml");
+  EXPECT_EQ(refusal("platform_file", "mine.yaml"),
+            "s.json: error: simulated on platform 'example' of mine.yaml, and not on 'example' of example.yaml");
+  EXPECT_THAT(refusal("overrides", {"costs.runtime.signal=1us"}), HasSubstr("with other values"));
+  EXPECT_THAT(refusal("intra_node", "loopback"), HasSubstr("with other values or ways within the node"));
+  EXPECT_THAT(refusal("smp_copy_size_bytes", 8192), HasSubstr("with other values or ways within the node"));
+  EXPECT_THAT(refusal("platform", nullptr), HasSubstr("environment.platform"));
+}
+
+TEST(CurveSettings, AMeasuredResultIsOfNoPlatform) {
+  const bench::Result measured = test::make_result("measured", "staging", {{1024, 10}});
+  EXPECT_THAT([&] { require_simulated_on({}, measured, "m.json"); },
+              ThrowsMessage<InputError>(HasSubstr("m.json: error: this result is not simulated")));
+}
+
+}  // namespace
+}  // namespace twinlink::validate

@@ -1,0 +1,130 @@
+#include "validate/compare/report.hpp"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/validate/fixtures.hpp"
+#include "tests/validate/scratch_folder.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using test::make_recording;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Two curves that cross once in each world, a note, a line in one file only, and a limit that one of them exceeds.
+Comparison sample_comparison() {
+  auto staging_simulated = make_recording("simulated", "staging", {{1024, 11}, {4096, 15.5}, {16384, 42}});
+  staging_simulated.series->settings.depth = 4;
+  return compare(
+      {compare_pair(make_recording("measured", "staging", {{1024, 10}, {4096, 16}, {16384, 40}, {65536, 99}}),
+                    std::move(staging_simulated), false),
+       compare_pair(make_recording("measured", "gpudirect-v1", {{1024, 12}, {4096, 14}, {16384, 25}}),
+                    make_recording("simulated", "gpudirect-v1", {{1024, 12}, {4096, 15.4}, {16384, 26}}), false)},
+      {.geometric_mean = 0.05, .p95 = 0.2});
+}
+
+/// Compares with golden/NAME. On a difference the actual text is kept, so that it can be read and taken over.
+void expect_golden(const std::string& name, const std::string& actual) {
+  if (actual == test::read_file(TWINLINK_VALIDATE_GOLDEN "/" + name)) return;
+  const auto kept = ::testing::TempDir() + "twinlink-validate-" + name;
+  std::ofstream(kept, std::ios::binary) << actual;
+  ADD_FAILURE() << "differs from tests/validate/golden/" << name << "; the actual text is in " << kept;
+}
+
+TEST(Report, MarkdownIsAsItWas) {
+  expect_golden("comparison.md", render_report(sample_comparison(), ReportFormat::markdown));
+}
+
+TEST(Report, TextIsAsItWas) { expect_golden("comparison.txt", render_report(sample_comparison(), ReportFormat::text)); }
+
+TEST(Report, JsonHoldsEverythingUnrounded) {
+  const auto comparison = sample_comparison();
+  const auto json = nlohmann::json::parse(render_report(comparison, ReportFormat::json));
+  EXPECT_EQ(json.at("kind"), "twinlink-comparison");
+  EXPECT_EQ(json.at("schema"), kComparisonSchema);
+  EXPECT_EQ(json.at("verdict"), "exceeded");
+  EXPECT_EQ(json.at("exceeded").size(), 1U);
+  EXPECT_EQ(json.at("limits"), (nlohmann::json{{"geometric_mean", 0.05}, {"p95", 0.2}}));
+
+  const auto& staging = json.at("pairs").at(0);
+  EXPECT_EQ(staging.at("label"), "staging");
+  EXPECT_EQ(staging.at("rows").at(0),
+            (nlohmann::json{{"bytes", 1024}, {"measured_us", 10.0}, {"simulated_us", 11.0}, {"error", 0.1}}));
+  EXPECT_EQ(staging.at("only_measured").at(0).at("bytes"), 65536);
+  EXPECT_EQ(staging.at("only_simulated"), nlohmann::json::array());
+  EXPECT_EQ(staging.at("notes").size(), 1U);
+  EXPECT_EQ(staging.at("errors").at("geometric_mean").get<double>(), comparison.pairs[0].errors.geometric_mean);
+  EXPECT_EQ(staging.at("errors").at("max_at").at("bytes"), 1024);
+  EXPECT_EQ(staging.at("measured").at("environment").at("hosts").at(1), "beta");
+  EXPECT_EQ(staging.at("simulated").at("command"), "twinlink-sim run --protocol staging");
+
+  const auto& order = json.at("orders").at(0);
+  EXPECT_EQ(order.at("a"), "staging");
+  EXPECT_EQ(order.at("crossovers").at(0).at("faster"), "gpudirect-v1");
+  EXPECT_EQ(order.at("crossovers").at(0).at("distance_log2").get<double>(),
+            comparison.orders[0].crossovers[0].distance().value());
+  EXPECT_EQ(order.at("sizes"), 3);
+}
+
+TEST(Report, SaysWhatRanBesideACurve) {
+  auto measured = make_recording("measured", "staging", {{4, 1}});
+  auto simulated = make_recording("simulated", "staging", {{4, 1}});
+  for (auto* recording : {&measured, &simulated}) {
+    recording->series->beside = {{.protocol = "host", .from = "0/2", .to = "0/3"}};
+  }
+  const auto comparison = compare({compare_pair(measured, simulated, false)}, {});
+  EXPECT_THAT(render_report(comparison, ReportFormat::text), HasSubstr(", beside 0/2-0/3:host:chunk=0:depth=1\n"));
+  const auto json = nlohmann::json::parse(render_report(comparison, ReportFormat::json));
+  EXPECT_EQ(json.at("pairs").at(0).at("measured").at("beside").at(0), "0/2-0/3:host:chunk=0:depth=1");
+}
+
+TEST(Report, AWorldThatDoesNotCrossIsSaidInWordsAndAsNull) {
+  const auto comparison = compare({compare_pair(make_recording("measured", "a", {{4, 1}, {16, 2}}),
+                                                make_recording("simulated", "a", {{4, 1}, {16, 2}}), false),
+                                   compare_pair(make_recording("measured", "b", {{4, 2}, {16, 1}}),
+                                                make_recording("simulated", "b", {{4, 2}, {16, 3}}), false)},
+                                  {});
+  EXPECT_THAT(render_report(comparison, ReportFormat::text),
+              HasSubstr("b takes the lead: measured 8, simulated nowhere\n"));
+  const auto json = json_report(comparison);
+  EXPECT_TRUE(json.at("orders").at(0).at("crossovers").at(0).at("simulated_bytes").is_null());
+  EXPECT_TRUE(json.at("limits").at("p95").is_null());
+  EXPECT_EQ(json.at("verdict"), "no limit");
+}
+
+TEST(Report, OneCurveHasNoOrder) {
+  const auto comparison = compare(
+      {compare_pair(make_recording("measured", "a", {{4, 1}}), make_recording("simulated", "a", {{4, 1}}), false)},
+      {.geometric_mean = 0.1});
+  const auto text = render_report(comparison, ReportFormat::text);
+  EXPECT_THAT(text, Not(HasSubstr("Which curve is faster")));
+  EXPECT_THAT(text, HasSubstr("Verdict: passed: geometric mean error at most 10 %.\n"));
+}
+
+TEST(Report, ProbesShowPrimitiveAndDevice) {
+  auto measured = make_recording("measured", "probe", {});
+  auto simulated = make_recording("simulated", "probe", {});
+  measured.series.reset();
+  simulated.series.reset();
+  measured.samples = {{.key = {"pinned-out", "0/1", "0/2", Bytes{65536}}, .time_us = 10}};
+  simulated.samples = {{.key = {"pinned-out", "0/1", "0/2", Bytes{65536}}, .time_us = 9}};
+  const auto comparison = compare({compare_pair(measured, simulated, false)}, {});
+  EXPECT_THAT(render_report(comparison, ReportFormat::text),
+              HasSubstr("pinned-out  0/1 to 0/2   64K       10.000         9.000  -10.00 %\n"));
+  EXPECT_EQ(json_report(comparison).at("pairs").at(0).at("rows").at(0).at("name"), "pinned-out");
+}
+
+TEST(FormatOf, GoesByTheExtension) {
+  EXPECT_EQ(format_of("a/report.md"), ReportFormat::markdown);
+  EXPECT_EQ(format_of("report.json"), ReportFormat::json);
+  EXPECT_EQ(format_of("report.txt"), ReportFormat::text);
+  EXPECT_THROW(format_of("report.pdf"), UsageError);
+  EXPECT_THROW(format_of("report"), UsageError);
+}
+
+}  // namespace
+}  // namespace twinlink::validate

@@ -1,0 +1,176 @@
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/validate/import/foreign_files.hpp"
+#include "validate/import/import.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using bench::Pattern;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+bench::Result imported(const json& content, const ImportWishes& wishes = {}) {
+  return std::get<bench::Result>(import_content(Tool::nccl_tests, content, "sendrecv.json", wishes));
+}
+
+/// What is said of the file after `spoil`.
+std::string refusal_after(const std::function<void(json&)>& spoil, const ImportWishes& wishes = {}) {
+  json content = test::sendrecv_2();
+  spoil(content);
+  try {
+    std::ignore = imported(content, wishes);
+  } catch (const UsageError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::bad_usage);
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(ImportNcclTests, BetweenTwoRanksSendrecvIsBidirectional) {
+  const auto result = imported(test::sendrecv_2());
+  EXPECT_EQ(result.world, "measured");
+  EXPECT_EQ(result.program, "sendrecv_perf (NCCL 22809)");
+  EXPECT_EQ(result.command, "./build/sendrecv_perf -b 1K -e 1M -f 1024 -g 2 -J sendrecv.json");
+  EXPECT_EQ(result.series.pattern, Pattern::bidirectional);
+  EXPECT_EQ(result.series.clock, "host");
+  ASSERT_EQ(result.series.points.size(), 2U);
+  EXPECT_EQ(result.series.points[1].size, Bytes{1048576});
+  EXPECT_EQ(result.series.points[1].time_us, (bench::Statistics{.median = 32}));
+  EXPECT_EQ(result.series.points[1].bandwidth_MBps, 65536) << "both directions, in MB of 10^6 bytes";
+  EXPECT_TRUE(result.series.points[1].verified);
+}
+
+TEST(ImportNcclTests, TellsWhatTheFileTells) {
+  const auto result = imported(test::sendrecv_2());
+  EXPECT_EQ(result.series.from, "0/3");
+  EXPECT_THAT(result.series.to, IsEmpty()) << "only the first rank of a process is listed";
+  EXPECT_FALSE(result.series.told.window);
+  EXPECT_FALSE(result.series.told.settings);
+  const auto& origin = result.environment.at("origin");
+  EXPECT_EQ(origin.at("tool"), "nccl-tests");
+  EXPECT_EQ(origin.at("start_time"), "2026-11-21 10:00:00");
+  EXPECT_EQ(origin.at("config").at("iterations"), 20);
+  EXPECT_EQ(origin.at("env"), json({"NCCL_P2P_LEVEL=NVL"})) << "not the user's whole environment";
+}
+
+TEST(ImportNcclTests, TwoProcessesTellBothPlaces) {
+  json content = test::sendrecv_2();
+  auto& config = content["config"];
+  config["ngpus"] = 1;
+  auto second = config["devices"][0];
+  second["rank"] = 1;
+  second["hostname"] = "node-b";
+  second["device"] = 0;
+  config["devices"].push_back(second);
+  const auto series = imported(content).series;
+  EXPECT_EQ(series.from, "0/3");
+  EXPECT_EQ(series.to, "1/0");
+}
+
+TEST(ImportNcclTests, RoundsTellTheSpread) {
+  json content = test::sendrecv_2();
+  for (auto& result : content["results"]) result["out_of_place_per_iter"] = {{"times_us", {30.0, 32.0, 40.0}}};
+  const auto result = imported(content);
+  EXPECT_EQ(result.series.points[0].time_us.n, 3U);
+  EXPECT_EQ(result.series.points[0].time_us.median, 32);
+  EXPECT_THAT(result.series.points[0].samples_us, ElementsAre(30, 32, 40));
+  EXPECT_EQ(result.series.clock, "device");
+  EXPECT_EQ(result.environment.at("origin").at("figure"), "median of rounds that follow each other");
+}
+
+TEST(ImportNcclTests, UncheckedDataAreNotVerified) {
+  json content = test::sendrecv_2();
+  content["results"][0]["out_of_place"]["nwrong"] = nullptr;
+  EXPECT_FALSE(imported(content).series.points[0].verified);
+}
+
+TEST(ImportNcclTests, BroadcastBetweenTwoRanksIsOneWay) {
+  json content = test::sendrecv_2();
+  content["args"][0] = "/opt/nccl-tests/broadcast_perf_mpi";
+  const auto series = imported(content).series;
+  EXPECT_EQ(series.pattern, Pattern::bandwidth);
+  EXPECT_EQ(series.points[1].bandwidth_MBps, 32768);
+}
+
+TEST(ImportNcclTests, VersionOneNamesNoNccl) {
+  json content = test::sendrecv_2();
+  content["version"] = 1;
+  content.erase("nccl_version");
+  EXPECT_EQ(imported(content).program, "sendrecv_perf");
+}
+
+TEST(ImportNcclTests, OtherVersionsAreRefused) {
+  EXPECT_EQ(refusal_after([](json& file) { file["version"] = 3; }),
+            "sendrecv.json: error: member 'version' is 3, but this program reads 1 to 2");
+  EXPECT_THAT(refusal_after([](json& file) { file["version"] = 0; }), HasSubstr("this program reads 1 to 2"));
+  EXPECT_THAT(refusal_after([](json& file) { file["version"] = "2"; }), HasSubstr("'version' is no whole number"));
+  EXPECT_THAT(refusal_after([](json& file) { file.erase("version"); }), HasSubstr("'version' is missing"));
+}
+
+TEST(ImportNcclTests, UnknownTestsAreRefused) {
+  EXPECT_THAT(refusal_after([](json& file) { file["args"][0] = "./all_reduce_perf"; }),
+              testing::AllOf(HasSubstr("unknown test 'all_reduce_perf'"), HasSubstr("sendrecv_perf, broadcast_perf")));
+  EXPECT_THAT(refusal_after([](json& file) { file["args"] = json::array(); }), HasSubstr("unknown test ''"));
+}
+
+TEST(ImportNcclTests, MoreRanksNeedAPattern) {
+  const auto four = [](json& file) { file["config"]["ngpus"] = 4; };
+  EXPECT_THAT(refusal_after(four), testing::AllOf(HasSubstr("tells of 4 ranks"), HasSubstr("--pattern")));
+  json content = test::sendrecv_2();
+  four(content);
+  const auto result = imported(content, {.pattern = Pattern::bidirectional});
+  EXPECT_EQ(result.series.pattern, Pattern::bidirectional);
+  EXPECT_THAT(result.notes, testing::Contains("measured with 4 ranks"));
+}
+
+TEST(ImportNcclTests, WishesThatContradictTheFileAreRefused) {
+  const auto nothing = [](json&) {};
+  EXPECT_THAT(refusal_after(nothing, {.pattern = Pattern::pingpong}),
+              HasSubstr("sendrecv.json measures bidirectional"));
+  EXPECT_THAT(refusal_after(nothing, {.from = "0/0", .to = "0/1"}),
+              HasSubstr("--places 0/0: sendrecv.json says '0/3'"));
+  EXPECT_THAT(refusal_after(nothing, {.size = Bytes{4}}), HasSubstr("--size"));
+}
+
+TEST(ImportNcclTests, ARunThatDidNotEndIsRefused) {
+  EXPECT_THAT(refusal_after([](json& file) { file.erase("end_time"); }), HasSubstr("did not end"));
+  EXPECT_THAT(refusal_after([](json& file) { file.erase("results"); }), HasSubstr("did not end"));
+  EXPECT_THAT(refusal_after([](json& file) { file["results"] = json::array(); }), HasSubstr("'results' is empty"));
+}
+
+TEST(ImportNcclTests, BrokenResultsAreNamed) {
+  const auto with = [](const std::function<void(json&)>& spoil) {
+    return refusal_after([&](json& file) { spoil(file["results"][1]); });
+  };
+  EXPECT_EQ(with([](json& result) { result["out_of_place"]["time"] = 0; }),
+            "sendrecv.json: error: member 'results[1].out_of_place.time' must be positive, but is 0");
+  EXPECT_EQ(with([](json& result) { result["out_of_place"]["time"] = "nan"; }),
+            "sendrecv.json: error: member 'results[1].out_of_place.time' is no number");
+  EXPECT_THAT(with([](json& result) {
+                auto& figures = result["out_of_place"];
+                figures["cpu_time"] = figures["time"];
+                figures.erase("time");
+              }),
+              HasSubstr("run without -C"));
+  EXPECT_THAT(with([](json& result) { result["out_of_place"] = nullptr; }),
+              HasSubstr("'results[1].out_of_place' is no object"));
+  EXPECT_THAT(with([](json& result) { result["out_of_place"]["nwrong"] = 3.0; }),
+              HasSubstr("tells of 3 wrong elements"));
+  EXPECT_THAT(with([](json& result) { result["size"] = 1024; }), HasSubstr("'results[1].size' names 1024 B twice"));
+  EXPECT_THAT(with([](json& result) { result["size"] = 0; }), HasSubstr("'results[1].size' is 0"));
+  EXPECT_THAT(with([](json& result) { result.erase("size"); }), HasSubstr("'results[1].size' is missing"));
+  EXPECT_THAT(with([](json& result) {
+                result["out_of_place_per_iter"] = {{"times_us", {1.0, -1.0}}};
+              }),
+              HasSubstr("'results[1].out_of_place_per_iter.times_us' holds something that is no time"));
+  EXPECT_THAT(refusal_after([](json& file) { file["config"]["ngpus"] = 0; }), HasSubstr("'config.ngpus' is 0"));
+}
+
+}  // namespace
+}  // namespace twinlink::validate

@@ -1,0 +1,162 @@
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/validate/import/foreign_files.hpp"
+#include "validate/import/import.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr Bytes kSize{512U << 20U};
+
+bench::ProbeFile imported(const json& content, const ImportWishes& wishes = {.size = kSize}) {
+  return std::get<bench::ProbeFile>(import_content(Tool::nvbandwidth, content, "nv.json", wishes));
+}
+
+std::string refusal(const json& content, const ImportWishes& wishes = {.size = kSize}) {
+  try {
+    std::ignore = imported(content, wishes);
+  } catch (const UsageError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::bad_usage);
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+/// What is said of the file after `spoil` was at its first test: host to device by the copy engine.
+std::string refusal_after(const std::function<void(json&)>& spoil) {
+  json content = test::nvbandwidth_08();
+  spoil(content["nvbandwidth"]["testcases"][0]);
+  return refusal(content);
+}
+
+/// "GPU PEER GB/s" of each line of that name.
+std::vector<std::string> lines(const bench::ProbeFile& probes, const std::string& name) {
+  std::vector<std::string> found;
+  for (const auto& line : probes.findings.lines) {
+    if (line.name != name) continue;
+    found.push_back(line.gpu + " " + line.peer + " " + json(line.bandwidth_MBps / 1000).dump());
+  }
+  return found;
+}
+
+TEST(ImportNvbandwidth, RatesBecomeTimesOfTheSizeThatTheUserTells) {
+  const auto probes = imported(test::nvbandwidth_08());
+  EXPECT_EQ(probes.world, "measured");
+  EXPECT_EQ(probes.program, "nvbandwidth v0.8");
+  EXPECT_THAT(probes.command, IsEmpty());
+  const auto& line = probes.findings.lines.at(0);
+  EXPECT_EQ(line.name, "copy pinned-to-device near");
+  EXPECT_EQ(line.gpu, "0/0");
+  EXPECT_EQ(line.peer, "");
+  EXPECT_EQ(line.size, kSize);
+  EXPECT_EQ(line.bandwidth_MBps, 55250) << "a GB is 10^9 bytes";
+  EXPECT_EQ(line.time_us.n, 0U);
+  EXPECT_DOUBLE_EQ(line.time_us.median, static_cast<double>(kSize.count()) / 55250);
+}
+
+TEST(ImportNvbandwidth, TheRowOfAMatrixIsTheGpuThatCopies) {
+  const auto probes = imported(test::nvbandwidth_08());
+  EXPECT_THAT(lines(probes, "copy pinned-to-device near"), ElementsAre("0/0  55.25", "0/1  55.5"));
+  EXPECT_THAT(lines(probes, "copy kernel-to-pinned"), ElementsAre("0/0  54.25", "0/1  54.5"));
+  EXPECT_THAT(lines(probes, "peer copy read direct"), ElementsAre("0/0 0/1 400.0", "0/1 0/0 200.0"));
+  EXPECT_THAT(lines(probes, "copy kernel-push"), ElementsAre("0/0 0/1 320.0")) << "N/A is no line";
+  EXPECT_THAT(lines(probes, "peer copy write direct, other way busy"), ElementsAre("0/0 0/1 391.0", "0/1 0/0 392.0"))
+      << "the second of three matrices";
+}
+
+TEST(ImportNvbandwidth, WhatIsLeftOutIsNoted) {
+  EXPECT_THAT(imported(test::nvbandwidth_08()).findings.notes,
+              ElementsAre("device_to_host_memcpy_ce left out: Waived",
+                          "device_to_device_latency_sm left out: no probe measures this", HasSubstr("launch")));
+}
+
+TEST(ImportNvbandwidth, ASumOfBothDirectionsIsLeftOut) {
+  json content = test::nvbandwidth_08();
+  content["nvbandwidth"]["testcases"][4]["bandwidth_matrix"] = json::parse(R"([["N/A", "772"], ["774", "N/A"]])");
+  const auto probes = imported(content);
+  EXPECT_THAT(lines(probes, "peer copy write direct, other way busy"), IsEmpty());
+  EXPECT_THAT(probes.findings.notes, Contains(HasSubstr("only the sum of both directions")));
+  content["nvbandwidth"]["testcases"][4]["bandwidth_description"] =
+      "memcpy CE GPU(row) <-> GPU(column) bandwidth (GB/s)";
+  EXPECT_THAT(lines(imported(content), "peer copy write direct, other way busy"),
+              ElementsAre("0/0 0/1 772.0", "0/1 0/0 774.0"));
+}
+
+TEST(ImportNvbandwidth, TheOriginIsInTheEnvironment) {
+  const auto origin = imported(test::nvbandwidth_08()).environment.at("origin");
+  EXPECT_EQ(origin.at("tool"), "nvbandwidth");
+  EXPECT_EQ(origin.at("file"), "nv.json");
+  EXPECT_EQ(origin.at("Driver Version"), "580.105.08");
+  EXPECT_EQ(origin.at("GPU Device list").size(), 2U);
+}
+
+TEST(ImportNvbandwidth, NumbersAreReadAsTexts) {
+  json content = test::nvbandwidth_08();
+  content["nvbandwidth"]["testcases"][0]["bandwidth_matrix"] = json::parse(R"([[55.25, "5.55e+01"]])");
+  EXPECT_THAT(lines(imported(content), "copy pinned-to-device near"), ElementsAre("0/0  55.25", "0/1  55.5"));
+}
+
+TEST(ImportNvbandwidth, TheSizeMustBeTold) {
+  EXPECT_THAT(refusal(test::nvbandwidth_08(), {}), AllOf(HasSubstr("nv.json"), HasSubstr("--size"), HasSubstr("512M")));
+  EXPECT_THAT(refusal(test::nvbandwidth_08(), {.protocol = "cuda-ipc", .size = kSize}), HasSubstr("holds primitives"));
+  EXPECT_THAT(refusal(test::nvbandwidth_08(), {.window = 1, .size = kSize}), HasSubstr("holds primitives"));
+}
+
+TEST(ImportNvbandwidth, BrokenMatricesAreNamed) {
+  const auto with = [](const char* matrix) {
+    return refusal_after([&](json& test) { test["bandwidth_matrix"] = json::parse(matrix); });
+  };
+  const std::string member = "nv.json: error: member 'nvbandwidth.testcases[0].bandwidth_matrix' ";
+  EXPECT_EQ(with(R"([["fast", "1"]])"), member + "holds \"fast\", which is no positive number of GB/s");
+  EXPECT_EQ(with(R"([["1", "-1"]])"), member + "holds \"-1\", which is no positive number of GB/s");
+  EXPECT_EQ(with(R"([["1", "inf"]])"), member + "holds \"inf\", which is no positive number of GB/s");
+  EXPECT_EQ(with(R"([["1", null]])"), member + "holds null, which is no positive number of GB/s");
+  EXPECT_EQ(with(R"([["1", "2"], ["1", "2"]])"), member + "has 2 rows, not the host's one");
+  EXPECT_EQ(with(R"([["1", "2"], ["1"]])"), member + "is no matrix: its rows differ in length");
+  EXPECT_EQ(with(R"([])"), member + "has 0 rows, not the host's one");
+  EXPECT_EQ(with(R"("1")"), member + "is no array");
+  json content = test::nvbandwidth_08();
+  content["nvbandwidth"]["testcases"][2]["bandwidth_matrix"] = json::parse(R"([["N/A", "1"]])");
+  EXPECT_THAT(refusal(content), HasSubstr("testcases[2].bandwidth_matrix' has 1 rows of 2 columns: it must be square"));
+}
+
+TEST(ImportNvbandwidth, MissingMembersAreNamed) {
+  for (const char* name : {"name", "status", "bandwidth_matrix"}) {
+    EXPECT_EQ(refusal_after([&](json& test) { test.erase(name); }),
+              "nv.json: error: member 'nvbandwidth.testcases[0]." + std::string(name) + "' is missing");
+  }
+  EXPECT_THAT(refusal_after([](json& test) { test["bandwidth_description"] = "memory latency (ns)"; }),
+              HasSubstr("'nvbandwidth.testcases[0].bandwidth_description' does not say (GB/s)"));
+  json content = test::nvbandwidth_08();
+  content["nvbandwidth"].erase("version");
+  EXPECT_EQ(imported(content).program, "nvbandwidth v0.8") << "git tells it, too";
+  content["nvbandwidth"].erase("git_version");
+  EXPECT_THAT(refusal(content), HasSubstr("is missing"));
+  EXPECT_THAT(refusal(json::object()), HasSubstr("'nvbandwidth' is missing"));
+}
+
+TEST(ImportNvbandwidth, AFileWithoutAResultSaysWhy) {
+  json content = test::nvbandwidth_08();
+  content["nvbandwidth"].erase("testcases");
+  content["nvbandwidth"]["error"] = "no CUDA-capable device is detected";
+  EXPECT_THAT(refusal(content), HasSubstr("nv.json: error: holds no result: no CUDA-capable device is detected"));
+  content = test::nvbandwidth_08();
+  content["nvbandwidth"]["testcases"] = {
+      {{"name", "some_new_test"}, {"status", "Passed"}},
+      {{"name", "host_to_device_memcpy_ce"}, {"status", "Error"}, {"error", "bad copy"}}};
+  EXPECT_THAT(refusal(content), AllOf(HasSubstr("holds nothing that can be imported: some_new_test left out"),
+                                      HasSubstr("Error: bad copy")));
+}
+
+}  // namespace
+}  // namespace twinlink::validate

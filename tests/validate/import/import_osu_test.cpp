@@ -1,0 +1,243 @@
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocols/bench/results/osu_form.hpp"
+#include "tests/validate/fixtures.hpp"
+#include "tests/validate/import/foreign_files.hpp"
+#include "validate/import/import.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using bench::Pattern;
+using ::testing::AllOf;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+bench::Result imported(const std::string& text, const ImportWishes& wishes = {}) {
+  return std::get<bench::Result>(import_content(Tool::osu, text, "osu.txt", wishes));
+}
+
+std::string refusal(const std::string& text, const ImportWishes& wishes = {}) {
+  try {
+    std::ignore = imported(text, wishes);
+  } catch (const UsageError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::bad_usage);
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+/// osu_latency_75() with one row, or with `rows` in its place.
+std::string latency_of(const std::string& rows) {
+  return "# OSU MPI Latency Test v7.5\n# Size       Avg Latency(us)\n" + rows;
+}
+
+TEST(ImportOsu, LatencyIsOneWayInMicroseconds) {
+  const auto result = imported(test::osu_latency_75());
+  EXPECT_EQ(result.world, "measured");
+  EXPECT_EQ(result.program, "osu_latency 7.5");
+  EXPECT_EQ(result.series.pattern, Pattern::pingpong);
+  EXPECT_EQ(result.series.clock, "host");
+  ASSERT_EQ(result.series.points.size(), 3U);
+  EXPECT_EQ(result.series.points[0].size, Bytes{1});
+  EXPECT_EQ(result.series.points[0].time_us, (bench::Statistics{.median = 8.01}));
+  EXPECT_NEAR(result.series.points[2].bandwidth_MBps, 4194304 / 14.48, 1e-6);
+  const auto& origin = result.environment.at("origin");
+  EXPECT_EQ(origin.at("tool"), "osu");
+  EXPECT_EQ(origin.at("file"), "osu.txt");
+  EXPECT_EQ(origin.at("accelerator"), "CUDA");
+  EXPECT_EQ(origin.at("figure"), "mean of all rounds");
+}
+
+TEST(ImportOsu, TellsNothingThatTheFileDoesNot) {
+  const auto& series = imported(test::osu_bw_72()).series;
+  EXPECT_THAT(series.protocol, IsEmpty());
+  EXPECT_THAT(series.from, IsEmpty());
+  EXPECT_THAT(series.to, IsEmpty());
+  EXPECT_FALSE(series.told.settings);
+  EXPECT_FALSE(series.told.window);
+  EXPECT_FALSE(series.told.cold_us);
+  EXPECT_FALSE(series.points[0].verified);
+  EXPECT_THAT(series.points[0].path, IsEmpty());
+  EXPECT_EQ(series.points[0].time_us.n, 0U);
+}
+
+TEST(ImportOsu, OlderHeadersAndEmptyMessages) {
+  const auto result = imported(test::osu_latency_5());
+  EXPECT_EQ(result.program, "osu_latency 5.6.3");
+  EXPECT_EQ(result.series.points[0].size, Bytes{0});
+  EXPECT_EQ(result.environment.at("origin").at("send_buffer"), "DEVICE");
+  EXPECT_EQ(result.environment.at("origin").at("receive_buffer"), "HOST");
+  EXPECT_EQ(imported("# OSU MPI Bandwidth Test (Version 2.0)\n# Size\tBandwidth (MB/s)\n1\t3.549325\n").program,
+            "osu_bw 2.0");
+}
+
+TEST(ImportOsu, ABandwidthIsATimePerMessage) {
+  // 1 MB/s is 10^6 bytes per second: a byte per microsecond.
+  const auto points = imported(test::osu_bw_72()).series.points;
+  EXPECT_EQ(points[1].time_us.median, 16);
+  EXPECT_EQ(points[1].bandwidth_MBps, 65536);
+}
+
+TEST(ImportOsu, BothDirectionsCountInABidirectionalRate) {
+  const auto result = imported(test::osu_bibw_75());
+  EXPECT_EQ(result.program, "osu_bibw 7.5");
+  EXPECT_EQ(result.series.pattern, Pattern::bidirectional);
+  EXPECT_EQ(result.series.points[1].time_us.median, 64);
+  EXPECT_EQ(result.series.points[1].bandwidth_MBps, 32768);
+  EXPECT_TRUE(result.series.points[1].verified);
+}
+
+TEST(ImportOsu, OfSeveralPairsItIsTheMeanOfOne) {
+  const auto one = imported(test::osu_mbw_mr_74(1));
+  EXPECT_EQ(one.series.label, "osu_mbw_mr");
+  EXPECT_EQ(one.series.window, 32);
+  EXPECT_TRUE(one.series.told.window);
+  EXPECT_EQ(one.series.points[1].bandwidth_MBps, 20000);
+  const auto four = imported(test::osu_mbw_mr_74(4));
+  EXPECT_EQ(four.series.label, "osu_mbw_mr, 4 pairs");
+  EXPECT_EQ(four.series.points[1].bandwidth_MBps, 5000);
+  EXPECT_THAT(four.notes, ElementsAre(HasSubstr("means"), HasSubstr("4 pairs at once")));
+}
+
+TEST(ImportOsu, WhatTheUserKnowsIsAdded) {
+  const auto series =
+      imported(test::osu_bw_72(), {.protocol = "cuda-ipc", .window = 64, .from = "0/0", .to = "0/1"}).series;
+  EXPECT_EQ(series.protocol, "cuda-ipc");
+  EXPECT_EQ(series.window, 64);
+  EXPECT_TRUE(series.told.window);
+  EXPECT_EQ(series.from, "0/0");
+  EXPECT_EQ(series.to, "0/1");
+}
+
+TEST(ImportOsu, WishesThatContradictTheFileAreRefused) {
+  EXPECT_THAT(refusal(test::osu_bw_72(), {.pattern = Pattern::pingpong}), HasSubstr("osu.txt measures bandwidth"));
+  EXPECT_THAT(refusal(test::osu_mbw_mr_74(1), {.window = 64}), HasSubstr("--window 64: osu.txt says 32"));
+  EXPECT_THAT(refusal(test::osu_latency_75(), {.window = 2}), HasSubstr("--window 2: osu.txt says 1"));
+  EXPECT_THAT(refusal(test::osu_bw_72(), {.size = Bytes{1}}), HasSubstr("--size"));
+}
+
+TEST(ImportOsu, ABrokenRowIsNamedByItsLine) {
+  EXPECT_THAT(refusal(latency_of("1 8.01\n2\n")), HasSubstr("osu.txt:4: error: a row of 1 columns, where 2 are named"));
+  EXPECT_THAT(refusal(latency_of("1 8.01\n2 8.02 7\n")), HasSubstr("osu.txt:4: error: a row of 3 columns"));
+  EXPECT_THAT(refusal(latency_of("1 8.01\n2 eight\n")), HasSubstr("osu.txt:4: error: 'eight' is no number"));
+  EXPECT_THAT(refusal(latency_of("1 8.01\n2 nan\n")), HasSubstr("osu.txt:4: error: 'nan' is no number"));
+  EXPECT_THAT(refusal(latency_of("1.5 8.01\n")), HasSubstr("osu.txt:3: error: '1.5' is no size in bytes"));
+  EXPECT_THAT(refusal(latency_of("1K 8.01\n")), HasSubstr("osu.txt:3: error: '1K' is no size in bytes"));
+  EXPECT_THAT(refusal(latency_of("1 -8.01\n")), HasSubstr("osu.txt:3: error: the value must be positive"));
+  EXPECT_THAT(refusal(latency_of("1 0.00\n")), HasSubstr("osu.txt:3: error: the value must be positive"));
+  EXPECT_THAT(refusal(latency_of("2 8.01\n1 8.02\n")), HasSubstr("osu.txt:4: error: size 1 does not ascend"));
+  EXPECT_THAT(refusal(latency_of("2 8.01\r\n2 8.02\r\n")), HasSubstr("osu.txt:4: error: size 2 does not ascend"));
+}
+
+TEST(ImportOsu, ARowThatWasCutOffIsSeenByItsDecimals) {
+  EXPECT_THAT(refusal(latency_of("1 8.01\n2 128.0")), AllOf(HasSubstr("osu.txt:4: error:"), HasSubstr("cut off")));
+  EXPECT_THAT(refusal(latency_of("1 8.01\n2 12")), HasSubstr("cut off"));
+  EXPECT_THAT(refusal(latency_of("1 8\n")), HasSubstr("cut off"));
+}
+
+TEST(ImportOsu, ATruncatedFileIsRefused) {
+  EXPECT_THAT(refusal("# OSU MPI Latency Test v7.5\n"), HasSubstr("osu.txt: error: ends before its first row"));
+  EXPECT_THAT(refusal("# OSU MPI Latency Test v7.5\n1 8.01\n"), HasSubstr("osu.txt:2: error: a row before the line"));
+  EXPECT_THAT(refusal("1 8.01\n"), HasSubstr("osu.txt: error: has no title"));
+  EXPECT_THAT(refusal(""), HasSubstr("osu.txt: error: has no title"));
+}
+
+TEST(ImportOsu, UnknownTestsAndUnitsAreRefused) {
+  EXPECT_THAT(refusal("# OSU MPI-CUDA Allreduce Latency Test v7.0\n"),
+              AllOf(HasSubstr("osu.txt:1: error: unknown test 'MPI-CUDA Allreduce Latency'"),
+                    HasSubstr("Bi-Directional Bandwidth")));
+  EXPECT_THAT(refusal("# OSU MPI_Put Bandwidth Test v5.3\n"), HasSubstr("unknown test 'MPI_Put Bandwidth'"));
+  EXPECT_THAT(refusal("# OSU OpenSHMEM Latency Test v7.3\n"), HasSubstr("unknown test"));
+  EXPECT_THAT(refusal("# OSU MPI Bandwidth Test v7.3\n# Size Bandwidth (Gbit/s)\n"),
+              HasSubstr("osu.txt:2: error: the values must be in MB/s"));
+  EXPECT_THAT(refusal("# OSU MPI Latency Test v7.3\n# Size Bandwidth (MB/s)\n"), HasSubstr("must be in us"));
+  EXPECT_THAT(refusal("# OSU MPI Bandwidth Test v7.3\n# Size Bandwidth (MB/s)\n0 1.00\n"), HasSubstr("empty messages"));
+  EXPECT_THAT(
+      refusal("# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n# [ pairs: 1 ] [ window size: varied ]\n"),
+      HasSubstr("osu.txt:2: error: window size 'varied'"));
+}
+
+TEST(ImportOsu, OneTableAtATime) {
+  EXPECT_THAT(refusal(test::osu_bw_72() + test::osu_bw_72()),
+              HasSubstr("osu.txt:8: error: a second table begins here"));
+  EXPECT_THAT(refusal(test::osu_bw_72() + "# Size      Bandwidth (MB/s)\n"), HasSubstr("osu.txt:8: error: a second"));
+  // Under some launchers each rank prints the title.
+  EXPECT_EQ(imported("# OSU MPI Latency Test v7.1\n" + latency_of("1 8.01\n")).series.points.size(), 1U);
+}
+
+TEST(ImportOsu, WrongDataAreNoMeasurement) {
+  const auto header = std::string("# OSU MPI Latency Test v7.5\n# Size       Avg Latency(us)        Validation\n");
+  EXPECT_THAT(refusal(header + "1 8.01 Fail\n"), HasSubstr("osu.txt:3: error: the benchmark found wrong data"));
+  EXPECT_THAT(refusal(header + "1 8.01 Pass\nDATA VALIDATION ERROR: osu_latency exited with status 1\n"),
+              HasSubstr("osu.txt:4: error: the benchmark found wrong data"));
+  EXPECT_THAT(refusal(header + "1 8.01\n"), HasSubstr("a row of 2 columns, where 3 are named"));
+}
+
+TEST(ImportOsu, FurtherColumnsAreCounted) {
+  const auto result = imported(
+      "# OSU MPI Latency Test v7.5\n"
+      "# Size       Avg Latency(us)   P50 Tail Lat(us)   P99 Tail Lat(us)\n"
+      "1                       8.01              7.99             12.01\n");
+  EXPECT_EQ(result.series.points[0].time_us.median, 8.01);
+}
+
+TEST(ImportOsu, LinesOfAnyLengthArePassedOver) {
+  const std::string noise = "# OSU " + std::string(1U << 20U, 'x') + "\n";
+  EXPECT_EQ(imported(noise + test::osu_latency_75() + noise).series.points.size(), 3U);
+}
+
+class OwnOsuForm : public ::testing::TestWithParam<Pattern> {};
+
+/// Half of the last printed digit, and what a sum of rounding errors adds.
+constexpr double kPrinted = 0.005 + 1e-9;
+
+TEST_P(OwnOsuForm, ComesBackAsTheSameCurveWithinThePrintedDigits) {
+  const Pattern pattern = GetParam();
+  auto written = test::make_result("simulated", "gpudirect-v2", {{4, 7.123}, {4096, 8.456}, {67108864, 171.789}});
+  written.series.pattern = pattern;
+  written.series.window = pattern == Pattern::pingpong ? 1 : 16;
+  for (auto& point : written.series.points) {
+    point.bandwidth_MBps =
+        (pattern == Pattern::bidirectional ? 2 : 1) * static_cast<double>(point.size.count()) / point.time_us.median;
+  }
+  std::ostringstream text;
+  print_osu(written, text);
+
+  const auto read = imported(text.str());
+  EXPECT_EQ(read.world, "simulated");
+  EXPECT_EQ(read.program, written.program);
+  EXPECT_EQ(read.series.protocol, "gpudirect-v2");
+  EXPECT_EQ(read.series.pattern, pattern);
+  EXPECT_EQ(read.series.window, written.series.window);
+  EXPECT_EQ(read.series.from, written.series.from);
+  EXPECT_EQ(read.series.to, written.series.to);
+  EXPECT_EQ(read.series.clock, "simulated");
+  EXPECT_EQ(read.environment.at("origin").at("figure"), "median");
+  ASSERT_EQ(read.series.points.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto& before = written.series.points[i];
+    const auto& after = read.series.points[i];
+    EXPECT_EQ(after.size, before.size);
+    if (pattern == Pattern::pingpong) {
+      EXPECT_THAT(after.time_us.median, DoubleNear(before.time_us.median, kPrinted));
+    } else {
+      EXPECT_THAT(after.bandwidth_MBps, DoubleNear(before.bandwidth_MBps, kPrinted));
+      // A rate that is off by a share makes the time off by the same.
+      const double share = kPrinted / before.bandwidth_MBps;
+      EXPECT_THAT(after.time_us.median, DoubleNear(before.time_us.median, 1.01 * share * before.time_us.median));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Patterns, OwnOsuForm,
+                         ::testing::Values(Pattern::pingpong, Pattern::bandwidth, Pattern::bidirectional),
+                         [](const auto& pattern) { return std::string(to_string(pattern.param)); });
+
+}  // namespace
+}  // namespace twinlink::validate

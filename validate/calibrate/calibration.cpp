@@ -1,0 +1,277 @@
+#include "validate/calibrate/calibration.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "validate/calibrate/calibration_caches.hpp"
+#include "validate/calibrate/calibration_copies.hpp"
+#include "validate/calibrate/calibration_groups.hpp"
+#include "validate/calibrate/calibration_messages.hpp"
+#include "validate/calibrate/calibration_windows.hpp"
+#include "validate/calibrate/calibration_written.hpp"
+#include "validate/calibrate/contention.hpp"
+#include "validate/calibrate/cost_fit.hpp"
+#include "validate/calibrate/primitive.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using model::Platform;
+using model::Topology;
+using Kind = Primitive::Kind;
+
+class Calibrator {
+ public:
+  Calibrator(const ProbeSet& probes, const std::filesystem::path& base, bool force)
+      : probes_(probes), edit_(base), base_(edit_.platform()), topology_(base_) {
+    result_.base = base_.file = base.string();
+    result_.origins = probes.files;
+    result_.notes = check_machine(probes_, base_, force);
+    sort_probes();
+  }
+
+  Calibration run() {
+    // What the CPU does comes first: the latency is what is left beside it.
+    copies_.fit_cpu();
+    messages_.fit_cpu();
+    for (const Group& group : groups_) fit(group);
+    // What comes on top of copies is told apart from them by the copies' own fits.
+    const Platform with_copies = edit_.platform();
+    const Topology topology(with_copies);
+    for (const Group& group : groups_) fit_on_top(group, topology);
+    copies_.fit_turnarounds_alike(topology);
+    // And what lies behind signals is told from them, and from turnarounds.
+    const Platform with_signals = edit_.platform();
+    const Topology all_else(with_signals);
+    for (const Group& group : groups_) {
+      if (group.first().tells_rest()) fit_rest(group, all_else, probes_, edit_, result_.notes);
+    }
+    finish_uncached(all_else);
+    if (edit_.changes().empty()) {
+      throw InputError(fmt::format("{}: error: the probes tell no number of this platform", result_.base));
+    }
+    describe_fits();
+    std::ranges::move(contention_notes(probes_), std::back_inserter(result_.notes));
+    result_.platform_text = edit_.text(heading());
+    list_numbers();
+    return std::move(result_);
+  }
+
+ private:
+  // ---- what belongs together ----------------------------------------------------------------------------------------
+
+  void sort_probes() {
+    std::map<std::string, std::size_t> places;
+    std::set<std::string> unused;
+    for (const Probe& probe : probes_.probes) {
+      std::string reason;
+      const std::optional<Primitive> primitive = find_primitive(probe.line, topology_, reason);
+      if (!primitive) {
+        if (unused.insert(probe.line.name).second) result_.unused.push_back({probe.line.name, reason});
+        continue;
+      }
+      const std::string path = cost_path(*primitive, topology_);
+      const auto [place, is_new] = places.try_emplace(path, groups_.size());
+      if (is_new) groups_.push_back({.path = path});
+      groups_[place->second].lines.push_back({&probe, *primitive});
+    }
+    uncached_ = split_uncached(groups_, topology_, probes_, edit_);
+  }
+
+  // ---- fits ---------------------------------------------------------------------------------------------------------
+
+  template <class Value>
+  void set(const std::string& path, const Value& value, const Group& group) {
+    set_fit(edit_, path, value, group, probes_);
+  }
+
+  void fit(const Group& group) {
+    switch (group.first().kind) {
+      case Kind::copy:
+        return copies_.fit(group);
+      case Kind::message:
+        return fit_messages(group);
+      case Kind::pin:
+        return fit_pinning(group);
+      case Kind::engine_block:
+      case Kind::kernel_block:
+      case Kind::signal:
+      case Kind::kernel_signal:
+      case Kind::queued:
+      case Kind::queued_signal:
+      case Kind::queued_kernel_signal:
+      case Kind::gap:
+      case Kind::completion:
+      case Kind::step:
+      case Kind::written_copy:
+      case Kind::held_copy:
+      case Kind::handed_copy:
+      case Kind::written_message:
+      case Kind::start:
+      case Kind::start_alone:
+      case Kind::finish_of_class:
+      case Kind::start_message:
+      case Kind::start_receive:
+      case Kind::start_control:
+      case Kind::bare_control:
+      case Kind::finish:
+        return;  // fit_on_top(), CopyFits and MessageFits
+      default:
+        return set(group.path, fit_constant(observations_of(group)), group);
+    }
+  }
+
+  void fit_messages(const Group& group) {
+    const bool within = group.first().same_node;
+    const model::NetworkCosts& costs = within ? base_.intra_node : *base_.network;
+    std::optional<Rate> known = narrowest_link(group.first(), topology_);
+    if (costs.rate) known = costs.rate->value;
+    // Where the base says that a message gets what the adapter's link has, the message tells that.
+    const std::string rate_path = within || costs.rate ? group.path + ".rate" : "fabric.link";
+    const std::optional<Rate> rate = fit_latency(group, messages_.observations_beside_cpu(group),
+                                                 {.base = known, .queues = find_group(groups_, group.path + ".gap")},
+                                                 rate_path, probes_, edit_, result_.notes);
+    if (rate && within) limit_uncached(*rate);
+  }
+
+  /// Where the base says what bytes take that no cache holds: not less than those that one holds, until the probes
+  /// tell.
+  void limit_uncached(Rate rate) {
+    const auto& known = base_.intra_node.uncached;
+    if (!known || known->value <= rate) return;
+    edit_.set(std::string(kUncached), rate, model::Quality::derived, "not above the rate of what the caches hold");
+  }
+
+  /// Where the probes show no such bytes that should be there by the base, these take no longer.
+  void finish_uncached(const Topology& all_else) {
+    if (uncached_) {
+      fit_uncached(*uncached_, all_else, probes_, edit_, result_.notes);
+      groups_.push_back(*std::move(uncached_));
+    } else if (base_.intra_node.uncached && lacks_in_caches(groups_, topology_)) {
+      edit_.set(std::string(kUncached), all_else.platform().intra_node.rate->value, model::Quality::derived,
+                "the rate of what the caches hold: the probes show no difference");
+    }
+  }
+
+  void fit_pinning(const Group& group) {
+    if (const std::optional<LineFit> line = fit_line(observations_of(group))) {
+      set("costs.runtime.pin_base", line->base, group);
+      set("costs.runtime.pin_per_gib", line->per_byte * static_cast<double>((1_GiB).count()), group);
+    } else {
+      result_.notes.push_back(
+          "costs.runtime.pin_base, pin_per_gib: the sizes of the probes do not tell them; they stay");
+    }
+  }
+
+  void fit_on_top(const Group& group, const Topology& topology) {
+    const Kind kind = group.first().kind;
+    if (kind == Kind::queued) return copies_.fit_turnaround(group, topology);
+    if (group.first().tells_rest()) return;  // fit_rest()
+    if (kind == Kind::completion) return;    // MessageFits
+    if (kind == Kind::gap) return fit_gap(group, topology, probes_, edit_);
+    if (kind == Kind::kernel_signal) return copies_.fit_kernel_signal(group, topology);
+    if (group.first().is_touched()) return fit_touched(group, topology, probes_, edit_, result_.notes);
+    if (!group.first().copies() || kind == Kind::copy || group.first().is_cpus_part()) return;
+    const bool signals = group.first().signals();
+    std::vector<CountedObservation> observations;
+    for (const Meant& meant : group.lines) {
+      const std::optional<Seconds> rest =
+          signals ? copies_.put_alone(meant, topology) : predict_below(meant.primitive, meant.size(), topology);
+      if (!rest) continue;
+      observations.push_back({observation_of(meant), *rest, signals ? 1 : meant.primitive.blocks});
+    }
+    if (const std::optional<Seconds> each = fit_share(observations)) {
+      set(group.path, *each, group);
+    } else {
+      result_.notes.push_back(fmt::format("{}: the probes take no longer than the copies alone", group.path));
+    }
+  }
+
+  // ---- what came of it ----------------------------------------------------------------------------------------------
+
+  void describe_fits() {
+    const Platform platform = edit_.platform();
+    const Topology topology(platform);
+    std::map<std::pair<std::string, std::string>, std::vector<Row>> rows_by_probe;
+    for (const Group& group : groups_) {
+      std::vector<Row> all;
+      for (const Meant& meant : group.lines) {
+        const bench::ProbeLine& line = meant.probe->line;
+        const std::optional<Seconds> time = predict(meant.primitive, line.size, topology);
+        if (!time || !(*time > Seconds{})) continue;
+        all.push_back({.key = {line.name, line.gpu, line.peer, line.size},
+                       .measured_us = line.time_us.median,
+                       .simulated_us = time->microseconds()});
+        rows_by_probe[{group.path, line.name}].push_back(all.back());
+      }
+      if (all.empty()) continue;
+      edit_.set_source(source_name(group.path), source_text(group, probes_, summarize_errors(all)));
+      note_narrow_links(group, topology);
+    }
+    for (const Group& group : groups_) {
+      for (const Meant& meant : group.lines) {
+        auto found = rows_by_probe.extract({group.path, meant.probe->line.name});
+        if (found) result_.fits.push_back({meant.probe->line.name, group.path, summarize_errors(found.mapped())});
+      }
+    }
+  }
+
+  /// A rate that the base's links do not let through would be of no use, silently.
+  void note_narrow_links(const Group& group, const Topology& topology) {
+    const Primitive& first = group.first();
+    if (first.kind != Kind::copy) return;
+    const model::Cost* cost = topology.find_copy_cost(first.from, first.to).cost;
+    const std::optional<Rate> narrowest = narrowest_link(first, topology);
+    if (cost == nullptr || !cost->rate || !narrowest || cost->rate->value <= *narrowest) return;
+    result_.notes.push_back(fmt::format("{}.rate: {}, but a link of the base on the way has only {}", group.path,
+                                        format_rate(cost->rate->value), format_rate(*narrowest)));
+  }
+
+  [[nodiscard]] std::vector<std::string> heading() const {
+    std::vector<std::string> lines{
+        "Made by twinlink-validate calibrate: numbers whose source begins with 'fit-' are fits of the probes, all",
+        "others are the base's.", "", "base    " + result_.base};
+    for (const ProbeOrigin& origin : probes_.files) {
+      lines.push_back(fmt::format("probes  {} ({})", origin.file, describe(origin)));
+    }
+    return lines;
+  }
+
+  void list_numbers() {
+    std::set<std::string> listed;
+    result_.replaced = edit_.changes();
+    for (const NumberChange& change : result_.replaced) listed.insert(change.path);
+    for (model::NumberEntry& entry : all_numbers(edit_.platform())) {
+      if (const std::size_t point = entry.path.find('['); point != std::string::npos) {
+        entry.path.resize(point);
+        entry.text = "a curve";
+      }
+      if (listed.insert(entry.path).second) result_.kept.push_back(std::move(entry));
+    }
+  }
+
+  const ProbeSet& probes_;
+  PlatformEdit edit_;
+  Platform base_;
+  Topology topology_;
+  std::vector<Group> groups_{};
+  std::optional<Group> uncached_{};  ///< one of them when it is fitted, which is last
+  Calibration result_{};
+  CopyFits copies_{probes_, groups_, topology_, edit_, result_.notes};
+  MessageFits messages_{probes_, groups_, topology_, edit_, result_.notes};
+};
+
+}  // namespace
+
+Calibration calibrate(const ProbeSet& probes, const std::filesystem::path& base, bool force) {
+  return Calibrator(probes, base, force).run();
+}
+
+}  // namespace twinlink::validate

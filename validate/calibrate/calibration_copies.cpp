@@ -1,0 +1,340 @@
+#include "validate/calibrate/calibration_copies.hpp"
+
+#include <algorithm>
+#include <ranges>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/results/statistics.hpp"
+#include "validate/calibrate/cost_fit.hpp"
+#include "validate/calibrate/primitive.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using model::Topology;
+using Kind = Primitive::Kind;
+
+/// Where the rate is not told, what is left of a time at the known rate is the latency only if the bytes take little of
+/// it: otherwise it is the error of that rate. Latencies of copies and messages are microseconds.
+bool tells_latency(std::span<const Observation> observations, std::optional<Rate> known) {
+  constexpr Seconds kLittle = 50.0_us;
+  return !known || std::ranges::any_of(observations, [&](const Observation& o) { return o.size / *known < kLittle; });
+}
+
+bool by_kernel(const Group& group) { return group.first().from.kernel || group.first().to.kernel; }
+
+/// What queued messages get: of the lines of which bytes are all that counts, the middle. Smaller ones may be faster,
+/// in the caches that a CPU has for itself; where there are no others, the fastest of them.
+Rate rate_of_queues(const Group& queues) {
+  std::vector<double> large;
+  double most = 0;
+  for (const Meant& meant : queues.lines) {
+    const double rate = (meant.size() / meant.time()).bytes_per_second();
+    if (meant.size() >= kBytesDecide) large.push_back(rate);
+    most = std::max(most, rate);
+  }
+  return Rate{large.empty() ? most : bench::upper_median(large)};
+}
+
+/// A small difference of times, in seconds: the middle of what was found at `size`. What the rounds of its line spread
+/// is no more than noise.
+CostAt middle_at(const Group& group, Bytes size, const std::vector<double>& found) {
+  const Meant& line = *std::ranges::find(group.lines, size, &Meant::size);
+  const double noise = std::max(2 * kTolerance, observation_of(line).spread);
+  return {{size, Seconds{bench::upper_median(found)}}, line.time() * noise};
+}
+
+std::map<Bytes, CostAt> middles_at(const Group& group, const std::map<Bytes, std::vector<double>>& found) {
+  std::map<Bytes, CostAt> costs;
+  for (const auto& [size, all] : found) costs[size] = middle_at(group, size, all);
+  return costs;
+}
+
+std::string source_alike(std::string_view path) {
+  return fmt::format("that of {}: the same engine, and no probe tells this one", path);
+}
+
+/// Where the host's own copies were measured.
+std::set<std::string> memories_of(const Group& group, const Topology& topology) {
+  std::set<std::string> names;
+  for (const Meant& meant : group.lines) names.insert(topology.name(meant.primitive.from.location));
+  return names;
+}
+
+}  // namespace
+
+CopyFits::CopyFits(const ProbeSet& probes, const std::vector<Group>& groups, const Topology& base, PlatformEdit& edit,
+                   std::vector<std::string>& notes)
+    : probes_(probes), groups_(groups), base_(base), edit_(edit), notes_(notes) {}
+
+void CopyFits::fit_cpu() {
+  for (const Group& group : groups_) fit_share(group);
+  for (const Group& group : groups_) limit_host(group);
+}
+
+/// A part of a copy has its place only where the base or the probes have the copy.
+bool CopyFits::has_copy(const Group& group) {
+  const Primitive& first = group.first();
+  const std::string path = copy_path(first, base_);
+  if (base_.find_copy_cost(first.from, first.to).cost != nullptr || find_group(groups_, path) != nullptr) return true;
+  notes_.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
+  return false;
+}
+
+void CopyFits::fit_share(const Group& group) {
+  const Primitive& first = group.first();
+  const bool of_cpu = first.kind == Kind::finish || (first.is_cpus_part() && has_copy(group));
+  if (!of_cpu) return;
+  if (first.kind == Kind::start_alone) return fit_start_alone(group);
+  const Seconds time = fit_constant(observations_of(group));
+  set_fit(edit_, group.path, time, group, probes_);
+  measured_[group.path] = time;
+}
+
+/// By size: a driver may do more for a copy that it starts at once than for one that has to wait.
+void CopyFits::fit_start_alone(const Group& group) {
+  std::map<Bytes, std::vector<double>> starts;
+  for (const Meant& meant : group.lines) starts[meant.size()].push_back(meant.time().value());
+  const model::Piecewise curve = curve_of(middles_at(group, starts));
+  set_fit(edit_, group.path, curve, group, probes_);
+  starts_alone_.emplace(group.path, curve);
+}
+
+/// Queued kernels and queued puts with signals take no less than the CPU needs to start them: starting them one after
+/// the other can take less than starting one after the CPU has done other things.
+void CopyFits::limit_host(const Group& group) {
+  const auto host = measured_.find(copy_path(group.first(), base_) + ".host");
+  if (host == measured_.end()) return;
+  const std::optional<Seconds> most = most_to_start(group);
+  if (!most || *most <= Seconds{} || host->second <= *most) return;
+  host->second = *most;
+  edit_.set(
+      host->first, *most, model::Quality::derived,
+      fmt::format("what '{}' leaves for each; the start of one alone is longer", group.lines.front().probe->line.name));
+}
+
+/// What a queue leaves of each for its start. Of puts with signals the first takes as long as one alone; by the
+/// tolerance less, so that what lies behind signals is still told by such puts and not hidden by the start. The answer
+/// behind the last is not taken off: where the CPU decides, nothing may be. Nothing of other queues.
+std::optional<Seconds> CopyFits::most_to_start(const Group& group) const {
+  constexpr double kQueued = bench::kQueuedCopies;
+  const Primitive& first = group.first();
+  if (first.kind == Kind::queued && by_kernel(group)) return group.shortest();
+  if (first.kind != Kind::queued_signal && first.kind != Kind::queued_kernel_signal) return std::nullopt;
+  const bool by_engine = first.kind == Kind::queued_signal;
+  const Group* const alone = find_group(groups_, by_engine ? "costs.runtime.signal" : "costs.runtime.kernel_signal");
+  if (alone == nullptr) return std::nullopt;
+  return (group.shortest() * kQueued - alone->shortest()) / (kQueued - 1) * (1 - kTolerance);
+}
+
+/// What was measured of `part`, "host", of the copy at `path`, or of one that is alike; then the source says so.
+std::optional<Seconds> CopyFits::measured_or_alike(const std::string& path, const std::string& part) {
+  if (const auto own = measured_.find(path + part); own != measured_.end()) return own->second;
+  const std::optional<std::string> alike = path_alike(path);
+  if (!alike) return std::nullopt;
+  const std::string probed = *alike + part;
+  const auto other = measured_.find(probed);
+  if (other == measured_.end()) return std::nullopt;
+  edit_.set(path + part, other->second, model::Quality::derived, source_alike(probed));
+  return other->second;
+}
+
+/// `host_alone` of the copy at `path`, as measured_or_alike(); or the base's.
+std::optional<model::Piecewise> CopyFits::alone_or_alike(const std::string& path, const model::Cost* base) {
+  const std::string own = path + ".host_alone";
+  if (const auto found = starts_alone_.find(own); found != starts_alone_.end()) return found->second;
+  const std::string probed = path_alike(path).value_or(path) + ".host_alone";
+  if (const auto found = starts_alone_.find(probed); found != starts_alone_.end()) {
+    edit_.set(own, found->second, model::Quality::derived, source_alike(probed));
+    return found->second;
+  }
+  return base != nullptr && base->host_alone ? std::optional(base->host_alone->value) : std::nullopt;
+}
+
+/// `host_alone` of a group's copies, but at no size more than the shortest of them takes beside `other`.
+model::Piecewise CopyFits::limit_alone(const Group& group, const model::Piecewise& alone, Seconds other) {
+  const Seconds most = std::max(group.shortest() - other, Seconds{});
+  std::vector<model::Piecewise::Knot> knots = alone.knots();
+  const Seconds longest = std::ranges::max(knots, {}, &model::Piecewise::Knot::cost).cost;
+  if (longest <= most) return alone;
+  for (model::Piecewise::Knot& knot : knots) knot.cost = std::min(knot.cost, most);
+  const std::string path = group.path + ".host_alone";
+  notes_.push_back(fmt::format("{}: up to {}, but the shortest takes only {} as a whole", path, format_seconds(longest),
+                               format_seconds(most)));
+  model::Piecewise limited(std::move(knots));
+  edit_.set(path, limited, model::Quality::derived, "no more than the shortest probe takes as a whole");
+  return limited;
+}
+
+/// What the CPU does to start a copy, `host`, unless all takes less. Beside it there is `other`.
+Seconds CopyFits::host_share(const Group& group, const std::string& path, Seconds host, Seconds other) {
+  const Seconds shortest = std::max(group.shortest() - other, Seconds{});
+  if (host <= shortest) return host;
+  notes_.push_back(fmt::format("{}: {} {}, but all takes only {}", path, format_seconds(host),
+                               measured_.contains(path) ? "measured" : "in the base", format_seconds(shortest)));
+  edit_.set(path, shortest, model::Quality::derived, "no more than the shortest probe takes as a whole");
+  return shortest;
+}
+
+void CopyFits::fit(const Group& group) {
+  const Primitive& first = group.first();
+  const model::CopyCost found = base_.find_copy_cost(first.from, first.to);
+  const model::Cost* cost = found.cost;
+  if (cost != nullptr && "costs.copies." + found.name != group.path) begin_as(group.path, found);
+  const Seconds other = measured_or_alike(group.path, ".completion").value_or(completion_of(first));
+  std::optional<Seconds> host = measured_or_alike(group.path, ".host");
+  if (!host && cost != nullptr) host = cost->host.value;
+  if (!host) {
+    edit_.set(group.path + ".host", Seconds{}, model::Quality::assumed, "a probe does not tell it from the latency");
+  }
+  std::vector<Observation> observations = observations_of(group);
+  // A copy of a line is alone in its stream.
+  Seconds started = host.value_or(Seconds{});
+  if (const auto alone = alone_or_alike(group.path, cost)) {
+    const model::Piecewise limited = limit_alone(group, *alone, other);
+    for (Observation& observation : observations) observation.busy = limited.at(observation.size) - started;
+  } else {
+    started = host_share(group, group.path + ".host", started, other);
+  }
+  std::optional<Rate> known = narrowest_link(first, base_);
+  if (cost != nullptr && cost->rate) known = cost->rate->value;
+  const std::optional<Rate> rate = fit_latency(group, observations, {.busy = started + other, .base = known},
+                                               group.path + ".rate", probes_, edit_, notes_);
+  if (!rate || group.path != "costs.copies." + std::string(to_string(model::CopyClass::host_to_host))) return;
+  for (const std::string& memory : memories_of(group, base_)) {
+    set_fit(edit_, fmt::format("nodes.memories.{}.copy_rate", memory), *rate, group, probes_);
+  }
+}
+
+/// A class that the base has under another's name begins as that one; the probes replace what they tell.
+void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
+  const std::string source = source_alike("costs.copies." + other.name);
+  const auto derive = [&](const std::string& key, const auto& value) {
+    if (!measured_.contains(path + key)) edit_.set(path + key, value, model::Quality::derived, source);
+  };
+  derive(".host", other.cost->host.value);
+  if (other.cost->host_alone && !starts_alone_.contains(path + ".host_alone")) {
+    derive(".host_alone", other.cost->host_alone->value);
+  }
+  derive(".latency", other.cost->latency.value);
+  if (other.cost->rate) derive(".rate", other.cost->rate->value);
+  if (other.cost->turnaround) derive(".turnaround", other.cost->turnaround->value);
+  if (other.cost->completion) derive(".completion", other.cost->completion->value);
+}
+
+/// What the CPU does to learn that such a copy has ended, of its class or in general.
+Seconds CopyFits::completion_of(const Primitive& copy) const {
+  const model::CopyCost found = base_.find_copy_cost(copy.from, copy.to);
+  if (!found.by_event) return {};
+  const auto own = measured_.find(copy_path(copy, base_) + ".completion");
+  if (own != measured_.end()) return own->second;
+  if (found.cost != nullptr && found.cost->completion) return found.cost->completion->value;
+  const auto measured = measured_.find("costs.runtime.completion");
+  if (measured != measured_.end()) return measured->second;
+  return base_.platform().runtime.completion ? base_.platform().runtime.completion->value : Seconds{};
+}
+
+void CopyFits::fit_turnaround(const Group& group, const Topology& topology) {
+  constexpr double kTooLong = 16;
+  constexpr double kQueued = bench::kQueuedCopies;
+  const Seconds started = group.shortest();
+  std::map<Bytes, std::vector<double>> turnarounds;
+  for (const Meant& meant : group.lines) {
+    const Seconds flow = flow_alone(meant.primitive, meant.size(), topology);
+    const std::optional<Seconds> first = predict_below(meant.primitive, meant.size(), topology);
+    if (!first || flow > started * kTooLong) continue;
+    // The first takes what one takes alone.
+    const Seconds each = (meant.time() * kQueued - *first) / (kQueued - 1);
+    turnarounds[meant.size()].push_back(std::max((each - flow).value(), 0.0));
+  }
+  std::map<Bytes, CostAt> costs;
+  Seconds most = started * kTooLong;
+  for (const auto& [size, all] : turnarounds | std::views::reverse) {
+    CostAt cost = middle_at(group, size, all);
+    cost.knot.cost = most = std::min(most, cost.knot.cost);
+    costs[size] = cost;
+  }
+  if (costs.empty()) {
+    notes_.push_back(group.path + ": at all sizes of the probes the bytes take much longer; it stays");
+    return;
+  }
+  const model::Piecewise turnaround = curve_of(costs);
+  set_fit(edit_, group.path, turnaround, group, probes_);
+  turnarounds_.emplace(group.path, turnaround);
+}
+
+void CopyFits::fit_turnarounds_alike(const Topology& topology) {
+  for (const auto& [copy, cost] : topology.platform().copies) {
+    const std::string path = copy_path(copy);
+    const std::optional<std::string> alike = path_alike(path);
+    if (turnarounds_.contains(path + ".turnaround") || !alike) continue;
+    const auto other = turnarounds_.find(*alike + ".turnaround");
+    if (other == turnarounds_.end()) continue;
+    edit_.set(path + ".turnaround", other->second, model::Quality::derived, source_alike(other->first));
+  }
+}
+
+/// Where it takes none it is zero: without the number the simulation would charge the copy engine's.
+void CopyFits::fit_kernel_signal(const Group& group, const Topology& topology) {
+  std::map<Bytes, std::vector<double>> rests;
+  for (const Meant& meant : group.lines) {
+    const std::optional<Seconds> put = put_alone(meant, topology);
+    if (put) rests[meant.size()].push_back(std::max((meant.time() - *put).value(), 0.0));
+  }
+  const std::map<Bytes, CostAt> costs = middles_at(group, rests);
+  if (costs.empty()) {
+    notes_.push_back(group.path + ": neither the base nor the probes tell what the put itself takes; it stays");
+    return;
+  }
+  set_fit(edit_, group.path, curve_of(costs), group, probes_);
+}
+
+std::optional<Seconds> CopyFits::put_alone(const Meant& signal, const Topology& topology) const {
+  const std::optional<Seconds> measured = measured_put(signal);
+  return measured ? measured : predict_below(signal.primitive, signal.size(), topology);
+}
+
+/// The same puts as those with a signal, there and back without it, measured in the same job. The peer goes on while
+/// the sender learns of the end.
+std::optional<Seconds> CopyFits::measured_put(const Meant& signal) const {
+  const bench::ProbeLine& line = signal.probe->line;
+  const std::string_view name = signal.primitive.kind == Kind::kernel_signal ? "copy kernel-push" : "peer copy write ";
+  const auto write = [&](const std::string& from, const std::string& to) -> std::optional<Seconds> {
+    const auto found = std::ranges::find_if(probes_.probes, [&](const Probe& probe) {
+      return probe.file == signal.probe->file && probe.line.name.starts_with(name) && probe.line.gpu == from &&
+             probe.line.peer == to && probe.line.size == line.size;
+    });
+    if (found == probes_.probes.end()) return std::nullopt;
+    return Seconds{found->line.time_us.median * 1e-6};
+  };
+  const auto there = write(line.gpu, line.peer);
+  const auto back = write(line.peer, line.gpu);
+  if (!there || !back) return std::nullopt;
+  const Seconds put = (*there + *back) / 2;
+  const Seconds completion = completion_of(signal.primitive);
+  return put > completion ? put - completion : Seconds{};
+}
+
+std::optional<Rate> fit_latency(const Group& group, std::span<const Observation> observations,
+                                const KnownOfLatency& known, const std::string& rate_path, const ProbeSet& probes,
+                                PlatformEdit& edit, std::vector<std::string>& notes) {
+  CurveFit curve = fit_curve(observations, known.busy, known.base);
+  const bool queues_tell = curve.rate && known.queues != nullptr && rate_of_queues(*known.queues) > *curve.rate;
+  if (queues_tell) curve = fit_beside_rate(observations, known.busy, rate_of_queues(*known.queues));
+  if (curve.rate || tells_latency(observations, known.base)) {
+    set_fit(edit, group.path + ".latency", model::Piecewise(curve.latency), group, probes);
+  } else {
+    notes.push_back(group.path + ".latency: the bytes of these sizes take longer; it stays");
+  }
+  if (curve.rate) {
+    set_fit(edit, rate_path, *curve.rate, queues_tell ? *known.queues : group, probes);
+  } else {
+    notes.push_back(fmt::format("{}: the sizes of the probes do not tell it; it stays", rate_path));
+  }
+  return curve.rate;
+}
+
+}  // namespace twinlink::validate

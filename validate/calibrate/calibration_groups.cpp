@@ -1,0 +1,135 @@
+#include "validate/calibrate/calibration_groups.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "model/platform/platform_numbers.hpp"
+#include "protocols/bench/results/statistics.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using model::CopyClass;
+
+/// Copies that are started, and follow each other, alike: the same engine makes them. No probe tells the first of a
+/// pair apart.
+struct Alike {
+  CopyClass copy{};
+  CopyClass probed{};
+};
+constexpr std::array kAlike{Alike{CopyClass::pinned_to_device_far, CopyClass::pinned_to_device_near},
+                            Alike{CopyClass::device_to_pinned_far, CopyClass::device_to_pinned_near},
+                            Alike{CopyClass::device_to_device, CopyClass::peer},
+                            Alike{CopyClass::peer_read, CopyClass::peer},
+                            Alike{CopyClass::kernel_pull, CopyClass::kernel_push},
+                            Alike{CopyClass::kernel_local, CopyClass::kernel_push},
+                            Alike{CopyClass::kernel_to_pinned, CopyClass::kernel_push},
+                            Alike{CopyClass::kernel_from_pinned, CopyClass::kernel_push}};
+
+std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
+
+}  // namespace
+
+Seconds Group::shortest() const { return std::ranges::min(lines, {}, &Meant::time).time(); }
+
+const Group* find_group(const std::vector<Group>& groups, std::string_view path) {
+  const auto found = std::ranges::find(groups, path, &Group::path);
+  return found == groups.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> check_machine(const ProbeSet& probes, const model::Platform& base, bool force) {
+  std::set<std::string> findings;
+  for (const ProbeOrigin& origin : probes.files) {
+    if (!origin.platform.empty() && origin.platform != base.name) {
+      findings.insert(fmt::format("{}: error: probes of platform '{}', but the base is '{}'", origin.file,
+                                  origin.platform, base.name));
+    }
+    for (const auto& [place, model] : origin.devices) {
+      const auto gpu = static_cast<std::size_t>(parse_place(place).gpu);
+      if (gpu >= base.node.gpus.size() || base.node.gpus[gpu].model == model) continue;
+      findings.insert(fmt::format("{}: error: probes of a '{}', but GPU {} of the base is a '{}'", origin.file, model,
+                                  gpu, base.node.gpus[gpu].model));
+    }
+  }
+  if (!findings.empty() && !force) throw InputError(fmt::format("{}", fmt::join(findings, "\n")));
+  std::vector<std::string> notes;
+  for (const std::string& finding : findings) notes.push_back("--force: " + finding);
+  return notes;
+}
+
+Observation observation_of(const Meant& meant) {
+  // Of a normal distribution, 5th and 95th percentile are this many standard deviations apart.
+  constexpr double kDeviations = 3.29;
+  const bench::Statistics& time_us = meant.probe->line.time_us;
+  return {
+      .size = meant.size(), .time = meant.time(), .spread = (time_us.p95 - time_us.p5) / kDeviations / time_us.median};
+}
+
+std::vector<Observation> observations_of(const Group& group) {
+  std::vector<Observation> observations;
+  for (const Meant& meant : group.lines) observations.push_back(observation_of(meant));
+  return observations;
+}
+
+std::string copy_path(CopyClass copy) { return fmt::format("costs.copies.{}", to_string(copy)); }
+
+std::optional<std::string> path_alike(std::string_view path) {
+  const auto* const found = std::ranges::find(kAlike, path, [](const Alike& pair) { return copy_path(pair.copy); });
+  return found == kAlike.end() ? std::nullopt : std::optional(copy_path(found->probed));
+}
+
+std::string source_name(std::string_view path) {
+  for (const std::string_view prefix : {"costs.", "copies.", "runtime."}) {
+    if (path.starts_with(prefix)) path.remove_prefix(prefix.size());
+  }
+  std::string name(kSourcePrefix);
+  for (const char c : path) name += c == '.' || c == '_' ? '-' : c;
+  return name;
+}
+
+std::string source_text(const Group& group, const ProbeSet& probes, const ErrorSummary& errors) {
+  std::vector<std::string> names;
+  std::set<std::size_t> files;
+  std::vector<double> below;
+  std::vector<double> above;
+  Bytes least = group.lines.front().size();
+  Bytes most = least;
+  for (const Meant& meant : group.lines) {
+    const bench::ProbeLine& line = meant.probe->line;
+    if (std::ranges::find(names, line.name) == names.end()) names.push_back(line.name);
+    files.insert(meant.probe->file);
+    if (line.time_us.n > 0) {  // other tools tell a single figure
+      below.push_back(line.time_us.p5 / line.time_us.median - 1);
+      above.push_back(line.time_us.p95 / line.time_us.median - 1);
+    }
+    least = std::min(least, line.size);
+    most = std::max(most, line.size);
+  }
+  constexpr std::size_t kMostNames = 3;
+  if (names.size() > kMostNames) {
+    names[1] = fmt::format("and {} more of the kind", names.size() - 1);
+    names.resize(2);
+  }
+  std::set<std::string> origins;
+  for (const std::size_t file : files) origins.insert(describe(probes.files[file]));
+  const std::string sizes = least == most
+                                ? model::format_bytes(least)
+                                : fmt::format("{} to {}", model::format_bytes(least), model::format_bytes(most));
+  const std::string spread = below.empty()
+                                 ? "spread of the rounds not told"
+                                 : fmt::format("spread of the rounds {:+.1f} % to {:+.1f} % (p5, p95)",
+                                               bench::upper_median(below) * 100, bench::upper_median(above) * 100);
+  return fmt::format("{}: {}; {}, {} median{}; {}; fit within {} (geometric mean), {} (worst)",
+                     fmt::join(origins, " and "), fmt::join(names, ", "), sizes, group.lines.size(),
+                     group.lines.size() == 1 ? "" : "s", spread, percent(errors.geometric_mean), percent(errors.max));
+}
+
+std::string describe(const ProbeOrigin& origin) {
+  return fmt::format("{}{}{}{}", origin.date.empty() ? "" : origin.date + ", ", origin.program,
+                     origin.machine.empty() ? "" : " on ", origin.machine);
+}
+
+}  // namespace twinlink::validate

@@ -1,0 +1,172 @@
+#include "validate/calibrate/calibration_messages.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/results/statistics.hpp"
+#include "validate/calibrate/message_times.hpp"
+#include "validate/calibrate/step_times.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+/// The middle of the lines of this size.
+std::optional<Seconds> time_at(const Group& group, Bytes size) {
+  std::vector<double> times;
+  for (const Meant& meant : group.lines) {
+    if (meant.size() == size) times.push_back(meant.time().value());
+  }
+  return times.empty() ? std::nullopt : std::optional(Seconds{bench::upper_median(times)});
+}
+
+/// The shortest line of this size.
+std::optional<Seconds> shortest_at(const Group& group, Bytes size) {
+  std::optional<Seconds> shortest;
+  for (const Meant& meant : group.lines) {
+    if (meant.size() == size && (!shortest || meant.time() < *shortest)) shortest = meant.time();
+  }
+  return shortest;
+}
+
+/// What the CPU is busy for to send. At the eager limit that may change, so the largest eager size of the group stands
+/// for all up to there.
+model::Piecewise fit_posting(const Group& group, Bytes eager_limit) {
+  std::map<Bytes, CostAt> costs;
+  for (const Meant& meant : group.lines) {
+    const Seconds time = *time_at(group, meant.size());
+    costs[meant.size()] = {{meant.size(), time}, time * (2 * kTolerance)};
+  }
+  const auto above = costs.upper_bound(eager_limit);
+  if (above != costs.begin() && above != costs.end()) {
+    CostAt largest = std::prev(above)->second;
+    largest.knot.size = eager_limit;
+    costs.emplace(eager_limit, largest);
+  }
+  return curve_of(costs);
+}
+
+/// What the receiver's CPU is busy for with an eager message, of windows both ways. `messages` and `one_way` are the
+/// groups of messages by themselves and of windows one way; a size that they lack tells nothing. Nothing if no size
+/// does.
+std::optional<model::Piecewise> fit_completion(const Group& both_ways, const Group& messages, const Group& one_way,
+                                               const model::NetworkCosts& costs, const model::Topology& topology) {
+  std::map<Bytes, CostAt> ascending;
+  for (const Meant& meant : both_ways.lines) {
+    const auto together = time_at(both_ways, meant.size());
+    const auto alone = shortest_at(messages, meant.size());
+    const auto window = time_at(one_way, meant.size());
+    if (!alone || !window) continue;
+    const EagerTimes times{.alone = *alone,
+                           .one_way = *window,
+                           .both_ways = *together,
+                           .flow = flow_of_message(meant.primitive, meant.size(), topology)};
+    const Seconds completion = completion_of(costs, meant.size(), times);
+    ascending[meant.size()] = {{meant.size(), completion}, *together * kTolerance};
+  }
+  return ascending.empty() ? std::nullopt : std::optional(curve_of(ascending));
+}
+
+/// What a CPU is busy for to learn that a send is over. Nothing where CPUs wait for messages at every size.
+std::optional<Seconds> fit_send_completion(const Group& both_ways, const model::NetworkCosts& costs) {
+  std::vector<CountedObservation> observations;
+  for (const Meant& meant : both_ways.lines) {
+    if (costs.taking_in(meant.size()) == Seconds{}) continue;
+    const Seconds rest = meant.time() - send_completion_of(costs, meant.size(), meant.time());
+    observations.push_back({observation_of(meant), rest, 1});
+  }
+  if (observations.empty()) return std::nullopt;
+  return fit_share(observations).value_or(Seconds{});
+}
+
+}  // namespace
+
+MessageFits::MessageFits(const ProbeSet& probes, const std::vector<Group>& groups, const model::Topology& base,
+                         PlatformEdit& edit, std::vector<std::string>& notes)
+    : probes_(probes), groups_(groups), base_(base), edit_(edit), notes_(notes) {}
+
+void MessageFits::fit_cpu() {
+  for (const Group& group : groups_) fit_start(group);
+  for (const Group& group : groups_) fit_end(group);
+}
+
+/// The costs of the network at `path`, "costs.intra_node", as far as they are known.
+model::NetworkCosts& MessageFits::network_at(const std::string& path) {
+  const model::Platform& base = base_.platform();
+  const bool within = path == "costs.intra_node";
+  return networks_.try_emplace(path, within ? base.intra_node : base.network.value()).first->second;
+}
+
+void MessageFits::fit_start(const Group& group) {
+  const std::string network(group.path, 0, group.path.rfind('.'));
+  switch (group.first().kind) {
+    case Primitive::Kind::start_message:
+      network_at(network).send_host.value = fit_posting(group, network_at(network).eager_limit.value);
+      return set_fit(edit_, group.path, network_at(network).send_host.value, group, probes_);
+    case Primitive::Kind::start_receive:
+      network_at(network).receive_host.value = fit_constant(observations_of(group));
+      return set_fit(edit_, group.path, network_at(network).receive_host.value, group, probes_);
+    case Primitive::Kind::start_control:
+      network_at(network).control_send_host = model::Sourced<Seconds>{fit_constant(observations_of(group)), {}};
+      return set_fit(edit_, group.path, network_at(network).control_send_host->value, group, probes_);
+    case Primitive::Kind::control:
+      network_at(network).control.value = fit_constant(observations_of(group));
+      return;  // to be known here: as a number of the platform it is no part of a message
+    default:
+      return;
+  }
+}
+
+void MessageFits::fit_end(const Group& group) {
+  const std::string network(group.path, 0, group.path.rfind('.'));
+  if (group.first().kind == Primitive::Kind::bare_control) {
+    return set_fit(edit_, group.path, hearing_of(network_at(network), fit_constant(observations_of(group))), group,
+                   probes_);
+  }
+  if (group.first().kind != Primitive::Kind::completion) return;
+  const Group* const messages = find_group(groups_, network);
+  const Group* const one_way = find_group(groups_, network + ".gap");
+  std::optional<model::Piecewise> completion;
+  if (messages != nullptr && one_way != nullptr) {
+    completion = fit_completion(group, *messages, *one_way, network_at(network), base_);
+  }
+  if (!completion) {
+    notes_.push_back(group.path + ": told only beside messages and windows one way of the same sizes; it stays");
+    return;
+  }
+  set_fit(edit_, group.path, *completion, group, probes_);
+  network_at(network).completion = model::Sourced<model::Piecewise>{*completion, {}};
+  if (const auto sent = fit_send_completion(group, network_at(network))) {
+    set_fit(edit_, network + ".send_completion", *sent, group, probes_);
+  } else if (network_at(network).send_completion) {
+    notes_.push_back(network + ".send_completion: the CPUs wait for messages, which tells nothing of it; it stays");
+  }
+}
+
+/// Sending takes no more of the CPU than the shortest message as a whole.
+void MessageFits::limit_posting(const Group& messages) {
+  model::NetworkCosts& costs = network_at(messages.path);
+  const Seconds most = messages.shortest();
+  std::vector<model::Piecewise::Knot> knots = costs.send_host.value.knots();
+  if (knots.front().cost <= most) return;
+  const std::string path = messages.path + ".send_host";
+  const bool probed = find_group(groups_, path) != nullptr;
+  notes_.push_back(fmt::format("{}: {} {}, but all takes only {}", path, format_seconds(knots.front().cost),
+                               probed ? "measured" : "in the base", format_seconds(most)));
+  for (auto& knot : knots) knot.cost = std::min(knot.cost, most);
+  costs.send_host.value = model::Piecewise(knots);
+  edit_.set(path, costs.send_host.value, model::Quality::derived, "no more than the shortest probe takes as a whole");
+}
+
+std::vector<Observation> MessageFits::observations_beside_cpu(const Group& messages) {
+  limit_posting(messages);
+  const model::NetworkCosts& costs = network_at(messages.path);
+  std::vector<Observation> observations = observations_of(messages);
+  for (Observation& o : observations) {
+    o.busy = costs.posting(o.size) + costs.taking_in(o.size);
+    o.again = costs.last_piece(o.size) - costs.first_part(o.size);
+  }
+  return observations;
+}
+
+}  // namespace twinlink::validate

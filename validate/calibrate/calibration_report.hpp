@@ -1,0 +1,12 @@
+// A calibration for people.
+#pragma once
+
+#include "validate/calibrate/calibration.hpp"
+#include "validate/compare/document.hpp"
+
+namespace twinlink::validate {
+
+/// What was replaced and by what, how well it fits, what stayed, and what of the probes was of no use.
+Document calibration_report(const Calibration& calibration);
+
+}  // namespace twinlink::validate

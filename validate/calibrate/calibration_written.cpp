@@ -1,0 +1,162 @@
+#include "validate/calibrate/calibration_written.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "model/platform/platform_numbers.hpp"
+#include "validate/calibrate/message_times.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using model::Piecewise;
+using model::Topology;
+
+/// How far a curve is from the differences, as a multiple of the noise, where it is furthest.
+double worst(const std::vector<Piecewise::Knot>& knots, const std::vector<Difference>& differences) {
+  const Piecewise curve(knots);
+  double result = 0;
+  for (const Difference& d : differences) {
+    result = std::max(result, std::abs((curve.at(d.size) - d.longer).value()) / d.noise.value());
+  }
+  return result;
+}
+
+/// The line of the same job and devices whose ends were at rest; null: there is none.
+const Probe* line_at_rest(const bench::ProbeLine& written, std::size_t file, const ProbeSet& probes) {
+  const std::string name = written.name.substr(0, written.name.rfind(' '));
+  const auto found = std::ranges::find_if(probes.probes, [&](const Probe& probe) {
+    return probe.file == file && probe.line.name == name && probe.line.gpu == written.gpu &&
+           probe.line.peer == written.peer && probe.line.size == written.size;
+  });
+  return found == probes.probes.end() ? nullptr : &*found;
+}
+
+Seconds deviation(const Observation& observation) { return observation.time * observation.spread; }
+
+/// Of all lines of one size.
+struct Sum {
+  double lines = 0;
+  Seconds longer{};
+  Seconds noise{};
+};
+
+/// Do the caches hold what the one line goes through, and not the other? Then the difference is theirs.
+bool differ_by_caches(const Meant& written, const Topology& topology) {
+  if (written.primitive.kind != Primitive::Kind::written_message) return false;
+  Primitive rest = written.primitive;
+  rest.kind = Primitive::Kind::message;
+  return lacks_in_caches(written.primitive, written.size(), topology) !=
+         lacks_in_caches(rest, written.size(), topology);
+}
+
+/// More than a CPU's own caches hold of it: how much of that they hold in the end is up to the hardware.
+bool is_too_large(const Meant& touched, const Topology& topology) {
+  return touched.primitive.kind == Primitive::Kind::held_copy &&
+         touched.size() > most_held(touched.primitive, topology);
+}
+
+/// How much longer the lines of a group take than those at rest, size by size.
+std::vector<Difference> differences_of(const Group& group, const Topology& topology, const ProbeSet& probes) {
+  std::map<Bytes, Sum> sums;
+  for (const Meant& written : group.lines) {
+    const Probe* rest = line_at_rest(written.probe->line, written.probe->file, probes);
+    if (rest == nullptr || differ_by_caches(written, topology) || is_too_large(written, topology)) continue;
+    const Observation after = observation_of(written);
+    const Observation before = observation_of({rest, written.primitive});
+    Sum& sum = sums[written.size()];
+    sum.lines += 1;
+    sum.longer = sum.longer + after.time - before.time;
+    sum.noise = sum.noise + Seconds{std::hypot(deviation(after).value(), deviation(before).value(),
+                                               after.time.value() * kTolerance)};
+  }
+  std::vector<Difference> differences;
+  for (const auto& [size, sum] : sums) {
+    const Seconds longer = sum.longer > sum.noise ? sum.longer / sum.lines : Seconds{};
+    differences.push_back({size, longer, sum.noise / sum.lines});
+  }
+  return differences;
+}
+
+/// The one number that meets them best, by least squares: each counts the less the more noise it has.
+Seconds mean_of(const std::vector<Difference>& differences) {
+  double sum = 0;
+  double weights = 0;
+  for (const Difference& d : differences) {
+    const double weight = 1 / std::pow(d.noise.value(), 2);
+    sum += weight * d.longer.value();
+    weights += weight;
+  }
+  return Seconds{sum / weights};
+}
+
+/// Does the platform have this number, or this curve?
+bool has_number(const model::Platform& platform, const std::string& path) {
+  const std::vector<model::NumberEntry> numbers = all_numbers(platform);
+  return std::ranges::any_of(
+      numbers, [&](const model::NumberEntry& number) { return number.path.substr(0, number.path.find('[')) == path; });
+}
+
+}  // namespace
+
+Piecewise few_points(const std::vector<Difference>& differences) {
+  assert(!differences.empty());
+  std::vector<Piecewise::Knot> knots;
+  for (const Difference& d : differences) knots.push_back({d.size, d.longer});
+  while (knots.size() > 1) {
+    double least = 1;
+    std::vector<Piecewise::Knot> best;
+    for (std::size_t i = 0; i < knots.size(); ++i) {
+      std::vector<Piecewise::Knot> fewer = knots;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      const double error = worst(fewer, differences);
+      if (error > least || (!best.empty() && error == least)) continue;
+      least = error;
+      best = std::move(fewer);
+    }
+    if (best.empty()) break;
+    knots = std::move(best);
+  }
+  return Piecewise(std::move(knots));
+}
+
+void fit_touched(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+                 std::vector<std::string>& notes) {
+  const Primitive& first = group.first();
+  const bool held = first.kind == Primitive::Kind::held_copy;
+  const bool written = first.kind == Primitive::Kind::written_copy;
+  const bool copies = first.kind != Primitive::Kind::written_message;
+  if (copies && topology.find_copy_cost(first.from, first.to).cost == nullptr) {
+    notes.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
+    return;
+  }
+  const std::vector<Difference> differences = differences_of(group, topology, probes);
+  if (differences.empty()) {
+    notes.push_back(group.path +
+                    ": no lines of the same job tell what memory at rest takes, at sizes that count; it stays");
+    return;
+  }
+  const bool none = std::ranges::all_of(differences, [](const Difference& d) { return d.longer == Seconds{}; });
+  if (none) {
+    notes.push_back(group.path + ": the probes take no longer than with ends at rest");
+    // Without that of a driver's copies, a simulation charges what a CPU writes, and without that of a thread's those.
+    const bool must_be_said = first.writer == model::Writer::driver || first.writer == model::Writer::thread;
+    if (!must_be_said && !has_number(topology.platform(), group.path)) return;
+  }
+  if (first.kind == Primitive::Kind::handed_copy) return set_fit(edit, group.path, mean_of(differences), group, probes);
+  const Piecewise curve = none ? Piecewise{} : few_points(differences);
+  set_fit(edit, group.path, curve, group, probes);
+  for (const auto& [copy, cost] : topology.platform().copies) {
+    const std::optional<std::string> alike = path_alike(copy_path(copy));
+    const bool has_it = (held && writes_host_memory(copy)) || (written && reads_host_memory(copy));
+    if (!has_it || alike != copy_path(first, topology)) continue;
+    edit.set(copy_path(copy) + (held ? ".cpu_held" : ".cpu_written"), curve, model::Quality::derived,
+             "that of " + group.path + ": the same engine, and no probe tells this one");
+  }
+}
+
+}  // namespace twinlink::validate

@@ -1,0 +1,110 @@
+#include "validate/calibrate/message_times.hpp"
+
+#include <algorithm>
+
+#include "protocols/bench/probe/probe.hpp"
+#include "validate/calibrate/cost_fit.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using model::Topology;
+using Kind = Primitive::Kind;
+
+constexpr double kQueued = bench::kQueuedCopies;
+
+/// What the sender's CPU has a part in. The rest it has copied when it posted the message.
+Seconds flow_from_sender(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const Bytes posted = network_of(primitive, topology.platform()).first_part(size);
+  return flow_of_message(primitive, size, topology) * (1 - share_of(posted, size));
+}
+
+/// What it does for a message beside that.
+Seconds sending(const model::NetworkCosts& network, Bytes size) {
+  return network.posting(size) + or_none(network.send_completion);
+}
+
+/// What each CPU starts for one message each way.
+Seconds starting(const model::NetworkCosts& network, Bytes size) {
+  return network.posting(size) + network.receive_host.value;
+}
+
+}  // namespace
+
+Bytes memory_of_round(const Primitive& primitive, Bytes size) {
+  const auto stretches = [&]() -> std::uint64_t {
+    if (primitive.kind == Kind::message) return 2;
+    if (primitive.kind == Kind::written_message) return primitive.writer == model::Writer::cpu ? 3 : 2;
+    return bench::kQueuedCopies;
+  };
+  const std::uint64_t ends = primitive.from.location == primitive.to.location ? 2 : 1;
+  return size * stretches() * ends;
+}
+
+bool lacks_in_caches(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const auto lacks = [&](model::Location memory) {
+    const auto& cache = topology.platform().node.memories[memory.index].cache;
+    return cache && memory_of_round(primitive, size) > cache->value;
+  };
+  return primitive.same_node && (lacks(primitive.from.location) || lacks(primitive.to.location));
+}
+
+Seconds flow_of_message(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::NetworkCosts& network = network_of(primitive, topology.platform());
+  const bool uncached = network.uncached && lacks_in_caches(primitive, size, topology);
+  return flow_time(size, narrowest_link(primitive, topology), uncached ? network.uncached : network.rate);
+}
+
+Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::NetworkCosts& network = network_of(primitive, topology.platform());
+  const Seconds last = flow_of_message(primitive, size, topology) * share_of(network.last_piece(size), size);
+  return network.posting(size) + network.latency.value.at(size) + flow_from_sender(primitive, size, topology) + last +
+         network.taking_in(size);
+}
+
+Seconds beside_gaps(const Primitive& primitive, Bytes size, const Topology& topology) {
+  return predict_message(primitive, size, topology) + network_of(primitive, topology.platform()).control.value;
+}
+
+Seconds interval_beside_gap(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::NetworkCosts& network = network_of(primitive, topology.platform());
+  const bool by_sender = network.last_piece(size) > Bytes{};
+  return flow_from_sender(primitive, size, topology) + (by_sender ? sending(network, size) : Seconds{});
+}
+
+Seconds predict_window(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::NetworkCosts& network = network_of(primitive, topology.platform());
+  const Seconds gap = network.gap ? network.gap->value.at(size) : Seconds{};
+  const Seconds each = std::max(network.posting(size), interval_beside_gap(primitive, size, topology) + gap);
+  const Seconds sent = sending(network, size) * kQueued + network.hearing();
+  const Seconds taken_in = (network.receive_host.value + network.taking_in(size)) * kQueued + network.control.value;
+  return std::max({beside_gaps(primitive, size, topology) + each * (kQueued - 1), sent, taken_in}) / kQueued;
+}
+
+std::optional<Seconds> predict_both_ways(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::NetworkCosts& network = network_of(primitive, topology.platform());
+  if (!network.completion) return std::nullopt;
+  const Seconds completion = network.taking_in(size);
+  const Seconds comes = predict_message(primitive, size, topology) - network.posting(size) - completion;
+  const Seconds taken_in = (std::max(completion * (kQueued - 1), comes) + completion + network.control.value) / kQueued;
+  const Seconds cpu = starting(network, size) + or_none(network.send_completion) + taken_in;
+  return std::max(cpu, predict_window(primitive, size, topology));
+}
+
+Seconds completion_of(const model::NetworkCosts& costs, Bytes size, const EagerTimes& times) {
+  const Seconds comes = times.alone - costs.posting(size);
+  const Seconds rest = (times.both_ways - starting(costs, size)) * kQueued - costs.control.value;
+  // The way of the last one, or the bytes of both directions, which share the CPUs where no completion has them in it,
+  // take as long as this: then the CPU waits for messages, and not they for it.
+  constexpr double kMore = 1 + 5 * kTolerance;
+  const Seconds shared = costs.completion ? Seconds{} : times.flow;
+  if (rest <= comes * kMore || times.both_ways <= (times.one_way + shared) * kMore) return {};
+  const Seconds one_way = times.one_way - costs.receive_host.value - costs.control.value / kQueued;
+  return std::max(std::min({rest / kQueued, one_way, comes}), Seconds{});
+}
+
+Seconds send_completion_of(const model::NetworkCosts& costs, Bytes size, Seconds both_ways) {
+  return both_ways - starting(costs, size) - costs.taking_in(size) - costs.control.value / kQueued;
+}
+
+}  // namespace twinlink::validate

@@ -1,0 +1,353 @@
+#include "validate/calibrate/primitive.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "validate/calibrate/message_times.hpp"
+#include "validate/calibrate/queue_times.hpp"
+#include "validate/calibrate/step_times.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using model::Platform;
+using model::Sourced;
+using model::Topology;
+using Kind = Primitive::Kind;
+
+void narrow(std::optional<Rate>& narrowest, Rate rate) {
+  if (!narrowest || rate < *narrowest) narrowest = rate;
+}
+
+void narrow(std::optional<Rate>& narrowest, const std::optional<Rate>& rate) {
+  if (rate) narrow(narrowest, *rate);
+}
+
+std::optional<Seconds> value_of(const std::optional<Sourced<Seconds>>& time) {
+  return time ? std::optional(time->value) : std::nullopt;
+}
+
+/// From the last byte of a kernel's put until its signal is seen, and its own CPU told.
+std::optional<Seconds> kernel_signal(const model::RuntimeCosts& runtime, Bytes size) {
+  return runtime.kernel_signal ? std::optional(runtime.kernel_signal->value.at(size)) : std::nullopt;
+}
+
+std::optional<Seconds> plus(std::optional<Seconds> time, std::optional<Seconds> each, double count) {
+  if (!time || !each) return std::nullopt;
+  return *time + *each * count;
+}
+std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sourced<Seconds>>& each, double count) {
+  return plus(time, value_of(each), count);
+}
+
+/// What it adds that `size` bytes of the source were just written.
+Seconds time_of_written(const Primitive& primitive, Bytes size, const model::WrittenCosts& costs) {
+  model::WrittenBytes::Amount written;
+  written[primitive.writer] = size;
+  return time_to_read(written, costs);
+}
+
+std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::CopyCost found = topology.find_copy_cost(primitive.from, primitive.to);
+  if (found.cost == nullptr) return std::nullopt;
+  return CopyTimes{.host_alone = found.cost->starting(size, true),
+                   .host = found.cost->starting(size, false),
+                   .latency = found.cost->latency.value.at(size),
+                   .flow = flow_time(size, narrowest_link(primitive, topology), found.cost->rate),
+                   .completion = topology.copy_ending(primitive.from, found).completion,
+                   .by_event = found.by_event,
+                   .turnaround = found.cost->turnaround ? found.cost->turnaround->value.at(size) : Seconds{}};
+}
+
+std::optional<Seconds> predict_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const auto times = copy_times(primitive, size, topology);
+  return times ? std::optional(times->total()) : std::nullopt;
+}
+
+/// Half of a round trip: the two ways need not cost the same. The peer goes on while the sender learns of the end. Each
+/// end writes, so that the kernel, if there is one, is at the source both times.
+std::optional<Seconds> predict_put(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const auto there = copy_times(primitive, size, topology);
+  Primitive back = primitive;
+  std::swap(back.from.location, back.to.location);
+  const auto answer = copy_times(back, size, topology);
+  if (!there || !answer) return std::nullopt;
+  return (there->until_there() + answer->until_there()) / 2;
+}
+
+std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const auto times = copy_times(primitive, size, topology);
+  if (!times) return std::nullopt;
+  return share_of_queue(*times, times->by_event ? or_none(topology.platform().runtime.look) : Seconds{});
+}
+
+/// Of a queue of puts with signals, what comes beside the intervals between them: the first until it is there, and the
+/// answer to the last signal, unless the sender takes longer to learn that its put has ended; a kernel that raises the
+/// signal tells it by itself.
+Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Seconds signal, const Platform& platform) {
+  const Seconds answered = signal + network_of(primitive, platform).control.value;
+  return times.until_there() + (primitive.from.kernel ? answered : std::max(times.completion, answered));
+}
+
+/// The queue goes on when the signal has been raised, and the engine, or the next kernel, has had its turn; unless the
+/// CPU takes longer to start the next one.
+std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes size, const Topology& topology,
+                                             std::optional<Seconds> signal,
+                                             const std::optional<Sourced<Seconds>>& turnaround) {
+  const auto times = copy_times(primitive, size, topology);
+  if (!times || !signal) return std::nullopt;
+  const Seconds gap = times->flow + times->turnaround + *signal + or_none(turnaround);
+  constexpr double kQueued = bench::kQueuedCopies;
+  const Seconds beside = beside_signals(primitive, *times, *signal, topology.platform());
+  return (beside + std::max(times->host, gap) * (kQueued - 1)) / kQueued;
+}
+
+std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
+  if (!alone) return std::nullopt;
+  const model::Cost& cost = *topology.find_copy_cost(primitive.from, primitive.to).cost;
+  return *alone + time_of_written(primitive, size, written_costs(cost));
+}
+
+std::optional<Seconds> predict_held_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
+  if (!alone) return std::nullopt;
+  const auto& cost = topology.find_copy_cost(primitive.from, primitive.to).cost->cpu_held;
+  const Bytes held = std::min(size, most_held(primitive, topology));
+  return cost && held > Bytes{} ? *alone + cost->value.at(held) : *alone;
+}
+
+std::optional<Seconds> predict_handed_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
+  if (!alone) return std::nullopt;
+  return *alone + or_none(topology.find_copy_cost(primitive.from, primitive.to).cost->handover);
+}
+
+std::optional<Seconds> predict_start(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const auto times = copy_times(primitive, size, topology);
+  if (!times) return std::nullopt;
+  return primitive.kind == Kind::start_alone ? times->host_alone : times->host;
+}
+
+}  // namespace
+
+Bytes most_held(const Primitive& primitive, const Topology& topology) {
+  const auto& cache = topology.platform().node.memories[primitive.to.location.index].core_cache;
+  return cache && cache->value > bench::kReadPiece ? cache->value - bench::kReadPiece : Bytes{};
+}
+
+const model::NetworkCosts& network_of(const Primitive& primitive, const Platform& platform) {
+  return primitive.same_node ? platform.intra_node : *platform.network;
+}
+
+Seconds flow_time(Bytes size, std::optional<Rate> narrowest, const std::optional<Sourced<Rate>>& rate) {
+  if (rate) narrow(narrowest, rate->value);
+  return narrowest ? size / *narrowest : Seconds{};
+}
+
+std::string copy_path(const Primitive& primitive, const Topology& topology) {
+  const std::string name = topology.find_copy_cost(primitive.from, primitive.to).name;
+  const auto& staged = topology.platform().staged_peers;
+  for (std::size_t i = 0; i < staged.size(); ++i) {
+    if (model::staged_name(staged[i]) == name) return fmt::format("costs.staged_peers.{}", i);
+  }
+  // A base that does not tell reads from writes still gets a number of their own.
+  const bool reads = primitive.to.own && !primitive.from.own;
+  if (reads && name == to_string(model::CopyClass::peer))
+    return fmt::format("costs.copies.{}", to_string(model::CopyClass::peer_read));
+  for (int i = 0; i < model::kCopyClasses; ++i) {
+    if (to_string(static_cast<model::CopyClass>(i)) == name) return "costs.copies." + name;
+  }
+  return {};
+}
+
+std::string cost_path(const Primitive& primitive, const Topology& topology) {
+  const std::string_view network = primitive.same_node ? "costs.intra_node" : "costs.network";
+  switch (primitive.kind) {
+    case Kind::copy:
+      return copy_path(primitive, topology);
+    case Kind::engine_block:
+      return "costs.runtime.engine_block";
+    case Kind::kernel_block:
+      return "costs.runtime.kernel_block";
+    case Kind::signal:
+      return "costs.runtime.signal";
+    case Kind::kernel_signal:
+      return "costs.runtime.kernel_signal";
+    case Kind::written_copy:
+      return copy_path(primitive, topology) + ".cpu_written";
+    case Kind::held_copy:
+      return copy_path(primitive, topology) + ".cpu_held";
+    case Kind::handed_copy:
+      return copy_path(primitive, topology) + ".handover";
+    case Kind::start:
+      return copy_path(primitive, topology) + ".host";
+    case Kind::start_alone:
+      return copy_path(primitive, topology) + ".host_alone";
+    case Kind::finish_of_class:
+      return copy_path(primitive, topology) + ".completion";
+    case Kind::queued:
+      return copy_path(primitive, topology) + ".turnaround";
+    case Kind::queued_signal:
+      return "costs.runtime.signal_turnaround";
+    case Kind::queued_kernel_signal:
+      return "costs.runtime.kernel_signal_turnaround";
+    case Kind::finish:
+      return "costs.runtime.completion";
+    case Kind::look:
+      return "costs.runtime.look";
+    case Kind::message:
+      return std::string(network);
+    case Kind::start_message:
+      return fmt::format("{}.send_host", network);
+    case Kind::start_receive:
+      return fmt::format("{}.receive_host", network);
+    case Kind::gap:
+      return fmt::format("{}.gap", network);
+    case Kind::completion:
+      return fmt::format("{}.completion", network);
+    case Kind::message_look:
+      return fmt::format("{}.look", network);
+    case Kind::written_message:
+      return fmt::format("{}.{}_written", network, to_string(primitive.writer));
+    case Kind::control:
+      return fmt::format("{}.control", network);
+    case Kind::start_control:
+      return fmt::format("{}.control_send_host", network);
+    case Kind::bare_control:
+      return fmt::format("{}.control_receive_host", network);
+    case Kind::step:
+      return "costs.runtime.step";
+    case Kind::allocate_device:
+      return "costs.runtime.allocate_device";
+    case Kind::pin:
+      return "costs.runtime.pin_base";
+    case Kind::ipc_export:
+      return "costs.runtime.ipc_export";
+    case Kind::ipc_open:
+      return "costs.runtime.ipc_open";
+    case Kind::ipc_close:
+      return "costs.runtime.ipc_close";
+  }
+  return {};
+}
+
+std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& topology) {
+  const Platform& platform = topology.platform();
+  if (primitive.same_node) {
+    return topology.narrowest(topology.copy_route(primitive.from.location, primitive.to.location));
+  }
+  const auto nic = [&](int gpu) { return platform.node.gpus[static_cast<std::size_t>(gpu)].nic; };
+  std::optional<Rate> narrowest =
+      topology.narrowest(topology.to_nic_route(primitive.from.location, nic(primitive.gpu)));
+  narrow(narrowest, topology.narrowest(topology.from_nic_route(nic(primitive.peer_gpu), primitive.to.location)));
+  narrow(narrowest, platform.fabric->link.value);
+  if (platform.fabric->duplex) narrow(narrowest, platform.fabric->duplex->value);
+  return narrowest;
+}
+
+std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const Topology& topology) {
+  const model::RuntimeCosts& runtime = topology.platform().runtime;
+  constexpr double kQueued = bench::kQueuedCopies;
+  if (primitive.kind == Primitive::Kind::step) {
+    return step_of(network_of(primitive, topology.platform()), time);
+  }
+  const auto times = copy_times(primitive, size, topology);
+  const auto signal =
+      primitive.kind == Primitive::Kind::queued_signal ? value_of(runtime.signal) : kernel_signal(runtime, size);
+  if (!times || !signal) return std::nullopt;
+  const Seconds beside = beside_signals(primitive, *times, *signal, topology.platform());
+  const Seconds each = (time * kQueued - beside) / (kQueued - 1);
+  return each - times->flow - times->turnaround - *signal;
+}
+
+Seconds flow_alone(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const auto times = copy_times(primitive, size, topology);
+  return times ? times->flow : Seconds{};
+}
+
+std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, const Topology& topology) {
+  return primitive.signals() ? predict_put(primitive, size, topology) : predict_copy(primitive, size, topology);
+}
+
+std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const Platform& platform = topology.platform();
+  const model::RuntimeCosts& runtime = platform.runtime;
+  const model::NetworkCosts& network = network_of(primitive, platform);
+  switch (primitive.kind) {
+    case Kind::copy:
+      return predict_copy(primitive, size, topology);
+    case Kind::engine_block:
+      return plus(predict_below(primitive, size, topology), runtime.engine_block, primitive.blocks);
+    case Kind::kernel_block:
+      return plus(predict_below(primitive, size, topology), runtime.kernel_block, primitive.blocks);
+    case Kind::signal:
+      return plus(predict_below(primitive, size, topology), runtime.signal, 1);
+    case Kind::kernel_signal:
+      return plus(predict_below(primitive, size, topology),
+                  runtime.kernel_signal ? kernel_signal(runtime, size) : value_of(runtime.signal), 1);
+    case Kind::written_copy:
+      return predict_written_copy(primitive, size, topology);
+    case Kind::held_copy:
+      return predict_held_copy(primitive, size, topology);
+    case Kind::handed_copy:
+      return predict_handed_copy(primitive, size, topology);
+    case Kind::start:
+    case Kind::start_alone:
+      return predict_start(primitive, size, topology);
+    case Kind::finish_of_class: {
+      const auto times = copy_times(primitive, size, topology);
+      return times ? std::optional(times->completion) : std::nullopt;
+    }
+    case Kind::queued:
+      return predict_queued(primitive, size, topology);
+    case Kind::queued_signal:
+      return predict_queued_signal(primitive, size, topology, value_of(runtime.signal), runtime.signal_turnaround);
+    case Kind::queued_kernel_signal:
+      return predict_queued_signal(primitive, size, topology, kernel_signal(runtime, size),
+                                   runtime.kernel_signal_turnaround);
+    case Kind::finish:
+      return plus(Seconds{}, runtime.completion, 1);
+    case Kind::look:
+      return plus(Seconds{}, runtime.look, 1);
+    case Kind::message:
+      return predict_message(primitive, size, topology);
+    case Kind::start_message:
+      return network.posting(size);
+    case Kind::start_receive:
+      return network.receive_host.value;
+    case Kind::gap:
+      return predict_window(primitive, size, topology);
+    case Kind::completion:
+      return predict_both_ways(primitive, size, topology);
+    case Kind::message_look:
+      return plus(Seconds{}, network.look, 1);
+    case Kind::written_message:
+      return predict_message(primitive, size, topology) + time_of_written(primitive, size, written_costs(network));
+    case Kind::control:
+      return network.control.value;
+    case Kind::start_control:
+      return network.telling();
+    case Kind::bare_control:
+      return predict_steps(network, Seconds{});
+    case Kind::step:
+      return predict_steps(network, or_none(runtime.step));
+    case Kind::allocate_device:
+      return runtime.allocate_device.value;
+    case Kind::pin:
+      return runtime.pin_base.value +
+             runtime.pin_per_gib.value * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
+    case Kind::ipc_export:
+      return runtime.ipc_export.value;
+    case Kind::ipc_open:
+      return runtime.ipc_open.value;
+    case Kind::ipc_close:
+      return runtime.ipc_close.value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace twinlink::validate

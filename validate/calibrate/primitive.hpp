@@ -1,0 +1,118 @@
+// What a line of a probe file measured, in terms of a platform: which numbers the simulation would charge, and what it
+// would come to on an idle machine. The closed form of every probe in one place.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "model/platform/topology.hpp"
+#include "model/platform/written.hpp"
+#include "protocols/bench/probe/probe.hpp"
+
+namespace twinlink::validate {
+
+struct Primitive {
+  enum class Kind {
+    copy,                  ///< between two ends, by the copy engine, the CPU or a kernel
+    engine_block,          ///< the same of `blocks` blocks, by the copy engine
+    kernel_block,          ///< the same by a kernel
+    signal,                ///< a put with a signal behind it, by the copy engine
+    kernel_signal,         ///< the same by a kernel
+    written_copy,          ///< a copy whose source was just written
+    held_copy,             ///< a copy into what a CPU has just read
+    handed_copy,           ///< a thread's copy behind one of another thread
+    start,                 ///< what the CPU does to start a copy behind another
+    start_alone,           ///< the same with nothing under way in its stream
+    finish_of_class,       ///< what it does to learn that such a copy has ended
+    queued,                ///< the share of one of bench::kQueuedCopies copies that wait behind each other
+    queued_signal,         ///< the same of such puts with signals, by the copy engine
+    queued_kernel_signal,  ///< and by a kernel
+    finish,                ///< what the CPU does to learn that a copy has ended, of whatever class
+    look,                  ///< what it does to learn that one has not ended yet
+    message,               ///< between the host memories of two places
+    written_message,       ///< a message whose source was just written
+    start_message,         ///< what the CPU does to send one
+    start_receive,         ///< and to await one
+    gap,                   ///< the share of one of bench::kQueuedCopies messages one way
+    completion,            ///< the same where as many eager ones go the other way at the same time
+    message_look,          ///< what the CPU does to learn that a message has not come yet
+    control,               ///< a control message
+    start_control,         ///< what the CPU does to send one
+    bare_control,          ///< the share of one of as many control messages both ways
+    step,                  ///< the same where each is a step of a lane
+    allocate_device,
+    pin,
+    ipc_export,
+    ipc_open,
+    ipc_close
+  };
+  Kind kind = Kind::copy;
+  model::End from{};  ///< of whatever copies(); of a message the memories
+  model::End to{};
+  bool same_node = true;  ///< messages
+  int gpu = 0;            ///< of the rank that measured; messages between nodes leave by its adapter
+  int peer_gpu = 0;
+  double blocks = 0;
+  model::Writer writer = model::Writer::cpu;  ///< of a source that was just written
+
+  /// Is it a put with a signal?
+  [[nodiscard]] bool signals() const { return kind == Kind::signal || kind == Kind::kernel_signal; }
+  /// Does something come before each round that makes it take longer?
+  [[nodiscard]] bool is_touched() const {
+    return kind == Kind::written_copy || kind == Kind::held_copy || kind == Kind::handed_copy ||
+           kind == Kind::written_message;
+  }
+  /// Does it tell one number that nothing else of it does?
+  [[nodiscard]] bool tells_rest() const {
+    return kind == Kind::queued_signal || kind == Kind::queued_kernel_signal || kind == Kind::step;
+  }
+  /// Is it the part of a class of copies that the CPU does?
+  [[nodiscard]] bool is_cpus_part() const {
+    return kind == Kind::start || kind == Kind::start_alone || kind == Kind::finish_of_class;
+  }
+  /// Is it a copy, whatever comes on top of it, or a part of one?
+  [[nodiscard]] bool copies() const { return kind <= Kind::queued_kernel_signal; }
+  /// Does it go between two ranks, by messages or control messages?
+  [[nodiscard]] bool messages() const { return kind >= Kind::message && kind <= Kind::step; }
+};
+
+/// What the line means on this platform. Nothing, with the reason in `reason`, for a line that none of the platform's
+/// numbers stands for. An InputError for a device that the platform does not have.
+std::optional<Primitive> find_primitive(const bench::ProbeLine& line, const model::Topology& topology,
+                                        std::string& reason);
+
+/// Where the platform keeps what `primitive` costs: "costs.copies.peer", "costs.staged_peers.0", "costs.network",
+/// "costs.runtime.ipc_open". Of a copy with something on top, where that is; of a part of a copy the number that stands
+/// for it: "costs.copies.peer.host".
+std::string cost_path(const Primitive& primitive, const model::Topology& topology);
+/// Of what copies(): where the copy itself is, "costs.copies.peer".
+std::string copy_path(const Primitive& primitive, const model::Topology& topology);
+
+/// The narrowest link on the way, the fabric included. Nothing if there is no link.
+std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topology& topology);
+
+/// How much of a copy's target the caches of a CPU's own hold at the most that has read it piece by piece, beside the
+/// place where it has put the pieces; zero where the platform does not say.
+Bytes most_held(const Primitive& primitive, const model::Topology& topology);
+
+/// The costs of the messages that `primitive` is, or comes with.
+const model::NetworkCosts& network_of(const Primitive& primitive, const model::Platform& platform);
+/// What `size` bytes take over links of which the narrowest is known, and at no more than `rate`. Zero where nothing
+/// limits them.
+Seconds flow_time(Bytes size, std::optional<Rate> narrowest, const std::optional<model::Sourced<Rate>>& rate);
+
+/// Of queued puts with signals or control messages in lanes that took `time`: the number that only they tell,
+/// `signal_turnaround`, `kernel_signal_turnaround` or `step`; not positive where the rest takes all of it. Nothing if
+/// the platform lacks a number that this needs.
+std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const model::Topology& topology);
+
+/// What the bytes of a copy take once they flow.
+Seconds flow_alone(const Primitive& primitive, Bytes size, const model::Topology& topology);
+
+/// What `size` bytes take on an idle machine. Nothing if the platform lacks a number that this needs.
+std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const model::Topology& topology);
+/// Of a copy with something on top: what the copy alone takes; below a signal the CPU does not wait to learn of its
+/// end. As for predict().
+std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, const model::Topology& topology);
+
+}  // namespace twinlink::validate

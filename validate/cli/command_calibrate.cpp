@@ -1,0 +1,52 @@
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "protocols/bench/results/files.hpp"
+#include "validate/calibrate/calibration_report.hpp"
+#include "validate/cli/commands.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+struct CalibrateOptions {
+  std::vector<std::string> files{};
+  std::string base{};
+  std::string out{};
+  bool force = false;
+};
+
+void add_options(CLI::App& calibrate, CalibrateOptions& options) {
+  calibrate.footer(
+      "Probes are what 'twinlink-real probe --json FILE' writes. Results of protocols are refused: what is to be\n"
+      "predicted must not be fitted. What the probes do not tell stays as in the base.\n"
+      "Exit codes: 0 written; 1 the file could not be written; 2 bad usage or input.");
+  calibrate.add_option("probes", options.files, "probe files of one machine")->type_name("PROBES")->required();
+  calibrate.add_option("--base", options.base, "platform with the machine's topology and all that is not measured")
+      ->type_name("FILE")
+      ->required();
+  calibrate.add_option("--out", options.out, "the new platform; not the base")->type_name("FILE")->required();
+  calibrate.add_flag("--force", options.force, "go on if the probes are of another device model than the base's");
+}
+
+ExitCode run(const CalibrateOptions& options) {
+  require_another_file(options.out, options.base, "the base");
+  const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
+  const Calibration calibration = calibrate(read_probe_set(files), options.base, options.force);
+  std::cout << to_text(calibration_report(calibration)) << std::flush;
+  bench::write_file(options.out, calibration.platform_text);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_calibrate_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<CalibrateOptions>();
+  CLI::App& command = *app.add_subcommand("calibrate", "Fit the costs of a platform to the probes of a machine");
+  add_options(command, *options);
+  command.callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace twinlink::validate

@@ -1,0 +1,110 @@
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/results/files.hpp"
+#include "validate/cli/commands.hpp"
+#include "validate/compare/comparison.hpp"
+#include "validate/compare/report.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+struct CompareOptions {
+  std::vector<std::string> files{};
+  std::optional<double> max_error_percent{};
+  std::optional<double> max_p95_percent{};
+  std::optional<std::string> report_file{};
+  std::optional<std::string> json_file{};
+  std::optional<std::string> report_format{};
+  bool force = false;
+};
+
+std::string check_percent(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) && value >= 0) return {};
+  return fmt::format("'{}' is not a percentage: a number from 0, without a sign or unit", text);
+}
+
+const std::map<std::string, ReportFormat, std::less<>> kFormats{
+    {"text", ReportFormat::text}, {"markdown", ReportFormat::markdown}, {"json", ReportFormat::json}};
+
+std::string check_format(const std::string& text) {
+  return kFormats.contains(text) ? std::string{} : fmt::format("'{}' is none of text, markdown, json", text);
+}
+
+void add_options(CLI::App& compare, CompareOptions& options) {
+  compare.footer(
+      "All errors are relative to the measurement. The geometric mean error is exp(mean |ln(simulated/measured)|) - "
+      "1.\n"
+      "Several pairs are also compared with each other: from which size on is which curve faster, in either world?\n"
+      "Exit codes: 0 within the limits, or none was given; 1 a limit is exceeded; 2 bad usage or input.");
+  compare
+      .add_option("files", options.files,
+                  "result or probe files of one kind, in pairs: measured, then simulated; "
+                  "a file that import can read by itself will do as well")
+      ->type_name("MEASURED SIMULATED")
+      ->required();
+  const CLI::Validator percent(check_percent, "");
+  compare
+      .add_option("--max-error", options.max_error_percent, "largest geometric mean error of a pair that passes, in %")
+      ->type_name("PERCENT")
+      ->check(percent);
+  compare
+      .add_option("--max-p95", options.max_p95_percent, "largest 95th percentile of a pair's |error| that passes, in %")
+      ->type_name("PERCENT")
+      ->check(percent);
+  auto* report = compare.add_option("--report", options.report_file,
+                                    "also write the report to FILE: text, Markdown or JSON by its extension, "
+                                    ".txt, .md or .json");
+  report->type_name("FILE");
+  compare.add_option("--json", options.json_file, "also write the report to FILE as JSON")->type_name("FILE");
+  compare.add_option("--format", options.report_format, "what --report writes, whatever the extension is")
+      ->type_name("text|markdown|json")
+      ->check(CLI::Validator(check_format, ""))
+      ->needs(report);
+  compare.add_flag("--force", options.force, "compare even if pattern, protocol or the pairs beside it differ");
+}
+
+ExitCode run(const CompareOptions& options) {
+  const auto fraction = [](const std::optional<double>& percent) {
+    return percent ? std::optional(*percent / 100) : std::nullopt;
+  };
+  // A wrong name is reported before any work is done.
+  std::vector<std::pair<std::string, ReportFormat>> reports;
+  if (options.report_file) {
+    reports.emplace_back(*options.report_file, options.report_format ? kFormats.find(*options.report_format)->second
+                                                                     : format_of(*options.report_file));
+  }
+  if (options.json_file) reports.emplace_back(*options.json_file, ReportFormat::json);
+
+  const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
+  const auto comparison = compare_files(
+      files, {.geometric_mean = fraction(options.max_error_percent), .p95 = fraction(options.max_p95_percent)},
+      options.force);
+  std::cout << render_report(comparison, ReportFormat::text) << std::flush;
+  for (const auto& [file, format] : reports) bench::write_file(file, render_report(comparison, format));
+  return comparison.verdict() == Verdict::exceeded ? ExitCode::failed : ExitCode::ok;
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<CompareOptions>();
+  CLI::App& command = *app.add_subcommand("compare", "Compare measured files with simulated ones");
+  add_options(command, *options);
+  command.callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace twinlink::validate

@@ -1,0 +1,95 @@
+#include <charconv>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/cli/print.hpp"
+#include "protocols/bench/measure/driver.hpp"
+#include "protocols/registry.hpp"
+#include "validate/cli/commands.hpp"
+#include "validate/import/import.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+struct ImportOptions {
+  std::string file{};
+  std::string out{};
+  std::optional<Tool> tool{};
+  ImportWishes wishes{};
+};
+
+void read_places(const std::string& text, ImportWishes& wishes) {
+  const auto comma = text.find(',');
+  if (comma == std::string::npos || comma == 0 || comma + 1 == text.size()) {
+    throw UsageError(fmt::format("'{}' is no pair of places such as 0/0,0/1", text));
+  }
+  wishes.from = to_string(parse_place(text.substr(0, comma)));
+  wishes.to = to_string(parse_place(text.substr(comma + 1)));
+}
+
+void read_window(const std::string& text, ImportWishes& wishes) {
+  int window = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, window);
+  if (error != std::errc{} || stop != end || window < 1 || window > bench::kMaxWindow) {
+    throw UsageError(fmt::format("'{}' is no whole number from 1 to {}", text, bench::kMaxWindow));
+  }
+  wishes.window = window;
+}
+
+void read_size(const std::string& text, ImportWishes& wishes) {
+  wishes.size = parse_size(text);
+  if (wishes.size == Bytes{}) throw UsageError("a copy of no bytes has no rate: the size is larger than 0");
+}
+
+ExitCode run_import(const ImportOptions& options) {
+  require_another_file(options.out, options.file, "the file");
+  const auto imported = import_file(options.file, options.tool, options.wishes);
+  std::visit(
+      [&](const auto& found) {
+        print_table(found, std::cout);
+        write_json(found, options.out);
+      },
+      imported);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_import_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<ImportOptions>();
+  auto& command = *app.add_subcommand("import", "Turn another tool's numbers into a result or probe file");
+  command.footer(
+      "osu: the text of osu_latency, osu_bw, osu_bibw, osu_mbw_mr or osu_multi_lat. nvbandwidth: of -j. nccl-tests: "
+      "of\n"
+      "-J, from sendrecv_perf or broadcast_perf between two ranks. What a file does not tell stays absent.\n"
+      "Exit codes: 0 imported; 1 the file cannot be written; 2 bad usage or input.");
+  command.add_option("file", options->file, "what the tool wrote")->type_name("FILE")->required();
+  command.add_option("--out", options->out, "the file to write, as JSON")->type_name("FILE")->required();
+  const auto add = [&](const char* name, const char* type, const char* description, auto read) {
+    bench::add_read_option(command, name, type, {}, description,
+                           [options, read](const std::string& text) { read(text, *options); });
+  };
+  add("--from", "NAME", "the tool: osu, nvbandwidth, nccl-tests (default: told by the file)",
+      [](const std::string& text, ImportOptions& all) { all.tool = find_tool(text); });
+  add("--protocol", "NAME", "the protocol that a curve is to be compared with (default: none; compare then takes any)",
+      [](const std::string& text, ImportOptions& all) { all.wishes.protocol = find_protocol(text).name(); });
+  add("--pattern", "NAME", "what a curve of nccl-tests between more than two ranks measures",
+      [](const std::string& text, ImportOptions& all) { all.wishes.pattern = bench::find_pattern(text); });
+  add("--window", "N", "messages of one exchange, which osu_bw and osu_bibw do not tell",
+      [](const std::string& text, ImportOptions& all) { read_window(text, all.wishes); });
+  add("--places", "NODE/GPU,NODE/GPU", "sender and receiver of a curve",
+      [](const std::string& text, ImportOptions& all) { read_places(text, all.wishes); });
+  add("--size", "SIZE", "bytes of each copy of nvbandwidth, which does not tell it: its --bufferSize, else 512M",
+      [](const std::string& text, ImportOptions& all) { read_size(text, all.wishes); });
+  command.callback([&action, options] { action = [options] { return run_import(*options); }; });
+}
+
+}  // namespace twinlink::validate

@@ -1,0 +1,130 @@
+#include "validate/compare/accuracy_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/results/crossing.hpp"
+#include "protocols/bench/results/statistics.hpp"
+#include "validate/compare/curve_settings.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+constexpr auto kLeft = Column::Align::left;
+
+std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
+
+const bench::Series& series_of(const Pair& pair) {
+  if (pair.measured.series) return *pair.measured.series;
+  throw InputError(pair.measured.file + ": error: probes are no curve of a protocol");
+}
+
+std::string label_of(const Pair& pair) { return settings_label(series_of(pair)); }
+
+std::vector<std::string> row(std::string label, std::string pattern, const ErrorSummary& errors, std::string_view at) {
+  return {std::move(label), std::move(pattern), percent(errors.geometric_mean), percent(errors.p95),
+          fmt::format("{} at {}", percent(errors.max), at)};
+}
+
+/// Had each rank a core for itself while this size was measured, as far as anybody watched?
+bool undisturbed(const bench::Series& measured, Bytes size) {
+  const auto point = std::ranges::find(measured.points, size, &bench::Point::size);
+  return point == measured.points.end() || !point->time_us.disturbed;
+}
+
+/// A line of a curve.
+struct Named {
+  Row line{};
+  const Pair* curve{};
+};
+
+std::vector<std::string> row_of_all(std::string label, const std::vector<Named>& lines) {
+  std::vector<Row> rows;
+  for (const Named& named : lines) rows.push_back(named.line);
+  const auto off = [](const Named& named) { return std::abs(named.line.simulated_us / named.line.measured_us - 1); };
+  const Named& worst = *std::ranges::max_element(lines, {}, off);
+  return row(std::move(label), "", summarize_errors(rows),
+             fmt::format("{} of {}", format_size(worst.line.key.size), label_of(*worst.curve)));
+}
+
+Table errors_table(const Comparison& comparison) {
+  Table table{.columns = {{"protocol", kLeft},
+                          {"pattern", kLeft},
+                          {"geometric mean error", kLeft},
+                          {"p95", kLeft},
+                          {"largest", kLeft}}};
+  std::vector<Named> all;
+  std::vector<Named> quiet;
+  for (const Pair& pair : comparison.pairs) {
+    const bench::Series& series = series_of(pair);
+    std::string pattern(to_string(series.pattern));
+    if (series.pattern != bench::Pattern::pingpong) pattern += fmt::format(", window {}", series.window);
+    table.rows.push_back(row(label_of(pair), std::move(pattern), pair.errors, format_size(pair.errors.max_at.size)));
+    for (const Row& line : pair.joined.rows) {
+      all.push_back({line, &pair});
+      if (undisturbed(series, line.key.size)) quiet.push_back({line, &pair});
+    }
+  }
+  table.rows.push_back(row_of_all(fmt::format("all {} points", all.size()), all));
+  if (!quiet.empty() && quiet.size() < all.size()) {
+    table.rows.push_back(row_of_all(fmt::format("the {} that nothing disturbed", quiet.size()), quiet));
+  }
+  return table;
+}
+
+/// Both are ping-pongs, of two protocols.
+bool listed(const CurveOrder& order, const Comparison& comparison) {
+  const bench::Series& a = series_of(comparison.pairs[order.a]);
+  const bench::Series& b = series_of(comparison.pairs[order.b]);
+  return a.pattern == bench::Pattern::pingpong && a.protocol != b.protocol;
+}
+
+std::string size_text(const std::optional<double>& bytes) { return bytes ? bench::rounded_size(*bytes) : "nowhere"; }
+
+Document crossover_blocks(const Comparison& comparison) {
+  Table table{.columns = {{"takes the lead", kLeft}, {"from", kLeft}, {"measured"}, {"simulated"}, {"powers of two"}}};
+  std::vector<double> distances;
+  std::size_t orders = 0;
+  for (const CurveOrder& order : comparison.orders) {
+    if (!listed(order, comparison)) continue;
+    ++orders;
+    const std::string a = label_of(comparison.pairs[order.a]);
+    const std::string b = label_of(comparison.pairs[order.b]);
+    for (const Crossover& crossover : order.crossovers) {
+      const bool to_a = crossover.curve == Faster::a;
+      const auto distance = crossover.distance();
+      if (distance) distances.push_back(std::abs(*distance));
+      table.rows.push_back({to_a ? a : b, to_a ? b : a, size_text(crossover.measured_bytes),
+                            size_text(crossover.simulated_bytes), distance ? fmt::format("{:+.2f}", *distance) : "-"});
+    }
+  }
+  if (orders == 0) return {};
+  const std::string middle_distance =
+      distances.empty()
+          ? ""
+          : fmt::format("; the middle distance of these is {:.2f} powers of two", bench::upper_median(distances));
+  const Paragraph summary{
+      fmt::format("Crossovers between protocols: {} in {} pairs of ping-pong curves, {} in both "
+                  "worlds{}.",
+                  table.rows.size(), orders, distances.size(), middle_distance)};
+  if (table.rows.empty()) return {summary};
+  return {summary, std::move(table)};
+}
+
+}  // namespace
+
+Document accuracy_table(const Comparison& comparison) {
+  Document document{errors_table(comparison)};
+  std::ranges::move(crossover_blocks(comparison), std::back_inserter(document));
+  const auto foreseen = std::ranges::count(comparison.pairs, Foresight::held, &Pair::foresight);
+  document.push_back(
+      Paragraph{fmt::format("{} of {} curves were simulated before they were measured; the measured files hold the "
+                            "expectations.",
+                            foreseen, comparison.pairs.size())});
+  return document;
+}
+
+}  // namespace twinlink::validate

@@ -1,0 +1,156 @@
+#include "validate/compare/comparison.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "validate/compare/comparability.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+struct FourTimes {
+  bench::TwoTimes measured{};
+  bench::TwoTimes simulated{};
+};
+
+/// The sizes that both pairs hold in both worlds, ascending.
+std::vector<FourTimes> common_sizes(const Pair& a, const Pair& b) {
+  std::map<Bytes, Row> rows_of_b;
+  for (const auto& row : b.joined.rows) rows_of_b.emplace(row.key.size, row);
+
+  std::vector<FourTimes> result;
+  for (const auto& row : a.joined.rows) {
+    const auto other = rows_of_b.find(row.key.size);
+    if (other == rows_of_b.end()) continue;
+    const Bytes size = row.key.size;
+    result.push_back({.measured = {.size = size, .a_us = row.measured_us, .b_us = other->second.measured_us},
+                      .simulated = {.size = size, .a_us = row.simulated_us, .b_us = other->second.simulated_us}});
+  }
+  return result;
+}
+
+CurveOrder order_curves(const std::vector<Pair>& pairs, std::size_t a, std::size_t b) {
+  CurveOrder order{.a = a, .b = b};
+  std::vector<bench::TwoTimes> measured;
+  std::vector<bench::TwoTimes> simulated;
+  for (const auto& times : common_sizes(pairs[a], pairs[b])) {
+    measured.push_back(times.measured);
+    simulated.push_back(times.simulated);
+    const auto in_measured = times.measured.a_us <=> times.measured.b_us;
+    const auto in_simulated = times.simulated.a_us <=> times.simulated.b_us;
+    if (in_measured == in_simulated) ++order.same_order;
+  }
+  order.sizes = measured.size();
+  order.measured = leads(measured);
+  order.simulated = leads(simulated);
+  order.crossovers = match_crossovers(order.measured, order.simulated);
+  return order;
+}
+
+bool same_pattern(const Pair& a, const Pair& b) {
+  return a.measured.series && b.measured.series && a.measured.series->pattern == b.measured.series->pattern;
+}
+
+std::string name_of(const Recording& recording) { return recording.series ? recording.series->label : "probes"; }
+
+/// Curves of one name are told apart by their measured files, else by both files, else by their place in the list.
+void make_labels_unique(std::vector<Pair>& pairs) {
+  std::vector<std::string> details(pairs.size());
+  const auto extend_repeated = [&](const auto& detail_of) {
+    std::map<std::string, int> uses;
+    for (const auto& pair : pairs) ++uses[pair.label];
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (uses[pairs[i].label] < 2) continue;
+      details[i] += (details[i].empty() ? "" : ", ") + detail_of(i);
+      pairs[i].label = fmt::format("{} ({})", name_of(pairs[i].measured), details[i]);
+    }
+  };
+  extend_repeated([&](std::size_t i) { return pairs[i].measured.file; });
+  extend_repeated([&](std::size_t i) { return pairs[i].simulated.file; });
+  extend_repeated([](std::size_t i) { return fmt::format("pair {}", i + 1); });
+}
+
+void check_limit(Comparison& comparison, const Pair& pair, std::string_view figure, double error,
+                 std::optional<double> limit) {
+  if (!limit || error <= *limit) return;
+  comparison.exceeded.push_back(
+      fmt::format("{}: {} {:.2f} % exceeds {:g} %", pair.label, figure, error * 100, *limit * 100));
+}
+
+}  // namespace
+
+Verdict Comparison::verdict() const {
+  if (!exceeded.empty()) return Verdict::exceeded;
+  return limits.geometric_mean || limits.p95 ? Verdict::passed : Verdict::no_limit;
+}
+
+Pair compare_pair(Recording measured, Recording simulated, bool force) {
+  Pair pair;
+  pair.notes = check_comparable(measured, simulated, force);
+  pair.label = name_of(measured);
+  pair.joined = join(measured.samples, simulated.samples);
+  if (pair.joined.rows.empty()) {
+    throw InputError(
+        fmt::format("{} ({} lines) and {} ({} lines): error: no line in common; nothing is interpolated, "
+                    "so both must hold the same sizes",
+                    measured.file, measured.samples.size(), simulated.file, simulated.samples.size()));
+  }
+  pair.errors = summarize_errors(pair.joined.rows);
+  if (measured.series) pair.foresight = foresight_of(measured, simulated);
+  pair.measured = std::move(measured);
+  pair.simulated = std::move(simulated);
+  return pair;
+}
+
+Comparison compare(std::vector<Pair> pairs, const Limits& limits) {
+  assert(!pairs.empty());
+  make_labels_unique(pairs);
+  Comparison comparison{.limits = limits};
+  for (const auto& pair : pairs) {
+    check_limit(comparison, pair, "geometric mean error", pair.errors.geometric_mean, limits.geometric_mean);
+    check_limit(comparison, pair, "p95 error", pair.errors.p95, limits.p95);
+  }
+  for (std::size_t a = 0; a < pairs.size(); ++a) {
+    for (std::size_t b = a + 1; b < pairs.size(); ++b) {
+      if (same_pattern(pairs[a], pairs[b])) comparison.orders.push_back(order_curves(pairs, a, b));
+    }
+  }
+  comparison.pairs = std::move(pairs);
+  return comparison;
+}
+
+Comparison compare_files(std::span<const std::filesystem::path> files, const Limits& limits, bool force) {
+  if (files.empty() || files.size() % 2 != 0) {
+    throw UsageError(fmt::format("compare takes files in pairs, MEASURED SIMULATED; {} were named", files.size()));
+  }
+  std::string findings;
+  const auto collect = [&findings](const InputError& error) {
+    findings += (findings.empty() ? "" : "\n") + std::string(error.what());
+  };
+  std::vector<Recording> recordings;
+  for (const auto& file : files) {
+    try {
+      recordings.push_back(read_recording(file));
+    } catch (const InputError& error) {
+      collect(error);
+    }
+  }
+  if (!findings.empty()) throw InputError(findings);
+
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i < recordings.size(); i += 2) {
+    try {
+      pairs.push_back(compare_pair(std::move(recordings[i]), std::move(recordings[i + 1]), force));
+    } catch (const InputError& error) {
+      collect(error);
+    }
+  }
+  if (!findings.empty()) throw InputError(findings);
+  return compare(std::move(pairs), limits);
+}
+
+}  // namespace twinlink::validate

@@ -1,0 +1,69 @@
+// Measured against simulated: everything that the reports print.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "validate/compare/crossover.hpp"
+#include "validate/compare/error_metrics.hpp"
+#include "validate/compare/foresight.hpp"
+#include "validate/compare/join.hpp"
+#include "validate/compare/recording.hpp"
+
+namespace twinlink::validate {
+
+/// The errors that are still accepted, as fractions; an empty one is not checked.
+struct Limits {
+  std::optional<double> geometric_mean{};
+  std::optional<double> p95{};
+};
+
+enum class Verdict { no_limit, passed, exceeded };
+
+/// A measured file held against a simulated one.
+struct Pair {
+  std::string label{};  ///< unique within a comparison
+  Recording measured{};
+  Recording simulated{};
+  std::vector<std::string> notes{};  ///< differences that a reader must know about
+  Join joined{};
+  ErrorSummary errors{};
+  Foresight foresight = Foresight::unknown;  ///< of a curve; nobody expects probes
+};
+
+/// Two curves' crossovers, at the sizes that all four files hold.
+struct CurveOrder {
+  std::size_t a = 0;  ///< indices of Comparison::pairs
+  std::size_t b = 0;
+  std::vector<Lead> measured{};
+  std::vector<Lead> simulated{};
+  std::vector<Crossover> crossovers{};
+  std::size_t sizes = 0;       ///< compared
+  std::size_t same_order = 0;  ///< sizes at which both worlds name the same curve as the faster one
+};
+
+struct Comparison {
+  std::vector<Pair> pairs{};
+  std::vector<CurveOrder> orders{};  ///< every two pairs that measure the same pattern
+  Limits limits{};
+  std::vector<std::string> exceeded{};  ///< each limit that is exceeded, in words
+
+  [[nodiscard]] Verdict verdict() const;
+};
+
+/// Holds one file against the other. Throws InputError unless the first is measured, the second simulated, both are of
+/// one kind, and they have a line in common, and the expectation in the measured one can be read; and, unless `force`
+/// turns these into notes, the same pattern and protocol, with the same protocols beside it.
+Pair compare_pair(Recording measured, Recording simulated, bool force);
+
+/// Orders the pairs' curves and applies `limits`, to each pair on its own. `pairs` must not be empty.
+Comparison compare(std::vector<Pair> pairs, const Limits& limits);
+
+/// Reads MEASURED SIMULATED [MEASURED SIMULATED]... and compares them. Throws UsageError for an odd number of files and
+/// InputError with the findings of all files.
+Comparison compare_files(std::span<const std::filesystem::path> files, const Limits& limits, bool force);
+
+}  // namespace twinlink::validate

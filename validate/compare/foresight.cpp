@@ -1,0 +1,51 @@
+#include "validate/compare/foresight.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "protocols/bench/measure/expectation.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+/// A simulated clock adds up what was before, so that another connection moves the last of a time's sixteen digits.
+/// Whoever changes a platform or the model changes more than that.
+constexpr double kRounding = 1e-8;
+
+}  // namespace
+
+Foresight foresight_of(const Recording& measured, const Recording& simulated) {
+  const auto expected = bench::expectation_of(measured.environment, measured.file);
+  if (!expected) return Foresight::unknown;
+  const bool held = std::ranges::all_of(simulated.samples, [&](const Sample& sample) {
+    const bench::ExpectedTime* const time = expected->find(sample.key.size);
+    return time != nullptr && std::abs(time->time_us - sample.time_us) <= kRounding * sample.time_us;
+  });
+  return held ? Foresight::held : Foresight::other;
+}
+
+std::string_view sentence(Foresight foresight) {
+  switch (foresight) {
+    case Foresight::held:
+      return "Written before the measurement: the measured file holds it.";
+    case Foresight::other:
+      return "The measured file holds another expectation.";
+    case Foresight::unknown:
+      return "Not known to be written before the measurement.";
+  }
+  return "";
+}
+
+std::string_view to_string(Foresight foresight) {
+  switch (foresight) {
+    case Foresight::held:
+      return "held";
+    case Foresight::other:
+      return "other";
+    case Foresight::unknown:
+      return "unknown";
+  }
+  return "";
+}
+
+}  // namespace twinlink::validate

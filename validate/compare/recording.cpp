@@ -1,0 +1,85 @@
+#include "validate/compare/recording.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/probe/probe.hpp"
+#include "validate/import/import.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+/// Every later figure divides by a time or takes its logarithm, so this is where bad ones end.
+void check_samples(const Recording& recording) {
+  std::string findings;
+  const auto add = [&](const Key& key, std::string_view text) {
+    findings += fmt::format("{}{}: error: {}: {}", findings.empty() ? "" : "\n", recording.file, to_string(key), text);
+  };
+  std::set<Key> seen;
+  for (const auto& sample : recording.samples) {
+    if (!seen.insert(sample.key).second) add(sample.key, "named twice");
+    if (!(sample.time_us > 0)) add(sample.key, fmt::format("the time must be positive, but is {} us", sample.time_us));
+  }
+  if (recording.samples.empty()) findings = recording.file + ": error: holds no measurement";
+  if (!findings.empty()) throw InputError(findings);
+}
+
+Recording from_result(bench::Result result, const std::string& file) {
+  Recording recording{.file = file,
+                      .world = std::move(result.world),
+                      .program = std::move(result.program),
+                      .command = std::move(result.command),
+                      .environment = std::move(result.environment),
+                      .notes = std::move(result.notes),
+                      .series = std::move(result.series)};
+  std::ranges::sort(recording.series->points, {}, &bench::Point::size);
+  for (const auto& point : recording.series->points) {
+    recording.samples.push_back({.key = {.size = point.size}, .time_us = point.time_us.median});
+  }
+  return recording;
+}
+
+Recording from_probes(bench::ProbeFile probes, const std::string& file) {
+  Recording recording{.file = file,
+                      .world = std::move(probes.world),
+                      .program = std::move(probes.program),
+                      .command = std::move(probes.command),
+                      .environment = std::move(probes.environment),
+                      .notes = std::move(probes.findings.notes)};
+  for (auto& line : probes.findings.lines) {
+    Key key{.name = std::move(line.name), .gpu = std::move(line.gpu), .peer = std::move(line.peer), .size = line.size};
+    recording.samples.push_back({.key = std::move(key), .time_us = line.time_us.median});
+  }
+  return recording;
+}
+
+bool holds_probes(const nlohmann::json& content) {
+  return content.is_object() && content.contains("kind") && content["kind"] == bench::kProbeKind;
+}
+
+Imported read_own(const Content& content, const std::string& file) {
+  const auto* json = std::get_if<nlohmann::json>(&content);
+  if (json == nullptr) {
+    throw InputError(fmt::format("{}: error: not JSON, and no text of the OSU micro-benchmarks", file));
+  }
+  if (holds_probes(*json)) return bench::probes_from_json(*json, file);
+  return bench::result_from_json(*json, file);
+}
+
+}  // namespace
+
+Recording read_recording(const std::filesystem::path& file) {
+  const auto name = file.string();
+  const auto content = read_content(file);
+  const auto tool = recognise(content);
+  auto imported = tool ? import_content(*tool, content, name, {}) : read_own(content, name);
+  auto* result = std::get_if<bench::Result>(&imported);
+  auto recording = result != nullptr ? from_result(std::move(*result), name)
+                                     : from_probes(std::move(std::get<bench::ProbeFile>(imported)), name);
+  check_samples(recording);
+  return recording;
+}
+
+}  // namespace twinlink::validate

@@ -1,0 +1,33 @@
+// One input file, whichever of the two kinds it is: a result (one curve) or the probes of a machine; ours or another
+// tool's.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "protocols/bench/results/results.hpp"
+#include "validate/compare/join.hpp"
+
+namespace twinlink::validate {
+
+struct Recording {
+  std::string file{};     ///< as the user named it
+  std::string world{};    ///< "simulated" or "measured"
+  std::string program{};  ///< what wrote it, with its version
+  std::string command{};  ///< the command line that wrote it
+  nlohmann::json environment{};
+  std::vector<std::string> notes{};       ///< what was not measured, and why; what a reader must know
+  std::optional<bench::Series> series{};  ///< empty: the file holds probes
+  std::vector<Sample> samples{};          ///< unique keys, positive times; a sweep's ascend by size
+};
+
+/// Reads a file of either kind; the "kind" member tells probes from results. A file of a tool that recognise() knows is
+/// imported on the way, as far as it tells enough by itself. Throws InputError for a file that cannot be read, is not
+/// JSON, lacks a member, names a size twice or holds a time that is not positive: a finding per line.
+Recording read_recording(const std::filesystem::path& file);
+
+}  // namespace twinlink::validate

@@ -1,0 +1,195 @@
+// The two reports for people share their parts; only the order and the detail differ.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "protocols/bench/measure/expectation.hpp"
+#include "protocols/bench/results/crossing.hpp"
+#include "validate/compare/flatten.hpp"
+#include "validate/compare/report.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using Align = Column::Align;
+
+std::string percent(double fraction) { return fmt::format("{:.2f} %", fraction * 100); }
+std::string signed_percent(double fraction) { return fmt::format("{:+.2f} %", fraction * 100); }
+std::string microseconds(double time_us) { return fmt::format("{:.3f}", time_us); }
+
+std::string joined_keys(const std::vector<Key>& keys) {
+  std::vector<std::string> texts;
+  for (const auto& key : keys) texts.push_back(to_string(key));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+Heading pair_heading(const Pair& pair) {
+  if (!pair.measured.series) return {.level = 2, .text = pair.label};
+  const auto& series = *pair.measured.series;
+  auto text = fmt::format("{}: {}", pair.label, to_string(series.pattern));
+  if (!series.from.empty() || !series.to.empty()) text += fmt::format(", {} to {}", series.from, series.to);
+  for (const bench::OtherPair& other : series.beside) text += fmt::format(", beside {}", other.where_and_what());
+  return {.level = 2, .text = std::move(text)};
+}
+
+Table files_table(const Pair& pair) {
+  return {.columns = {{"", Align::left}, {"file", Align::left}, {"written by", Align::left}},
+          .rows = {{"measured", pair.measured.file, pair.measured.program},
+                   {"simulated", pair.simulated.file, pair.simulated.program}}};
+}
+
+Table rows_table(const Pair& pair) {
+  const bool probes = !pair.measured.series.has_value();
+  Table table;
+  if (probes) table.columns = {{"primitive", Align::left}, {"devices", Align::left}};
+  for (const auto* title : {"size", "measured us", "simulated us", "error"}) table.columns.push_back({.title = title});
+  for (const auto& row : pair.joined.rows) {
+    std::vector<std::string> cells;
+    if (probes) cells = {row.key.name, devices(row.key)};
+    cells.push_back(format_size(row.key.size));
+    cells.push_back(microseconds(row.measured_us));
+    cells.push_back(microseconds(row.simulated_us));
+    cells.push_back(signed_percent(relative_error(row)));
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+/// What a reader must know before trusting the figures; may be empty.
+List remarks(const Pair& pair) {
+  List list{.items = pair.notes};
+  if (!pair.joined.only_measured.empty()) {
+    list.items.push_back("only measured: " + joined_keys(pair.joined.only_measured));
+  }
+  if (!pair.joined.only_simulated.empty()) {
+    list.items.push_back("only simulated: " + joined_keys(pair.joined.only_simulated));
+  }
+  return list;
+}
+
+Table summary_table(const Comparison& comparison) {
+  Table table{.columns = {{"curve", Align::left}}, .rows = {}};
+  for (const auto* title : {"compared", "geometric mean error", "bias", "p95 error", "largest error"}) {
+    table.columns.push_back({.title = title});
+  }
+  table.columns.push_back({"largest at", Align::left});
+  for (const auto& pair : comparison.pairs) {
+    const auto& errors = pair.errors;
+    table.rows.push_back({pair.label, std::to_string(errors.n), percent(errors.geometric_mean),
+                          signed_percent(errors.bias), percent(errors.p95), percent(errors.max),
+                          to_string(errors.max_at)});
+  }
+  return table;
+}
+
+/// "gpudirect-v1 from 4, then staging from 13.21K"
+std::string leads_text(const std::vector<Lead>& leads, const std::string& a, const std::string& b) {
+  std::vector<std::string> parts;
+  for (const auto& lead : leads) {
+    parts.push_back(fmt::format("{} from {}", lead.curve == Faster::a ? a : b, bench::rounded_size(lead.from_bytes)));
+  }
+  return parts.empty() ? "neither at any size" : fmt::format("{}", fmt::join(parts, ", then "));
+}
+
+std::string crossover_text(const Crossover& crossover, const std::string& curve) {
+  const auto size = [](const std::optional<double>& bytes) { return bytes ? bench::rounded_size(*bytes) : "nowhere"; };
+  auto text = fmt::format("{} takes the lead: measured {}, simulated {}", curve, size(crossover.measured_bytes),
+                          size(crossover.simulated_bytes));
+  if (const auto distance = crossover.distance()) text += fmt::format(" ({:+.2f} powers of two)", *distance);
+  return text;
+}
+
+Document order_blocks(const Comparison& comparison) {
+  if (comparison.orders.empty()) return {};
+  Document blocks{Heading{.level = 2, .text = "Which curve is faster"}};
+  for (const auto& order : comparison.orders) {
+    const auto& a = comparison.pairs[order.a].label;
+    const auto& b = comparison.pairs[order.b].label;
+    if (order.sizes == 0) {
+      blocks.push_back(Paragraph{fmt::format("{} and {}: no size in common", a, b)});
+      continue;
+    }
+    blocks.push_back(
+        Paragraph{fmt::format("{} and {}: the same order at {} of {} sizes", a, b, order.same_order, order.sizes)});
+    List list{.items = {"measured, faster: " + leads_text(order.measured, a, b),
+                        "simulated, faster: " + leads_text(order.simulated, a, b)}};
+    for (const auto& crossover : order.crossovers) {
+      list.items.push_back(crossover_text(crossover, crossover.curve == Faster::a ? a : b));
+    }
+    blocks.push_back(std::move(list));
+  }
+  return blocks;
+}
+
+Document verdict_blocks(const Comparison& comparison) {
+  std::vector<std::string> limits;
+  const auto add_limit = [&limits](std::string_view figure, const std::optional<double>& limit) {
+    if (limit) limits.push_back(fmt::format("{} at most {:g} %", figure, *limit * 100));
+  };
+  add_limit("geometric mean error", comparison.limits.geometric_mean);
+  add_limit("p95 error", comparison.limits.p95);
+
+  switch (comparison.verdict()) {
+    case Verdict::no_limit:
+      return {Paragraph{"Verdict: none, for no limit was given."}};
+    case Verdict::passed:
+      return {Paragraph{fmt::format("Verdict: passed: {}.", fmt::join(limits, ", "))}};
+    case Verdict::exceeded:
+      return {Paragraph{"Verdict: limits exceeded."}, List{comparison.exceeded}};
+  }
+  return {};
+}
+
+Document environment_blocks(const Pair& pair, std::string_view world, const Recording& recording) {
+  Table table{.columns = {{"what", Align::left}, {"value", Align::left}},
+              .rows = {{"file", recording.file}, {"program", recording.program}, {"command", recording.command}}};
+  nlohmann::json environment = recording.environment;
+  // Expected times are the rows' own, or the reader was told that they are others.
+  const auto expected = environment.find(bench::kExpectedMember);
+  if (expected != environment.end() && expected->is_object()) expected->erase("points");
+  for (auto& [name, value] : flatten(environment)) table.rows.push_back({std::move(name), std::move(value)});
+  return {Heading{.level = 3, .text = fmt::format("{}, {}", pair.label, world)}, std::move(table)};
+}
+
+void append(Document& document, Document blocks) { std::ranges::move(blocks, std::back_inserter(document)); }
+
+Document pair_blocks(const Pair& pair) {
+  Document blocks{pair_heading(pair), files_table(pair)};
+  if (pair.measured.series) {
+    blocks.push_back(Paragraph{fmt::format("The simulated file: {}", sentence(pair.foresight))});
+  }
+  blocks.push_back(rows_table(pair));
+  if (auto list = remarks(pair); !list.items.empty()) blocks.push_back(std::move(list));
+  return blocks;
+}
+
+}  // namespace
+
+Document terminal_report(const Comparison& comparison) {
+  Document document;
+  for (const auto& pair : comparison.pairs) append(document, pair_blocks(pair));
+  document.push_back(Heading{.level = 2, .text = "Summary"});
+  document.push_back(summary_table(comparison));
+  append(document, order_blocks(comparison));
+  append(document, verdict_blocks(comparison));
+  return document;
+}
+
+Document full_report(const Comparison& comparison) {
+  Document document{Heading{.level = 1, .text = "Measured and simulated"}};
+  append(document, verdict_blocks(comparison));
+  document.push_back(summary_table(comparison));
+  append(document, order_blocks(comparison));
+  for (const auto& pair : comparison.pairs) append(document, pair_blocks(pair));
+  document.push_back(Heading{.level = 2, .text = "Environments"});
+  for (const auto& pair : comparison.pairs) {
+    append(document, environment_blocks(pair, "measured", pair.measured));
+    append(document, environment_blocks(pair, "simulated", pair.simulated));
+  }
+  return document;
+}
+
+}  // namespace twinlink::validate

@@ -1,0 +1,144 @@
+#include "validate/import/import.hpp"
+
+#include <array>
+#include <cctype>
+#include <fstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/json_statistics.hpp"
+#include "validate/import/import_parts.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+constexpr std::array kTools{Tool::osu, Tool::nvbandwidth, Tool::nccl_tests};
+
+const nlohmann::json& require_json(Tool tool, const Content& content, const std::string& file) {
+  if (const auto* json = std::get_if<nlohmann::json>(&content)) return *json;
+  throw InputError(fmt::format("{}: error: is no JSON, as {} writes it", file, to_string(tool)));
+}
+
+const std::string& require_text(Tool tool, const Content& content, const std::string& file) {
+  if (const auto* text = std::get_if<std::string>(&content)) return *text;
+  throw InputError(fmt::format("{}: error: is JSON; {} writes text", file, to_string(tool)));
+}
+
+/// One value that both the file and the user may tell.
+void settle(std::string& told, const std::string& wish, std::string_view option, const std::string& file) {
+  if (wish.empty() || told == wish) return;
+  if (!told.empty()) throw UsageError(fmt::format("{} {}: {} says '{}'", option, wish, file, told));
+  told = wish;
+}
+
+}  // namespace
+
+std::string_view to_string(Tool tool) {
+  switch (tool) {
+    case Tool::osu:
+      return "osu";
+    case Tool::nvbandwidth:
+      return "nvbandwidth";
+    case Tool::nccl_tests:
+      return "nccl-tests";
+  }
+  return "unknown tool";
+}
+
+Tool find_tool(std::string_view name) {
+  std::string known;
+  for (const Tool tool : kTools) {
+    if (to_string(tool) == name) return tool;
+    known += fmt::format(" {}", to_string(tool));
+  }
+  throw UsageError(fmt::format("unknown tool '{}' (there are:{})", name, known));
+}
+
+Content read_content(const std::filesystem::path& file) {
+  std::ifstream stream = bench::open_to_read(file);
+  std::string blanks;
+  while (std::isspace(stream.peek()) != 0) blanks += static_cast<char>(stream.get());
+  // Launchers begin their lines with '['. An empty file is broken JSON rather than text: result files are what is
+  // mostly read.
+  const int first = stream.peek();
+  if (first == '{' || first == std::ifstream::traits_type::eof()) return bench::parse_json(stream, file);
+  return blanks + bench::read_text(stream, file);
+}
+
+std::optional<Tool> recognise(const Content& content) {
+  if (const auto* text = std::get_if<std::string>(&content)) {
+    const bool titled = text->find("OSU ") != std::string::npos && text->find(" Test") != std::string::npos;
+    return titled ? std::optional(Tool::osu) : std::nullopt;
+  }
+  const auto& json = std::get<nlohmann::json>(content);
+  if (!json.is_object()) return std::nullopt;
+  if (json.contains("nvbandwidth")) return Tool::nvbandwidth;
+  if (json.contains("start_time") && json.contains("args")) return Tool::nccl_tests;
+  return std::nullopt;
+}
+
+Imported import_content(Tool tool, const Content& content, const std::string& file, const ImportWishes& wishes) {
+  const bool curve = tool != Tool::nvbandwidth;
+  if (curve && wishes.size) throw UsageError(fmt::format("--size: {} tells its sizes; nvbandwidth does not", file));
+  if (!curve && (wishes.pattern || wishes.window || !wishes.protocol.empty() || !wishes.from.empty())) {
+    throw UsageError(fmt::format("{} holds primitives: it has no protocol, pattern, window or places", file));
+  }
+  switch (tool) {
+    case Tool::osu:
+      return import_osu(require_text(tool, content, file), file, wishes);
+    case Tool::nvbandwidth:
+      return import_nvbandwidth(require_json(tool, content, file), file, wishes);
+    case Tool::nccl_tests:
+      return import_nccl_tests(require_json(tool, content, file), file, wishes);
+  }
+  throw UsageError("unknown tool");
+}
+
+Imported import_file(const std::filesystem::path& file, std::optional<Tool> tool, const ImportWishes& wishes) {
+  const Content content = read_content(file);
+  if (!tool) tool = recognise(content);
+  if (!tool) {
+    throw InputError(
+        fmt::format("{}: error: is neither the text of an OSU micro-benchmark nor JSON of nvbandwidth or nccl-tests",
+                    file.string()));
+  }
+  return import_content(*tool, content, file.string(), wishes);
+}
+
+nlohmann::json make_origin(Tool tool, std::string_view program, const std::string& file) {
+  return {{"tool", to_string(tool)},
+          {"program", program},
+          {"file", file},
+          {"imported_by", "twinlink-validate " TWINLINK_VERSION}};
+}
+
+bench::Statistics single_figure(double time_us) { return {.median = time_us}; }
+
+double directions(bench::Pattern pattern) { return pattern == bench::Pattern::bidirectional ? 2 : 1; }
+
+bench::Point point_of_time(Bytes size, bench::Statistics time_us, bench::Pattern pattern) {
+  // Bytes per microsecond are MB/s.
+  const double rate_MBps = directions(pattern) * static_cast<double>(size.count()) / time_us.median;
+  return {.size = size, .time_us = time_us, .bandwidth_MBps = rate_MBps};
+}
+
+bench::Point point_of_rate(Bytes size, double megabytes_per_second, bench::Pattern pattern) {
+  const double time_us = directions(pattern) * static_cast<double>(size.count()) / megabytes_per_second;
+  return {.size = size, .time_us = single_figure(time_us), .bandwidth_MBps = megabytes_per_second};
+}
+
+void add_wishes(bench::Series& series, const ImportWishes& wishes, const std::string& file) {
+  settle(series.protocol, wishes.protocol, "--protocol", file);
+  settle(series.from, wishes.from, "--places", file);
+  settle(series.to, wishes.to, "--places", file);
+  if (!wishes.window) return;
+  if (series.told.window && series.window != *wishes.window) {
+    throw UsageError(fmt::format("--window {}: {} says {}", *wishes.window, file, series.window));
+  }
+  series.window = *wishes.window;
+  series.told.window = true;
+}
+
+}  // namespace twinlink::validate

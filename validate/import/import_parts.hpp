@@ -1,0 +1,33 @@
+// What the importers of the tools share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "validate/import/import.hpp"
+
+namespace twinlink::validate {
+
+bench::Result import_osu(const std::string& text, const std::string& file, const ImportWishes& wishes);
+bench::ProbeFile import_nvbandwidth(const nlohmann::json& content, const std::string& file, const ImportWishes& wishes);
+bench::Result import_nccl_tests(const nlohmann::json& content, const std::string& file, const ImportWishes& wishes);
+
+/// The environment's "origin", to which an importer adds what its file tells.
+nlohmann::json make_origin(Tool tool, std::string_view program, const std::string& file);
+
+/// The figure of a tool that tells no spread, in microseconds.
+bench::Statistics single_figure(double time_us);
+
+/// How often a message's bytes count in a pattern's rate: twice where they go both ways.
+double directions(bench::Pattern pattern);
+
+/// A point of a curve that is known by its time, in microseconds, or by its rate, in MB/s.
+bench::Point point_of_time(Bytes size, bench::Statistics time_us, bench::Pattern pattern);
+bench::Point point_of_rate(Bytes size, double megabytes_per_second, bench::Pattern pattern);
+
+/// Adds to a curve what the user knows. A UsageError that names `file` where the curve tells something else.
+void add_wishes(bench::Series& series, const ImportWishes& wishes, const std::string& file);
+
+}  // namespace twinlink::validate
