@@ -1,4 +1,4 @@
-// Reads a platform file: the schema of platforms/README.md, checked to the last key.
+// Reads a platform file: the schema of platforms/SCHEMA.md, checked to the last key.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // From measured times to the costs of a platform: weighted least squares on relative errors, with as few points as the
-// times justify. Pure; README.md explains the method.
+// times justify. Pure; CALIBRATION.md explains the method.
 #pragma once
 
 #include <map>

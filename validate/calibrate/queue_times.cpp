@@ -17,7 +17,7 @@ Seconds share_of_queue(const CopyTimes& copy, Seconds look) {
     const Seconds ready = cpu + copy.latency;
     ends[i] = (i == 0 ? ready : std::max(ready, ends[i - 1] + copy.turnaround)) + copy.flow;
   }
-  // As a rank does that waits for one after the other: see model/README.md, and RealRank::poll_copies().
+  // As a rank does that waits for one after the other: see model/TIMING.md, and RealRank::poll_copies().
   for (auto left = std::span<const Seconds>(ends); !left.empty();) {
     if (left.front() > cpu) {
       cpu = std::max(cpu + look, left.front());

@@ -27,7 +27,7 @@ inline constexpr Bytes kReadPiece = 32_KiB;
 
 /// One primitive at one size.
 struct ProbeLine {
-  std::string name{};  ///< "copy pinned-to-device near"; README.md lists all
+  std::string name{};  ///< "copy pinned-to-device near"; PROBES.md lists all
   std::string gpu{};   ///< NODE/GPU of the rank that measured
   std::string peer{};  ///< NODE/GPU of the other rank; empty if there is none
   Bytes size{};

@@ -1,7 +1,7 @@
 // The result file: one schema, written by twinlink-sim and twinlink-real, read by twinlink-validate.
 //
 // JSON, one object. All times are one-way (half of the round trip for ping-pong) in microseconds, all rates in MB/s of
-// 10^6 bytes per second. README.md lists the members.
+// 10^6 bytes per second. RESULTS.md lists the members.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The depth-first search through all interleavings. README.md says why what it leaves out is not missed.
+// The depth-first search through all interleavings. REDUCTION.md says why what it leaves out is not missed.
 #include <algorithm>
 #include <iterator>
 #include <optional>
