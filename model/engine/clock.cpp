@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <simgrid/kernel/Timer.hpp>
+#include "model/engine/simgrid_versions.hpp"
 
 namespace twinlink::model {
 namespace s4u = simgrid::s4u;
@@ -41,7 +41,7 @@ void Clock::arm() {
   timer_ = nullptr;
   next_ = entries_.empty() ? kNever : entries_.top().when;
   if (next_ == kNever) return;
-  timer_ = simgrid::kernel::timer::Timer::set(std::max(next_, now()).value(), [this] { act(); });
+  timer_ = versions::add_timer(std::max(next_, now()).value(), [this] { act(); });
 }
 
 /// By SimGrid.

@@ -17,32 +17,25 @@ namespace twinlink::model {
 /// One transfer of bytes, before, while and after they move.
 class Flow {
  public:
+  Flow() = default;
+  virtual ~Flow() = default;
   Flow(const Flow&) = delete;
   Flow& operator=(const Flow&) = delete;
 
   /// Lets SimGrid forget the flow once it has ended. By the actor that prepared it; others may run meanwhile.
-  void close();
-
- private:
-  friend class FlowNetwork;
-  explicit Flow(std::function<void()> ended) : ended_(std::move(ended)) {}
-
-  std::function<void()> ended_;
-  void* nothing_ = nullptr;  ///< flows carry no data; SimGrid wants a place to put it
-  simgrid::s4u::CommPtr put_{};
-  simgrid::s4u::CommPtr get_{};
+  virtual void close() = 0;
 };
 
 /// The links that a flow crosses, at least one, and its own limit.
 struct Course {
-  std::vector<simgrid::s4u::LinkInRoute> links{};
+  std::vector<simgrid::s4u::Link*> links{};
   std::optional<Rate> limit{};
 };
 
 /// All links of the machine, and where its actors live. Once per process: it is the platform of SimGrid's engine.
 class FlowNetwork {
  public:
-  FlowNetwork();
+  explicit FlowNetwork(simgrid::s4u::Engine& engine);
   FlowNetwork(const FlowNetwork&) = delete;
   FlowNetwork& operator=(const FlowNetwork&) = delete;
 
@@ -62,8 +55,8 @@ class FlowNetwork {
   void rest(simgrid::s4u::Link& link);
   void go_on(simgrid::s4u::Link& link);
 
-  /// Where all actors live; nothing is computed there.
-  [[nodiscard]] simgrid::s4u::Host* home() const { return home_; }
+  /// Runs `code` once the simulation begins. All actors live in one place, and nothing is computed there.
+  void add_actor(const std::string& name, const std::function<void()>& code);
 
  private:
   struct Resting {
@@ -77,6 +70,7 @@ class FlowNetwork {
   simgrid::s4u::NetZone* links_;
   simgrid::s4u::Host* home_;
   simgrid::s4u::Mailbox* mailbox_;
+  std::vector<simgrid::s4u::LinkInRoute> route_;  ///< of the flow that starts
   std::unordered_map<const simgrid::s4u::Link*, Resting> resting_;
 };
 

@@ -49,8 +49,8 @@ std::string simgrid_version() {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-Machine::Machine(const Topology& topology, std::span<const Place> places)
-    : topology_(topology), rates_(rates_by_slot()) {
+Machine::Machine(simgrid::s4u::Engine& engine, const Topology& topology, std::span<const Place> places)
+    : topology_(topology), network_(engine), rates_(rates_by_slot()) {
   for (const Place& place : places) topology.require(place);
 }
 

@@ -37,9 +37,9 @@ std::string simgrid_version();
 
 class Machine {
  public:
-  /// In the one Engine of this process, which must not have a platform yet. A UsageError for places that the platform
+  /// In the one engine of this process, which must not have a platform yet. A UsageError for places that the platform
   /// does not have.
-  Machine(const Topology& topology, std::span<const Place> places);
+  Machine(simgrid::s4u::Engine& engine, const Topology& topology, std::span<const Place> places);
 
   /// The links that the bytes cross, and the limit of the transfer itself.
   [[nodiscard]] Course copy(int node, End from, End to);

@@ -42,7 +42,7 @@ Seconds simulate(const Platform& platform, std::span<const Place> places, const 
   s4u::Engine::set_config(std::string("contexts/stack-size:") + kStackKiB);
 
   const Topology topology(platform);
-  Machine machine(topology, places);
+  Machine machine(engine, topology, places);
   Clock clock;
   SimWorld world{.topology = topology, .machine = machine, .clock = clock, .places = {places.begin(), places.end()}};
   for (Place& place : world.places) place.device = platform.node.gpus[static_cast<std::size_t>(place.gpu)].model;
@@ -66,7 +66,7 @@ Seconds simulate(const Platform& platform, std::span<const Place> places, const 
   std::vector<std::unique_ptr<SimRank>> ranks;
   for (int number = 0; number < static_cast<int>(places.size()); ++number) {
     ranks.push_back(std::make_unique<SimRank>(world, RankId{number}));
-    s4u::Actor::create("rank" + std::to_string(number), machine.network().home(), run_rank, number);
+    machine.network().add_actor("rank" + std::to_string(number), [&run_rank, number] { run_rank(number); });
   }
   bool deadlock = false;
   s4u::Engine::on_deadlock_cb([&] {

@@ -25,8 +25,8 @@ void run(const std::vector<std::function<void()>>& actors) {
   std::array<char*, 2> arguments{program.data(), nullptr};
   int count = 1;
   simgrid::s4u::Engine engine(&count, arguments.data());
-  const FlowNetwork network;
-  for (const auto& actor : actors) simgrid::s4u::Actor::create("actor", network.home(), actor);
+  FlowNetwork network(engine);
+  for (const auto& actor : actors) network.add_actor("actor", actor);
   engine.run();
 }
 

@@ -1,0 +1,154 @@
+// All that differs between the versions of SimGrid, and all that is not in its public interface: the timers of its
+// kernel, code that runs in one step of the simulation, and a zone that takes links at any time. Known to work with
+// 3.32 (Debian 12) and 4.0 (Debian 13); 3.35 (Ubuntu 24.04) has the same interfaces as one of them.
+// model/CMakeLists.txt refuses other versions. For sources of this folder only, and for their tests.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <simgrid/version.h>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
+#include <simgrid/kernel/routing/StarZone.hpp>
+#include <simgrid/s4u.hpp>
+#if __has_include(<simgrid/simcall.hpp>)
+#include <simgrid/simcall.hpp>
+#else
+#include <simgrid/simix.hpp>
+#endif
+
+#include "model/engine/flow.hpp"
+
+namespace twinlink::model::versions {
+namespace s4u = simgrid::s4u;
+
+// ---- the platform ---------------------------------------------------------------------------------------------------
+
+inline s4u::NetZone* add_zone([[maybe_unused]] s4u::Engine& engine, const std::string& name) {
+#if SIMGRID_VERSION >= 40000
+  return engine.get_netzone_root()->add_netzone_star(name);
+#else
+  return s4u::create_star_zone(name);
+#endif
+}
+
+/// A zone beside the platform that `zone` belongs to. SimGrid takes no more links into the platform's own zones once
+/// the simulation runs. It does not destroy this zone either; like the engine, it lives as long as the process.
+inline s4u::NetZone* add_zone_of_links(const s4u::NetZone& zone, const std::string& name) {
+  static auto* const beside = new simgrid::kernel::routing::StarZone(name);
+  beside->set_network_model(zone.get_impl()->get_network_model());
+  return beside->get_iface();
+}
+
+inline s4u::Host* add_host(s4u::NetZone& zone, const std::string& name, double speed) {
+#if SIMGRID_VERSION >= 40000
+  return zone.add_host(name, speed);
+#else
+  return zone.create_host(name, speed);
+#endif
+}
+
+inline s4u::Link* add_link(s4u::NetZone& zone, const std::string& name, double rate) {
+#if SIMGRID_VERSION >= 40000
+  return zone.add_link(name, rate);
+#else
+  return zone.create_link(name, rate);
+#endif
+}
+
+/// The way from a host to itself, anew.
+inline void set_route(s4u::NetZone& zone, const s4u::Host& host, const std::vector<s4u::LinkInRoute>& links) {
+#if SIMGRID_VERSION >= 40000
+  zone.add_route(&host, &host, links, false);
+#else
+  zone.add_route(host.get_netpoint(), host.get_netpoint(), nullptr, nullptr, links, false);
+#endif
+}
+
+inline void add_actor(const std::string& name, s4u::Host& host, const std::function<void()>& code) {
+#if SIMGRID_VERSION >= 40000
+  s4u::Engine::add_actor(name, &host, code);
+#else
+  s4u::Actor::create(name, &host, code);
+#endif
+}
+
+// ---- time -----------------------------------------------------------------------------------------------------------
+
+/// Nothing else happens meanwhile, whoever calls it.
+template <class Code>
+void in_one_step(Code&& code) {
+  simgrid::kernel::actor::simcall_answered(std::forward<Code>(code));
+}
+
+using Timer = simgrid::kernel::timer::Timer;
+
+/// Acts once, outside of actors, and is deleted then.
+template <class Action>
+Timer* add_timer(double when, Action action) {
+  return Timer::set(when, std::move(action));
+}
+
+// ---- flows ----------------------------------------------------------------------------------------------------------
+
+#if SIMGRID_VERSION >= 33500
+/// Bytes from a host to itself, over the route that was set in the step that starts them: a transfer between hosts,
+/// which belongs to no actor. SimGrid ignores its rate, but limits every transfer for ever to the least rate that its
+/// links have in the moment in which it starts.
+class Transfer final : public Flow {
+ public:
+  Transfer(s4u::Mailbox& /*unused*/, std::function<void()> ended) : comm_(s4u::Comm::sendto_init()) {
+    comm_->on_this_completion_cb([ended = std::move(ended)](const s4u::Comm&) { ended(); });
+  }
+
+  /// `link` is one of the route.
+  void start(s4u::Host& host, s4u::Link& link, std::optional<Rate> limit, Bytes size) {
+    const double rate = link.get_bandwidth();
+    const bool limited = limit && limit->bytes_per_second() < rate;
+    if (limited) link.set_bandwidth(limit->bytes_per_second());
+    comm_->set_payload_size(size.count())->set_source(&host)->set_destination(&host);
+    if (limited) link.set_bandwidth(rate);
+  }
+
+  void close() override {}
+
+ private:
+  s4u::CommPtr comm_;
+};
+#else
+/// A message of the calling actor to itself: SimGrid 3.32 keeps all transfers between hosts in one list, and walks the
+/// whole list when one ends.
+class Transfer final : public Flow {
+ public:
+  Transfer(s4u::Mailbox& mailbox, std::function<void()> ended)
+      : ended_(std::move(ended)), put_(mailbox.put_init()), get_(mailbox.get_init()) {
+    // SimGrid knows the two sides by the actor that makes them.
+    put_->set_src_data(this, sizeof(void*));
+    get_->set_dst_data(&nothing_, sizeof nothing_);
+    // SimGrid calls this when the message has arrived, in order to copy the data.
+    get_->set_copy_data_callback([](auto*, void* sent, std::size_t) { static_cast<Transfer*>(sent)->ended_(); });
+  }
+
+  void start(s4u::Host& /*unused*/, s4u::Link& /*unused*/, std::optional<Rate> limit, Bytes size) {
+    put_->set_payload_size(size.count());
+    if (limit) put_->set_rate(limit->bytes_per_second());
+    put_->start();
+    get_->start();
+  }
+
+  /// Returns at once, and takes the message off the actor's list of activities.
+  void close() override { get_->wait(); }
+
+ private:
+  std::function<void()> ended_;
+  void* nothing_ = nullptr;  ///< flows carry no data; SimGrid wants a place to put it
+  s4u::CommPtr put_;
+  s4u::CommPtr get_;
+};
+#endif
+
+}  // namespace twinlink::model::versions
