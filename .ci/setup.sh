@@ -8,9 +8,12 @@ export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$jobs}
 
 build_packages=(g++ cmake ninja-build pkg-config libsimgrid-dev libopenmpi-dev openmpi-bin libyaml-cpp-dev libcli11-dev
                 libfmt-dev nlohmann-json3-dev libhwloc-dev)
-# One version of the LLVM tools, which Debian 12 and Ubuntu 24.04 both have: their verdicts differ between versions.
-llvm=16
-check_packages=(libgtest-dev libgmock-dev libbenchmark-dev "clang-format-$llvm" "clang-tidy-$llvm")
+# Debian 12 and Ubuntu 24.04 have version 16 of the LLVM tools, Debian 13 has 19. Format is what 16 makes of it, for that
+# differs between versions, and is not checked elsewhere.
+clang_format=clang-format-16
+clang_tidy=clang-tidy-16
+[[ $(. /etc/os-release 2>/dev/null && echo "$ID $VERSION_ID") != "debian 13" ]] || clang_tidy=clang-tidy-19
+check_packages=(libgtest-dev libgmock-dev libbenchmark-dev "$clang_format" "$clang_tidy")
 
 say() { printf '==> %s\n' "$*"; }
 
