@@ -1,9 +1,15 @@
-// GPUDirect v2: one GPU reaches into the memory of another on the same node. Four ways, by the option `engine`:
+// GPUDirect v2: one GPU reaches into the memory of another on the same node. Four movers, by the option `engine`:
 //
-//   to connect, at both ends (meeting.hpp): tell hello, hear hello, tell welcome, hear welcome; tell beginning and hear
-//   beginning for ready, delivered and place; and for flags: tell mark, hear mark, raise beginning, await beginning
+//   to connect, at both ends (meeting.hpp)
+//     1. tell hello
+//     2. hear hello
+//     3. tell welcome
+//     4. hear welcome
+//     5. tell beginning, for each of ready, delivered and place
+//     6. hear beginning, for each of them
+//     and where flags are used: tell mark, hear mark, raise beginning, await beginning
 //
-//   copy-engine: the copy engine of the sender's GPU writes
+//   copy-engine (copy_engine.cpp): the copy engine of the sender's GPU writes
 //     sender                                        receiver
 //                                                   1. tell ready: the place of my buffer
 //     1. hear ready
@@ -11,15 +17,16 @@
 //     3. tell delivered                             2. hear delivered
 //                                                   3. check delivered
 //
-//   kernel-push: a kernel on the sender's GPU stores, and a flag behind the bytes tells the receiver; resident-push:
-//   the same by a kernel that is there already, and the copy engine for what is too large for it
+//   kernel-push (kernel_push.cpp): a kernel on the sender's GPU stores, and a flag behind the bytes tells the receiver
+//   resident-push (resident_push.cpp): the same by a kernel that is there already, and by the copy engine for what is
+//   too large for it
 //     sender                                        receiver
-//                                                   1. tell ready
+//                                                   1. tell ready: the place of my buffer
 //     1. hear ready
 //     2. push: device -> the peer's device, flag    2. await flag
 //                                                   3. check flag
 //
-//   kernel-pull: a kernel on the receiver's GPU loads
+//   kernel-pull (kernel_pull.cpp): a kernel on the receiver's GPU loads
 //     sender                                        receiver
 //     1. tell ready: the place of my message
 //                                                   1. hear ready
@@ -32,19 +39,18 @@
 // memory. supports() calls that a fallback and gives the reason. A kernel's loads and stores have no such help.
 //
 // With the option `batch`, up to so many small messages of an exchange take these steps as one (batches.hpp): one
-// `ready`, one copy of blocks and one `delivered` or flag. The `ready` gives the place of the first message and the
-// distance to the next; where they lie otherwise, the places of the others are told before it.
+// `ready` with the places of all (batch_places.hpp), one copy of blocks, and one `delivered` or flag.
 //
-// A connection that fails leaves letters and flags under way; the next one between the two ranks throws them away.
+// A connection that fails leaves control messages and flags under way; the next one between the two ranks throws them
+// away.
 #include <array>
-#include <span>
 #include <string>
 #include <utility>
 
 #include "protocols/core/options.hpp"
+#include "protocols/gpudirect_v2/batches.hpp"
 #include "protocols/gpudirect_v2/gpudirect_v2.hpp"
-#include "protocols/gpudirect_v2/gpudirect_v2_channel.hpp"
-#include "protocols/parts/batches.hpp"
+#include "protocols/gpudirect_v2/peer_channel.hpp"
 
 namespace twinlink {
 namespace {
@@ -56,19 +62,8 @@ constexpr std::array kOptions{
         "a multiprocessor of it moves up to 64 KiB, the copy engine what is larger"},
     Option{"batch", "COUNT", "1", "up to so many messages of one length, at most 64K, go as one copy of blocks"}};
 
-std::string_view words(PeerMover mover) {
-  switch (mover) {
-    case PeerMover::copy_engine:
-      return "peer copy by the copy engine";
-    case PeerMover::kernel_push:
-      return "peer copy by a kernel's stores";
-    case PeerMover::kernel_pull:
-      return "peer copy by a kernel's loads";
-    case PeerMover::resident_push:
-      return "peer copy by the stores of a resident kernel, which occupies a multiprocessor of the sender's GPU";
-  }
-  return "";
-}
+/// By the values of the option `engine`, in its order.
+constexpr std::array kMovers{&kCopyEngineMover, &kKernelPushMover, &kKernelPullMover, &kResidentPushMover};
 
 class GpuDirectV2 final : public Protocol {
  public:
@@ -99,23 +94,23 @@ class GpuDirectV2 final : public Protocol {
     const Path& path = rank.path_to(peer);
     require_support(*this, path);
     const OptionReader read(*this, settings);
-    const auto mover = read.choice<PeerMover>("engine");
+    const PeerMover& mover = *kMovers.at(read.choice<std::size_t>("engine"));
     const std::uint64_t batch = read.count("batch");
     if (batch < 1 || batch > kMostInBatch) {
       throw UsageError("protocol 'gpudirect-v2': batch is " + std::to_string(batch) + ", but must lie between 1 and " +
                        std::to_string(kMostInBatch));
     }
-    if (!path.peer_access && mover != PeerMover::copy_engine) {
+    if (!path.peer_access && !mover.helped_by_driver) {
       throw UnavailableError("protocol 'gpudirect-v2' by a kernel cannot run here, and no driver helps it: " +
                              path.peer_access.reason);
     }
-    std::string way(words(mover));
+    std::string way(mover.path_taken);
     if (!path.peer_access) way = "staged through the host by the driver: " + path.peer_access.reason;
     if (batch > 1) {
-      way += ", up to " + std::to_string(batch) + " messages of at most " + format_size(kLongestInBatch) + " at once";
-      if (mover == PeerMover::resident_push) way += " by the copy engine";
+      way += ", up to " + std::to_string(batch) + " messages of at most " + format_size(kLongestInBatch) + " at once" +
+             std::string(mover.batches_by);
     }
-    return connect_peers(rank, peer, {mover, batch}, settings, std::move(way));
+    return connect_peers(rank, peer, mover, batch, settings, std::move(way));
   }
 };
 

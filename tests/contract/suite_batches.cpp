@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "protocols/core/options.hpp"
-#include "protocols/parts/batches.hpp"
+#include "protocols/gpudirect_v2/batches.hpp"
 #include "protocols/registry.hpp"
 #include "tests/contract/helpers.hpp"
 

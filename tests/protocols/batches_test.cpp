@@ -1,5 +1,5 @@
 // Batches: what goes together, what it is called, and in how many copies it goes.
-#include "protocols/parts/batches.hpp"
+#include "protocols/gpudirect_v2/batches.hpp"
 
 #include <gmock/gmock.h>
 

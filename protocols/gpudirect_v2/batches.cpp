@@ -1,4 +1,4 @@
-#include "protocols/parts/batches.hpp"
+#include "protocols/gpudirect_v2/batches.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -102,6 +102,7 @@ BatchCopies::~BatchCopies() {
 }
 
 Op BatchCopies::start(std::span<const View> to, std::span<const View> from) {
+  if (to.size() == 1) return rank_.copy(to.front(), from.front(), stream_, engine_);
   const std::vector<BatchRun> runs = runs_of(to, from);
   for (const BatchRun& run : std::span(runs).first(runs.size() - 1)) kept_.push_back(start(to, from, run));
   return start(to, from, runs.back());

@@ -1,4 +1,5 @@
-// Batches: small messages of one exchange that go as one operation, for a copy takes longer to start than to do.
+// Batches of gpudirect-v2: small messages of one exchange that go as one operation, for a copy takes longer to start
+// than to do.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +42,10 @@ struct BatchedPieces {
   void assign(std::span<const View> messages, Bytes chunk, std::uint64_t most);
   /// The messages of a batch; else the one that the piece is a part of.
   [[nodiscard]] std::span<const View> batch(const Piece& piece) const { return belongs[piece.number]; }
+  /// What the piece moves: the messages of its batch, or its own bytes.
+  [[nodiscard]] std::span<const View> views(const Piece& piece) const {
+    return batched(piece) ? batch(piece) : std::span(&pieces[piece.number], 1);
+  }
   [[nodiscard]] bool batched(const Piece& piece) const { return batch(piece).size() > 1; }
   /// Of the whole message or batch.
   [[nodiscard]] std::uint64_t name(const Piece& piece) const { return batch_name(batch(piece)); }

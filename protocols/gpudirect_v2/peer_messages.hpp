@@ -38,8 +38,8 @@ struct Delivered {
 static_assert(sizeof(Ready) != kMeetingLetter && sizeof(FirstReady) != kMeetingLetter &&
               sizeof(Delivered) != kMeetingLetter);
 
-/// `ready` for the peer. A letter takes longer with every cache line of it that goes from core to core, so that the
-/// handle goes only once. Errors are those of Rank::export_memory().
+/// `ready` for the peer. A control message takes longer with every cache line of it that goes from core to core, so
+/// that the handle goes only once. Errors are those of Rank::export_memory().
 inline Message ready_message(SharedBuffers& shared, const View& mine, Bytes length, std::uint64_t whole) {
   const auto [number, handle] = shared.name_of(mine.buffer);
   const Ready ready{number, mine.offset.count(), length.count(), whole};

@@ -1,0 +1,57 @@
+#include "protocols/gpudirect_v2/by_delivered.hpp"
+
+#include "protocols/core/tags.hpp"
+#include "protocols/gpudirect_v2/batch_places.hpp"
+#include "protocols/gpudirect_v2/peer_messages.hpp"
+
+namespace twinlink {
+namespace {
+
+void refuse(PeerEnd& end, const Delivered& why) {
+  wait(end.rank, end.rank.tell(end.peer, tags::kDelivered, Message(why)), end.deadline);
+}
+
+}  // namespace
+
+Outcome reach(PeerEnd& end, const BatchedPieces& mine, const Piece& piece) {
+  const HeardReady ready = heard_ready(end.ready[piece.slot]);
+  const std::uint64_t whole = mine.name(piece);
+  if (ready.whole != whole) {
+    refuse(end, {whole, Delivered::Answer::wrong_size});
+    return wrong_batch(whole, ready.whole);
+  }
+  std::vector<HeardReady> places;
+  if (Outcome heard = hear_places(end, ready, mine.views(piece), places); !heard.ok()) return heard;
+  Outcome opened = end.open(ready, places, mine.views(piece));
+  if (!opened.ok()) refuse(end, {whole, Delivered::Answer::not_opened});
+  return opened;
+}
+
+Step tell_delivered(PeerEnd& end, const BatchedPieces& moved) {
+  return {"tell delivered", [&end, &moved](const Piece& p) {
+            return end.rank.tell(end.peer, tags::kDelivered, Message(Delivered{moved.name(p)}));
+          }};
+}
+
+Step hear_delivered(PeerEnd& end) {
+  return {"hear delivered",
+          [&end](const Piece& p) { return end.rank.hear(end.peer, tags::kDelivered, end.delivered[p.slot]); }};
+}
+
+Step check_delivered(PeerEnd& end, const BatchedPieces& mine) {
+  return {"check delivered", [&end, &mine](const Piece& p) -> Started {
+            // A refusal may overtake the answers for pieces before it: it ends the transfer whatever its size says.
+            const auto said = end.delivered[p.slot].as<Delivered>();
+            switch (said.answer) {
+              case Delivered::Answer::wrong_size:
+                return wrong_batch(mine.name(p), said.whole);
+              case Delivered::Answer::not_opened:
+                return Outcome{Status::peer_failed, "the peer could not open this rank's buffer"};
+              case Delivered::Answer::done:
+                return Outcome{};
+            }
+            return Outcome{};
+          }};
+}
+
+}  // namespace twinlink

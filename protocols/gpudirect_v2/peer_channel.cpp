@@ -1,0 +1,80 @@
+#include "protocols/gpudirect_v2/peer_channel.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "protocols/core/tags.hpp"
+#include "protocols/gpudirect_v2/by_flag.hpp"
+#include "protocols/parts/meeting.hpp"
+
+namespace twinlink {
+namespace {
+
+class PeerChannel final : public Channel {
+ public:
+  PeerChannel(Rank& rank, RankId peer, const PeerMover& mover, std::uint64_t batch, Settings settings,
+              std::string path_taken)
+      : settings_(std::move(settings)),
+        mover_(mover),
+        batch_(batch),
+        path_taken_(std::move(path_taken)),
+        end_(rank, peer) {
+    // Of flags that nobody has taken, one more must find room: the beginning of the next connection.
+    const std::size_t most = mover.flags ? kMostSignals - 1 : static_cast<std::size_t>(kMaxDepth);
+    for (Lane& lane : lanes_) lane.depth = std::min(static_cast<std::size_t>(settings_.depth), most);
+    lanes_[kIncoming].steps = mover.receiver(end_, awaited_);
+    lanes_[kOutgoing].steps = mover.sender(end_, sent_);
+    connected(meet_peer());
+  }
+
+  [[nodiscard]] std::string path_taken() const override { return path_taken_; }
+
+ private:
+  /// What an earlier connection has left under way is thrown away, whatever its options were.
+  Outcome meet_peer() {
+    constexpr std::array kLetters{tags::kReady, tags::kDelivered, tags::kPlace};
+    const Seconds deadline = end_.rank.now() + settings_.timeout;
+    MeetingNumbers numbers;
+    Outcome outcome = meet(end_.rank, end_.peer, kLetters, deadline, numbers);
+    if (!outcome.ok() || !mover_.flags) return outcome;
+    return meet_signals(end_.rank, end_.peer, kFlag, kPeerStream, numbers, deadline);
+  }
+
+  Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+    awaited_.assign(incoming, settings_.chunk, batch_);
+    sent_.assign(outgoing, settings_.chunk, batch_);
+    lanes_[kIncoming].pieces = awaited_.pieces;
+    lanes_[kOutgoing].pieces = sent_.pieces;
+    const std::size_t most = std::max(awaited_.pieces.size(), sent_.pieces.size());
+    end_.make_room_for(std::min(static_cast<std::size_t>(settings_.depth), most));
+    BatchCopies copies(end_.rank, kPeerStream, mover_.engine);
+    end_.copies = &copies;
+    end_.deadline = end_.rank.now() + settings_.timeout;
+    Outcome outcome = move(end_.rank, lanes_, end_.deadline);
+    if (outcome.ok()) copies.settle(end_.deadline);
+    return outcome;
+  }
+
+  Settings settings_;
+  const PeerMover& mover_;
+  std::uint64_t batch_;
+  std::string path_taken_;
+
+  // Of the exchange under way; the lanes' steps refer to them.
+  PeerEnd end_;
+  BatchedPieces awaited_;
+  BatchedPieces sent_;
+  static constexpr std::size_t kIncoming = 0;
+  static constexpr std::size_t kOutgoing = 1;
+  std::array<Lane, 2> lanes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Channel> connect_peers(Rank& rank, RankId peer, const PeerMover& mover, std::uint64_t batch,
+                                       const Settings& settings, std::string path_taken) {
+  return std::make_unique<PeerChannel>(rank, peer, mover, batch, settings, std::move(path_taken));
+}
+
+}  // namespace twinlink
