@@ -41,10 +41,12 @@ class PlantedInclude : public testing::Test {
     std::ofstream(root_ / file) << text;
   }
 
-  /// The findings after `include` was written as line 2 of `file`.
+  /// The findings while `include` is line 2 of `file`.
   [[nodiscard]] std::vector<std::string> findings(const fs::path& file, const std::string& include) const {
     write(file, "// A comment.\n#include " + include + "\n");
-    return check_includes(root_).findings;
+    auto found = check_includes(root_).findings;
+    write(file, "");
+    return found;
   }
 
  private:
