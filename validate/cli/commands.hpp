@@ -21,7 +21,6 @@ void add_ceiling_command(CLI::App& app, Action& action);
 void add_import_command(CLI::App& app, Action& action);
 void add_table_command(CLI::App& app, Action& action);
 void add_settings_command(CLI::App& app, Action& action);
-void add_together_command(CLI::App& app, Action& action);
 
 /// A UsageError if `out` is the same file as `input`, whatever their paths. `what`: what the command calls that one.
 void require_another_file(const std::filesystem::path& out, const std::filesystem::path& input, std::string_view what);

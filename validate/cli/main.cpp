@@ -16,6 +16,5 @@ int main(int argc, char** argv) {
   twinlink::validate::add_ceiling_command(app, action);
   twinlink::validate::add_table_command(app, action);
   twinlink::validate::add_settings_command(app, action);
-  twinlink::validate::add_together_command(app, action);
   return twinlink::bench::run_main(app, argc, argv, [&action] { return action(); });
 }

@@ -175,28 +175,6 @@ TEST_F(Program, ImportWritesAFileThatCompareTakes) {
   EXPECT_THAT(compared.out, HasSubstr("measured payloads not verified"));
 }
 
-TEST_F(Program, TogetherWritesOneFileOfSeveralVisits) {
-  for (const auto& [name, time_us] : {std::pair{"a.json", 10.0}, {"b.json", 10.5}, {"c.json", 20.0}}) {
-    auto visit = test::make_result("measured", "host", {{1024, time_us}});
-    visit.series.points.front().samples_us = {time_us};
-    write(name, visit);
-  }
-  const auto ended = run("together a.json b.json c.json --out all.json");
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  const auto all = nlohmann::json::parse(read("all.json"));
-  EXPECT_EQ(all.at("points").at(0).at("samples_us"), nlohmann::json({10.0, 10.5}));
-  EXPECT_THAT(ended.out, HasSubstr("10.250"));
-  EXPECT_EQ(run("together a.json b.json --out bare.json --drop-samples").code, 0);
-  EXPECT_FALSE(nlohmann::json::parse(read("bare.json")).at("points").at(0).contains("samples_us"));
-  EXPECT_EQ(run("together a.json bare.json --out x.json").code, 2);
-  EXPECT_EQ(run("together a.json a.json --out x.json").code, 2);
-  EXPECT_THAT(run("together a.json b.json --out b.json").err, HasSubstr("b.json is one of the files itself"));
-  const auto unwritable = run("together a.json b.json --out nowhere/x.json");
-  EXPECT_EQ(unwritable.code, 2);
-  EXPECT_EQ(unwritable.out, "");
-  EXPECT_FALSE(exists("x.json"));
-}
-
 TEST_F(Program, CompareTakesAnotherToolsFileAsItIs) {
   std::ignore = folder_.write("osu.txt", test::osu_bw_72());
   auto simulated = test::make_result("simulated", "cuda-ipc", {{1, 0.8}, {1048576, 20}});

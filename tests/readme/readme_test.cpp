@@ -1,0 +1,168 @@
+// What the READMEs show is what the programs print, and texts and folders keep their budgets.
+#include "tests/readme/examples.hpp"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+namespace twinlink::readme {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const std::string kPrograms = "build/bin/";  ///< as the texts call them; the test's own are elsewhere
+
+std::vector<fs::path> texts() {
+  std::vector<fs::path> found{"README.md"};
+  for (const char* folder : {"protocols", "model", "platforms", "real", "validate", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(TWINLINK_SOURCE_DIR) / folder)) {
+      if (entry.path().filename() == "README.md") found.push_back(fs::relative(entry.path(), TWINLINK_SOURCE_DIR));
+    }
+  }
+  return found;
+}
+
+/// `command` with the programs of this build.
+std::string with_programs_of_this_build(std::string command) {
+  for (std::size_t at = command.find(kPrograms); at != std::string::npos; at = command.find(kPrograms, at)) {
+    command.replace(at, kPrograms.size(), TWINLINK_BIN_DIR "/");
+    at += sizeof TWINLINK_BIN_DIR;
+  }
+  return command;
+}
+
+/// Are the programs that `command` calls built here?
+bool can_run(const std::string& command) {
+  for (const char* program : {"twinlink-sim", "twinlink-real", "twinlink-validate"}) {
+    if (command.find(kPrograms + program) != std::string::npos && !fs::exists(fs::path(TWINLINK_BIN_DIR) / program)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+struct Ended {
+  int code = -1;
+  std::string text{};  ///< standard output; errors are shown where the test runs
+};
+
+Ended run(const fs::path& folder, const std::string& command) {
+  const std::string line = "cd '" + folder.string() + "' && " + with_programs_of_this_build(command);
+  std::FILE* output = popen(line.c_str(), "r");
+  if (output == nullptr) return {};
+  Ended ended;
+  std::array<char, 4096> block{};
+  for (std::size_t count = 1; count > 0;) {
+    count = std::fread(block.data(), 1, block.size(), output);
+    ended.text.append(block.data(), count);
+  }
+  const int status = pclose(output);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ended;
+}
+
+/// A folder with the data that examples read, in which they may write.
+class ReadmeExamples : public testing::TestWithParam<fs::path> {
+ protected:
+  void SetUp() override {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    for (const char* part : {"platforms", "validate", "tests"}) {
+      fs::create_directory_symlink(fs::path(TWINLINK_SOURCE_DIR) / part, folder_ / part);
+    }
+    setenv("TWINLINK_PLATFORMS", TWINLINK_SOURCE_DIR "/platforms", 1);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  fs::path folder_ = fs::path(testing::TempDir()) /
+                     ("twinlink-readme-" + std::to_string(std::hash<std::string>{}(GetParam().string())));
+};
+
+TEST_P(ReadmeExamples, PrintWhatTheTextShows) {
+  int left_out = 0;
+  for (const Example& example : examples_of(fs::path(TWINLINK_SOURCE_DIR) / GetParam())) {
+    SCOPED_TRACE(GetParam().string() + ":" + std::to_string(example.line) + ": " + example.command);
+    if (!can_run(example.command)) {
+      ++left_out;
+      continue;
+    }
+    const Ended ended = run(folder_, example.command);
+    EXPECT_EQ(ended.code, 0);
+    const std::string difference = first_difference(example.expected, lines_of(ended.text));
+    EXPECT_THAT(difference, IsEmpty()) << "printed was:\n" << ended.text;
+  }
+  if (left_out > 0) GTEST_SKIP() << left_out << " examples call programs that are not built here";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ReadmeExamples, testing::ValuesIn(texts()), [](const auto& text) {
+  std::string name = text.param.parent_path().string();
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name.empty() ? std::string("root") : name;
+});
+
+TEST(Examples, ALineOfDotsStandsForAnyLines) {
+  const std::vector<std::string> printed{"a", "b", "c", "d"};
+  EXPECT_THAT(first_difference({"a", "...", "d"}, printed), IsEmpty());
+  EXPECT_THAT(first_difference({"...", "b", "...", "d"}, printed), IsEmpty());
+  EXPECT_THAT(first_difference({"a", "b", "c", "d", "..."}, printed), IsEmpty());
+  EXPECT_EQ(first_difference({"a", "...", "e"}, printed), "nothing printed fits: e");
+  EXPECT_EQ(first_difference({"a", "b", "x", "d"}, printed), "nothing printed fits: x");
+  EXPECT_THAT(first_difference({"a", "b"}, printed), testing::Not(IsEmpty()));
+  EXPECT_THAT(first_difference({"a", "b", "c", "d", "e"}, printed), testing::Not(IsEmpty()));
+}
+
+TEST(Examples, DotsWithinALineStandForAnyText) {
+  EXPECT_THAT(first_difference({"size ... us ..."}, {"size 4 time 1 us and more"}), IsEmpty());
+  EXPECT_THAT(first_difference({"size ... ms"}, {"size 4 us"}), testing::Not(IsEmpty()));
+  EXPECT_THAT(first_difference({}, {"unexpected"}), testing::Not(IsEmpty()));
+}
+
+TEST(Examples, AreReadFromConsoleBlocksOnly) {
+  const fs::path file = fs::path(testing::TempDir()) / "twinlink-examples.md";
+  std::ofstream(file) << "```sh\n$ no\n```\n```console\n$ a \\\n  b\nout\n\n$ c\n```\n";
+  const std::vector<Example> examples = examples_of(file);
+  ASSERT_THAT(examples, SizeIs(2));
+  EXPECT_EQ(examples[0].command, "a   b");
+  EXPECT_THAT(examples[0].expected, testing::ElementsAre("out"));
+  EXPECT_THAT(examples[1].expected, IsEmpty());
+}
+
+// ---- budgets --------------------------------------------------------------------------------------------------------
+
+int count_lines(const fs::path& file) {
+  std::ifstream in(file);
+  int count = 0;
+  for (std::string line; std::getline(in, line);) ++count;
+  return count;
+}
+
+TEST(Budgets, TextsAreShort) {
+  for (const fs::path& text : texts()) {
+    const int most = text == "README.md" ? 150 : 100;
+    EXPECT_LE(count_lines(fs::path(TWINLINK_SOURCE_DIR) / text), most) << text;
+  }
+}
+
+TEST(Budgets, FilesHaveOneIdeaAndFoldersAreSeenAtOnce) {
+  std::map<std::string, int> files;
+  for (const char* top : {"protocols", "model", "platforms", "real", "validate", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(TWINLINK_SOURCE_DIR) / top)) {
+      const std::string ending = entry.path().extension().string();
+      if (ending != ".cpp" && ending != ".hpp" && ending != ".cu") continue;
+      EXPECT_LE(count_lines(entry.path()), 400) << entry.path();
+      ++files[entry.path().parent_path().string()];
+    }
+  }
+  for (const auto& [folder, count] : files) EXPECT_LE(count, 32) << folder;
+}
+
+}  // namespace
+}  // namespace twinlink::readme
