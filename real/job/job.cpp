@@ -16,7 +16,6 @@
 #include "real/job/environment.hpp"
 #include "real/rank/nvtx_ranges.hpp"
 #include "real/rank/real_rank.hpp"
-#include "real/system/cores.hpp"
 #include "real/system/launch.hpp"
 #ifdef TWINLINK_HAS_CUDA
 #include "real/device/cuda/cuda_runtime.hpp"
@@ -234,14 +233,6 @@ Rank& Job::rank() {
 }
 
 const nlohmann::json& Job::environment() const { return parts_->environment; }
-
-std::function<bool()> Job::another_core() const {
-  const std::vector<Neighbour>& all = parts_->neighbours.ranks;
-  const auto here = [this](const Neighbour& n) { return n.host == parts_->host; };
-  const auto share = static_cast<int>(std::count_if(all.begin(), all.begin() + parts_->mpi->rank(), here));
-  const auto shares = static_cast<int>(std::ranges::count_if(all, here));
-  return [cores = std::make_shared<Cores>(share, shares)] { return cores->change(); };
-}
 
 void Job::agree(const std::function<void()>& check) {
   try {

@@ -66,10 +66,6 @@ class Job {
   /// What the result was measured on; complete after conclude().
   [[nodiscard]] const nlohmann::json& environment() const;
 
-  /// What sends the calling thread to another core, among those that no other rank of this node changes to, and says
-  /// whether it did: Cores. Looking them up takes a while.
-  [[nodiscard]] std::function<bool()> another_core() const;
-
   /// Runs `check` on every rank. If it throws an Error on any, all throw the AgreedError of the first of those ranks.
   void agree(const std::function<void()>& check);
   /// Runs `work` on every rank. If it throws anything but an AgreedError, prints "twinlink-real: rank N of M on HOST:

@@ -138,7 +138,6 @@ ExitCode run(const Options& options) {
     protocol = &find_protocol(options.run.protocol);
     plan = make_plan(options.run, bench::measured_repeats());
     plan.keep_samples = true;  // a measurement is stored with all that was seen
-    if (plan.undisturbed.wait > Seconds{}) plan.undisturbed.another_core = job.another_core();
     require_ranks(rank, plan);
     if (rank.id() != plan.first) return;
     require_writable(options.run);
@@ -170,7 +169,6 @@ ExitCode probe(const Options& options) {
   bench::ProbePlan plan;
   job.agree([&] {
     plan = make_plan(options.probe, bench::measured_repeats());
-    if (plan.undisturbed.wait > Seconds{}) plan.undisturbed.another_core = job.another_core();
     if (job.rank().id() == RankId{0}) require_writable(options.probe.output);
   });
   job.run([&](Rank& self) {
@@ -244,6 +242,7 @@ int run_program(int argc, char** argv, Options& options) {
   add_job_options(*run_command, options.job);
   bench::add_run_options(*run_command, options.run);
   bench::add_pairs_option(*run_command, options.run, "RANK-RANK", "0-1,2-3");
+  bench::add_passes_option(*run_command, options.run.passes);
   run_command
       ->add_option(
           "--expect", options.expect,
@@ -256,6 +255,8 @@ int run_program(int argc, char** argv, Options& options) {
   auto* probe_command = app.add_subcommand("probe", "Measure the primitives of this machine");
   add_job_options(*probe_command, options.job);
   bench::add_probe_options(*probe_command, options.probe);
+  bench::add_passes_option(*probe_command, options.probe.passes);
+  probe_command->add_flag("--samples", options.probe.samples, "Also store the time of every round (samples_us)");
   probe_command->callback([&] { begin("probe", [&] { return probe(options); }); });
 
   auto* discover_command = app.add_subcommand(

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <functional>
 #include <iostream>
 #include <optional>
 #include <span>
@@ -54,12 +53,7 @@ ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& optio
   std::vector<std::optional<bench::Expectation>> expectations;  // of rank 0, which writes the results
   job.agree([&] {
     pairs = make_pair_plans(options, bench::measured_repeats(), parse_rank);
-    const bool watched = options.sweep.undisturbed.wait > Seconds{};
-    const std::function<bool()> another_core = watched ? job.another_core() : nullptr;
-    for (bench::PairPlan& pair : pairs) {  // as of every measurement
-      pair.plan.keep_samples = true;
-      pair.plan.undisturbed.another_core = another_core;
-    }
+    for (bench::PairPlan& pair : pairs) pair.plan.keep_samples = true;  // as of every measurement
     require_ranks(rank, pairs);
     if (rank.id() == RankId{0}) require_writable(options);
     for (std::size_t i = 0; i < pairs.size(); ++i) {

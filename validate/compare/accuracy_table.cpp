@@ -29,12 +29,6 @@ std::vector<std::string> row(std::string label, std::string pattern, const Error
           fmt::format("{} at {}", percent(errors.max), at)};
 }
 
-/// Had each rank a core for itself while this size was measured, as far as anybody watched?
-bool undisturbed(const bench::Series& measured, Bytes size) {
-  const auto point = std::ranges::find(measured.points, size, &bench::Point::size);
-  return point == measured.points.end() || !point->time_us.disturbed;
-}
-
 /// A line of a curve.
 struct Named {
   Row line{};
@@ -57,7 +51,7 @@ Table errors_table(const Comparison& comparison) {
                           {"p95", kLeft},
                           {"largest", kLeft}}};
   std::vector<Named> all;
-  std::vector<Named> quiet;
+  std::vector<Named> stable;
   for (const Pair& pair : comparison.pairs) {
     const bench::Series& series = series_of(pair);
     std::string pattern(to_string(series.pattern));
@@ -65,12 +59,12 @@ Table errors_table(const Comparison& comparison) {
     table.rows.push_back(row(label_of(pair), std::move(pattern), pair.errors, format_size(pair.errors.max_at.size)));
     for (const Row& line : pair.joined.rows) {
       all.push_back({line, &pair});
-      if (undisturbed(series, line.key.size)) quiet.push_back({line, &pair});
+      if (!line.unstable) stable.push_back({line, &pair});
     }
   }
   table.rows.push_back(row_of_all(fmt::format("all {} points", all.size()), all));
-  if (!quiet.empty() && quiet.size() < all.size()) {
-    table.rows.push_back(row_of_all(fmt::format("the {} that nothing disturbed", quiet.size()), quiet));
+  if (!stable.empty() && stable.size() < all.size()) {
+    table.rows.push_back(row_of_all(fmt::format("the {} stable points", stable.size()), stable));
   }
   return table;
 }

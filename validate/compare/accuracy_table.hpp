@@ -1,4 +1,4 @@
-// The table of accuracy: a row for each curve, one for all of them, one for the points that nothing disturbed, and
+// The table of accuracy: a row for each curve, one for all of them, one for the stable points, and
 // where protocols cross in either world.
 #pragma once
 

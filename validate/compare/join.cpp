@@ -23,7 +23,10 @@ Join join(std::span<const Sample> measured, std::span<const Sample> simulated) {
   Join result;
   for (const auto& sample : measured) {
     if (const auto other = simulated_us.find(sample.key); other != simulated_us.end()) {
-      result.rows.push_back({.key = sample.key, .measured_us = sample.time_us, .simulated_us = other->second});
+      result.rows.push_back({.key = sample.key,
+                             .measured_us = sample.time_us,
+                             .simulated_us = other->second,
+                             .unstable = sample.unstable});
     } else {
       result.only_measured.push_back(sample.key);
     }

@@ -28,6 +28,7 @@ std::string to_string(const Key& key);
 struct Sample {
   Key key{};
   double time_us = 0;
+  bool unstable = false;  ///< as of bench::Statistics
 };
 
 /// One measurement that both files hold. Both times are positive.
@@ -35,6 +36,7 @@ struct Row {
   Key key{};
   double measured_us = 0;
   double simulated_us = 0;
+  bool unstable = false;  ///< the measured one
 };
 
 struct Join {

@@ -36,7 +36,8 @@ Recording from_result(bench::Result result, const std::string& file) {
                       .series = std::move(result.series)};
   std::ranges::sort(recording.series->points, {}, &bench::Point::size);
   for (const auto& point : recording.series->points) {
-    recording.samples.push_back({.key = {.size = point.size}, .time_us = point.time_us.median});
+    recording.samples.push_back(
+        {.key = {.size = point.size}, .time_us = point.time_us.median, .unstable = point.time_us.unstable});
   }
   return recording;
 }
@@ -50,7 +51,8 @@ Recording from_probes(bench::ProbeFile probes, const std::string& file) {
                       .notes = std::move(probes.findings.notes)};
   for (auto& line : probes.findings.lines) {
     Key key{.name = std::move(line.name), .gpu = std::move(line.gpu), .peer = std::move(line.peer), .size = line.size};
-    recording.samples.push_back({.key = std::move(key), .time_us = line.time_us.median});
+    recording.samples.push_back(
+        {.key = std::move(key), .time_us = line.time_us.median, .unstable = line.time_us.unstable});
   }
   return recording;
 }

@@ -49,6 +49,7 @@ json rows_json(const std::vector<Row>& rows) {
     line["measured_us"] = row.measured_us;
     line["simulated_us"] = row.simulated_us;
     line["error"] = relative_error(row);
+    line["unstable"] = row.unstable;
     out.push_back(std::move(line));
   }
   return out;

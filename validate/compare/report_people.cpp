@@ -8,6 +8,7 @@
 
 #include "protocols/bench/measure/expectation.hpp"
 #include "protocols/bench/results/crossing.hpp"
+#include "protocols/bench/results/rounds.hpp"
 #include "validate/compare/flatten.hpp"
 #include "validate/compare/report.hpp"
 
@@ -61,6 +62,13 @@ Table rows_table(const Pair& pair) {
 /// What a reader must know before trusting the figures; may be empty.
 List remarks(const Pair& pair) {
   List list{.items = pair.notes};
+  std::vector<Key> unstable;
+  for (const auto& row : pair.joined.rows) {
+    if (row.unstable) unstable.push_back(row.key);
+  }
+  if (!unstable.empty()) {
+    list.items.push_back(fmt::format("unstable when measured ({}): {}", bench::kUnstableMeans, joined_keys(unstable)));
+  }
   if (!pair.joined.only_measured.empty()) {
     list.items.push_back("only measured: " + joined_keys(pair.joined.only_measured));
   }

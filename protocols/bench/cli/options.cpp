@@ -1,18 +1,13 @@
 #include "protocols/bench/cli/options.hpp"
 
 #include <charconv>
-#include <cmath>
 #include <functional>
-#include <map>
-#include <ostream>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "protocols/bench/cli/csv.hpp"
-#include "protocols/bench/cli/print.hpp"
 #include "protocols/bench/results/files.hpp"
-#include "protocols/bench/results/osu_form.hpp"
+#include "protocols/bench/results/rounds.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
 
@@ -37,11 +32,9 @@ CLI::Option* add_count_option(CLI::App& app, const std::string& name, int least,
 
 void add_sweep_options(CLI::App& app, SweepOptions& options) {
   constexpr int kMostRounds = 10'000'000;
-  constexpr int kMostPasses = 1000;
   add_size_options(app, options);
   add_count_option(app, "-x,--warmup", 0, kMostRounds, {},
-                   "Rounds of each size that are not counted (default: depends on size and pattern). Where time limits "
-                   "the counted ones, one shows what a round takes, so 0 is 1 unless --iterations is given",
+                   "Rounds of each size that are not counted (default: depends on size and pattern)",
                    [&](int rounds) { options.warmup = rounds; });
   add_count_option(app, "-i,--iterations", 1, kMostRounds, {},
                    "Counted rounds of each size (default: depends on size, pattern and time)",
@@ -52,30 +45,7 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
                     if (!(timeout > Seconds{})) throw UsageError(fmt::format("'{}' is not longer than zero", text));
                     options.timeout = timeout;
                   });
-  add_read_option(
-      app, "--undisturbed", "TIME", "0",
-      "Repeat rounds while something else ran on a rank's core, for at most so much longer per size; with unit: 500ms. "
-      "Ranks go round the cores that they may use, sooner if a core does not become their own. 0: all rounds count",
-      [&options](const std::string& text) { options.undisturbed.wait = parse_seconds(text); });
-  add_read_option(app, "--glance", "TIMES", {},
-                  "With --undisturbed: what a glance takes on a core of one's own, in times of its chain, as the notes "
-                  "of probes on such CPUs tell; otherwise it is learnt anew, in three seconds",
-                  [&options](const std::string& text) {
-                    const char* const end = text.data() + text.size();
-                    double times = 0;
-                    const auto [stop, error] = std::from_chars(text.data(), end, times);
-                    if (error != std::errc{} || stop != end || !(times > 0) || !std::isfinite(times)) {
-                      throw UsageError(fmt::format("'{}' is no number above zero", text));
-                    }
-                    options.undisturbed.glance = times;
-                  });
-  add_count_option(
-      app, "--passes", 1, kMostPasses, "1",
-      "Measure all so many times over. Passes that agree count together, and one that took more than a tenth "
-      "longer does not: what others do on the host may stay for minutes",
-      [&options](int passes) { options.passes = passes; });
   app.add_flag("--no-verify", options.no_verify, "Do not compare the payloads byte for byte");
-  app.add_flag("--samples", options.samples, "Store the time of every counted round in the JSON file (samples_us)");
 }
 
 /// What the user, or nobody, has chosen as the chunk: the beginning of a sentence about it.
@@ -96,18 +66,6 @@ Seconds budget_of(const SweepOptions& wishes, const DefaultRepeats& defaults) {
 
 DefaultRepeats everywhere(const Repeats& repeats) {
   return {.latency_small = repeats, .latency_large = repeats, .bandwidth_small = repeats, .bandwidth_large = repeats};
-}
-
-/// In one of the forms that everything has.
-template <class File>
-void show(const File& file, Format format, std::ostream& out) {
-  if (format == Format::csv) {
-    out << to_csv(file);
-  } else if (format == Format::json) {
-    out << to_text(to_json(file), 2) << '\n';
-  } else {
-    print_table(file, out);
-  }
 }
 
 }  // namespace
@@ -152,21 +110,6 @@ void add_pattern_options(CLI::App& app, Pattern& pattern, std::optional<int>& wi
       });
   add_count_option(app, "-W,--window", 1, kMaxWindow, std::to_string(kDefaultWindow),
                    "Messages that bandwidth and bidirectional send at once", [&](int messages) { window = messages; });
-}
-
-void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats) {
-  std::string names;
-  for (const auto& [name, format] : formats) names += (names.empty() ? "" : ", ") + name;
-  add_read_option(app, "--format", "NAME", "table", "What is printed: " + names,
-                  [&options, formats, names](const std::string& text) {
-                    const auto found = formats.find(text);
-                    if (found == formats.end()) {
-                      throw UsageError(fmt::format("unknown format '{}' (there are: {})", text, names));
-                    }
-                    options.format = found->second;
-                  });
-  app.add_option("--json", options.json, "Also write the result to this file, as JSON")->type_name("FILE");
-  app.add_option("--csv", options.csv, "Also write the result to this file, one row per size")->type_name("FILE");
 }
 
 int window_of(Pattern pattern, std::optional<int> wanted) {
@@ -235,15 +178,25 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->excludes(trace);
 }
 
+void add_passes_option(CLI::App& app, int& passes) {
+  constexpr int kMostPasses = 1000;
+  add_count_option(
+      app, "--passes", 1, kMostPasses, std::to_string(passes),
+      fmt::format("Measure all so many times over. A pass whose median is more than 10 % above the quickest "
+                  "one's does not count: what others do on the host may stay for minutes. A point is marked "
+                  "as unstable (~) if {}",
+                  kUnstableMeans),
+      [&passes](int number) { passes = number; });
+}
+
 void add_probe_options(CLI::App& app, ProbeOptions& options) {
   add_sweep_options(app, options.sweep);
   add_output_options(app, options.output, {{"table", Format::table}, {"csv", Format::csv}, {"json", Format::json}});
 }
 
 DefaultRepeats measured_repeats() {
-  // A tenth of the OSU benchmarks' rounds for latency, more than theirs for bandwidth: a hundred windows of small
-  // messages are over before a rank has seen a second core, and what they take depends on the core. A median needs no
-  // more.
+  // A tenth of the OSU benchmarks' rounds for latency, for a median needs no more; more than theirs for bandwidth, for
+  // a hundred windows of small messages are over in a few milliseconds, which say little about the next ones.
   return {.latency_small = {.warmup = 100, .iterations = 1000},
           .latency_large = {.warmup = 10, .iterations = 100},
           .bandwidth_small = {.warmup = 10, .iterations = 1000},
@@ -254,12 +207,6 @@ DefaultRepeats measured_repeats() {
 DefaultRepeats simulated_repeats() { return everywhere({.warmup = 1, .iterations = 2}); }
 
 DefaultRepeats simulated_repeats_at_once() { return everywhere({.warmup = 2, .iterations = 20}); }
-
-void require_writable(const OutputOptions& options) {
-  for (const std::filesystem::path& file : {options.json, options.csv}) {
-    if (!file.empty()) require_writable(file);
-  }
-}
 
 void require_writable(const RunOptions& options) {
   require_writable(options.output);
@@ -298,10 +245,8 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
           .small = with_wishes(latency ? defaults.latency_small : defaults.bandwidth_small, sweep),
           .large = with_wishes(latency ? defaults.latency_large : defaults.bandwidth_large, sweep),
           .budget = budget_of(sweep, defaults),
-          .undisturbed = sweep.undisturbed,
-          .passes = sweep.passes,
+          .passes = options.passes,
           .verify = !sweep.no_verify,
-          .keep_samples = sweep.samples,
           .settings = std::move(settings),
           .preset = options.preset,
           .packing = std::move(packing)};
@@ -310,48 +255,14 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
 ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults) {
   const SweepOptions& sweep = options.sweep;
   return {.sizes = size_sweep(sweep.begin, sweep.end, sweep.factor),
-          // As many as of curves, which go round as many cores. A machine has hundreds of probes of large sizes, where
-          // bandwidth's rounds are enough.
+          // As many as of curves. A machine has hundreds of probes of large sizes, where bandwidth's rounds are enough.
           .small = with_wishes(defaults.latency_small, sweep),
           .large = with_wishes(defaults.bandwidth_large, sweep),
           .budget = budget_of(sweep, defaults),
-          .undisturbed = sweep.undisturbed,
-          .passes = sweep.passes,
+          .passes = options.passes,
           .verify = !sweep.no_verify,
-          .keep_samples = sweep.samples,
+          .keep_samples = options.samples,
           .timeout = sweep.timeout};
-}
-
-void deliver(const PairFile& pairs, const OutputOptions& options, std::ostream& out) {
-  show(pairs, options.format, out);
-  if (!options.json.empty()) write_json_file(options.json, to_json(pairs));
-  if (!options.csv.empty()) write_file(options.csv, to_csv(pairs));
-}
-
-void deliver(const Result& result, const OutputOptions& options, std::ostream& out) {
-  if (options.format == Format::osu) {
-    print_osu(result, out);
-  } else {
-    show(result, options.format, out);
-  }
-  if (!options.json.empty()) write_json(result, options.json);
-  if (!options.csv.empty()) write_csv(result, options.csv);
-}
-
-void deliver(std::span<const Result> pairs, const OutputOptions& options, std::ostream& out) {
-  if (pairs.size() == 1) return deliver(pairs.front(), options, out);
-  show(pairs, options.format, out);
-  for (std::size_t pair = 0; pair < pairs.size() && !options.json.empty(); ++pair) {
-    write_json(pairs[pair], file_of_pair(options.json, pair));
-  }
-  if (!options.csv.empty()) write_file(options.csv, to_csv(pairs));
-}
-
-void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out) {
-  if (options.format == Format::osu) throw UsageError("probes have no OSU form");
-  show(probes, options.format, out);
-  if (!options.json.empty()) write_json(probes, options.json);
-  if (!options.csv.empty()) write_csv(probes, options.csv);
 }
 
 }  // namespace twinlink::bench

@@ -3,10 +3,7 @@
 
 #include <filesystem>
 #include <functional>
-#include <iosfwd>
-#include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "protocols/bench/cli/layout_options.hpp"
-#include "protocols/bench/cli/pair_file.hpp"
+#include "protocols/bench/cli/output_options.hpp"
 #include "protocols/bench/cli/pair_options.hpp"
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/measure/multi_pair.hpp"
@@ -23,15 +20,6 @@
 #include "protocols/bench/results/results.hpp"
 
 namespace twinlink::bench {
-
-enum class Format { table, osu, csv, json };
-
-/// How a result is shown and stored.
-struct OutputOptions {
-  Format format = Format::table;
-  std::filesystem::path json{};  ///< empty: not written
-  std::filesystem::path csv{};   ///< empty: not written
-};
 
 /// The sizes and rounds of a sweep. Where the user said nothing, the program's own world decides.
 struct SweepOptions {
@@ -41,10 +29,7 @@ struct SweepOptions {
   std::optional<int> warmup{};
   std::optional<int> iterations{};
   Seconds timeout{30.0};
-  Undisturbed undisturbed{};
-  int passes = 1;
   bool no_verify = false;
-  bool samples = false;  ///< store every round's time
 };
 
 struct RunOptions {
@@ -57,6 +42,7 @@ struct RunOptions {
   std::vector<std::pair<std::string, std::string>> options{};  ///< the protocol's own, by name or alias
   LayoutOptions layout{};
   SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}};
+  int passes = 1;
   OutputOptions output{};
   std::filesystem::path trace{};  ///< empty: not written
   bool trace_times = false;
@@ -66,6 +52,8 @@ struct RunOptions {
 
 struct ProbeOptions {
   SweepOptions sweep{.begin = Bytes{1}, .end = Bytes{64U << 20U}, .factor = 4};
+  int passes = 1;
+  bool samples = false;  ///< store every round's time
   OutputOptions output{};
 };
 
@@ -89,10 +77,12 @@ DefaultRepeats simulated_repeats_at_once();
 void add_run_options(CLI::App& app, RunOptions& options);
 void add_probe_options(CLI::App& app, ProbeOptions& options);
 
-/// Parts of them, for commands of another kind: -b, -e and -f; --pattern and --window; --format, --json and --csv.
+/// Beside them for a real clock, where passes differ: --passes.
+void add_passes_option(CLI::App& app, int& passes);
+
+/// Parts of them, for commands of another kind: -b, -e and -f; --pattern and --window.
 void add_size_options(CLI::App& app, SweepOptions& options);
 void add_pattern_options(CLI::App& app, Pattern& pattern, std::optional<int>& window);
-void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats);
 
 /// How many messages one exchange of the pattern has: one for pingpong, else what was asked for, or the default. A
 /// UsageError for a window that pingpong was given.
@@ -105,21 +95,11 @@ void require_few_pieces(Bytes largest, int window, Bytes chunk, std::string_view
 
 /// A UsageError for a file that cannot be written: found at once, not after an hour of measuring. For the rank that
 /// writes; the others may be on hosts without that folder.
-void require_writable(const OutputOptions& options);
 void require_writable(const RunOptions& options);
 
 /// A UsageError for options that contradict each other.
 Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults);
 ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults);
-
-/// Shows the result on `out` in the format asked for and writes the files asked for.
-void deliver(const Result& result, const OutputOptions& options, std::ostream& out);
-/// A table where the OSU form is asked for, which make_plan() has refused.
-void deliver(const PairFile& pairs, const OutputOptions& options, std::ostream& out);
-/// Of pairs that ran at once: a file for each. One alone is shown and stored like any result.
-void deliver(std::span<const Result> pairs, const OutputOptions& options, std::ostream& out);
-/// Probes have no OSU form: a UsageError.
-void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out);
 
 /// For an option whose text `read` takes; what `read` refuses with a UsageError is a usage error of the command line.
 CLI::Option* add_read_option(CLI::App& app, const std::string& name, const std::string& type,

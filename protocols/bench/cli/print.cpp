@@ -7,17 +7,21 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/measure/expectation.hpp"
+#include "protocols/bench/results/rounds.hpp"
 #include "protocols/layout/layout.hpp"
 
 namespace twinlink::bench {
 namespace {
 
+/// After a median.
+char mark(const Statistics& time_us) { return time_us.unstable ? '~' : ' '; }
+
 std::string columns(const Statistics& time_us, double rate) {
   if (time_us.n == 0) {
     return fmt::format(" {:>11.3f} {:>11} {:>11} {:>11} {:>11} {:>11.2f}", time_us.median, "-", "-", "-", "-", rate);
   }
-  return fmt::format(" {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.2f}", time_us.median, time_us.min,
-                     time_us.max, time_us.p5, time_us.p95, rate);
+  return fmt::format(" {:>11.3f}{}{:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.2f}", time_us.median, mark(time_us),
+                     time_us.min, time_us.max, time_us.p5, time_us.p95, rate);
 }
 
 /// ", window 64, chunk 256K, depth 8": what a curve ran with.
@@ -57,21 +61,13 @@ void print_expectation(const Result& result, std::ostream& out, std::string_view
   out << "\n";
 }
 
-/// Of points or lines whose ranks did not always have a core each for themselves.
+/// Of points or lines. `who` begins the line.
 template <class Timed>
-void print_disturbance(const std::vector<Timed>& all, std::string_view what, std::ostream& out) {
-  std::size_t left_out = 0;
-  std::size_t counted = 0;
-  std::ptrdiff_t disturbed = 0;
-  for (const Timed& timed : all) {
-    left_out += timed.time_us.left_out;
-    counted += timed.time_us.n;
-    disturbed += timed.time_us.disturbed ? 1 : 0;
-  }
-  constexpr std::string_view kWhy = "something else ran on a rank's core";
-  if (left_out > 0) out << fmt::format("# {} of {} rounds left out: {}\n", left_out, left_out + counted, kWhy);
-  if (disturbed > 0)
-    out << fmt::format("# {} of {} {} with rounds that count although {}\n", disturbed, all.size(), what, kWhy);
+void print_unstable(const std::vector<Timed>& all, std::string_view what, std::ostream& out,
+                    std::string_view who = {}) {
+  const auto unstable = std::ranges::count_if(all, [](const Timed& timed) { return timed.time_us.unstable; });
+  if (unstable == 0) return;
+  out << fmt::format("# {}{} of {} {} unstable (~): {}\n", who, unstable, all.size(), what, kUnstableMeans);
 }
 
 constexpr std::string_view kColumnNames = "   median us      min us      max us       p5 us      p95 us        MB/s";
@@ -94,7 +90,7 @@ void print_table(const Result& result, std::ostream& out) {
     header = false;
     out << fmt::format("{:<10}{}\n", format_size(point.size), columns(point.time_us, point.bandwidth_MBps));
   }
-  print_disturbance(series.points, "sizes", out);
+  print_unstable(series.points, "sizes", out);
   for (const Counter& counter : series.counters) out << fmt::format("# {}: {}\n", counter.name, counter.value);
   print_expectation(result, out);
 }
@@ -118,7 +114,7 @@ void print_table(std::span<const Result> results, std::ostream& out) {
     for (std::size_t i = 0; i < results.size(); ++i) {
       const Point& point = results[i].series.points[row];
       if (point.path != paths[i]) out << fmt::format("# {}, path: {}\n", name(i), paths[i] = point.path);
-      cells += fmt::format(" {:>11.3f} {:>11.2f}", point.time_us.median, point.bandwidth_MBps);
+      cells += fmt::format(" {:>11.3f}{}{:>11.2f}", point.time_us.median, mark(point.time_us), point.bandwidth_MBps);
       sum += point.bandwidth_MBps;
     }
     if (row == 0) {
@@ -131,6 +127,7 @@ void print_table(std::span<const Result> results, std::ostream& out) {
     out << fmt::format("{:<10}{} {:>11.2f}\n", format_size(sample.series.points[row].size), cells, sum);
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
+    print_unstable(results[i].series.points, "sizes", out, name(i) + ", ");
     for (const Counter& counter : results[i].series.counters) {
       out << fmt::format("# {}, {}: {}\n", name(i), counter.name, counter.value);
     }
@@ -150,7 +147,7 @@ void print_table(const ProbeFile& probes, std::ostream& out) {
     out << fmt::format("{:<10}{}\n", format_size(line.size), columns(line.time_us, line.bandwidth_MBps));
     previous = &line;
   }
-  print_disturbance(probes.findings.lines, "lines", out);
+  print_unstable(probes.findings.lines, "lines", out);
 }
 
 }  // namespace twinlink::bench

@@ -1,7 +1,6 @@
 #include "protocols/bench/measure/driver.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -11,7 +10,6 @@
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/measure/pair_group.hpp"
 #include "protocols/bench/measure/payload.hpp"
-#include "protocols/bench/measure/undisturbed.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -66,7 +64,7 @@ std::vector<Point> sweep(const Plan& plan, double directions, const std::functio
   }
   std::vector<Point> points;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    points.push_back(make_point(plan, plan.sizes[i], directions, together(std::move(sizes[i].one_way_us))));
+    points.push_back(make_point(plan, plan.sizes[i], directions, merge_passes(sizes[i].one_way_us)));
     points.back().path = std::move(sizes[i].path);
   }
   return points;
@@ -82,7 +80,6 @@ class PairRun {
         leading_(rank.id() == plan.first),
         peer_(leading_ ? plan.second : plan.first),
         patience_{std::max(plan.settings.timeout, kPatience)},
-        undisturbed_(rank, plan.undisturbed, patience_),
         group_(rank, plan, patience_) {
     Bytes memory{};
     Bytes packed{};
@@ -159,8 +156,7 @@ class PairRun {
     const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
     const int rounds = group_.agree(rounds_within(plan_.budget, trial, repeats.iterations));
     group_.meet();
-    Rounds timed = undisturbed_.time(std::array{plan_.first, plan_.second}, rounds, trial,
-                                     [&] { return time_round(rank_, one_round); });
+    Rounds timed{.times_us = time_rounds(rank_, rounds, one_round)};
     group_.outlast(rounds, one_round);
     if (plan_.verify) verified_round(window, size);
     timed /= messages_in_turn(window_size());
@@ -219,7 +215,6 @@ class PairRun {
   bool leading_;
   RankId peer_;
   Patience patience_;
-  UndisturbedRounds undisturbed_;
   PairGroup group_;
   std::optional<ScopedBuffer> out_;
   std::optional<ScopedBuffer> in_;
@@ -235,7 +230,6 @@ class CopyRun {
       : rank_(rank),
         plan_(plan),
         name_(fmt::format("copy {} {}", to_string(kind), locality == Locality::near ? "near" : "far")),
-        undisturbed_(rank, plan.undisturbed, {kPatience}),
         device_(rank, Memory::device, plan.sizes.back()),
         host_(rank, kind, plan.sizes.back(), locality) {}
 
@@ -259,8 +253,8 @@ class CopyRun {
     const auto one_round = [&] { round(size); };
     if (plan_.verify) verified_round(size);
     const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
-    Rounds timed = undisturbed_.time(rounds_within(plan_.budget, trial, repeats.iterations), trial,
-                                     [&] { return time_round(rank_, one_round); });
+    const int rounds = rounds_within(plan_.budget, trial, repeats.iterations);
+    Rounds timed{.times_us = time_rounds(rank_, rounds, one_round)};
     if (plan_.verify) verified_round(size);
     timed /= 2;
     return timed;
@@ -300,7 +294,6 @@ class CopyRun {
   Rank& rank_;
   const Plan& plan_;
   std::string name_;
-  UndisturbedRounds undisturbed_;
   ScopedBuffer device_;
   ScopedBuffer host_;
   std::uint64_t verified_rounds_ = 0;

@@ -28,8 +28,7 @@ struct Plan {
   Repeats large{};             ///< from `large_from`
   Bytes large_from{8192};      ///< as in the OSU benchmarks
   Seconds budget{};            ///< rounds of one size are cut to fit, but not below kFewestRounds; zero: never cut
-  Undisturbed undisturbed{};   ///< by default all rounds count
-  int passes = 1;              ///< over all sizes; what they say of each together()
+  int passes = 1;              ///< over all sizes; what they say of each: merge_passes()
   bool verify = true;          ///< compare payloads byte for byte before and after the timed rounds of every size
   bool keep_samples = false;   ///< store each round's time
   Settings settings{};

@@ -74,7 +74,6 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
 
   for (int pass = 0; pass < plan.passes; ++pass) probe_all(rank, prober, turn);
   meet_all(rank, turn);
-  prober.note_glance();
 
   ProbeFindings all;
   for (const std::string& text : gather(rank, to_text(to_json(prober.take())), turn)) {

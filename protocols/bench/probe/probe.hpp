@@ -55,8 +55,7 @@ struct ProbePlan {
   Repeats large{};                                                        ///< from `large_from`
   Bytes large_from{8192};
   Seconds budget{};           ///< rounds of one line are cut to fit, as in Plan
-  Undisturbed undisturbed{};  ///< by default all rounds count
-  int passes = 1;             ///< over all primitives; what they say of each together()
+  int passes = 1;             ///< over all primitives; what they say of each: merge_passes()
   bool verify = true;         ///< check the bytes of every copy and message, at the side that owns the memory
   bool keep_samples = false;  ///< store each round's time
   Seconds timeout{30.0};      ///< of one operation

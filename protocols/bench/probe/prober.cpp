@@ -18,6 +18,13 @@ std::function<double()> timed(Rank& rank, const std::function<void()>& round) {
   return [&rank, &round] { return time_round(rank, round); };
 }
 
+/// `count` rounds that tell their time themselves.
+Rounds told_rounds(int count, const std::function<double()>& timed) {
+  Rounds rounds;
+  for (int i = 0; i < count; ++i) rounds.times_us.push_back(timed());
+  return rounds;
+}
+
 }  // namespace
 
 Rounds Prober::sample(Bytes size, const std::function<void()>& round) {
@@ -33,7 +40,7 @@ Rounds Prober::sample_timed_with(RankId peer, bool leading, Bytes size, const st
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, [&] { timed(); });
   const int rounds = agree(rank_, peer, leading, rounds_within(plan_.budget, trial, wanted.iterations), patience());
   meet(rank_, peer, patience());
-  return undisturbed_.time(leader_first(rank_.id(), peer, leading), rounds, trial, timed);
+  return told_rounds(rounds, timed);
 }
 
 Rounds Prober::sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round) {
@@ -41,7 +48,7 @@ Rounds Prober::sample_in(std::span<const RankId> group, Bytes size, const std::f
   meet_in(rank_, group, patience());
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, round);
   const int rounds = agree_in(rank_, group, rounds_within(plan_.budget, trial, wanted.iterations), patience());
-  return undisturbed_.time(group, rounds, trial, timed(rank_, round));
+  return {.times_us = time_rounds(rank_, rounds, round)};
 }
 
 Rounds Prober::sample_after(Bytes size, const std::function<void()>& prepare, const std::function<void()>& round) {
@@ -99,7 +106,7 @@ Rounds Prober::sample_rounds(Bytes size, const std::function<double()>& timed) {
   const Repeats& wanted = repeats(size);
   const auto whole = [&] { timed(); };
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, whole);
-  return undisturbed_.time(rounds_within(plan_.budget, trial, wanted.iterations), trial, timed);
+  return told_rounds(rounds_within(plan_.budget, trial, wanted.iterations), timed);
 }
 
 Rounds Prober::sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start) {
@@ -166,7 +173,7 @@ ProbeFindings Prober::take() {
   ProbeFindings findings{.notes = std::move(notes_)};
   std::set<std::string> free_of_charge;
   for (TimedLine& line : lines_) {
-    Rounds rounds = together(std::move(line.passes));
+    Rounds rounds = merge_passes(line.passes);
     std::vector<double> samples_us = plan_.keep_samples ? rounds.times_us : std::vector<double>{};
     const Statistics time_us = summarize(std::move(rounds));
     if (time_us.median <= 0) {
@@ -183,13 +190,6 @@ ProbeFindings Prober::take() {
 
 void Prober::note(std::string text) {
   if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(std::move(text));
-}
-
-void Prober::note_glance() {
-  const double glance = undisturbed_.glance().value_or(0);
-  if (glance == 0) return;
-  note(fmt::format("{}: a glance at a core of its own takes {:.2f} times its chain", to_string(rank_.place(rank_.id())),
-                   glance));
 }
 
 void Prober::copy(View to, View from, Engine engine) {

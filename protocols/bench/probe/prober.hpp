@@ -12,7 +12,6 @@
 
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/measure/payload.hpp"
-#include "protocols/bench/measure/undisturbed.hpp"
 #include "protocols/bench/probe/probe.hpp"
 
 namespace twinlink::bench {
@@ -43,8 +42,7 @@ class Prober {
   using GroupSampler = std::function<Rounds(std::span<const Move> moves)>;
 
   /// Both must outlive this.
-  Prober(Rank& rank, const ProbePlan& plan)
-      : rank_(rank), plan_(plan), undisturbed_(rank, plan.undisturbed, {plan.patience}) {}
+  Prober(Rank& rank, const ProbePlan& plan) : rank_(rank), plan_(plan) {}
 
   [[nodiscard]] Rank& rank() { return rank_; }
   [[nodiscard]] const ProbePlan& plan() const { return plan_; }
@@ -97,8 +95,6 @@ class Prober {
   void record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes);
   /// The same text twice is one note.
   void note(std::string text);
-  /// Notes what a glance takes on a core of this rank's own, if cores are watched.
-  void note_glance();
 
   /// Copies and waits. A CheckError if it does not end.
   void copy(View to, View from, Engine engine = Engine::dma);
@@ -129,7 +125,6 @@ class Prober {
   Rounds sample_rounds(Bytes size, const std::function<double()>& timed);
   Rank& rank_;
   const ProbePlan& plan_;
-  UndisturbedRounds undisturbed_;
   std::vector<std::string> notes_;
   std::vector<TimedLine> lines_;
   std::map<std::tuple<std::string, std::string, Bytes>, std::size_t> places_;  ///< of lines, by name, peer and size

@@ -5,6 +5,17 @@
 #include <fmt/format.h>
 
 namespace twinlink::bench {
+namespace {
+
+/// Files of before this member have "left_out", a number of rounds, and "disturbed": others on a rank's core had made
+/// some of those that count longer.
+bool read_unstable(Members& members) {
+  if (members.has("left_out")) static_cast<void>(members.count("left_out"));
+  const bool disturbed = members.has("disturbed") && members.flag("disturbed");
+  return members.has("unstable") ? members.flag("unstable") : disturbed;
+}
+
+}  // namespace
 
 Provenance provenance_of(const nlohmann::json& environment) {
   return environment.contains(std::string(kOriginMember)) ? Provenance::imported : Provenance::own;
@@ -26,8 +37,7 @@ void write_statistics(nlohmann::json& object, const Statistics& time_us) {
   object["max_us"] = time_us.max;
   object["p5_us"] = time_us.p5;
   object["p95_us"] = time_us.p95;
-  if (time_us.left_out > 0) object["left_out"] = time_us.left_out;
-  if (time_us.disturbed) object["disturbed"] = true;
+  object["unstable"] = time_us.unstable;
 }
 
 Statistics read_statistics(Members& members, Provenance provenance) {
@@ -38,8 +48,7 @@ Statistics read_statistics(Members& members, Provenance provenance) {
           .max = members.number("max_us"),
           .p5 = members.number("p5_us"),
           .p95 = members.number("p95_us"),
-          .left_out = members.has("left_out") ? members.count("left_out") : 0,
-          .disturbed = members.has("disturbed") && members.flag("disturbed")};
+          .unstable = read_unstable(members)};
 }
 
 void write_samples(nlohmann::json& object, const std::vector<double>& samples_us) {

@@ -25,8 +25,8 @@ void write_text(nlohmann::json& object, const char* name, const std::string& tex
 /// Empty where an imported file does not tell it.
 std::string read_text(Members& members, const char* name, Provenance provenance);
 
-/// Adds "time_us" (the median), "n", "min_us", "max_us", "p5_us" and "p95_us" to an object; of a single figure without
-/// a spread only "time_us". Where cores were watched and not always the ranks' own also "left_out" and "disturbed".
+/// Adds "time_us" (the median), "n", "min_us", "max_us", "p5_us", "p95_us" and "unstable" to an object; of a single
+/// figure without a spread only "time_us".
 void write_statistics(nlohmann::json& object, const Statistics& time_us);
 /// An imported figure may lack its spread, but not a part of it.
 Statistics read_statistics(Members& members, Provenance provenance = Provenance::own);

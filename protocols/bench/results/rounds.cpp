@@ -1,24 +1,46 @@
 #include "protocols/bench/results/rounds.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace twinlink::bench {
 
-Rounds together(std::vector<Rounds> passes) {
-  constexpr double kAlike = 1.1;
-  const bool any_quiet = std::ranges::any_of(passes, [](const Rounds& pass) { return !pass.disturbed; });
-  if (any_quiet) std::erase_if(passes, [](const Rounds& pass) { return pass.disturbed; });
+namespace {
+
+double median(std::span<const double> times_us) {
+  return summarize(std::vector(times_us.begin(), times_us.end())).median;
+}
+
+/// One median for each half, or none of a single round.
+std::vector<double> medians_of_halves(std::span<const double> times_us) {
+  const std::size_t half = times_us.size() / 2;
+  if (half == 0) return {};
+  return {median(times_us.first(half)), median(times_us.subspan(half))};
+}
+
+bool apart(const std::vector<double>& medians) {
+  if (medians.empty()) return false;
+  const auto [least, most] = std::ranges::minmax(medians);
+  return most > least * kAlike;
+}
+
+}  // namespace
+
+Rounds merge_passes(const std::vector<Rounds>& passes) {
+  if (passes.size() == 1) {
+    const std::vector<double>& times_us = passes.front().times_us;
+    return {.times_us = times_us, .unstable = apart(medians_of_halves(times_us))};
+  }
   std::vector<double> medians;
-  for (const Rounds& pass : passes) medians.push_back(summarize(pass).median);
-  const double quickest = std::ranges::min(medians);
-  Rounds all{.disturbed = !any_quiet};
+  for (const Rounds& pass : passes) medians.push_back(median(pass.times_us));
+  const double most = std::ranges::min(medians) * kAlike;
+  Rounds all{.unstable = apart(medians)};
   for (std::size_t i = 0; i < passes.size(); ++i) {
-    if (medians[i] > quickest * kAlike) continue;
+    if (medians[i] > most) continue;
     all.times_us.insert(all.times_us.end(), passes[i].times_us.begin(), passes[i].times_us.end());
-    all.left_out += passes[i].left_out;
   }
   return all;
 }
@@ -41,8 +63,7 @@ Rounds& Rounds::operator/=(double things) {
 
 Statistics summarize(Rounds rounds) {
   Statistics statistics = summarize(std::move(rounds.times_us));
-  statistics.left_out = rounds.left_out;
-  statistics.disturbed = rounds.disturbed;
+  statistics.unstable = rounds.unstable;
   return statistics;
 }
 

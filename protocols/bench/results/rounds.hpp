@@ -1,8 +1,8 @@
 // Rounds: something that is done again and again, and timed each time.
 #pragma once
 
-#include <cstddef>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "protocols/bench/results/statistics.hpp"
@@ -16,19 +16,10 @@ struct Repeats {
   int iterations = 1;
 };
 
-/// How rounds that something disturbs are left out: undisturbed.hpp.
-struct Undisturbed {
-  Seconds wait{};     ///< how much longer the rounds of one size may take for that; zero: all count, nothing is watched
-  double glance = 0;  ///< CoreWatch::quickest(), if an earlier run on such CPUs has told; zero: not known
-  /// Sends this rank to another core, and says whether it did; empty where there is none.
-  std::function<bool()> another_core{};
-};
-
 /// The times of rounds that count.
 struct Rounds {
   std::vector<double> times_us{};  ///< in the order in which they were taken
-  std::size_t left_out = 0;        ///< others that were timed, and do not count: undisturbed.hpp
-  bool disturbed = false;          ///< something else ran on a core beside some of those that count
+  bool unstable = false;           ///< as of Statistics
 
   /// Each time is the share of one of so many things.
   Rounds& operator/=(double things);
@@ -37,10 +28,16 @@ struct Rounds {
 /// There must be one that counts.
 Statistics summarize(Rounds rounds);
 
-/// What passes over the same thing say together: all rounds of those whose medians are within a tenth of the quickest,
-/// for others on the host may stay for minutes, and make everything longer; and of those that were disturbed none
-/// beside one that was not. In the order of the passes. There must be one, and in each a round that counts.
-Rounds together(std::vector<Rounds> passes);
+/// What passes over the same thing say together, in their order: all rounds of those whose medians are within kAlike of
+/// the quickest one's, for others on the host may stay for minutes, and make everything longer. Unstable if a pass does
+/// not count; of a single pass, if the medians of its first and its second half lie further apart than that, and all
+/// its rounds count. There must be a pass, and in each a round.
+Rounds merge_passes(const std::vector<Rounds>& passes);
+/// So many times the shorter one's is the longer one's time at most.
+inline constexpr double kAlike = 1.1;
+/// What an unstable point or line is, for people.
+inline constexpr std::string_view kUnstableMeans =
+    "the medians of passes, or of the two halves of a single pass, lie more than 10 % apart";
 
 /// What a time budget leaves at least.
 inline constexpr int kFewestRounds = 5;

@@ -16,8 +16,7 @@ struct Statistics {
   double max = 0;
   double p5 = 0;
   double p95 = 0;
-  std::size_t left_out = 0;  ///< samples beside the n that do not count, for a core was not the rank's own
-  bool disturbed = false;    ///< the n include such samples, for there were too few others
+  bool unstable = false;  ///< parts of the samples have medians too far apart: merge_passes()
 
   friend bool operator==(const Statistics&, const Statistics&) = default;
 };

@@ -64,6 +64,16 @@ TEST(SimProgram, OnePairIsAnOrdinaryRun) {
             run("run " + kKids + "--from 0/1 --to 0/2 " + job).text);
 }
 
+/// A simulated clock repeats what it says.
+TEST(SimProgram, OffersNoOptionsOfRealClocks) {
+  for (const std::string& command : {"run " + kKids + "-p host -e 8 --passes 3",
+                                     "run " + kKids + "-p host -e 8 --samples", "probe " + kKids + "-e 8 --passes 3"}) {
+    const Ended ended = run(command);
+    EXPECT_EQ(ended.code, 2) << command;
+    EXPECT_THAT(ended.text, HasSubstr("not expected")) << command;
+  }
+}
+
 TEST(SimProgram, PairsThatMakeNoSenseAreRefused) {
   const auto refusal = [](const std::string& options) {
     const Ended ended = run("run " + kKids + "-p host -e 8 " + options);

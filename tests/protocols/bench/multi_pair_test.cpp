@@ -138,9 +138,13 @@ TEST(MultiPair, TheTableHasTwoColumnsForEachPairAndTheSum) {
             "# pair 1, path: staged through pinned host memory\n"
             "# pair 2, path: staged through pinned host memory\n"
             "# size           1: us        MB/s       2: us        MB/s    sum MB/s\n"
-            "4                2.500        1.60       2.500        0.50        2.10\n"
+            "4                2.500~       1.60       2.500~       0.50        2.10\n"
             "# pair 1, path: peer copy, directly\n"
             "64K             20.250     3236.35      20.250     3236.35     6472.69\n"
+            "# pair 1, 1 of 2 sizes unstable (~): the medians of passes, or of the two halves of a single pass, lie "
+            "more than 10 % apart\n"
+            "# pair 2, 1 of 2 sizes unstable (~): the medians of passes, or of the two halves of a single pass, lie "
+            "more than 10 % apart\n"
             "# pair 2, cache hits: 3\n");
 }
 

@@ -69,12 +69,20 @@ TEST(RunOptions, AllReachThePlan) {
   EXPECT_FALSE(plan.verify);
 }
 
-TEST(RunOptions, SamplesAndPresetReachThePlan) {
-  EXPECT_FALSE(plan_of({"-p", "gpudirect-v1"}).keep_samples);
+TEST(RunOptions, ThePresetReachesThePlan) {
   EXPECT_EQ(plan_of({"-p", "gpudirect-v1"}).preset, "");
-  const Plan plan = plan_of({"-p", "gpudirect-v1", "--preset", "mvapich2", "--samples"});
-  EXPECT_TRUE(plan.keep_samples);
-  EXPECT_EQ(plan.preset, "mvapich2");
+  EXPECT_EQ(plan_of({"-p", "gpudirect-v1", "--preset", "mvapich2"}).preset, "mvapich2");
+}
+
+TEST(RunOptions, PassesReachThePlanWhereTheyAreOffered) {
+  EXPECT_THAT(refusal({"--passes", "3"}), HasSubstr("--passes"));
+  CLI::App app;
+  RunOptions options;
+  add_run_options(app, options);
+  add_passes_option(app, options.passes);
+  parse(app, {"-p", "host", "--passes", "3"});
+  EXPECT_EQ(make_plan(options, measured_repeats()).passes, 3);
+  EXPECT_THROW(parse(app, {"-p", "host", "--passes", "0"}), CLI::ValidationError);
 }
 
 TEST(RunOptions, RepeatsOfBandwidthAreItsOwn) {
@@ -97,9 +105,6 @@ TEST(RunOptions, WrongValuesSayWhatIsAllowed) {
   EXPECT_THAT(refusal({"-b", "4Q"}), AllOf(HasSubstr("--begin"), HasSubstr("unknown unit 'Q'"), HasSubstr("K, M, G")));
   EXPECT_THAT(refusal({"-e", "-1"}), HasSubstr("'-1' is negative"));
   EXPECT_THAT(refusal({"--chunk", "nan"}), HasSubstr("'nan'"));
-  for (const std::string glance : {"1418ns", "0", "-2", "nan", "inf"}) {
-    EXPECT_THAT(refusal({"--glance", glance}), HasSubstr("'" + glance + "' is no number above zero"));
-  }
   EXPECT_THAT(refusal({"-f", "1"}), HasSubstr("'1' is no whole number from 2 to"));
   EXPECT_THAT(refusal({"-W", "0"}), HasSubstr("'0' is no whole number from 1 to 4096"));
   EXPECT_THAT(refusal({"--depth", "0"}), HasSubstr("'0' is no whole number from 1 to 1024"));
@@ -201,16 +206,16 @@ TEST(ProbeOptions, ReachThePlan) {
   CLI::App app;
   ProbeOptions options;
   add_probe_options(app, options);
-  parse(app, {"-b", "2", "-e", "8", "-f", "2", "-i", "3", "--no-verify", "--samples", "--undisturbed", "300ms",
-              "--glance", "2.76", "--passes", "3"});
+  add_passes_option(app, options.passes);
+  parse(app, {"-b", "2", "-e", "8", "-f", "2", "-i", "3", "--no-verify", "--passes", "3"});
   const ProbePlan plan = make_plan(options, measured_repeats());
   EXPECT_EQ(plan.sizes, (std::vector{2_B, 4_B, 8_B}));
   EXPECT_EQ(plan.small.iterations, 3);
   EXPECT_FALSE(plan.verify);
-  EXPECT_TRUE(plan.keep_samples);
-  EXPECT_EQ(plan.undisturbed.wait, Seconds{0.3});
+  EXPECT_FALSE(plan.keep_samples);
+  options.samples = true;
+  EXPECT_TRUE(make_plan(options, measured_repeats()).keep_samples);
   EXPECT_EQ(plan.passes, 3);
-  EXPECT_DOUBLE_EQ(plan.undisturbed.glance, 2.76);
 }
 
 TEST(ProbeOptions, HaveNoOsuForm) {

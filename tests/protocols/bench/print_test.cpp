@@ -25,11 +25,11 @@ TEST(Table, ShowsEveryColumnAndEveryChangeOfPath) {
             "# first message, set-up included: 181.500 us\n"
             "# path: staged through pinned host memory\n"
             "# size       median us      min us      max us       p5 us      p95 us        MB/s\n"
-            "4                2.500       2.250       9.125       2.300       8.500        1.60\n"
+            "4                2.500~      2.250       9.125       2.300       8.500        1.60\n"
             "# path: peer copy, directly\n"
             "64K             20.250      20.000      20.500      20.100      20.400     3236.35\n"
-            "# 7 of 12 rounds left out: something else ran on a rank's core\n"
-            "# 1 of 2 sizes with rounds that count although something else ran on a rank's core\n");
+            "# 1 of 2 sizes unstable (~): the medians of passes, or of the two halves of a single pass, lie more than "
+            "10 % apart\n");
 }
 
 TEST(Table, EndsWithHowFarTheExpectationIsOff) {

@@ -62,6 +62,7 @@ TEST(ProbeFiles, NameTheMemberThatIsWrong) {
               "p.json: error: member '" + item.key() + "' is missing");
   }
   for (const auto& item : good["lines"][1].items()) {
+    if (item.key() == "unstable") continue;  // which earlier files do not have
     EXPECT_EQ(refusal_after([&](nlohmann::json& json) { json["lines"][1].erase(item.key()); }),
               "p.json: error: member 'lines[1]." + item.key() + "' is missing");
   }

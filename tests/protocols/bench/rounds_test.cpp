@@ -45,35 +45,36 @@ TEST(Rounds, AreNotCutWithoutABudgetOrATrial) {
 }
 
 TEST(Rounds, OfPassesThatAgreeCountTogether) {
-  const Rounds all = together({{.times_us = {10, 11}, .left_out = 1}, {.times_us = {9, 10.5}, .left_out = 2}});
+  const Rounds all = merge_passes({{.times_us = {10, 11}}, {.times_us = {9, 10.5}}});
   EXPECT_THAT(all.times_us, testing::ElementsAre(10, 11, 9, 10.5));
-  EXPECT_EQ(all.left_out, 3U);
-  EXPECT_FALSE(all.disturbed);
+  EXPECT_FALSE(all.unstable);
 }
 
 TEST(Rounds, OfAPassThatTookMuchLongerDoNotCount) {
   const Rounds quick{.times_us = {10, 10}};
-  const Rounds slow{.times_us = {12, 12}, .left_out = 7};
-  EXPECT_EQ(together({quick, slow}).times_us, quick.times_us);
-  EXPECT_EQ(together({slow, quick}).times_us, quick.times_us);
-  EXPECT_EQ(together({slow, quick}).left_out, 0U);
+  const Rounds slow{.times_us = {12, 12}};
+  EXPECT_EQ(merge_passes({quick, slow}).times_us, quick.times_us);
+  EXPECT_EQ(merge_passes({slow, quick}).times_us, quick.times_us);
+  EXPECT_TRUE(merge_passes({slow, quick}).unstable);
+  EXPECT_TRUE(summarize(merge_passes({quick, slow})).unstable);
 }
 
 TEST(Rounds, OfPassesAreComparedWithTheQuickestInWhateverOrderTheyCome) {
   const Rounds first{.times_us = {11.5}};
   const Rounds second{.times_us = {10.9}};
   const Rounds third{.times_us = {10}};
-  EXPECT_THAT(together({first, second, third}).times_us, testing::ElementsAre(10.9, 10));
-  EXPECT_THAT(together({third, second, first}).times_us, testing::ElementsAre(10, 10.9));
+  EXPECT_THAT(merge_passes({first, second, third}).times_us, testing::ElementsAre(10.9, 10));
+  EXPECT_THAT(merge_passes({third, second, first}).times_us, testing::ElementsAre(10, 10.9));
 }
 
-TEST(Rounds, OfADisturbedPassCountOnlyBesideAnother) {
-  const Rounds alone{.times_us = {12}};
-  const Rounds disturbed{.times_us = {11}, .disturbed = true};
-  EXPECT_EQ(together({alone, disturbed}).times_us, alone.times_us);
-  EXPECT_EQ(together({disturbed, alone}).times_us, alone.times_us);
-  EXPECT_TRUE(together({disturbed, disturbed}).disturbed);
-  EXPECT_EQ(together({disturbed, disturbed}).times_us.size(), 2U);
+TEST(Rounds, OfASinglePassAllCountAndItsHalvesTellWhetherItIsStable) {
+  const Rounds drifts = merge_passes({{.times_us = {10, 10, 10, 12, 12, 12}}});
+  EXPECT_EQ(drifts.times_us.size(), 6U);
+  EXPECT_TRUE(drifts.unstable);
+  EXPECT_TRUE(merge_passes({{.times_us = {12, 10}}}).unstable) << "whichever half is the slower one";
+  EXPECT_FALSE(merge_passes({{.times_us = {10, 99, 10, 10, 99, 10}}}).unstable) << "single rounds move no median";
+  EXPECT_FALSE(merge_passes({{.times_us = {10, 11}}}).unstable) << "a tenth is alike";
+  EXPECT_FALSE(merge_passes({{.times_us = {10}}}).unstable) << "one round has no halves";
 }
 
 TEST(Rounds, NeedOneThatCounts) {

@@ -12,6 +12,7 @@ namespace twinlink::validate {
 namespace {
 
 using test::make_recording;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -53,7 +54,8 @@ TEST(Report, JsonHoldsEverythingUnrounded) {
   const auto& staging = json.at("pairs").at(0);
   EXPECT_EQ(staging.at("label"), "staging");
   EXPECT_EQ(staging.at("rows").at(0),
-            (nlohmann::json{{"bytes", 1024}, {"measured_us", 10.0}, {"simulated_us", 11.0}, {"error", 0.1}}));
+            (nlohmann::json{
+                {"bytes", 1024}, {"measured_us", 10.0}, {"simulated_us", 11.0}, {"error", 0.1}, {"unstable", false}}));
   EXPECT_EQ(staging.at("only_measured").at(0).at("bytes"), 65536);
   EXPECT_EQ(staging.at("only_simulated"), nlohmann::json::array());
   EXPECT_EQ(staging.at("notes").size(), 1U);
@@ -68,6 +70,17 @@ TEST(Report, JsonHoldsEverythingUnrounded) {
   EXPECT_EQ(order.at("crossovers").at(0).at("distance_log2").get<double>(),
             comparison.orders[0].crossovers[0].distance().value());
   EXPECT_EQ(order.at("sizes"), 3);
+}
+
+TEST(Report, SaysWhichMeasuredTimesAreUnstable) {
+  auto measured = make_recording("measured", "staging", {{1024, 10}, {4096, 16}});
+  const auto simulated = make_recording("simulated", "staging", {{1024, 10}, {4096, 16}});
+  measured.samples.back().unstable = true;
+  const auto comparison = compare({compare_pair(measured, simulated, false)}, {});
+  EXPECT_THAT(render_report(comparison, ReportFormat::text),
+              AllOf(HasSubstr("unstable when measured ("), HasSubstr("apart): 4K\n")));
+  const auto json = nlohmann::json::parse(render_report(comparison, ReportFormat::json));
+  EXPECT_EQ(json.at("pairs").at(0).at("rows").at(1).at("unstable"), true);
 }
 
 TEST(Report, SaysWhatRanBesideACurve) {

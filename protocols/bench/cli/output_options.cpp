@@ -1,0 +1,83 @@
+#include "protocols/bench/cli/output_options.hpp"
+
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "protocols/bench/cli/csv.hpp"
+#include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/cli/print.hpp"
+#include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/osu_form.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+/// In one of the forms that everything has.
+template <class File>
+void show(const File& file, Format format, std::ostream& out) {
+  if (format == Format::csv) {
+    out << to_csv(file);
+  } else if (format == Format::json) {
+    out << to_text(to_json(file), 2) << '\n';
+  } else {
+    print_table(file, out);
+  }
+}
+
+}  // namespace
+
+void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats) {
+  std::string names;
+  for (const auto& [name, format] : formats) names += (names.empty() ? "" : ", ") + name;
+  add_read_option(app, "--format", "NAME", "table", "What is printed: " + names,
+                  [&options, formats, names](const std::string& text) {
+                    const auto found = formats.find(text);
+                    if (found == formats.end()) {
+                      throw UsageError(fmt::format("unknown format '{}' (there are: {})", text, names));
+                    }
+                    options.format = found->second;
+                  });
+  app.add_option("--json", options.json, "Also write the result to this file, as JSON")->type_name("FILE");
+  app.add_option("--csv", options.csv, "Also write the result to this file, one row per size")->type_name("FILE");
+}
+
+void require_writable(const OutputOptions& options) {
+  for (const std::filesystem::path& file : {options.json, options.csv}) {
+    if (!file.empty()) require_writable(file);
+  }
+}
+
+void deliver(const PairFile& pairs, const OutputOptions& options, std::ostream& out) {
+  show(pairs, options.format, out);
+  if (!options.json.empty()) write_json_file(options.json, to_json(pairs));
+  if (!options.csv.empty()) write_file(options.csv, to_csv(pairs));
+}
+
+void deliver(const Result& result, const OutputOptions& options, std::ostream& out) {
+  if (options.format == Format::osu) {
+    print_osu(result, out);
+  } else {
+    show(result, options.format, out);
+  }
+  if (!options.json.empty()) write_json(result, options.json);
+  if (!options.csv.empty()) write_csv(result, options.csv);
+}
+
+void deliver(std::span<const Result> pairs, const OutputOptions& options, std::ostream& out) {
+  if (pairs.size() == 1) return deliver(pairs.front(), options, out);
+  show(pairs, options.format, out);
+  for (std::size_t pair = 0; pair < pairs.size() && !options.json.empty(); ++pair) {
+    write_json(pairs[pair], file_of_pair(options.json, pair));
+  }
+  if (!options.csv.empty()) write_file(options.csv, to_csv(pairs));
+}
+
+void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out) {
+  if (options.format == Format::osu) throw UsageError("probes have no OSU form");
+  show(probes, options.format, out);
+  if (!options.json.empty()) write_json(probes, options.json);
+  if (!options.csv.empty()) write_csv(probes, options.csv);
+}
+
+}  // namespace twinlink::bench

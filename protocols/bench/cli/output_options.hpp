@@ -1,0 +1,42 @@
+// How a result is shown and stored: the options --format, --json and --csv, and what becomes of them.
+#pragma once
+
+#include <filesystem>
+#include <iosfwd>
+#include <map>
+#include <span>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "protocols/bench/cli/pair_file.hpp"
+#include "protocols/bench/probe/probe.hpp"
+#include "protocols/bench/results/results.hpp"
+
+namespace twinlink::bench {
+
+enum class Format { table, osu, csv, json };
+
+struct OutputOptions {
+  Format format = Format::table;
+  std::filesystem::path json{};  ///< empty: not written
+  std::filesystem::path csv{};   ///< empty: not written
+};
+
+/// `options` must live until the command line has been parsed.
+void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats);
+
+/// A UsageError for a file that cannot be written: found at once, not after an hour of measuring. For the rank that
+/// writes; the others may be on hosts without that folder.
+void require_writable(const OutputOptions& options);
+
+/// Shows the result on `out` in the format asked for and writes the files asked for.
+void deliver(const Result& result, const OutputOptions& options, std::ostream& out);
+/// A table where the OSU form is asked for, which make_plan() has refused.
+void deliver(const PairFile& pairs, const OutputOptions& options, std::ostream& out);
+/// Of pairs that ran at once: a file for each. One alone is shown and stored like any result.
+void deliver(std::span<const Result> pairs, const OutputOptions& options, std::ostream& out);
+/// Probes have no OSU form: a UsageError.
+void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out);
+
+}  // namespace twinlink::bench
