@@ -54,11 +54,9 @@ HostCaches::HostCaches(const Node& node)
     : node_(node),
       any_(std::ranges::any_of(node.memories, [](const HostMemory& memory) { return memory.cache.has_value(); })) {}
 
-namespace {
-
-/// The stretches are gone through side by side, from the first byte to the last, each in its cache; null: in none. The
-/// most that was lacking of one of them.
-Bytes go_through_in(std::span<Cache* const> caches, std::span<const HostBytes> stretches) {
+Bytes HostCaches::go_through(std::span<const HostBytes> stretches) {
+  std::vector<Cache*> caches;
+  for (const HostBytes& stretch : stretches) caches.push_back(cache_of(stretch.site));
   Bytes most{};
   for (const HostBytes& stretch : stretches) most = std::max(most, stretch.length);
   // So small beside what a cache holds that it makes no difference which of two stretches comes first; but not so many
@@ -82,41 +80,10 @@ Bytes go_through_in(std::span<Cache* const> caches, std::span<const HostBytes> s
   return lacking.empty() ? Bytes{} : std::ranges::max(lacking);
 }
 
-}  // namespace
-
-Bytes HostCaches::go_through(std::span<const HostBytes> stretches) {
-  std::vector<Cache*> caches;
-  for (const HostBytes& stretch : stretches) caches.push_back(cache_of(stretch.site));
-  return go_through_in(caches, stretches);
-}
-
 Cache* HostCaches::cache_of(const Site& site) {
   const auto& held = node_.memories[site.location.index].cache;
   if (!held) return nullptr;
   return &caches_.try_emplace({site.node, site.location.index}, held->value).first->second;
-}
-
-OwnCaches::OwnCaches(const Topology& topology, std::span<const Place> places) : caches_(places.size()) {
-  for (std::size_t rank = 0; rank < places.size(); ++rank) {
-    const std::size_t near = topology.memory_near(static_cast<std::size_t>(places[rank].gpu));
-    const auto& held = topology.platform().node.memories[near].core_cache;
-    if (!held) continue;
-    by_node_[places[rank].node].push_back(&caches_[rank].emplace(held->value));
-    any_ = true;
-  }
-}
-
-void OwnCaches::use(RankId rank, std::span<const HostBytes> stretches) {
-  auto& own = caches_[static_cast<std::size_t>(rank.value)];
-  if (!own) return;
-  const std::vector<Cache*> caches(stretches.size(), &*own);
-  go_through_in(caches, stretches);
-}
-
-Bytes OwnCaches::lose(const HostBytes& bytes) {
-  Bytes most{};
-  for (Cache* cache : by_node_[bytes.site.node]) most = std::max(most, cache->lose(bytes.rank, bytes.at, bytes.length));
-  return most;
 }
 
 }  // namespace twinlink::model

@@ -1,18 +1,16 @@
-// What the caches of a node's CPUs hold of its host memories: the bytes that were used last, whoever used them, and
-// those that one CPU used last in caches of its own. CPUs copy what the caches hold faster than what they have to fetch
-// from memory, and devices write more slowly what a CPU holds by itself.
+// What the caches of a node's CPUs hold of its host memories: the bytes that were used last, whoever used them.
+// CPUs copy what the caches hold faster than what they have to fetch from memory.
 #pragma once
 
 #include <cstdint>
 #include <list>
 #include <map>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "model/engine/machine.hpp"
-#include "model/platform/topology.hpp"
+#include "model/platform/platform.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/core/units.hpp"
 
@@ -26,8 +24,6 @@ class Cache {
   [[nodiscard]] Bytes capacity() const { return capacity_; }
   /// A rank's bytes from the address `at` on are used, all at once. How many of them it did not hold.
   Bytes use(RankId rank, Bytes at, Bytes length);
-  /// It holds none of these bytes any more. How many of them it did hold.
-  Bytes lose(RankId rank, Bytes at, Bytes length);
 
  private:
   struct Stretch {
@@ -38,6 +34,8 @@ class Cache {
   using ByUse = std::list<Stretch>;
   using ByPlace = std::map<std::pair<RankId, std::uint64_t>, ByUse::iterator>;
 
+  /// It holds none of these bytes any more. How many of them it did hold.
+  Bytes lose(RankId rank, Bytes at, Bytes length);
   /// Forgets [begin, end) of a stretch that holds all of it; what lies before and behind stays as it was used.
   void forget(ByPlace::iterator stretch, std::uint64_t begin, std::uint64_t end);
   void insert(ByUse::iterator before, const Stretch& stretch);
@@ -75,24 +73,6 @@ class HostCaches {
   const Node& node_;
   bool any_;
   std::map<std::pair<int, std::size_t>, Cache> caches_;  ///< by node and memory, once used
-};
-
-/// What the CPU of each rank holds in caches of its own; nothing where the memory next to it does not say how much.
-class OwnCaches {
- public:
-  OwnCaches(const Topology& topology, std::span<const Place> places);
-
-  [[nodiscard]] bool any() const { return any_; }
-  /// The CPU of `rank` goes through the stretches side by side.
-  void use(RankId rank, std::span<const HostBytes> stretches);
-  /// Somebody else, a device or a thread, writes these bytes, so that no CPU holds them any more. How many of them a
-  /// CPU held, at the most.
-  Bytes lose(const HostBytes& bytes);
-
- private:
-  std::vector<std::optional<Cache>> caches_;  ///< by rank
-  std::map<int, std::vector<Cache*>> by_node_;
-  bool any_ = false;
 };
 
 }  // namespace twinlink::model

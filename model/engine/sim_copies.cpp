@@ -32,9 +32,8 @@ End SimRank::end_of(const Part& part, Engine engine) const {
   End end = part.end();
   const Location own{Location::Kind::gpu, static_cast<std::size_t>(place(id_).gpu)};
   end.own = end.memory == Memory::device && end.location == own;
-  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && end.own;
+  end.kernel = engine != Engine::dma && end.own;
   end.resident = engine == Engine::resident && end.kernel && !part.opening;
-  end.thread = engine == Engine::thread && end.memory == Memory::pageable;
   return end;
 }
 
@@ -48,11 +47,6 @@ void SimRank::require_reach(const Operation& copy) const {
     throw UsageError("a resident kernel only writes into memory of peers");
   }
   require_one_node(copy.to, copy.from);
-  if (copy.engine == Engine::thread) {
-    const auto is_own = [](const End& end, const Part& part) { return end.own && !part.opening; };
-    if ((to.thread && is_own(from, copy.from)) || (from.thread && is_own(to, copy.to))) return;
-    throw UsageError("a thread only copies between memory of its own device and pageable memory");
-  }
   if (world_.topology.kernel_reaches(from, to)) return;
   throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
 }
@@ -84,7 +78,7 @@ void SimRank::start_copy(const OperationPtr& operation, Seconds latency) {
   delay(operation, now() + latency);
 }
 
-/// What the platform says about a copy by the engine, a kernel or a thread; the part of the blocks comes on top.
+/// What the platform says about a copy by the engine or a kernel; the part of the blocks comes on top.
 void SimRank::take_copy_cost(Operation& operation) {
   require_reach(operation);
   require_one_node(operation.to, operation.from);
@@ -92,7 +86,7 @@ void SimRank::take_copy_cost(Operation& operation) {
   const End to = end_of(operation.to, operation.engine);
   const CopyCost cost = world_.topology.copy_cost(from, to);
   operation.report.cost = cost.name;
-  operation.report.host = cost.cost->starting(operation.size, operation.queue->operations.empty());
+  operation.report.host = cost.cost->host.value;
   const CopyEnding ending = operation.signal ? world_.topology.put_ending(from, to, cost, operation.size)
                                              : world_.topology.copy_ending(from, cost);
   operation.report.latency = cost.cost->latency.value.at(operation.size);
@@ -106,10 +100,8 @@ void SimRank::take_copy_cost(Operation& operation) {
                                                       world_.topology.copy_route(from.location, to.location));
   }
   operation.occupies_cpu = cost.occupies_cpu;
-  operation.handover = or_none(cost.cost->handover);
   if (cost.cost->turnaround) operation.turnaround = cost.cost->turnaround->value.at(operation.size);
   operation.written = written_costs(*cost.cost);
-  if (cost.cost->cpu_held) operation.held = &cost.cost->cpu_held->value;
 }
 
 Op SimRank::copy(View to, View from, Stream stream, Engine engine) {

@@ -178,7 +178,6 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
   // An eager message that came unexpected.
   if (send->state == Operation::State::arrived || send->state == Operation::State::ended) {
     lacking_in_caches({&target}, send->size);
-    if (copied_within_node(from)) go_through_by_cpu({&target}, send->size);
     deliver(send);
   } else if (!send->eager) {
     // The sender has asked already; the answer that it may send takes one control message.
@@ -237,7 +236,6 @@ void SimRank::deliver(const OperationPtr& send) {
   // An eager message comes out of the library's own buffer, even if an adapter has put it there.
   const bool by_cpu = send->eager || by_shared_memory(send->peer);
   receive->report.completion = receiver.network_to(send->report.rank).taking_in(sent);
-  if (!by_cpu) lose_in_own_caches(receive->to, Bytes{}, written);
   receive->to.allocation->was_written(receive->to.offset, written, by_cpu ? Writer::cpu : Writer::device);
   receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
 }

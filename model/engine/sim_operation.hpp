@@ -32,8 +32,6 @@ struct SimRank::Operation {
   Seconds unhidden{};               ///< what blocks that lie apart and a kernel's signal add; zero once they have
   Seconds turnaround{};             ///< after the copy before it in its stream; zero once it is over
   WrittenCosts written{};           ///< what it adds if the source was just written
-  Seconds handover{};               ///< what it takes longer if another thread has copied last
-  const Piecewise* held = nullptr;  ///< and if a CPU holds the target; null: nothing
   bool occupies_cpu = false;        ///< the calling CPU, until the copy has ended
   bool by_event = false;            ///< the rank looks at an event to learn of its end, and not at a word in memory
   Bytes size{};                     ///< the bytes that flow
@@ -74,7 +72,6 @@ struct SimRank::Operation {
   [[nodiscard]] bool copied_by_cpus() const { return !legs.empty() && !legs.front().copying.empty(); }
   /// Who writes what a copy copies.
   [[nodiscard]] Writer writer() const {
-    if (engine == Engine::thread) return Writer::thread;
     if (!occupies_cpu) return Writer::device;
     return from.allocation->memory == Memory::device ? Writer::driver : Writer::cpu;
   }

@@ -147,13 +147,11 @@ void SimRank::fill(View view, Pattern pattern) {
   part.allocation->content.fill(part.offset, part.length, pattern);
   part.allocation->was_written(part.offset, part.length, Writer::cpu);
   lacking_in_caches({&part}, part.length);
-  go_through_by_cpu({&part}, part.length);
 }
 
 Verdict SimRank::check(View view, Pattern pattern) {
   const Part part = memory_.part(view);
   lacking_in_caches({&part}, part.length);
-  go_through_by_cpu({&part}, part.length);
   return part.allocation->content.check(part.offset, part.length, pattern);
 }
 
@@ -185,22 +183,13 @@ void SimRank::become_ready(const OperationPtr& operation) {
   if (queued.front() == operation) take_turn(operation);
 }
 
-/// Where another thread has copied last, the driver's data lies in the caches of that one's CPU.
-Seconds SimRank::time_of_handover(const Operation& operation) {
-  if (operation.engine != Engine::thread) return {};
-  const Queue* const last = std::exchange(last_thread_, operation.queue);
-  return last != nullptr && last != operation.queue ? operation.handover : Seconds{};
-}
-
 /// Nothing is before it in its queue. What the engine needs between two copies, what the blocks of a copy take, and
-/// what its kernel takes to raise a signal, what it takes to read what was just written, or to write what a CPU's cache
-/// holds, and what it takes a thread to follow another, hide behind nothing, unlike the latency, which hides behind the
-/// copy before it. Once more when that is over.
+/// what its kernel takes to raise a signal, and what it takes to read what was just written, hide behind nothing,
+/// unlike the latency, which hides behind the copy before it. Once more when that is over.
 void SimRank::take_turn(const OperationPtr& operation) {
   const bool turns = operation->turnaround > Seconds{};
   Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
   Seconds written = operation->time_of_written_source();
-  if (!operation->had_its_turn) written += time_of_held_target(*operation) + time_of_handover(*operation);
   // A CPU that copies a message reads its source meanwhile; and what lies between two messages of pieces is its work,
   // too. Both rest when it rests.
   if (turns && operation->legs.size() > 1) operation->beside_bytes = std::exchange(turn, now()) - now();

@@ -52,7 +52,6 @@ struct SimWorld {
   Clock& clock;
   std::vector<Place> places;
   HostCaches caches{topology.platform().node};
-  OwnCaches own_caches{topology, places};
   OpObserver observer{};
   std::vector<SimRank*> ranks{};
   ExportTable exports{};
@@ -190,13 +189,6 @@ class SimRank final : public Rank {
   Bytes lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size);
   [[nodiscard]] Rate rate_of_cpus(const Operation& message) const;
   Bytes bytes_to_flow(const Operation& operation);
-  static std::vector<HostBytes> in_host_memory(std::initializer_list<const Part*> parts, Bytes size);
-  void go_through_by_cpu(std::initializer_list<const Part*> parts, Bytes size);
-  void go_through_by_cpus(const Operation& operation);
-  [[nodiscard]] bool copied_within_node(RankId peer) const;
-  Bytes lose_in_own_caches(const Part& part, Bytes at, Bytes length);
-  Seconds time_of_held_target(const Operation& operation);
-  Seconds time_of_handover(const Operation& operation);
   void end_flow(const OperationPtr& operation);
   void complete(const OperationPtr& operation, Status status);
   void deliver(const OperationPtr& send);
@@ -239,10 +231,9 @@ class SimRank final : public Rank {
   Timer timer_;                 ///< set to the agenda's next event
   std::size_t unfinished_ = 0;  ///< operations whose latency runs or has run, and which have not ended
   std::vector<std::unique_ptr<Flow>> ended_flows_;  ///< not closed yet
-  bool finished_ = false;               ///< the rank's code has returned: nothing of this rank happens any more
-  std::map<int, Queue> streams_;        ///< by index, once used
-  const Queue* last_thread_ = nullptr;  ///< the stream for which a thread has copied last; null: none has
-  std::map<RankId, Queue> wires_;       ///< by receiver, in the order in which messages are ready
+  bool finished_ = false;          ///< the rank's code has returned: nothing of this rank happens any more
+  std::map<int, Queue> streams_;   ///< by index, once used
+  std::map<RankId, Queue> wires_;  ///< by receiver, in the order in which messages are ready
   Alarm alarm_;
 
   std::string step_;

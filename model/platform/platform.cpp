@@ -29,9 +29,7 @@ constexpr std::array<std::string_view, kCopyClasses> kCopyClassNames{"pinned-to-
                                                                      "kernel-local",
                                                                      "kernel-to-pinned",
                                                                      "kernel-from-pinned",
-                                                                     "resident-push",
-                                                                     "thread-to-pageable",
-                                                                     "thread-from-pageable"};
+                                                                     "resident-push"};
 
 }  // namespace
 
@@ -57,24 +55,14 @@ bool reads_host_memory(CopyClass copy_class) {
     case CopyClass::pageable_to_device_far:
     case CopyClass::host_to_host:
     case CopyClass::kernel_from_pinned:
-    case CopyClass::thread_from_pageable:
       return true;
     default:
       return false;
   }
 }
 
-bool writes_host_memory(CopyClass copy_class) {
-  return copy_class == CopyClass::device_to_pinned_near || copy_class == CopyClass::device_to_pinned_far ||
-         copy_class == CopyClass::kernel_to_pinned || copy_class == CopyClass::thread_to_pageable;
-}
-
-bool is_by_thread(CopyClass copy_class) {
-  return copy_class == CopyClass::thread_to_pageable || copy_class == CopyClass::thread_from_pageable;
-}
-
 bool ends_by_event(CopyClass copy_class) {
-  return copy_class != CopyClass::host_to_host && copy_class != CopyClass::resident_push && !is_by_thread(copy_class);
+  return copy_class != CopyClass::host_to_host && copy_class != CopyClass::resident_push;
 }
 
 Piecewise::Piecewise(std::vector<Knot> knots) : knots_(std::move(knots)) {

@@ -84,33 +84,20 @@ struct HostMemory {
   Sourced<Rate> copy_rate{};  ///< memcpy by one core, bytes copied per second
   /// How much of it the caches of its CPUs hold: what was used last; absent: all that is ever used.
   std::optional<Sourced<Bytes>> cache{};
-  /// How much of it a CPU holds in caches that no other one uses: what that CPU used last; absent: nothing.
-  std::optional<Sourced<Bytes>> core_cache{};
 };
 
-/// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, or by the size for
-/// `host_alone` where nothing is under way in its stream (absent: `host`), then nothing moves for `latency`, then the
-/// bytes flow at no more than `rate` (absent: whatever the links allow). A copy that waits for the
+/// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, then nothing moves for
+/// `latency`, then the bytes flow at no more than `rate` (absent: whatever the links allow). A copy that waits for the
 /// one before it in its stream flows no earlier than `turnaround`, by its size, after that one's last byte (absent: 0).
-/// What `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0), and
-/// what `cpu_held` says where a CPU holds the target in a cache of its own, which has to give it up (absent: 0). To
-/// learn that it has ended keeps the CPU busy for `completion` (absent: `runtime.completion`). A thread's copy takes
-/// `handover` longer behind one of another thread of its rank (absent: 0).
+/// What `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0). To
+/// learn that it has ended keeps the CPU busy for `completion` (absent: `runtime.completion`).
 struct Cost {
   Sourced<Seconds> host{};
-  std::optional<Sourced<Piecewise>> host_alone{};
   Sourced<Piecewise> latency{};
   std::optional<Sourced<Rate>> rate{};
   std::optional<Sourced<Piecewise>> turnaround{};
   std::optional<Sourced<Piecewise>> cpu_written{};  ///< of copies from host memory only; by the bytes so written
-  std::optional<Sourced<Piecewise>> cpu_held{};     ///< of copies that writes_host_memory() names; by the bytes so held
-  std::optional<Sourced<Seconds>> handover{};       ///< of copies by threads only
   std::optional<Sourced<Seconds>> completion{};     ///< of those that end by an event
-
-  /// The CPU starts one of `size`. `alone`: nothing is under way in its stream.
-  [[nodiscard]] Seconds starting(Bytes size, bool alone) const {
-    return alone && host_alone ? host_alone->value.at(size) : host.value;
-  }
 };
 
 /// The classes of copies that a driver distinguishes.
@@ -123,29 +110,24 @@ enum class CopyClass {
   pageable_to_device_far,
   device_to_pageable_near,
   device_to_pageable_far,
-  device_to_device,     ///< within one GPU
-  peer,                 ///< into the memory of a GPU of its peer domain, by the copy engine
-  peer_read,            ///< out of it; absent: as `peer`
-  host_to_host,         ///< memcpy
-  kernel_push,          ///< a kernel stores into the memory of a GPU of its peer domain
-  kernel_pull,          ///< a kernel loads from the memory of a GPU of its peer domain
-  kernel_local,         ///< a kernel copies within its GPU
-  kernel_to_pinned,     ///< a kernel stores into page-locked host memory
-  kernel_from_pinned,   ///< a kernel loads from page-locked host memory
-  resident_push,        ///< a resident kernel stores into the memory of a GPU of its peer domain
-  thread_to_pageable,   ///< as from the device to pageable memory, by a thread beside the rank's own
-  thread_from_pageable  ///< the other way
+  device_to_device,    ///< within one GPU
+  peer,                ///< into the memory of a GPU of its peer domain, by the copy engine
+  peer_read,           ///< out of it; absent: as `peer`
+  host_to_host,        ///< memcpy
+  kernel_push,         ///< a kernel stores into the memory of a GPU of its peer domain
+  kernel_pull,         ///< a kernel loads from the memory of a GPU of its peer domain
+  kernel_local,        ///< a kernel copies within its GPU
+  kernel_to_pinned,    ///< a kernel stores into page-locked host memory
+  kernel_from_pinned,  ///< a kernel loads from page-locked host memory
+  resident_push        ///< a resident kernel stores into the memory of a GPU of its peer domain
 };
-inline constexpr int kCopyClasses = 20;
+inline constexpr int kCopyClasses = 18;
 /// As the platform file spells it: "pinned-to-device-near".
 std::string_view to_string(CopyClass copy_class);
 /// Do such copies read host memory?
 bool reads_host_memory(CopyClass copy_class);
-/// Does somebody write into host memory who is no rank's own CPU: a device, or a thread beside a rank?
-bool writes_host_memory(CopyClass copy_class);
-/// Are they made by a thread beside the rank?
-bool is_by_thread(CopyClass copy_class);
-/// Does the CPU learn of their end by an event? Not of what it has done itself, or what is told by a word in memory.
+/// Does the CPU learn by an event that such a copy is over? What the CPU has done itself it knows, and a resident
+/// kernel tells it by a word in host memory.
 bool ends_by_event(CopyClass copy_class);
 
 /// A copy between GPUs of different peer domains: the driver moves it through host memory.
@@ -205,8 +187,6 @@ struct NetworkCosts {
   std::optional<Sourced<Piecewise>> device_written{};
   /// The same where a driver's copy from a device to pageable memory wrote it; absent: `cpu_written`.
   std::optional<Sourced<Piecewise>> driver_written{};
-  /// The same where such a copy by a thread beside the rank wrote it; absent: `driver_written`.
-  std::optional<Sourced<Piecewise>> thread_written{};
 
   [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
   /// Is an eager message of `size` over for its sender only when its receiver has taken it in?

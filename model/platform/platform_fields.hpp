@@ -17,7 +17,6 @@ concept Either = std::same_as<std::remove_const_t<T>, Part>;
 void each_field(Either<HostMemory> auto& memory, const auto& visit) {
   visit("copy_rate", memory.copy_rate);
   visit("cache", memory.cache);
-  visit("core_cache", memory.core_cache);
 }
 
 void each_field(Either<RdmaLimits> auto& limits, const auto& visit) {
@@ -40,13 +39,10 @@ void each_field(Either<Fabric> auto& fabric, const auto& visit) {
 
 void each_field(Either<Cost> auto& cost, const auto& visit) {
   visit("host", cost.host);
-  visit("host_alone", cost.host_alone);
   visit("latency", cost.latency);
   visit("rate", cost.rate);
   visit("turnaround", cost.turnaround);
   visit("cpu_written", cost.cpu_written);
-  visit("cpu_held", cost.cpu_held);
-  visit("handover", cost.handover);
   visit("completion", cost.completion);
 }
 
@@ -69,7 +65,6 @@ void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("cpu_written", costs.cpu_written);
   visit("device_written", costs.device_written);
   visit("driver_written", costs.driver_written);
-  visit("thread_written", costs.thread_written);
 }
 
 void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {

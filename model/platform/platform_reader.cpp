@@ -69,8 +69,7 @@ Node read_node(Section& section) {
   Node node;
   node.count = section.integer("count", 1, kMostNodes);
   section.each("memories", "memory", [&](const std::string& name, Section& memory) {
-    node.memories.push_back({name, memory.rate("copy_rate"), memory.optional("cache", &Section::bytes),
-                             memory.optional("core_cache", &Section::bytes)});
+    node.memories.push_back({name, memory.rate("copy_rate"), memory.optional("cache", &Section::bytes)});
   });
   node.hubs = section.texts("hubs");
   node.nics = section.texts("nics");
@@ -110,7 +109,6 @@ Fabric read_fabric(Section& section) {
 /// `by_event`: that is how the CPU learns of the end.
 Cost read_cost(Section& section, bool by_event = true) {
   Cost cost{.host = section.seconds("host"),
-            .host_alone = section.optional("host_alone", &Section::piecewise),
             .latency = section.piecewise("latency"),
             .rate = section.optional("rate", &Section::rate),
             .turnaround = section.optional("turnaround", &Section::piecewise)};
@@ -118,19 +116,8 @@ Cost read_cost(Section& section, bool by_event = true) {
   return cost;
 }
 
-/// What CPUs hold in caches of their own makes a difference only where something says how much that is.
-void read_held(Section& section, const Node& node, Cost& cost) {
-  cost.cpu_held = section.optional("cpu_held", &Section::piecewise);
-  const bool cached = std::ranges::any_of(node.memories, [](const HostMemory& m) { return m.core_cache.has_value(); });
-  if (cost.cpu_held && !cached) {
-    section.error(section.position("cpu_held"), "'cpu_held' needs a memory with a 'core_cache'");
-  }
-}
-
-Cost read_cost(Section& section, const Node& node, CopyClass copy_class) {
+Cost read_cost(Section& section, CopyClass copy_class) {
   Cost cost = read_cost(section, ends_by_event(copy_class));
-  if (is_by_thread(copy_class)) cost.handover = section.optional("handover", &Section::seconds);
-  if (writes_host_memory(copy_class)) read_held(section, node, cost);
   if (reads_host_memory(copy_class)) cost.cpu_written = section.optional("cpu_written", &Section::piecewise);
   return cost;
 }
@@ -150,8 +137,7 @@ NetworkCosts read_network(Section& section) {
           .look = section.optional("look", &Section::seconds),
           .cpu_written = section.optional("cpu_written", &Section::piecewise),
           .device_written = section.optional("device_written", &Section::piecewise),
-          .driver_written = section.optional("driver_written", &Section::piecewise),
-          .thread_written = section.optional("thread_written", &Section::piecewise)};
+          .driver_written = section.optional("driver_written", &Section::piecewise)};
 }
 
 CopiedBy read_copied_by(Section& section) {
@@ -230,7 +216,7 @@ void read_copies(Section& costs, Platform& platform) {
       const std::string name(to_string(copy_class));
       if (copies.find(name) == nullptr) continue;
       copies.nested(name, "copies '" + name + "'",
-                    [&](Section& cost) { platform.copies[copy_class] = read_cost(cost, platform.node, copy_class); });
+                    [&](Section& cost) { platform.copies[copy_class] = read_cost(cost, copy_class); });
     }
   });
   complete_host_to_host(platform);

@@ -269,9 +269,6 @@ CopyCost Topology::find_copy_cost(End from, End to) const {
     const auto by_kernel = kernel_class(from, to);
     return by_kernel ? of(*by_kernel, false) : CopyCost{.name = "copy by a kernel that cannot reach both ends"};
   }
-  if (from.thread || to.thread) {
-    return of(from.thread ? CopyClass::thread_from_pageable : CopyClass::thread_to_pageable, false);
-  }
   if (is_host(from.memory) && is_host(to.memory)) return of(CopyClass::host_to_host, true);
   if (is_host(from.memory) || is_host(to.memory)) {
     const bool to_device = is_host(from.memory);

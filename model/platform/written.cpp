@@ -18,16 +18,14 @@ std::string_view to_string(Writer writer) {
     case Writer::device:
       return "device";
     case Writer::driver:
-      return "driver";
-    case Writer::thread:
       break;
   }
-  return "thread";
+  return "driver";
 }
 
 WrittenCosts written_costs(const Cost& cost) {
   WrittenCosts costs;
-  for (const Writer by_cpu : {Writer::cpu, Writer::driver, Writer::thread}) costs[by_cpu] = curve(cost.cpu_written);
+  for (const Writer by_cpu : {Writer::cpu, Writer::driver}) costs[by_cpu] = curve(cost.cpu_written);
   return costs;
 }
 
@@ -37,7 +35,6 @@ WrittenCosts written_costs(const NetworkCosts& network) {
   costs[Writer::cpu] = curve(network.cpu_written);
   costs[Writer::device] = curve(network.device_written);
   costs[Writer::driver] = curve(driver);
-  costs[Writer::thread] = curve(network.thread_written ? network.thread_written : driver);
   return costs;
 }
 

@@ -1,7 +1,6 @@
 // Who wrote host memory last. What a CPU has just written lies in its cache, where a copy engine has to fetch it from;
 // what a device has just written lies in no CPU's cache, and what a driver's CPU has copied out of a device may have
-// gone past all caches, as has what a thread beside a rank has copied so, which is another CPU besides. Each can take
-// longer than to read memory that is at rest.
+// gone past all caches. Each can take longer than to read memory that is at rest.
 #pragma once
 
 #include <array>
@@ -19,9 +18,8 @@ enum class Writer {
   cpu,     ///< of any rank: a received message, a copy within host memory, the rank's own code
   device,  ///< a copy engine, a kernel, an adapter
   driver,  ///< a CPU that copies from a device to pageable memory, for the driver
-  thread   ///< the same, of a thread beside the rank's own
 };
-inline constexpr std::array kWriters{Writer::cpu, Writer::device, Writer::driver, Writer::thread};
+inline constexpr std::array kWriters{Writer::cpu, Writer::device, Writer::driver};
 
 /// One of each for every writer.
 template <class T>

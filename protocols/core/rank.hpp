@@ -42,10 +42,9 @@ inline constexpr int kStreams = 16;
 
 /// Who moves the bytes of a copy that touches device memory. Between two host buffers it is always the calling CPU.
 enum class Engine {
-  dma,       ///< the GPU's copy engine
-  kernel,    ///< a kernel's loads and stores
-  resident,  ///< a kernel that stays on the GPU and takes its orders from page-locked memory
-  thread     ///< the copy engine for a thread beside the rank's own, which waits for it on another CPU
+  dma,      ///< the GPU's copy engine
+  kernel,   ///< a kernel's loads and stores
+  resident  ///< a kernel that stays on the GPU and takes its orders from page-locked memory
 };
 
 enum class Memory {
@@ -238,15 +237,13 @@ class Rank {
   // ---- operations: each starts now and ends in wait_any() ----------------------------------------------------------
 
   /// Copies `from.length` bytes; both views have the same length. Copies of one stream run in order. A copy between
-  /// device and pageable memory, or between two host buffers, occupies the calling CPU until it has ended; a thread
-  /// copies between memory of the rank's own device and pageable memory, and nothing else, and the calling CPU goes on.
-  /// A kernel reaches device memory of peers and page-locked memory, and one end must be device memory; a resident
-  /// kernel writes from its own device into the memory of peers, and nothing else. What they cannot reach is a
-  /// UsageError. An UnavailableError for a thread where the process may use one CPU only.
+  /// device and pageable memory, or between two host buffers, occupies the calling CPU until it has ended. A kernel
+  /// reaches device memory of peers and page-locked memory, and one end must be device memory; a resident kernel writes
+  /// from its own device into the memory of peers, and nothing else. What they cannot reach is a UsageError.
   virtual Op copy(View to, View from, Stream stream, Engine engine) = 0;
   /// One copy of many blocks: `to` and `from` are the memory in which they lie. The copy engine moves blocks of one
-  /// length at one distance (a 2-D copy), a kernel any list, a resident one and a thread none; else a UsageError, as
-  /// for blocks that overlap at the destination or lie outside. Otherwise as copy(). Not between two host buffers.
+  /// length at one distance (a 2-D copy), a kernel any list, a resident one none; else a UsageError, as for blocks that
+  /// overlap at the destination or lie outside. Otherwise as copy(). Not between two host buffers.
   virtual Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) = 0;
   /// One-sided: writes into memory that was opened from a peer, behind what is in the stream, then raises `signal`
   /// there. No CPU of the peer takes part. Ends when the bytes are in place and the signal is on its way. Puts that

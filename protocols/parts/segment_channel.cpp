@@ -134,7 +134,7 @@ std::vector<Step> SegmentChannel::sending_steps() {
     return rank_.hear(peer_, tags::kCredit, nothing_);
   };
   const auto copy_out = [this](const Piece& p) {
-    return pipeline_copy(rank_, slot(mine_, p), p.bytes, kOutStream, Engine::dma, style_.synchronous, deadline_);
+    return pipeline_copy(rank_, slot(mine_, p), p.bytes, kOutStream, style_.synchronous, deadline_);
   };
   const auto tell_filled = [this](const Piece&) { return rank_.tell(peer_, tags::kDelivered, nothing_); };
   return {{"tell header", tell_header},
@@ -160,7 +160,7 @@ std::vector<Step> SegmentChannel::receiving_steps() {
   };
   const auto hear_filled = [this](const Piece&) { return rank_.hear(peer_, tags::kDelivered, nothing_); };
   const auto copy_in = [this](const Piece& p) {
-    return pipeline_copy(rank_, p.bytes, slot(*theirs_, p), kInStream, Engine::dma, style_.synchronous, deadline_);
+    return pipeline_copy(rank_, p.bytes, slot(*theirs_, p), kInStream, style_.synchronous, deadline_);
   };
   const auto grant_credit = [this](const Piece& p) -> Started {
     if (!in_.credits.receiver_grants_after(p.number)) return Outcome{};

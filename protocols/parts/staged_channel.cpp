@@ -13,9 +13,8 @@ constexpr Stream kInStream{1};
 
 }  // namespace
 
-Started pipeline_copy(Rank& rank, View to, View from, Stream stream, Engine engine, bool synchronous,
-                      Seconds deadline) {
-  const Op op = rank.copy(to, from, stream, engine);
+Started pipeline_copy(Rank& rank, View to, View from, Stream stream, bool synchronous, Seconds deadline) {
+  const Op op = rank.copy(to, from, stream, Engine::dma);
   if (!synchronous) return op;
   const Status status = wait(rank, op, deadline);
   return Outcome{status, std::string(to_string(status))};
@@ -35,7 +34,7 @@ StagedChannel::StagedChannel(Rank& rank, RankId peer, Settings settings, const S
 
 std::vector<Step> StagedChannel::sending_steps() {
   const auto copy_out = [this](const Piece& p) {
-    return pipeline_copy(rank_, out_.buffers.at(p), p.bytes, kOutStream, style_.engine, style_.synchronous, deadline_);
+    return pipeline_copy(rank_, out_.buffers.at(p), p.bytes, kOutStream, style_.synchronous, deadline_);
   };
   // Of the pieces that wait for one grant only the first hears it: those behind it are sent after it.
   const auto hear_credit = [this](const Piece& p) -> Started {
@@ -54,7 +53,7 @@ std::vector<Step> StagedChannel::receiving_steps() {
     return rank_.receive(peer_, data_tag(in_.wholes[p.number], settings_.chunk), in_.buffers.at(p));
   };
   const auto copy_in = [this](const Piece& p) {
-    return pipeline_copy(rank_, p.bytes, in_.buffers.at(p), kInStream, style_.engine, style_.synchronous, deadline_);
+    return pipeline_copy(rank_, p.bytes, in_.buffers.at(p), kInStream, style_.synchronous, deadline_);
   };
   const auto grant_credit = [this](const Piece& p) -> Started {
     if (!in_.credits.receiver_grants_after(p.number)) return Outcome{};

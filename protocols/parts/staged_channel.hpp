@@ -18,7 +18,6 @@ struct StagedStyle {
   Memory memory = Memory::pageable;  ///< of the host buffers
   std::size_t credits = 0;           ///< the receiver grants so many at once; 0: posted receives are enough
   bool synchronous = false;          ///< the CPU waits for every copy
-  Engine engine = Engine::dma;       ///< who copies
 };
 
 /// Device memory -> host buffer -> network -> host buffer -> device memory, piece by piece.
@@ -54,6 +53,6 @@ class StagedChannel : public Channel {
 };
 
 /// A copy of a pipeline: one that goes on while the rank does other things, or one that the CPU waits for.
-Started pipeline_copy(Rank& rank, View to, View from, Stream stream, Engine engine, bool synchronous, Seconds deadline);
+Started pipeline_copy(Rank& rank, View to, View from, Stream stream, bool synchronous, Seconds deadline);
 
 }  // namespace twinlink

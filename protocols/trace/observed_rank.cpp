@@ -14,7 +14,7 @@ std::string describe(const View& view) {
 std::string describe(Buffer buffer) { return describe(View(buffer)); }
 
 std::string describe(Stream stream, Engine engine) {
-  constexpr std::array<const char*, 4> kBy{"", " by kernel", " by resident kernel", " by thread"};
+  constexpr std::array<const char*, 3> kBy{"", " by kernel", " by resident kernel"};
   return " stream " + std::to_string(stream.index) + kBy[static_cast<std::size_t>(engine)];
 }
 

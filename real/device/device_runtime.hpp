@@ -76,10 +76,7 @@ class DeviceRuntime {
   virtual void register_memory(std::byte* memory, Bytes size);
   virtual void deregister_memory(std::byte* memory);
 
-  /// Threads of this runtime's own run on the CPUs that the calling thread may use now, wherever that goes later.
-  virtual void note_cpus() {}
-
-  /// Starts a copy behind all others of its stream. With pageable memory it may block, unless a thread makes it.
+  /// Starts a copy behind all others of its stream. With pageable memory it may block.
   virtual Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) = 0;
   /// The same for blocks that lie apart; check_blocks() has passed. The device does not need `blocks` any more when
   /// this returns.

@@ -53,12 +53,6 @@ void guess_copies(Platform& platform) {
   copies[kernel_local] = cost(2.0_us, 6.0_us, 500.0_GBps);
   copies[kernel_to_pinned] = copies[kernel_from_pinned] = cost(2.0_us, 7.0_us);
   copies[resident_push] = cost(0.5_us, 4.0_us);  // nothing is launched
-  copies[thread_to_pageable] = cost(0.2_us, 13.0_us, 10.0_GBps);
-  copies[thread_from_pageable] = cost(0.2_us, 9.0_us, 10.0_GBps);
-  // The thread waits for the end of each: nothing of the next one hides behind it.
-  for (const CopyClass by_thread : {thread_to_pageable, thread_from_pageable}) {
-    copies[by_thread].turnaround = copies[by_thread].latency;
-  }
 }
 
 NetworkCosts guessed_shared_memory() {
@@ -133,16 +127,12 @@ void borrow_costs(Platform& platform, const Platform& base) {
     borrow.mark(value);
     return value;
   };
-  // Of memories with caches, if there are any: the costs may say what these lack, or hold.
-  const auto like_one_with = [&](auto cache) -> const model::HostMemory& {
-    const auto found = std::ranges::find_if(base.node.memories, [&](const auto& m) { return (m.*cache).has_value(); });
-    return found != base.node.memories.end() ? *found : base.node.memories.front();
-  };
-  const model::HostMemory& like = like_one_with(&model::HostMemory::cache);
+  // Of memories with a cache, if there is one: the costs may say what it lacks.
+  const auto cached = std::ranges::find_if(base.node.memories, [](const auto& m) { return m.cache.has_value(); });
+  const model::HostMemory& like = cached != base.node.memories.end() ? *cached : base.node.memories.front();
   for (model::HostMemory& memory : platform.node.memories) {
     memory.copy_rate = borrowed(like.copy_rate);
     memory.cache = borrowed(like.cache);
-    if (!memory.core_cache) memory.core_cache = borrowed(like_one_with(&model::HostMemory::core_cache).core_cache);
   }
   guess_copies(platform);  // a base of one NUMA domain has none for a far one
   for (const auto& [copy_class, cost] : base.copies) platform.copies[copy_class] = borrowed(cost);

@@ -95,11 +95,7 @@ class Builder {
 
   void add_vertices() {
     model::Node& node = result_.platform.node;
-    for (const NumaFacts& memory : node_.memories) {
-      model::HostMemory& added = node.memories.emplace_back(model::HostMemory{.name = memory_name(memory.number)});
-      if (memory.core_cache)
-        added.core_cache = {*memory.core_cache, {Quality::datasheet, "the processor's, as hwloc says"}};
-    }
+    for (const NumaFacts& memory : node_.memories) node.memories.push_back({memory_name(memory.number), {}});
     for (std::size_t s = 0; s < node_.sockets.size(); ++s) node.hubs.push_back(socket_name(s));
     for (const PcieTree::Hub& hub : tree_.hubs()) {
       node.hubs.push_back(hub.name);

@@ -67,20 +67,6 @@ class Gatherer {
     if (packages_.empty()) node_.sockets.push_back({info(hwloc_get_root_obj(topology_.get()), "CPUModel")});
   }
 
-  /// The largest data cache that the first core of a domain shares with no other, also not with one that this process
-  /// may not use.
-  std::optional<Bytes> core_cache(hwloc_obj_t domain) const {
-    const hwloc_obj_t core =
-        hwloc_get_next_obj_inside_cpuset_by_type(topology_.get(), domain->cpuset, HWLOC_OBJ_CORE, nullptr);
-    std::optional<Bytes> largest;
-    for (hwloc_obj_t cache = core; cache != nullptr; cache = cache->parent) {
-      if (hwloc_bitmap_isequal(cache->complete_cpuset, core->complete_cpuset) == 0) break;
-      if (hwloc_obj_type_is_dcache(cache->type) == 0 || cache->attr->cache.size == 0) continue;
-      largest = std::max(largest.value_or(Bytes{}), Bytes{cache->attr->cache.size});
-    }
-    return largest;
-  }
-
   void add_memories() {
     for (const hwloc_obj_t domain : topology_.domains()) {
       NumaFacts facts{.number = static_cast<int>(domain->os_index)};
@@ -90,7 +76,6 @@ class Gatherer {
         }
       }
       if (facts.sockets.empty()) facts.sockets.push_back(0);
-      facts.core_cache = core_cache(domain);
       node_.memories.push_back(std::move(facts));
     }
   }

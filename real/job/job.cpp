@@ -168,7 +168,6 @@ struct Job::Parts {
       }
       numa.emplace(runtime->device().pci_bus_id);
       if (options.bind) numa->bind_process();  // before MPI, whose memory then comes from there too
-      runtime->note_cpus();
       if (options.nvtx) ranges = make_nvtx_ranges();
     });
     mpi.emplace();

@@ -57,10 +57,8 @@ End PacedRuntime::end_of(const std::byte* address, Engine engine) const {
   End end = std::prev(behind)->second;
   // The kernel runs on this process's device.
   const Location own{Location::Kind::gpu, role_.gpu};
-  const bool by_kernel = engine == Engine::kernel || engine == Engine::resident;
-  end.kernel = by_kernel && end.memory == Memory::device && end.location == own;
+  end.kernel = engine != Engine::dma && end.memory == Memory::device && end.location == own;
   end.resident = engine == Engine::resident && end.kernel;
-  end.thread = engine == Engine::thread && end.memory == Memory::pageable;
   return end;
 }
 
@@ -144,9 +142,8 @@ void PacedRuntime::close_memory(std::byte* memory) {
 
 const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const std::byte* to, Engine engine) {
   const auto key = [](const End& end) {
-    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index,
-                  static_cast<std::size_t>(end.memory),        static_cast<std::size_t>(end.kernel),
-                  static_cast<std::size_t>(end.resident),      static_cast<std::size_t>(end.thread)};
+    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index, static_cast<std::size_t>(end.memory),
+                  static_cast<std::size_t>(end.kernel), static_cast<std::size_t>(end.resident)};
   };
   const End source = end_of(from, engine);
   const End target = end_of(to, engine);
@@ -171,7 +168,7 @@ Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
 
 Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   Queue& queue = queue_of(stream);
-  const Seconds posted = start + copy.way->copy.cost->starting(copy.size, queue.flow_end <= start);
+  const Seconds posted = start + copy.way->copy.cost->host.value;
   copy.due = schedule(queue, copy, posted);
   queue.last_end = std::max(queue.last_end, copy.end());
   queue.copies.push_back(copy);
@@ -222,8 +219,7 @@ void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size
   const Seconds start = clock_.now();
   Queue& queue = queue_of(stream);
   const Way& way = way_between(from, to, Engine::dma);
-  const Seconds due =
-      schedule(queue, {.way = &way, .size = size}, start + way.copy.cost->starting(size, queue.flow_end <= start));
+  const Seconds due = schedule(queue, {.way = &way, .size = size}, start + way.copy.cost->host.value);
   queue.last_end = std::max(queue.last_end, due);
   inner_->copy_on_host(to, from, size, stream);
   note_moved(queue);

@@ -1,14 +1,13 @@
 // PacedRuntime: devices that take the time that a platform gives them.
 //
-// A copy ends when its bytes have really been moved and the platform's time for it is over, whichever comes later. The
-// time follows the rule of the simulated machine for one stream: the caller is busy for `host`, or `host_alone` where
-// nothing is under way in the stream, nothing moves for `latency`, which overlaps the flow of the copy before it in the
-// stream, but no copy flows sooner than its `turnaround` after that one; then blocks that lie apart, or a kernel's
-// signal, take their time, which overlaps nothing of the stream, and then the bytes flow at the smallest of the copy's
-// own rate and the links of its route. The caller that learns that a copy has ended is busy for its `completion`,
-// unless the kernel that has made the copy tells it. Unlike there, copies of different streams or processes do not slow
-// each other down: each has the links for itself. Nor does it matter who wrote a source last (`cpu_written`), which CPU
-// holds a target (`cpu_held`), or which thread copied last (`handover`).
+// A copy ends when its bytes have really been moved and the platform's time for it is over, whichever comes later.
+// The time follows the rule of the simulated machine for one stream: the caller is busy for `host`, nothing moves
+// for `latency`, which overlaps the flow of the copy before it in the stream, but no copy flows sooner than its
+// `turnaround` after that one; then blocks that lie apart, or a kernel's signal, take their time, which overlaps
+// nothing of the stream, and then the bytes flow at the smallest of the copy's own rate and the links of its route.
+// The caller that learns that a copy has ended is busy for its `completion`, unless the kernel that has made the
+// copy tells it. Unlike there, copies of different streams or processes do not slow each other down: each has the
+// links for itself. Nor does it matter who wrote a source last (`cpu_written`).
 #pragma once
 
 #include <array>

@@ -33,11 +33,6 @@ void RealRank::require_reach(const Part& to, const Part& from, Engine engine) co
     const Allocation& a = *part.allocation;
     return a.memory == Memory::device && a.owner && path_to(*a.owner).peer_access.yes;
   };
-  if (engine == Engine::thread) {
-    const auto is_pageable = [](const Part& part) { return part.allocation->memory == Memory::pageable; };
-    if ((is_own(from) && is_pageable(to)) || (is_pageable(from) && is_own(to))) return;
-    throw UsageError("a thread only copies between memory of its own device and pageable memory");
-  }
   if (engine == Engine::resident) {
     if (is_own(from) && is_peers(to)) return;
     throw UsageError("a resident kernel only writes from its own device's memory into that of peers");
@@ -50,13 +45,13 @@ void RealRank::require_reach(const Part& to, const Part& from, Engine engine) co
   throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
 }
 
-Op RealRank::track_copy(Event event, Stream stream, Engine engine, const Part& target, const Part& source) {
+Op RealRank::track_copy(Event event, Stream stream, const Part& target, const Part& source) {
   const Slot slot = start(Kind::copy, source, target);
   operations_[slot].event = event;
   operations_[slot].stream = stream;
   copies_[static_cast<std::size_t>(stream.index)].push_back(slot);
   ++copies_in_flight_;
-  if (engine != Engine::thread && has(target, source, Memory::pageable)) runtime_.synchronize(stream);
+  if (has(target, source, Memory::pageable)) runtime_.synchronize(stream);
   return op_of(slot);
 }
 
@@ -72,8 +67,7 @@ Op RealRank::copy(View to, View from, Stream stream, Engine engine) {
     states_[slot].ended = true;
     return op_of(slot);
   }
-  return track_copy(runtime_.copy(target.data, source.data, source.length, stream, engine), stream, engine, target,
-                    source);
+  return track_copy(runtime_.copy(target.data, source.data, source.length, stream, engine), stream, target, source);
 }
 
 Op RealRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
@@ -82,8 +76,7 @@ Op RealRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stre
   const Part target = memory_.part(to);
   const Part source = memory_.part(from);
   require_reach(target, source, engine);
-  return track_copy(runtime_.copy_blocks(target.data, source.data, blocks, stream, engine), stream, engine, target,
-                    source);
+  return track_copy(runtime_.copy_blocks(target.data, source.data, blocks, stream, engine), stream, target, source);
 }
 
 Op RealRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
@@ -97,7 +90,7 @@ Op RealRank::put(View to, View from, Stream stream, Engine engine, std::optional
   if (!signal) return copy(to, from, stream, engine);
   const Flag flag = signals_.next(*target.allocation->owner, *signal);
   return track_copy(runtime_.copy_and_raise(target.data, source.data, source.length, flag, stream, engine), stream,
-                    engine, target, source);
+                    target, source);
 }
 
 void RealRank::register_memory(Buffer buffer) { memory_.register_with_adapter(buffer); }

@@ -22,14 +22,6 @@ void keep(const Part& part) {
   if (part.allocation != nullptr) part.allocation->kept = true;
 }
 
-void try_to_synchronize(DeviceRuntime& runtime, Stream stream) {
-  try {
-    runtime.synchronize(stream);
-  } catch (const Error&) {
-    return;  // who is on the way out has the first one to tell
-  }
-}
-
 }  // namespace
 
 RealRank::RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa,
@@ -45,11 +37,7 @@ RealRank::RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& nei
       staging_(kStaging) {}
 
 RealRank::~RealRank() {
-  // Errors can no longer be helped. Copies that are left, by a thread above all, must end before their memory goes.
-  for (int stream = 0; stream < kStreams; ++stream) {
-    if (!copies_[static_cast<std::size_t>(stream)].empty()) try_to_synchronize(runtime_, Stream{stream});
-  }
-  // Requests that are left would make MPI_Finalize complain.
+  // Errors can no longer be helped. Requests that are left would make MPI_Finalize complain.
   for (MPI_Request& request : requests_) {
     MPI_Cancel(&request);
     MPI_Request_free(&request);

@@ -118,7 +118,7 @@ class RealRank final : public Rank {
   };
 
   void require_reach(const Part& to, const Part& from, Engine engine) const;
-  Op track_copy(Event event, Stream stream, Engine engine, const Part& target, const Part& source);
+  Op track_copy(Event event, Stream stream, const Part& target, const Part& source);
   [[nodiscard]] const Neighbour& neighbour(RankId rank) const;
   /// The peer and the tag of a message, checked.
   void require_address(RankId peer, Tag tag) const;

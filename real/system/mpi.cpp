@@ -25,10 +25,7 @@ Mpi::Mpi() {
   // hangs if it is pushed instead: a wrong size would end in somebody else's memory. Who sets the parameter takes it
   // over.
   ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
-  // Threads beside the rank's own make copies, and never call MPI.
-  int provided = 0;
-  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
-  if (provided < MPI_THREAD_FUNNELED) throw EnvironmentError("MPI_Init_thread", "MPI_THREAD_FUNNELED is not provided");
+  check_mpi(MPI_Init(nullptr, nullptr), "MPI_Init");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");

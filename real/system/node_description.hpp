@@ -12,9 +12,8 @@ namespace twinlink::real {
 
 /// A NUMA domain with CPUs.
 struct NumaFacts {
-  int number = 0;                     ///< the system's
-  std::vector<int> sockets{};         ///< indices into NodeDescription::sockets
-  std::optional<Bytes> core_cache{};  ///< the largest cache that one of its cores has for itself
+  int number = 0;              ///< the system's
+  std::vector<int> sockets{};  ///< indices into NodeDescription::sockets
 };
 
 struct SocketFacts {

@@ -1,6 +1,4 @@
 // Rules about copies within a rank.
-#include <array>
-
 #include "tests/contract/helpers.hpp"
 
 namespace twinlink::contract {
@@ -105,76 +103,6 @@ TEST(Copy, AResidentKernelLeavesAllButTheMemoryOfPeersAlone) {
     EXPECT_THROW(rank.copy(device.view(), pinned.view(), Stream{0}, Engine::resident), UsageError);
     EXPECT_THROW(rank.copy(pinned.view(), device.view(), Stream{0}, Engine::resident), UsageError);
     EXPECT_THROW(rank.copy(other.view(), device.view(), Stream{0}, Engine::resident), UsageError);
-  });
-}
-
-TEST(Copy, ByAThreadMovesTheSameBytes) {
-  on_every_rank([](Rank& rank) {
-    const Scratch pageable(rank, Memory::pageable, 500'000_B);
-    const Scratch device(rank, Memory::device, 500'000_B);
-    const Scratch back(rank, Memory::pageable, 500'000_B);
-    for (const Bytes size : {0_B, 1_B, 499'999_B}) {
-      rank.fill(pageable.view(), kContent);
-      rank.fill(device.slice(0_B, 1_B), kSentinel);
-      rank.fill(back.slice(0_B, size), kSentinel);
-      rank.fill(back.slice(size, 1_B), kSentinel);
-      const Op in = rank.copy(device.slice(1_B, size), pageable.slice(0_B, size), Stream{2}, Engine::thread);
-      const Op out = rank.copy(back.slice(0_B, size), device.slice(1_B, size), Stream{2}, Engine::thread);
-      finish_all(rank, {in, out});
-      EXPECT_TRUE(rank.check(back.slice(0_B, size), kContent).intact()) << size.count() << " B";
-      EXPECT_TRUE(rank.check(back.slice(size, 1_B), kSentinel).intact()) << size.count() << " B";
-      EXPECT_TRUE(rank.check(device.slice(0_B, 1_B), kSentinel).intact());
-    }
-  });
-}
-
-TEST(Copy, OfAThreadKeepsItsTurnInTheStream) {
-  on_every_rank([](Rank& rank) {
-    constexpr Bytes kSize = 300'000_B;
-    const Scratch pageable(rank, Memory::pageable, kSize);
-    const Scratch pinned(rank, Memory::pinned, kSize);
-    const Scratch device(rank, Memory::device, kSize);
-    const Scratch back(rank, Memory::pageable, kSize);
-    for (std::uint64_t round = 0; round < 4; ++round) {
-      rank.fill(pinned.view(), Pattern{40 + round});
-      rank.fill(pageable.view(), Pattern{50 + round});
-      rank.fill(back.view(), kSentinel);
-      const Op first = rank.copy(device.view(), pinned.view(), Stream{1}, Engine::dma);
-      const Op out = rank.copy(back.view(), device.view(), Stream{1}, Engine::thread);
-      const Op in = rank.copy(device.view(), pageable.view(), Stream{1}, Engine::thread);
-      const Op last = rank.copy(pinned.view(), device.view(), Stream{1}, Engine::dma);
-      finish_all(rank, {first, out, in, last});
-      EXPECT_TRUE(rank.check(back.view(), Pattern{40 + round}).intact()) << "before the copy in front of it";
-      EXPECT_TRUE(rank.check(pinned.view(), Pattern{50 + round}).intact()) << "after the copy behind it";
-    }
-  });
-}
-
-TEST(Copy, AbandonedToAThreadLetsItsMemoryGo) {
-  on_every_rank([](Rank& rank) {
-    const Scratch device(rank, Memory::device, 300'000_B);
-    for (int round = 0; round < 3; ++round) {
-      const Scratch pageable(rank, Memory::pageable, 300'000_B);
-      rank.abandon(rank.copy(pageable.view(), device.view(), Stream{0}, Engine::thread));
-    }
-  });
-}
-
-TEST(Copy, AThreadLeavesAllButPageableMemoryAndItsOwnDeviceAlone) {
-  on_every_rank([](Rank& rank) {
-    const Scratch pageable(rank, Memory::pageable, 1000_B);
-    const Scratch other(rank, Memory::pageable, 1000_B);
-    const Scratch pinned(rank, Memory::pinned, 1000_B);
-    const Scratch device(rank, Memory::device, 1000_B);
-    for (const View view : {pinned.view(), other.view()}) {
-      EXPECT_THROW(rank.copy(pageable.view(), view, Stream{0}, Engine::thread), UsageError);
-      EXPECT_THROW(rank.copy(view, pageable.view(), Stream{0}, Engine::thread), UsageError);
-    }
-    for (const View view : {pinned.view(), device.view()}) {
-      EXPECT_THROW(rank.copy(device.view(), view, Stream{0}, Engine::thread), UsageError);
-    }
-    const std::array blocks{Block{0_B, 0_B, 8_B}, Block{16_B, 16_B, 8_B}};
-    EXPECT_THROW(rank.copy_blocks(pageable.view(), device.view(), blocks, Stream{0}, Engine::thread), UsageError);
   });
 }
 

@@ -111,11 +111,8 @@ class Calibrator {
       case Kind::completion:
       case Kind::step:
       case Kind::written_copy:
-      case Kind::held_copy:
-      case Kind::handed_copy:
       case Kind::written_message:
       case Kind::start:
-      case Kind::start_alone:
       case Kind::finish_of_class:
       case Kind::start_message:
       case Kind::start_receive:
@@ -177,7 +174,7 @@ class Calibrator {
     if (kind == Kind::completion) return;    // MessageFits
     if (kind == Kind::gap) return fit_gap(group, topology, probes_, edit_);
     if (kind == Kind::kernel_signal) return copies_.fit_kernel_signal(group, topology);
-    if (group.first().is_touched()) return fit_touched(group, topology, probes_, edit_, result_.notes);
+    if (group.first().is_written()) return fit_written(group, topology, probes_, edit_, result_.notes);
     if (!group.first().copies() || kind == Kind::copy || group.first().is_cpus_part()) return;
     const bool signals = group.first().signals();
     std::vector<CountedObservation> observations;

@@ -88,19 +88,9 @@ void CopyFits::fit_share(const Group& group) {
   const Primitive& first = group.first();
   const bool of_cpu = first.kind == Kind::finish || (first.is_cpus_part() && has_copy(group));
   if (!of_cpu) return;
-  if (first.kind == Kind::start_alone) return fit_start_alone(group);
   const Seconds time = fit_constant(observations_of(group));
   set_fit(edit_, group.path, time, group, probes_);
   measured_[group.path] = time;
-}
-
-/// By size: a driver may do more for a copy that it starts at once than for one that has to wait.
-void CopyFits::fit_start_alone(const Group& group) {
-  std::map<Bytes, std::vector<double>> starts;
-  for (const Meant& meant : group.lines) starts[meant.size()].push_back(meant.time().value());
-  const model::Piecewise curve = curve_of(middles_at(group, starts));
-  set_fit(edit_, group.path, curve, group, probes_);
-  starts_alone_.emplace(group.path, curve);
 }
 
 /// Queued kernels and queued puts with signals take no less than the CPU needs to start them: starting them one after
@@ -142,33 +132,6 @@ std::optional<Seconds> CopyFits::measured_or_alike(const std::string& path, cons
   return other->second;
 }
 
-/// `host_alone` of the copy at `path`, as measured_or_alike(); or the base's.
-std::optional<model::Piecewise> CopyFits::alone_or_alike(const std::string& path, const model::Cost* base) {
-  const std::string own = path + ".host_alone";
-  if (const auto found = starts_alone_.find(own); found != starts_alone_.end()) return found->second;
-  const std::string probed = path_alike(path).value_or(path) + ".host_alone";
-  if (const auto found = starts_alone_.find(probed); found != starts_alone_.end()) {
-    edit_.set(own, found->second, model::Quality::derived, source_alike(probed));
-    return found->second;
-  }
-  return base != nullptr && base->host_alone ? std::optional(base->host_alone->value) : std::nullopt;
-}
-
-/// `host_alone` of a group's copies, but at no size more than the shortest of them takes beside `other`.
-model::Piecewise CopyFits::limit_alone(const Group& group, const model::Piecewise& alone, Seconds other) {
-  const Seconds most = std::max(group.shortest() - other, Seconds{});
-  std::vector<model::Piecewise::Knot> knots = alone.knots();
-  const Seconds longest = std::ranges::max(knots, {}, &model::Piecewise::Knot::cost).cost;
-  if (longest <= most) return alone;
-  for (model::Piecewise::Knot& knot : knots) knot.cost = std::min(knot.cost, most);
-  const std::string path = group.path + ".host_alone";
-  notes_.push_back(fmt::format("{}: up to {}, but the shortest takes only {} as a whole", path, format_seconds(longest),
-                               format_seconds(most)));
-  model::Piecewise limited(std::move(knots));
-  edit_.set(path, limited, model::Quality::derived, "no more than the shortest probe takes as a whole");
-  return limited;
-}
-
 /// What the CPU does to start a copy, `host`, unless all takes less. Beside it there is `other`.
 Seconds CopyFits::host_share(const Group& group, const std::string& path, Seconds host, Seconds other) {
   const Seconds shortest = std::max(group.shortest() - other, Seconds{});
@@ -190,18 +153,10 @@ void CopyFits::fit(const Group& group) {
   if (!host) {
     edit_.set(group.path + ".host", Seconds{}, model::Quality::assumed, "a probe does not tell it from the latency");
   }
-  std::vector<Observation> observations = observations_of(group);
-  // A copy of a line is alone in its stream.
-  Seconds started = host.value_or(Seconds{});
-  if (const auto alone = alone_or_alike(group.path, cost)) {
-    const model::Piecewise limited = limit_alone(group, *alone, other);
-    for (Observation& observation : observations) observation.busy = limited.at(observation.size) - started;
-  } else {
-    started = host_share(group, group.path + ".host", started, other);
-  }
+  const Seconds busy = host_share(group, group.path + ".host", host.value_or(Seconds{}), other) + other;
   std::optional<Rate> known = narrowest_link(first, base_);
   if (cost != nullptr && cost->rate) known = cost->rate->value;
-  const std::optional<Rate> rate = fit_latency(group, observations, {.busy = started + other, .base = known},
+  const std::optional<Rate> rate = fit_latency(group, observations_of(group), {.busy = busy, .base = known},
                                                group.path + ".rate", probes_, edit_, notes_);
   if (!rate || group.path != "costs.copies." + std::string(to_string(model::CopyClass::host_to_host))) return;
   for (const std::string& memory : memories_of(group, base_)) {
@@ -216,9 +171,6 @@ void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
     if (!measured_.contains(path + key)) edit_.set(path + key, value, model::Quality::derived, source);
   };
   derive(".host", other.cost->host.value);
-  if (other.cost->host_alone && !starts_alone_.contains(path + ".host_alone")) {
-    derive(".host_alone", other.cost->host_alone->value);
-  }
   derive(".latency", other.cost->latency.value);
   if (other.cost->rate) derive(".rate", other.cost->rate->value);
   if (other.cost->turnaround) derive(".turnaround", other.cost->turnaround->value);

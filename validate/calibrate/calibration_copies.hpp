@@ -40,12 +40,9 @@ class CopyFits {
   [[nodiscard]] std::optional<Seconds> measured_put(const Meant& signal) const;
   bool has_copy(const Group& group);
   void fit_share(const Group& group);
-  void fit_start_alone(const Group& group);
   void limit_host(const Group& group);
   [[nodiscard]] std::optional<Seconds> most_to_start(const Group& group) const;
   std::optional<Seconds> measured_or_alike(const std::string& path, const std::string& part);
-  std::optional<model::Piecewise> alone_or_alike(const std::string& path, const model::Cost* base);
-  model::Piecewise limit_alone(const Group& group, const model::Piecewise& alone, Seconds other);
   Seconds host_share(const Group& group, const std::string& path, Seconds host, Seconds other);
   void begin_as(const std::string& path, const model::CopyCost& other);
   [[nodiscard]] Seconds completion_of(const Primitive& copy) const;
@@ -55,9 +52,8 @@ class CopyFits {
   const model::Topology& base_;
   PlatformEdit& edit_;
   std::vector<std::string>& notes_;
-  std::map<std::string, Seconds> measured_{};               ///< parts of copies that probes tell, by path
-  std::map<std::string, model::Piecewise> starts_alone_{};  ///< likewise
-  std::map<std::string, model::Piecewise> turnarounds_{};   ///< likewise
+  std::map<std::string, Seconds> measured_{};              ///< parts of copies that probes tell, by path
+  std::map<std::string, model::Piecewise> turnarounds_{};  ///< likewise
 };
 
 /// What fit_latency() knows beforehand.

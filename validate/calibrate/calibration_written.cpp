@@ -26,7 +26,7 @@ double worst(const std::vector<Piecewise::Knot>& knots, const std::vector<Differ
   return result;
 }
 
-/// The line of the same job and devices whose ends were at rest; null: there is none.
+/// The line of the same job and devices whose source was at rest; null: there is none.
 const Probe* line_at_rest(const bench::ProbeLine& written, std::size_t file, const ProbeSet& probes) {
   const std::string name = written.name.substr(0, written.name.rfind(' '));
   const auto found = std::ranges::find_if(probes.probes, [&](const Probe& probe) {
@@ -54,18 +54,12 @@ bool differ_by_caches(const Meant& written, const Topology& topology) {
          lacks_in_caches(rest, written.size(), topology);
 }
 
-/// More than a CPU's own caches hold of it: how much of that they hold in the end is up to the hardware.
-bool is_too_large(const Meant& touched, const Topology& topology) {
-  return touched.primitive.kind == Primitive::Kind::held_copy &&
-         touched.size() > most_held(touched.primitive, topology);
-}
-
-/// How much longer the lines of a group take than those at rest, size by size.
+/// How much longer the lines of a group take than those with a source at rest, size by size.
 std::vector<Difference> differences_of(const Group& group, const Topology& topology, const ProbeSet& probes) {
   std::map<Bytes, Sum> sums;
   for (const Meant& written : group.lines) {
     const Probe* rest = line_at_rest(written.probe->line, written.probe->file, probes);
-    if (rest == nullptr || differ_by_caches(written, topology) || is_too_large(written, topology)) continue;
+    if (rest == nullptr || differ_by_caches(written, topology)) continue;
     const Observation after = observation_of(written);
     const Observation before = observation_of({rest, written.primitive});
     Sum& sum = sums[written.size()];
@@ -80,18 +74,6 @@ std::vector<Difference> differences_of(const Group& group, const Topology& topol
     differences.push_back({size, longer, sum.noise / sum.lines});
   }
   return differences;
-}
-
-/// The one number that meets them best, by least squares: each counts the less the more noise it has.
-Seconds mean_of(const std::vector<Difference>& differences) {
-  double sum = 0;
-  double weights = 0;
-  for (const Difference& d : differences) {
-    const double weight = 1 / std::pow(d.noise.value(), 2);
-    sum += weight * d.longer.value();
-    weights += weight;
-  }
-  return Seconds{sum / weights};
 }
 
 /// Does the platform have this number, or this curve?
@@ -124,12 +106,10 @@ Piecewise few_points(const std::vector<Difference>& differences) {
   return Piecewise(std::move(knots));
 }
 
-void fit_touched(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+void fit_written(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
                  std::vector<std::string>& notes) {
   const Primitive& first = group.first();
-  const bool held = first.kind == Primitive::Kind::held_copy;
-  const bool written = first.kind == Primitive::Kind::written_copy;
-  const bool copies = first.kind != Primitive::Kind::written_message;
+  const bool copies = first.kind == Primitive::Kind::written_copy;
   if (copies && topology.find_copy_cost(first.from, first.to).cost == nullptr) {
     notes.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
     return;
@@ -142,19 +122,17 @@ void fit_touched(const Group& group, const model::Topology& topology, const Prob
   }
   const bool none = std::ranges::all_of(differences, [](const Difference& d) { return d.longer == Seconds{}; });
   if (none) {
-    notes.push_back(group.path + ": the probes take no longer than with ends at rest");
-    // Without that of a driver's copies, a simulation charges what a CPU writes, and without that of a thread's those.
-    const bool must_be_said = first.writer == model::Writer::driver || first.writer == model::Writer::thread;
+    notes.push_back(group.path + ": the probes take no longer than with a source at rest");
+    // Without that of a driver's copies, a simulation charges what a CPU writes.
+    const bool must_be_said = first.writer == model::Writer::driver;
     if (!must_be_said && !has_number(topology.platform(), group.path)) return;
   }
-  if (first.kind == Primitive::Kind::handed_copy) return set_fit(edit, group.path, mean_of(differences), group, probes);
   const Piecewise curve = none ? Piecewise{} : few_points(differences);
   set_fit(edit, group.path, curve, group, probes);
   for (const auto& [copy, cost] : topology.platform().copies) {
     const std::optional<std::string> alike = path_alike(copy_path(copy));
-    const bool has_it = (held && writes_host_memory(copy)) || (written && reads_host_memory(copy));
-    if (!has_it || alike != copy_path(first, topology)) continue;
-    edit.set(copy_path(copy) + (held ? ".cpu_held" : ".cpu_written"), curve, model::Quality::derived,
+    if (!copies || !reads_host_memory(copy) || alike != copy_path(first, topology)) continue;
+    edit.set(copy_path(copy) + ".cpu_written", curve, model::Quality::derived,
              "that of " + group.path + ": the same engine, and no probe tells this one");
   }
 }

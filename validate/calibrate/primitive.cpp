@@ -53,8 +53,7 @@ Seconds time_of_written(const Primitive& primitive, Bytes size, const model::Wri
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::CopyCost found = topology.find_copy_cost(primitive.from, primitive.to);
   if (found.cost == nullptr) return std::nullopt;
-  return CopyTimes{.host_alone = found.cost->starting(size, true),
-                   .host = found.cost->starting(size, false),
+  return CopyTimes{.host = found.cost->host.value,
                    .latency = found.cost->latency.value.at(size),
                    .flow = flow_time(size, narrowest_link(primitive, topology), found.cost->rate),
                    .completion = topology.copy_ending(primitive.from, found).completion,
@@ -112,32 +111,12 @@ std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes si
   return *alone + time_of_written(primitive, size, written_costs(cost));
 }
 
-std::optional<Seconds> predict_held_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
-  if (!alone) return std::nullopt;
-  const auto& cost = topology.find_copy_cost(primitive.from, primitive.to).cost->cpu_held;
-  const Bytes held = std::min(size, most_held(primitive, topology));
-  return cost && held > Bytes{} ? *alone + cost->value.at(held) : *alone;
-}
-
-std::optional<Seconds> predict_handed_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
-  if (!alone) return std::nullopt;
-  return *alone + or_none(topology.find_copy_cost(primitive.from, primitive.to).cost->handover);
-}
-
-std::optional<Seconds> predict_start(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const auto times = copy_times(primitive, size, topology);
-  if (!times) return std::nullopt;
-  return primitive.kind == Kind::start_alone ? times->host_alone : times->host;
+std::optional<Seconds> predict_start(const Primitive& primitive, const Topology& topology) {
+  const auto times = copy_times(primitive, Bytes{}, topology);
+  return times ? std::optional(times->host) : std::nullopt;
 }
 
 }  // namespace
-
-Bytes most_held(const Primitive& primitive, const Topology& topology) {
-  const auto& cache = topology.platform().node.memories[primitive.to.location.index].core_cache;
-  return cache && cache->value > bench::kReadPiece ? cache->value - bench::kReadPiece : Bytes{};
-}
 
 const model::NetworkCosts& network_of(const Primitive& primitive, const Platform& platform) {
   return primitive.same_node ? platform.intra_node : *platform.network;
@@ -179,14 +158,8 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return "costs.runtime.kernel_signal";
     case Kind::written_copy:
       return copy_path(primitive, topology) + ".cpu_written";
-    case Kind::held_copy:
-      return copy_path(primitive, topology) + ".cpu_held";
-    case Kind::handed_copy:
-      return copy_path(primitive, topology) + ".handover";
     case Kind::start:
       return copy_path(primitive, topology) + ".host";
-    case Kind::start_alone:
-      return copy_path(primitive, topology) + ".host_alone";
     case Kind::finish_of_class:
       return copy_path(primitive, topology) + ".completion";
     case Kind::queued:
@@ -291,13 +264,8 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
                   runtime.kernel_signal ? kernel_signal(runtime, size) : value_of(runtime.signal), 1);
     case Kind::written_copy:
       return predict_written_copy(primitive, size, topology);
-    case Kind::held_copy:
-      return predict_held_copy(primitive, size, topology);
-    case Kind::handed_copy:
-      return predict_handed_copy(primitive, size, topology);
     case Kind::start:
-    case Kind::start_alone:
-      return predict_start(primitive, size, topology);
+      return predict_start(primitive, topology);
     case Kind::finish_of_class: {
       const auto times = copy_times(primitive, size, topology);
       return times ? std::optional(times->completion) : std::nullopt;

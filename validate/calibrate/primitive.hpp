@@ -19,10 +19,7 @@ struct Primitive {
     signal,                ///< a put with a signal behind it, by the copy engine
     kernel_signal,         ///< the same by a kernel
     written_copy,          ///< a copy whose source was just written
-    held_copy,             ///< a copy into what a CPU has just read
-    handed_copy,           ///< a thread's copy behind one of another thread
     start,                 ///< what the CPU does to start a copy behind another
-    start_alone,           ///< the same with nothing under way in its stream
     finish_of_class,       ///< what it does to learn that such a copy has ended
     queued,                ///< the share of one of bench::kQueuedCopies copies that wait behind each other
     queued_signal,         ///< the same of such puts with signals, by the copy engine
@@ -57,19 +54,14 @@ struct Primitive {
 
   /// Is it a put with a signal?
   [[nodiscard]] bool signals() const { return kind == Kind::signal || kind == Kind::kernel_signal; }
-  /// Does something come before each round that makes it take longer?
-  [[nodiscard]] bool is_touched() const {
-    return kind == Kind::written_copy || kind == Kind::held_copy || kind == Kind::handed_copy ||
-           kind == Kind::written_message;
-  }
+  /// Was its source just written?
+  [[nodiscard]] bool is_written() const { return kind == Kind::written_copy || kind == Kind::written_message; }
   /// Does it tell one number that nothing else of it does?
   [[nodiscard]] bool tells_rest() const {
     return kind == Kind::queued_signal || kind == Kind::queued_kernel_signal || kind == Kind::step;
   }
   /// Is it the part of a class of copies that the CPU does?
-  [[nodiscard]] bool is_cpus_part() const {
-    return kind == Kind::start || kind == Kind::start_alone || kind == Kind::finish_of_class;
-  }
+  [[nodiscard]] bool is_cpus_part() const { return kind == Kind::start || kind == Kind::finish_of_class; }
   /// Is it a copy, whatever comes on top of it, or a part of one?
   [[nodiscard]] bool copies() const { return kind <= Kind::queued_kernel_signal; }
   /// Does it go between two ranks, by messages or control messages?
@@ -90,10 +82,6 @@ std::string copy_path(const Primitive& primitive, const model::Topology& topolog
 
 /// The narrowest link on the way, the fabric included. Nothing if there is no link.
 std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topology& topology);
-
-/// How much of a copy's target the caches of a CPU's own hold at the most that has read it piece by piece, beside the
-/// place where it has put the pieces; zero where the platform does not say.
-Bytes most_held(const Primitive& primitive, const model::Topology& topology);
 
 /// The costs of the messages that `primitive` is, or comes with.
 const model::NetworkCosts& network_of(const Primitive& primitive, const model::Platform& platform);

@@ -83,14 +83,7 @@ class LineReader {
     for (const model::Writer writer : model::kWriters) {
       if (strip_end(name, fmt::format(" {}-written", to_string(writer)))) return written(name, writer);
     }
-    if (strip_end(name, " cpu-read")) return held(name);
-    if (strip_end(name, " handed-over")) {
-      return strip(name, "copy thread-") && thread_copy(name) && part(Kind::handed_copy);
-    }
-    if (strip(name, "start ")) {
-      const Kind kind = strip_end(name, " alone") ? Kind::start_alone : Kind::start;
-      return one_copy(name) && part(kind);
-    }
+    if (strip(name, "start ")) return one_copy(name) && part(Kind::start);
     if (name != kEndOfAny && strip(name, "finish ended ")) return one_copy(name) && part(Kind::finish_of_class);
     if (strip(name, "queued ")) return queued(name);
     return one_copy(name) || more_than_a_copy(name) || runtime(name);
@@ -113,7 +106,6 @@ class LineReader {
 
   bool one_copy(std::string_view name) {
     if (strip(name, "copy kernel-")) return kernel_copy(name);
-    if (strip(name, "copy thread-")) return thread_copy(name);
     if (name == "copy resident-push") return between(Kind::copy, device(gpu(), true, true), device(peer_gpu()));
     if (strip(name, "copy ")) return copy(name);
     return strip(name, "peer copy ") && peer_copy(name);
@@ -138,15 +130,8 @@ class LineReader {
       return message(name, Kind::written_message);
     }
     // Copies read what a device has written as they read memory at rest.
-    return writer == model::Writer::cpu && one_copy(name) && result_.from.memory != Memory::device &&
-           part(Kind::written_copy);
-  }
-
-  bool held(std::string_view name) {
-    if (!one_copy(name) || result_.from.memory != Memory::device) return false;
-    if (result_.to.memory != Memory::pinned && !result_.to.thread) return false;
-    reason_ = "the base does not say what a CPU's own caches hold of this memory (core_cache)";
-    return most_held(result_, topology_) > Bytes{} && part(Kind::held_copy);
+    return writer == model::Writer::cpu && strip(name, "copy ") && copy(name) &&
+           result_.from.memory != Memory::device && part(Kind::written_copy);
   }
 
   bool put_and_signal(std::string_view rest) {
@@ -218,13 +203,6 @@ class LineReader {
     if (way == "from-pinned") return between(Kind::copy, pinned, own);
     if (way == "push") return between(Kind::copy, own, device(peer_gpu()));
     return way == "pull" && between(Kind::copy, device(peer_gpu()), own);
-  }
-
-  bool thread_copy(std::string_view way) {
-    End pageable = host(gpu(), Memory::pageable);
-    pageable.thread = true;
-    if (way == "to-pageable") return between(Kind::copy, device(gpu()), pageable);
-    return way == "from-pageable" && between(Kind::copy, pageable, device(gpu()));
   }
 
   bool peer_copy(std::string_view rest) {

@@ -13,7 +13,7 @@ Seconds share_of_queue(const CopyTimes& copy, Seconds look) {
   std::array<Seconds, bench::kQueuedCopies> ends{};
   Seconds cpu{};
   for (std::size_t i = 0; i < ends.size(); ++i) {
-    cpu += i == 0 ? copy.host_alone : copy.host;
+    cpu += copy.host;
     const Seconds ready = cpu + copy.latency;
     ends[i] = (i == 0 ? ready : std::max(ready, ends[i - 1] + copy.turnaround)) + copy.flow;
   }

@@ -7,15 +7,14 @@ namespace twinlink::validate {
 
 /// The parts of one copy, in the order in which they come.
 struct CopyTimes {
-  Seconds host_alone{};  ///< the CPU starts it, with nothing under way in its stream
-  Seconds host{};        ///< the same behind others
+  Seconds host{};        ///< the CPU starts it
   Seconds latency{};     ///< then nothing moves, which in a queue hides behind the copies before it
   Seconds flow{};        ///< its bytes
   Seconds completion{};  ///< the CPU learns that it has ended
   bool by_event = true;  ///< so that it asks an event for that
   Seconds turnaround{};  ///< in a queue, from the last byte of one to the first of the next at least
 
-  [[nodiscard]] Seconds until_there() const { return host_alone + latency + flow; }
+  [[nodiscard]] Seconds until_there() const { return host + latency + flow; }
   [[nodiscard]] Seconds total() const { return until_there() + completion; }
 };
 

@@ -36,7 +36,6 @@ void probe_all(Rank& rank, Prober& prober, const Patience& turn) {
     if (rank.id() == leader) {
       probe_local(prober);
       probe_blocks(prober);
-      probe_threads(prober);
       probe_load(prober);
       probe_written(prober);
     }

@@ -22,8 +22,6 @@ inline constexpr std::string_view kProbeKind = "twinlink-probe";
 /// Of lines that begin with "queued": so many copies wait behind each other. Enough that the launch of the first is
 /// little beside the others.
 inline constexpr int kQueuedCopies = 16;
-/// In pieces of this a CPU reads what a copy will write.
-inline constexpr Bytes kReadPiece = 32_KiB;
 
 /// One primitive at one size.
 struct ProbeLine {

@@ -2,9 +2,6 @@
 // once, and by several GPUs at once.
 #include <algorithm>
 #include <array>
-#include <set>
-#include <string>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -68,23 +65,6 @@ void probe_start(Prober& prober, HostCopies& copies, Direction direction) {
     const Move move = copies.move(direction).first(size);
     const auto start = [&] { return copies.start(direction, move); };
     prober.record(name, {}, size, prober.sample_start(name, size, start), false);
-  }
-}
-
-/// The same with nothing under way in the stream: `host_alone`. What a driver then moves by the CPU instead, it moves
-/// up to some size only, which is looked for between those that are asked for.
-void probe_start_alone(Prober& prober, HostCopies& copies, Direction direction) {
-  constexpr Bytes kLargest = 64_KiB;
-  constexpr Bytes kBetween = 32_KiB;
-  const std::string name = fmt::format("start copy {} alone", copies.words(direction));
-  const std::vector<Bytes>& asked = prober.plan().sizes;
-  std::set<Bytes> sizes(asked.begin(), asked.end());
-  if (asked.front() < kBetween && prober.largest() > kBetween) sizes.insert(kBetween);
-  for (const Bytes size : sizes) {
-    if (size > kLargest) return;
-    const Move move = copies.move(direction).first(size);
-    const auto start = [&] { return copies.start(direction, move); };
-    prober.record(name, {}, size, prober.sample_start(name, size, start, true), false);
   }
 }
 
@@ -255,7 +235,6 @@ void probe_load(Prober& prober) {
   for (const Direction direction : kDirections) {
     if (!(direction == Direction::out ? out : in)) continue;
     probe_start(prober, copies, direction);
-    probe_start_alone(prober, copies, direction);
     probe_queued(prober, copies, direction);
     probe_finish(prober, copies, direction);
   }

@@ -58,13 +58,12 @@ Rounds Prober::sample_after(Bytes size, const std::function<void()>& prepare, co
   });
 }
 
-Rounds Prober::sample_start(std::string_view what, Bytes size, const std::function<Op()>& start, bool alone) {
+Rounds Prober::sample_start(std::string_view what, Bytes size, const std::function<Op()>& start) {
   return sample_rounds(size, [&] {
-    std::optional<Op> first;
-    if (!alone) first = start();
+    const Op first = start();
     Op op;
     const double time_us = time_round(rank_, [&] { op = start(); });
-    if (first) finish(*first, what, size);
+    finish(first, what, size);
     finish(op, what, size);
     return time_us;
   });

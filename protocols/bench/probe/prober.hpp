@@ -68,9 +68,8 @@ class Prober {
 
   /// As sample(), of nothing but looks in vain at an operation; 0 where it ends too soon for that.
   Rounds sample_look(std::string_view what, Bytes size, const std::function<Op()>& start);
-  /// As sample(), of nothing but the call that starts an operation: what the CPU is busy for. `alone`: nothing is under
-  /// way before it; otherwise another one is.
-  Rounds sample_start(std::string_view what, Bytes size, const std::function<Op()>& start, bool alone = false);
+  /// As sample(), of nothing but the call that starts an operation behind another: what the CPU is busy for.
+  Rounds sample_start(std::string_view what, Bytes size, const std::function<Op()>& start);
   /// As sample(), of nothing but the call that learns that an operation has ended. `meanwhile` comes between and takes
   /// so long that it has ended long before.
   Rounds sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
@@ -140,11 +139,9 @@ bool can_copy(Prober& prober, std::string_view words, Buffer to, Buffer from, En
 void probe_local(Prober& prober);
 /// Copies of one rank by kernels, and copies of many blocks.
 void probe_blocks(Prober& prober);
-/// Copies of one rank by a thread beside it.
-void probe_threads(Prober& prober);
 /// Copies of one rank that queue or go both ways at once.
 void probe_load(Prober& prober);
-/// Copies of one rank, or of a thread beside it, that read what was just written or write what was just read.
+/// Copies of one rank that read what was just written.
 void probe_written(Prober& prober);
 /// Copies of two, four, ... GPUs of rank 0's node at once: to and from host memory, and around a ring of peers. All
 /// ranks call it.

@@ -1,4 +1,4 @@
-// CudaRuntime's copies: by the copy engine, by kernels and by the one that stays, and by threads.
+// CudaRuntime's copies: by the copy engine, by kernels and by the one that stays.
 #include <algorithm>
 #include <cassert>
 #include <iterator>
@@ -14,20 +14,15 @@ namespace {
 
 /// In the id of an event that is an order to the resident kernel.
 constexpr std::uint64_t kOrdered = std::uint64_t{1} << 63;
-/// In the id of an event that is a kernel's raise, or a copy of a thread: below it the stream, and the number of the
-/// raise or copy in its stream.
+/// In the id of an event that is a kernel's raise: below it the stream, and the number of the raise in its stream.
 constexpr std::uint64_t kRaised = std::uint64_t{1} << 62;
-constexpr std::uint64_t kHanded = std::uint64_t{1} << 61;
 constexpr int kNumberBits = 48;
 
 std::size_t at(Stream stream) { return static_cast<std::size_t>(stream.index); }
 
 bool is(std::uint64_t kind, Event event) { return (event.id & kind) != 0; }
 std::uint64_t number_of(Event event) { return event.id & ((std::uint64_t{1} << kNumberBits) - 1); }
-Stream stream_of(Event event) { return {static_cast<int>((event.id & ~(kRaised | kHanded)) >> kNumberBits)}; }
-Event numbered(std::uint64_t kind, Stream stream, std::uint64_t number) {
-  return {kind | std::uint64_t{at(stream)} << kNumberBits | number};
-}
+Stream stream_of(Event event) { return {static_cast<int>((event.id & ~kRaised) >> kNumberBits)}; }
 
 }  // namespace
 
@@ -69,18 +64,8 @@ std::byte* CudaRuntime::for_kernel(const std::byte* memory) {
 
 // ---- copies ---------------------------------------------------------------------------------------------------------
 
-void CudaRuntime::give_to(Engine engine, Stream stream) {
-  const std::size_t index = at(stream);
-  if (engine == Engine::resident && marked_[index] > 0) {
-    check_cuda(cudaStreamSynchronize(streams_[index]), "cudaStreamSynchronize");
-  }
-  if (engine != Engine::resident && resident_) resident_->wait(ordered_[index]);
-  // A thread's copies go through CUDA's queue, behind what that has.
-  if (engine != Engine::thread && threads_[index]) threads_[index]->wait();
-}
-
 cudaStream_t CudaRuntime::queue_of(Stream stream) {
-  give_to(Engine::dma, stream);
+  if (resident_) resident_->wait(ordered_[at(stream)]);
   return streams_[at(stream)];
 }
 
@@ -89,7 +74,7 @@ void CudaRuntime::rest() {
 }
 
 Event CudaRuntime::order(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream) {
-  give_to(Engine::resident, stream);
+  if (marked_[at(stream)] > 0) check_cuda(cudaStreamSynchronize(streams_[at(stream)]), "cudaStreamSynchronize");
   if (!resident_) resident_.emplace();
   std::uint64_t* const word = flag.word == nullptr ? nullptr : on_device(flag.word);
   const bool empty = size == Bytes{};  // an address behind the end of its memory is nobody's
@@ -98,23 +83,8 @@ Event CudaRuntime::order(std::byte* to, const std::byte* from, Bytes size, Flag 
   return {kOrdered | ordered_[at(stream)]};
 }
 
-Event CudaRuntime::hand_over(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
-  give_to(Engine::thread, stream);
-  std::unique_ptr<CopyThread>& thread = threads_[at(stream)];
-  if (!thread) {
-    const auto move = [this, queue = streams_[at(stream)]](const CopyThread::Copy& copy) {
-      check_cuda(cudaSetDevice(device_), "cudaSetDevice");  // its context is this thread's now, also for the driver
-      if (copy.size > 0) driver_->copy(copy.to, copy.from, copy.size, queue);
-      check_cuda(cudaStreamSynchronize(queue), "cudaStreamSynchronize");
-    };
-    thread = std::make_unique<CopyThread>(cpus_, move);
-  }
-  return numbered(kHanded, stream, thread->give({to, from, size.count()}));
-}
-
 Event CudaRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
   if (engine == Engine::resident) return order(to, from, size, {}, stream);
-  if (engine == Engine::thread) return hand_over(to, from, size, stream);
   const cudaStream_t queue = queue_of(stream);
   if (engine == Engine::kernel) {
     rest();
@@ -196,7 +166,7 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
                "copy kernel with a flag");
     raises_[at(stream)] = number;
     ++marked_[at(stream)];
-    return numbered(kRaised, stream, number);
+    return {kRaised | std::uint64_t{at(stream)} << kNumberBits | number};
   }
   if (size > Bytes{}) driver_->copy(to, from, size.count(), queue);
   driver_->write_value(word, flag.value, queue);
@@ -205,14 +175,13 @@ Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
 
 bool CudaRuntime::ended(Event event) {
   if (is(kOrdered, event)) return resident_->ended(event.id & ~kOrdered);
-  if (is(kHanded, event)) return threads_[at(stream_of(event))]->ended(number_of(event));
   const bool over = is(kRaised, event) ? has_raised(event) : driver_->ended(events_[event.id].event);
   if (over) forget(event);
   return over;
 }
 
 void CudaRuntime::forget(Event event) {
-  if (is(kOrdered, event) || is(kHanded, event)) return;
+  if (is(kOrdered, event)) return;
   if (is(kRaised, event)) {
     --marked_[at(stream_of(event))];
     return;

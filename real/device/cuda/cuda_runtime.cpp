@@ -59,7 +59,6 @@ CudaRuntime::CudaRuntime(int local_rank, std::span<const DeviceChoice> gpus) {
 }
 
 CudaRuntime::~CudaRuntime() {
-  for (std::unique_ptr<CopyThread>& thread : threads_) thread.reset();
   resident_.reset();  // before the rest, which waits for all of the device's work
   // A device in error would only repeat its error here.
   for (const auto& [memory, device] : opened_) {

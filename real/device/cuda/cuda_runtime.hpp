@@ -12,7 +12,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "real/device/copy_thread.hpp"
 #include "real/device/cuda/cuda_driver.hpp"
 #include "real/device/cuda/mapped_memory.hpp"
 #include "real/device/cuda/resident_kernel.hpp"
@@ -40,7 +39,6 @@ class CudaRuntime final : public DeviceRuntime {
   void pin(std::byte* memory, Bytes size) override;
   void unpin(std::byte* memory) override;
 
-  void note_cpus() override { cpus_ = Cpus(); }
   Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) override;
   Event copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
                     Engine engine) override;
@@ -73,16 +71,11 @@ class CudaRuntime final : public DeviceRuntime {
   [[nodiscard]] std::uint64_t* on_device(std::uint64_t* word) const;
   const Extent* upload(std::span<const Block> blocks, std::size_t stream);
 
-  /// CUDA's queue, the resident kernel and the thread each keep a stream's copies in order among their own: waits until
-  /// those to which `engine` does not belong have ended what they have of it.
-  void give_to(Engine engine, Stream stream);
-  /// CUDA's queue for the stream, once that has its turn.
+  /// CUDA's queue for the stream, behind what the resident kernel has still to do for it.
   cudaStream_t queue_of(Stream stream);
   /// By the resident kernel; a flag of null raises nothing.
   Event order(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream);
   [[nodiscard]] bool has_raised(Event raise);
-  /// By the stream's thread, which is started if it is not there.
-  Event hand_over(std::byte* to, const std::byte* from, Bytes size, Stream stream);
 
   std::vector<DeviceInfo> devices_;
   int device_ = 0;
@@ -104,9 +97,7 @@ class CudaRuntime final : public DeviceRuntime {
   MappedArray<Raised> raised_;
   std::array<std::uint64_t, kStreams> raises_{};
   KernelCounts counts_;
-  std::array<std::unique_ptr<CopyThread>, kStreams> threads_{};  ///< by stream, once they were asked for
-  Cpus cpus_;                                                    ///< for the threads
-  std::array<std::size_t, kStreams> marked_{};                   ///< by stream: events that nobody has found ended
+  std::array<std::size_t, kStreams> marked_{};  ///< by stream: events that nobody has found ended
   struct Mark {
     cudaEvent_t event = nullptr;
     Stream stream{};

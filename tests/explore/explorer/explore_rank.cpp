@@ -71,14 +71,6 @@ Op ExploreRank::copy(View to, View from, Stream stream, Engine engine) {
     if (engine == Engine::resident && !machine_.opened(id_, to.buffer)) {
       throw UsageError("a resident kernel only writes into memory of peers");
     }
-    const auto is_pageable = [](const View& view) { return view.buffer.memory == Memory::pageable; };
-    const auto is_own_device = [this](const View& view) {
-      return view.buffer.memory == Memory::device && !machine_.opened(id_, view.buffer);
-    };
-    const bool by_thread = (is_own_device(from) && is_pageable(to)) || (is_pageable(from) && is_own_device(to));
-    if (engine == Engine::thread && !by_thread) {
-      throw UsageError("a thread only copies between memory of its own device and pageable memory");
-    }
     return machine_.start_copy(id_, to, from, {}, stream);
   });
 }

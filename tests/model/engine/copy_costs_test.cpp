@@ -49,50 +49,6 @@ void pass_time(Rank& rank) {
   rank.copy({memory, 64_MiB, 64_MiB}, {memory, {}, 64_MiB}, Stream{1}, Engine::dma);
 }
 
-// ---- start ----------------------------------------------------------------------------------------------------------
-
-constexpr Seconds kAlone = 2.5_us;
-
-/// Copies of 16 KiB keep the CPU busy for kAlone where they are the first in their stream.
-Platform with_starts_alone() {
-  Platform platform = sample_platform();
-  platform.copies[CopyClass::pinned_to_device_near].host_alone = sourced(Piecewise({{1_B, kHost}, {16_KiB, kAlone}}));
-  return platform;
-}
-
-TEST(Start, AloneInItsStreamTakesWhatThatCosts) {
-  alone(with_starts_alone(), [](Rank& rank, Buffer device, Buffer pinned) {
-    const auto start = [&](Bytes size) {
-      const Seconds before = rank.now();
-      const Op op =
-          rank.copy(View(device).slice(Bytes{}, size), View(pinned).slice(Bytes{}, size), Stream{0}, Engine::dma);
-      const Seconds started = rank.now();
-      wait(rank, op, kLong);
-      expect_near(rank.now() - started, kLatency + size / kDown);
-      return started - before;
-    };
-    expect_near(start(1_B), kHost);
-    expect_near(start(16_KiB), kAlone);
-    expect_near(start(16_KiB), kAlone);  // the one before has ended
-  });
-}
-
-TEST(Start, BehindAnotherOfItsStreamTakesNoMoreThanEver) {
-  alone(with_starts_alone(), [](Rank& rank, Buffer device, Buffer pinned) {
-    const auto start = [&](Stream stream, Bytes at) {
-      return rank.copy(View(device).slice(at, 16_KiB), View(pinned).slice(at, 16_KiB), stream, Engine::dma);
-    };
-    const Seconds begin = rank.now();
-    const Op first = start(Stream{0}, Bytes{});
-    expect_near(rank.now() - begin, kAlone);
-    const Op second = start(Stream{0}, 16_KiB);
-    expect_near(rank.now() - begin, kAlone + kHost);
-    const Op other = start(Stream{1}, 32_KiB);  // what is under way in other streams makes no difference
-    expect_near(rank.now() - begin, kAlone + kHost + kAlone);
-    for (const Op op : {first, second, other}) wait(rank, op, kLong);
-  });
-}
-
 // ---- turnaround -----------------------------------------------------------------------------------------------------
 
 TEST(Turnaround, SeparatesTheFlowsOfAStream) {

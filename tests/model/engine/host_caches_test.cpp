@@ -54,16 +54,6 @@ TEST(Cache, OfAStretchThatIsCutInTwoTheFirstPartIsTheOlder) {
   EXPECT_EQ(cache.use(kRank, 0_B, 10_B), 10_B);
 }
 
-TEST(Cache, LosesWhatSomebodyElseWrites) {
-  Cache cache(100_B);
-  cache.use(kRank, 0_B, 60_B);
-  EXPECT_EQ(cache.lose(kRank, 40_B, 40_B), 20_B);
-  EXPECT_EQ(cache.lose(kRank, 40_B, 40_B), 0_B);
-  EXPECT_EQ(cache.lose(kOther, 0_B, 40_B), 0_B);
-  cache.use(kRank, 100_B, 60_B);  // there is room for that
-  EXPECT_EQ(cache.use(kRank, 0_B, 40_B), 0_B);
-}
-
 TEST(Cache, TellsPartsOfStretchesApart) {
   Cache cache(1_KiB);
   cache.use(kRank, 0_B, 100_B);

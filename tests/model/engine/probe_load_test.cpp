@@ -97,20 +97,6 @@ TEST(ProbeLoad, StartingACopyTakesWhatTheCpuIsBusyFor) {
   EXPECT_NEAR(medians.us("start peer copy write direct", 4_B), kHost.microseconds(), kTolerance_us);
 }
 
-TEST(ProbeLoad, StartingACopyAloneTakesWhatThatKeepsTheCpuBusyFor) {
-  constexpr Seconds kAlone = 2.5_us;
-  Platform platform = sample_platform();
-  platform.copies[CopyClass::pinned_to_device_near].host_alone =
-      Sourced<Piecewise>{Piecewise({{4_B, 2.0_us}, {1_MiB, kAlone}}), {Quality::assumed, "a round number"}};
-  const Medians medians(platform);
-  EXPECT_NEAR(medians.us("start copy pinned-to-device near alone", 4_B), 2, kTolerance_us);
-  // Between the sizes that are asked for.
-  EXPECT_NEAR(medians.us("start copy pinned-to-device near alone", 32_KiB), 2 + 0.5 / 32, 1e-3);
-  EXPECT_NEAR(medians.us("start copy pinned-to-device near", 4_B), kHost.microseconds(), kTolerance_us);
-  EXPECT_NEAR(medians.us("copy pinned-to-device near", 1_MiB), (kAlone + kLatency + 1_MiB / kDown).microseconds(),
-              kTolerance_us);
-}
-
 TEST(ProbeLoad, MessagesBothWaysDoNotSlowEachOtherHere) {
   const Medians medians(sample_platform());
   const double one_way = medians.us("message pageable same-node", 1_MiB);
@@ -125,42 +111,15 @@ TEST(ProbeLoad, WhoWroteTheSourceMakesNoDifferenceHere) {
   EXPECT_NEAR(medians.us("copy pinned-to-device near device-written", 1_MiB), expected, kTolerance_us);
 }
 
-TEST(ProbeLoad, ATargetThatACpuHasReadShowsWhatThePlatformSays) {
-  const Source guess{Quality::assumed, "a round number"};
-  Platform platform = sample_platform();
-  for (HostMemory& memory : platform.node.memories) memory.core_cache = Sourced<Bytes>{2_MiB, guess};
-  const Sourced<Piecewise> curve{Piecewise({{4_B, Seconds{}}, {1_MiB, 20.0_us}}), guess};
-  platform.copies[CopyClass::device_to_pinned_near].cpu_held = curve;
-  platform.copies[CopyClass::thread_to_pageable].cpu_held = curve;
-  const Medians medians(platform);
-  for (const std::string name : {"copy device-to-pinned near", "copy thread-to-pageable"}) {
-    EXPECT_NEAR(medians.us(name + " cpu-read", 4_B), medians.us(name, 4_B), kTolerance_us);
-    EXPECT_NEAR(medians.us(name + " cpu-read", 1_MiB), medians.us(name, 1_MiB) + 20, kTolerance_us);
-  }
-}
-
-TEST(ProbeLoad, AThreadBehindAnotherShowsWhatThePlatformSays) {
-  Platform platform = sample_platform();
-  const Source guess{Quality::assumed, "a round number"};
-  platform.copies[CopyClass::thread_to_pageable].handover = Sourced<Seconds>{1.5_us, guess};
-  const Medians medians(platform);
-  const std::string out = "copy thread-to-pageable";
-  const std::string in = "copy thread-from-pageable";
-  EXPECT_NEAR(medians.us(out + " handed-over", 4_B), medians.us(out, 4_B) + 1.5, kTolerance_us);
-  EXPECT_NEAR(medians.us(in + " handed-over", 4_B), medians.us(in, 4_B), kTolerance_us);
-}
-
 TEST(ProbeLoad, WhoWroteTheSourceShowsWhatThePlatformSays) {
   const Source guess{Quality::assumed, "a round number"};
   const auto constant = [&](Seconds extra) { return Sourced<Piecewise>{Piecewise({{Bytes{}, extra}}), guess}; };
   Platform platform = sample_platform();
   platform.copies[CopyClass::pinned_to_device_near].cpu_written = constant(3.0_us);
   platform.copies[CopyClass::pageable_to_device_near].cpu_written = constant(5.0_us);
-  platform.copies[CopyClass::thread_from_pageable].cpu_written = constant(6.0_us);
   platform.intra_node.cpu_written = constant(7.0_us);
   platform.intra_node.device_written = constant(9.0_us);
   platform.intra_node.driver_written = constant(11.0_us);
-  platform.intra_node.thread_written = constant(12.0_us);
   const Medians medians(platform);
   const auto extra_us = [&](const std::string& name, const std::string& writer) {
     return medians.us(name + " " + writer + "-written", 1_MiB) - medians.us(name, 1_MiB);
@@ -168,11 +127,9 @@ TEST(ProbeLoad, WhoWroteTheSourceShowsWhatThePlatformSays) {
   EXPECT_NEAR(extra_us("copy pinned-to-device near", "cpu"), 3, kTolerance_us);
   EXPECT_NEAR(extra_us("copy pinned-to-device near", "device"), 0, kTolerance_us);
   EXPECT_NEAR(extra_us("copy pageable-to-device near", "cpu"), 5, kTolerance_us);
-  EXPECT_NEAR(extra_us("copy thread-from-pageable", "cpu"), 6, kTolerance_us);
   EXPECT_NEAR(extra_us("message pageable same-node", "cpu"), 7, kTolerance_us);
   EXPECT_NEAR(extra_us("message pinned same-node", "device"), 9, kTolerance_us);
   EXPECT_NEAR(extra_us("message pageable same-node", "driver"), 11, kTolerance_us);
-  EXPECT_NEAR(extra_us("message pageable same-node", "thread"), 12, kTolerance_us);
 }
 
 /// The names of the lines of GPUs 0/1 and 0/2, and the notes.

@@ -61,8 +61,6 @@ Platform sample_platform() {
   platform.copies[kernel_local] = cost(Rate{50e9});
   platform.copies[kernel_to_pinned] = cost(kUp);
   platform.copies[kernel_from_pinned] = cost(kDown);
-  platform.copies[thread_to_pageable] = cost(kThreadUp);
-  platform.copies[thread_from_pageable] = cost(kThreadDown);
   platform.staged_peers = {{"hub0", "hub1", cost(kStagedPeer)}, {"hub1", "hub0", cost(kStagedPeer)}};
 
   NetworkCosts network{.send_host = sourced(Piecewise({{Bytes{}, kHost}})), .receive_host = sourced(Seconds{})};

@@ -8,10 +8,8 @@ namespace twinlink::model::testing {
 // Every copy and message costs kHost of CPU, then kLatency, then flows.
 inline constexpr Seconds kHost = 1.0_us;
 inline constexpr Seconds kLatency = 4.0_us;
-inline constexpr Rate kDown{4e9};          ///< host to device
-inline constexpr Rate kUp{5e9};            ///< device to host
-inline constexpr Rate kThreadDown{3.5e9};  ///< pageable, by a thread
-inline constexpr Rate kThreadUp{3e9};
+inline constexpr Rate kDown{4e9};  ///< host to device
+inline constexpr Rate kUp{5e9};    ///< device to host
 inline constexpr Rate kPeer{6e9};  ///< within a peer domain
 inline constexpr Rate kStagedPeer{2e9};
 inline constexpr Rate kKernelPush{5e9};    ///< a kernel's stores into a peer's memory

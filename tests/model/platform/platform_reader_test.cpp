@@ -201,17 +201,14 @@ TEST(Override, AddsWhatAPlatformNeedNotSayOfItsCpusAndEngines) {
   EXPECT_FALSE(plain.intra_node.piece);
   EXPECT_FALSE(plain.node.memories.front().cache);
   EXPECT_EQ(plain.intra_node.copied_by, CopiedBy::none);
-  const Platform platform = read_good(
-      {"costs.copies.host-to-host.turnaround=2 us", "costs.runtime.step=0.1 us", "costs.runtime.look=0.2 us",
-       "costs.intra_node.control_send_host=50 ns", "costs.intra_node.control_receive_host=60 ns",
-       "costs.runtime.completion=1.5 us", "costs.runtime.kernel_signal=1.7 us", "costs.intra_node.rate=4 GB/s",
-       "costs.intra_node.copied_by=both", "costs.intra_node.send_completion=70 ns",
-       "costs.intra_node.inline_limit=256 B", "nodes.memories.numa0.cache=100 MiB", "costs.intra_node.uncached=3 GB/s",
-       "costs.intra_node.piece=64 KiB", "costs.copies.host-to-host.host_alone=3 us",
-       "nodes.memories.numa0.core_cache=2 MiB"});
+  const Platform platform = read_good({"costs.copies.host-to-host.turnaround=2 us", "costs.runtime.step=0.1 us",
+                                       "costs.runtime.look=0.2 us", "costs.intra_node.control_send_host=50 ns",
+                                       "costs.intra_node.control_receive_host=60 ns", "costs.runtime.completion=1.5 us",
+                                       "costs.runtime.kernel_signal=1.7 us", "costs.intra_node.rate=4 GB/s",
+                                       "costs.intra_node.copied_by=both", "costs.intra_node.send_completion=70 ns",
+                                       "costs.intra_node.inline_limit=256 B", "nodes.memories.numa0.cache=100 MiB",
+                                       "costs.intra_node.uncached=3 GB/s", "costs.intra_node.piece=64 KiB"});
   EXPECT_EQ(present(platform.node.memories.front().cache).value, 100_MiB);
-  EXPECT_EQ(present(platform.node.memories.front().core_cache).value, 2_MiB);
-  EXPECT_EQ(platform.copies.at(CopyClass::host_to_host).starting(1_KiB, true), 3.0_us);
   EXPECT_EQ(present(platform.intra_node.uncached).value, Rate{3e9});
   EXPECT_EQ(present(platform.intra_node.piece).value, 64_KiB);
   EXPECT_EQ(present(platform.intra_node.inline_limit).value, 256_B);
@@ -303,17 +300,15 @@ TEST_F(IncludingPlatform, ReadsWhatReadingJustWrittenMemoryAdds) {
       "      cpu_written: {value: [[4 KiB, 0 us], [64 KiB, 3 us]], assumed: guess}\n"
       "  intra_node:\n    cpu_written: {value: 1 us, assumed: guess}\n"
       "    device_written: {value: [[1 KiB, 0 us], [3 KiB, 4 us]], assumed: guess}\n"
-      "    driver_written: {value: 7 us, assumed: guess}\n"
-      "    thread_written: {value: 8 us, assumed: guess}\n");
+      "    driver_written: {value: 7 us, assumed: guess}\n");
   const Cost& copy = platform.copies.at(CopyClass::pinned_to_device_near);
   EXPECT_DOUBLE_EQ(present(copy.cpu_written).value.at(34_KiB).microseconds(), 1.5);
   EXPECT_EQ(present(platform.intra_node.cpu_written).value.at(1_MiB), 1.0_us);
   EXPECT_DOUBLE_EQ(present(platform.intra_node.device_written).value.at(2_KiB).microseconds(), 2);
   EXPECT_EQ(present(platform.intra_node.driver_written).value.at(1_MiB), 7.0_us);
-  EXPECT_EQ(present(platform.intra_node.thread_written).value.at(1_MiB), 8.0_us);
   const std::vector<NumberEntry> numbers = all_numbers(platform);
   for (const char* path : {"costs.copies.pinned-to-device-near.cpu_written[64K]", "costs.intra_node.cpu_written",
-                           "costs.intra_node.device_written[1K]", "costs.intra_node.thread_written"}) {
+                           "costs.intra_node.device_written[1K]", "costs.intra_node.driver_written"}) {
     EXPECT_NE(std::ranges::find(numbers, path, &NumberEntry::path), numbers.end()) << path;
   }
 }
@@ -331,46 +326,13 @@ TEST_F(IncludingPlatform, ReadsWhatTheCpuDoesToLearnOfTheEndOfAClassOfCopies) {
   };
   const Platform platform = with_completion("pinned-to-device-near");
   EXPECT_EQ(present(platform.copies.at(CopyClass::pinned_to_device_near).completion).value, 0.3_us);
-  for (const char* told_otherwise : {"host-to-host", "resident-push", "thread-to-pageable", "thread-from-pageable"}) {
+  for (const char* told_otherwise : {"host-to-host", "resident-push"}) {
     EXPECT_THROW(with_completion(told_otherwise), InputError) << told_otherwise;
   }
 }
 
-TEST_F(IncludingPlatform, ReadsWhatTheCpuDoesToStartACopyAlone) {
-  const Platform platform =
-      read(copy_with("pinned-to-device-near", "host_alone: {value: [[1 KiB, 1 us], [3 KiB, 3 us]], assumed: guess}"));
-  const Cost& copy = platform.copies.at(CopyClass::pinned_to_device_near);
-  EXPECT_DOUBLE_EQ(copy.starting(2_KiB, true).microseconds(), 2);
-  EXPECT_EQ(copy.starting(2_KiB, false), 1.0_us);
-}
-
-TEST_F(IncludingPlatform, CopiesIntoHostMemoryByOthersThanTheRanksCpuMayFindItHeld) {
-  for (const char* copy : {"device-to-pinned-near", "device-to-pinned-far", "kernel-to-pinned", "thread-to-pageable"}) {
-    const Platform platform = read("nodes:\n  memories:\n    numa0: {core_cache: {value: 2 MiB, assumed: guess}}\n" +
-                                   copy_with(copy, "cpu_held: {value: 2 us, assumed: guess}"));
-    const auto held =
-        std::ranges::find_if(platform.copies, [](const auto& c) { return c.second.cpu_held.has_value(); });
-    ASSERT_NE(held, platform.copies.end()) << copy;
-    EXPECT_EQ(to_string(held->first), copy);
-  }
-}
-
-TEST_F(IncludingPlatform, WhatACpuHoldsNeedsACacheOfItsOwn) {
-  expect_refused(copy_with("device-to-pinned-near", "cpu_held: {value: 1 us, assumed: guess}"),
-                 "'cpu_held' needs a memory with a 'core_cache'");
-}
-
-TEST(PlatformReader, OverridesGiveAThreadWhatThePlatformDoesNotSay) {
-  const Platform platform = read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/keeneland-kids.yaml",
-                                          {{"costs.copies.thread-to-pageable.handover=1.5 us"}});
-  EXPECT_EQ(present(platform.copies.at(CopyClass::thread_to_pageable).handover).value, 1.5_us);
-}
-
-TEST_F(IncludingPlatform, RefusesWhatAClassOfCopiesCannotHave) {
-  const std::string cost = ": {value: 1 us, assumed: guess}";
-  expect_refused(copy_with("device-to-pinned-near", "cpu_written" + cost), "'cpu_written'");
-  expect_refused(copy_with("device-to-pageable-near", "cpu_held" + cost), "'cpu_held'");
-  expect_refused(copy_with("pageable-to-device-near", "handover" + cost), "'handover'");
+TEST_F(IncludingPlatform, OnlyCopiesFromHostMemoryHaveASourceThatACpuWrote) {
+  expect_refused(copy_with("device-to-pinned-near", "cpu_written: {value: 1 us, assumed: guess}"), "'cpu_written'");
 }
 
 TEST(AllNumbers, GivesEachPointOfACurve) {

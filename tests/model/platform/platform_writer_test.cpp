@@ -79,16 +79,9 @@ TEST(PlatformWriter, WritesWhatAPlatformNeedNotHave) {
   platform.node.memories.front().cache = Sourced<Bytes>{100_MiB, guess};
   const Sourced<Piecewise> curve{Piecewise({{4_KiB, Seconds{}}, {64_KiB, 2.0_us}, {1_MiB, 20.5_us}}), guess};
   platform.copies[CopyClass::pinned_to_device_near].cpu_written = curve;
-  platform.copies[CopyClass::pinned_to_device_near].host_alone = curve;
-  platform.copies[CopyClass::device_to_pinned_near].cpu_held = curve;
-  platform.copies[CopyClass::thread_to_pageable] = platform.copies[CopyClass::device_to_pinned_near];
-  platform.copies[CopyClass::thread_to_pageable].completion.reset();
-  platform.copies[CopyClass::thread_to_pageable].handover = Sourced<Seconds>{1.5_us, guess};
-  platform.node.memories.front().core_cache = Sourced<Bytes>{2_MiB, guess};
   platform.intra_node.cpu_written = curve;
   platform.intra_node.device_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 1.0_us}}), guess};
   platform.intra_node.driver_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 2.0_us}}), guess};
-  platform.intra_node.thread_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 3.0_us}}), guess};
   for (const CopiedBy who : kCopiedBy) {
     platform.intra_node.copied_by = who;
     platform.intra_node.piece.reset();

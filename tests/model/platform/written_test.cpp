@@ -21,11 +21,10 @@ using namespace testing;  // NOLINT: the sample platform's numbers
 // ---- which bytes ----------------------------------------------------------------------------------------------------
 
 void expect_amount(const WrittenBytes::Amount& amount, std::uint64_t by_cpu, std::uint64_t by_device,
-                   std::uint64_t by_driver = 0, std::uint64_t by_thread = 0) {
+                   std::uint64_t by_driver = 0) {
   EXPECT_EQ(amount[Writer::cpu], Bytes{by_cpu});
   EXPECT_EQ(amount[Writer::device], Bytes{by_device});
   EXPECT_EQ(amount[Writer::driver], Bytes{by_driver});
-  EXPECT_EQ(amount[Writer::thread], Bytes{by_thread});
 }
 
 TEST(WrittenBytes, AreNoneAtFirst) {
@@ -50,9 +49,6 @@ TEST(WrittenBytes, InTheMidstOfOthersLeaveBothSides) {
   bytes.write(Bytes{90}, Bytes{20}, Writer::driver);
   expect_amount(bytes.read(Bytes{30}, Bytes{50}), 20, 30);
   expect_amount(bytes.read(Bytes{}, Bytes{100}), 0, 40, 10);
-  bytes.write(Bytes{}, Bytes{50}, Writer::driver);
-  bytes.write(Bytes{30}, Bytes{30}, Writer::thread);
-  expect_amount(bytes.read(Bytes{}, Bytes{100}), 0, 0, 30, 30);
 }
 
 // ---- what they cost -------------------------------------------------------------------------------------------------
@@ -62,7 +58,6 @@ constexpr Seconds kPageableExtra = 7.0_us;  ///< of any size
 constexpr Seconds kMessageByCpu = 5.0_us;
 constexpr Seconds kMessageByDevice = 11.0_us;
 constexpr Seconds kMessageByDriver = 13.0_us;
-constexpr Seconds kMessageByThread = 17.0_us;
 
 Sourced<Piecewise> curve(std::vector<Piecewise::Knot> knots) {
   return {Piecewise(std::move(knots)), {Quality::assumed, "round numbers"}};
@@ -205,7 +200,7 @@ TEST(Written, ByADeviceAMessagesSourceTakesWhatThePlatformSays) {
 
 /// A message takes so much longer where a copy out of the device to pageable memory has written it. `costs`: what they
 /// are.
-void expect_after_driver(const std::function<void(NetworkCosts&)>& costs, Seconds extra, Engine engine = Engine::dma) {
+void expect_after_driver(const std::function<void(NetworkCosts&)>& costs, Seconds extra) {
   Platform platform = with_extras();
   costs(*platform.network);
   simulate(platform, std::vector{kLoneGpu, kOtherNode}, [&](Rank& rank) {
@@ -213,7 +208,7 @@ void expect_after_driver(const std::function<void(NetworkCosts&)>& costs, Second
     const Buffer device = rank.allocate(Memory::device, 1_MiB);
     const Buffer host = rank.allocate(Memory::pageable, 1_MiB);
     if (rank.id().value == 1) return finish(rank, rank.receive(peer, tags::kData, View(host)));
-    finish(rank, rank.copy(View(host), View(device), Stream{}, engine));
+    finish(rank, start(rank, View(host), View(device)));
     const Seconds began = rank.now();
     finish(rank, rank.send(peer, tags::kData, View(host)));
     expect_near(rank.now() - began, kOverhead + extra + 1_MiB / kWire);
@@ -228,37 +223,15 @@ TEST(Written, ByTheDriverAMessagesSourceTakesWhatThePlatformSays) {
       kMessageByDriver);
 }
 
-TEST(Written, ByAThreadAMessagesSourceTakesWhatThePlatformSays) {
-  expect_after_driver(
-      [](NetworkCosts& costs) {
-        costs.driver_written = curve({{Bytes{}, kMessageByDriver}});
-        costs.thread_written = curve({{Bytes{}, kMessageByThread}});
-      },
-      kMessageByThread, Engine::thread);
-}
-
-TEST(Written, ByAThreadAMessagesSourceTakesWhatTheDriversDoesUnlessThePlatformSays) {
-  expect_after_driver(
-      [](NetworkCosts& costs) {
-        costs.driver_written = curve({{Bytes{}, kMessageByDriver}});
-      },
-      kMessageByDriver, Engine::thread);
-}
-
-TEST(Written, ByAThreadAMessagesSourceTakesWhatACpusDoesIfThePlatformSaysNothingElse) {
-  expect_after_driver([](NetworkCosts&) {}, kMessageByCpu, Engine::thread);
-}
-
 /// Of one curve's bytes it does not matter who wrote which.
 TEST(Written, BytesOfSeveralWritersAreCountedTogetherWhereTheyHaveOneCurve) {
   NetworkCosts costs;
   costs.cpu_written = curve({{Bytes{}, Seconds{}}, {1_MiB, 8.0_us}});
-  costs.thread_written = curve({{Bytes{}, 1.0_us}});
+  costs.device_written = curve({{Bytes{}, 1.0_us}});
   WrittenBytes::Amount amount;
   amount[Writer::cpu] = 256_KiB;
   amount[Writer::driver] = 512_KiB;
-  amount[Writer::thread] = 4_B;
-  amount[Writer::device] = 1_MiB;  // no longer than at rest
+  amount[Writer::device] = 4_B;
   expect_near(time_to_read(amount, written_costs(costs)), 6.0_us + 1.0_us);
 }
 

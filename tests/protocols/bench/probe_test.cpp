@@ -120,18 +120,13 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "queued copy resident-push",
                                           "start copy pinned-to-device near",
                                           "start copy device-to-pinned near",
-                                          "start copy pinned-to-device near alone",
-                                          "start copy device-to-pinned near alone",
                                           "start peer copy write direct",
                                           "start copy kernel-push",
                                           "start copy resident-push",
                                           "copy pinned near both-ways",
                                           "copy pinned-to-device near cpu-written",
                                           "copy pinned-to-device near device-written",
-                                          "copy device-to-pinned near cpu-read",
                                           "copy pageable-to-device near cpu-written",
-                                          "copy thread-from-pageable cpu-written",
-                                          "copy thread-to-pageable cpu-read",
                                           "copy pinned-to-device near of 2 GPUs",
                                           "copy device-to-pinned near of 2 GPUs",
                                           "copy pinned near both-ways of 2 GPUs",
@@ -141,14 +136,6 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "copy kernel-local",
                                           "copy kernel-to-pinned",
                                           "copy kernel-from-pinned",
-                                          "copy thread-to-pageable",
-                                          "copy thread-from-pageable",
-                                          "queued copy thread-to-pageable",
-                                          "queued copy thread-from-pageable",
-                                          "start copy thread-to-pageable",
-                                          "start copy thread-from-pageable",
-                                          "copy thread-to-pageable handed-over",
-                                          "copy thread-from-pageable handed-over",
                                           "copy kernel-push",
                                           "copy kernel-pull",
                                           "copy resident-push",
@@ -188,7 +175,6 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                           "message pageable same-node both-ways",
                                           "message pageable same-node cpu-written",
                                           "message pageable same-node driver-written",
-                                          "message pageable same-node thread-written",
                                           "message pinned same-node device-written",
                                           "control message same-node"}));
   for (const std::string gpu : {"0/0", "0/1"}) {
@@ -255,7 +241,7 @@ TEST(Probe, LeavesOutWhatTheMachineLacks) {
   });
   for (const std::string& name : names(findings)) {
     EXPECT_THAT(name, testing::Not(testing::AnyOf(HasSubstr("kernel"), HasSubstr("resident"), HasSubstr("block"),
-                                                  HasSubstr("signal"), HasSubstr("thread"))));
+                                                  HasSubstr("signal"))));
   }
   EXPECT_EQ(lines(findings, "peer copy write direct").size(), 2U);
   EXPECT_THAT(findings.notes, Contains("0/0: no copies kernel-to-pinned: no kernels here"));
@@ -294,10 +280,8 @@ TEST(Probe, OneMissingClassOfCopiesLeavesTheOthers) {
                                             "copy device-to-pinned near",
                                             "copy pinned near both-ways",
                                             "copy pinned-to-device near device-written",
-                                            "copy device-to-pinned near cpu-read",
                                             "queued copy device-to-pinned near",
                                             "start copy device-to-pinned near",
-                                            "start copy device-to-pinned near alone",
                                             "put and signal same-node",
                                             "put and signal by kernel same-node",
                                             "put and signal by resident kernel same-node",
@@ -309,7 +293,6 @@ TEST(Probe, OneMissingClassOfCopiesLeavesTheOthers) {
                                             "message pageable same-node both-ways",
                                             "message pageable same-node cpu-written",
                                             "message pageable same-node driver-written",
-                                            "message pageable same-node thread-written",
                                             "control message same-node",
                                             "start message same-node",
                                             "queued message same-node",

@@ -164,42 +164,6 @@ TEST_F(CudaRuntimeTest, CopiesOfOneStreamRunInOrderWhoeverMakesThem) {
   for (const Event event : std::span(events).first(events.size() - 1)) EXPECT_TRUE(runtime->ended(event));
 }
 
-TEST_F(CudaRuntimeTest, AThreadKeepsItsTurnInTheStreamWhoeverElseCopies) {
-  constexpr std::array kOthers{Engine::resident, Engine::dma, Engine::kernel};
-  if (Cpus().count() < 2) GTEST_SKIP() << "one CPU only";
-  for (const Engine other : kOthers) {
-    std::vector<std::byte> host(kSize.count());
-    std::byte* const first = filled(Pattern{1});
-    std::byte* const middle = filled(Pattern{2});
-    std::byte* const last = filled(Pattern{3});
-    const std::array events{runtime->copy(middle, first, kSize, Stream{5}, other),
-                            runtime->copy(host.data(), middle, kSize, Stream{5}, Engine::thread),
-                            runtime->copy(last, host.data(), kSize, Stream{5}, Engine::thread),
-                            runtime->copy(first, last, kSize, Stream{5}, other)};
-    finish(events.back());
-    EXPECT_FALSE(find_difference(read(first), Pattern{1}, 0));
-    EXPECT_FALSE(find_difference(host, Pattern{1}, 0));
-    for (const Event event : std::span(events).first(events.size() - 1)) EXPECT_TRUE(runtime->ended(event));
-  }
-}
-
-TEST_F(CudaRuntimeTest, SynchronizeWaitsForTheThread) {
-  if (Cpus().count() < 2) GTEST_SKIP() << "one CPU only";
-  std::vector<std::byte> host(kSize.count());
-  std::byte* const from = filled(Pattern{1});
-  const Event event = runtime->copy(host.data(), from, kSize, Stream{6}, Engine::thread);
-  runtime->synchronize(Stream{6});
-  EXPECT_FALSE(find_difference(host, Pattern{1}, 0));
-  EXPECT_TRUE(runtime->ended(event));
-}
-
-TEST_F(CudaRuntimeTest, WhatAThreadMeetsIsToldToWhoAsks) {
-  if (Cpus().count() < 2) GTEST_SKIP() << "one CPU only";
-  std::byte* const from = filled(Pattern{1});
-  const Event event = runtime->copy(nullptr, from, kSize, Stream{7}, Engine::thread);
-  EXPECT_THROW(finish(event), EnvironmentError);
-}
-
 TEST_F(CudaRuntimeTest, AKernelReachesPinnedButNotPageableMemory) {
   std::vector<std::byte> host(kSize.count());
   std::byte* device = filled(Pattern{1});

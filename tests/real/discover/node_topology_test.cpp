@@ -40,16 +40,6 @@ TEST(NodeTopology, FindsSocketsAndDomains) {
   EXPECT_THAT(node.memories[1].sockets, ElementsAre(1));
 }
 
-TEST(NodeTopology, KnowsTheLargestCacheOfOneCore) {
-  EXPECT_EQ(node_of("caches").memories.front().core_cache, 2_MiB);
-  EXPECT_EQ(node_of("two_sockets").memories.front().core_cache, std::nullopt);
-}
-
-/// A process that may use one core only sees no other one below the third-level cache.
-TEST(NodeTopology, ACacheThatOthersShareIsNoCoresOwn) {
-  EXPECT_EQ(node_of("caches_of_one_core").memories.front().core_cache, 2_MiB);
-}
-
 TEST(NodeTopology, KnowsWhereDevicesAre) {
   const NodeDescription node = node_of("two_sockets");
   const PciFacts& near = node.pci[index_of(node, "0000:13:00.0")];

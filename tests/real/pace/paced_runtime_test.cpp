@@ -49,19 +49,6 @@ TEST_F(PacedRuntimeTest, EveryClassOfCopiesHasItsRate) {
   expect_time(peer_memory(2), device, fixed + kSize / kResidentPush, Engine::resident);
 }
 
-/// Between the same ends the rank's own copies cost something else, and end by an event.
-TEST_F(PacedRuntimeTest, AThreadsCopiesHaveTheirRatesBesideThoseOfTheRank) {
-  std::byte* const device = runtime.allocate(kSize);
-  std::byte* const pageable = host_memory(Memory::pageable);
-  const Seconds fixed = kHost + kLatency;
-  for (int round = 0; round < 2; ++round) {
-    expect_time(pageable, device, fixed + kSize / kUp);
-    expect_time(pageable, device, fixed + kSize / kThreadUp, Engine::thread);
-    expect_time(device, pageable, fixed + kSize / kDown);
-    expect_time(device, pageable, fixed + kSize / kThreadDown, Engine::thread);
-  }
-}
-
 class PacedWithOtherRates : public PacedRuntimeTest {
  protected:
   PacedWithOtherRates() : PacedRuntimeTest(changed()) {}
@@ -132,32 +119,6 @@ TEST_F(PacedWithTurnaround, SeparatesTheCopiesOfAStream) {
     expect_end(events[static_cast<std::size_t>(i)],
                start + kHost + kLatency + (kSize / kDown) * (i + 1) + kTurnaround * i);
   }
-}
-
-class PacedWithStartsAlone : public PacedRuntimeTest {
- protected:
-  static constexpr Seconds kAlone = 2.5_us;
-
-  PacedWithStartsAlone() : PacedRuntimeTest(with_costs()) {}
-  static model::Platform with_costs() {
-    model::Platform platform = sample_platform();
-    platform.copies[CopyClass::pinned_to_device_near].host_alone = {model::Piecewise(kAlone), {}};
-    return platform;
-  }
-};
-
-TEST_F(PacedWithStartsAlone, OnlyTheFirstOfAStreamIsStartedAlone) {
-  std::byte* const device = runtime.allocate(kSize);
-  std::byte* const pinned = host_memory(Memory::pinned);
-  const Seconds start = clock.now();
-  const Event first = runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma);
-  EXPECT_NEAR((clock.now() - start).microseconds(), kAlone.microseconds(), 1e-6);
-  const Event second = runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma);
-  EXPECT_NEAR((clock.now() - start).microseconds(), (kAlone + kHost).microseconds(), 1e-6);
-  expect_end(first, start + kAlone + kLatency + kSize / kDown);
-  expect_end(second, start + kAlone + kLatency + (kSize / kDown) * 2);
-  const Seconds again = clock.now();
-  expect_end(runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma), again + kAlone + kLatency + kSize / kDown);
 }
 
 TEST_F(PacedWithTurnaround, AStreamThatWasIdleOwesNothing) {

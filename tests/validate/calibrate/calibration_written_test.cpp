@@ -73,31 +73,26 @@ TEST(CalibrationOfWrittenSources, TellsWhoWroteMessages) {
           .add("message pageable same-node cpu-written", plain, "0/0", "0/1")
           .add("message pinned same-node device-written", plus_extra(plain), "0/0", "0/1")
           .add("message pageable same-node driver-written", plus_extra(plus_extra(plain)), "0/0", "0/1")
-          .add("message pageable same-node thread-written", plus_extra(plus_extra(plus_extra(plain))), "0/0", "0/1")
           .calibrate();
   const model::Platform platform = platform_of(calibration);
   EXPECT_FALSE(platform.intra_node.cpu_written);
   EXPECT_NEAR(platform.intra_node.driver_written.value().value.at(1_MiB).microseconds(), 2 * extra_us(1024 * kKiB),
               1.4);
-  EXPECT_NEAR(platform.intra_node.thread_written.value().value.at(1_MiB).microseconds(), 3 * extra_us(1024 * kKiB),
-              2.1);
   EXPECT_NEAR(platform.intra_node.device_written.value().value.at(1_MiB).microseconds(), extra_us(1024 * kKiB), 0.7);
   EXPECT_THAT(calibration.notes, ::testing::Contains(HasSubstr("costs.intra_node.cpu_written: the probes take no")));
 }
 
-/// Otherwise a simulation would take a CPU's, and of threads the driver's.
-TEST(CalibrationOfWrittenSources, OfDriversAndThreadsAreWrittenEvenWhereTheyTakeNoLonger) {
+/// Otherwise a simulation would take a CPU's.
+TEST(CalibrationOfWrittenSources, OfDriversAreWrittenEvenWhereTheyTakeNoLonger) {
   const TimeOf plain = line(1, 10);
   const auto calibration = Probes()
                                .add("message pageable same-node", plain, "0/0", "0/1")
                                .add("message pageable same-node cpu-written", plus_extra(plain), "0/0", "0/1")
                                .add("message pageable same-node driver-written", plain, "0/0", "0/1")
-                               .add("message pageable same-node thread-written", plain, "0/0", "0/1")
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
   EXPECT_GT(platform.intra_node.cpu_written.value().value.at(1_MiB), Seconds{});
   EXPECT_EQ(platform.intra_node.driver_written.value().value.at(1_MiB), Seconds{});
-  EXPECT_EQ(platform.intra_node.thread_written.value().value.at(1_MiB), Seconds{});
 }
 
 TEST(CalibrationOfWrittenSources, AreNotWrittenWhereTheyTakeNoLonger) {
@@ -136,89 +131,6 @@ TEST(CalibrationOfWrittenSources, FarCopiesHaveWhatNearOnesHave) {
   EXPECT_EQ(far.value.at(1_MiB), near.value.at(1_MiB));
   EXPECT_EQ(far.source.quality, model::Quality::derived);
   EXPECT_FALSE(platform.copies.at(CopyClass::pageable_to_device_near).cpu_written);
-}
-
-/// A base whose CPUs hold so much by themselves.
-std::filesystem::path with_core_cache(const test::ScratchFolder& folder, Bytes size) {
-  model::Platform base = model::read_platform(test::kBase);
-  for (model::HostMemory& memory : base.node.memories) {
-    memory.core_cache = {size, {model::Quality::datasheet, "the processor's"}};
-  }
-  return folder.write("base.yaml", model::platform_text(base));
-}
-
-/// What is more than they hold tells nothing: how much of it is left in the end is up to the hardware.
-TEST(CalibrationOfHeldTargets, GivesTheCurveBackUpToWhatACpuHolds) {
-  const test::ScratchFolder folder;
-  const TimeOf strange = [](double bytes) { return plus_extra(line(6, 50))(bytes) + (bytes > 2048 * kKiB ? 100 : 0); };
-  const auto calibration = Probes()
-                               .add("copy device-to-pinned near", line(6, 50))
-                               .add("copy device-to-pinned near cpu-read", strange)
-                               .calibrate(with_core_cache(folder, 2_MiB));
-  const auto curve = platform_of(calibration).copies.at(CopyClass::device_to_pinned_near).cpu_held.value();
-  EXPECT_EQ(curve.value.at(1_KiB), Seconds{});
-  EXPECT_NEAR(curve.value.at(512_KiB).microseconds(), extra_us(512 * kKiB), 0.3);
-  EXPECT_NEAR(curve.value.at(2_MiB).microseconds(), extra_us(1024 * kKiB), 0.3);
-  EXPECT_THAT(curve.source.text, HasSubstr("copy device-to-pinned near cpu-read"));
-  for (const FitQuality& fit : calibration.fits) {
-    if (fit.probe == "copy device-to-pinned near") {
-      EXPECT_LT(fit.errors.max, kTolerance);
-    }
-    // Beyond what a CPU holds they are strange.
-    EXPECT_LT(fit.errors.geometric_mean, 0.15) << fit.probe;
-  }
-}
-
-TEST(CalibrationOfHeldTargets, FarCopiesHaveWhatNearOnesHave) {
-  const test::ScratchFolder folder;
-  model::Platform base = model::read_platform(kPlatforms / "keeneland-kids.yaml");
-  for (model::HostMemory& memory : base.node.memories) memory.core_cache = {2_MiB, {model::Quality::datasheet, "its"}};
-  const auto calibration = Probes()
-                               .add("copy device-to-pinned near", line(6, 50))
-                               .add("copy device-to-pinned near cpu-read", plus_extra(line(6, 50)))
-                               .calibrate(folder.write("base.yaml", model::platform_text(base)), true);
-  const model::Platform platform = platform_of(calibration);
-  const auto near = platform.copies.at(CopyClass::device_to_pinned_near).cpu_held.value();
-  const auto far = platform.copies.at(CopyClass::device_to_pinned_far).cpu_held.value();
-  EXPECT_EQ(far.value.at(1_MiB), near.value.at(1_MiB));
-  EXPECT_EQ(far.source.quality, model::Quality::derived);
-}
-
-TEST(CalibrationOfThreads, TheirCopiesFindWhatTheRankHasWrittenAndRead) {
-  const test::ScratchFolder folder;
-  const auto calibration = Probes()
-                               .add("copy thread-from-pageable", line(6, 12))
-                               .add("copy thread-from-pageable cpu-written", plus_extra(line(6, 12)))
-                               .add("copy thread-to-pageable", line(7, 13))
-                               .add("copy thread-to-pageable cpu-read", plus_extra(plus_extra(line(7, 13))))
-                               .calibrate(with_core_cache(folder, 2_MiB));
-  const model::Platform platform = platform_of(calibration);
-  const auto& in = platform.copies.at(CopyClass::thread_from_pageable).cpu_written.value();
-  const auto& out = platform.copies.at(CopyClass::thread_to_pageable).cpu_held.value();
-  EXPECT_NEAR(in.value.at(512_KiB).microseconds(), extra_us(512 * kKiB), 0.5);
-  EXPECT_NEAR(out.value.at(512_KiB).microseconds(), 2 * extra_us(512 * kKiB), 1.0);
-  EXPECT_FALSE(platform.copies.at(CopyClass::pageable_to_device_near).cpu_written) << "not the rank's own copies";
-}
-
-TEST(CalibrationOfThreads, TheyTakeOverFromEachOther) {
-  const auto calibration = Probes()
-                               .add("copy thread-to-pageable", line(7, 13))
-                               .add("copy thread-to-pageable handed-over", line(8.5, 13))
-                               .calibrate();
-  const model::Platform platform = platform_of(calibration);
-  const auto& handover = platform.copies.at(CopyClass::thread_to_pageable).handover.value();
-  EXPECT_NEAR(handover.value.microseconds(), 1.5, 0.1);
-  EXPECT_THAT(handover.source.text, HasSubstr("copy thread-to-pageable handed-over"));
-}
-
-TEST(CalibrationOfHeldTargets, ABaseThatDoesNotSayWhatACpuHoldsHasNoUseForThem) {
-  const auto calibration = Probes()
-                               .add("copy device-to-pinned near", line(6, 50))
-                               .add("copy device-to-pinned near cpu-read", plus_extra(line(6, 50)))
-                               .calibrate();
-  EXPECT_FALSE(platform_of(calibration).copies.at(CopyClass::device_to_pinned_near).cpu_held);
-  ASSERT_EQ(calibration.unused.size(), 1u);
-  EXPECT_THAT(calibration.unused.front().reason, HasSubstr("core_cache"));
 }
 
 TEST(FewPoints, MeetAllDifferencesWithinTheirNoise) {

@@ -232,17 +232,9 @@ TEST_P(FullCircle, JustWrittenSourcesComeOutAsTheyWere) {
   platform.intra_node.cpu_written = curve(80.0_us);
   platform.intra_node.device_written = curve(90.0_us);
   platform.intra_node.driver_written = curve(100.0_us);
-  platform.intra_node.thread_written = curve(120.0_us);
-  const auto by_thread = platform.copies.find(model::CopyClass::thread_from_pageable);
-  if (by_thread != platform.copies.end()) by_thread->second.cpu_written = curve(70.0_us);
   const model::Platform found = expect_full_circle_of(platform);
   EXPECT_NEAR(found.intra_node.device_written.value().value.at(1_MiB).microseconds(), 90, 5);
   EXPECT_NEAR(found.intra_node.driver_written.value().value.at(1_MiB).microseconds(), 100, 5);
-  if (by_thread != platform.copies.end()) {
-    EXPECT_NEAR(found.intra_node.thread_written.value().value.at(1_MiB).microseconds(), 120, 5);
-    const auto& in = found.copies.at(model::CopyClass::thread_from_pageable).cpu_written.value();
-    EXPECT_NEAR(in.value.at(1_MiB).microseconds(), 70, 5);
-  }
   EXPECT_EQ(found.copies.contains(model::CopyClass::pinned_to_device_far), far != platform.copies.end());
 }
 
@@ -266,38 +258,6 @@ TEST_P(FullCircle, EndsOfCopiesComeOutAsTheyWere) {
   EXPECT_THAT(found.runtime.completion->source.text, HasSubstr("finish ended copy"));
   const model::Cost& in = found.copies.at(model::CopyClass::pinned_to_device_near);
   EXPECT_THAT(in.completion->source.text, HasSubstr("finish ended copy pinned-to-device near"));
-}
-
-/// Of a platform where a CPU that starts a copy with nothing before it does a part of it.
-TEST_P(FullCircle, StartsAloneComeOutAsTheyWere) {
-  model::Platform platform = model::read_platform(file());
-  platform.copies.at(model::CopyClass::pinned_to_device_near).host_alone = model::Sourced<model::Piecewise>{
-      model::Piecewise({{1_B, 1.2_us}, {16_KiB, 2.5_us}, {32_KiB, 1.4_us}}), {model::Quality::assumed, "a guess"}};
-  const model::Platform found = expect_full_circle_of(platform);
-  const model::Cost& in = found.copies.at(model::CopyClass::pinned_to_device_near);
-  EXPECT_THAT(in.host_alone.value().source.text, HasSubstr("start copy pinned-to-device near alone"));
-}
-
-/// Of a platform whose CPUs hold by themselves what they used last.
-TEST_P(FullCircle, HeldTargetsComeOutAsTheyWere) {
-  model::Platform platform = model::read_platform(file());
-  const model::Source guess{model::Quality::assumed, "a guess"};
-  for (model::HostMemory& memory : platform.node.memories) memory.core_cache = {2_MiB, guess};
-  const model::Sourced<model::Piecewise> curve{model::Piecewise({{16_KiB, Seconds{}}, {1_MiB, 60.0_us}}), guess};
-  platform.copies.at(model::CopyClass::device_to_pinned_near).cpu_held = curve;
-  const auto by_thread = platform.copies.find(model::CopyClass::thread_to_pageable);
-  if (by_thread != platform.copies.end()) {
-    by_thread->second.cpu_held = curve;
-    by_thread->second.handover = {1.5_us, guess};
-  }
-  const model::Platform found = expect_full_circle_of(platform);
-  const model::Cost& out = found.copies.at(model::CopyClass::device_to_pinned_near);
-  EXPECT_THAT(out.cpu_held.value().source.text, HasSubstr("copy device-to-pinned near cpu-read"));
-  if (by_thread != platform.copies.end()) {
-    const model::Cost& held = found.copies.at(model::CopyClass::thread_to_pageable);
-    EXPECT_NEAR(held.cpu_held.value().value.at(1_MiB).microseconds(), 60, 5);
-    EXPECT_NEAR(held.handover.value().value.microseconds(), 1.5, 0.1);
-  }
 }
 
 /// Of a platform whose caches do not hold all messages of the probes.
