@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
 #include "model/platform/platform_reader.hpp"

@@ -1,4 +1,7 @@
 #include "model/cli/commands.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include "model/engine/machine.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "model/platform/topology.hpp"

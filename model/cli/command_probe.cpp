@@ -1,5 +1,7 @@
 #include <iostream>
 
+#include <nlohmann/json.hpp>
+
 #include "model/cli/commands.hpp"
 #include "model/engine/simulation.hpp"
 #include "protocols/bench/cli/options.hpp"

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <iostream>
 
+#include <nlohmann/json.hpp>
+
 #include "model/cli/commands.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/platform/topology.hpp"

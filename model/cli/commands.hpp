@@ -7,13 +7,16 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "model/platform/platform.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/path.hpp"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace twinlink::model {
 

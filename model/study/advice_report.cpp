@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/cli/csv.hpp"
 #include "protocols/bench/results/crossing.hpp"
@@ -214,7 +215,7 @@ nlohmann::json to_json(const AdviceReport& report) {
           {"world", "simulated"},
           {"program", report.program},
           {"command", report.command},
-          {"environment", report.environment},
+          {"environment", *report.environment},
           {"pattern", to_string(report.pattern)},
           {"window", report.window},
           {"from", to_string(report.from)},

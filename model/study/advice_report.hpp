@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "model/study/survey.hpp"
+#include "protocols/bench/results/json_value.hpp"
 
 namespace twinlink::model {
 
@@ -19,7 +20,7 @@ inline constexpr std::string_view kAdviceKind = "twinlink-advice";
 struct AdviceReport {
   std::string program{};
   std::string command{};
-  nlohmann::json environment{};
+  bench::JsonValue environment{};
   std::string platform{};  ///< its name
   bench::Pattern pattern = bench::Pattern::pingpong;
   int window = 1;

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <iterator>
 
+#include <nlohmann/json.hpp>
+
 #include "real/system/launch.hpp"
 #include "real/system/system_error.hpp"
 

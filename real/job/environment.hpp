@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "real/device/device_runtime.hpp"
 #include "real/rank/neighbours.hpp"

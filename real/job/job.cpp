@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "real/device/device_selection.hpp"
 #include "real/job/environment.hpp"
 #include "real/rank/nvtx_ranges.hpp"

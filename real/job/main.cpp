@@ -13,6 +13,8 @@
 #include <string>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/pair_file.hpp"
 #include "protocols/bench/cli/program.hpp"

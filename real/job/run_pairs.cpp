@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/measure/expectation.hpp"
 #include "protocols/bench/measure/multi_pair.hpp"
@@ -79,7 +80,7 @@ ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& optio
                            .environment = job.environment(),
                            .series = std::move(series)};
       if (const auto& expected = expectations[results.size()]) {
-        result.environment[bench::kExpectedMember] = to_json(*expected);
+        result.environment.set(std::string(bench::kExpectedMember), to_json(*expected));
       }
       results.push_back(std::move(result));
     }

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "model/platform/platform_reader.hpp"
 #include "real/device/host_runtime.hpp"
 

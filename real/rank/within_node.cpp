@@ -12,6 +12,8 @@
 #include <memory>
 #include <optional>
 
+#include <nlohmann/json.hpp>
+
 #include "protocols/core/errors.hpp"
 #include "real/system/launch.hpp"
 #include "real/system/system_error.hpp"

@@ -1,5 +1,7 @@
 #include "tests/validate/fixtures.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "protocols/bench/measure/expectation.hpp"
 
 namespace twinlink::validate::test {
@@ -21,12 +23,12 @@ bench::Result make_result(const std::string& world, const std::string& protocol,
   result.program = measured ? "twinlink-real 0.1.0" : "twinlink-sim 0.1.0";
   result.command = result.program.substr(0, result.program.find(' ')) + " run --protocol " + protocol;
   if (measured) {
-    result.environment = {{"date", "2024-01-02"},
-                          {"devices", {{{"name", "emulated"}, {"uuid", "GPU-1"}}}},
-                          {"hosts", {"alpha", "beta"}},
-                          {"note", "one|two\nthree"}};
+    result.environment = nlohmann::json{{"date", "2024-01-02"},
+                                        {"devices", {{{"name", "emulated"}, {"uuid", "GPU-1"}}}},
+                                        {"hosts", {"alpha", "beta"}},
+                                        {"note", "one|two\nthree"}};
   } else {
-    result.environment = {{"platform", "example"}};
+    result.environment = nlohmann::json{{"platform", "example"}};
   }
   auto& series = result.series;
   series.label = protocol;
@@ -53,7 +55,7 @@ bench::ProbeFile make_probes(const std::string& world, const Curve& curve) {
   bench::ProbeFile probes{.world = world,
                           .program = "twinlink probe",
                           .command = "twinlink probe",
-                          .environment = {{"date", "2024-01-02"}}};
+                          .environment = nlohmann::json{{"date", "2024-01-02"}}};
   for (const auto& [size, time_us] : curve) {
     probes.findings.lines.push_back({.name = "host message",
                                      .gpu = "0/0",
@@ -82,7 +84,7 @@ Recording make_recording(const std::string& world, const std::string& protocol, 
 Recording expect(Recording measured, const Curve& curve) {
   bench::Expectation expectation{.file = "expected.json", .platform = "example"};
   for (const auto& [size, time_us] : curve) expectation.points.push_back({Bytes{size}, time_us});
-  measured.environment[bench::kExpectedMember] = to_json(expectation);
+  measured.environment.set(std::string(bench::kExpectedMember), to_json(expectation));
   return measured;
 }
 

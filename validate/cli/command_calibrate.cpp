@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 #include "protocols/bench/results/files.hpp"
 #include "validate/calibrate/calibration_report.hpp"
 #include "validate/cli/commands.hpp"

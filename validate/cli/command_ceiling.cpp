@@ -5,6 +5,8 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/cli/options.hpp"
 #include "validate/cli/commands.hpp"

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "protocols/bench/results/files.hpp"
 #include "validate/cli/commands.hpp"

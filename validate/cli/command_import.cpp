@@ -7,6 +7,8 @@
 #include <variant>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/print.hpp"

@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include "model/platform/platform_reader.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "validate/cli/commands.hpp"

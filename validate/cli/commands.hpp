@@ -5,9 +5,11 @@
 #include <functional>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
-
 #include "protocols/core/errors.hpp"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace twinlink::validate {
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/results/json_members.hpp"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <nlohmann/json.hpp>
+
 #include "protocols/bench/measure/expectation.hpp"
 
 namespace twinlink::validate {

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
+#include "protocols/bench/results/json_value.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "validate/compare/join.hpp"
 
@@ -19,7 +20,7 @@ struct Recording {
   std::string world{};    ///< "simulated" or "measured"
   std::string program{};  ///< what wrote it, with its version
   std::string command{};  ///< the command line that wrote it
-  nlohmann::json environment{};
+  bench::JsonValue environment{};
   std::vector<std::string> notes{};       ///< what was not measured, and why; what a reader must know
   std::optional<bench::Series> series{};  ///< empty: the file holds probes
   std::vector<Sample> samples{};          ///< unique keys, positive times; a sweep's ascend by size

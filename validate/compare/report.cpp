@@ -1,6 +1,7 @@
 #include "validate/compare/report.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace twinlink::validate {
 

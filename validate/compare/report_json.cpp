@@ -1,5 +1,7 @@
 #include "validate/compare/report.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace twinlink::validate {
 namespace {
 
@@ -25,7 +27,7 @@ json recording_json(const Recording& recording) {
   json out{{"file", recording.file},
            {"program", recording.program},
            {"command", recording.command},
-           {"environment", recording.environment}};
+           {"environment", *recording.environment}};
   if (recording.series) {
     const auto& series = *recording.series;
     out["protocol"] = series.protocol;

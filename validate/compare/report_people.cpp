@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/measure/expectation.hpp"
 #include "protocols/bench/results/crossing.hpp"
@@ -154,7 +155,7 @@ Document verdict_blocks(const Comparison& comparison) {
 Document environment_blocks(const Pair& pair, std::string_view world, const Recording& recording) {
   Table table{.columns = {{"what", Align::left}, {"value", Align::left}},
               .rows = {{"file", recording.file}, {"program", recording.program}, {"command", recording.command}}};
-  nlohmann::json environment = recording.environment;
+  nlohmann::json environment = *recording.environment;
   // Expected times are the rows' own, or the reader was told that they are others.
   const auto expected = environment.find(bench::kExpectedMember);
   if (expected != environment.end() && expected->is_object()) expected->erase("points");

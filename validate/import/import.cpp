@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/json_statistics.hpp"

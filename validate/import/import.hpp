@@ -10,7 +10,7 @@
 #include <string_view>
 #include <variant>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "protocols/bench/probe/probe.hpp"
 #include "protocols/bench/results/results.hpp"

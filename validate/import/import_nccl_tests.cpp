@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/json_members.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
@@ -202,7 +203,7 @@ bench::Result import_nccl_tests(const nlohmann::json& content, const std::string
     result.notes.emplace_back("measured times are means, of which nobody told the spread");
     series.clock = "host";
   }
-  result.environment = {{bench::kOriginMember, std::move(origin)}};
+  result.environment = nlohmann::json{{bench::kOriginMember, std::move(origin)}};
   if (const auto found = devices.places.find(0); found != devices.places.end()) series.from = found->second;
   if (const auto found = devices.places.find(1); found != devices.places.end()) series.to = found->second;
   add_wishes(series, wishes, file);

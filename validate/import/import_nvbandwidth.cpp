@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/json_members.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
@@ -181,7 +182,7 @@ bench::ProbeFile import_nvbandwidth(const nlohmann::json& content, const std::st
   origin["bytes"] = "told by the user";
   bench::ProbeFile probes{.world = "measured",
                           .program = program,
-                          .environment = {{bench::kOriginMember, std::move(origin)}},
+                          .environment = nlohmann::json{{bench::kOriginMember, std::move(origin)}},
                           .findings = NvbandwidthReader(file, *wishes.size).read(testcases)};
   probes.findings.notes.emplace_back("rates of copies that follow each other: the times lack their launch");
   return probes;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/json_statistics.hpp"
 #include "protocols/bench/results/osu_form.hpp"
@@ -118,7 +119,7 @@ class OsuReader {
     auto origin = make_origin(Tool::osu, result.program, file_);
     origin["figure"] = signature_ ? "median" : "mean of all rounds";
     for (const auto& [name, value] : facts_) origin[name] = value;
-    result.environment = {{bench::kOriginMember, std::move(origin)}};
+    result.environment = nlohmann::json{{bench::kOriginMember, std::move(origin)}};
     return result;
   }
 

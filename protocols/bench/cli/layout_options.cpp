@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/results/files.hpp"

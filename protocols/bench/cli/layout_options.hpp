@@ -3,9 +3,11 @@
 
 #include <optional>
 
-#include <CLI/CLI.hpp>
-
 #include "protocols/layout/packing.hpp"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace twinlink::bench {
 

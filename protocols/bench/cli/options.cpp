@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/rounds.hpp"

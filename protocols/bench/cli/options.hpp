@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "protocols/bench/cli/layout_options.hpp"
 #include "protocols/bench/cli/output_options.hpp"
 #include "protocols/bench/cli/pair_options.hpp"
@@ -18,6 +16,11 @@
 #include "protocols/bench/measure/multi_pair.hpp"
 #include "protocols/bench/probe/probe.hpp"
 #include "protocols/bench/results/results.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace twinlink::bench {
 

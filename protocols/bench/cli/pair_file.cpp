@@ -1,5 +1,7 @@
 #include "protocols/bench/cli/pair_file.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace twinlink::bench {
 
 std::vector<Result> results_of(const PairFile& file) {

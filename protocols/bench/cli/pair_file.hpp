@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "protocols/bench/measure/all_pairs.hpp"
+#include "protocols/bench/results/json_value.hpp"
 #include "protocols/bench/results/results.hpp"
 
 namespace twinlink::bench {
@@ -18,7 +19,7 @@ struct PairFile {
   std::string world{};
   std::string program{};
   std::string command{};
-  nlohmann::json environment{};
+  JsonValue environment{};
   PairSeries pairs{};
 };
 

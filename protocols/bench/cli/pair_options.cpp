@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/core/split.hpp"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/measure/expectation.hpp"
 #include "protocols/bench/results/rounds.hpp"

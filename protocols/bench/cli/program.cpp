@@ -4,6 +4,8 @@
 #include <new>
 #include <string_view>
 
+#include <CLI/CLI.hpp>
+
 namespace twinlink::bench {
 namespace {
 

@@ -4,9 +4,11 @@
 #include <functional>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "protocols/core/errors.hpp"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace twinlink::bench {
 

@@ -1,6 +1,7 @@
 #include "protocols/bench/measure/all_pairs.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/results/files.hpp"

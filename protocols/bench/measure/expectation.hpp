@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/results/results.hpp"

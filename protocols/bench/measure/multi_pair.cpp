@@ -4,6 +4,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/results/files.hpp"

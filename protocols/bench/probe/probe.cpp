@@ -4,6 +4,8 @@
 #include <iterator>
 #include <optional>
 
+#include <nlohmann/json.hpp>
+
 #include "protocols/bench/measure/all_pairs.hpp"
 #include "protocols/bench/probe/probe_lines.hpp"
 #include "protocols/bench/probe/prober.hpp"

@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/results/json_value.hpp"
 #include "protocols/bench/results/statistics.hpp"
 #include "protocols/core/rank.hpp"
 
@@ -40,10 +41,10 @@ struct ProbeFindings {
 };
 
 struct ProbeFile {
-  std::string world{};           ///< "simulated" or "measured"
-  std::string program{};         ///< "twinlink-sim 0.1.0"
-  std::string command{};         ///< the command line
-  nlohmann::json environment{};  ///< as in Result
+  std::string world{};      ///< "simulated" or "measured"
+  std::string program{};    ///< "twinlink-sim 0.1.0"
+  std::string command{};    ///< the command line
+  JsonValue environment{};  ///< as in Result
   ProbeFindings findings{};
 };
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/probe/probe_lines.hpp"
 #include "protocols/bench/results/files.hpp"
@@ -43,7 +44,7 @@ nlohmann::json to_json(const ProbeFile& probes) {
   json["world"] = probes.world;
   json["program"] = probes.program;
   write_text(json, "command", probes.command, provenance_of(probes.environment));
-  json["environment"] = probes.environment.is_null() ? nlohmann::json::object() : probes.environment;
+  json["environment"] = probes.environment->is_null() ? nlohmann::json::object() : *probes.environment;
   return json;
 }
 

@@ -1,7 +1,7 @@
 // The findings of probes as JSON: what a probe file holds, and what the ranks tell rank 0.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "protocols/bench/probe/probe.hpp"
 #include "protocols/bench/results/json_members.hpp"

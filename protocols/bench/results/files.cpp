@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::bench {

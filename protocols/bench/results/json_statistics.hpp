@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "protocols/bench/results/json_members.hpp"
 #include "protocols/bench/results/statistics.hpp"

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/json_members.hpp"
@@ -146,7 +147,7 @@ nlohmann::json to_json(const Result& result) {
                       {"kind", kResultKind},
                       {"world", result.world},
                       {"program", result.program},
-                      {"environment", result.environment.is_null() ? nlohmann::json::object() : result.environment},
+                      {"environment", result.environment->is_null() ? nlohmann::json::object() : *result.environment},
                       {"label", series.label},
                       {"pattern", to_string(series.pattern)},
                       {"points", std::move(points)}};

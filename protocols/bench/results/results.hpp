@@ -10,8 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
+#include "protocols/bench/results/json_value.hpp"
 #include "protocols/bench/results/statistics.hpp"
 #include "protocols/core/protocol.hpp"
 
@@ -87,11 +88,11 @@ struct Series {
 };
 
 struct Result {
-  std::string world{};           ///< "simulated" or "measured"
-  std::string program{};         ///< "twinlink-sim 0.1.0"
-  std::string command{};         ///< the command line; empty: an imported file does not tell it
-  nlohmann::json environment{};  ///< simulated: platform and its file; measured: versions, devices, peer matrix, hosts;
-                                 ///< imported: "origin" names the tool, its version, the file and what is known
+  std::string world{};      ///< "simulated" or "measured"
+  std::string program{};    ///< "twinlink-sim 0.1.0"
+  std::string command{};    ///< the command line; empty: an imported file does not tell it
+  JsonValue environment{};  ///< simulated: platform and its file; measured: versions, devices, peer matrix, hosts;
+                            ///< imported: "origin" names the tool, its version, the file and what is known
   std::vector<std::string> notes{};  ///< what a reader of imported figures must know
   Series series{};
 };

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "model/engine/simulation.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "model/study/child_process.hpp"

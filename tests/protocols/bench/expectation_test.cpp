@@ -6,6 +6,8 @@
 #include <functional>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "protocols/bench/results/files.hpp"
 #include "tests/protocols/bench/samples.hpp"
 
@@ -20,7 +22,7 @@ class ExpectationFile : public testing::Test {
  protected:
   ExpectationFile() {
     result_.world = "simulated";
-    result_.environment = {{"platform", "example"}};
+    result_.environment = nlohmann::json{{"platform", "example"}};
     const Series& series = result_.series;
     plan_ = {
         .pattern = series.pattern, .sizes = {4_B, 8_B, 64_KiB}, .window = series.window, .settings = series.settings};

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <iterator>
 
+#include <nlohmann/json.hpp>
+
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::bench {

@@ -7,6 +7,9 @@
 #include <filesystem>
 #include <sstream>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/results/files.hpp"

@@ -6,6 +6,9 @@
 
 #include <sstream>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/measure/expectation.hpp"
 #include "protocols/registry.hpp"
@@ -150,8 +153,8 @@ TEST(MultiPair, TheTableHasTwoColumnsForEachPairAndTheSum) {
 
 TEST(MultiPair, TheTableEndsWithWhatWasExpectedOfEach) {
   std::vector<Result> results = two_results();
-  results[1].environment["expected"] =
-      to_json(Expectation{.file = "s-2.json", .platform = "example", .points = {{65536_B, 20.25}}});
+  results[1].environment.set(
+      "expected", to_json(Expectation{.file = "s-2.json", .platform = "example", .points = {{65536_B, 20.25}}}));
   results[0].series.points[0].verified = false;
   std::ostringstream out;
   print_table(results, out);

@@ -5,6 +5,9 @@
 
 #include <sstream>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include "protocols/registry.hpp"
 #include "tests/protocols/bench/samples.hpp"
 

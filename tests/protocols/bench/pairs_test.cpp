@@ -7,6 +7,8 @@
 
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include "protocols/registry.hpp"
 #include "tests/support/fake_rank.hpp"
 

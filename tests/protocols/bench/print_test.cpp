@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include "protocols/bench/cli/csv.hpp"
 #include "protocols/bench/cli/print.hpp"
 #include "protocols/bench/measure/expectation.hpp"
@@ -35,15 +37,15 @@ TEST(Table, ShowsEveryColumnAndEveryChangeOfPath) {
 TEST(Table, EndsWithHowFarTheExpectationIsOff) {
   Result result = sample_result();
   Expectation expected{.file = "s.json", .platform = "example", .points = {{4_B, 5}, {65536_B, 20.25}}};
-  result.environment["expected"] = to_json(expected);
+  result.environment.set("expected", to_json(expected));
   // exp((ln 2 + ln 1) / 2) - 1 = sqrt(2) - 1.
   EXPECT_THAT(table(result),
               testing::EndsWith("# expected from example, written before: geometric mean error 41.42 %\n"));
   expected.points.pop_back();
-  result.environment["expected"] = to_json(expected);
+  result.environment.set("expected", to_json(expected));
   EXPECT_THAT(table(result), testing::EndsWith("geometric mean error 100.00 % at 1 of 2 sizes\n"));
   expected.points.front().size = 8_B;
-  result.environment["expected"] = to_json(expected);
+  result.environment.set("expected", to_json(expected));
   EXPECT_THAT(table(result), testing::Not(HasSubstr("expected")));
 }
 

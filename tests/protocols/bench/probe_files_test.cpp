@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "protocols/bench/cli/csv.hpp"
 #include "protocols/bench/probe/probe.hpp"
 #include "tests/protocols/bench/samples.hpp"
@@ -49,7 +51,7 @@ TEST(ProbeFiles, ImportedOnesMayLackWhatTheToolDoesNotTell) {
   EXPECT_THAT(to_csv(probes), HasSubstr(",1048576,,180,,,,,5825.422\n"));
   nlohmann::json json = to_json(probes);
   EXPECT_THROW(probes_from_json(json, "p.json"), InputError) << "not without saying where they come from";
-  probes.environment = {{"origin", {{"tool", "nvbandwidth"}}}};
+  probes.environment = nlohmann::json{{"origin", {{"tool", "nvbandwidth"}}}};
   json = to_json(probes);
   EXPECT_FALSE(json.contains("command"));
   EXPECT_EQ(to_json(probes_from_json(json, "p.json")), json);

@@ -5,6 +5,8 @@
 #include <new>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 namespace twinlink::bench {
 namespace {
 

@@ -7,6 +7,8 @@
 #include <functional>
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/protocols/bench/samples.hpp"
 
 namespace twinlink::bench {

@@ -1,5 +1,7 @@
 #include "tests/protocols/bench/samples.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace twinlink::bench {
 
 Result sample_result() {
@@ -7,7 +9,7 @@ Result sample_result() {
       .world = "measured",
       .program = "twinlink-real 0.1.0",
       .command = "twinlink-real run --protocol gpudirect-v1",
-      .environment = {{"host", "node-a"}, {"ranks", 2}},
+      .environment = nlohmann::json{{"host", "node-a"}, {"ranks", 2}},
       .series = {
           .label = "GPU to GPU, \"pipelined\"",
           .protocol = "gpudirect-v1",

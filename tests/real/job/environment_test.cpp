@@ -1,6 +1,7 @@
 #include "real/job/environment.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace twinlink::real {
 namespace {

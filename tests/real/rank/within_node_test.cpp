@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include <nlohmann/json.hpp>
+
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::real {

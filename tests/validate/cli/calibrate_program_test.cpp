@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "model/platform/platform_numbers.hpp"
 #include "model/platform/platform_reader.hpp"
@@ -69,7 +70,7 @@ TEST_F(CalibrateProgram, BadInputEndsWithTwoAndWritesNothing) {
   write("empty.json", test::make_probes("measured", {}));
   write_probes("useless.json", "release device");
   auto other = test::make_probes("measured", {{4, 1}});
-  other.environment["ranks"] = {{{"place", "0/0"}, {"device", {{"name", "Tesla T4"}}}}};
+  other.environment.set("ranks", {{{"place", "0/0"}, {"device", {{"name", "Tesla T4"}}}}});
   write("other.json", other);
   std::ofstream(folder_.path() / "broken.json") << "{";
   std::string text = test::read_file(kH200);

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/validate/cli/validate_program.hpp"
 #include "tests/validate/fixtures.hpp"

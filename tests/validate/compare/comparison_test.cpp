@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/validate/fixtures.hpp"
 
@@ -106,7 +107,7 @@ TEST(ComparePair, OtherPairsElsewhereAreNoted) {
 
 TEST(ComparePair, AnotherToolsFileDoesNotTellWhatRanBeside) {
   auto imported = measured();
-  imported.environment = {{"origin", {{"tool", "osu"}}}};
+  imported.environment = nlohmann::json{{"origin", {{"tool", "osu"}}}};
   auto busy = simulated();
   busy.series->beside = {{.protocol = "staging"}};
   EXPECT_THAT(compare_pair(imported, busy, false).notes,

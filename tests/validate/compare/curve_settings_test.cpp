@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/core/errors.hpp"
 #include "protocols/registry.hpp"
@@ -81,11 +82,11 @@ TEST(CurveSettings, TheLabelSaysWhatIsNoDefault) {
 std::string refusal(const std::string& member, const nlohmann::json& value) {
   const model::Platform platform{.name = "example", .file = "some/where/example.yaml"};
   bench::Result result = test::make_result("simulated", "staging", {{1024, 10}});
-  result.environment = {{"platform", "example"},
-                        {"platform_file", "example.yaml"},
-                        {"overrides", nlohmann::json::array()},
-                        {"intra_node", "shared-memory"}};
-  result.environment[member] = value;
+  result.environment = nlohmann::json{{"platform", "example"},
+                                      {"platform_file", "example.yaml"},
+                                      {"overrides", nlohmann::json::array()},
+                                      {"intra_node", "shared-memory"}};
+  result.environment.set(member, value);
   try {
     require_simulated_on(platform, result, "s.json");
   } catch (const InputError& error) {

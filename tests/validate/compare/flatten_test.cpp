@@ -1,6 +1,7 @@
 #include "validate/compare/flatten.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace twinlink::validate {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/validate/fixtures.hpp"
 #include "validate/compare/accuracy_table.hpp"
@@ -45,7 +46,7 @@ TEST(Foresight, IsUnknownOfAFileWithoutAnExpectation) { EXPECT_EQ(pair_without()
 
 TEST(Foresight, AnExpectationThatCannotBeReadIsRefused) {
   auto measured = make_recording("measured", "host", {{4, 10}});
-  measured.environment["expected"] = "11 us";
+  measured.environment.set("expected", "11 us");
   EXPECT_THAT(
       [&] {
         compare_pair(measured, make_recording("simulated", "host", {{4, 11}}), false);

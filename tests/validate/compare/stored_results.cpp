@@ -4,6 +4,8 @@
 #include <regex>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/validate/scratch_folder.hpp"
 #include "validate/compare/recording.hpp"
 
@@ -24,7 +26,7 @@ void check_file(const std::filesystem::path& file, std::vector<std::string>& fin
   try {
     const auto recording = read_recording(file);
     if (recording.world != "measured") findings.push_back(name + ": not measured");
-    if (recording.environment.empty()) findings.push_back(name + ": no environment");
+    if (recording.environment->empty()) findings.push_back(name + ": no environment");
     if (recording.command.empty()) findings.push_back(name + ": no command line");
     if (recording.series && !std::ranges::all_of(recording.series->points, &bench::Point::verified)) {
       findings.push_back(name + ": not verified");

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/validate/fixtures.hpp"
 #include "tests/validate/scratch_folder.hpp"

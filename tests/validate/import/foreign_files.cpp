@@ -1,6 +1,7 @@
 #include "tests/validate/import/foreign_files.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace twinlink::validate::test {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/validate/import/foreign_files.hpp"
 #include "validate/import/import.hpp"
@@ -52,7 +53,7 @@ TEST(ImportNcclTests, TellsWhatTheFileTells) {
   EXPECT_THAT(result.series.to, IsEmpty()) << "only the first rank of a process is listed";
   EXPECT_FALSE(result.series.told.window);
   EXPECT_FALSE(result.series.told.settings);
-  const auto& origin = result.environment.at("origin");
+  const auto& origin = result.environment->at("origin");
   EXPECT_EQ(origin.at("tool"), "nccl-tests");
   EXPECT_EQ(origin.at("start_time"), "2026-11-21 10:00:00");
   EXPECT_EQ(origin.at("config").at("iterations"), 20);
@@ -81,7 +82,7 @@ TEST(ImportNcclTests, RoundsTellTheSpread) {
   EXPECT_EQ(result.series.points[0].time_us.median, 32);
   EXPECT_THAT(result.series.points[0].samples_us, ElementsAre(30, 32, 40));
   EXPECT_EQ(result.series.clock, "device");
-  EXPECT_EQ(result.environment.at("origin").at("figure"), "median of rounds that follow each other");
+  EXPECT_EQ(result.environment->at("origin").at("figure"), "median of rounds that follow each other");
 }
 
 TEST(ImportNcclTests, UncheckedDataAreNotVerified) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/validate/import/foreign_files.hpp"
 #include "validate/import/import.hpp"
@@ -93,7 +94,7 @@ TEST(ImportNvbandwidth, ASumOfBothDirectionsIsLeftOut) {
 }
 
 TEST(ImportNvbandwidth, TheOriginIsInTheEnvironment) {
-  const auto origin = imported(test::nvbandwidth_08()).environment.at("origin");
+  const auto origin = imported(test::nvbandwidth_08()).environment->at("origin");
   EXPECT_EQ(origin.at("tool"), "nvbandwidth");
   EXPECT_EQ(origin.at("file"), "nv.json");
   EXPECT_EQ(origin.at("Driver Version"), "580.105.08");

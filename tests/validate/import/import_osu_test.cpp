@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/osu_form.hpp"
 #include "tests/validate/fixtures.hpp"
@@ -47,7 +48,7 @@ TEST(ImportOsu, LatencyIsOneWayInMicroseconds) {
   EXPECT_EQ(result.series.points[0].size, Bytes{1});
   EXPECT_EQ(result.series.points[0].time_us, (bench::Statistics{.median = 8.01}));
   EXPECT_NEAR(result.series.points[2].bandwidth_MBps, 4194304 / 14.48, 1e-6);
-  const auto& origin = result.environment.at("origin");
+  const auto& origin = result.environment->at("origin");
   EXPECT_EQ(origin.at("tool"), "osu");
   EXPECT_EQ(origin.at("file"), "osu.txt");
   EXPECT_EQ(origin.at("accelerator"), "CUDA");
@@ -71,8 +72,8 @@ TEST(ImportOsu, OlderHeadersAndEmptyMessages) {
   const auto result = imported(test::osu_latency_5());
   EXPECT_EQ(result.program, "osu_latency 5.6.3");
   EXPECT_EQ(result.series.points[0].size, Bytes{0});
-  EXPECT_EQ(result.environment.at("origin").at("send_buffer"), "DEVICE");
-  EXPECT_EQ(result.environment.at("origin").at("receive_buffer"), "HOST");
+  EXPECT_EQ(result.environment->at("origin").at("send_buffer"), "DEVICE");
+  EXPECT_EQ(result.environment->at("origin").at("receive_buffer"), "HOST");
   EXPECT_EQ(imported("# OSU MPI Bandwidth Test (Version 2.0)\n# Size\tBandwidth (MB/s)\n1\t3.549325\n").program,
             "osu_bw 2.0");
 }
@@ -218,7 +219,7 @@ TEST_P(OwnOsuForm, ComesBackAsTheSameCurveWithinThePrintedDigits) {
   EXPECT_EQ(read.series.from, written.series.from);
   EXPECT_EQ(read.series.to, written.series.to);
   EXPECT_EQ(read.series.clock, "simulated");
-  EXPECT_EQ(read.environment.at("origin").at("figure"), "median");
+  EXPECT_EQ(read.environment->at("origin").at("figure"), "median");
   ASSERT_EQ(read.series.points.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
     const auto& before = written.series.points[i];
