@@ -101,7 +101,7 @@ void SimRank::take_copy_cost(Operation& operation) {
   }
   operation.occupies_cpu = cost.occupies_cpu;
   if (cost.cost->turnaround) operation.turnaround = cost.cost->turnaround->value.at(operation.size);
-  operation.written = written_costs(*cost.cost);
+  if (cost.cost->cpu_written) operation.written = &cost.cost->cpu_written->value;
 }
 
 Op SimRank::copy(View to, View from, Stream stream, Engine engine) {
@@ -152,7 +152,6 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   const NetworkCosts& costs = network_to(owner);
   operation->report.cost = "network";
   operation->report.host = costs.posting(Bytes{});  // the adapter reads the bytes
-  operation->written = written_costs(costs);
   start_copy(operation,
              costs.latency.value.at(operation->size) + rdma_latency(operation->from) + rdma_latency(operation->to));
   return operation->op;

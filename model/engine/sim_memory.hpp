@@ -27,9 +27,10 @@ struct Allocation {
   int registrations = 0;   ///< with the network adapter
   WrittenBytes written{};  ///< of host memory
 
-  /// These bytes have just been written. Of device memory nobody remembers it.
-  void was_written(Bytes at, Bytes length, Writer writer) {
-    if (memory != Memory::device) written.write(at, length, writer);
+  /// These bytes have just been written, by a CPU or somebody else. Of device memory nobody remembers it.
+  void was_written(Bytes at, Bytes length, bool by_cpu) {
+    if (memory == Memory::device) return;
+    by_cpu ? written.write(at, length) : static_cast<void>(written.take(at, length));
   }
 };
 

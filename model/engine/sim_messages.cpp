@@ -132,7 +132,6 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->report.completion = or_none(costs.send_completion);
   operation->report.latency =
       costs.latency.value.at(source.length) + rdma_latency(source) + copying_through_shared_memory(to, source.length);
-  operation->written = written_costs(costs);
   operation->queue = &wires_[to];
   if (costs.gap) operation->turnaround = costs.gap->value.at(source.length);
   operation->legs = legs_of(*operation);
@@ -236,7 +235,7 @@ void SimRank::deliver(const OperationPtr& send) {
   // An eager message comes out of the library's own buffer, even if an adapter has put it there.
   const bool by_cpu = send->eager || by_shared_memory(send->peer);
   receive->report.completion = receiver.network_to(send->report.rank).taking_in(sent);
-  receive->to.allocation->was_written(receive->to.offset, written, by_cpu ? Writer::cpu : Writer::device);
+  receive->to.allocation->was_written(receive->to.offset, written, by_cpu);
   receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
 }
 

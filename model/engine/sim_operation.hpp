@@ -27,14 +27,14 @@ struct SimRank::Operation {
 
   Part from{};
   Part to{};
-  std::vector<Content> snapshot{};  ///< of `from`, when the operation began to read it
-  std::vector<Block> blocks{};      ///< of a copy of blocks
-  Seconds unhidden{};               ///< what blocks that lie apart and a kernel's signal add; zero once they have
-  Seconds turnaround{};             ///< after the copy before it in its stream; zero once it is over
-  WrittenCosts written{};           ///< what it adds if the source was just written
-  bool occupies_cpu = false;        ///< the calling CPU, until the copy has ended
-  bool by_event = false;            ///< the rank looks at an event to learn of its end, and not at a word in memory
-  Bytes size{};                     ///< the bytes that flow
+  std::vector<Content> snapshot{};     ///< of `from`, when the operation began to read it
+  std::vector<Block> blocks{};         ///< of a copy of blocks
+  Seconds unhidden{};                  ///< what blocks that lie apart and a kernel's signal add; zero once they have
+  Seconds turnaround{};                ///< after the copy before it in its stream; zero once it is over
+  const Piecewise* written = nullptr;  ///< what it adds if a CPU has just written the source; null: nothing
+  bool occupies_cpu = false;           ///< the calling CPU, until the copy has ended
+  bool by_event = false;               ///< the rank learns of its end by an event, and not by a word in memory
+  Bytes size{};                        ///< the bytes that flow
   std::optional<Signal> signal{};
   Seconds until_signal{};  ///< from the end of the flow until it is seen
   Seconds until_next{};    ///< from the end of the flow until its queue turns to the next operation
@@ -68,18 +68,11 @@ struct SimRank::Operation {
     for (const Block& b : blocks) contents.push_back(from.allocation->content.slice(from.offset + b.from, b.length));
     return contents;
   }
-  /// Is this a message whose first bytes a rank's CPU copies?
-  [[nodiscard]] bool copied_by_cpus() const { return !legs.empty() && !legs.front().copying.empty(); }
-  /// Who writes what a copy copies.
-  [[nodiscard]] Writer writer() const {
-    if (!occupies_cpu) return Writer::device;
-    return from.allocation->memory == Memory::device ? Writer::driver : Writer::cpu;
-  }
   /// Puts what a copy has read where it belongs.
   void write() const {
     const auto put = [this](Bytes at, const Content& what) {
       to.allocation->content.write(at, what);
-      to.allocation->was_written(at, what.size(), writer());
+      to.allocation->was_written(at, what.size(), occupies_cpu);
     };
     if (blocks.empty()) return put(to.offset, snapshot.front());
     for (std::size_t i = 0; i < blocks.size(); ++i) put(to.offset + blocks[i].to, snapshot[i]);
@@ -87,10 +80,10 @@ struct SimRank::Operation {
   /// What it takes longer because its source was just written, which is at rest from now on.
   [[nodiscard]] Seconds time_of_written_source() const {
     WrittenBytes& source = from.allocation->written;
-    WrittenBytes::Amount amount;
-    if (blocks.empty()) amount += source.read(from.offset, from.length);
-    for (const Block& b : blocks) amount += source.read(from.offset + b.from, b.length);
-    return time_to_read(amount, written);
+    Bytes amount{};
+    if (blocks.empty()) amount = source.take(from.offset, from.length);
+    for (const Block& b : blocks) amount += source.take(from.offset + b.from, b.length);
+    return written == nullptr || amount == Bytes{} ? Seconds{} : written->at(amount);
   }
 };
 

@@ -159,23 +159,16 @@ bool SimRank::look_at_copies(const Queue& stream) {
   }
 }
 
-/// The same for messages, which are all asked for at once. Looks in vain cost, and to take in what has come.
+/// The same for messages, which are all asked for at once. To take in what has come costs.
 bool SimRank::look_at_messages() {
   take_in_all();
   Seconds time{};
   for (const OperationPtr& operation : ended_) {
     if (operation->is_message()) time += operation->report.completion;
   }
-  if (see(&Operation::is_message)) {
-    be_busy(time);
-    return true;
-  }
-  for (const auto& [id, operation] : ops_) {
-    if (!operation->is_message() || operation->state == Operation::State::ended) continue;
-    if (const auto& look = network_to(operation->peer).look) time = std::max(time, look->value);
-  }
+  const bool any = see(&Operation::is_message);
   be_busy(time);
-  return false;
+  return any;
 }
 
 std::optional<Completion> SimRank::wait_any(std::span<const Op> ops, Seconds deadline) {

@@ -137,15 +137,10 @@ void SimRank::deregister_memory(Buffer buffer) {
   be_busy(cost);
 }
 
-void SimRank::step(std::string_view words) {
-  step_ = words;
-  if (const auto& cost = world_.topology.platform().runtime.step) be_busy(cost->value);
-}
-
 void SimRank::fill(View view, Pattern pattern) {
   const Part part = memory_.part(view);
   part.allocation->content.fill(part.offset, part.length, pattern);
-  part.allocation->was_written(part.offset, part.length, Writer::cpu);
+  part.allocation->was_written(part.offset, part.length, true);
   lacking_in_caches({&part}, part.length);
 }
 
@@ -190,10 +185,8 @@ void SimRank::take_turn(const OperationPtr& operation) {
   const bool turns = operation->turnaround > Seconds{};
   Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
   Seconds written = operation->time_of_written_source();
-  // A CPU that copies a message reads its source meanwhile; and what lies between two messages of pieces is its work,
-  // too. Both rest when it rests.
+  // What lies between two messages of pieces is work of the CPU that copies them, and rests when it rests.
   if (turns && operation->legs.size() > 1) operation->beside_bytes = std::exchange(turn, now()) - now();
-  if (operation->copied_by_cpus()) operation->beside_bytes += std::exchange(written, {});
   operation->had_its_turn = true;
   operation->due = turn + operation->unhidden + written;
   operation->turnaround = operation->unhidden = {};

@@ -103,7 +103,7 @@ class SimRank final : public Rank {
 
   void fill(View view, Pattern pattern) override;
   Verdict check(View view, Pattern pattern) override;
-  void step(std::string_view words) override;
+  void step(std::string_view words) override { step_ = words; }
 
  private:
   struct Operation;

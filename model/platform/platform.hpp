@@ -89,15 +89,13 @@ struct HostMemory {
 /// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, then nothing moves for
 /// `latency`, then the bytes flow at no more than `rate` (absent: whatever the links allow). A copy that waits for the
 /// one before it in its stream flows no earlier than `turnaround`, by its size, after that one's last byte (absent: 0).
-/// What `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0). To
-/// learn that it has ended keeps the CPU busy for `completion` (absent: `runtime.completion`).
+/// What `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0).
 struct Cost {
   Sourced<Seconds> host{};
   Sourced<Piecewise> latency{};
   std::optional<Sourced<Rate>> rate{};
   std::optional<Sourced<Piecewise>> turnaround{};
   std::optional<Sourced<Piecewise>> cpu_written{};  ///< of copies from host memory only; by the bytes so written
-  std::optional<Sourced<Seconds>> completion{};     ///< of those that end by an event
 };
 
 /// The classes of copies that a driver distinguishes.
@@ -157,8 +155,6 @@ struct NetworkCosts {
   /// receiver has taken it in; absent: all are over when they have arrived.
   std::optional<Sourced<Bytes>> inline_limit{};
   Sourced<Seconds> control{};  ///< one control message
-  /// The CPU posts a control message; a part of `control`; absent: as the smallest message.
-  std::optional<Sourced<Seconds>> control_send_host{};
   /// The CPU awaits a control message and takes it in; absent: 0.
   std::optional<Sourced<Seconds>> control_receive_host{};
   /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
@@ -179,14 +175,6 @@ struct NetworkCosts {
   std::optional<Sourced<Piecewise>> completion{};
   /// The sender's CPU is busy learning that a send is over; absent: 0.
   std::optional<Sourced<Seconds>> send_completion{};
-  /// The CPU looks in vain for messages while some are under way; absent: 0.
-  std::optional<Sourced<Seconds>> look{};
-  // What comes on top where the source was written last by a CPU or by a device and nobody has read it since, by the
-  // bytes so written; absent: 0.
-  std::optional<Sourced<Piecewise>> cpu_written{};
-  std::optional<Sourced<Piecewise>> device_written{};
-  /// The same where a driver's copy from a device to pageable memory wrote it; absent: `cpu_written`.
-  std::optional<Sourced<Piecewise>> driver_written{};
 
   [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
   /// Is an eager message of `size` over for its sender only when its receiver has taken it in?
@@ -200,10 +188,8 @@ struct NetworkCosts {
   }
   /// Of the same: what goes with the request, so that the sender's CPU has copied it when it has posted the message.
   [[nodiscard]] Bytes first_part(Bytes size) const { return std::min(eager_limit.value, last_piece(size)); }
-  /// The CPU posts a control message.
-  [[nodiscard]] Seconds telling() const {
-    return std::min(control_send_host ? control_send_host->value : posting(Bytes{}), control.value);
-  }
+  /// The CPU posts a control message, as it does the smallest message; a part of `control`.
+  [[nodiscard]] Seconds telling() const { return std::min(posting(Bytes{}), control.value); }
   /// The CPU awaits a control message and takes it in.
   [[nodiscard]] Seconds hearing() const { return or_none(control_receive_host); }
   /// The receiver's CPU takes one of `size` in.
@@ -238,10 +224,8 @@ struct RuntimeCosts {
   /// The CPU is busy learning that a copy by an engine or a kernel has ended; absent: 0. A kernel that raises a signal
   /// in `kernel_signal`, or that stays on the GPU, tells the CPU itself.
   std::optional<Sourced<Seconds>> completion{};
-  /// The CPU looks in vain whether a copy has ended; absent: 0.
+  /// The CPU asks in vain whether a copy has ended; absent: 0.
   std::optional<Sourced<Seconds>> look{};
-  /// The CPU is busy with a protocol's own code before it starts a step; absent: 0.
-  std::optional<Sourced<Seconds>> step{};
 };
 
 struct Node {

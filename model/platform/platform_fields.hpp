@@ -43,7 +43,6 @@ void each_field(Either<Cost> auto& cost, const auto& visit) {
   visit("rate", cost.rate);
   visit("turnaround", cost.turnaround);
   visit("cpu_written", cost.cpu_written);
-  visit("completion", cost.completion);
 }
 
 void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
@@ -56,15 +55,10 @@ void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("inline_limit", costs.inline_limit);
   visit("piece", costs.piece);
   visit("control", costs.control);
-  visit("control_send_host", costs.control_send_host);
   visit("control_receive_host", costs.control_receive_host);
   visit("gap", costs.gap);
   visit("completion", costs.completion);
   visit("send_completion", costs.send_completion);
-  visit("look", costs.look);
-  visit("cpu_written", costs.cpu_written);
-  visit("device_written", costs.device_written);
-  visit("driver_written", costs.driver_written);
 }
 
 void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {
@@ -85,7 +79,6 @@ void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {
   visit("deregister", costs.deregister);
   visit("completion", costs.completion);
   visit("look", costs.look);
-  visit("step", costs.step);
 }
 
 template <class T>

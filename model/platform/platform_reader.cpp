@@ -106,18 +106,15 @@ Fabric read_fabric(Section& section) {
 
 // ---- costs ----------------------------------------------------------------------------------------------------------
 
-/// `by_event`: that is how the CPU learns of the end.
-Cost read_cost(Section& section, bool by_event = true) {
-  Cost cost{.host = section.seconds("host"),
-            .latency = section.piecewise("latency"),
-            .rate = section.optional("rate", &Section::rate),
-            .turnaround = section.optional("turnaround", &Section::piecewise)};
-  if (by_event) cost.completion = section.optional("completion", &Section::seconds);
-  return cost;
+Cost read_cost(Section& section) {
+  return {.host = section.seconds("host"),
+          .latency = section.piecewise("latency"),
+          .rate = section.optional("rate", &Section::rate),
+          .turnaround = section.optional("turnaround", &Section::piecewise)};
 }
 
 Cost read_cost(Section& section, CopyClass copy_class) {
-  Cost cost = read_cost(section, ends_by_event(copy_class));
+  Cost cost = read_cost(section);
   if (reads_host_memory(copy_class)) cost.cpu_written = section.optional("cpu_written", &Section::piecewise);
   return cost;
 }
@@ -129,15 +126,10 @@ NetworkCosts read_network(Section& section) {
           .rate = section.optional("rate", &Section::rate),
           .eager_limit = section.bytes("eager_limit"),
           .control = section.seconds("control"),
-          .control_send_host = section.optional("control_send_host", &Section::seconds),
           .control_receive_host = section.optional("control_receive_host", &Section::seconds),
           .gap = section.optional("gap", &Section::piecewise),
           .completion = section.optional("completion", &Section::piecewise),
-          .send_completion = section.optional("send_completion", &Section::seconds),
-          .look = section.optional("look", &Section::seconds),
-          .cpu_written = section.optional("cpu_written", &Section::piecewise),
-          .device_written = section.optional("device_written", &Section::piecewise),
-          .driver_written = section.optional("driver_written", &Section::piecewise)};
+          .send_completion = section.optional("send_completion", &Section::seconds)};
 }
 
 CopiedBy read_copied_by(Section& section) {
@@ -196,8 +188,7 @@ RuntimeCosts read_runtime(Section& section) {
           .register_per_gib = section.optional("register_per_gib", &Section::seconds),
           .deregister = section.optional("deregister", &Section::seconds),
           .completion = section.optional("completion", &Section::seconds),
-          .look = section.optional("look", &Section::seconds),
-          .step = section.optional("step", &Section::seconds)};
+          .look = section.optional("look", &Section::seconds)};
 }
 
 /// Host memory is copied at the rate of the slowest memory, unless the file gives a rate for it.

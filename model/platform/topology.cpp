@@ -303,7 +303,7 @@ CopyCost Topology::copy_cost(End from, End to) const {
 
 CopyEnding Topology::copy_ending(const End& from, const CopyCost& copy) const {
   if (!copy.by_event) return {.signal_with_end = from.resident};
-  return {.completion = or_none(copy.cost->completion ? copy.cost->completion : platform_.runtime.completion)};
+  return {.completion = or_none(platform_.runtime.completion)};
 }
 
 CopyEnding Topology::put_ending(const End& from, const End& to, const CopyCost& copy, Bytes size) const {

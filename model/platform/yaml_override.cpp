@@ -30,12 +30,9 @@ YamlValue* child(YamlValue& parent, std::string_view element) {
 /// Adds a number or a word that a platform may leave out, so that a what-if can give it. Whether it belongs here, the
 /// reader knows.
 YamlValue* add_optional(YamlValue& parent, std::string_view key, const Position& position) {
-  constexpr std::array<std::string_view, 17> kOptionalNumbers{
-      "backward",          "cache",  "completion", "control_receive_host",
-      "control_send_host", "duplex", "forward",    "inline_limit",
-      "kernel_signal",     "look",   "piece",      "rate",
-      "send_completion",   "step",   "total",      "turnaround",
-      "uncached"};
+  constexpr std::array<std::string_view, 14> kOptionalNumbers{
+      "backward",      "cache", "completion", "control_receive_host", "duplex", "forward",    "inline_limit",
+      "kernel_signal", "piece", "rate",       "send_completion",      "total",  "turnaround", "uncached"};
   constexpr std::string_view kOptionalWord = "copied_by";
   if (parent.kind != YamlValue::Kind::map || parent.is_number()) return nullptr;
   const bool is_number = std::ranges::find(kOptionalNumbers, key) != kOptionalNumbers.end();

@@ -109,15 +109,11 @@ class Calibrator {
       case Kind::queued_kernel_signal:
       case Kind::gap:
       case Kind::completion:
-      case Kind::step:
       case Kind::written_copy:
-      case Kind::written_message:
       case Kind::start:
-      case Kind::finish_of_class:
       case Kind::start_message:
       case Kind::start_receive:
-      case Kind::start_control:
-      case Kind::bare_control:
+      case Kind::queued_control:
       case Kind::finish:
         return;  // fit_on_top(), CopyFits and MessageFits
       default:

@@ -120,15 +120,16 @@ std::optional<Seconds> CopyFits::most_to_start(const Group& group) const {
   return (group.shortest() * kQueued - alone->shortest()) / (kQueued - 1) * (1 - kTolerance);
 }
 
-/// What was measured of `part`, "host", of the copy at `path`, or of one that is alike; then the source says so.
-std::optional<Seconds> CopyFits::measured_or_alike(const std::string& path, const std::string& part) {
-  if (const auto own = measured_.find(path + part); own != measured_.end()) return own->second;
+/// What was measured of `host` of the copy at `path`, or of one that is alike; then the source says so.
+std::optional<Seconds> CopyFits::host_or_alike(const std::string& path) {
+  const std::string host = path + ".host";
+  if (const auto own = measured_.find(host); own != measured_.end()) return own->second;
   const std::optional<std::string> alike = path_alike(path);
   if (!alike) return std::nullopt;
-  const std::string probed = *alike + part;
+  const std::string probed = *alike + ".host";
   const auto other = measured_.find(probed);
   if (other == measured_.end()) return std::nullopt;
-  edit_.set(path + part, other->second, model::Quality::derived, source_alike(probed));
+  edit_.set(host, other->second, model::Quality::derived, source_alike(probed));
   return other->second;
 }
 
@@ -147,8 +148,8 @@ void CopyFits::fit(const Group& group) {
   const model::CopyCost found = base_.find_copy_cost(first.from, first.to);
   const model::Cost* cost = found.cost;
   if (cost != nullptr && "costs.copies." + found.name != group.path) begin_as(group.path, found);
-  const Seconds other = measured_or_alike(group.path, ".completion").value_or(completion_of(first));
-  std::optional<Seconds> host = measured_or_alike(group.path, ".host");
+  const Seconds other = completion_of(first);
+  std::optional<Seconds> host = host_or_alike(group.path);
   if (!host && cost != nullptr) host = cost->host.value;
   if (!host) {
     edit_.set(group.path + ".host", Seconds{}, model::Quality::assumed, "a probe does not tell it from the latency");
@@ -174,19 +175,14 @@ void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
   derive(".latency", other.cost->latency.value);
   if (other.cost->rate) derive(".rate", other.cost->rate->value);
   if (other.cost->turnaround) derive(".turnaround", other.cost->turnaround->value);
-  if (other.cost->completion) derive(".completion", other.cost->completion->value);
 }
 
-/// What the CPU does to learn that such a copy has ended, of its class or in general.
+/// What the CPU does to learn that such a copy has ended.
 Seconds CopyFits::completion_of(const Primitive& copy) const {
-  const model::CopyCost found = base_.find_copy_cost(copy.from, copy.to);
-  if (!found.by_event) return {};
-  const auto own = measured_.find(copy_path(copy, base_) + ".completion");
-  if (own != measured_.end()) return own->second;
-  if (found.cost != nullptr && found.cost->completion) return found.cost->completion->value;
+  if (!base_.find_copy_cost(copy.from, copy.to).by_event) return {};
   const auto measured = measured_.find("costs.runtime.completion");
   if (measured != measured_.end()) return measured->second;
-  return base_.platform().runtime.completion ? base_.platform().runtime.completion->value : Seconds{};
+  return or_none(base_.platform().runtime.completion);
 }
 
 void CopyFits::fit_turnaround(const Group& group, const Topology& topology) {

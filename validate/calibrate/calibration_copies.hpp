@@ -42,7 +42,7 @@ class CopyFits {
   void fit_share(const Group& group);
   void limit_host(const Group& group);
   [[nodiscard]] std::optional<Seconds> most_to_start(const Group& group) const;
-  std::optional<Seconds> measured_or_alike(const std::string& path, const std::string& part);
+  std::optional<Seconds> host_or_alike(const std::string& path);
   Seconds host_share(const Group& group, const std::string& path, Seconds host, Seconds other);
   void begin_as(const std::string& path, const model::CopyCost& other);
   [[nodiscard]] Seconds completion_of(const Primitive& copy) const;

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/results/statistics.hpp"
+#include "validate/calibrate/control_times.hpp"
 #include "validate/calibrate/message_times.hpp"
-#include "validate/calibrate/step_times.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -106,9 +106,6 @@ void MessageFits::fit_start(const Group& group) {
     case Primitive::Kind::start_receive:
       network_at(network).receive_host.value = fit_constant(observations_of(group));
       return set_fit(edit_, group.path, network_at(network).receive_host.value, group, probes_);
-    case Primitive::Kind::start_control:
-      network_at(network).control_send_host = model::Sourced<Seconds>{fit_constant(observations_of(group)), {}};
-      return set_fit(edit_, group.path, network_at(network).control_send_host->value, group, probes_);
     case Primitive::Kind::control:
       network_at(network).control.value = fit_constant(observations_of(group));
       return;  // to be known here: as a number of the platform it is no part of a message
@@ -119,7 +116,7 @@ void MessageFits::fit_start(const Group& group) {
 
 void MessageFits::fit_end(const Group& group) {
   const std::string network(group.path, 0, group.path.rfind('.'));
-  if (group.first().kind == Primitive::Kind::bare_control) {
+  if (group.first().kind == Primitive::Kind::queued_control) {
     return set_fit(edit_, group.path, hearing_of(network_at(network), fit_constant(observations_of(group))), group,
                    probes_);
   }

@@ -1,4 +1,4 @@
-// Calibration of what lies between things that follow each other: messages, puts with signals, steps.
+// Calibration of what lies between things that follow each other: messages, puts with signals.
 #pragma once
 
 #include <string>

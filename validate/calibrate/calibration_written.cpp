@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "model/platform/platform_numbers.hpp"
-#include "validate/calibrate/message_times.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -45,21 +44,12 @@ struct Sum {
   Seconds noise{};
 };
 
-/// Do the caches hold what the one line goes through, and not the other? Then the difference is theirs.
-bool differ_by_caches(const Meant& written, const Topology& topology) {
-  if (written.primitive.kind != Primitive::Kind::written_message) return false;
-  Primitive rest = written.primitive;
-  rest.kind = Primitive::Kind::message;
-  return lacks_in_caches(written.primitive, written.size(), topology) !=
-         lacks_in_caches(rest, written.size(), topology);
-}
-
 /// How much longer the lines of a group take than those with a source at rest, size by size.
 std::vector<Difference> differences_of(const Group& group, const Topology& topology, const ProbeSet& probes) {
   std::map<Bytes, Sum> sums;
   for (const Meant& written : group.lines) {
     const Probe* rest = line_at_rest(written.probe->line, written.probe->file, probes);
-    if (rest == nullptr || differ_by_caches(written, topology)) continue;
+    if (rest == nullptr) continue;
     const Observation after = observation_of(written);
     const Observation before = observation_of({rest, written.primitive});
     Sum& sum = sums[written.size()];
@@ -109,8 +99,7 @@ Piecewise few_points(const std::vector<Difference>& differences) {
 void fit_written(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
                  std::vector<std::string>& notes) {
   const Primitive& first = group.first();
-  const bool copies = first.kind == Primitive::Kind::written_copy;
-  if (copies && topology.find_copy_cost(first.from, first.to).cost == nullptr) {
+  if (topology.find_copy_cost(first.from, first.to).cost == nullptr) {
     notes.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
     return;
   }
@@ -122,16 +111,14 @@ void fit_written(const Group& group, const model::Topology& topology, const Prob
   }
   const bool none = std::ranges::all_of(differences, [](const Difference& d) { return d.longer == Seconds{}; });
   if (none) {
-    notes.push_back(group.path + ": the probes take no longer than with a source at rest");
-    // Without that of a driver's copies, a simulation charges what a CPU writes.
-    const bool must_be_said = first.writer == model::Writer::driver;
-    if (!must_be_said && !has_number(topology.platform(), group.path)) return;
+    notes.push_back(group.path + ": the probes take no longer than with ends at rest");
+    if (!has_number(topology.platform(), group.path)) return;
   }
   const Piecewise curve = none ? Piecewise{} : few_points(differences);
   set_fit(edit, group.path, curve, group, probes);
   for (const auto& [copy, cost] : topology.platform().copies) {
     const std::optional<std::string> alike = path_alike(copy_path(copy));
-    if (!copies || !reads_host_memory(copy) || alike != copy_path(first, topology)) continue;
+    if (!reads_host_memory(copy) || alike != copy_path(first, topology)) continue;
     edit.set(copy_path(copy) + ".cpu_written", curve, model::Quality::derived,
              "that of " + group.path + ": the same engine, and no probe tells this one");
   }

@@ -1,4 +1,4 @@
-// What it adds to a copy or a message that its source was just written.
+// What it adds to a copy that a CPU has just written its source.
 #pragma once
 
 #include <string>
@@ -22,8 +22,7 @@ model::Piecewise few_points(const std::vector<Difference>& differences);
 /// Sets the number of a group whose sources were just written: by size, the times of its lines less those of the same
 /// lines with a source at rest, measured in the same job between the same devices. Where they are nowhere longer by
 /// more than the noise, which is the spread of the rounds of both and kTolerance, a number of the base's becomes zero
-/// and none is added, but for that of a driver's copies, without which a simulation charges a CPU's. `topology` is of
-/// the platform with all its copies; what a reader should know is added to `notes`.
+/// and none is added. `topology` is of the platform with all its copies; what a reader should know is added to `notes`.
 void fit_written(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
                  std::vector<std::string>& notes);
 

@@ -32,13 +32,9 @@ Seconds starting(const model::NetworkCosts& network, Bytes size) {
 }  // namespace
 
 Bytes memory_of_round(const Primitive& primitive, Bytes size) {
-  const auto stretches = [&]() -> std::uint64_t {
-    if (primitive.kind == Kind::message) return 2;
-    if (primitive.kind == Kind::written_message) return primitive.writer == model::Writer::cpu ? 3 : 2;
-    return bench::kQueuedCopies;
-  };
+  const std::uint64_t stretches = primitive.kind == Kind::message ? 2 : bench::kQueuedCopies;
   const std::uint64_t ends = primitive.from.location == primitive.to.location ? 2 : 1;
-  return size * stretches() * ends;
+  return size * stretches * ends;
 }
 
 bool lacks_in_caches(const Primitive& primitive, Bytes size, const Topology& topology) {

@@ -9,8 +9,8 @@
 
 namespace twinlink::validate {
 
-/// How much of one host memory a round of messages of `size` goes through: of one each way, and of what their sources
-/// were copied from, or of a window. Both ends may lie in the same memory.
+/// How much of one host memory a round of messages of `size` goes through: of one each way, or of a window. Both ends
+/// may lie in the same memory.
 Bytes memory_of_round(const Primitive& primitive, Bytes size);
 /// Is that more than the caches hold? Then they hold nothing of it when its turn comes again.
 bool lacks_in_caches(const Primitive& primitive, Bytes size, const model::Topology& topology);

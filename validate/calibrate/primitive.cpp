@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "validate/calibrate/control_times.hpp"
 #include "validate/calibrate/message_times.hpp"
 #include "validate/calibrate/queue_times.hpp"
-#include "validate/calibrate/step_times.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -41,13 +41,6 @@ std::optional<Seconds> plus(std::optional<Seconds> time, std::optional<Seconds> 
 }
 std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sourced<Seconds>>& each, double count) {
   return plus(time, value_of(each), count);
-}
-
-/// What it adds that `size` bytes of the source were just written.
-Seconds time_of_written(const Primitive& primitive, Bytes size, const model::WrittenCosts& costs) {
-  model::WrittenBytes::Amount written;
-  written[primitive.writer] = size;
-  return time_to_read(written, costs);
 }
 
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -107,8 +100,8 @@ std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes s
 std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
   const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
   if (!alone) return std::nullopt;
-  const model::Cost& cost = *topology.find_copy_cost(primitive.from, primitive.to).cost;
-  return *alone + time_of_written(primitive, size, written_costs(cost));
+  const auto& cost = topology.find_copy_cost(primitive.from, primitive.to).cost->cpu_written;
+  return cost ? *alone + cost->value.at(size) : *alone;
 }
 
 std::optional<Seconds> predict_start(const Primitive& primitive, const Topology& topology) {
@@ -160,8 +153,6 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return copy_path(primitive, topology) + ".cpu_written";
     case Kind::start:
       return copy_path(primitive, topology) + ".host";
-    case Kind::finish_of_class:
-      return copy_path(primitive, topology) + ".completion";
     case Kind::queued:
       return copy_path(primitive, topology) + ".turnaround";
     case Kind::queued_signal:
@@ -182,18 +173,10 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
       return fmt::format("{}.gap", network);
     case Kind::completion:
       return fmt::format("{}.completion", network);
-    case Kind::message_look:
-      return fmt::format("{}.look", network);
-    case Kind::written_message:
-      return fmt::format("{}.{}_written", network, to_string(primitive.writer));
     case Kind::control:
       return fmt::format("{}.control", network);
-    case Kind::start_control:
-      return fmt::format("{}.control_send_host", network);
-    case Kind::bare_control:
+    case Kind::queued_control:
       return fmt::format("{}.control_receive_host", network);
-    case Kind::step:
-      return "costs.runtime.step";
     case Kind::allocate_device:
       return "costs.runtime.allocate_device";
     case Kind::pin:
@@ -225,9 +208,6 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& t
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const Topology& topology) {
   const model::RuntimeCosts& runtime = topology.platform().runtime;
   constexpr double kQueued = bench::kQueuedCopies;
-  if (primitive.kind == Primitive::Kind::step) {
-    return step_of(network_of(primitive, topology.platform()), time);
-  }
   const auto times = copy_times(primitive, size, topology);
   const auto signal =
       primitive.kind == Primitive::Kind::queued_signal ? value_of(runtime.signal) : kernel_signal(runtime, size);
@@ -266,10 +246,6 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
       return predict_written_copy(primitive, size, topology);
     case Kind::start:
       return predict_start(primitive, topology);
-    case Kind::finish_of_class: {
-      const auto times = copy_times(primitive, size, topology);
-      return times ? std::optional(times->completion) : std::nullopt;
-    }
     case Kind::queued:
       return predict_queued(primitive, size, topology);
     case Kind::queued_signal:
@@ -291,18 +267,10 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
       return predict_window(primitive, size, topology);
     case Kind::completion:
       return predict_both_ways(primitive, size, topology);
-    case Kind::message_look:
-      return plus(Seconds{}, network.look, 1);
-    case Kind::written_message:
-      return predict_message(primitive, size, topology) + time_of_written(primitive, size, written_costs(network));
     case Kind::control:
       return network.control.value;
-    case Kind::start_control:
-      return network.telling();
-    case Kind::bare_control:
-      return predict_steps(network, Seconds{});
-    case Kind::step:
-      return predict_steps(network, or_none(runtime.step));
+    case Kind::queued_control:
+      return predict_controls(network);
     case Kind::allocate_device:
       return runtime.allocate_device.value;
     case Kind::pin:

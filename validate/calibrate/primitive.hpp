@@ -6,7 +6,6 @@
 #include <string>
 
 #include "model/platform/topology.hpp"
-#include "model/platform/written.hpp"
 #include "protocols/bench/probe/probe.hpp"
 
 namespace twinlink::validate {
@@ -20,23 +19,18 @@ struct Primitive {
     kernel_signal,         ///< the same by a kernel
     written_copy,          ///< a copy whose source was just written
     start,                 ///< what the CPU does to start a copy behind another
-    finish_of_class,       ///< what it does to learn that such a copy has ended
     queued,                ///< the share of one of bench::kQueuedCopies copies that wait behind each other
     queued_signal,         ///< the same of such puts with signals, by the copy engine
     queued_kernel_signal,  ///< and by a kernel
-    finish,                ///< what the CPU does to learn that a copy has ended, of whatever class
+    finish,                ///< what the CPU does to learn that a copy has ended
     look,                  ///< what it does to learn that one has not ended yet
     message,               ///< between the host memories of two places
-    written_message,       ///< a message whose source was just written
     start_message,         ///< what the CPU does to send one
     start_receive,         ///< and to await one
     gap,                   ///< the share of one of bench::kQueuedCopies messages one way
     completion,            ///< the same where as many eager ones go the other way at the same time
-    message_look,          ///< what the CPU does to learn that a message has not come yet
     control,               ///< a control message
-    start_control,         ///< what the CPU does to send one
-    bare_control,          ///< the share of one of as many control messages both ways
-    step,                  ///< the same where each is a step of a lane
+    queued_control,        ///< the share of one of bench::kQueuedCopies control messages both ways
     allocate_device,
     pin,
     ipc_export,
@@ -50,22 +44,19 @@ struct Primitive {
   int gpu = 0;            ///< of the rank that measured; messages between nodes leave by its adapter
   int peer_gpu = 0;
   double blocks = 0;
-  model::Writer writer = model::Writer::cpu;  ///< of a source that was just written
 
   /// Is it a put with a signal?
   [[nodiscard]] bool signals() const { return kind == Kind::signal || kind == Kind::kernel_signal; }
-  /// Was its source just written?
-  [[nodiscard]] bool is_written() const { return kind == Kind::written_copy || kind == Kind::written_message; }
+  /// Was its source just written, which makes it take longer?
+  [[nodiscard]] bool is_written() const { return kind == Kind::written_copy; }
   /// Does it tell one number that nothing else of it does?
-  [[nodiscard]] bool tells_rest() const {
-    return kind == Kind::queued_signal || kind == Kind::queued_kernel_signal || kind == Kind::step;
-  }
+  [[nodiscard]] bool tells_rest() const { return kind == Kind::queued_signal || kind == Kind::queued_kernel_signal; }
   /// Is it the part of a class of copies that the CPU does?
-  [[nodiscard]] bool is_cpus_part() const { return kind == Kind::start || kind == Kind::finish_of_class; }
+  [[nodiscard]] bool is_cpus_part() const { return kind == Kind::start; }
   /// Is it a copy, whatever comes on top of it, or a part of one?
   [[nodiscard]] bool copies() const { return kind <= Kind::queued_kernel_signal; }
   /// Does it go between two ranks, by messages or control messages?
-  [[nodiscard]] bool messages() const { return kind >= Kind::message && kind <= Kind::step; }
+  [[nodiscard]] bool messages() const { return kind >= Kind::message && kind <= Kind::queued_control; }
 };
 
 /// What the line means on this platform. Nothing, with the reason in `reason`, for a line that none of the platform's
@@ -89,8 +80,8 @@ const model::NetworkCosts& network_of(const Primitive& primitive, const model::P
 /// limits them.
 Seconds flow_time(Bytes size, std::optional<Rate> narrowest, const std::optional<model::Sourced<Rate>>& rate);
 
-/// Of queued puts with signals or control messages in lanes that took `time`: the number that only they tell,
-/// `signal_turnaround`, `kernel_signal_turnaround` or `step`; not positive where the rest takes all of it. Nothing if
+/// Of queued puts with signals that took `time`: the number that only they tell, `signal_turnaround` or
+/// `kernel_signal_turnaround`; not positive where the rest takes all of it. Nothing if
 /// the platform lacks a number that this needs.
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const model::Topology& topology);
 

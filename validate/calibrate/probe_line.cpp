@@ -17,9 +17,6 @@ using model::Location;
 using model::Topology;
 using Kind = Primitive::Kind;
 
-/// Of a copy that the device writes to the host, as of most classes.
-constexpr std::string_view kEndOfAny = "finish ended copy";
-
 /// The platform has a device of that name, or an InputError.
 Place place_on(const std::string& text, const Topology& topology, const std::string& line) {
   try {
@@ -77,14 +74,11 @@ class LineReader {
 
   bool recognize(std::string_view name) {
     if (strip(name, "start message ")) return message(name, Kind::start_message);
-    if (strip(name, "start control message ")) return message(name, Kind::start_control);
     if (strip(name, "start receive ")) return message(name, Kind::start_receive);
-    if (strip(name, "look message ")) return message(name, Kind::message_look);
-    for (const model::Writer writer : model::kWriters) {
-      if (strip_end(name, fmt::format(" {}-written", to_string(writer)))) return written(name, writer);
+    if (strip_end(name, " cpu-written")) {
+      return one_copy(name) && result_.from.memory != Memory::device && part(Kind::written_copy);
     }
     if (strip(name, "start ")) return one_copy(name) && part(Kind::start);
-    if (name != kEndOfAny && strip(name, "finish ended ")) return one_copy(name) && part(Kind::finish_of_class);
     if (strip(name, "queued ")) return queued(name);
     return one_copy(name) || more_than_a_copy(name) || runtime(name);
   }
@@ -95,8 +89,9 @@ class LineReader {
       reason_ = "between nodes the adapters decide";
       return name == "same-node" && eager(name, Kind::completion);
     }
-    if (strip(name, "bare control message ")) return strip_end(name, " both-ways") && message(name, Kind::bare_control);
-    if (strip(name, "control message ")) return strip_end(name, " both-ways") && message(name, Kind::step);
+    if (strip(name, "bare control message ")) {
+      return strip_end(name, " both-ways") && message(name, Kind::queued_control);
+    }
     if (strip(name, "put and signal ")) {
       if (!put_and_signal(name)) return false;
       return part(result_.kind == Kind::kernel_signal ? Kind::queued_kernel_signal : Kind::queued_signal);
@@ -124,16 +119,6 @@ class LineReader {
     return strip(name, "control message ") && message(name, Kind::control);
   }
 
-  bool written(std::string_view name, model::Writer writer) {
-    result_.writer = writer;
-    if (strip(name, "message pinned ") || strip(name, "message pageable ")) {
-      return message(name, Kind::written_message);
-    }
-    // Copies read what a device has written as they read memory at rest.
-    return writer == model::Writer::cpu && strip(name, "copy ") && copy(name) &&
-           result_.from.memory != Memory::device && part(Kind::written_copy);
-  }
-
   bool put_and_signal(std::string_view rest) {
     if (rest == "same-node") return between(Kind::signal, device(gpu()), device(peer_gpu()));
     if (rest == "by kernel same-node") {
@@ -151,7 +136,7 @@ class LineReader {
   }
 
   bool runtime(std::string_view name) {
-    constexpr std::array<std::pair<std::string_view, Kind>, 8> kNames{{{kEndOfAny, Kind::finish},
+    constexpr std::array<std::pair<std::string_view, Kind>, 8> kNames{{{"finish ended copy", Kind::finish},
                                                                        {"look copy", Kind::look},
                                                                        {"allocate device", Kind::allocate_device},
                                                                        {"allocate pinned", Kind::pin},

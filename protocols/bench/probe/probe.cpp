@@ -55,7 +55,6 @@ void probe_all(Rank& rank, Prober& prober, const Patience& turn) {
     const auto peer = partner ? other_of(rank.id(), RankId{0}, *partner) : std::nullopt;
     if (!peer) continue;
     probe_messages(prober, *peer, rank.id() == RankId{0});
-    probe_written_messages(prober, *peer, rank.id() == RankId{0});
     probe_windows(prober, *peer, rank.id() == RankId{0});
     probe_signals(prober, *peer, rank.id() == RankId{0});
   }

@@ -71,20 +71,19 @@ void probe_start(Prober& prober, HostCopies& copies, Direction direction) {
 /// What the CPU does to learn that a copy has ended. Copies by the CPU pass the time until then: they look after no
 /// other operation, and they take time on a simulated machine, too, whose clock stands still for those who only look at
 /// it. Small ones, for a driver whose code has left the caches takes four times as long to learn it.
-void probe_finish(Prober& prober, HostCopies& copies, Direction direction) {
+void probe_finish(Prober& prober, HostCopies& copies) {
   constexpr int kTimesAsLong = 10;
   constexpr Bytes kInCache = 4_KiB;
   Rank& rank = prober.rank();
-  // By all others it takes as long as where the device writes.
-  const std::string name =
-      direction == Direction::out ? "finish ended copy" : "finish ended copy " + copies.words(direction);
+  constexpr Direction kDirection = Direction::out;
+  const std::string name = "finish ended copy";
   const Bytes size = prober.plan().sizes.front();
-  const Move move = copies.move(direction).first(size);
+  const Move move = copies.move(kDirection).first(size);
   const ScopedBuffer to(rank, Memory::pageable, kInCache);
   const ScopedBuffer from(rank, Memory::pageable, kInCache);
   if (!can_copy(prober, "host-to-host", to.buffer(), from.buffer())) return;
 
-  const double alone_us = summarize(prober.sample(size, [&] { copies.run(direction, move); })).median;
+  const double alone_us = summarize(prober.sample(size, [&] { copies.run(kDirection, move); })).median;
   const auto meanwhile = [&] {
     const Seconds end = rank.now() + Seconds{alone_us * 1e-6 * kTimesAsLong};
     for (Seconds before{-1}; before < rank.now() && rank.now() < end;) {
@@ -92,7 +91,7 @@ void probe_finish(Prober& prober, HostCopies& copies, Direction direction) {
       prober.copy(View(to.buffer()), View(from.buffer()));
     }
   };
-  const auto start = [&] { return copies.start(direction, move); };
+  const auto start = [&] { return copies.start(kDirection, move); };
   prober.record(name, {}, size, prober.sample_finish(name, size, start, meanwhile), false);
 }
 
@@ -236,9 +235,11 @@ void probe_load(Prober& prober) {
     if (!(direction == Direction::out ? out : in)) continue;
     probe_start(prober, copies, direction);
     probe_queued(prober, copies, direction);
-    probe_finish(prober, copies, direction);
   }
-  if (in) probe_look(prober);
+  if (out) {
+    probe_finish(prober, copies);
+    probe_look(prober);
+  }
   if (out && in) probe_both_ways(prober, copies, {});
 }
 

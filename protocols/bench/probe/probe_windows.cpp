@@ -1,8 +1,6 @@
-// Probes of messages that go many at once, one way and both ways, of what CPUs do for each, and of control messages as
-// protocols send them.
+// Probes of messages and control messages that go many at once, one way and both ways, and of what CPUs do for each.
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/probe/prober.hpp"
-#include "protocols/core/lane.hpp"
 #include "protocols/core/tags.hpp"
 
 namespace twinlink::bench {
@@ -88,27 +85,21 @@ class WindowEnd {
 
   /// What the CPU does to await the smallest message, which has not been sent.
   void probe_await(const std::string& name) {
-    time_awaited(name, [&](Op& receive) { return time_round(prober_.rank(), [&] { receive = await_smallest(); }); });
-  }
-
-  /// What it does to learn that it has not come yet.
-  void probe_look(const std::string& name) {
-    time_awaited(name, [&](Op& receive) {
-      receive = await_smallest();
-      return prober_.time_look(receive).value();
-    });
-  }
-
-  /// What it does to send a control message: the share of one.
-  void probe_tell(const std::string& name) {
-    record(name, kControlSize, false, prober_.sample_timed_with(peer_, leading_, kControlSize, [&] {
-      std::array<Op, kQueuedCopies> ops{};
-      const double time_us = time_round(prober_.rank(), [&] {
-        for (Op& op : ops) op = leading_ ? tell() : hear();
-      });
-      end_round(ops, name, kControlSize);
+    const Bytes size = prober_.plan().sizes.front();
+    const View view = memory_.first(size);
+    record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
+      if (!leading_) {
+        hear_now(prober_.rank(), peer_, prober_.patience());
+        prober_.finish(prober_.rank().send(peer_, kWindowTag, view), name, size);
+        return 0.0;
+      }
+      Op receive;
+      const double time_us =
+          time_round(prober_.rank(), [&] { receive = prober_.rank().receive(peer_, kWindowTag, view); });
+      tell_now(prober_.rank(), peer_, Message(), prober_.patience());
+      prober_.finish(receive, name, size);
       return time_us;
-    }) /= kQueuedCopies);
+    }));
   }
 
   /// Control messages both ways: the share of one each way.
@@ -116,25 +107,10 @@ class WindowEnd {
     record(name, kControlSize, false, prober_.sample_with(peer_, leading_, kControlSize, [&] {
       std::array<Op, kQueuedCopies> told{};
       std::array<Op, kQueuedCopies> heard{};
-      for (Op& op : told) op = tell();
-      for (Op& op : heard) op = hear();
+      for (Op& op : told) op = prober_.rank().tell(peer_, kWindowTag, Message(std::uint64_t{}));
+      for (Op& op : heard) op = prober_.rank().hear(peer_, kWindowTag, heard_);
       for (const Op op : told) prober_.finish(op, name, kControlSize);
       end_round(heard, name, kControlSize);
-    }) /= kQueuedCopies);
-  }
-
-  /// The same as a protocol's steps, piece by piece.
-  void probe_lanes(const std::string& name) {
-    const auto lane = [this](std::string_view words, const std::function<Op()>& start) {
-      return Lane{.pieces = std::vector<View>(kQueuedCopies, memory_.first(Bytes{})),
-                  .depth = kQueuedCopies,
-                  .steps = {{words, [start](const Piece&) -> Started { return start(); }}}};
-    };
-    const std::array lanes{lane("tell", [this] { return tell(); }), lane("hear", [this] { return hear(); })};
-    record(name, kControlSize, false, prober_.sample_with(peer_, leading_, kControlSize, [&] {
-      const Outcome outcome = move(prober_.rank(), lanes, prober_.rank().now() + prober_.plan().timeout);
-      if (!outcome.ok()) prober_.fail(name, kControlSize, outcome.reason);
-      answer(prober_.rank(), peer_, leading_, prober_.patience());
     }) /= kQueuedCopies);
   }
 
@@ -148,30 +124,11 @@ class WindowEnd {
     }
     return room;
   }
-  Op tell() { return prober_.rank().tell(peer_, kWindowTag, Message(std::uint64_t{})); }
-  Op hear() { return prober_.rank().hear(peer_, kWindowTag, heard_); }
   /// Waits for `ops` and for the other end.
   void end_round(std::span<const Op> ops, const std::string& name, Bytes size) {
     for (const Op op : ops) prober_.finish(op, name, size);
     answer(prober_.rank(), peer_, leading_, prober_.patience());
   }
-  /// `timed` starts the leader's receive and tells a time; only then the message is sent.
-  void time_awaited(const std::string& name, const std::function<double(Op& receive)>& timed) {
-    const Bytes size = prober_.plan().sizes.front();
-    record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
-      if (!leading_) {
-        hear_now(prober_.rank(), peer_, prober_.patience());
-        prober_.finish(prober_.rank().send(peer_, kWindowTag, memory_.first(size)), name, size);
-        return 0.0;
-      }
-      Op receive;
-      const double time_us = timed(receive);
-      tell_now(prober_.rank(), peer_, Message(), prober_.patience());
-      prober_.finish(receive, name, size);
-      return time_us;
-    }));
-  }
-  Op await_smallest() { return prober_.rank().receive(peer_, kWindowTag, memory_.first(prober_.plan().sizes.front())); }
   Op start(View view) {
     return leading_ ? prober_.rank().send(peer_, kWindowTag, view) : prober_.rank().receive(peer_, kWindowTag, view);
   }
@@ -195,10 +152,7 @@ void probe_windows(Prober& prober, RankId peer, bool leading) {
   end.probe_queued(fmt::format("queued message {}", where));
   end.probe_both_ways(fmt::format("queued message {} both-ways", where));
   end.probe_await(fmt::format("start receive {}", where));
-  end.probe_look(fmt::format("look message {}", where));
-  end.probe_tell(fmt::format("start control message {}", where));
   end.probe_both_tell(fmt::format("queued bare control message {} both-ways", where));
-  end.probe_lanes(fmt::format("queued control message {} both-ways", where));
 }
 
 }  // namespace twinlink::bench

@@ -79,26 +79,23 @@ Rounds Prober::sample_finish(std::string_view what, Bytes size, const std::funct
 }
 
 Rounds Prober::sample_look(std::string_view what, Bytes size, const std::function<Op()>& start) {
-  return sample_rounds(size, [&] {
-    const Op op = start();
-    const std::optional<double> look_us = time_look(op);
-    if (look_us) finish(op, what, size);
-    return look_us.value_or(0);
-  });
-}
-
-std::optional<double> Prober::time_look(Op op) {
   constexpr int kLooks = 8;
   constexpr Seconds kAtOnce{};
-  bool ended = false;
-  const double looks_us = time_round(rank_, [&] {
-    for (int i = 0; i < kLooks && !ended; ++i) ended = rank_.wait_any({&op, 1}, kAtOnce).has_value();
+  return sample_rounds(size, [&] {
+    const Op op = start();
+    bool ended = false;
+    const double looks_us = time_round(rank_, [&] {
+      for (int i = 0; i < kLooks && !ended; ++i) ended = rank_.wait_any({&op, 1}, kAtOnce).has_value();
+    });
+    if (ended) return 0.0;
+    // To find out that the deadline has passed, each of them has read the clock, as somebody who waits hardly ever
+    // does.
+    const double clocks_us = time_round(rank_, [&] {
+      for (int i = 0; i < kLooks; ++i) rank_.now();
+    });
+    finish(op, what, size);
+    return std::max(looks_us - clocks_us, 0.0) / kLooks;
   });
-  // To find out that the deadline has passed, each of them has read the clock, as somebody who waits hardly ever does.
-  const double clocks_us = time_round(rank_, [&] {
-    for (int i = 0; i < kLooks; ++i) rank_.now();
-  });
-  return ended ? std::nullopt : std::optional(std::max(looks_us - clocks_us, 0.0) / kLooks);
 }
 
 Rounds Prober::sample_rounds(Bytes size, const std::function<double()>& timed) {

@@ -75,9 +75,6 @@ class Prober {
   Rounds sample_finish(std::string_view what, Bytes size, const std::function<Op()>& start,
                        const std::function<void()>& meanwhile);
 
-  /// What one look in vain takes at `op`, in microseconds. Nothing if it has ended, and is used up with that.
-  std::optional<double> time_look(Op op);
-
   /// As sample(), for kQueuedCopies operations that wait behind each other; the share of one.
   Rounds sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start);
 
@@ -152,10 +149,8 @@ void probe_peer_copies(Prober& prober, RankId peer, bool leading);
 void probe_signals(Prober& prober, RankId peer, bool leading);
 /// Messages between host buffers and control messages, there and back. Both ranks call it.
 void probe_messages(Prober& prober, RankId peer, bool leading);
-/// Messages between host buffers that were just written, there and back. Both ranks call it.
-void probe_written_messages(Prober& prober, RankId peer, bool leading);
-/// Many messages at once, one way and both ways: what lies between two, and what CPUs do to start, await, look for and
-/// take in one. Both ranks call it.
+/// Many messages at once, one way and both ways: what lies between two, and what CPUs do to start, await and take in
+/// one. Both ranks call it.
 void probe_windows(Prober& prober, RankId peer, bool leading);
 
 }  // namespace twinlink::bench

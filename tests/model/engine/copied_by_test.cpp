@@ -170,34 +170,5 @@ TEST(CopiedByBoth, ARankWhoseCodeHasEndedGoesOnCopying) {
   });
 }
 
-/// One message of 1 MiB between places, whose source the sender's CPU has just written.
-void expect_written_message(const Platform& platform, const std::vector<Place>& places, Seconds expected) {
-  simulate(platform, places, [&](Rank& rank) {
-    const View view(rank.allocate(Memory::pinned, 1_MiB));
-    if (rank.id().value == 0) rank.fill(view, Pattern{1});
-    finish(rank,
-           rank.id().value == 0 ? rank.send(RankId{1}, tags::kData, view) : rank.receive(RankId{0}, tags::kData, view));
-    expect_near(rank.now(), expected);
-  });
-}
-
-/// Nor does the rate at which they copy say how long it takes the adapter to read what was just written.
-TEST(CopiedBy, DoesNotConcernMessagesBetweenNodes) {
-  Platform platform = copied_by(CopiedBy::both);
-  platform.intra_node.rate = Sourced<Rate>{Rate{4 * kWire.bytes_per_second()}, {Quality::assumed, "a round number"}};
-  platform.network->cpu_written = Sourced<Piecewise>{Piecewise(kWritten), {Quality::assumed, "a round number"}};
-  expect_written_message(platform, {kLoneGpu, kOtherNode}, kOverhead + kWritten + 1_MiB / kWire);
-}
-
-TEST(CopiedByReceiver, ReadsWhatWasJustWrittenItself) {
-  expect_written_message(with_costly_sources(copied_by(CopiedBy::receiver)), kTwo,
-                         kOverhead + kWritten + 1_MiB / kSharedMemory);
-}
-
-TEST(CopiedByNone, WhatWasJustWrittenTakesLongerToo) {
-  expect_written_message(with_costly_sources(copied_by(CopiedBy::none)), kTwo,
-                         kOverhead + kWritten + 1_MiB / kSharedMemory);
-}
-
 }  // namespace
 }  // namespace twinlink::model

@@ -45,13 +45,4 @@ inline Seconds both_ways(const Platform& platform, Bytes size) {
   return end;
 }
 
-/// What it adds that a CPU has just written the bytes of a message.
-inline constexpr Seconds kWritten = 3.0_us;
-
-inline Platform with_costly_sources(Platform platform) {
-  platform.intra_node.cpu_written =
-      Sourced<Piecewise>{Piecewise({{Bytes{}, Seconds{}}, {1_B, kWritten}}), {Quality::assumed, "a round number"}};
-  return platform;
-}
-
 }  // namespace twinlink::model::testing

@@ -109,7 +109,7 @@ Platform with_gaps() {
 /// Two messages of a piece; `meanwhile` is done by the sender, who has posted both, with the second one. When both have
 /// come.
 template <class Meanwhile>
-Seconds two_pieces(const Platform& platform, bool written, Meanwhile meanwhile) {
+Seconds two_pieces(const Platform& platform, Meanwhile meanwhile) {
   Seconds end{};
   simulate(platform, kTwo, [&](Rank& rank) {
     const bool sends = rank.id().value == 0;
@@ -117,7 +117,6 @@ Seconds two_pieces(const Platform& platform, bool written, Meanwhile meanwhile) 
     std::vector<Op> ops;
     for (int i = 0; i < 2; ++i) {
       const Tag tag{tags::kData.value + i};
-      if (sends && written) rank.fill(views[i], Pattern{1});
       ops.push_back(sends ? rank.send(RankId{1}, tag, views[i]) : rank.receive(RankId{0}, tag, views[i]));
     }
     if (sends) meanwhile(rank, ops.back());
@@ -131,29 +130,15 @@ void nothing(Rank&, Op) {}
 constexpr Seconds kTwoPieces = kOverhead + (kFirst * 2 + kPiece) / kSharedMemory;
 
 /// What lies between two messages: the CPU that copies them does it, and does nothing else meanwhile.
-TEST(Pieces, AGapIsWorkOfTheSendersCpu) { expect_near(two_pieces(with_gaps(), false, nothing), kTwoPieces + kGap); }
+TEST(Pieces, AGapIsWorkOfTheSendersCpu) { expect_near(two_pieces(with_gaps(), nothing), kTwoPieces + kGap); }
 
 TEST(Pieces, AGapRestsWhileTheSenderDoesSomethingElse) {
-  const Seconds end = two_pieces(with_gaps(), false, [](Rank& rank, Op second) {
+  const Seconds end = two_pieces(with_gaps(), [](Rank& rank, Op second) {
     EXPECT_FALSE(rank.wait_any({&second, 1}, kOverhead + kFirst / kSharedMemory + kGap / 2));
     const View device(rank.allocate(Memory::device, 1_MiB));
     finish(rank, rank.copy(View(rank.allocate(Memory::pageable, 1_MiB)), device, Stream{}, Engine::dma));
   });
   expect_near(end, kTwoPieces + kGap + kOverhead + 1_MiB / kUp);
-}
-
-TEST(Pieces, AGapComesBesideTheTimeOfAWrittenSource) {
-  expect_near(two_pieces(with_costly_sources(with_gaps()), true, nothing), kTwoPieces + kGap + kWritten * 2);
-}
-
-/// It is the CPU that reads what was just written.
-TEST(Pieces, ReadingAWrittenSourceRestsWhileTheSenderDoesSomethingElse) {
-  const Seconds end = two_pieces(with_costly_sources(with_pieces(kPiece)), true, [](Rank& rank, Op second) {
-    EXPECT_FALSE(rank.wait_any({&second, 1}, kOverhead + kWritten / 2));
-    const View device(rank.allocate(Memory::device, 1_MiB));
-    finish(rank, rank.copy(View(rank.allocate(Memory::pageable, 1_MiB)), device, Stream{}, Engine::dma));
-  });
-  expect_near(end, kTwoPieces + kWritten * 2 + kOverhead + 1_MiB / kUp);
 }
 
 /// Where the link between two memories gives less than the CPUs could copy. It carries the first message out and the

@@ -147,22 +147,6 @@ TEST(Completion, KeepsTheCpuBusyThatWaitedForACopy) {
   });
 }
 
-TEST(Completion, OfACopyMayBeItsOwn) {
-  constexpr Seconds kOwn = 0.25_us;
-  Platform platform = with_completion();
-  platform.copies.at(CopyClass::pinned_to_device_near).completion = sourced(kOwn);
-  alone(platform, [&](Rank& rank, Buffer device, Buffer pinned) {
-    const auto time = [&](Buffer to, Buffer from) {
-      const Seconds start = rank.now();
-      const Op op = rank.copy({to, {}, 1_MiB}, {from, {}, 1_MiB}, Stream{}, Engine::dma);
-      EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
-      return rank.now() - start;
-    };
-    expect_near(time(device, pinned), kOverhead + 1_MiB / kDown + kOwn);
-    expect_near(time(pinned, device), kOverhead + 1_MiB / kUp + kCompletion);
-  });
-}
-
 TEST(Completion, IsPaidForEachCopyByWhoeverWaits) {
   alone(with_completion(), [](Rank& rank, Buffer device, Buffer pinned) {
     std::vector<Op> ops;

@@ -1,4 +1,4 @@
-// What the CPU does to find out what has ended, and what has not: closed forms.
+// What the CPU does for control messages, and to find out what has ended: closed forms.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -16,14 +16,12 @@ namespace {
 using namespace testing;  // NOLINT: the sample platform's numbers
 
 constexpr Seconds kLook = 0.2_us;
-constexpr Seconds kLookForMessages = 0.3_us;
 constexpr Seconds kTell = 0.05_us;
 constexpr Seconds kAtOnce{};  // of the clock at the start: a look, and no waiting
 
 Platform looking_platform() {
   Platform platform = sample_platform();
   platform.runtime.look = with_source(kLook);
-  platform.intra_node.look = with_source(kLookForMessages);
   return platform;
 }
 
@@ -49,9 +47,10 @@ TEST(Look, AtACopyThatHasNotEndedTakesItsTime) {
   });
 }
 
-TEST(Look, TellingKeepsTheCpuBusyForAPartOfTheWay) {
-  Platform platform = looking_platform();
-  platform.intra_node.control_send_host = with_source(kTell);
+/// As posting the smallest message does.
+TEST(ControlMessage, KeepsItsSendersCpuBusyForAPartOfTheWay) {
+  Platform platform = sample_platform();
+  platform.intra_node.send_host = with_source(Piecewise({{1_B, kTell}, {1_KiB, 3.0_us}}));
   push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
     const Seconds start = rank.now();
     const Op op = rank.tell(RankId{1}, tags::kFirstFree, Message());
@@ -61,8 +60,8 @@ TEST(Look, TellingKeepsTheCpuBusyForAPartOfTheWay) {
   });
 }
 
-TEST(Look, HearingKeepsTheCpuBusyFromItsStart) {
-  Platform platform = looking_platform();
+TEST(ControlMessage, KeepsTheCpuBusyThatAwaitsIt) {
+  Platform platform = sample_platform();
   platform.intra_node.control_receive_host = with_source(kTell);
   push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
     const Seconds start = rank.now();
@@ -73,7 +72,7 @@ TEST(Look, HearingKeepsTheCpuBusyFromItsStart) {
   });
 }
 
-TEST(Look, LearningThatASendIsOverKeepsTheSendersCpuBusy) {
+TEST(CompletionOfMessages, KeepsTheSendersCpuBusyThatLearnsThatASendIsOver) {
   Platform platform = sample_platform();
   platform.intra_node.send_completion = with_source(kCompletion);
   simulate(platform, kPeers, [](Rank& rank) {
@@ -135,25 +134,6 @@ TEST(Look, AsksForTheNewestAfterEachThatHasEnded) {
     EXPECT_EQ(wait(rank, ops[0], kLong), Status::delivered);
     expect_near(rank.now() - start, kHost * 7 + (kCompletion + kLook) * 2 + kLook);
     for (const Op op : std::span(ops).subspan(1)) EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
-  });
-}
-
-TEST(Look, ForMessagesIsOneForAllOfThem) {
-  simulate(looking_platform(), kPeers, [](Rank& rank) {
-    const View view(rank.allocate(Memory::pinned, 1_KiB));
-    const RankId peer{1 - rank.id().value};
-    Message heard;
-    if (rank.id().value == 1) {
-      EXPECT_EQ(wait(rank, rank.hear(peer, tags::kReady, heard), kLong), Status::delivered);
-      for (int i = 0; i < 2; ++i) EXPECT_EQ(wait(rank, rank.send(peer, tags::kData, view), kLong), Status::delivered);
-      return;
-    }
-    const std::array ops{rank.receive(peer, tags::kData, view), rank.receive(peer, tags::kData, view)};
-    const Seconds start = rank.now();
-    EXPECT_FALSE(rank.wait_any(ops, kAtOnce));
-    expect_near(rank.now() - start, kLookForMessages);
-    EXPECT_EQ(wait(rank, rank.tell(peer, tags::kReady, Message()), kLong), Status::delivered);
-    for (const Op op : ops) EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
   });
 }
 

@@ -1,5 +1,4 @@
-// What lies between things that follow each other, and what a step costs: closed forms. Each is a number that only
-// windows show.
+// What lies between things that follow each other: closed forms. Each is a number that only windows show.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -92,17 +91,6 @@ TEST(PeerRead, HasANumberOfItsOwnWhereThePlatformTellsOne) {
     start = rank.now();
     EXPECT_EQ(wait(rank, rank.copy(View(theirs), View(own), Stream{}, Engine::dma), kLong), Status::delivered);
     expect_near(rank.now() - start, kOverhead + 1_MiB / kPeer);
-  });
-}
-
-TEST(Step, KeepsTheCpuBusy) {
-  Platform platform = sample_platform();
-  platform.runtime.step = with_source(0.25_us);
-  push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
-    const Seconds start = rank.now();
-    rank.step("one");
-    rank.step("another");
-    expect_near(rank.now() - start, 0.5_us);
   });
 }
 

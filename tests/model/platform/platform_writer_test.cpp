@@ -79,9 +79,6 @@ TEST(PlatformWriter, WritesWhatAPlatformNeedNotHave) {
   platform.node.memories.front().cache = Sourced<Bytes>{100_MiB, guess};
   const Sourced<Piecewise> curve{Piecewise({{4_KiB, Seconds{}}, {64_KiB, 2.0_us}, {1_MiB, 20.5_us}}), guess};
   platform.copies[CopyClass::pinned_to_device_near].cpu_written = curve;
-  platform.intra_node.cpu_written = curve;
-  platform.intra_node.device_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 1.0_us}}), guess};
-  platform.intra_node.driver_written = Sourced<Piecewise>{Piecewise({{Bytes{}, 2.0_us}}), guess};
   for (const CopiedBy who : kCopiedBy) {
     platform.intra_node.copied_by = who;
     platform.intra_node.piece.reset();

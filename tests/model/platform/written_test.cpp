@@ -1,4 +1,4 @@
-// What it adds that a source was just written, and by whom. Closed forms on the sample machine.
+// What it adds to a copy that a CPU has just written its source. Closed forms on the sample machine.
 #include "model/platform/written.hpp"
 
 #include <gtest/gtest.h>
@@ -20,44 +20,34 @@ using namespace testing;  // NOLINT: the sample platform's numbers
 
 // ---- which bytes ----------------------------------------------------------------------------------------------------
 
-void expect_amount(const WrittenBytes::Amount& amount, std::uint64_t by_cpu, std::uint64_t by_device,
-                   std::uint64_t by_driver = 0) {
-  EXPECT_EQ(amount[Writer::cpu], Bytes{by_cpu});
-  EXPECT_EQ(amount[Writer::device], Bytes{by_device});
-  EXPECT_EQ(amount[Writer::driver], Bytes{by_driver});
-}
-
 TEST(WrittenBytes, AreNoneAtFirst) {
   WrittenBytes bytes;
-  expect_amount(bytes.read(Bytes{}, 1_MiB), 0, 0);
+  EXPECT_EQ(bytes.take(Bytes{}, 1_MiB), Bytes{});
 }
 
-TEST(WrittenBytes, BelongToTheLastWriterUntilSomebodyReadsThem) {
+TEST(WrittenBytes, AreAtRestOnceSomebodyHasTakenThem) {
   WrittenBytes bytes;
-  bytes.write(Bytes{}, Bytes{100}, Writer::cpu);
-  bytes.write(Bytes{50}, Bytes{100}, Writer::device);
-  expect_amount(bytes.read(Bytes{40}, Bytes{70}), 10, 60);
-  expect_amount(bytes.read(Bytes{40}, Bytes{70}), 0, 0);
-  expect_amount(bytes.read(Bytes{}, Bytes{1000}), 40, 40);
+  bytes.write(Bytes{}, Bytes{100});
+  bytes.write(Bytes{50}, Bytes{100});
+  EXPECT_EQ(bytes.take(Bytes{40}, Bytes{70}), Bytes{70});
+  EXPECT_EQ(bytes.take(Bytes{40}, Bytes{70}), Bytes{});
+  EXPECT_EQ(bytes.take(Bytes{}, Bytes{1000}), Bytes{80});
 }
 
 TEST(WrittenBytes, InTheMidstOfOthersLeaveBothSides) {
   WrittenBytes bytes;
-  bytes.write(Bytes{}, Bytes{100}, Writer::device);
-  bytes.write(Bytes{40}, Bytes{20}, Writer::cpu);
-  bytes.write(Bytes{70}, Bytes{}, Writer::cpu);
-  bytes.write(Bytes{90}, Bytes{20}, Writer::driver);
-  expect_amount(bytes.read(Bytes{30}, Bytes{50}), 20, 30);
-  expect_amount(bytes.read(Bytes{}, Bytes{100}), 0, 40, 10);
+  bytes.write(Bytes{}, Bytes{100});
+  bytes.write(Bytes{70}, Bytes{});
+  EXPECT_EQ(bytes.take(Bytes{40}, Bytes{20}), Bytes{20});
+  bytes.write(Bytes{90}, Bytes{20});
+  EXPECT_EQ(bytes.take(Bytes{30}, Bytes{50}), Bytes{30});
+  EXPECT_EQ(bytes.take(Bytes{}, Bytes{200}), Bytes{60});
 }
 
 // ---- what they cost -------------------------------------------------------------------------------------------------
 
 constexpr Seconds kCopyExtra = 3.0_us;      ///< of 1 MiB; half of it takes half of that
 constexpr Seconds kPageableExtra = 7.0_us;  ///< of any size
-constexpr Seconds kMessageByCpu = 5.0_us;
-constexpr Seconds kMessageByDevice = 11.0_us;
-constexpr Seconds kMessageByDriver = 13.0_us;
 
 Sourced<Piecewise> curve(std::vector<Piecewise::Knot> knots) {
   return {Piecewise(std::move(knots)), {Quality::assumed, "round numbers"}};
@@ -67,8 +57,6 @@ Platform with_extras() {
   Platform platform = sample_platform();
   platform.copies[CopyClass::pinned_to_device_near].cpu_written = curve({{Bytes{}, Seconds{}}, {1_MiB, kCopyExtra}});
   platform.copies[CopyClass::pageable_to_device_near].cpu_written = curve({{Bytes{}, kPageableExtra}});
-  platform.network->cpu_written = curve({{Bytes{}, kMessageByCpu}});
-  platform.network->device_written = curve({{Bytes{}, kMessageByDevice}});
   return platform;
 }
 
@@ -162,101 +150,22 @@ TEST(Written, BlocksCountByTheirBytes) {
   });
 }
 
-/// Sends a message that was prepared, through the adapters, and copies it in.
-void send_and_copy(const std::function<void(Rank&, Buffer device, Buffer host)>& prepare, Seconds message_extra) {
-  simulate(with_extras(), std::vector{kLoneGpu, kOtherNode}, [&](Rank& rank) {
+/// An adapter reads it as memory at rest, and what it has brought no CPU has written.
+TEST(Written, ByACpuMakesNoDifferenceToMessages) {
+  simulate(with_extras(), std::vector{kLoneGpu, kOtherNode}, [](Rank& rank) {
     const RankId peer{1 - rank.id().value};
     const Buffer device = rank.allocate(Memory::device, 1_MiB);
     const Buffer host = rank.allocate(Memory::pinned, 1_MiB);
+    rank.fill(View(host), Pattern{1});
+    const Seconds began = rank.now();
     if (rank.id().value == 0) {
-      prepare(rank, device, host);
-      Message message;
-      finish(rank, rank.hear(peer, tags::kFirstFree, message));
-      const Seconds began = rank.now();
       finish(rank, rank.send(peer, tags::kData, View(host)));
-      expect_near(rank.now() - began, kOverhead + message_extra + 1_MiB / kWire);
-      return;
+      expect_near(rank.now() - began, kOverhead + 1_MiB / kWire);
+    } else {
+      finish(rank, rank.receive(peer, tags::kData, View(host)));
     }
-    const Op received = rank.receive(peer, tags::kData, View(host));
-    finish(rank, rank.tell(peer, tags::kFirstFree, Message()));
-    finish(rank, received);
-    // The adapter has written it.
+    // It has read the one end, and written the other.
     expect_near(extra_of(rank, View(device), View(host), kDown), Seconds{});
-  });
-}
-
-TEST(Written, ByNobodyAMessagesSourceIsAtRest) {
-  send_and_copy([](Rank&, Buffer, Buffer) {}, Seconds{});
-}
-
-TEST(Written, ByACpuAMessagesSourceTakesWhatThePlatformSays) {
-  send_and_copy([](Rank& rank, Buffer, Buffer host) { rank.fill(View(host), Pattern{1}); }, kMessageByCpu);
-}
-
-TEST(Written, ByADeviceAMessagesSourceTakesWhatThePlatformSays) {
-  send_and_copy([](Rank& rank, Buffer device, Buffer host) { finish(rank, start(rank, View(host), View(device))); },
-                kMessageByDevice);
-}
-
-/// A message takes so much longer where a copy out of the device to pageable memory has written it. `costs`: what they
-/// are.
-void expect_after_driver(const std::function<void(NetworkCosts&)>& costs, Seconds extra) {
-  Platform platform = with_extras();
-  costs(*platform.network);
-  simulate(platform, std::vector{kLoneGpu, kOtherNode}, [&](Rank& rank) {
-    const RankId peer{1 - rank.id().value};
-    const Buffer device = rank.allocate(Memory::device, 1_MiB);
-    const Buffer host = rank.allocate(Memory::pageable, 1_MiB);
-    if (rank.id().value == 1) return finish(rank, rank.receive(peer, tags::kData, View(host)));
-    finish(rank, start(rank, View(host), View(device)));
-    const Seconds began = rank.now();
-    finish(rank, rank.send(peer, tags::kData, View(host)));
-    expect_near(rank.now() - began, kOverhead + extra + 1_MiB / kWire);
-  });
-}
-
-TEST(Written, ByTheDriverAMessagesSourceTakesWhatThePlatformSays) {
-  expect_after_driver(
-      [](NetworkCosts& costs) {
-        costs.driver_written = curve({{Bytes{}, kMessageByDriver}});
-      },
-      kMessageByDriver);
-}
-
-/// Of one curve's bytes it does not matter who wrote which.
-TEST(Written, BytesOfSeveralWritersAreCountedTogetherWhereTheyHaveOneCurve) {
-  NetworkCosts costs;
-  costs.cpu_written = curve({{Bytes{}, Seconds{}}, {1_MiB, 8.0_us}});
-  costs.device_written = curve({{Bytes{}, 1.0_us}});
-  WrittenBytes::Amount amount;
-  amount[Writer::cpu] = 256_KiB;
-  amount[Writer::driver] = 512_KiB;
-  amount[Writer::device] = 4_B;
-  expect_near(time_to_read(amount, written_costs(costs)), 6.0_us + 1.0_us);
-}
-
-TEST(Written, ByTheDriverAMessagesSourceTakesWhatACpusDoesUnlessThePlatformSays) {
-  expect_after_driver([](NetworkCosts&) {}, kMessageByCpu);
-}
-
-TEST(Written, ByTheDriverAMessagesSourceMayTakeNoLongerThanAtRest) {
-  expect_after_driver([](NetworkCosts& costs) { costs.driver_written = curve({{Bytes{}, Seconds{}}}); }, Seconds{});
-}
-
-/// What it adds comes between two messages, too, and the second one follows.
-TEST(Written, ByACpuEachMessagesSourceTakesLonger) {
-  simulate(with_extras(), std::vector{kLoneGpu, kOtherNode}, [](Rank& rank) {
-    const RankId peer{1 - rank.id().value};
-    const Buffer host = rank.allocate(Memory::pinned, 2_MiB);
-    const std::array halves{View(host, Bytes{}, 1_MiB), View(host, 1_MiB, 1_MiB)};
-    if (rank.id().value == 0) rank.fill(View(host), Pattern{1});
-    const Seconds began = rank.now();
-    std::vector<Op> ops;
-    for (const View& half : halves) {
-      ops.push_back(rank.id().value == 0 ? rank.send(peer, tags::kData, half) : rank.receive(peer, tags::kData, half));
-    }
-    for (const Op op : ops) finish(rank, op);
-    expect_near(rank.now() - began, kOverhead + (kMessageByCpu + 1_MiB / kWire) * 2);
   });
 }
 

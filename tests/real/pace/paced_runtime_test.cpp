@@ -97,14 +97,12 @@ class PacedWithTurnaround : public PacedRuntimeTest {
  protected:
   static constexpr Seconds kTurnaround = 2.0_us;
   static constexpr Seconds kCompletion = 1.5_us;
-  static constexpr Seconds kOutCompletion = 0.25_us;
 
   PacedWithTurnaround() : PacedRuntimeTest(with_costs()) {}
   static model::Platform with_costs() {
     model::Platform platform = sample_platform();
     platform.copies[CopyClass::pinned_to_device_near].turnaround = {model::Piecewise(kTurnaround), {}};
     platform.runtime.completion = {kCompletion, {}};
-    platform.copies[CopyClass::device_to_pinned_near].completion = {kOutCompletion, {}};
     return platform;
   }
 };
@@ -154,20 +152,6 @@ TEST_F(PacedWithTurnaround, WhoLearnsOfAnEndIsBusyForIt) {
   clock.wait_until(asked + 1.0_s);
   EXPECT_TRUE(runtime.ended(event));
   expect_took(asked, 1.0_s + kCompletion);
-}
-
-TEST_F(PacedWithTurnaround, WhoLearnsOfAnEndIsBusyAsItsClassSays) {
-  std::byte* const device = runtime.allocate(kSize);
-  std::byte* const pinned = host_memory(Memory::pinned);
-  const Event in = runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma);
-  const Event out = runtime.copy(pinned, device, kSize, Stream{0}, Engine::dma);
-  move_all();
-  clock.wait_until(1.0_s);
-  const Seconds start = clock.now();
-  EXPECT_TRUE(runtime.ended(in));
-  expect_took(start, kCompletion);
-  EXPECT_TRUE(runtime.ended(out));
-  expect_took(start, kCompletion + kOutCompletion);
 }
 
 TEST_F(PacedRuntimeTest, StreamsDoNotSlowEachOther) {

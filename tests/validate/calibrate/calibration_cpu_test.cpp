@@ -114,35 +114,6 @@ TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfKernelsLeavesForI
   EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), 1.4, 1e-3);
 }
 
-TEST(CalibrationOfCpus, CopiesMayHaveACompletionOfTheirOwn) {
-  constexpr double kOwn = 0.2;
-  const auto calibration = Probes()
-                               .add_one("finish ended copy", kCompletion)
-                               .add_one("finish ended copy pinned-to-device near", kOwn)
-                               .add_one("start copy pinned-to-device near", kHost)
-                               .add("copy pinned-to-device near", line(kHost + kLatency + kOwn, kRate))
-                               .calibrate();
-  const model::Platform platform = platform_of(calibration);
-  EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), kCompletion, 1e-3);
-  const model::Cost& near = platform.copies.at(model::CopyClass::pinned_to_device_near);
-  EXPECT_NEAR(near.completion.value().value.microseconds(), kOwn, 1e-3);
-  EXPECT_NEAR(near.latency.value.at(1_KiB).microseconds(), kLatency, 1e-3);
-}
-
-/// As in a base that does not tell reads from writes.
-TEST(CalibrationOfCpus, AClassThatBeginsAsAnotherHasItsCompletion) {
-  const test::ScratchFolder folder;
-  model::Platform base = model::read_platform(kBase);
-  base.copies.erase(model::CopyClass::peer_read);
-  base.copies.at(model::CopyClass::peer).completion = {Seconds{0.7e-6}, {model::Quality::assumed, "a guess"}};
-  const auto path = folder.write("base.yaml", model::platform_text(base));
-  const auto calibration = Probes().add("peer copy read direct", line(9, 100), "0/0", "0/1").calibrate(path);
-  const model::Platform platform = platform_of(calibration);
-  const model::Cost& read = platform.copies.at(model::CopyClass::peer_read);
-  EXPECT_NEAR(read.completion.value().value.microseconds(), 0.7, 1e-3);
-  EXPECT_NEAR((read.host.value + read.latency.value.at(1_KiB) + read.completion->value).microseconds(), 9, 1e-2);
-}
-
 TEST(CalibrationOfCpus, WithoutTheirLinesNothingIsThereThatTheBaseLacks) {
   const model::Platform platform = platform_of(Probes().add("copy pinned-to-device near", line(7, kRate)).calibrate());
   EXPECT_FALSE(platform.runtime.completion);

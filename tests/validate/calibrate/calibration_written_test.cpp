@@ -64,37 +64,6 @@ TEST(CalibrationOfWrittenSources, TakesTheLinesOfTheSameJob) {
   EXPECT_NEAR(curve.value.at(256_KiB).microseconds(), extra_us(256 * kKiB), 0.2);
 }
 
-TEST(CalibrationOfWrittenSources, TellsWhoWroteMessages) {
-  const TimeOf plain = line(1, 10);
-  const auto calibration =
-      Probes()
-          .add("message pageable same-node", plain, "0/0", "0/1")
-          .add("message pinned same-node", plain, "0/0", "0/1")
-          .add("message pageable same-node cpu-written", plain, "0/0", "0/1")
-          .add("message pinned same-node device-written", plus_extra(plain), "0/0", "0/1")
-          .add("message pageable same-node driver-written", plus_extra(plus_extra(plain)), "0/0", "0/1")
-          .calibrate();
-  const model::Platform platform = platform_of(calibration);
-  EXPECT_FALSE(platform.intra_node.cpu_written);
-  EXPECT_NEAR(platform.intra_node.driver_written.value().value.at(1_MiB).microseconds(), 2 * extra_us(1024 * kKiB),
-              1.4);
-  EXPECT_NEAR(platform.intra_node.device_written.value().value.at(1_MiB).microseconds(), extra_us(1024 * kKiB), 0.7);
-  EXPECT_THAT(calibration.notes, ::testing::Contains(HasSubstr("costs.intra_node.cpu_written: the probes take no")));
-}
-
-/// Otherwise a simulation would take a CPU's.
-TEST(CalibrationOfWrittenSources, OfDriversAreWrittenEvenWhereTheyTakeNoLonger) {
-  const TimeOf plain = line(1, 10);
-  const auto calibration = Probes()
-                               .add("message pageable same-node", plain, "0/0", "0/1")
-                               .add("message pageable same-node cpu-written", plus_extra(plain), "0/0", "0/1")
-                               .add("message pageable same-node driver-written", plain, "0/0", "0/1")
-                               .calibrate();
-  const model::Platform platform = platform_of(calibration);
-  EXPECT_GT(platform.intra_node.cpu_written.value().value.at(1_MiB), Seconds{});
-  EXPECT_EQ(platform.intra_node.driver_written.value().value.at(1_MiB), Seconds{});
-}
-
 TEST(CalibrationOfWrittenSources, AreNotWrittenWhereTheyTakeNoLonger) {
   const auto calibration = copies([](double bytes) { return line(6, 50)(bytes) * (1 + kTolerance / 2); }).calibrate();
   EXPECT_FALSE(platform_of(calibration).copies.at(CopyClass::pinned_to_device_near).cpu_written);

@@ -1,4 +1,4 @@
-#include "validate/calibrate/step_times.hpp"
+#include "validate/calibrate/control_times.hpp"
 
 #include <algorithm>
 
@@ -7,20 +7,11 @@
 
 namespace twinlink::validate {
 
-Seconds predict_steps(const model::NetworkCosts& network, Seconds step) {
+Seconds predict_controls(const model::NetworkCosts& network) {
   constexpr double kQueued = bench::kQueuedCopies;
   const Seconds tells = network.telling();
   const Seconds answer = std::max(tells, network.hearing()) / kQueued;
-  const Seconds hears = network.hearing() + step;
-  return tells + step + std::max(hears + answer, (network.control.value * 2 - tells) / kQueued);
-}
-
-Seconds step_of(const model::NetworkCosts& network, Seconds time) {
-  constexpr double kQueued = bench::kQueuedCopies;
-  const Seconds tells = network.telling();
-  const Seconds answer = std::max(tells, network.hearing()) / kQueued;
-  const Seconds steps = time - tells;
-  return std::min((steps - network.hearing() - answer) / 2, steps - (network.control.value * 2 - tells) / kQueued);
+  return tells + std::max(network.hearing() + answer, (network.control.value * 2 - tells) / kQueued);
 }
 
 Seconds hearing_of(const model::NetworkCosts& network, Seconds time) {
@@ -28,7 +19,7 @@ Seconds hearing_of(const model::NetworkCosts& network, Seconds time) {
   unheard.control_receive_host.reset();
   // No longer than where nobody is busy with hearing: then the way of the messages decides, and tells nothing of it.
   constexpr double kMore = 1 + 5 * kTolerance;
-  if (time <= predict_steps(unheard, Seconds{}) * kMore) return {};
+  if (time <= predict_controls(unheard) * kMore) return {};
   // Whichever takes longer, it or telling, comes once more for the answer.
   constexpr double kOnceMore = 1 + 1.0 / bench::kQueuedCopies;
   const Seconds tells = network.telling();
