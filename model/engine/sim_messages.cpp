@@ -57,19 +57,6 @@ std::vector<RankId> SimRank::copying_ranks(const Operation& send) const {
   return {};
 }
 
-/// A message is here whose sender knows that only when this rank has taken it in: at once while it waits.
-void SimRank::lend(const OperationPtr& send) {
-  lent_.push_back(send);
-  if (idle_) take_in_all();
-}
-
-void SimRank::take_in_all() {
-  for (const OperationPtr& send : std::exchange(lent_, {})) {
-    const RankId sender = send->report.rank;
-    rank_object(sender).schedule(now() + network_to(sender).control.value, send, nullptr);
-  }
-}
-
 /// The parts of a message's way, one after the other: of most messages the whole. Of one that CPUs copy in pieces first
 /// what the sender's copies before the receiver's has anything to copy, then what both copy at the same time, and then
 /// what is left for the receiver's.
@@ -175,7 +162,7 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
   channel.sends.pop_front();
   send->partner = operation;
   // An eager message that came unexpected.
-  if (send->state == Operation::State::arrived || send->state == Operation::State::ended) {
+  if (send->state == Operation::State::ended) {
     lacking_in_caches({&target}, send->size);
     deliver(send);
   } else if (!send->eager) {

@@ -13,7 +13,6 @@ struct SimRank::Operation {
     delayed,    ///< its latency runs until `due`
     queued,     ///< ready, but behind another flow of its queue
     flowing,
-    arrived,  ///< of a send: over, but for its sender, whose memory the receiver has still to give back
     ended
   };
   enum class Kind { copy, put, send, receive, tell, hear };

@@ -161,7 +161,6 @@ bool SimRank::look_at_copies(const Queue& stream) {
 
 /// The same for messages, which are all asked for at once. To take in what has come costs.
 bool SimRank::look_at_messages() {
-  take_in_all();
   Seconds time{};
   for (const OperationPtr& operation : ended_) {
     if (operation->is_message()) time += operation->report.completion;
@@ -180,17 +179,12 @@ std::optional<Completion> SimRank::wait_any(std::span<const Op> ops, Seconds dea
     // A rank looks again and again; when there is something to see it has just begun to.
     for (run_agenda(); ended_.empty(); run_agenda()) {
       if (reached(deadline, now())) return std::nullopt;
-      idle_ = true;
-      take_in_all();
       wait_for_change(deadline);
-      idle_ = false;
     }
   }
 }
 
 void SimRank::finish() {
-  idle_ = true;
-  take_in_all();
   while (unfinished_ > 0) wait_for_change(kNever);
   finished_ = true;
   timer_.clear();

@@ -171,7 +171,6 @@ void SimRank::delay(const OperationPtr& operation, Seconds until) {
 /// The operation's latency is over, or what came after it when it had its turn. It flows at once, or after those before
 /// it in its queue.
 void SimRank::become_ready(const OperationPtr& operation) {
-  if (operation->state == Operation::State::arrived) return complete(operation, Status::delivered);
   operation->state = Operation::State::queued;
   std::list<OperationPtr>& queued = operation->queue->operations;
   if (operation->kind == Operation::Kind::send && !operation->had_its_turn) queued.push_back(operation);
@@ -262,15 +261,8 @@ void SimRank::end_flow(const OperationPtr& operation) {
   }
   if (operation->is_copy()) operation->write();
   if (operation->signal) raise(*operation);
-  const bool lent = operation->kind == Operation::Kind::send && network_to(operation->peer).is_lent(operation->size);
-  if (lent) {
-    operation->state = Operation::State::arrived;
-    operation->report.ended = now();
-  } else {
-    complete(operation, Status::delivered);
-  }
+  complete(operation, Status::delivered);
   if (operation->partner) deliver(operation);
-  if (lent) rank_object(operation->peer).lend(operation);
   if (std::erase(under_way_, operation) == 0) leave_queue(operation);
 }
 
@@ -286,7 +278,7 @@ void SimRank::leave_queue(const OperationPtr& operation) {
 
 void SimRank::complete(const OperationPtr& operation, Status status) {
   if (operation->state != Operation::State::unmatched) --unfinished_;
-  if (operation->state != Operation::State::arrived) operation->report.ended = now();
+  operation->report.ended = now();
   operation->state = Operation::State::ended;
   operation->status = status;
   if (!operation->abandoned) {

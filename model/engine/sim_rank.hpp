@@ -176,8 +176,6 @@ class SimRank final : public Rank {
   [[nodiscard]] std::vector<Leg> legs_of(const Operation& send) const;
   void delay(const OperationPtr& operation, Seconds until);
   void become_ready(const OperationPtr& operation);
-  void lend(const OperationPtr& send);
-  void take_in_all();
   [[nodiscard]] Location target_of(const Operation& send) const;
   void take_turn(const OperationPtr& operation);
   void prepare_flow(const OperationPtr& operation);
@@ -223,9 +221,7 @@ class SimRank final : public Rank {
   std::uint64_t next_op_ = 1;
   std::unordered_map<std::uint64_t, OperationPtr> ops_;  ///< started, and not yet returned by wait_any()
   std::vector<OperationPtr> ended_;                      ///< of these, what has ended and the rank has not seen yet
-  std::vector<OperationPtr> lent_;  ///< peers' sends that have arrived, and that this rank's CPU has not taken in yet
-  std::vector<OperationPtr> under_way_;  ///< sends that have left their queue, and whose last legs flow
-  bool idle_ = false;                    ///< it looks again and again, for it waits
+  std::vector<OperationPtr> under_way_;                  ///< sends that have left their queue, and whose last legs flow
   std::priority_queue<Event> agenda_;
   std::uint64_t events_ = 0;    ///< ever put on the agenda
   Timer timer_;                 ///< set to the agenda's next event

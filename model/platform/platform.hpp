@@ -151,10 +151,7 @@ struct NetworkCosts {
   Sourced<Piecewise> latency{};         ///< from the posted send until the first byte flows, adapter and wire included
   std::optional<Sourced<Rate>> rate{};  ///< of one message, where that is less than the links allow
   Sourced<Bytes> eager_limit{};         ///< up to here a message leaves without waiting for its receive
-  /// Within a node only: up to here an eager message is over for its sender when it has arrived, above when its
-  /// receiver has taken it in; absent: all are over when they have arrived.
-  std::optional<Sourced<Bytes>> inline_limit{};
-  Sourced<Seconds> control{};  ///< one control message
+  Sourced<Seconds> control{};           ///< one control message
   /// The CPU awaits a control message and takes it in; absent: 0.
   std::optional<Sourced<Seconds>> control_receive_host{};
   /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
@@ -177,8 +174,6 @@ struct NetworkCosts {
   std::optional<Sourced<Seconds>> send_completion{};
 
   [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
-  /// Is an eager message of `size` over for its sender only when its receiver has taken it in?
-  [[nodiscard]] bool is_lent(Bytes size) const { return inline_limit && is_eager(size) && size > inline_limit->value; }
   /// The CPU posts a send of `size`.
   [[nodiscard]] Seconds posting(Bytes size) const { return send_host.value.at(size); }
   /// Of a message of `size` that CPUs copy in pieces, the last one, which the receiver's CPU copies when the sender's

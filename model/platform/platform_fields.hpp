@@ -52,7 +52,6 @@ void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("rate", costs.rate);
   visit("uncached", costs.uncached);
   visit("eager_limit", costs.eager_limit);
-  visit("inline_limit", costs.inline_limit);
   visit("piece", costs.piece);
   visit("control", costs.control);
   visit("control_receive_host", costs.control_receive_host);

@@ -157,7 +157,6 @@ void read_uncached(Section& section, const Node& node, NetworkCosts& costs) {
 NetworkCosts read_intra_node(Section& section, const Node& node) {
   NetworkCosts costs = read_network(section);
   read_uncached(section, node, costs);
-  costs.inline_limit = section.optional("inline_limit", &Section::bytes);
   costs.piece = section.optional("piece", &Section::bytes);
   costs.copied_by = read_copied_by(section);
   if (costs.piece && (costs.copied_by == CopiedBy::none || costs.piece->value < costs.eager_limit.value)) {

@@ -38,7 +38,6 @@ struct End {
   bool kernel = false;    ///< a kernel on this GPU moves the bytes; of a copy within one GPU, both ends say so
   bool resident = false;  ///< and it is one that stays there
   bool own = false;       ///< on the GPU of the rank that copies
-  bool thread = false;    ///< pageable memory to or from which a thread beside that rank's own copies
 
   friend auto operator<=>(const End&, const End&) = default;
 };

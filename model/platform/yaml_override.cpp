@@ -1,9 +1,12 @@
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <memory>
+#include <optional>
+#include <set>
+#include <type_traits>
 #include <utility>
 
+#include "model/platform/platform_fields.hpp"
 #include "model/platform/yaml_document.hpp"
 #include "protocols/core/edit_distance.hpp"
 #include "protocols/core/errors.hpp"
@@ -27,15 +30,35 @@ YamlValue* child(YamlValue& parent, std::string_view element) {
   return is_index && index < parent.items.size() ? &parent.items[index] : nullptr;
 }
 
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<Sourced<T>>> : std::true_type {};
+
+/// The keys of all numbers that some part of a platform may leave out.
+const std::set<std::string_view>& optional_numbers() {
+  static const std::set<std::string_view> keys = [] {
+    std::set<std::string_view> found{"forward", "backward", "total"};  // of links, which have names of their own
+    const auto add = [&](std::string_view key, const auto& field) {
+      if constexpr (IsOptional<std::remove_cvref_t<decltype(field)>>::value) found.insert(key);
+    };
+    const auto add_all = [&]<class Part>(const Part& part) { each_field(part, add); };
+    add_all(HostMemory{});
+    add_all(Fabric{});
+    add_all(Cost{});
+    add_all(NetworkCosts{});
+    add_all(RuntimeCosts{});
+    return found;
+  }();
+  return keys;
+}
+
 /// Adds a number or a word that a platform may leave out, so that a what-if can give it. Whether it belongs here, the
 /// reader knows.
 YamlValue* add_optional(YamlValue& parent, std::string_view key, const Position& position) {
-  constexpr std::array<std::string_view, 14> kOptionalNumbers{
-      "backward",      "cache", "completion", "control_receive_host", "duplex", "forward",    "inline_limit",
-      "kernel_signal", "piece", "rate",       "send_completion",      "total",  "turnaround", "uncached"};
   constexpr std::string_view kOptionalWord = "copied_by";
   if (parent.kind != YamlValue::Kind::map || parent.is_number()) return nullptr;
-  const bool is_number = std::ranges::find(kOptionalNumbers, key) != kOptionalNumbers.end();
+  const bool is_number = optional_numbers().contains(key);
   if (!is_number && key != kOptionalWord) return nullptr;
   YamlValue value(is_number ? YamlValue::Kind::map : YamlValue::Kind::scalar, position);
   if (is_number) value.entries.push_back({"value", position, {}});

@@ -13,7 +13,6 @@ namespace twinlink::validate {
 namespace {
 
 using model::Piecewise;
-using model::Topology;
 
 /// How far a curve is from the differences, as a multiple of the noise, where it is furthest.
 double worst(const std::vector<Piecewise::Knot>& knots, const std::vector<Difference>& differences) {
@@ -45,7 +44,7 @@ struct Sum {
 };
 
 /// How much longer the lines of a group take than those with a source at rest, size by size.
-std::vector<Difference> differences_of(const Group& group, const Topology& topology, const ProbeSet& probes) {
+std::vector<Difference> differences_of(const Group& group, const ProbeSet& probes) {
   std::map<Bytes, Sum> sums;
   for (const Meant& written : group.lines) {
     const Probe* rest = line_at_rest(written.probe->line, written.probe->file, probes);
@@ -103,7 +102,7 @@ void fit_written(const Group& group, const model::Topology& topology, const Prob
     notes.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
     return;
   }
-  const std::vector<Difference> differences = differences_of(group, topology, probes);
+  const std::vector<Difference> differences = differences_of(group, probes);
   if (differences.empty()) {
     notes.push_back(group.path +
                     ": no lines of the same job tell what memory at rest takes, at sizes that count; it stays");

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/cli/csv.hpp"
 #include "protocols/bench/cli/options.hpp"

@@ -196,7 +196,6 @@ TEST(Override, AddsWhatAPlatformNeedNotSayOfItsCpusAndEngines) {
   EXPECT_FALSE(plain.copies.at(CopyClass::host_to_host).turnaround);
   EXPECT_FALSE(plain.runtime.completion);
   EXPECT_FALSE(plain.runtime.kernel_signal);
-  EXPECT_FALSE(plain.intra_node.inline_limit);
   EXPECT_FALSE(plain.intra_node.uncached);
   EXPECT_FALSE(plain.intra_node.piece);
   EXPECT_FALSE(plain.node.memories.front().cache);
@@ -205,12 +204,11 @@ TEST(Override, AddsWhatAPlatformNeedNotSayOfItsCpusAndEngines) {
                                        "costs.intra_node.control_receive_host=60 ns", "costs.runtime.completion=1.5 us",
                                        "costs.runtime.kernel_signal=1.7 us", "costs.intra_node.rate=4 GB/s",
                                        "costs.intra_node.copied_by=both", "costs.intra_node.send_completion=70 ns",
-                                       "costs.intra_node.inline_limit=256 B", "nodes.memories.numa0.cache=100 MiB",
+                                       "costs.intra_node.gap=1 us", "nodes.memories.numa0.cache=100 MiB",
                                        "costs.intra_node.uncached=3 GB/s", "costs.intra_node.piece=64 KiB"});
   EXPECT_EQ(present(platform.node.memories.front().cache).value, 100_MiB);
   EXPECT_EQ(present(platform.intra_node.uncached).value, Rate{3e9});
   EXPECT_EQ(present(platform.intra_node.piece).value, 64_KiB);
-  EXPECT_EQ(present(platform.intra_node.inline_limit).value, 256_B);
   EXPECT_EQ(present(platform.copies.at(CopyClass::host_to_host).turnaround).value.at(1_B), 2.0_us);
   EXPECT_EQ(present(platform.runtime.look).value, 0.2_us);
   EXPECT_NEAR(present(platform.intra_node.control_receive_host).value.microseconds(), 0.06, 1e-9);

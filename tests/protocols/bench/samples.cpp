@@ -38,7 +38,7 @@ ProbeFile sample_probes() {
   return {.world = "simulated",
           .program = "twinlink-sim 0.1.0",
           .command = "twinlink-sim probe",
-          .environment = {{"platform", "sample"}},
+          .environment = nlohmann::json{{"platform", "sample"}},
           .findings = {.notes = {"0/0: no far copies: there is one NUMA domain"},
                        .lines = {{.name = "copy pinned-to-device near",
                                   .gpu = "0/1",
@@ -55,7 +55,7 @@ ProbeFile sample_probes() {
 Result imported_result() {
   return {.world = "measured",
           .program = "osu_bw 7.5",
-          .environment = {{"origin", {{"tool", "osu"}}}},
+          .environment = nlohmann::json{{"origin", {{"tool", "osu"}}}},
           .notes = {"means"},
           .series = {.label = "osu_bw",
                      .pattern = Pattern::bandwidth,

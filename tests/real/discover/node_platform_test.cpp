@@ -42,7 +42,7 @@ GpuFacts gpu(const std::string& bus_id) {
 NodeDescription sample_node() {
   NodeDescription node{.name = "sample.host", .gpu_source = "NVML of driver 999.1"};
   node.sockets = {{"Test CPU"}, {"Test CPU"}};
-  node.memories = {{0, {0}, {}}, {1, {1}, {}}};
+  node.memories = {{0, {0}}, {1, {1}}};
   node.pci = {{.kind = Kind::host_bridge},
               {.kind = Kind::bridge, .bus_id = "0000:10:00.0", .parent = 0, .link_GBps = 31.5},
               {.kind = Kind::gpu, .bus_id = "0000:1a:00.0", .parent = 1},
