@@ -152,7 +152,7 @@ TEST(CalibrationOfWindows, WhatAControlMessageLeavesBesideSendingItIsAwaitingIt)
   };
   constexpr double kTell = 0.05;
   constexpr double kHear = 0.08;
-  const auto busy = controls(kTell, kTell + kHear + kHear / kQueued);
+  const auto busy = controls(kTell, kTell + kHear + (kHear + kTell / 2) / kQueued);
   EXPECT_NEAR(platform_of(busy).intra_node.control_receive_host.value().value.microseconds(), kHear, 1e-6);
   // Where the CPUs wait for the messages, it cannot be told.
   const auto waiting = controls(0.001, 2 * kControl / kQueued);
