@@ -122,7 +122,6 @@ TEST(ProbeLoad, WhoWroteTheSourceShowsWhatThePlatformSays) {
   };
   EXPECT_NEAR(extra_us("copy pinned-to-device near"), 3, kTolerance_us);
   EXPECT_NEAR(extra_us("copy pageable-to-device near"), 5, kTolerance_us);
-  EXPECT_NEAR(extra_us("copy thread-from-pageable"), 6, kTolerance_us);
 }
 
 /// The names of the lines of GPUs 0/1 and 0/2, and the notes.
