@@ -12,8 +12,13 @@ build_packages=(g++ cmake ninja-build pkg-config libsimgrid-dev libopenmpi-dev o
 # differs between versions, and is not checked elsewhere.
 clang_format=clang-format-16
 clang_tidy=clang-tidy-16
-[[ $(. /etc/os-release 2>/dev/null && echo "$ID $VERSION_ID") != "debian 13" ]] || clang_tidy=clang-tidy-19
-check_packages=(libgtest-dev libgmock-dev libbenchmark-dev "$clang_format" "$clang_tidy")
+check_packages=(libgtest-dev libgmock-dev libbenchmark-dev)
+if [[ $(. /etc/os-release 2>/dev/null && echo "$ID $VERSION_ID") == "debian 13" ]]; then
+  clang_tidy=clang-tidy-19
+else
+  check_packages+=("$clang_format")
+fi
+check_packages+=("$clang_tidy")
 
 say() { printf '==> %s\n' "$*"; }
 
