@@ -12,12 +12,6 @@ constexpr int kSignalTags = 1 << 28;
 
 Tag signal_tag(Tag tag) { return Tag{tag.value + kSignalTags}; }
 
-void require_same_length(const View& to, const View& from) {
-  if (to.length == from.length) return;
-  throw UsageError("a copy of " + std::to_string(from.length.count()) + " B into a view of " +
-                   std::to_string(to.length.count()) + " B");
-}
-
 /// Memory of another node is reached by the adapter only.
 void require_one_node(const Part& to, const Part& from) {
   if (to.allocation->site.node == from.allocation->site.node) return;
@@ -52,10 +46,6 @@ void SimRank::require_reach(const Operation& copy) const {
 }
 
 SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engine engine) {
-  if (stream.index < 0 || stream.index >= kStreams) {
-    throw UsageError("there is no stream " + std::to_string(stream.index) + "; streams are 0 to " +
-                     std::to_string(kStreams - 1));
-  }
   const Part source = memory_.part(from);
   const Part target = memory_.part(to);
   OperationPtr operation = make("copy");
@@ -69,7 +59,7 @@ SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engi
 }
 
 /// From here on the operation is under way: first the CPU starts it, then its latency runs, then its bytes flow.
-void SimRank::start_copy(const OperationPtr& operation, Seconds latency) {
+void SimRank::get_under_way(const OperationPtr& operation, Seconds latency) {
   operation->from.hold();
   operation->to.hold();
   operation->report.latency = latency;
@@ -104,15 +94,9 @@ void SimRank::take_copy_cost(Operation& operation) {
   if (cost.cost->cpu_written) operation.written = &cost.cost->cpu_written->value;
 }
 
-Op SimRank::copy(View to, View from, Stream stream, Engine engine) {
-  require_same_length(to, from);
+Op SimRank::start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
   const OperationPtr operation = make_copy(to, from, stream, engine);
-  return run_copy(operation);
-}
-
-Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
-  check_blocks(to, from, blocks, engine);
-  const OperationPtr operation = make_copy(to, from, stream, engine);
+  if (blocks.empty()) return run_copy(operation);
   operation->blocks.assign(blocks.begin(), blocks.end());
   operation->size = operation->report.size = total_length(blocks);
   const RuntimeCosts& costs = world_.topology.platform().runtime;
@@ -124,7 +108,7 @@ Op SimRank::copy_blocks(View to, View from, std::span<const Block> blocks, Strea
 
 Op SimRank::run_copy(const OperationPtr& operation) {
   take_copy_cost(*operation);
-  start_copy(operation, operation->report.latency);
+  get_under_way(operation, operation->report.latency);
   if (operation->occupies_cpu) {
     world_.machine.leave_messages(id_);
     wait_until_ended(*operation);
@@ -134,7 +118,7 @@ Op SimRank::run_copy(const OperationPtr& operation) {
 }
 
 Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
-  require_same_length(to, from);
+  require_transfer(to, from, stream);
   const OperationPtr operation = make_copy(to, from, stream, engine);
   const RankId owner = operation->to.allocation->owner;
   if (!memory_.opened(to.buffer)) throw UsageError("put() writes into memory that was opened from a peer");
@@ -152,7 +136,7 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   const NetworkCosts& costs = network_to(owner);
   operation->report.cost = "network";
   operation->report.host = costs.posting(Bytes{});  // the adapter reads the bytes
-  start_copy(operation,
+  get_under_way(operation,
              costs.latency.value.at(operation->size) + rdma_latency(operation->from) + rdma_latency(operation->to));
   return operation->op;
 }

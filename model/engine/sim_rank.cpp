@@ -18,25 +18,19 @@ Seconds per_gib(Seconds base, Seconds share, Bytes size) {
 }  // namespace
 
 SimRank::SimRank(SimWorld& world, RankId id)
-    : world_(world), id_(id), memory_(id, world.exports), timer_(world.clock, [this] { act(); }), alarm_(world.clock) {
+    : Rank({.id = id,
+            .places = world.places,
+            .numa_domains = static_cast<int>(world.topology.platform().node.memories.size())}),
+      world_(world),
+      id_(id), memory_(id, world.exports), timer_(world.clock, [this] { act(); }), alarm_(world.clock) {
   world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
 }
 
 // ---- where am I -----------------------------------------------------------------------------------------------------
 
-void SimRank::require_rank(RankId rank) const {
-  if (rank.value >= 0 && rank.value < ranks()) return;
-  throw UsageError("there is no rank " + std::to_string(rank.value) + " among " + std::to_string(ranks()));
-}
-
 void SimRank::require_peer(RankId rank) const {
-  require_rank(rank);
+  static_cast<void>(place(rank));
   if (rank == id_) throw UsageError("rank " + std::to_string(id_.value) + " cannot exchange messages with itself");
-}
-
-const Place& SimRank::place(RankId rank) const {
-  require_rank(rank);
-  return world_.places[static_cast<std::size_t>(rank.value)];
 }
 
 const Path& SimRank::path_to(RankId peer) const {
@@ -48,8 +42,6 @@ const Path& SimRank::path_to(RankId peer) const {
   if (found != world_.paths.end()) return found->second;
   return world_.paths.emplace(key, world_.topology.path(here, there)).first->second;
 }
-
-int SimRank::numa_domains() const { return static_cast<int>(world_.topology.platform().node.memories.size()); }
 
 SimRank& SimRank::rank_object(RankId rank) const { return *world_.ranks[static_cast<std::size_t>(rank.value)]; }
 

@@ -75,12 +75,8 @@ class SimRank final : public Rank {
   /// Lets what is in flight reach its end, after the rank's body has returned.
   void finish();
 
-  [[nodiscard]] RankId id() const override { return id_; }
-  [[nodiscard]] int ranks() const override { return static_cast<int>(world_.places.size()); }
   Seconds now() override { return world_.clock.now(); }
-  [[nodiscard]] const Place& place(RankId rank) const override;
   [[nodiscard]] const Path& path_to(RankId peer) const override;
-  [[nodiscard]] int numa_domains() const override;
 
   Buffer allocate(Memory kind, Bytes size, Locality locality) override;
   void release(Buffer buffer) override;
@@ -90,8 +86,7 @@ class SimRank final : public Rank {
   void register_memory(Buffer buffer) override;
   void deregister_memory(Buffer buffer) override;
 
-  Op copy(View to, View from, Stream stream, Engine engine) override;
-  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId to, Tag tag, View from) override;
@@ -153,7 +148,7 @@ class SimRank final : public Rank {
   // Copies of all kinds (sim_copies.cpp).
   OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
   void take_copy_cost(Operation& operation);
-  void start_copy(const OperationPtr& operation, Seconds latency);
+  void get_under_way(const OperationPtr& copy, Seconds latency);
   [[nodiscard]] Seconds until_signal() const;  ///< after a put whose end does not bring it
   Op run_copy(const OperationPtr& operation);
   [[nodiscard]] End end_of(const Part& part, Engine engine) const;
@@ -162,7 +157,6 @@ class SimRank final : public Rank {
 
   // Starting and ending operations (sim_rank.cpp).
   OperationPtr make(std::string verb);
-  void require_rank(RankId rank) const;
   void require_sendable(const Part& part, RankId peer) const;
   void require_registered(const Part& part) const;
   void require_peer(RankId rank) const;                   ///< another rank than this one

@@ -2,8 +2,20 @@
 
 #include <algorithm>
 #include <cassert>
+#include <string>
+
+#include "protocols/core/blocks.hpp"
 
 namespace twinlink {
+namespace {
+
+void require_stream(Stream stream) {
+  if (stream.index >= 0 && stream.index < kStreams) return;
+  throw UsageError("there is no stream " + std::to_string(stream.index) + "; streams are 0 to " +
+                   std::to_string(kStreams - 1));
+}
+
+}  // namespace
 
 std::string_view to_string(Memory memory) {
   switch (memory) {
@@ -38,6 +50,29 @@ void Message::assign(std::span<const std::byte> content) {
   assert(content.size() <= kCapacity);
   std::copy(content.begin(), content.end(), bytes_.begin());
   size_ = content.size();
+}
+
+const Place& Rank::place(RankId rank) const {
+  if (rank.value >= 0 && rank.value < ranks()) return position_.places[static_cast<std::size_t>(rank.value)];
+  throw UsageError("there is no rank " + std::to_string(rank.value) + " among " + std::to_string(ranks()));
+}
+
+Op Rank::copy(View to, View from, Stream stream, Engine engine) {
+  require_transfer(to, from, stream);
+  return start_copy(to, from, {}, stream, engine);
+}
+
+Op Rank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
+  check_blocks(to, from, blocks, engine);
+  require_stream(stream);
+  return start_copy(to, from, blocks, stream, engine);
+}
+
+void require_transfer(const View& to, const View& from, Stream stream) {
+  require_stream(stream);
+  if (to.length == from.length) return;
+  throw UsageError("a copy of " + std::to_string(from.length.count()) + " B into a view of " +
+                   std::to_string(to.length.count()) + " B");
 }
 
 void require_signal(const Signal& signal) {

@@ -183,26 +183,35 @@ struct Verdict {
 /// "intact", "dropped at byte 4096", "scrambled at byte 17".
 std::string to_string(const Verdict& verdict);
 
+/// Where a rank is in its job. It does not change.
+struct Position {
+  RankId id{};
+  std::span<const Place> places{};  ///< of all ranks of the job
+  int numa_domains = 1;             ///< for host memory; with one, near and far are the same
+};
+
 /// One rank of a running job. Not thread-safe: a rank is one thread of control.
 ///
 /// Buffers, views and operations of another rank, already ended, or out of bounds are a UsageError. A failing
 /// operating-system, MPI or CUDA call is an EnvironmentError.
 class Rank {
  public:
+  /// The places must outlive the rank.
+  explicit Rank(const Position& position) : position_(position) {}
   virtual ~Rank() = default;
 
   // ---- where am I -------------------------------------------------------------------------------------------------
 
-  [[nodiscard]] virtual RankId id() const = 0;
+  [[nodiscard]] const Position& position() const { return position_; }
+  [[nodiscard]] RankId id() const { return position_.id; }
   /// The number of ranks of the job.
-  [[nodiscard]] virtual int ranks() const = 0;
-  /// Time since the start of the job: simulated, or the host's monotonic clock. The only clock that protocols know.
-  virtual Seconds now() = 0;
-  [[nodiscard]] virtual const Place& place(RankId rank) const = 0;
+  [[nodiscard]] int ranks() const { return static_cast<int>(position_.places.size()); }
+  [[nodiscard]] const Place& place(RankId rank) const;
+  [[nodiscard]] int numa_domains() const { return position_.numa_domains; }
   /// The path to `peer`, which must not be this rank.
   [[nodiscard]] virtual const Path& path_to(RankId peer) const = 0;
-  /// The number of NUMA domains for host memory; with one, near and far are the same.
-  [[nodiscard]] virtual int numa_domains() const = 0;
+  /// Time since the start of the job: simulated, or the host's monotonic clock. The only clock that protocols know.
+  virtual Seconds now() = 0;
 
   // ---- memory -----------------------------------------------------------------------------------------------------
 
@@ -240,11 +249,13 @@ class Rank {
   /// device and pageable memory, or between two host buffers, occupies the calling CPU until it has ended. A kernel
   /// reaches device memory of peers and page-locked memory, and one end must be device memory; a resident kernel writes
   /// from its own device into the memory of peers, and nothing else. What they cannot reach is a UsageError.
-  virtual Op copy(View to, View from, Stream stream, Engine engine) = 0;
+  Op copy(View to, View from, Stream stream, Engine engine);
   /// One copy of many blocks: `to` and `from` are the memory in which they lie. The copy engine moves blocks of one
   /// length at one distance (a 2-D copy), a kernel any list, a resident one none; else a UsageError, as for blocks that
   /// overlap at the destination or lie outside. Otherwise as copy(). Not between two host buffers.
-  virtual Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) = 0;
+  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine);
+  /// What both of them start, once they have checked what needs no machine. Without blocks: the whole views.
+  virtual Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) = 0;
   /// One-sided: writes into memory that was opened from a peer, behind what is in the stream, then raises `signal`
   /// there. No CPU of the peer takes part. Ends when the bytes are in place and the signal is on its way. Puts that
   /// raise one tag at one peer use one stream.
@@ -283,9 +294,15 @@ class Rank {
 
   /// Names the step of the protocol that the next operation belongs to, in the words of the protocol's scenario.
   virtual void step(std::string_view words) { static_cast<void>(words); }
+
+ private:
+  Position position_;
 };
 
-/// A UsageError for a signal whose tag or value is out of range: what every backend checks.
+// What every backend checks.
+/// A UsageError for a copy or put between views of different lengths, or in a stream that there is not.
+void require_transfer(const View& to, const View& from, Stream stream);
+/// A UsageError for a signal whose tag or value is out of range.
 void require_signal(const Signal& signal);
 
 /// Waits for one operation. `timed_out` once now() has reached `deadline`. Then, and where it throws, it is abandoned.

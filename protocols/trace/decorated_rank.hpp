@@ -8,14 +8,10 @@ namespace twinlink {
 class DecoratedRank : public Rank {
  public:
   /// `inner` must outlive this rank.
-  explicit DecoratedRank(Rank& inner) : inner_(inner) {}
+  explicit DecoratedRank(Rank& inner) : Rank(inner.position()), inner_(inner) {}
 
-  [[nodiscard]] RankId id() const override { return inner_.id(); }
-  [[nodiscard]] int ranks() const override { return inner_.ranks(); }
   Seconds now() override { return inner_.now(); }
-  [[nodiscard]] const Place& place(RankId rank) const override { return inner_.place(rank); }
   [[nodiscard]] const Path& path_to(RankId peer) const override { return inner_.path_to(peer); }
-  [[nodiscard]] int numa_domains() const override { return inner_.numa_domains(); }
 
   Buffer allocate(Memory kind, Bytes size, Locality locality) override { return inner_.allocate(kind, size, locality); }
   void release(Buffer buffer) override { inner_.release(buffer); }
@@ -25,9 +21,8 @@ class DecoratedRank : public Rank {
   void register_memory(Buffer buffer) override { inner_.register_memory(buffer); }
   void deregister_memory(Buffer buffer) override { inner_.deregister_memory(buffer); }
 
-  Op copy(View to, View from, Stream stream, Engine engine) override { return inner_.copy(to, from, stream, engine); }
-  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
-    return inner_.copy_blocks(to, from, blocks, stream, engine);
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
+    return inner_.start_copy(to, from, blocks, stream, engine);
   }
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override {
     return inner_.put(to, from, stream, engine, signal);

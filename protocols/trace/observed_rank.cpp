@@ -90,18 +90,13 @@ void ObservedRank::deregister_memory(Buffer buffer) {
       [](Buffer forgotten) { return "deregister " + describe(forgotten); });
 }
 
-Op ObservedRank::copy(View to, View from, Stream stream, Engine engine) {
+Op ObservedRank::start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
   return start(
-      "copy", [&] { return inner().copy(to, from, stream, engine); },
-      [&] { return "copy " + describe(from) + " -> " + describe(to) + describe(stream, engine); });
-}
-
-Op ObservedRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
-  return start(
-      "copy blocks", [&] { return inner().copy_blocks(to, from, blocks, stream, engine); },
+      blocks.empty() ? "copy" : "copy blocks",
+      [&] { return inner().start_copy(to, from, blocks, stream, engine); },
       [&] {
-        return "copy " + std::to_string(blocks.size()) + " blocks " + describe(from) + " -> " + describe(to) +
-               describe(stream, engine);
+        const std::string several = blocks.empty() ? "" : std::to_string(blocks.size()) + " blocks ";
+        return "copy " + several + describe(from) + " -> " + describe(to) + describe(stream, engine);
       });
 }
 

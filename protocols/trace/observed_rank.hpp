@@ -23,8 +23,7 @@ class ObservedRank : public DecoratedRank {
   void register_memory(Buffer buffer) final;
   void deregister_memory(Buffer buffer) final;
 
-  Op copy(View to, View from, Stream stream, Engine engine) final;
-  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) final;
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) final;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) final;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) final;
   Op send(RankId peer, Tag tag, View from) final;

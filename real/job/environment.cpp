@@ -100,7 +100,7 @@ json describe_environment(const Mpi& mpi, const DeviceRuntime& runtime, const Ne
     const Neighbour& rank = neighbours.ranks[ranks.size()];
     json entry = json::parse(text);
     entry["host"] = rank.host;
-    entry["place"] = to_string(rank.place);
+    entry["place"] = to_string(neighbours.places[ranks.size()]);
     entry["device"] = describe(rank.device);
     ranks.push_back(std::move(entry));
   }

@@ -132,9 +132,9 @@ void Pace::require(const Neighbours& neighbours) const {
 void Pace::apply(Neighbours& neighbours) const {
   for (std::size_t r = 0; r < neighbours.ranks.size(); ++r) {
     Neighbour& rank = neighbours.ranks[r];
-    rank.place = place_of(RankId{static_cast<int>(r)});
+    const Place& place = neighbours.places[r] = place_of(RankId{static_cast<int>(r)});
     const Answer really_mapped = rank.path.device_mapping;
-    rank.path = topology_.path(place_, rank.place);
+    rank.path = topology_.path(place_, place);
     // MPI carries messages from and to emulated devices of other nodes, but there is nobody to play their adapters.
     if (!rank.path.same_node && rank.path.one_sided) {
       rank.path.one_sided =
@@ -147,7 +147,7 @@ void Pace::apply(Neighbours& neighbours) const {
   for (std::size_t a = 0; a < neighbours.ranks.size(); ++a) {
     for (std::size_t b = 0; b < neighbours.ranks.size(); ++b) {
       std::string& refusal = neighbours.peer_access[a][b];
-      const Answer answer = topology_.path(neighbours.ranks[a].place, neighbours.ranks[b].place).peer_access;
+      const Answer answer = topology_.path(neighbours.places[a], neighbours.places[b]).peer_access;
       if (!answer) refusal = answer.reason;
     }
   }

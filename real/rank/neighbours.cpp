@@ -164,13 +164,12 @@ Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::st
   runtime.free(sample);  // all ranks have closed it: their rows are here
 
   const Answer on_network = runtime.host_addressable() ? Answer::granted() : mpi_reads_cuda_memory();
-  const std::vector<Place> places = number_places(ranks);
   Neighbours result;
+  result.places = number_places(ranks);
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const bool same_node = ranks[r].host == ranks[self].host;
     result.ranks.push_back({.host = ranks[r].host,
                             .device = ranks[r].device,
-                            .place = places[r],
                             .path = {.same_node = same_node,
                                      .same_device = same_node && ranks[r].device.uuid == ranks[self].device.uuid,
                                      .peer_access = answer(both_ways(rows, &Row::peer_access, self, r)),

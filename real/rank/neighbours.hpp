@@ -16,12 +16,12 @@ namespace twinlink::real {
 struct Neighbour {
   std::string host{};
   DeviceInfo device{};
-  Place place{};
   Path path{};  ///< from this rank; of this rank itself, meaningless
 };
 
 struct Neighbours {
   std::vector<Neighbour> ranks{};
+  std::vector<Place> places{};  ///< of the ranks
   /// By rank and rank: peer access, both ways; empty for granted, else the reason.
   std::vector<std::vector<std::string>> peer_access{};
 };

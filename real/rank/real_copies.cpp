@@ -1,21 +1,8 @@
 // RealRank's copies: whole views, blocks that lie apart, and one-sided puts with their signals.
-#include <fmt/format.h>
-
-#include "protocols/core/blocks.hpp"
 #include "real/rank/real_rank.hpp"
 
 namespace twinlink::real {
 namespace {
-
-void require_same_length(const View& to, const View& from) {
-  if (to.length == from.length) return;
-  throw UsageError(fmt::format("a copy of {} B into a view of {} B", from.length.count(), to.length.count()));
-}
-
-void require_stream(Stream stream) {
-  if (stream.index >= 0 && stream.index < kStreams) return;
-  throw UsageError(fmt::format("there is no stream {}; streams are 0 to {}", stream.index, kStreams - 1));
-}
 
 bool has(const Part& to, const Part& from, Memory memory) {
   return to.allocation->memory == memory || from.allocation->memory == memory;
@@ -55,12 +42,13 @@ Op RealRank::track_copy(Event event, Stream stream, const Part& target, const Pa
   return op_of(slot);
 }
 
-Op RealRank::copy(View to, View from, Stream stream, Engine engine) {
-  require_same_length(to, from);
-  require_stream(stream);
+Op RealRank::start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
   const Part target = memory_.part(to);
   const Part source = memory_.part(from);
   require_reach(target, source, engine);
+  if (!blocks.empty()) {
+    return track_copy(runtime_.copy_blocks(target.data, source.data, blocks, stream, engine), stream, target, source);
+  }
   if (!has(target, source, Memory::device)) {
     runtime_.copy_on_host(target.data, source.data, source.length, stream);
     const Slot slot = start(Kind::copy, source, target);
@@ -70,18 +58,8 @@ Op RealRank::copy(View to, View from, Stream stream, Engine engine) {
   return track_copy(runtime_.copy(target.data, source.data, source.length, stream, engine), stream, target, source);
 }
 
-Op RealRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
-  check_blocks(to, from, blocks, engine);
-  require_stream(stream);
-  const Part target = memory_.part(to);
-  const Part source = memory_.part(from);
-  require_reach(target, source, engine);
-  return track_copy(runtime_.copy_blocks(target.data, source.data, blocks, stream, engine), stream, target, source);
-}
-
 Op RealRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
-  require_same_length(to, from);
-  require_stream(stream);
+  require_transfer(to, from, stream);
   const Part target = memory_.part(to);
   const Part source = memory_.part(from);
   if (signal) require_signal(*signal);

@@ -26,10 +26,10 @@ void keep(const Part& part) {
 
 RealRank::RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa,
                    RealMemory& memory, Signals& signals, Letters* letters, Clock::time_point start)
-    : mpi_(mpi),
+    : Rank({.id = RankId{mpi.rank()}, .places = neighbours.places, .numa_domains = numa.domains()}),
+      mpi_(mpi),
       runtime_(runtime),
       neighbours_(neighbours),
-      numa_(numa),
       memory_(memory),
       signals_(signals),
       letters_(letters),
@@ -54,11 +54,9 @@ RealRank::~RealRank() {
 Seconds RealRank::now() { return Seconds{std::chrono::duration<double>(Clock::now() - start_).count()}; }
 
 const Neighbour& RealRank::neighbour(RankId rank) const {
-  if (rank.value >= 0 && rank.value < ranks()) return neighbours_.ranks[static_cast<std::size_t>(rank.value)];
-  throw UsageError(fmt::format("there is no rank {} among {}", rank.value, ranks()));
+  static_cast<void>(place(rank));  // there is such a rank
+  return neighbours_.ranks[static_cast<std::size_t>(rank.value)];
 }
-
-const Place& RealRank::place(RankId rank) const { return neighbour(rank).place; }
 
 const Path& RealRank::path_to(RankId peer) const {
   if (peer == id()) throw UsageError(fmt::format("rank {} asked for the path to itself", peer.value));

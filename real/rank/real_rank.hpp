@@ -33,12 +33,8 @@ class RealRank final : public Rank {
   RealRank(const RealRank&) = delete;
   RealRank& operator=(const RealRank&) = delete;
 
-  [[nodiscard]] RankId id() const override { return RankId{mpi_.rank()}; }
-  [[nodiscard]] int ranks() const override { return mpi_.size(); }
   Seconds now() override;
-  [[nodiscard]] const Place& place(RankId rank) const override;
   [[nodiscard]] const Path& path_to(RankId peer) const override;
-  [[nodiscard]] int numa_domains() const override { return numa_.domains(); }
 
   Buffer allocate(Memory kind, Bytes size, Locality locality) override;
   void release(Buffer buffer) override { memory_.release(buffer); }
@@ -48,8 +44,7 @@ class RealRank final : public Rank {
   void register_memory(Buffer buffer) override;
   void deregister_memory(Buffer buffer) override;
 
-  Op copy(View to, View from, Stream stream, Engine engine) override;
-  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;
@@ -152,7 +147,6 @@ class RealRank final : public Rank {
   const Mpi& mpi_;
   DeviceRuntime& runtime_;
   const Neighbours& neighbours_;
-  const Numa& numa_;
   RealMemory& memory_;
   Signals& signals_;
   Letters* letters_;

@@ -32,9 +32,9 @@ class VerbRank final : public DecoratedRank {
     ++allocated;
     return inner().allocate(kind, size, locality);
   }
-  Op copy(View to, View from, Stream stream, Engine engine) override {
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
     verbs.push_back("copy to " + describe(to));
-    return inner().copy(to, from, stream, engine);
+    return inner().start_copy(to, from, blocks, stream, engine);
   }
   Op send(RankId peer, Tag tag, View from) override {
     verbs.push_back("send " + describe(from));

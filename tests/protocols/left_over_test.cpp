@@ -250,9 +250,9 @@ TEST_P(LeftOver, MeetingIsNotTakenForAnother) {
 class FailsOnce final : public DecoratedRank {
  public:
   using DecoratedRank::DecoratedRank;
-  Op copy(View to, View from, Stream stream, Engine engine) override {
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
     if (++copies_ == 2) throw EnvironmentError("copy", "fails on purpose");
-    return DecoratedRank::copy(to, from, stream, engine);
+    return DecoratedRank::start_copy(to, from, blocks, stream, engine);
   }
 
  private:

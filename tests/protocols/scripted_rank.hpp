@@ -1,6 +1,7 @@
 // ScriptedRank: a lonely rank whose operations end when the test says, on a clock that only waiting moves.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +13,8 @@ namespace twinlink {
 
 class ScriptedRank final : public Rank {
  public:
+  ScriptedRank() : Rank({.id = RankId{0}, .places = kPlaces}) {}
+
   /// An operation that ends `duration` from now, with `status`. Without a duration it never ends.
   Op begin(std::optional<Seconds> duration, Status status = Status::delivered);
 
@@ -21,15 +24,11 @@ class ScriptedRank final : public Rank {
   /// The words given to step(), in order.
   [[nodiscard]] const std::vector<std::string>& steps() const { return steps_; }
 
-  [[nodiscard]] RankId id() const override { return RankId{0}; }
   /// The path to every peer; all refused until the test says otherwise.
   [[nodiscard]] Path& path() { return path_; }
 
-  [[nodiscard]] int ranks() const override { return 2; }
   Seconds now() override { return now_; }
-  [[nodiscard]] const Place& place(RankId) const override { return place_; }
   [[nodiscard]] const Path& path_to(RankId) const override { return path_; }
-  [[nodiscard]] int numa_domains() const override { return 1; }
 
   Buffer allocate(Memory kind, Bytes size, Locality) override { return {++last_buffer_, kind, size}; }
   void release(Buffer) override {}
@@ -43,10 +42,9 @@ class ScriptedRank final : public Rank {
   void deregister_memory(Buffer) override {}
 
   // Every verb takes a microsecond.
-  Op copy_blocks(View, View, std::span<const Block>, Stream, Engine) override { return begin(1.0_us); }
+  Op start_copy(View, View, std::span<const Block>, Stream, Engine) override { return begin(1.0_us); }
   Op put(View, View, Stream, Engine, std::optional<Signal>) override { return begin(1.0_us); }
   Op await_signal(RankId, Tag, std::uint64_t&) override { return begin(1.0_us); }
-  Op copy(View, View, Stream, Engine) override { return begin(1.0_us); }
   Op send(RankId, Tag, View) override { return begin(1.0_us); }
   Op receive(RankId, Tag, View) override { return begin(1.0_us); }
   Op tell(RankId, Tag, const Message&) override { return begin(1.0_us); }
@@ -59,6 +57,8 @@ class ScriptedRank final : public Rank {
   void step(std::string_view words) override { steps_.emplace_back(words); }
 
  private:
+  inline static const std::array<Place, 2> kPlaces{};
+
   struct End {
     std::optional<Seconds> when;
     Status status;
@@ -69,7 +69,6 @@ class ScriptedRank final : public Rank {
   std::uint32_t last_buffer_ = 0;
   std::size_t abandoned_ = 0;
   std::vector<std::string> steps_;
-  Place place_{};
   Path path_{};
 };
 

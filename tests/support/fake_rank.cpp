@@ -71,8 +71,6 @@ void run_fake_world(const FakeWorldOptions& options, const std::function<void(Ra
   if (first_failure) std::rethrow_exception(first_failure);
 }
 
-const Place& FakeRank::place(RankId rank) const { return world_.places.at(static_cast<std::size_t>(rank.value)); }
-
 const Path& FakeRank::path_to(RankId peer) const {
   require_peer(peer);
   return world_.path;
@@ -187,17 +185,9 @@ Op FakeRank::start(Pending pending) {
   return pending.op;
 }
 
-Op FakeRank::copy(View to, View from, Stream, Engine) {
-  pass(to.length);
-  const std::span<const std::byte> source = bytes(from);
-  if (to.length != from.length) throw UsageError("a copy between views of different lengths");
-  const std::scoped_lock lock(world_.mutex);
-  write(to, source, buffers_.at(to.buffer.id).owner != id_);
-  return start({});
-}
-
-Op FakeRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream, Engine engine) {
-  check_blocks(to, from, blocks, engine);
+Op FakeRank::start_copy(View to, View from, std::span<const Block> blocks, Stream, Engine) {
+  const std::array whole{Block{.length = to.length}};
+  if (blocks.empty()) blocks = whole;
   pass(total_length(blocks));
   const std::scoped_lock lock(world_.mutex);
   for (const Block& block : blocks) {

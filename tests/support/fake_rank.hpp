@@ -77,14 +77,11 @@ struct FakeWorld {
 
 class FakeRank final : public Rank {
  public:
-  FakeRank(FakeWorld& world, RankId id) : world_(world), id_(id) {}
+  FakeRank(FakeWorld& world, RankId id)
+      : Rank({.id = id, .places = world.places, .numa_domains = world.options.numa_domains}), world_(world), id_(id) {}
 
-  [[nodiscard]] RankId id() const override { return id_; }
-  [[nodiscard]] int ranks() const override { return world_.options.ranks; }
   Seconds now() override { return now_; }
-  [[nodiscard]] const Place& place(RankId rank) const override;
   [[nodiscard]] const Path& path_to(RankId peer) const override;
-  [[nodiscard]] int numa_domains() const override { return world_.options.numa_domains; }
 
   Buffer allocate(Memory kind, Bytes size, Locality locality) override;
   void release(Buffer buffer) override;
@@ -94,8 +91,7 @@ class FakeRank final : public Rank {
   void register_memory(Buffer buffer) override;
   void deregister_memory(Buffer buffer) override;
 
-  Op copy(View to, View from, Stream stream, Engine engine) override;
-  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;

@@ -23,14 +23,9 @@ bool FaultRank::lost(const View& to, const View& from) const {
   return fault_ == Fault::lost_peer_copies && (of_peers_.contains(to.buffer.id) || of_peers_.contains(from.buffer.id));
 }
 
-Op FaultRank::copy(View to, View from, Stream stream, Engine engine) {
+Op FaultRank::start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
   if (lost(to, from)) return inner().copy(nothing_of(to), nothing_of(from), stream, engine);
-  return inner().copy(to, from, stream, engine);
-}
-
-Op FaultRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
-  if (lost(to, from)) return inner().copy(nothing_of(to), nothing_of(from), stream, engine);
-  return inner().copy_blocks(to, from, blocks, stream, engine);
+  return inner().start_copy(to, from, blocks, stream, engine);
 }
 
 Op FaultRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {

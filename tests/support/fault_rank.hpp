@@ -22,8 +22,7 @@ class FaultRank final : public DecoratedRank {
   FaultRank(Rank& inner, Fault fault) : DecoratedRank(inner), fault_(fault) {}
 
   Buffer open_memory(RankId owner, const IpcHandle& handle) override;
-  Op copy(View to, View from, Stream stream, Engine engine) override;
-  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
 
   /// How often open_memory() was refused.

@@ -1,7 +1,5 @@
 #include "tests/explore/explorer/explore_rank.hpp"
 
-#include "protocols/core/blocks.hpp"
-
 namespace twinlink::explore {
 namespace {
 
@@ -26,11 +24,6 @@ auto outside(const Verb& verb) {
 }
 
 }  // namespace
-
-const Place& ExploreRank::place(RankId rank) const {
-  if (rank.value < 0 || rank.value >= ranks()) throw UsageError("there is no rank " + std::to_string(rank.value));
-  return machine_.place(rank.value);
-}
 
 const Path& ExploreRank::path_to(RankId peer) const {
   static_cast<void>(place(peer));
@@ -66,18 +59,11 @@ void ExploreRank::deregister_memory(Buffer buffer) {
   outside([&] { machine_.register_memory(id_, buffer, false); });
 }
 
-Op ExploreRank::copy(View to, View from, Stream stream, Engine engine) {
+Op ExploreRank::start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
   return outside([&] {
     if (engine == Engine::resident && !machine_.opened(id_, to.buffer)) {
       throw UsageError("a resident kernel only writes into memory of peers");
     }
-    return machine_.start_copy(id_, to, from, {}, stream);
-  });
-}
-
-Op ExploreRank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
-  return outside([&] {
-    check_blocks(to, from, blocks, engine);
     return machine_.start_copy(id_, to, from, {blocks.begin(), blocks.end()}, stream);
   });
 }

@@ -14,7 +14,8 @@ namespace twinlink::explore {
 class ExploreRank final : public Rank, public Witness {
  public:
   /// `machine` must outlive the rank, and so must `fiber`, which runs its body.
-  ExploreRank(Machine& machine, int id, Fiber& fiber) : machine_(machine), id_(id), fiber_(fiber) {}
+  ExploreRank(Machine& machine, int id, Fiber& fiber) 
+      : Rank({.id = RankId{id}, .places = machine.places()}), machine_(machine), id_(id), fiber_(fiber) {}
 
   /// What wait_any() returns when the fiber goes on.
   std::optional<Completion> answer{};
@@ -22,12 +23,8 @@ class ExploreRank final : public Rank, public Witness {
   std::string words{};
   bool keep_words = false;
 
-  [[nodiscard]] RankId id() const override { return RankId{id_}; }
-  [[nodiscard]] int ranks() const override { return static_cast<int>(machine_.world.ranks.size()); }
   Seconds now() override { return machine_.world.now; }
-  [[nodiscard]] const Place& place(RankId rank) const override;
   [[nodiscard]] const Path& path_to(RankId peer) const override;
-  [[nodiscard]] int numa_domains() const override { return 1; }
 
   Buffer allocate(Memory kind, Bytes size, Locality locality) override;
   void release(Buffer buffer) override;
@@ -37,8 +34,7 @@ class ExploreRank final : public Rank, public Witness {
   void register_memory(Buffer buffer) override;
   void deregister_memory(Buffer buffer) override;
 
-  Op copy(View to, View from, Stream stream, Engine engine) override;
-  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;

@@ -56,7 +56,7 @@ class Machine {
   std::vector<std::string> violations;
 
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
-  [[nodiscard]] const Place& place(int rank) const { return places_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const std::vector<Place>& places() const { return places_; }
 
   // ---- memory (memory.cpp) ----------------------------------------------------------------------------------------
 

@@ -19,17 +19,6 @@ std::uint64_t make_id(Family family, int peer_or_stream, int tag, std::uint32_t 
          (static_cast<std::uint64_t>(tag) << 24U) | number;
 }
 
-void require_stream(Stream stream) {
-  if (stream.index >= 0 && stream.index < kStreams) return;
-  throw UsageError("there is no stream " + std::to_string(stream.index));
-}
-
-void require_same_length(const View& to, const View& from) {
-  if (to.length == from.length) return;
-  throw UsageError("a copy of " + std::to_string(from.length.count()) + " B into a view of " +
-                   std::to_string(to.length.count()) + " B");
-}
-
 auto key_of(const Channel& c) { return std::tuple(c.from, c.to, c.tag, c.plane); }
 
 }  // namespace
@@ -74,12 +63,8 @@ const Operation* Machine::find(int rank, std::uint64_t id) const {
 // ---- starting -------------------------------------------------------------------------------------------------------
 
 Op Machine::start_copy(int rank, View to, View from, std::vector<Block> blocks, Stream stream) {
-  require_stream(stream);
   Operation op{.verb = Verb::copy, .stream = stream.index, .to = part(rank, to), .from = part(rank, from)};
-  if (blocks.empty()) {
-    require_same_length(to, from);
-    blocks.push_back({Bytes{}, Bytes{}, from.length});
-  }
+  if (blocks.empty()) blocks.push_back({Bytes{}, Bytes{}, from.length});
   op.blocks = std::move(blocks);
   op.id = make_id(Family::stream, stream.index, 0, state(rank).streams[static_cast<std::size_t>(stream.index)]++);
   const Operation& started = insert(rank, std::move(op));
@@ -91,8 +76,7 @@ Op Machine::start_copy(int rank, View to, View from, std::vector<Block> blocks, 
 }
 
 Op Machine::start_put(int rank, View to, View from, Stream stream, std::optional<Signal> signal) {
-  require_stream(stream);
-  require_same_length(to, from);
+  require_transfer(to, from, stream);
   if (signal) require_signal(*signal);
   if (!held(rank, to.buffer).mapped) throw UsageError("put() writes into memory that was opened from a peer");
   Operation op{.verb = Verb::put, .stream = stream.index, .to = part(rank, to), .from = part(rank, from)};

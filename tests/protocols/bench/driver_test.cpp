@@ -317,9 +317,9 @@ TEST(CopyCurve, NeedsHostMemory) {
 class LazyRank final : public DecoratedRank {
  public:
   using DecoratedRank::DecoratedRank;
-  Op copy(View to, View from, Stream stream, Engine engine) override {
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
     const Bytes most = to.length - 1_B;
-    return DecoratedRank::copy(to.slice({}, most), from.slice({}, most), stream, engine);
+    return DecoratedRank::start_copy(to.slice({}, most), from.slice({}, most), blocks, stream, engine);
   }
 };
 

@@ -93,10 +93,10 @@ class SloppyRank final : public DecoratedRank {
  public:
   SloppyRank(Rank& inner, std::function<void(std::vector<Block>&)> spoil)
       : DecoratedRank(inner), spoil_(std::move(spoil)) {}
-  Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
     std::vector<Block> spoilt(blocks.begin(), blocks.end());
     if (to.buffer.memory == Memory::device) spoil_(spoilt);
-    return DecoratedRank::copy_blocks(to, from, spoilt, stream, engine);
+    return DecoratedRank::start_copy(to, from, spoilt, stream, engine);
   }
 
  private:

@@ -214,11 +214,11 @@ TEST(Probe, BlocksAreCountedByTheBytesThatMove) {
 class PlainRank final : public DecoratedRank {
  public:
   using DecoratedRank::DecoratedRank;
-  Op copy(View to, View from, Stream stream, Engine engine) override {
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
+    if (!blocks.empty()) throw InputError("no blocks here");
     if (engine != Engine::dma) throw InputError("no kernels here");
-    return DecoratedRank::copy(to, from, stream, engine);
+    return DecoratedRank::start_copy(to, from, blocks, stream, engine);
   }
-  Op copy_blocks(View, View, std::span<const Block>, Stream, Engine) override { throw InputError("no blocks here"); }
   Op put(View, View, Stream, Engine, std::optional<Signal>) override { throw UnavailableError("no signals here"); }
 };
 
@@ -246,11 +246,11 @@ TEST(Probe, LeavesOutWhatTheMachineLacks) {
 class WithoutCopiesOut final : public DecoratedRank {
  public:
   using DecoratedRank::DecoratedRank;
-  Op copy(View to, View from, Stream stream, Engine engine) override {
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
     if (engine == Engine::dma && to.buffer.memory == Memory::pinned && from.buffer.memory == Memory::device) {
       throw InputError("no way out");
     }
-    return DecoratedRank::copy(to, from, stream, engine);
+    return DecoratedRank::start_copy(to, from, blocks, stream, engine);
   }
 };
 
