@@ -8,6 +8,9 @@
 #include "model/cli/commands.hpp"
 #include "model/study/advice_report.hpp"
 #include "model/study/survey.hpp"
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/progress.hpp"
+#include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/core/options.hpp"
@@ -22,6 +25,7 @@ struct Options {
   std::vector<std::string> protocols{};  ///< empty: all
   bench::Pattern pattern = bench::Pattern::pingpong;
   std::optional<int> window{};
+  bench::NamedValues options{};
   bench::SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}};
   std::vector<std::string> chunks{};  ///< empty: the default search's
   std::vector<int> depths{};          ///< likewise
@@ -158,16 +162,22 @@ ExitCode advise(Options options, const std::string& command_line) {
                   .window = bench::window_of(options.pattern, options.window),
                   .sizes = bench::size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor),
                   .at_once = options.jobs,
-                  .protocols = options.protocols};
-  for (const std::string& name : plan.protocols) static_cast<void>(find_protocol(name));  // refuses what there is not
+                  .protocols = options.protocols,
+                  .options = options.options};
+  for (const std::string& name : plan.protocols) {  // refuses what there is not
+    static_cast<void>(bench::make_settings(find_protocol(name), {.options = plan.options}));
+  }
   require_two_devices(plan.places);
   require_writable(options.output);
   const Bytes largest = plan.sizes.back();
   const std::vector<Bytes> chunks = read_chunks(options.chunks, largest, plan.window);
   std::ranges::sort(options.depths);
   plan.space = [&](const Settings& base) { return space_for(base, largest, chunks, options.depths); };
+  bench::Progress progress("simulations", bench::ProgressView::standard_error(wall_clock));
+  plan.on_progress = progress.listener();
   Survey survey = make_survey(platform, plan);
   Singles singles = simulated_singles(survey.contestants, platform, plan);
+  progress.clear();
   AdviceReport report = make_report(platform, plan, std::move(survey), Ranks::protocols);
   report.command = command_line;
   report.environment = environment_of(platform, options.platform.overrides);
@@ -207,25 +217,33 @@ void add_advise_command(Program& program) {
   const auto options = std::make_shared<Options>();
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
-  command->add_option("-p,--protocol", options->protocols, "Compare only these [all]")
-      ->delimiter(',')
-      ->type_name("NAME,...");
+  command->option_defaults()->group("Search");
+  auto* const protocols = command->add_option("-p,--protocol", options->protocols, "Compare only these")
+                              ->delimiter(',')
+                              ->type_name("NAME,...")
+                              ->default_str("all");
   bench::add_pattern_options(*command, options->pattern, options->window);
   bench::add_size_options(*command, options->sweep);
-  command
-      ->add_option("--chunk", options->chunks,
-                   "Try these chunks, as 64K,256K; 0 is the whole message [0, and powers of two from 4K]")
+  command->option_defaults()->group("Search");
+  command->add_option("--chunk", options->chunks, "Try these chunks, as 64K,256K; 0 is the whole message")
       ->delimiter(',')
-      ->type_name("SIZE,...");
-  command->add_option("--depth", options->depths, "Try these depths [1,2,4,8,16]")
+      ->type_name("SIZE,...")
+      ->default_str("0 and powers of two from 4K");
+  command->add_option("--depth", options->depths, "Try these depths")
       ->delimiter(',')
       ->check(CLI::Range(1, kMaxDepth))
-      ->type_name("N,...");
-  command->add_option("-j,--jobs", options->jobs, "Simulations at a time [one for each core]")
-      ->check(CLI::Range(1, 1024));
+      ->type_name("N,...")
+      ->default_str("1,2,4,8,16");
+  bench::add_named_values(*command, options->options, "Set an option of all protocols that -p names; may be repeated");
+  command->get_option("--option")->needs(protocols);
+  constexpr int kMostJobs = 1024;
+  bench::add_count_option(*command, "-j,--jobs", 1, kMostJobs, "one for each core", "Simulations at a time",
+                          [options](int jobs) { options->jobs = jobs; });
   bench::add_output_options(
       *command, options->output,
       {{"table", bench::Format::table}, {"csv", bench::Format::csv}, {"json", bench::Format::json}});
+  bench::add_examples(*command, {"twinlink-sim advise --platform keeneland-kids --from 0/0 --to 1/0",
+                                 "twinlink-sim advise --platform h200-nvlink -p gpudirect-v1,staging -b 64K -e 4M"});
   command->callback(
       [&program, options] { program.action = [&program, options] { return advise(*options, program.command_line); }; });
 }

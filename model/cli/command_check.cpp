@@ -1,10 +1,14 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
 #include "model/platform/platform_numbers.hpp"
 #include "model/platform/platform_reader.hpp"
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/json_option.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -12,7 +16,20 @@ namespace {
 struct Options {
   std::vector<std::filesystem::path> files{};
   bool numbers = false;
+  std::filesystem::path json{};
 };
+
+nlohmann::json numbers_json(const Platform& platform) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const NumberEntry& number : all_numbers(platform)) {
+    all.push_back({{"path", number.path},
+                   {"value", number.value},
+                   {"unit", number.unit},
+                   {"quality", to_string(number.source.quality)},
+                   {"source", number.source.text}});
+  }
+  return all;
+}
 
 void print_numbers(const Platform& platform) {
   for (const NumberEntry& number : all_numbers(platform)) {
@@ -24,16 +41,24 @@ void print_numbers(const Platform& platform) {
 /// All files are read before the verdict, so that all their errors are shown at once.
 ExitCode check(const Options& options) {
   std::string errors;
+  nlohmann::json platforms = nlohmann::json::array();
   for (const auto& file : options.files) {
     try {
       const Platform platform = read_platform(file, {});
       std::cout << fmt::format("{}: ok: {}, {} node(s) with {} GPU(s)\n", file.string(), platform.name,
                                platform.node.count, platform.node.gpus.size());
       if (options.numbers) print_numbers(platform);
+      platforms.push_back({{"file", file.string()},
+                           {"name", platform.name},
+                           {"nodes", platform.node.count},
+                           {"gpus_per_node", platform.node.gpus.size()}});
+      if (options.numbers) platforms.back()["numbers"] = numbers_json(platform);
     } catch (const InputError& error) {
+      platforms.push_back({{"file", file.string()}, {"errors", error.what()}});
       errors += (errors.empty() ? "" : "\n") + std::string(error.what());
     }
   }
+  bench::write_json_option(options.json, platforms);
   if (!errors.empty()) throw InputError(errors);
   return ExitCode::ok;
 }
@@ -43,8 +68,11 @@ ExitCode check(const Options& options) {
 void add_check_command(Program& program) {
   auto* command = program.app.add_subcommand("check", "Check platform files; every error is shown with its place");
   const auto options = std::make_shared<Options>();
-  command->add_option("files", options->files, "Platform files")->required();
+  command->add_option("files", options->files, "Platform files")->required()->type_name("FILE");
   command->add_flag("--numbers", options->numbers, "List every number with its value and source");
+  bench::add_json_option(*command, options->json);
+  bench::add_examples(
+      *command, {"twinlink-sim check platforms/*.yaml", "twinlink-sim check --numbers platforms/keeneland-kids.yaml"});
   command->callback([&program, options] { program.action = [options] { return check(*options); }; });
 }
 

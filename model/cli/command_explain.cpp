@@ -1,16 +1,18 @@
 #include <algorithm>
-#include <array>
 #include <iostream>
-#include <optional>
-#include <sstream>
 
-#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/cli/explanation.hpp"
 #include "model/engine/sim_rank.hpp"
 #include "model/engine/simulation.hpp"
+#include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/measure/collectives.hpp"
+#include "protocols/bench/results/files.hpp"
 #include "protocols/core/tags.hpp"
 #include "protocols/cuda_aware.hpp"
 #include "protocols/registry.hpp"
@@ -23,18 +25,11 @@ struct Options {
   PairOptions pair{};
   std::string protocol{};  ///< empty: the one that would be chosen
   Bytes size{1U << 20U};
+  bench::SettingsOptions settings{};
   bench::LayoutOptions layout{};
   bool compare = false;
-  bench::OutputOptions output{};  ///< of a comparison
+  bench::OutputOptions output{};
 };
-
-/// One line of the table of steps: one operation, or the copies of many blocks.
-struct Line {
-  OpReport report{};
-  std::size_t operations = 1;
-};
-
-std::string in_words(const Answer& answer) { return answer ? "yes" : "no: " + answer.reason; }
 
 /// The first protocol for GPU messages that may run without a fallback. The registry lists the shortest way first.
 const Protocol& choose(const Path& path) {
@@ -59,120 +54,67 @@ std::string why_not(const Protocol& protocol, const Protocol& chosen, const Supp
   return "";
 }
 
-void print_path(const Path& path, const Platform& platform, const std::vector<Place>& places, Bytes size) {
-  const auto model = [&](const Place& place) { return platform.node.gpus[static_cast<std::size_t>(place.gpu)].model; };
-  std::cout << fmt::format("A message of {} from {} ({}) to {} ({}) on {}\n\nPath\n", format_size(size),
-                           to_string(places[0]), model(places[0]), to_string(places[1]), model(places[1]),
-                           platform.name);
-  std::cout << fmt::format("  same node                  {}\n", path.same_node ? "yes" : "no");
-  std::cout << fmt::format("  peer access                {}\n", in_words(path.peer_access));
-  std::cout << fmt::format("  memory can be mapped       {}\n", in_words(path.device_mapping));
-  std::cout << fmt::format("  network reaches the GPUs   {}\n", in_words(path.device_memory_on_network));
-  if (!path.hypothetical.empty()) std::cout << fmt::format("  but hypothetically only    {}\n", path.hypothetical);
-  if (path.same_node) {
-    std::cout << fmt::format("  messages within the node   {}\n", platform.within_node.loopback
-                                                                      ? "in loopback through the adapter"
-                                                                      : "through shared memory");
-  }
-}
-
-void print_choice(const Path& path, const Protocol& chosen) {
-  std::cout << "\nProtocols (chosen is the first that needs no fallback; --compare compares their speeds)\n";
-  for (const Protocol* protocol : all_protocols()) {
-    const std::string verdict = protocol == &chosen ? "chosen" : why_not(*protocol, chosen, protocol->supports(path));
-    std::cout << fmt::format("  {:<14} {}\n", protocol->name(), verdict);
-  }
-}
-
-/// Copies of the blocks of one message follow each other on their rank: a line for all of them.
-std::vector<Line> lines_of(const std::vector<OpReport>& reports) {
-  std::vector<Line> lines;
-  std::array<std::optional<std::size_t>, 2> latest{};  // by rank: its last line
-  for (const OpReport& report : reports) {
-    auto& last = latest.at(static_cast<std::size_t>(report.rank.value));
-    const bool packing = report.step == "pack" || report.step == "unpack";
-    if (packing && last && lines[*last].report.step == report.step && lines[*last].report.cost == report.cost) {
-      Line& line = lines[*last];
-      ++line.operations;
-      line.report.ended = report.ended;
-      line.report.host += report.host;
-      line.report.latency += report.latency;
-      line.report.flow += report.flow;
-      line.report.completion += report.completion;
-      line.report.size += report.size;
-    } else {
-      last = lines.size();
-      lines.push_back({report});
-    }
-  }
-  return lines;
-}
-
-void print_steps(const std::vector<OpReport>& reports, const Protocol& protocol, const std::string& path_taken,
-                 Seconds total) {
-  std::cout << fmt::format("\nSteps of {} ({}), times in microseconds\n", protocol.name(), path_taken);
-  // The end of a copy is that of its bytes; what the CPU needs to learn of it comes after.
-  std::cout
-      << "  rank     start       end  step            =     host   + latency  +    flow + completion  size    cost "
-         "entry\n";
-  for (const auto& [r, operations] : lines_of(reports)) {
-    std::cout << fmt::format("  {:>4} {:>9.3f} {:>9.3f}  {:<15} {:>10.3f} {:>10.3f} {:>10.3f} {:>12.3f}  {:<6}  {}{}\n",
-                             r.rank.value, r.started.microseconds(), r.ended.microseconds(), r.step,
-                             r.host.microseconds(), r.latency.microseconds(), r.flow.microseconds(),
-                             r.completion.microseconds(), format_size(r.size), r.cost,
-                             operations > 1 ? fmt::format(", {} times", operations) : "");
-    if (!r.route.empty()) std::cout << fmt::format("{:28}by {}\n", "", r.route);
-  }
-  std::cout << fmt::format("\nDelivered after {}\n", format_seconds(total));
-}
-
-/// What libraries would do, whose choice depends on the size too.
-void print_rules(const Path& path, Bytes size) {
-  const Protocol& protocol = find_protocol("cuda-aware");
-  std::cout << fmt::format("\nA CUDA-aware library chooses for {}\n", format_size(size));
-  for (const Preset& preset : protocol.presets()) {
+/// What libraries would do.
+std::vector<LibraryChoice> library_choices(const Path& path, Bytes size) {
+  std::vector<LibraryChoice> choices;
+  for (const Preset& preset : find_protocol("cuda-aware").presets()) {
     const CudaAwareRules rules = cuda_aware_rules(preset.settings);
     const CudaAwareWay way = choose_way(rules, path, size);
-    std::cout << fmt::format("  {:<14}{}: {}\n  {:14}by the first of these rules that fits\n", preset.name,
-                             way.protocol, way.reason, "");
-    std::istringstream lines(describe(rules));
-    for (std::string line; std::getline(lines, line);) std::cout << fmt::format("  {:14}  {}\n", "", line);
+    choices.push_back({std::string(preset.name), std::string(way.protocol), way.reason, describe(rules)});
   }
+  return choices;
 }
 
-ExitCode explain(const Options& options) {
+/// All that is known before the message is simulated.
+Explanation make_explanation(const Platform& platform, const std::vector<Place>& places, const Options& options) {
+  Explanation all{.platform = platform.name, .places = places, .size = options.size};
+  for (Place& place : all.places) place.device = platform.node.gpus[static_cast<std::size_t>(place.gpu)].model;
+  all.packing = make_packing(options.layout);
+  check_packing(all.packing, options.size);
+  all.path = Topology(platform).path(places[0], places[1]);
+  if (all.path.same_node) {
+    all.within_node = platform.within_node.loopback ? "in loopback through the adapter" : "through shared memory";
+  }
+  const Protocol& chosen = choose(all.path);
+  for (const Protocol* each : all_protocols()) {
+    all.verdicts.push_back(
+        {std::string(each->name()), each == &chosen ? "chosen" : why_not(*each, chosen, each->supports(all.path))});
+  }
+  all.libraries = library_choices(all.path, options.size);
+  const Protocol& protocol = options.protocol.empty() ? chosen : find_protocol(options.protocol);
+  all.protocol = protocol.name();
+  all.settings = make_settings(protocol, options.settings);
+  if (protocol.cuts_messages(all.settings)) bench::require_few_pieces(options.size, 1, all.settings.chunk);
+  return all;
+}
+
+ExitCode explain(const Options& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
   const std::vector<Place> places = read_pair(options.pair, platform);
-  const Path path = Topology(platform).path(places[0], places[1]);
-  const Protocol& chosen = choose(path);
-  const Protocol& protocol = options.protocol.empty() ? chosen : find_protocol(options.protocol);
-  const Packing packing = make_packing(options.layout);
-  check_packing(packing, options.size);
-  const Seconds timeout = protocol.defaults().timeout;
-  print_path(path, platform, places, options.size);
-  if (packing.needed()) {
-    std::cout << fmt::format("  layout                     {}, {} of memory\n", describe(packing.layout),
-                             format_size(packing.layout.extent(options.size)));
-  }
-  print_choice(path, chosen);
-  print_rules(path, options.size);
+  if (options.output.format == bench::Format::csv) throw UsageError("--format csv is for --compare");
+  require_writable(options.output);
+  Explanation all = make_explanation(platform, places, options);
+  const bool in_words = options.output.format != bench::Format::json;
+  if (in_words) print_choice(all, std::cout);
+  const Protocol& protocol = find_protocol(all.protocol);
+  const Packing& packing = all.packing;
+  const Seconds timeout = all.settings.timeout;
 
   std::vector<OpReport> reports;
-  std::string path_taken;
   Seconds began{};
   Seconds delivered{};
   const auto body = [&](Rank& rank) {
     const RankId peer{1 - rank.id().value};
     const View message(rank.allocate(message_memory(protocol, packing), packing.layout.extent(options.size)));
     const PackedBuffers packed(rank, protocol, packing, options.size, options.size);
-    auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, packed);
+    auto channel = twinlink::connect(rank, peer, protocol, all.settings, packing, packed);
     // The first message pays for buffers and handles; the second is explained.
     for (int round = 0; round < 2; ++round) {
       if (rank.id().value == 0) began = rank.now();
       const Outcome outcome = rank.id().value == 0 ? channel->send(message) : channel->receive(message);
       if (!outcome.ok()) throw Error(outcome.reason);
       if (rank.id().value == 1) delivered = rank.now();
-      path_taken = channel->path_taken();
+      all.path_taken = channel->path_taken();
       if (round == 0 && rank.id().value == 1) reports.clear();
       rank.step("");  // what follows is no part of the protocol
       Message round_over;
@@ -191,7 +133,19 @@ ExitCode explain(const Options& options) {
     report.started = report.started - began;
     report.ended = report.ended - began;
   }
-  print_steps(reports, protocol, path_taken, delivered - began);
+  all.steps = steps_of(reports);
+  all.delivered = delivered - began;
+
+  nlohmann::json json = to_json(all);
+  json["program"] = program_name();
+  json["command"] = command_line;
+  json["environment"] = environment_of(platform, options.platform.overrides);
+  if (in_words) {
+    print_steps(all, std::cout);
+  } else {
+    std::cout << bench::to_text(json, 2) << '\n';
+  }
+  if (!options.output.json.empty()) bench::write_json_file(options.output.json, json);
   return ExitCode::ok;
 }
 
@@ -203,22 +157,29 @@ void add_explain_command(Program& program) {
   const auto options = std::make_shared<Options>();
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
-  command->add_option("--protocol", options->protocol, "Explain the steps of this protocol [the one chosen]");
-  bench::add_size_option(*command, "--size", options->size, "Message size [1M]");
+  command->option_defaults()->group("Message");
+  bench::add_protocol_option(*command, options->protocol, "Explain the steps of this protocol")
+      ->default_str("the one that is chosen");
+  bench::add_size_option(*command, "-s,--size", options->size, "Message size");
+  bench::add_settings_options(*command, options->settings);
   bench::add_layout_options(*command, options->layout);
   auto* compare = command->add_flag(
       "--compare", options->compare,
       "Simulate all protocols, with their defaults and with their presets, and show their times side by side");
-  for (const char* of_one_message : {"--protocol", "--layout", "--pack"}) {
+  for (const char* of_one_message :
+       {"--protocol", "--preset", "--chunk", "--depth", "--option", "--layout", "--pack"}) {
     compare->excludes(command->get_option(of_one_message));
   }
   bench::add_output_options(
       *command, options->output,
       {{"table", bench::Format::table}, {"csv", bench::Format::csv}, {"json", bench::Format::json}});
-  for (const char* of_comparison : {"--format", "--json", "--csv"}) command->get_option(of_comparison)->needs(compare);
+  command->get_option("--csv")->needs(compare);
+  bench::add_examples(*command,
+                      {"twinlink-sim explain --platform keeneland-kids --from 0/1 --to 0/2 -s 1M",
+                       "twinlink-sim explain --platform keeneland-kids --compare -s 64K --json compared.json"});
   command->callback([&program, options] {
     program.action = [&program, options] {
-      if (!options->compare) return explain(*options);
+      if (!options->compare) return explain(*options, program.command_line);
       return compare_protocols(options->platform, options->pair, options->size, options->output, program.command_line);
     };
   });

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -8,7 +10,11 @@
 #include "model/study/child_process.hpp"
 #include "model/study/figures.hpp"
 #include "protocols/bench/cli/csv.hpp"
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/cli/pair_file.hpp"
+#include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/results/chart.hpp"
 #include "protocols/bench/results/files.hpp"
 
@@ -18,6 +24,7 @@ namespace {
 struct Options {
   std::filesystem::path platforms = "platforms";
   std::filesystem::path out = "results";
+  std::filesystem::path json{};
   WithinNode within_node{};
   bench::RunOptions run{};
 };
@@ -73,16 +80,25 @@ ExitCode draw_figures(const Options& options, const std::string& command_line) {
   std::error_code error;
   std::filesystem::create_directories(options.out, error);
   if (error) throw EnvironmentError("create_directories " + options.out.string(), error.message());
+  bench::Progress progress("curves", bench::ProgressView::standard_error(wall_clock));
+  std::size_t curves = 0;
+  for (const Figure& figure : keeneland_figures()) curves += figure.curves.size();
+  std::size_t done = 0;
+  std::vector<bench::Result> all;
   for (const Figure& figure : keeneland_figures()) {
     Platform platform = read_platform(options.platforms / figure.platform, {});
     set_within_node(platform, options.within_node);
     std::vector<bench::Result> results;
     for (const FigureCurve& curve : figure.curves) {
       results.push_back(make_result(curve, platform, options, command_line));
+      progress.show(++done, curves);
     }
+    progress.clear();
     print_figure(figure, results);
     std::cout << "\n";
+    std::ranges::move(results, std::back_inserter(all));
   }
+  bench::write_json_option(options.json, to_json(all));
   std::cout << "Result files (JSON and CSV, one per curve) are in " << options.out.string() << "\n";
   return ExitCode::ok;
 }
@@ -93,11 +109,16 @@ void add_figure_command(Program& program) {
   auto* command = program.app.add_subcommand(
       "figure", "Simulate both figures of \"GPUDirect Performance on Keeneland\": plot, table and result files");
   const auto options = std::make_shared<Options>();
-  command->add_option("--platforms", options->platforms, "The folder of the platform files")->capture_default_str();
+  command->add_option("--platforms", options->platforms, "The folder of the platform files")
+      ->type_name("FOLDER")
+      ->capture_default_str();
   command->add_option("--out", options->out, "The folder for result files; made if missing")
+      ->type_name("FOLDER")
       ->capture_default_str()
       ->take_last();
   add_within_node_options(*command, options->within_node);
+  bench::add_json_option(*command, options->json);
+  bench::add_examples(*command, {"twinlink-sim figure", "twinlink-sim figure --out figures --intra-node loopback"});
   command->callback([&program, options] {
     program.action = [&program, options] { return draw_figures(*options, program.command_line); };
   });

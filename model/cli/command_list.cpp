@@ -2,20 +2,25 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
 #include "model/platform/platform_reader.hpp"
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/cli/protocol_list.hpp"
 
 namespace twinlink::model {
 namespace {
 
-ExitCode list_protocols() {
+ExitCode list_protocols(const std::filesystem::path& json) {
   bench::print_protocols(std::cout);
+  bench::write_json_option(json, bench::protocols_json());
   return ExitCode::ok;
 }
 
-ExitCode list_platforms(const std::filesystem::path& folder) {
+ExitCode list_platforms(const std::filesystem::path& folder, const std::filesystem::path& json) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -23,11 +28,18 @@ ExitCode list_platforms(const std::filesystem::path& folder) {
   }
   if (error) throw UsageError(folder.string() + ": " + error.message() + " (name the folder with --folder)");
   std::ranges::sort(files);
+  nlohmann::json platforms = nlohmann::json::array();
   for (const auto& file : files) {
     const Platform platform = read_platform(file, {});
     std::cout << fmt::format("{}\n    {}\n    {} node(s) with {} GPU(s)\n", file.string(), platform.description,
                              platform.node.count, platform.node.gpus.size());
+    platforms.push_back({{"file", file.string()},
+                         {"name", platform.name},
+                         {"description", platform.description},
+                         {"nodes", platform.node.count},
+                         {"gpus_per_node", platform.node.gpus.size()}});
   }
+  bench::write_json_option(json, platforms);
   return ExitCode::ok;
 }
 
@@ -36,13 +48,19 @@ ExitCode list_platforms(const std::filesystem::path& folder) {
 void add_list_command(Program& program) {
   auto* command = program.app.add_subcommand("list", "Say which protocols and platforms there are");
   command->require_subcommand(1);
-  command->add_subcommand("protocols", "All protocols with their defaults")->callback([&program] {
-    program.action = list_protocols;
-  });
+  const auto json = std::make_shared<std::filesystem::path>();
+  auto* protocols = command->add_subcommand("protocols", "All protocols with their options, defaults and presets");
+  bench::add_json_option(*protocols, *json);
+  protocols->callback([&program, json] { program.action = [json] { return list_protocols(*json); }; });
   const auto folder = std::make_shared<std::filesystem::path>("platforms");
   auto* platforms = command->add_subcommand("platforms", "The platform files of a folder");
-  platforms->add_option("--folder", *folder, "Where they lie")->capture_default_str();
-  platforms->callback([&program, folder] { program.action = [folder] { return list_platforms(*folder); }; });
+  platforms->add_option("--folder", *folder, "Where they lie")->type_name("FOLDER")->capture_default_str();
+  bench::add_json_option(*platforms, *json);
+  platforms->callback(
+      [&program, folder, json] { program.action = [folder, json] { return list_platforms(*folder, *json); }; });
+  for (auto* each : {command, protocols, platforms}) {
+    bench::add_examples(*each, {"twinlink-sim list protocols", "twinlink-sim list platforms --json platforms.json"});
+  }
 }
 
 }  // namespace twinlink::model

@@ -1,3 +1,5 @@
+#include <chrono>
+
 #include "model/cli/commands.hpp"
 
 #include <CLI/CLI.hpp>
@@ -16,6 +18,7 @@ const std::string kLoopback = "loopback";
 }  // namespace
 
 void add_within_node_options(CLI::App& command, WithinNode& within_node) {
+  command.option_defaults()->group("Machine");
   const auto read = [&within_node](const std::string& text) {
     if (text != kSharedMemory && text != kLoopback) {
       throw CLI::ValidationError("--intra-node",
@@ -40,12 +43,15 @@ void add_within_node_options(CLI::App& command, WithinNode& within_node) {
   command
       .add_option_function<std::string>("--smp-copy-size", read_size,
                                         "Shared memory: messages above the eager limit are copied in pieces of this "
-                                        "size, as MV2_SMP_SEND_BUF_SIZE says (default: pieces too small to matter)")
-      ->type_name("SIZE");
+                                        "size, as MV2_SMP_SEND_BUF_SIZE says")
+      ->type_name("SIZE")
+      ->default_str("pieces too small to matter");
 }
 
 void add_platform_options(CLI::App& command, PlatformOptions& options) {
+  command.option_defaults()->group("Machine");
   command.add_option("--platform", options.file, "The machine: a YAML file, such as platforms/keeneland-kids.yaml")
+      ->type_name("FILE")
       ->required();
   command
       .add_option("--set", options.overrides,
@@ -62,11 +68,11 @@ Platform read_platform(const PlatformOptions& options) {
 }
 
 void add_pair_options(CLI::App& command, PairOptions& options) {
-  command.add_option("--from", options.from, "The sending device [0/0]")->type_name("NODE/GPU");
-  command
-      .add_option("--to", options.to,
-                  "The receiving device [1/0, or on a single node 0/1, or 0/0 where that has one GPU]")
-      ->type_name("NODE/GPU");
+  command.option_defaults()->group("Machine");
+  command.add_option("--from", options.from, "The sending device")->type_name("NODE/GPU")->default_str("0/0");
+  command.add_option("--to", options.to, "The receiving device")
+      ->type_name("NODE/GPU")
+      ->default_str("1/0, on a single node 0/1, or 0/0 where that has one GPU");
 }
 
 std::vector<Place> read_pair(const PairOptions& options, const Platform& platform) {
@@ -94,6 +100,10 @@ nlohmann::json environment_of(const Platform& platform, const std::vector<std::s
                              {"simgrid_settings", settings}};
   if (within_node.copy_size) environment["smp_copy_size_bytes"] = within_node.copy_size->count();
   return environment;
+}
+
+Seconds wall_clock() {
+  return Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count()};
 }
 
 std::string program_name() { return "twinlink-sim " TWINLINK_VERSION; }

@@ -4,7 +4,9 @@
 
 #include "model/cli/commands.hpp"
 #include "model/engine/simulation.hpp"
+#include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/probe/probe.hpp"
 
 namespace twinlink::model {
@@ -27,12 +29,15 @@ std::vector<Place> places_to_probe(const Platform& platform) {
 ExitCode probe(const Options& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
   require_writable(options.probe.output);
-  const bench::ProbePlan plan = make_plan(options.probe, bench::simulated_repeats());
+  bench::Progress progress("parts of the probes", bench::ProgressView::standard_error(wall_clock));
+  bench::ProbePlan plan = make_plan(options.probe, bench::simulated_repeats());
+  plan.on_progress = progress.listener();
   bench::ProbeFindings findings;
   simulate(platform, places_to_probe(platform), [&](Rank& rank) {
     bench::ProbeFindings mine = bench::probe(rank, plan);
     if (rank.id() == RankId{0}) findings = std::move(mine);
   });
+  progress.clear();
   bench::deliver(bench::ProbeFile{.world = "simulated",
                                   .program = program_name(),
                                   .command = command_line,
@@ -50,6 +55,8 @@ void add_probe_command(Program& program) {
   const auto options = std::make_shared<Options>();
   add_platform_options(*command, options->platform);
   bench::add_probe_options(*command, options->probe);
+  bench::add_examples(*command, {"twinlink-sim probe --platform keeneland-kids --json probes.json",
+                                 "twinlink-sim probe --platform h200-nvlink --only 'peer copy'"});
   command->callback(
       [&program, options] { program.action = [&program, options] { return probe(*options, program.command_line); }; });
 }

@@ -6,6 +6,8 @@
 #include "model/cli/commands.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/platform/topology.hpp"
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/live_rows.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/pair_file.hpp"
 #include "protocols/bench/measure/all_pairs.hpp"
@@ -120,26 +122,26 @@ ExitCode run(const Options& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
   const std::vector<Place> places = read_pair(options.pair, platform);
   const Protocol& protocol = find_protocol(options.run.protocol);
-  const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
+  bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
   require_writable(options.run);
   note_fallback(protocol, Topology(platform).path(places[0], places[1]));
 
-  bench::Series series;
+  bench::Result result{.world = "simulated",
+                       .program = program_name(),
+                       .command = command_line,
+                       .environment = environment_of(platform, options.platform.overrides)};
+  bench::LiveRows rows(result, options.run.output, std::cout);
+  plan.on_point = rows.listener();
   std::string trace;
   simulate(platform, places, [&](Rank& rank) {
     bench::Series mine = bench::measure(rank, protocol, plan);
     std::string lines = options.run.trace.empty() ? "" : bench::trace(rank, protocol, plan, options.run.trace_times);
     if (rank.id() != plan.first) return;
-    series = std::move(mine);
+    result.series = std::move(mine);
     trace = std::move(lines);
   });
-  series.clock = "simulated";
-  bench::deliver({.world = "simulated",
-                  .program = program_name(),
-                  .command = command_line,
-                  .environment = environment_of(platform, options.platform.overrides),
-                  .series = std::move(series)},
-                 options.run.output, std::cout);
+  result.series.clock = "simulated";
+  rows.deliver(result);
   if (!options.run.trace.empty()) bench::write_file(options.run.trace, trace);
   return ExitCode::ok;
 }
@@ -153,6 +155,9 @@ void add_run_command(Program& program) {
   add_pair_options(*command, options->pair);
   bench::add_run_options(*command, options->run);
   bench::add_pairs_option(*command, options->run, "FROM-TO", "0/0-0/1,0/2-0/3");
+  bench::add_examples(*command,
+                      {"twinlink-sim run --platform keeneland-kids -p gpudirect-v1 --from 0/0 --to 1/0",
+                       "twinlink-sim run --platform h200-nvlink -p staging --pattern bandwidth -W 16 --json run.json"});
   command->callback(
       [&program, options] { program.action = [&program, options] { return run(*options, program.command_line); }; });
 }

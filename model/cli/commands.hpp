@@ -66,6 +66,9 @@ ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair,
 /// The environment block of simulated results: the same in every run.
 nlohmann::json environment_of(const Platform& platform, const std::vector<std::string>& overrides);
 
+/// How long the simulations themselves take.
+Seconds wall_clock();
+
 /// "twinlink-sim 0.1.0".
 std::string program_name();
 

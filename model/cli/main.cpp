@@ -12,12 +12,12 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   model::Program program{.app = app, .command_line = bench::command_line(argc, argv)};
   model::add_run_command(program);
-  model::add_probe_command(program);
-  model::add_figure_command(program);
   model::add_explain_command(program);
   model::add_advise_command(program);
-  model::add_handshake_command(program);
+  model::add_figure_command(program);
+  model::add_probe_command(program);
   model::add_list_command(program);
   model::add_check_command(program);
+  model::add_handshake_command(program);
   return bench::run_main(app, argc, argv, [&] { return program.action(); });
 }

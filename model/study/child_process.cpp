@@ -148,7 +148,8 @@ void take_output(std::vector<Child>& children, std::vector<End>& ends) {
 
 }  // namespace
 
-std::vector<std::string> in_child_processes(std::span<const std::function<std::string()>> works, int at_once) {
+std::vector<std::string> in_child_processes(std::span<const std::function<std::string()>> works, int at_once,
+                                            const std::function<void(std::size_t, std::size_t)>& on_end) {
   assert(at_once >= 1);
   std::cout.flush();
   std::vector<End> ends(works.size());
@@ -159,7 +160,9 @@ std::vector<std::string> in_child_processes(std::span<const std::function<std::s
       running.push_back(start_child(next, works[next]));
       ++next;
     } else {
+      const std::size_t before = running.size();
       take_output(running, ends);
+      if (on_end && running.size() < before) on_end(next - running.size(), works.size());
     }
   }
   std::vector<std::string> texts;

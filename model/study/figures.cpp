@@ -88,8 +88,8 @@ Figure kids() {
 
 bench::Series simulate_curve(const FigureCurve& curve, const Platform& platform, bench::RunOptions options) {
   options.protocol = curve.copy ? "host" : curve.protocol;  // a copy runs no protocol; its settings are not used
-  options.chunk = curve.chunk;
-  options.depth = curve.depth;
+  options.settings.chunk = curve.chunk;
+  options.settings.depth = curve.depth;
   const bench::Plan plan = make_plan(options, bench::simulated_repeats());
   const std::vector<Place> places{curve.from, curve.to};  // for a copy, the second rank has nothing to do
   bench::Series series;

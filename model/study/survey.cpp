@@ -37,12 +37,16 @@ struct Candidate {
 /// if the plan wants all.
 std::vector<Candidate> candidates_of(const Protocol& protocol, const SurveyPlan& plan) {
   const std::string name(protocol.name());
-  std::vector<Candidate> candidates{{.who = {name, ""}, .protocol = &protocol, .base = protocol.defaults()}};
+  const auto base = [&](std::string_view preset) {
+    return bench::make_settings(protocol, {.preset = std::string(preset), .options = plan.options});
+  };
+  std::vector<Candidate> candidates{{.who = {name, ""}, .protocol = &protocol, .base = base("")}};
   for (const Preset& preset : protocol.presets()) {
+    Settings settings = base(preset.name);
     const bool known = std::ranges::any_of(
-        candidates, [&](const Candidate& candidate) { return candidate.base.options == preset.settings.options; });
+        candidates, [&](const Candidate& candidate) { return candidate.base.options == settings.options; });
     if (known && !plan.all_presets) continue;
-    candidates.push_back({.who = {name, std::string(preset.name)}, .protocol = &protocol, .base = preset.settings});
+    candidates.push_back({.who = {name, std::string(preset.name)}, .protocol = &protocol, .base = std::move(settings)});
   }
   return candidates;
 }
@@ -95,7 +99,7 @@ std::vector<std::string> simulate_tasks(const std::vector<Task>& tasks, const Pl
                                         const SurveyPlan& plan) {
   std::vector<std::function<std::string()>> works;
   for (const Task& task : tasks) works.emplace_back([&] { return simulate_task(task, platform, plan); });
-  return in_child_processes(works, plan.at_once);
+  return in_child_processes(works, plan.at_once, plan.on_progress);
 }
 
 /// To the simulation's own precision, so that equal times are equal.

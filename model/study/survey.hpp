@@ -7,6 +7,8 @@
 
 #include "model/platform/platform.hpp"
 #include "model/study/advice.hpp"
+#include "protocols/bench/cli/progress.hpp"
+#include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "protocols/core/path.hpp"
 #include "protocols/core/protocol.hpp"
@@ -26,6 +28,8 @@ struct SurveyPlan {
   bool all_presets = false;
   std::vector<std::string> protocols{};  ///< only these; empty: all
   bool references = false;               ///< are protocols for host memory simulated too?
+  bench::NamedValues options{};          ///< set in all tunings; every protocol of the survey has them
+  bench::OnProgress on_progress{};       ///< told of simulations
 };
 
 /// A protocol that takes no part, or a remark on one that does.

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace twinlink::handshake {
 
@@ -159,7 +160,10 @@ class Endpoint {
   bool get_enabled_ = false;
 };
 
-/// The rules of one fidelity as a table for people.
+/// The rules of one fidelity in words, below the names of the columns.
+using TextRow = std::array<std::string, 6>;
+std::vector<TextRow> table_rows(Fidelity fidelity);
+/// The same as a table for people.
 std::string table_text(Fidelity fidelity);
 /// The same as a graph in the language of graphviz.
 std::string dot_text(Fidelity fidelity);

@@ -35,33 +35,31 @@ std::string actions_text(const Row& row) {
   return text;
 }
 
-using Line = std::array<std::string, 6>;
-
-Line line_of(const Row& row) {
+TextRow row_of(const Row& row) {
   return {std::string(to_string(row.from)), std::string(to_string(row.on)),
           condition_text(row.condition),    actions_text(row),
           std::string(to_string(row.to)),   std::string(row.note)};
 }
 
-std::vector<Line> lines_of(Fidelity fidelity) {
-  std::vector<Line> lines{{"state", "event", "if", "do", "next", "note"}};
-  for (const Row& row : table()) {
-    if (row.applies_to(fidelity)) lines.push_back(line_of(row));
-  }
-  return lines;
-}
-
 }  // namespace
 
+std::vector<TextRow> table_rows(Fidelity fidelity) {
+  std::vector<TextRow> rows{{"state", "event", "if", "do", "next", "note"}};
+  for (const Row& row : table()) {
+    if (row.applies_to(fidelity)) rows.push_back(row_of(row));
+  }
+  return rows;
+}
+
 std::string table_text(Fidelity fidelity) {
-  const std::vector<Line> lines = lines_of(fidelity);
-  std::array<std::size_t, std::tuple_size_v<Line>> widths{};
-  for (const Line& line : lines) {
+  const std::vector<TextRow> lines = table_rows(fidelity);
+  std::array<std::size_t, std::tuple_size_v<TextRow>> widths{};
+  for (const TextRow& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   }
   std::string text =
       "handshake '" + std::string(to_string(fidelity)) + "': " + std::string(describe(fidelity)) + "\n\n";
-  for (const Line& line : lines) {
+  for (const TextRow& line : lines) {
     std::string row;
     for (std::size_t i = 0; i < line.size(); ++i) row += line[i] + std::string(widths[i] - line[i].size() + 2, ' ');
     row.erase(row.find_last_not_of(' ') + 1);

@@ -1,12 +1,14 @@
 #include "real/discover/discover.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <cstdio>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/platform/platform_reader.hpp"
 #include "model/platform/platform_writer.hpp"
@@ -59,15 +61,38 @@ NodeDescription describe_this_machine() {
   return node;
 }
 
+/// What was found, and what the platform only assumes.
+nlohmann::json found_json(const NodeDescription& node, const std::vector<std::string>& notes) {
+  nlohmann::json gpus = nlohmann::json::array();
+  for (const GpuFacts& gpu : node.inventory.gpus) {
+    gpus.push_back({{"model", gpu.model}, {"uuid", gpu.uuid}, {"bus_id", gpu.bus_id}, {"nvlinks", gpu.nvlinks.size()}});
+  }
+  nlohmann::json peers = nlohmann::json::array();
+  for (const auto& row : node.inventory.peer_access) {
+    peers.push_back(nlohmann::json::array());
+    for (const std::string& reason : row) peers.back().push_back(reason.empty() ? "granted" : reason);
+  }
+  return {{"name", node.name},
+          {"gpus_told_by", node.gpu_source},
+          {"sockets", node.sockets.size()},
+          {"numa_domains", node.memories.size()},
+          {"gpus", std::move(gpus)},
+          {"peer_access", std::move(peers)},
+          {"notes", notes}};
+}
+
 }  // namespace
 
 ExitCode discover(const DiscoverOptions& options, std::ostream& output) {
-  if (!options.out.empty()) bench::require_writable(options.out);
+  for (const std::filesystem::path& file : {options.out, options.json}) {
+    if (!file.empty()) bench::require_writable(file);
+  }
   std::optional<model::Platform> base;
   if (!options.base.empty()) base = model::read_platform(options.base);
   const NodeDescription node =
       options.hwloc_xml.empty() ? describe_this_machine() : describe_written(options.hwloc_xml);
   const NodePlatform found = make_platform(node, base ? &*base : nullptr);
+  if (!options.json.empty()) bench::write_json_file(options.json, found_json(node, found.notes));
   const std::string text = model::platform_text(found.platform, found.heading);
   for (const std::string& remark : found.notes) note(remark);
   if (options.out.empty()) {

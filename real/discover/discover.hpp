@@ -11,6 +11,7 @@ namespace twinlink::real {
 struct DiscoverOptions {
   std::filesystem::path out{};        ///< the file to write; empty: `output` of discover()
   std::filesystem::path hwloc_xml{};  ///< the node as lstopo has written it down; empty: this machine
+  std::filesystem::path json{};       ///< what was found, for programs; empty: not written
   std::filesystem::path base{};       ///< a platform whose costs are taken as assumed; empty: guesses
 };
 

@@ -15,9 +15,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/json_option.hpp"
+#include "protocols/bench/cli/live_rows.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/pair_file.hpp"
 #include "protocols/bench/cli/program.hpp"
+#include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/cli/protocol_list.hpp"
 #include "protocols/bench/measure/all_pairs.hpp"
 #include "protocols/bench/measure/driver.hpp"
@@ -63,23 +67,25 @@ void add_choice(CLI::App& command, const std::string& option, T& value, const st
 }
 
 void add_job_options(CLI::App& command, JobOptions& options) {
+  command.option_defaults()->group("Machine");
   add_choice(command, "--device", options.device, {{"host", DeviceKind::host}, {"cuda", DeviceKind::cuda}}, "host",
              "host: devices that are emulated in host memory; cuda: for each rank the GPU of its number on the node");
   add_choice<std::optional<HostPeers>>(command, "--host-peers", options.host_peers,
                                        {{"all", HostPeers::all}, {"none", HostPeers::none}}, "all",
                                        "Peer access between emulated devices: all, none");
-  bench::add_read_option(command, "--host-memory", "SIZE", {},
-                         "Memory of each emulated device [what this host has for it]",
+  bench::add_read_option(command, "--host-memory", "SIZE", "what this host has for it",
+                         "Memory of each emulated device",
                          [&options](const std::string& text) { options.host_memory = parse_size(text); });
   PaceOptions& pace = options.pace;
   CLI::Option* const platform =
-      command.add_option("--pace", pace.platform,
-                         "Emulated devices take the time that this platform gives them, and have its peer access: a "
-                         "YAML file, such as platforms/keeneland-kids.yaml. Messages go at this host's own pace");
-  command
-      .add_option("--places", pace.places,
-                  "The GPU of the platform that each rank plays, such as 0/1,0/2 [ranks fill the nodes in order]")
+      command
+          .add_option("--pace", pace.platform,
+                      "Emulated devices take the time that this platform gives them, and have its peer access: a "
+                      "YAML file, such as platforms/keeneland-kids.yaml. Messages go at this host's own pace")
+          ->type_name("FILE");
+  command.add_option("--places", pace.places, "The GPU of the platform that each rank plays, such as 0/1,0/2")
       ->type_name("NODE/GPU,...")
+      ->default_str("ranks fill the nodes in order")
       ->needs(platform);
   command
       .add_option("--set", pace.overrides,
@@ -91,8 +97,9 @@ void add_job_options(CLI::App& command, JobOptions& options) {
       .add_option(
           "--gpus", options.gpus,
           "The devices of a node's ranks, in their order: numbers as each process counts what it sees, or UUIDs "
-          "or their beginnings, such as GPU-8f6d,GPU-11 [the device of the rank's number]")
-      ->type_name("LIST");
+          "or their beginnings, such as GPU-8f6d,GPU-11")
+      ->type_name("LIST")
+      ->default_str("the device of the rank's number");
   command.add_flag("--bind", options.bind,
                    "Bind each rank to the CPUs of its GPU's own NUMA domain, whatever the launcher has bound it to");
   command.add_flag("--nvtx", options.nvtx,
@@ -149,18 +156,19 @@ ExitCode run(const Options& options) {
   });
   job.run([&](Rank& self) {
     if (options.run.all_pairs) return run_all_pairs(job, self, options, *protocol, plan);
+    bench::LiveRows rows({.world = "measured", .program = kProgram}, options.run.output, std::cout);
+    plan.on_point = rows.listener();
     bench::Series series = bench::measure(self, *protocol, plan);
     job.conclude();
     const bool traced = !options.run.trace.empty();
     const std::string trace = traced ? bench::trace(self, *protocol, plan, options.run.trace_times) : "";
     if (self.id() != plan.first) return;
     series.clock = "host";
-    bench::deliver({.world = "measured",
-                    .program = kProgram,
-                    .command = options.job.command_line,
-                    .environment = environment_of(job, expectation),
-                    .series = std::move(series)},
-                   options.run.output, std::cout);
+    rows.deliver({.world = "measured",
+                  .program = kProgram,
+                  .command = options.job.command_line,
+                  .environment = environment_of(job, expectation),
+                  .series = std::move(series)});
     if (traced) bench::write_file(options.run.trace, trace);
   });
   return ExitCode::ok;
@@ -173,10 +181,14 @@ ExitCode probe(const Options& options) {
     plan = make_plan(options.probe, bench::measured_repeats());
     if (job.rank().id() == RankId{0}) require_writable(options.probe.output);
   });
+  bench::Progress progress("parts of the probes",
+                           bench::ProgressView::standard_error([&job] { return job.rank().now(); }));
+  plan.on_progress = progress.listener();
   job.run([&](Rank& self) {
     bench::ProbeFindings findings = bench::probe(self, plan);
     job.conclude();
     if (self.id() != RankId{0}) return;
+    progress.clear();
     bench::deliver(bench::ProbeFile{.world = "measured",
                                     .program = kProgram,
                                     .command = options.job.command_line,
@@ -187,8 +199,9 @@ ExitCode probe(const Options& options) {
   return ExitCode::ok;
 }
 
-ExitCode list_protocols() {
+ExitCode list_protocols(const std::filesystem::path& json) {
   bench::print_protocols(std::cout);
+  if (launcher_rank().value_or(0) == 0) bench::write_json_option(json, bench::protocols_json());
   return ExitCode::ok;
 }
 
@@ -251,7 +264,10 @@ int run_program(int argc, char** argv, Options& options) {
           "A simulated result of the same run (twinlink-sim run --json), read before anything is measured; the "
           "result holds its times, which proves that they were written before")
       ->type_name("FILE")
+      ->group("Output")
       ->excludes(run_command->get_option("--all-pairs"));
+  bench::add_examples(*run_command, {"mpirun -n 2 twinlink-real run -p gpudirect-v1 -e 1M",
+                                     "mpirun -n 2 twinlink-real run --device cuda -p gpudirect-v2 --json run.json"});
   run_command->callback([&] { begin("run", [&] { return run(options); }); });
 
   auto* probe_command = app.add_subcommand("probe", "Measure the primitives of this machine");
@@ -259,20 +275,30 @@ int run_program(int argc, char** argv, Options& options) {
   bench::add_probe_options(*probe_command, options.probe);
   bench::add_passes_option(*probe_command, options.probe.passes);
   probe_command->add_flag("--samples", options.probe.samples, "Also store the time of every round (samples_us)");
+  bench::add_examples(*probe_command, {"mpirun -n 2 twinlink-real probe --device cuda --json probes.json",
+                                       "mpirun -n 2 twinlink-real probe --only message -e 64K"});
   probe_command->callback([&] { begin("probe", [&] { return probe(options); }); });
 
   auto* discover_command = app.add_subcommand(
       "discover", "Write this node's topology as a platform file; needs neither mpirun nor GPUs in use");
   DiscoverOptions& found = options.discover;
-  discover_command->add_option("--out", found.out, "The file to write [standard output]")->type_name("FILE.yaml");
+  discover_command->add_option("--out", found.out, "The file to write")
+      ->type_name("FILE.yaml")
+      ->default_str("standard output");
+  discover_command->add_option("--json", found.json, "Also write what was found to this file, as JSON")
+      ->type_name("FILE");
   discover_command
       ->add_option("--hwloc-xml", found.hwloc_xml,
                    "Another machine, as 'lstopo FILE.xml' has written it down there; its driver is not asked then")
       ->type_name("FILE.xml");
   discover_command
       ->add_option("--base", found.base,
-                   "Take costs from this platform, marked as assumed, such as platforms/h200-nvlink.yaml [guesses]")
-      ->type_name("FILE.yaml");
+                   "Take costs from this platform, marked as assumed, such as platforms/h200-nvlink.yaml")
+      ->type_name("FILE.yaml")
+      ->default_str("guesses");
+  bench::add_examples(*discover_command,
+                      {"twinlink-real discover --out here.yaml",
+                       "twinlink-real discover --hwloc-xml there.xml --base platforms/h200-nvlink.yaml"});
   discover_command->callback([&] {
     begin("discover", [&] {
       // One node, one file; other ranks have nothing to add.
@@ -280,7 +306,11 @@ int run_program(int argc, char** argv, Options& options) {
     });
   });
 
-  app.add_subcommand("list", "Say which protocols there are")->callback([&] { begin("list", list_protocols); });
+  auto* list_command = app.add_subcommand("list", "Say which protocols there are");
+  std::filesystem::path list_json;
+  bench::add_json_option(*list_command, list_json);
+  bench::add_examples(*list_command, {"twinlink-real list", "twinlink-real list --json protocols.json"});
+  list_command->callback([&] { begin("list", [&] { return list_protocols(list_json); }); });
 
   return bench::run_main(app, argc, argv, [&] {
     try {

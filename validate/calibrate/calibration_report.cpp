@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace twinlink::validate {
 namespace {
@@ -72,6 +73,39 @@ Document calibration_report(const Calibration& calibration) {
     document.emplace_back(List{calibration.notes});
   }
   return document;
+}
+
+nlohmann::json to_json(const Calibration& calibration) {
+  nlohmann::json json{{"base", calibration.base}, {"notes", calibration.notes}};
+  for (const char* list : {"probes", "replaced", "kept", "fits", "unused"}) json[list] = nlohmann::json::array();
+  for (const ProbeOrigin& origin : calibration.origins) {
+    json["probes"].push_back(
+        {{"file", origin.file}, {"program", origin.program}, {"machine", origin.machine}, {"date", origin.date}});
+  }
+  for (const NumberChange& change : calibration.replaced) {
+    json["replaced"].push_back({{"path", change.path}, {"before", change.before}, {"after", change.after}});
+  }
+  for (const model::NumberEntry& entry : calibration.kept) {
+    json["kept"].push_back({{"path", entry.path},
+                            {"value", entry.value},
+                            {"unit", entry.unit},
+                            {"quality", to_string(entry.source.quality)},
+                            {"source", entry.source.text}});
+  }
+  for (const FitQuality& fit : calibration.fits) {
+    json["fits"].push_back(
+        {{"probe", fit.probe},
+         {"path", fit.path},
+         {"lines", fit.errors.n},
+         {"geometric_mean", fit.errors.geometric_mean},
+         {"bias", fit.errors.bias},
+         {"max", fit.errors.max},
+         {"max_at", {{"devices", devices(fit.errors.max_at)}, {"bytes", fit.errors.max_at.size.count()}}}});
+  }
+  for (const UnusedProbe& unused : calibration.unused) {
+    json["unused"].push_back({{"probe", unused.probe}, {"reason", unused.reason}});
+  }
+  return json;
 }
 
 }  // namespace twinlink::validate

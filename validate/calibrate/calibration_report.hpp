@@ -1,6 +1,8 @@
 // A calibration for people.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "validate/calibrate/calibration.hpp"
 #include "validate/compare/document.hpp"
 
@@ -8,5 +10,7 @@ namespace twinlink::validate {
 
 /// What was replaced and by what, how well it fits, what stayed, and what of the probes was of no use.
 Document calibration_report(const Calibration& calibration);
+/// All of it, errors as fractions.
+nlohmann::json to_json(const Calibration& calibration);
 
 }  // namespace twinlink::validate

@@ -5,7 +5,10 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "validate/calibrate/calibration_report.hpp"
 #include "validate/cli/commands.hpp"
@@ -17,28 +20,34 @@ struct CalibrateOptions {
   std::vector<std::string> files{};
   std::string base{};
   std::string out{};
+  std::filesystem::path json{};
   bool force = false;
 };
 
 void add_options(CLI::App& calibrate, CalibrateOptions& options) {
   calibrate.footer(
-      "Probes are what 'twinlink-real probe --json FILE' writes. Results of protocols are refused: what is to be\n"
-      "predicted must not be fitted. What the probes do not tell stays as in the base.\n"
-      "Exit codes: 0 written; 1 the file could not be written; 2 bad usage or input.");
-  calibrate.add_option("probes", options.files, "probe files of one machine")->type_name("PROBES")->required();
-  calibrate.add_option("--base", options.base, "platform with the machine's topology and all that is not measured")
+      "Probes are what 'twinlink-real probe --json FILE' writes. Results of protocols are refused: what is to be "
+      "predicted must not be fitted. What the probes do not tell stays as in the base.");
+  calibrate.add_option("probes", options.files, "Probe files of one machine")->type_name("PROBES")->required();
+  calibrate.add_option("--base", options.base, "Platform with the machine's topology and all that is not measured")
       ->type_name("FILE")
       ->required();
-  calibrate.add_option("--out", options.out, "the new platform; not the base")->type_name("FILE")->required();
-  calibrate.add_flag("--force", options.force, "go on if the probes are of another device model than the base's");
+  calibrate.add_option("--out", options.out, "The new platform; not the base")->type_name("FILE")->required();
+  bench::add_json_option(calibrate, options.json);
+  bench::add_examples(calibrate, {"twinlink-validate calibrate probes.json --base h200-nvlink.yaml --out mine.yaml",
+                                  "twinlink-validate calibrate a.json b.json --base old.yaml --out new.yaml "
+                                  "--json report.json"});
+  calibrate.add_flag("--force", options.force, "Go on if the probes are of another device model than the base's");
 }
 
 ExitCode run(const CalibrateOptions& options) {
   require_another_file(options.out, options.base, "the base");
+  if (!options.json.empty()) bench::require_writable(options.json);
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
   const Calibration calibration = calibrate(read_probe_set(files), options.base, options.force);
   std::cout << to_text(calibration_report(calibration)) << std::flush;
   bench::write_file(options.out, calibration.platform_text);
+  bench::write_json_option(options.json, to_json(calibration));
   return ExitCode::ok;
 }
 

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "validate/cli/commands.hpp"
 #include "validate/compare/comparison.hpp"
@@ -48,34 +49,37 @@ std::string check_format(const std::string& text) {
 void add_options(CLI::App& compare, CompareOptions& options) {
   compare.footer(
       "All errors are relative to the measurement. The geometric mean error is exp(mean |ln(simulated/measured)|) - "
-      "1.\n"
-      "Several pairs are also compared with each other: from which size on is which curve faster, in either world?\n"
-      "Exit codes: 0 within the limits, or none was given; 1 a limit is exceeded; 2 bad usage or input.");
+      "1. Several pairs are also compared with each other: from which size on is which curve faster, in either world?");
   compare
       .add_option("files", options.files,
-                  "result or probe files of one kind, in pairs: measured, then simulated; "
+                  "Result or probe files of one kind, in pairs: measured, then simulated; "
                   "a file that import can read by itself will do as well")
       ->type_name("MEASURED SIMULATED")
       ->required();
   const CLI::Validator percent(check_percent, "");
+  compare.option_defaults()->group("Limits");
   compare
-      .add_option("--max-error", options.max_error_percent, "largest geometric mean error of a pair that passes, in %")
+      .add_option("--max-error", options.max_error_percent, "Largest geometric mean error of a pair that passes, in %")
       ->type_name("PERCENT")
       ->check(percent);
   compare
-      .add_option("--max-p95", options.max_p95_percent, "largest 95th percentile of a pair's |error| that passes, in %")
+      .add_option("--max-p95", options.max_p95_percent, "Largest 95th percentile of a pair's |error| that passes, in %")
       ->type_name("PERCENT")
       ->check(percent);
+  compare.add_flag("--force", options.force, "Compare even if pattern, protocol or the pairs beside it differ");
+  compare.option_defaults()->group("Output");
   auto* report = compare.add_option("--report", options.report_file,
-                                    "also write the report to FILE: text, Markdown or JSON by its extension, "
+                                    "Also write the report to this file: text, Markdown or JSON by its extension, "
                                     ".txt, .md or .json");
   report->type_name("FILE");
-  compare.add_option("--json", options.json_file, "also write the report to FILE as JSON")->type_name("FILE");
-  compare.add_option("--format", options.report_format, "what --report writes, whatever the extension is")
-      ->type_name("text|markdown|json")
+  compare.add_option("--json", options.json_file, "Also write the report to this file, as JSON")->type_name("FILE");
+  compare.add_option("--format", options.report_format, "What --report writes: text, markdown, json")
+      ->type_name("NAME")
+      ->default_str("by the extension")
       ->check(CLI::Validator(check_format, ""))
       ->needs(report);
-  compare.add_flag("--force", options.force, "compare even if pattern, protocol or the pairs beside it differ");
+  bench::add_examples(compare, {"twinlink-validate compare measured.json simulated.json --max-error 5",
+                                "twinlink-validate compare m1.json s1.json m2.json s2.json --report report.md"});
 }
 
 ExitCode run(const CompareOptions& options) {

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/print.hpp"
 #include "protocols/bench/measure/driver.hpp"
@@ -69,28 +70,30 @@ void add_import_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<ImportOptions>();
   auto& command = *app.add_subcommand("import", "Turn another tool's numbers into a result or probe file");
   command.footer(
-      "osu: the text of osu_latency, osu_bw, osu_bibw, osu_mbw_mr or osu_multi_lat. nvbandwidth: of -j. nccl-tests: "
-      "of\n"
-      "-J, from sendrecv_perf or broadcast_perf between two ranks. What a file does not tell stays absent.\n"
-      "Exit codes: 0 imported; 1 the file cannot be written; 2 bad usage or input.");
-  command.add_option("file", options->file, "what the tool wrote")->type_name("FILE")->required();
-  command.add_option("--out", options->out, "the file to write, as JSON")->type_name("FILE")->required();
-  const auto add = [&](const char* name, const char* type, const char* description, auto read) {
-    bench::add_read_option(command, name, type, {}, description,
+      "osu: the text of osu_latency, osu_bw, osu_bibw, osu_mbw_mr or osu_multi_lat. nvbandwidth: of -j. nccl-tests: of "
+      "-J, from sendrecv_perf or broadcast_perf between two ranks. What a file does not tell stays absent.");
+  command.add_option("file", options->file, "What the tool wrote")->type_name("FILE")->required();
+  command.add_option("--out,--json", options->out, "The file to write, as JSON")->type_name("FILE")->required();
+  const auto add = [&](const char* name, const char* type, const char* shown_default, const char* description,
+                       auto read) {
+    bench::add_read_option(command, name, type, shown_default, description,
                            [options, read](const std::string& text) { read(text, *options); });
   };
-  add("--from", "NAME", "the tool: osu, nvbandwidth, nccl-tests (default: told by the file)",
+  add("--from", "NAME", "told by the file", "The tool: osu, nvbandwidth, nccl-tests",
       [](const std::string& text, ImportOptions& all) { all.tool = find_tool(text); });
-  add("--protocol", "NAME", "the protocol that a curve is to be compared with (default: none; compare then takes any)",
+  command.option_defaults()->group("What the file does not tell");
+  add("-p,--protocol", "NAME", "any", "The protocol that a curve is to be compared with",
       [](const std::string& text, ImportOptions& all) { all.wishes.protocol = find_protocol(text).name(); });
-  add("--pattern", "NAME", "what a curve of nccl-tests between more than two ranks measures",
+  add("--pattern", "NAME", "", "What a curve of nccl-tests between more than two ranks measures",
       [](const std::string& text, ImportOptions& all) { all.wishes.pattern = bench::find_pattern(text); });
-  add("--window", "N", "messages of one exchange, which osu_bw and osu_bibw do not tell",
+  add("-W,--window", "N", "", "Messages of one exchange, which osu_bw and osu_bibw do not tell",
       [](const std::string& text, ImportOptions& all) { read_window(text, all.wishes); });
-  add("--places", "NODE/GPU,NODE/GPU", "sender and receiver of a curve",
+  add("--places", "NODE/GPU,NODE/GPU", "", "Sender and receiver of a curve",
       [](const std::string& text, ImportOptions& all) { read_places(text, all.wishes); });
-  add("--size", "SIZE", "bytes of each copy of nvbandwidth, which does not tell it: its --bufferSize, else 512M",
+  add("--size", "SIZE", "", "Bytes of each copy of nvbandwidth: its --bufferSize, else 512M",
       [](const std::string& text, ImportOptions& all) { read_size(text, all.wishes); });
+  bench::add_examples(command, {"twinlink-validate import osu.txt -p cuda-ipc --places 0/0,0/1 --out measured.json",
+                                "twinlink-validate import nvbandwidth.json --size 512M --out probes.json"});
   command.callback([&action, options] { action = [options] { return run_import(*options); }; });
 }
 

@@ -10,42 +10,69 @@
 #include <nlohmann/json.hpp>
 
 #include "model/platform/platform_reader.hpp"
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/json_option.hpp"
+#include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "validate/cli/commands.hpp"
 #include "validate/compare/accuracy_table.hpp"
 #include "validate/compare/curve_settings.hpp"
+#include "validate/compare/report.hpp"
 
 namespace twinlink::validate {
 
 void add_table_command(CLI::App& app, Action& action) {
-  const auto files = std::make_shared<std::vector<std::string>>();
+  struct Options {
+    std::vector<std::string> files{};
+    std::filesystem::path json{};
+  };
+  const auto options = std::make_shared<Options>();
   CLI::App& command = *app.add_subcommand("table", "Print how far the simulation of many curves is off, as Markdown");
   command.footer("A row for each pair, one for all points, and where protocols cross in either world.");
-  command.add_option("files", *files, "result files in pairs: measured, then simulated")
+  command.add_option("files", options->files, "Result files in pairs: measured, then simulated")
       ->type_name("MEASURED SIMULATED")
       ->required();
-  command.callback([files, &action] {
-    action = [files] {
-      const std::vector<std::filesystem::path> paths(files->begin(), files->end());
-      std::cout << to_markdown(accuracy_table(compare_files(paths, {}, false))) << std::flush;
+  command.add_option("--json", options->json, "Also write all figures to this file, as 'compare --json' does")
+      ->type_name("FILE");
+  bench::add_examples(command, {"twinlink-validate table m1.json s1.json m2.json s2.json",
+                                "twinlink-validate table m1.json s1.json --json all.json"});
+  command.callback([options, &action] {
+    action = [options] {
+      const std::vector<std::filesystem::path> paths(options->files.begin(), options->files.end());
+      const Comparison comparison = compare_files(paths, {}, false);
+      std::cout << to_markdown(accuracy_table(comparison)) << std::flush;
+      if (!options->json.empty()) bench::write_file(options->json, render_report(comparison, ReportFormat::json));
       return ExitCode::ok;
     };
   });
 }
 
 void add_settings_command(CLI::App& app, Action& action) {
-  const auto file = std::make_shared<std::string>();
-  const auto platform = std::make_shared<std::string>();
+  struct Options {
+    std::string file{};
+    std::string platform{};
+    std::filesystem::path json{};
+  };
+  const auto options = std::make_shared<Options>();
   CLI::App& command =
       *app.add_subcommand("settings", "Print the options of run that repeat a curve, one argument a line");
-  command.add_option("result", *file, "a result file")->type_name("RESULT")->required();
-  command.add_option("--simulated-on", *platform, "refuse a result that was not simulated on this platform as it is")
+  command.add_option("result", options->file, "A result file")->type_name("RESULT")->required();
+  command
+      .add_option("--simulated-on", options->platform,
+                  "Refuse a result that was not simulated on this platform as it is")
       ->type_name("PLATFORM");
-  command.callback([file, platform, &action] {
-    action = [file, platform] {
-      const bench::Result result = bench::read_json(*file);
-      if (!platform->empty()) require_simulated_on(model::read_platform(*platform), result, *file);
-      for (const std::string& option : run_options(result.series)) std::cout << option << '\n';
+  bench::add_json_option(command, options->json);
+  bench::add_examples(command, {"twinlink-validate settings measured.json",
+                                "twinlink-validate settings --simulated-on platforms/h200-nvlink.yaml simulated.json"});
+  command.callback([options, &action] {
+    action = [options] {
+      const bench::Result result = bench::read_json(options->file);
+      if (!options->platform.empty()) {
+        require_simulated_on(model::read_platform(options->platform), result, options->file);
+      }
+      const std::vector<std::string> arguments = run_options(result.series);
+      for (const std::string& argument : arguments) std::cout << argument << '\n';
+      bench::write_json_option(options->json, arguments);
       return ExitCode::ok;
     };
   });

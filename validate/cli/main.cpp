@@ -5,16 +5,16 @@
 #include "validate/cli/commands.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App app{"Holds simulated results against measured ones, and makes platforms from measured primitives.",
+  CLI::App app{"Holds simulated results against measured ones, and makes platforms from measured primitives",
                "twinlink-validate"};
   app.set_version_flag("--version", "twinlink-validate " TWINLINK_VERSION);
   app.require_subcommand(1);
   twinlink::validate::Action action;
   twinlink::validate::add_compare_command(app, action);
+  twinlink::validate::add_table_command(app, action);
+  twinlink::validate::add_ceiling_command(app, action);
+  twinlink::validate::add_settings_command(app, action);
   twinlink::validate::add_import_command(app, action);
   twinlink::validate::add_calibrate_command(app, action);
-  twinlink::validate::add_ceiling_command(app, action);
-  twinlink::validate::add_table_command(app, action);
-  twinlink::validate::add_settings_command(app, action);
   return twinlink::bench::run_main(app, argc, argv, [&action] { return action(); });
 }

@@ -17,10 +17,8 @@ void add_layout_options(CLI::App& app, LayoutOptions& options) {
       "indexed:DISPLACEMENT+LENGTH,... (repeated where it ends) or indexed:@FILE; message sizes count no "
       "gaps, and the last block may be cut short",
       [&options](const std::string& text) { options.layout = read_layout(text); });
-  add_read_option(app, "--pack", "NAME", {},
-                  fmt::format("How a layout is packed: copies (one for each block), 2d (one 2-D copy), kernel "
-                              "(default: {})",
-                              to_string(Packing{}.method)),
+  add_read_option(app, "--pack", "NAME", std::string(to_string(Packing{}.method)),
+                  "How a layout is packed: copies (one for each block), 2d (one 2-D copy), kernel",
                   [&options](const std::string& text) { options.method = find_pack_method(text); });
 }
 

@@ -10,36 +10,18 @@
 
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/rounds.hpp"
-#include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::bench {
 namespace {
 
-/// An option that takes a whole number from `least` to `most`.
-CLI::Option* add_count_option(CLI::App& app, const std::string& name, int least, int most,
-                              const std::string& shown_default, const std::string& description,
-                              std::function<void(int)> take) {
-  return add_read_option(app, name, fmt::format("N:{}..{}", least, most), shown_default, description,
-                         [least, most, take = std::move(take)](const std::string& text) {
-                           int number = 0;
-                           const char* const end = text.data() + text.size();
-                           const auto [stop, error] = std::from_chars(text.data(), end, number);
-                           if (error != std::errc{} || stop != end || number < least || number > most) {
-                             throw UsageError(fmt::format("'{}' is no whole number from {} to {}", text, least, most));
-                           }
-                           take(number);
-                         });
-}
-
 void add_sweep_options(CLI::App& app, SweepOptions& options) {
   constexpr int kMostRounds = 10'000'000;
   add_size_options(app, options);
-  add_count_option(app, "-x,--warmup", 0, kMostRounds, {},
-                   "Rounds of each size that are not counted (default: depends on size and pattern)",
-                   [&](int rounds) { options.warmup = rounds; });
-  add_count_option(app, "-i,--iterations", 1, kMostRounds, {},
-                   "Counted rounds of each size (default: depends on size, pattern and time)",
+  app.option_defaults()->group("Rounds");
+  add_count_option(app, "-x,--warmup", 0, kMostRounds, "by size and pattern",
+                   "Rounds of each size that are not counted", [&](int rounds) { options.warmup = rounds; });
+  add_count_option(app, "-i,--iterations", 1, kMostRounds, "by size, pattern and time", "Counted rounds of each size",
                    [&](int rounds) { options.iterations = rounds; });
   add_read_option(app, "--timeout", "TIME", format_seconds(options.timeout),
                   "The longest that one exchange may take; with unit: 500ms, 30s", [&options](const std::string& text) {
@@ -51,9 +33,9 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
 }
 
 /// What the user, or nobody, has chosen as the chunk: the beginning of a sentence about it.
-std::string_view whose_chunk(const RunOptions& options, const Settings& base, const Settings& settings) {
+std::string_view whose_chunk(const SettingsOptions& options, const Protocol& protocol, const Settings& settings) {
   if (options.chunk) return "--chunk";
-  if (settings.chunk != base.chunk) return "--option's chunk of";
+  if (settings.chunk != make_settings(protocol, {.preset = options.preset}).chunk) return "--option's chunk of";
   return options.preset.empty() ? "the protocol's chunk of" : "the preset's chunk of";
 }
 
@@ -91,8 +73,31 @@ CLI::Option* add_size_option(CLI::App& app, const std::string& name, Bytes& valu
                          [&value](const std::string& text) { value = parse_size(text); });
 }
 
+CLI::Option* add_count_option(CLI::App& app, const std::string& name, int least, int most,
+                              const std::string& shown_default, const std::string& description,
+                              std::function<void(int)> take) {
+  return add_read_option(app, name, fmt::format("N:{}..{}", least, most), shown_default, description,
+                         [least, most, take = std::move(take)](const std::string& text) {
+                           int number = 0;
+                           const char* const end = text.data() + text.size();
+                           const auto [stop, error] = std::from_chars(text.data(), end, number);
+                           if (error != std::errc{} || stop != end || number < least || number > most) {
+                             throw UsageError(fmt::format("'{}' is no whole number from {} to {}", text, least, most));
+                           }
+                           take(number);
+                         });
+}
+
+CLI::Option* add_protocol_option(CLI::App& app, std::string& protocol, const std::string& description) {
+  std::string names;
+  for (const Protocol* each : all_protocols()) names += (names.empty() ? "" : ", ") + std::string(each->name());
+  return add_read_option(app, "-p,--protocol", "NAME", protocol, description + ": " + names,
+                         [&protocol](const std::string& text) { protocol = find_protocol(text).name(); });
+}
+
 void add_size_options(CLI::App& app, SweepOptions& options) {
   constexpr int kLargestFactor = 1 << 20;
+  app.option_defaults()->group("Sizes and pattern");
   add_size_option(app, "-b,--begin", options.begin, "Smallest message; K, M, G are binary");
   add_size_option(app, "-e,--end", options.end, "Largest message");
   add_count_option(app, "-f,--factor", 2, kLargestFactor, std::to_string(options.factor),
@@ -100,6 +105,7 @@ void add_size_options(CLI::App& app, SweepOptions& options) {
 }
 
 void add_pattern_options(CLI::App& app, Pattern& pattern, std::optional<int>& window) {
+  app.option_defaults()->group("Sizes and pattern");
   add_read_option(
       app, "--pattern", "NAME", std::string(to_string(pattern)),
       "What is measured: pingpong (time there and back, halved), bandwidth, bidirectional",
@@ -139,33 +145,11 @@ void require_few_pieces(Bytes largest, int window, Bytes chunk, std::string_view
 }
 
 void add_run_options(CLI::App& app, RunOptions& options) {
-  std::string names;
-  for (const Protocol* protocol : all_protocols()) names += (names.empty() ? "" : ", ") + std::string(protocol->name());
-  add_read_option(app, "-p,--protocol", "NAME", options.protocol, "How messages travel: " + names,
-                  [&options](const std::string& text) { options.protocol = find_protocol(text).name(); })
-      ->required(options.protocol.empty());
-  add_pattern_options(app, options.pattern, options.window);
-  add_read_option(app, "--chunk", "SIZE", {},
-                  "Cut messages into pieces of this size; 0 does not (default: the protocol's)",
-                  [&options](const std::string& text) { options.chunk = parse_size(text); });
-  add_count_option(app, "--depth", 1, kMaxDepth, {}, "Pieces under way at once (default: the protocol's)",
-                   [&](int depth) { options.depth = depth; });
-  app.add_option("--preset", options.preset, "The settings of a library that people run; 'list' says which there are")
-      ->type_name("NAME");
-  const auto take_option = [&options](const std::vector<std::string>& texts) {
-    options.options.clear();
-    for (const std::string& text : texts) {
-      const std::size_t equals = text.find('=');
-      if (equals == std::string::npos)
-        throw CLI::ValidationError("--option", fmt::format("'{}' is no NAME=VALUE", text));
-      options.options.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-    }
-  };
-  app.add_option_function<std::vector<std::string>>(
-         "-o,--option", take_option, "Set an option of the protocol; may be repeated; 'list' says which there are")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  app.option_defaults()->group("Protocol");
+  add_protocol_option(app, options.protocol, "How messages travel")->required(options.protocol.empty());
+  add_settings_options(app, options.settings);
   add_layout_options(app, options.layout);
+  add_pattern_options(app, options.pattern, options.window);
   add_sweep_options(app, options.sweep);
   add_output_options(app, options.output,
                      {{"table", Format::table}, {"osu", Format::osu}, {"csv", Format::csv}, {"json", Format::json}});
@@ -174,6 +158,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
                                       "the smallest size, step by step, in the same words in every world")
                            ->type_name("FILE");
   app.add_flag("--trace-times", options.trace_times, "Begin the lines of the trace with their times")->needs(trace);
+  app.option_defaults()->group("Several pairs");
   app.add_flag(
          "--all-pairs", options.all_pairs,
          "Every two ranks in turn, each way: a matrix with its outliers marked, a result for each pair in the files")
@@ -181,6 +166,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
 }
 
 void add_passes_option(CLI::App& app, int& passes) {
+  app.option_defaults()->group("Rounds");
   constexpr int kMostPasses = 1000;
   add_count_option(
       app, "--passes", 1, kMostPasses, std::to_string(passes),
@@ -192,6 +178,9 @@ void add_passes_option(CLI::App& app, int& passes) {
 }
 
 void add_probe_options(CLI::App& app, ProbeOptions& options) {
+  app.add_option("--only", options.only, "Measure only what has this text in its name, such as 'peer copy'")
+      ->type_name("TEXT")
+      ->group("Sizes and pattern");
   add_sweep_options(app, options.sweep);
   add_output_options(app, options.output, {{"table", Format::table}, {"csv", Format::csv}, {"json", Format::json}});
 }
@@ -228,16 +217,12 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
   const bool latency = options.pattern == Pattern::pingpong;
   const SweepOptions& sweep = options.sweep;
   const Protocol& protocol = find_protocol(options.protocol);
-  const Settings base = options.preset.empty() ? protocol.defaults() : find_preset(protocol, options.preset).settings;
-  Settings settings = base;
-  for (const auto& [name, value] : options.options) set_option(protocol, settings, name, value);
-  settings.chunk = options.chunk.value_or(settings.chunk);
-  settings.depth = options.depth.value_or(settings.depth);
+  Settings settings = make_settings(protocol, options.settings);
   settings.timeout = sweep.timeout;
   std::vector<Bytes> sizes = size_sweep(sweep.begin, sweep.end, sweep.factor);
   const int window = window_of(options.pattern, options.window);
   if (protocol.cuts_messages(settings)) {
-    require_few_pieces(sizes.back(), window, settings.chunk, whose_chunk(options, base, settings));
+    require_few_pieces(sizes.back(), window, settings.chunk, whose_chunk(options.settings, protocol, settings));
   }
   Packing packing = make_packing(options.layout);
   for (const Bytes size : sizes) check_packing(packing, size);
@@ -250,7 +235,7 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
           .passes = options.passes,
           .verify = !sweep.no_verify,
           .settings = std::move(settings),
-          .preset = options.preset,
+          .preset = options.settings.preset,
           .packing = std::move(packing)};
 }
 
@@ -264,6 +249,7 @@ ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults)
           .passes = options.passes,
           .verify = !sweep.no_verify,
           .keep_samples = options.samples,
+          .only = options.only,
           .timeout = sweep.timeout};
 }
 

@@ -12,6 +12,7 @@
 #include "protocols/bench/cli/layout_options.hpp"
 #include "protocols/bench/cli/output_options.hpp"
 #include "protocols/bench/cli/pair_options.hpp"
+#include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/measure/multi_pair.hpp"
 #include "protocols/bench/probe/probe.hpp"
@@ -38,11 +39,8 @@ struct SweepOptions {
 struct RunOptions {
   std::string protocol{};  ///< exists
   Pattern pattern = Pattern::pingpong;
-  std::optional<int> window{};   ///< empty: window_of() decides
-  std::optional<Bytes> chunk{};  ///< empty: the protocol's default
-  std::optional<int> depth{};    ///< empty: the protocol's default
-  std::string preset{};          ///< empty: the protocol's defaults; --chunk, --depth and options win over it
-  std::vector<std::pair<std::string, std::string>> options{};  ///< the protocol's own, by name or alias
+  std::optional<int> window{};  ///< empty: window_of() decides
+  SettingsOptions settings{};
   LayoutOptions layout{};
   SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}};
   int passes = 1;
@@ -57,6 +55,7 @@ struct ProbeOptions {
   SweepOptions sweep{.begin = Bytes{1}, .end = Bytes{64U << 20U}, .factor = 4};
   int passes = 1;
   bool samples = false;  ///< store every round's time
+  std::string only{};    ///< measure only what has this in its name; empty: all
   OutputOptions output{};
 };
 
@@ -83,7 +82,9 @@ void add_probe_options(CLI::App& app, ProbeOptions& options);
 /// Beside them for a real clock, where passes differ: --passes.
 void add_passes_option(CLI::App& app, int& passes);
 
-/// Parts of them, for commands of another kind: -b, -e and -f; --pattern and --window.
+/// Parts of them, for commands of another kind: -p, whose names are put to `description`; -b, -e and -f; --pattern and
+/// --window.
+CLI::Option* add_protocol_option(CLI::App& app, std::string& protocol, const std::string& description);
 void add_size_options(CLI::App& app, SweepOptions& options);
 void add_pattern_options(CLI::App& app, Pattern& pattern, std::optional<int>& window);
 
@@ -108,6 +109,10 @@ ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults)
 CLI::Option* add_read_option(CLI::App& app, const std::string& name, const std::string& type,
                              const std::string& shown_default, const std::string& description,
                              std::function<void(const std::string&)> read);
+/// For an option that takes a whole number from `least` to `most`.
+CLI::Option* add_count_option(CLI::App& app, const std::string& name, int least, int most,
+                              const std::string& shown_default, const std::string& description,
+                              std::function<void(int)> take);
 /// For an option that takes a size: "4", "256K", "64M".
 CLI::Option* add_size_option(CLI::App& app, const std::string& name, Bytes& value, const std::string& description);
 

@@ -31,6 +31,7 @@ void show(const File& file, Format format, std::ostream& out) {
 void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats) {
   std::string names;
   for (const auto& [name, format] : formats) names += (names.empty() ? "" : ", ") + name;
+  app.option_defaults()->group("Output");
   add_read_option(app, "--format", "NAME", "table", "What is printed: " + names,
                   [&options, formats, names](const std::string& text) {
                     const auto found = formats.find(text);
@@ -61,6 +62,10 @@ void deliver(const Result& result, const OutputOptions& options, std::ostream& o
   } else {
     show(result, options.format, out);
   }
+  store(result, options);
+}
+
+void store(const Result& result, const OutputOptions& options) {
   if (!options.json.empty()) write_json(result, options.json);
   if (!options.csv.empty()) write_csv(result, options.csv);
 }

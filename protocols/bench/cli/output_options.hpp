@@ -32,6 +32,8 @@ void require_writable(const OutputOptions& options);
 
 /// Shows the result on `out` in the format asked for and writes the files asked for.
 void deliver(const Result& result, const OutputOptions& options, std::ostream& out);
+/// Writes the files alone.
+void store(const Result& result, const OutputOptions& options);
 /// A table where the OSU form is asked for, which make_plan() has refused.
 void deliver(const PairFile& pairs, const OutputOptions& options, std::ostream& out);
 /// Of pairs that ran at once: a file for each. One alone is shown and stored like any result.

@@ -41,19 +41,17 @@ int parse_depth(const std::string& text) {
 RunOptions options_of(const PairWish& wish, RunOptions options) {
   if (wish.protocol.empty()) return options;
   options.protocol = wish.protocol;
-  options.chunk.reset();
-  options.depth.reset();
-  options.preset.clear();
-  options.options.clear();
+  SettingsOptions& settings = options.settings;
+  settings = {};
   for (const auto& [name, value] : wish.settings) {
     if (name == "chunk") {
-      options.chunk = parse_size(value);
+      settings.chunk = parse_size(value);
     } else if (name == "depth") {
-      options.depth = parse_depth(value);
+      settings.depth = parse_depth(value);
     } else if (name == "preset") {
-      options.preset = value;
+      settings.preset = value;
     } else {
-      options.options.emplace_back(name, value);
+      settings.options.emplace_back(name, value);
     }
   }
   return options;

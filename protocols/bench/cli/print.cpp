@@ -7,23 +7,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/cli/print_columns.hpp"
 #include "protocols/bench/measure/expectation.hpp"
-#include "protocols/bench/results/rounds.hpp"
 #include "protocols/layout/layout.hpp"
 
 namespace twinlink::bench {
 namespace {
-
-/// After a median.
-char mark(const Statistics& time_us) { return time_us.unstable ? '~' : ' '; }
-
-std::string columns(const Statistics& time_us, double rate) {
-  if (time_us.n == 0) {
-    return fmt::format(" {:>11.3f} {:>11} {:>11} {:>11} {:>11} {:>11.2f}", time_us.median, "-", "-", "-", "-", rate);
-  }
-  return fmt::format(" {:>11.3f}{}{:>11.3f} {:>11.3f} {:>11.3f} {:>11.3f} {:>11.2f}", time_us.median, mark(time_us),
-                     time_us.min, time_us.max, time_us.p5, time_us.p95, rate);
-}
 
 /// ", window 64, chunk 256K, depth 8": what a curve ran with.
 std::string settings_of(const Series& series) {
@@ -62,38 +51,36 @@ void print_expectation(const Result& result, std::ostream& out, std::string_view
   out << "\n";
 }
 
-/// Of points or lines. `who` begins the line.
-template <class Timed>
-void print_unstable(const std::vector<Timed>& all, std::string_view what, std::ostream& out,
-                    std::string_view who = {}) {
-  const auto unstable = std::ranges::count_if(all, [](const Timed& timed) { return timed.time_us.unstable; });
-  if (unstable == 0) return;
-  out << fmt::format("# {}{} of {} {} unstable (~): {}\n", who, unstable, all.size(), what, kUnstableMeans);
-}
-
-constexpr std::string_view kColumnNames = "   median us      min us      max us       p5 us      p95 us        MB/s";
-
 }  // namespace
 
-void print_table(const Result& result, std::ostream& out) {
+void print_rows(const Result& result, std::ostream& out, std::size_t printed) {
   const Series& series = result.series;
-  out << fmt::format("# {}: {} {}", series.label, result.world, to_string(series.pattern));
-  if (!series.from.empty()) out << fmt::format(", {} to {}", series.from, series.to);
-  out << settings_of(series) << "\n";
-  if (series.told.cold_us) out << fmt::format("# first message, set-up included: {:.3f} us\n", series.cold_us);
-  for (const std::string& note : result.notes) out << fmt::format("# {}\n", note);
-  if (unverified(result)) out << "# the payload was not verified\n";
-  std::string path;
-  bool header = true;
-  for (const Point& point : series.points) {
-    if (point.path != path) out << fmt::format("# path: {}\n", path = point.path);
-    if (header) out << fmt::format("{:<10}{}\n", "# size", kColumnNames);
-    header = false;
-    out << fmt::format("{:<10}{}\n", format_size(point.size), columns(point.time_us, point.bandwidth_MBps));
+  if (printed == 0) {
+    out << fmt::format("# {}: {} {}", series.label, result.world, to_string(series.pattern));
+    if (!series.from.empty()) out << fmt::format(", {} to {}", series.from, series.to);
+    out << settings_of(series) << "\n";
+    if (series.told.cold_us) out << fmt::format("# first message, set-up included: {:.3f} us\n", series.cold_us);
+    for (const std::string& note : result.notes) out << fmt::format("# {}\n", note);
+    if (unverified(result)) out << "# the payload was not verified\n";
   }
-  print_unstable(series.points, "sizes", out);
-  for (const Counter& counter : series.counters) out << fmt::format("# {}: {}\n", counter.name, counter.value);
+  std::string path = printed == 0 ? "" : series.points[printed - 1].path;
+  for (std::size_t row = printed; row < series.points.size(); ++row) {
+    const Point& point = series.points[row];
+    if (point.path != path) out << fmt::format("# path: {}\n", path = point.path);
+    if (row == 0) out << kHeadOfColumns << '\n';
+    out << columns(point.size, point.time_us, point.bandwidth_MBps) << '\n';
+  }
+}
+
+void print_end(const Result& result, std::ostream& out) {
+  print_unstable(result.series.points, "sizes", out);
+  for (const Counter& counter : result.series.counters) out << fmt::format("# {}: {}\n", counter.name, counter.value);
   print_expectation(result, out);
+}
+
+void print_table(const Result& result, std::ostream& out) {
+  print_rows(result, out);
+  print_end(result, out);
 }
 
 void print_table(std::span<const Result> results, std::ostream& out) {
@@ -134,21 +121,6 @@ void print_table(std::span<const Result> results, std::ostream& out) {
     }
     print_expectation(results[i], out, name(i) + ", ");
   }
-}
-
-void print_table(const ProbeFile& probes, std::ostream& out) {
-  out << fmt::format("# probes: {}, {}\n", probes.world, probes.program);
-  for (const std::string& note : probes.findings.notes) out << fmt::format("# {}\n", note);
-  const ProbeLine* previous = nullptr;
-  for (const ProbeLine& line : probes.findings.lines) {
-    if (!previous || line.name != previous->name || line.gpu != previous->gpu || line.peer != previous->peer) {
-      const std::string pair = line.peer.empty() ? line.gpu : fmt::format("{} to {}", line.gpu, line.peer);
-      out << fmt::format("\n# {}, {}\n{:<10}{}\n", line.name, pair, "# size", kColumnNames);
-    }
-    out << fmt::format("{:<10}{}\n", format_size(line.size), columns(line.time_us, line.bandwidth_MBps));
-    previous = &line;
-  }
-  print_unstable(probes.findings.lines, "lines", out);
 }
 
 }  // namespace twinlink::bench

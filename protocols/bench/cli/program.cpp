@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "protocols/bench/cli/help.hpp"
+
 namespace twinlink::bench {
 namespace {
 
@@ -27,7 +29,7 @@ int run(CLI::App& app, int argc, const char* const* argv, const std::function<Ex
   } catch (const CLI::ParseError& error) {
     // Zero: --help or --version.
     if (error.get_exit_code() == 0) return app.exit(error);
-    return report(app, std::string(error.what()) + " (--help lists what is allowed)", ExitCode::bad_usage);
+    return report(app, describe(app, error) + " (--help lists what is allowed)", ExitCode::bad_usage);
   } catch (const InputError& error) {
     return report(error);
   } catch (const Error& error) {
@@ -47,6 +49,7 @@ bool needs_quotes(std::string_view word) {
 }  // namespace
 
 int run_main(CLI::App& app, int argc, const char* const* argv, const std::function<ExitCode()>& body) {
+  set_help_form(app);
   const int code = run(app, argc, argv, body);
   std::cout.flush();
   if (code == 0 && !std::cout) return report(app, "standard output cannot be written", ExitCode::failed);

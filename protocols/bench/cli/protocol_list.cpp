@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/settings_text.hpp"
 #include "protocols/registry.hpp"
@@ -28,7 +29,40 @@ void print(const Protocol& protocol, std::ostream& out) {
   }
 }
 
+nlohmann::json to_json(const Settings& settings) {
+  return {{"chunk_bytes", settings.chunk.count()}, {"depth", settings.depth}, {"options", settings.options}};
+}
+
+nlohmann::json to_json(const Protocol& protocol) {
+  nlohmann::json json{{"name", protocol.name()},
+                      {"description", protocol.description()},
+                      {"defaults", to_json(protocol.defaults())},
+                      {"options", nlohmann::json::array()},
+                      {"aliases", nlohmann::json::array()},
+                      {"presets", nlohmann::json::array()}};
+  for (const Option& option : protocol.options()) {
+    json["options"].push_back({{"name", option.name},
+                               {"values", option.values},
+                               {"default", option.default_value},
+                               {"description", option.description}});
+  }
+  for (const Alias& alias : protocol.aliases()) {
+    json["aliases"].push_back({{"name", alias.name}, {"target", alias.target}, {"header_bytes", alias.header.count()}});
+  }
+  for (const Preset& preset : protocol.presets()) {
+    json["presets"].push_back(
+        {{"name", preset.name}, {"description", preset.description}, {"settings", to_json(preset.settings)}});
+  }
+  return json;
+}
+
 }  // namespace
+
+nlohmann::json protocols_json() {
+  nlohmann::json all = nlohmann::json::array();
+  for (const Protocol* protocol : all_protocols()) all.push_back(to_json(*protocol));
+  return all;
+}
 
 void print_protocols(std::ostream& out) {
   for (const Protocol* protocol : all_protocols()) print(*protocol, out);

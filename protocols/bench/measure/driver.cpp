@@ -46,28 +46,20 @@ Point make_point(const Plan& plan, Bytes size, double directions, Rounds one_way
   return point;
 }
 
-/// One size, in all passes.
-struct Timed {
-  std::vector<Rounds> one_way_us{};
-  std::string path{};  ///< the same in all of them
-};
-
 /// All sizes, once for every pass. `directions` go at the same time; `path` tells the way of the size just measured.
-std::vector<Point> sweep(const Plan& plan, double directions, const std::function<Rounds(Bytes)>& measure_size,
-                         const std::function<std::string()>& path) {
-  std::vector<Timed> sizes(plan.sizes.size());
-  for (int pass = 0; pass < plan.passes; ++pass) {
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      sizes[i].one_way_us.push_back(measure_size(plan.sizes[i]));
-      sizes[i].path = path();
+/// `telling`: as plan.first, which tells of every point.
+void sweep(const Plan& plan, bool telling, Series& series, double directions,
+           const std::function<Rounds(Bytes)>& measure_size, const std::function<std::string()>& path) {
+  std::vector<std::vector<Rounds>> one_way_us(plan.sizes.size());
+  for (int pass = 1; pass <= plan.passes; ++pass) {
+    for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
+      one_way_us[i].push_back(measure_size(plan.sizes[i]));
+      if (pass < plan.passes) continue;
+      series.points.push_back(make_point(plan, plan.sizes[i], directions, merge_passes(one_way_us[i])));
+      series.points.back().path = path();
+      if (telling && plan.on_point) plan.on_point(series);
     }
   }
-  std::vector<Point> points;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    points.push_back(make_point(plan, plan.sizes[i], directions, merge_passes(sizes[i].one_way_us)));
-    points.back().path = std::move(sizes[i].path);
-  }
-  return points;
 }
 
 /// One end of a measurement between two ranks.
@@ -106,8 +98,8 @@ class PairRun {
                   .beside = other_pairs()};
     series.cold_us = cold_message();
     const double directions = plan_.pattern == Pattern::bidirectional ? 2 : 1;
-    series.points = sweep(
-        plan_, directions, [this](Bytes size) { return measure_size(size); },
+    sweep(
+        plan_, leading_, series, directions, [this](Bytes size) { return measure_size(size); },
         [this] { return channel_->path_taken(); });
     series.counters = channel_->counters();
     // The peer's end may have our buffers open until it is closed too.
@@ -241,8 +233,8 @@ class CopyRun {
                   .from = to_string(rank_.place(rank_.id())),
                   .to = "host"};
     series.cold_us = time_round(rank_, [&] { round(plan_.sizes.front()); }) / 2;
-    series.points = sweep(
-        plan_, 1, [this](Bytes size) { return measure_size(size); },
+    sweep(
+        plan_, true, series, 1, [this](Bytes size) { return measure_size(size); },
         [] { return "device memory to host memory and back"; });
     return series;
   }

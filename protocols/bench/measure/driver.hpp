@@ -1,6 +1,7 @@
 // The measuring driver: the same code measures on the simulator's clock and on the host's.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct Plan {
   Packing packing{};     ///< of messages whose bytes lie apart, in device memory; stored among the settings' options
   RankId first{0};       ///< the sender of the first message
   RankId second{1};
+  /// Told on plan.first of the series so far, after each size of the last pass; may be empty.
+  std::function<void(const Series&)> on_point{};
   std::vector<Companion> beside{};  ///< other pairs, whose plans name this one in turn; empty: alone
 };
 

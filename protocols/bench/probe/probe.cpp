@@ -1,8 +1,11 @@
 #include "protocols/bench/probe/probe.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <iterator>
 #include <optional>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -29,35 +32,62 @@ std::optional<RankId> other_of(RankId me, RankId leader, RankId follower) {
   return std::nullopt;
 }
 
-/// All primitives once. All ranks call it; what each has measured is with its prober.
-void probe_all(Rank& rank, Prober& prober, const Patience& turn) {
-  // One at a time, so that nobody else's traffic is measured.
-  for (RankId leader{0}; leader.value < rank.ranks(); ++leader.value) {
-    if (repeats_a_place(rank, leader)) continue;
+/// What each GPU measures by itself, in parts of which progress is told.
+constexpr std::array kLocalParts{probe_local, probe_blocks, probe_load, probe_written};
+
+/// Ranks with a GPU of their own.
+std::vector<RankId> leaders_of(const Rank& rank) {
+  std::vector<RankId> leaders;
+  for (RankId id{0}; id.value < rank.ranks(); ++id.value) {
+    if (!repeats_a_place(rank, id)) leaders.push_back(id);
+  }
+  return leaders;
+}
+
+/// What messages between two ranks cost.
+void probe_messages_with(Prober& prober, RankId peer, bool leading) {
+  probe_messages(prober, peer, leading);
+  probe_windows(prober, peer, leading);
+  probe_signals(prober, peer, leading);
+}
+
+/// All primitives once, one part after the other, so that nobody else's traffic is measured. All ranks call it; what
+/// each has measured is with its prober. `on_part` is told when one is over.
+void probe_all(Rank& rank, Prober& prober, const Patience& turn, const std::function<void()>& on_part) {
+  const auto part = [&](const std::function<void()>& work) {
     meet_all(rank, turn);
-    if (rank.id() == leader) {
-      probe_local(prober);
-      probe_blocks(prober);
-      probe_load(prober);
-      probe_written(prober);
+    work();
+    on_part();
+  };
+  const std::vector<RankId> leaders = leaders_of(rank);
+  for (const RankId leader : leaders) {
+    for (const auto& probe_part : kLocalParts) {
+      part([&] {
+        if (rank.id() == leader) probe_part(prober);
+      });
     }
-    for (RankId follower{0}; follower.value < rank.ranks(); ++follower.value) {
-      if (follower == leader || repeats_a_place(rank, follower)) continue;
-      meet_all(rank, turn);
-      const auto peer = other_of(rank.id(), leader, follower);
-      if (peer) probe_peer_copies(prober, *peer, rank.id() == leader);
+    for (const RankId follower : leaders) {
+      if (follower == leader) continue;
+      part([&] {
+        const auto peer = other_of(rank.id(), leader, follower);
+        if (peer) probe_peer_copies(prober, *peer, rank.id() == leader);
+      });
     }
   }
-  probe_together(prober);
+  part([&] { probe_together(prober); });
   for (const bool same_node : {true, false}) {
-    meet_all(rank, turn);
-    const auto partner = partner_of_first(rank, same_node);
-    const auto peer = partner ? other_of(rank.id(), RankId{0}, *partner) : std::nullopt;
-    if (!peer) continue;
-    probe_messages(prober, *peer, rank.id() == RankId{0});
-    probe_windows(prober, *peer, rank.id() == RankId{0});
-    probe_signals(prober, *peer, rank.id() == RankId{0});
+    part([&] {
+      const auto partner = partner_of_first(rank, same_node);
+      const auto peer = partner ? other_of(rank.id(), RankId{0}, *partner) : std::nullopt;
+      if (peer) probe_messages_with(prober, *peer, rank.id() == RankId{0});
+    });
   }
+}
+
+/// How many parts probe_all() has.
+std::size_t parts_of(const Rank& rank) {
+  const std::size_t gpus = leaders_of(rank).size();
+  return gpus * (kLocalParts.size() + gpus - 1) + 3;
 }
 
 }  // namespace
@@ -72,7 +102,13 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
   Prober prober(rank, plan);
   const Patience turn{plan.patience};
 
-  for (int pass = 0; pass < plan.passes; ++pass) probe_all(rank, prober, turn);
+  const std::size_t parts = parts_of(rank) * static_cast<std::size_t>(plan.passes);
+  std::size_t done = 0;
+  const auto on_part = [&] {
+    ++done;
+    if (plan.on_progress && rank.id() == RankId{0}) plan.on_progress(done, parts);
+  };
+  for (int pass = 0; pass < plan.passes; ++pass) probe_all(rank, prober, turn, on_part);
   meet_all(rank, turn);
 
   ProbeFindings all;

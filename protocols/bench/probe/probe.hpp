@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <string_view>
@@ -57,8 +58,11 @@ struct ProbePlan {
   int passes = 1;             ///< over all primitives; what they say of each: merge_passes()
   bool verify = true;         ///< check the bytes of every copy and message, at the side that owns the memory
   bool keep_samples = false;  ///< store each round's time
-  Seconds timeout{30.0};      ///< of one operation
-  Seconds patience{3600.0};   ///< how long a rank waits for its turn
+  std::string only{};         ///< measure only what has this in its name; empty: all
+  /// Told on rank 0 how many parts of the probes are done, and how many there are; may be empty.
+  std::function<void(std::size_t, std::size_t)> on_progress{};
+  Seconds timeout{30.0};     ///< of one operation
+  Seconds patience{3600.0};  ///< how long a rank waits for its turn
 };
 
 /// Measures the primitives of every rank in turn while the others idle, peer copies between every two ranks of a node,

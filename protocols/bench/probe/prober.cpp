@@ -129,6 +129,7 @@ void Prober::record_copies(const std::string& name, std::span<const Move> moves,
 void Prober::record_copies_at(Bytes size, const std::string& name, std::span<const Move> moves,
                               const GroupSampler& sampler) {
   const twinlink::Pattern pattern = fresh_pattern();
+  if (!wants(name)) return;
   std::vector<Move> parts;
   for (const Move& move : moves) {
     parts.push_back(move.first(size));
@@ -143,6 +144,7 @@ void Prober::record_copies_at(Bytes size, const std::string& name, std::span<con
 
 void Prober::record_messages(const std::string& name, RankId peer, bool leading, const MessageMemory& memory,
                              int in_turn, const std::function<Rounds(Bytes size)>& sampler) {
+  if (!wants(name)) return;
   std::uint64_t seed = 0;  // the same at both ends
   for (const Bytes size : plan_.sizes) {
     const twinlink::Pattern leaders{++seed};
@@ -159,6 +161,7 @@ void Prober::record_messages(const std::string& name, RankId peer, bool leading,
 }
 
 void Prober::record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes) {
+  if (!wants(name)) return;
   const auto [place, is_new] = places_.try_emplace({name, peer, size}, lines_.size());
   if (is_new) lines_.push_back({name, peer, size, moves_bytes});
   lines_[place->second].passes.push_back(std::move(rounds));

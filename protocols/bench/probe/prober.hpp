@@ -49,6 +49,8 @@ class Prober {
   [[nodiscard]] Patience patience() const { return {plan_.timeout}; }
   [[nodiscard]] const Repeats& repeats(Bytes size) const { return size < plan_.large_from ? plan_.small : plan_.large; }
   [[nodiscard]] Bytes largest() const { return plan_.sizes.back(); }
+  /// Is a line of this name asked for?
+  [[nodiscard]] bool wants(std::string_view name) const { return name.find(plan_.only) != std::string_view::npos; }
   /// Is the CPU's part of an operation measured at this size? A few small ones do: it hardly depends on the size.
   [[nodiscard]] bool times_cpu_at(Bytes size) const { return size == plan_.sizes.front() || size == Bytes{4096}; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ostream>
 #include <regex>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -41,14 +42,16 @@ std::string_view osu_test(Pattern pattern) {
   }
 }
 
-void print_osu(const Result& result, std::ostream& out) {
+void print_osu(const Result& result, std::ostream& out, std::size_t printed) {
   const Series& series = result.series;
   const bool latency = osu_test(series.pattern) == osu_test(Pattern::pingpong);
-  out << fmt::format("{}\n\n# OSU MPI{} {} Test v{}\n# Datatype: MPI_CHAR.\n", signature(result), accelerator(series),
-                     osu_test(series.pattern), kOsuRelease);
-  out << fmt::format("{:<{}}{:>{}}\n", "# Size", kSizeWidth, latency ? "Avg Latency(us)" : "Bandwidth (MB/s)",
-                     kValueWidth);
-  for (const Point& point : series.points) {
+  if (printed == 0) {
+    out << fmt::format("{}\n\n# OSU MPI{} {} Test v{}\n# Datatype: MPI_CHAR.\n", signature(result), accelerator(series),
+                       osu_test(series.pattern), kOsuRelease);
+    out << fmt::format("{:<{}}{:>{}}\n", "# Size", kSizeWidth, latency ? "Avg Latency(us)" : "Bandwidth (MB/s)",
+                       kValueWidth);
+  }
+  for (const Point& point : std::span(series.points).subspan(printed)) {
     out << fmt::format("{:<{}}{:>{}.2f}\n", point.size.count(), kSizeWidth,
                        latency ? point.time_us.median : point.bandwidth_MBps, kValueWidth);
   }

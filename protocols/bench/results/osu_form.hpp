@@ -2,6 +2,7 @@
 // output read ours.
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -19,8 +20,9 @@ std::string_view osu_test(Pattern pattern);
 
 /// A line before the form says whose figures these are, for the form itself would have them pass for the OSU
 /// benchmarks'; then the form, byte for byte: an empty line, the title, the datatype, the columns' names, and a row for
-/// each size with the median in microseconds or in MB/s of 10^6 bytes per second.
-void print_osu(const Result& result, std::ostream& out);
+/// each size with the median in microseconds or in MB/s of 10^6 bytes per second. Where so many rows are `printed`
+/// already, only the others.
+void print_osu(const Result& result, std::ostream& out, std::size_t printed = 0);
 
 /// What that first line says.
 struct OsuSignature {

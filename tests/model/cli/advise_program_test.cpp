@@ -108,6 +108,17 @@ TEST(AdviseProgram, TriesTheChunksAndDepthsAskedFor) {
                                 HasSubstr("\npingpong,1,0/0,1/0,1048576,2,staging,")));
 }
 
+TEST(AdviseProgram, AnOptionHoldsForAllProtocolsThatAreNamed) {
+  const std::string job = "advise " + kKids + "--from 0/1 --to 0/2 -b 1M -e 1M --format csv ";
+  const Ended pushed = run(job + "-p gpudirect-v2 -o engine=kernel-push");
+  EXPECT_EQ(pushed.code, 0) << pushed.text;
+  EXPECT_NE(pushed.text, run(job + "-p gpudirect-v2").text);
+  const Ended unknown = run(job + "-p gpudirect-v2,staging -o engine=kernel-push");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.text, HasSubstr("'engine'"));
+  EXPECT_THAT(run(job + "-o engine=kernel-push").text, HasSubstr("--option requires --protocol"));
+}
+
 TEST(AdviseProgram, RefusesAWindowInShredsAndOneWithoutEffect) {
   const Ended shreds = run("advise " + kKids + "--pattern bandwidth -W 4096 -b 64M -e 64M --chunk 1K");
   EXPECT_EQ(shreds.code, 2);
@@ -205,7 +216,7 @@ TEST(AdviseProgram, WrongUsageSaysWhatIsAllowed) {
   expect_refusal("explain " + kKids + "--compare --from 0/0 --to 0/0", "a comparison needs two devices");
   expect_refusal("explain " + kKids + "--compare --size 0", "1 B");
   expect_refusal("explain " + kKids + "--compare --protocol host", "--protocol excludes --compare");
-  expect_refusal("explain " + kKids + "--json t.json", "--json requires --compare");
+  expect_refusal("explain " + kKids + "--csv t.csv", "--csv requires --compare");
 }
 
 TEST(CompareProgram, ShowsEveryProtocolWithItsTimeAndPath) {

@@ -1,5 +1,7 @@
 // twinlink-sim as a user runs it: what it prints and how it ends.
 #include <filesystem>
+#include <map>
+#include <sstream>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -13,6 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kKids = "--platform platforms/keeneland-kids.yaml ";
 
@@ -216,6 +219,19 @@ TEST(SimProgram, ExplainShowsTheWayTheCostsAndTheChoice) {
             HasSubstr("device-to-pinned-near"), HasSubstr("Delivered after 671 us")));
 }
 
+TEST(SimProgram, ExplainTakesTheSettingsOfRun) {
+  const std::string message = "explain " + kKids + "--from 0/0 --to 1/0 -p gpudirect-v1 -s 1M --chunk 256K --depth 4";
+  const Ended ended = run(message + " --json /dev/stdout");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text,
+              AllOf(HasSubstr("Steps of gpudirect-v1 (staged through pinned host memory), chunk 256K, depth 4"),
+                    HasSubstr("\"cost_entry\": \"device-to-pinned-near\""), HasSubstr("\"delivered_us\": ")));
+  const Ended json = run(message + " --format json");
+  EXPECT_EQ(json.code, 0);
+  EXPECT_THAT(json.text, ::testing::StartsWith("{\n"));
+  EXPECT_EQ(run("explain " + kKids + "-p host -o engine=dma").code, 2);
+}
+
 TEST(SimProgram, ExplainShowsWhatTheCpuNeedsToLearnOfAnEnd) {
   const std::string message = "explain " + kKids + "--from 0/1 --to 0/2 --protocol gpudirect-v2 --size 1M";
   const Ended ended = run(message + " --set 'costs.runtime.completion=2.5 us'");
@@ -240,10 +256,43 @@ TEST(SimProgram, ProbesBothHubsAndTheNetwork) {
                                 HasSubstr("message pageable other-node")));
 }
 
-TEST(SimProgram, HelpIsNoError) {
-  for (const std::string command : {"", "run", "probe", "figure", "explain", "advise", "list", "check"}) {
-    EXPECT_EQ(run(command + " --help").code, 0) << command;
+TEST(SimProgram, HelpOfEveryCommandHasOneForm) {
+  for (const std::string command : {"run", "probe", "figure", "explain", "advise", "handshake", "list",
+                                    "list protocols", "list platforms", "check"}) {
+    const Ended help = run(command + " --help");
+    EXPECT_EQ(help.code, 0) << command;
+    EXPECT_THAT(help.text, AllOf(HasSubstr("\nExamples:\n  twinlink-sim "), HasSubstr("\nExit codes: 0 "))) << command;
+    std::istringstream lines(help.text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << command << ": " << line;
   }
+  EXPECT_THAT(run("--help").text, ContainsRegex("\n  run  .*\n  explain  .*\n  advise  .*\n  figure  "));
+}
+
+TEST(SimProgram, AWrongCommandIsToldFromARightOne) {
+  const Ended ended = run("rnu --platform platforms/keeneland-kids.yaml");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.text, HasSubstr("there is no command 'rnu'; did you mean 'run'?"));
+  EXPECT_THAT(run("list protocol").text, HasSubstr("did you mean 'protocols'?"));
+  EXPECT_THAT(run("run " + kKids + "--protcol host").text, HasSubstr("did you mean '--protocol'?"));
+}
+
+TEST(SimProgram, EveryCommandWritesJson) {
+  const std::map<std::string, std::string> members{{"list protocols", "\"name\": \"gpudirect-v1\""},
+                                                   {"list platforms", "\"gpus_per_node\": 3"},
+                                                   {"handshake", "\"event\": \"REQ\""},
+                                                   {"check platforms/h200-nvlink.yaml", "\"name\": \"h200-nvlink\""}};
+  for (const auto& [command, member] : members) {
+    const Ended ended = run(command + " --json /dev/stdout");
+    EXPECT_EQ(ended.code, 0) << ended.text;
+    EXPECT_THAT(ended.text, HasSubstr(member)) << command;
+    EXPECT_EQ(run(command + " --json /no-such-folder/f").code, 2) << command;
+  }
+}
+
+TEST(SimProgram, AFilteredProbeIsPrintedInFull) {
+  const Ended ended = run("probe " + kKids + "-b 1M -e 4M --only 'peer copy write'");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("# peer copy write direct, 0/1 to 0/2\n"), Not(HasSubstr("# copy pinned"))));
 }
 
 TEST(SimProgram, PrintsTheHandshakeAsATableAndAsAGraph) {

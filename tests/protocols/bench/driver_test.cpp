@@ -117,6 +117,18 @@ TEST(Driver, StoresThePresetBesideItsSettings) {
   EXPECT_EQ(run({}, "host", plan).preset, "a library");
 }
 
+TEST(Driver, TellsOfEverySizeWhenItsTimeIsFinal) {
+  Plan plan = small_plan(Pattern::pingpong, {4_B, 64_B});
+  plan.passes = 2;
+  std::vector<std::size_t> known;
+  plan.on_point = [&](const Series& so_far) {
+    EXPECT_EQ(so_far.points.back().size, plan.sizes[so_far.points.size() - 1]);
+    known.push_back(so_far.points.size());
+  };
+  run({}, "host", plan);
+  EXPECT_EQ(known, (std::vector<std::size_t>{1, 2}));
+}
+
 TEST(Driver, KeepsSamplesIfAsked) {
   Plan plan = small_plan(Pattern::pingpong, {4_B});
   EXPECT_TRUE(run({}, "host", plan).points.at(0).samples_us.empty());

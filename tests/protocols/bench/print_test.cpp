@@ -77,6 +77,20 @@ TEST(Table, OfProbesHasABlockForEveryPrimitive) {
             "2M              80.000      70.000      90.000      71.000      89.000        0.00\n");
 }
 
+TEST(Table, OfManyProbesHasARowForEveryPrimitive) {
+  ProbeFile probes = sample_probes();
+  probes.findings.lines.clear();
+  for (const std::string gpu : {"0/0", "0/1", "0/2"}) {
+    for (Bytes size = 1_B; size <= 64_MiB; size = Bytes{size.count() * 2}) {
+      const double time_us = gpu == "0/1" ? 1e6 : static_cast<double>(size.count());  // one is odd
+      probes.findings.lines.push_back(
+          {.name = "copy", .gpu = gpu, .size = size, .time_us = {.n = 1, .median = time_us}, .bandwidth_MBps = 1.0});
+    }
+  }
+  EXPECT_THAT(table(probes), testing::EndsWith("\ncopy                                        "
+                                               "     1      1.000   64K  65536.000   64M1000000.000       1.00  3\n"));
+}
+
 TEST(Table, OfAnImportedCurveShowsWhatIsKnown) {
   EXPECT_EQ(table(imported_result()),
             "# osu_bw: measured bandwidth\n"

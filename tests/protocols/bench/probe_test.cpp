@@ -184,6 +184,31 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                                    "0/1: no line for 'look copy': it takes no time"));
 }
 
+TEST(Probe, MeasuresOnlyWhatIsAskedFor) {
+  ProbePlan plan = small_plan();
+  plan.only = "peer copy read";
+  EXPECT_EQ(names(probe_world({}, plan)),
+            (std::set<std::string>{"peer copy read direct", "queued peer copy read direct"}));
+  plan.only = "message pageable";
+  EXPECT_THAT(names(probe_world({}, plan)), testing::Each(HasSubstr("message pageable")));
+}
+
+TEST(Probe, TellsHowFarItIs) {
+  ProbePlan plan = small_plan();
+  plan.only = "no line has this name";
+  plan.passes = 2;
+  std::size_t last = 0;
+  std::size_t parts = 0;
+  plan.on_progress = [&](std::size_t done, std::size_t all) {
+    EXPECT_EQ(done, last + 1);
+    last = done;
+    parts = all;
+  };
+  probe_world({}, plan);
+  EXPECT_GT(parts, 10U);
+  EXPECT_EQ(last, parts);
+}
+
 TEST(Probe, NamesEveryLineOnce) {
   std::set<std::tuple<std::string, std::string, std::string, Bytes>> keys;
   for (const ProbeLine& line : probe_world({.ranks = 3}).lines) {

@@ -44,8 +44,10 @@ class CalibrateProgram : public test::ValidateProgram {
 
 TEST_F(CalibrateProgram, WritesAPlatformAndSaysWhatItDid) {
   write_probes("p.json");
-  const auto ended = calibrate("p.json");
+  const auto ended = calibrate("p.json", "--out out.yaml --json report.json");
   EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(read("report.json"),
+              AllOf(HasSubstr("\"path\": \"costs.copies.device-to-device.rate\""), HasSubstr("\"geometric_mean\": ")));
   EXPECT_THAT(ended.out, AllOf(HasSubstr("Replaced"), HasSubstr("costs.copies.device-to-device.rate"),
                                HasSubstr("Stayed as in the base"), HasSubstr("p.json")));
   EXPECT_THAT(ended.err, IsEmpty());

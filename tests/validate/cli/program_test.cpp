@@ -1,5 +1,6 @@
 // The program as a user runs it: what it prints, what it writes and how it ends.
 #include <fstream>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,6 +59,8 @@ TEST_F(Program, TheTableIsMarkdown) {
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("| pingpong | 11.8 % |"));
   EXPECT_EQ(run("table m.json").code, 2);
+  EXPECT_EQ(run("table m.json s.json --json t.json").code, 0);
+  EXPECT_THAT(read("t.json"), HasSubstr("\"twinlink-comparison\""));
 }
 
 TEST_F(Program, SettingsAreAnArgumentALine) {
@@ -66,6 +69,16 @@ TEST_F(Program, SettingsAreAnArgumentALine) {
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("--protocol\nstaging\n"), HasSubstr("--begin\n4\n--end\n8\n")));
   EXPECT_EQ(run("settings missing.json").code, 2);
+  EXPECT_EQ(run("settings m.json --json s.json").code, 0);
+  EXPECT_THAT(read("s.json"), HasSubstr("  \"--protocol\",\n  \"staging\",\n"));
+}
+
+TEST_F(Program, ACeilingIsWrittenAsJson) {
+  write_pair();
+  write("p.json", test::make_probes("measured", {{4, 5}, {8, 10}}));
+  const auto ended = run("ceiling m.json p.json --line 'host message' --json c.json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(read("c.json"), AllOf(HasSubstr("\"primitive\": \"host message\""), HasSubstr("\"share\": ")));
 }
 
 TEST_F(Program, SeveralPairsGiveCrossovers) {
@@ -250,13 +263,16 @@ TEST_F(Program, AnImportThatCannotBeWrittenIsAnError) {
   EXPECT_THAT(ended.err, HasSubstr("missing/m.json"));
 }
 
-TEST_F(Program, HelpIsStandardOutput) {
-  for (const auto* arguments : {"--help", "compare --help", "import --help"}) {
-    const auto ended = run(arguments);
+TEST_F(Program, HelpOfEveryCommandHasOneForm) {
+  for (const std::string command : {"compare", "table", "ceiling", "settings", "import", "calibrate"}) {
+    const auto ended = run(command + " --help");
     EXPECT_EQ(ended.code, 0);
-    EXPECT_THAT(ended.out, HasSubstr("compare"));
+    EXPECT_THAT(ended.out, AllOf(HasSubstr("\nExamples:\n  twinlink-validate "), HasSubstr("\nExit codes: 0 ")));
     EXPECT_THAT(ended.err, IsEmpty());
+    std::istringstream lines(ended.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << command << ": " << line;
   }
+  EXPECT_THAT(run("--help").out, HasSubstr("compare"));
   EXPECT_THAT(run("compare --help").out, AllOf(HasSubstr("--max-error"), HasSubstr("PERCENT")));
 }
 

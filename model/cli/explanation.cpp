@@ -1,0 +1,138 @@
+#include "model/cli/explanation.hpp"
+
+#include <array>
+#include <optional>
+#include <ostream>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "protocols/bench/results/settings_text.hpp"
+
+namespace twinlink::model {
+namespace {
+
+std::string in_words(const Answer& answer) { return answer ? "yes" : "no: " + answer.reason; }
+
+void print_path(const Explanation& all, std::ostream& out) {
+  const Path& path = all.path;
+  const auto line = [&](std::string_view what, const std::string& text) {
+    out << fmt::format("  {:<26} {}\n", what, text);
+  };
+  out << fmt::format("A message of {} from {} ({}) to {} ({}) on {}\n\nPath\n", format_size(all.size),
+                     to_string(all.places[0]), all.places[0].device, to_string(all.places[1]), all.places[1].device,
+                     all.platform);
+  line("same node", path.same_node ? "yes" : "no");
+  line("peer access", in_words(path.peer_access));
+  line("memory can be mapped", in_words(path.device_mapping));
+  line("network reaches the GPUs", in_words(path.device_memory_on_network));
+  if (!path.hypothetical.empty()) line("but hypothetically only", path.hypothetical);
+  if (!all.within_node.empty()) line("messages within the node", all.within_node);
+  if (all.packing.needed()) {
+    line("layout", fmt::format("{}, {} of memory", describe(all.packing.layout),
+                               format_size(all.packing.layout.extent(all.size))));
+  }
+}
+
+void print_libraries(const Explanation& all, std::ostream& out) {
+  out << fmt::format("\nA CUDA-aware library chooses for {}\n", format_size(all.size));
+  for (const LibraryChoice& choice : all.libraries) {
+    out << fmt::format("  {:<14}{}: {}\n  {:14}by the first of these rules that fits\n", choice.library,
+                       choice.protocol, choice.reason, "");
+    std::istringstream lines(choice.rules);
+    for (std::string line; std::getline(lines, line);) out << fmt::format("  {:14}  {}\n", "", line);
+  }
+}
+
+nlohmann::json to_json(const ExplainedStep& step) {
+  const OpReport& r = step.report;
+  return {{"rank", r.rank.value},
+          {"step", r.step},
+          {"operations", step.operations},
+          {"bytes", r.size.count()},
+          {"cost_entry", r.cost},
+          {"route", r.route},
+          {"start_us", r.started.microseconds()},
+          {"end_us", r.ended.microseconds()},
+          {"host_us", r.host.microseconds()},
+          {"latency_us", r.latency.microseconds()},
+          {"flow_us", r.flow.microseconds()},
+          {"completion_us", r.completion.microseconds()}};
+}
+
+}  // namespace
+
+std::vector<ExplainedStep> steps_of(const std::vector<OpReport>& reports) {
+  std::vector<ExplainedStep> steps;
+  std::array<std::optional<std::size_t>, 2> latest{};  // by rank: its last step
+  for (const OpReport& report : reports) {
+    auto& last = latest.at(static_cast<std::size_t>(report.rank.value));
+    const bool packing = report.step == "pack" || report.step == "unpack";
+    if (packing && last && steps[*last].report.step == report.step && steps[*last].report.cost == report.cost) {
+      ExplainedStep& step = steps[*last];
+      ++step.operations;
+      step.report.ended = report.ended;
+      step.report.host += report.host;
+      step.report.latency += report.latency;
+      step.report.flow += report.flow;
+      step.report.completion += report.completion;
+      step.report.size += report.size;
+    } else {
+      last = steps.size();
+      steps.push_back({report});
+    }
+  }
+  return steps;
+}
+
+void print_choice(const Explanation& all, std::ostream& out) {
+  print_path(all, out);
+  out << "\nProtocols (chosen is the first that needs no fallback; --compare compares their speeds)\n";
+  for (const auto& [protocol, text] : all.verdicts) out << fmt::format("  {:<14} {}\n", protocol, text);
+  print_libraries(all, out);
+}
+
+void print_steps(const Explanation& all, std::ostream& out) {
+  out << fmt::format("\nSteps of {} ({}), {}, times in microseconds\n", all.protocol, all.path_taken,
+                     bench::settings_text(all.settings));
+  // The end of a copy is that of its bytes; what the CPU needs to learn of it comes after.
+  out << "  rank     start       end  step            =     host   + latency  +    flow + completion  size    cost "
+         "entry\n";
+  for (const auto& [r, operations] : all.steps) {
+    out << fmt::format("  {:>4} {:>9.3f} {:>9.3f}  {:<15} {:>10.3f} {:>10.3f} {:>10.3f} {:>12.3f}  {:<6}  {}{}\n",
+                       r.rank.value, r.started.microseconds(), r.ended.microseconds(), r.step, r.host.microseconds(),
+                       r.latency.microseconds(), r.flow.microseconds(), r.completion.microseconds(),
+                       format_size(r.size), r.cost, operations > 1 ? fmt::format(", {} times", operations) : "");
+    if (!r.route.empty()) out << fmt::format("{:28}by {}\n", "", r.route);
+  }
+  out << fmt::format("\nDelivered after {}\n", format_seconds(all.delivered));
+}
+
+nlohmann::json to_json(const Explanation& all) {
+  const Path& path = all.path;
+  nlohmann::json json{{"platform", all.platform},
+                      {"from", to_string(all.places[0])},
+                      {"to", to_string(all.places[1])},
+                      {"bytes", all.size.count()},
+                      {"path",
+                       {{"same_node", path.same_node},
+                        {"peer_access", in_words(path.peer_access)},
+                        {"memory_can_be_mapped", in_words(path.device_mapping)},
+                        {"network_reaches_gpus", in_words(path.device_memory_on_network)},
+                        {"hypothetical", path.hypothetical},
+                        {"within_node", all.within_node}}},
+                      {"protocol", all.protocol},
+                      {"settings", bench::settings_text(all.settings)},
+                      {"path_taken", all.path_taken},
+                      {"delivered_us", all.delivered.microseconds()}};
+  if (all.packing.needed()) json["layout"] = to_string(all.packing.layout);
+  for (const auto& [protocol, text] : all.verdicts) json["protocols"][protocol] = text;
+  for (const LibraryChoice& choice : all.libraries) {
+    json["libraries"][choice.library] = {{"protocol", choice.protocol}, {"reason", choice.reason}};
+  }
+  for (const ExplainedStep& step : all.steps) json["steps"].push_back(to_json(step));
+  return json;
+}
+
+}  // namespace twinlink::model

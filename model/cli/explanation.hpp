@@ -1,0 +1,62 @@
+// What 'explain' says of one message: the path, who may take it, and what every step costs.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "model/engine/sim_rank.hpp"
+#include "protocols/bench/cli/layout_options.hpp"
+#include "protocols/core/path.hpp"
+#include "protocols/core/protocol.hpp"
+
+namespace twinlink::model {
+
+/// What became of one protocol when one was chosen.
+struct ProtocolVerdict {
+  std::string protocol{};
+  std::string text{};  ///< "chosen", "refused: ..."
+};
+
+/// What a CUDA-aware library would do, whose choice depends on the size too.
+struct LibraryChoice {
+  std::string library{};
+  std::string protocol{};
+  std::string reason{};
+  std::string rules{};  ///< a line for each
+};
+
+/// One operation, or the copies of many blocks.
+struct ExplainedStep {
+  OpReport report{};
+  std::size_t operations = 1;
+};
+
+struct Explanation {
+  std::string platform{};
+  std::vector<Place> places{};  ///< with the devices' models
+  Bytes size{};
+  Packing packing{};
+  Path path{};
+  std::string within_node{};  ///< how messages pass there; empty between nodes
+  std::vector<ProtocolVerdict> verdicts{};
+  std::vector<LibraryChoice> libraries{};
+  std::string protocol{};
+  Settings settings{};
+  std::string path_taken{};
+  std::vector<ExplainedStep> steps{};
+  Seconds delivered{};  ///< all times count from the start of the message
+};
+
+/// Copies of the blocks of one message follow each other on their rank: one step for all of them.
+std::vector<ExplainedStep> steps_of(const std::vector<OpReport>& reports);
+
+/// What is known before the message is simulated.
+void print_choice(const Explanation& all, std::ostream& out);
+void print_steps(const Explanation& all, std::ostream& out);
+/// Times in microseconds.
+nlohmann::json to_json(const Explanation& all);
+
+}  // namespace twinlink::model

@@ -1,0 +1,29 @@
+// What --help says, in one form for every command of every program, and what a mistyped word was meant to be.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
+
+namespace twinlink::bench {
+
+/// No line of a help text is longer, unless it is a word or an example.
+inline constexpr std::size_t kHelpWidth = 100;
+
+/// Command lines that --help shows below the options.
+void add_examples(CLI::App& command, std::initializer_list<std::string_view> examples);
+
+/// Gives `app` and all its commands the common form: options by group, defaults in one notation, exit codes. To be
+/// called when all commands are there.
+void set_help_form(CLI::App& app);
+
+/// What was wrong with a command line that `app` has refused with `error`: the error's own text, or a better one for a
+/// command that there is not, and what a mistyped word may have meant.
+std::string describe(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace twinlink::bench

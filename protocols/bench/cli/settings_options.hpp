@@ -1,0 +1,35 @@
+// What a user sets about a protocol: the options --preset, --chunk, --depth and -o, the same in every command.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocols/core/protocol.hpp"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace twinlink::bench {
+
+/// By name or alias, as -o takes them.
+using NamedValues = std::vector<std::pair<std::string, std::string>>;
+
+struct SettingsOptions {
+  std::string preset{};          ///< empty: the protocol's defaults; all others win over it
+  std::optional<Bytes> chunk{};  ///< empty: the protocol's default
+  std::optional<int> depth{};    ///< likewise
+  NamedValues options{};         ///< the protocol's own
+};
+
+/// `options` must live until the command line has been parsed.
+void add_settings_options(CLI::App& app, SettingsOptions& options);
+/// -o alone.
+void add_named_values(CLI::App& app, NamedValues& values, const std::string& description);
+
+/// A UsageError for a preset or an option that `protocol` does not have, and for values that it cannot have.
+Settings make_settings(const Protocol& protocol, const SettingsOptions& options);
+
+}  // namespace twinlink::bench

@@ -1,0 +1,87 @@
+#include "protocols/bench/cli/help.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <CLI/CLI.hpp>
+
+namespace twinlink::bench {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// A program with two commands, one of which takes something.
+struct Sample {
+  CLI::App app{"Does something.", "twinlink-test"};
+  CLI::App* measure = app.add_subcommand("measure", "Measure something");
+  std::string file{};
+  std::string size = "4K";
+  bool at_once = false;
+
+  Sample() {
+    app.require_subcommand(1);
+    app.add_subcommand("list", "Say what there is");
+    measure->add_option("file", file, "What is measured")->required()->type_name("FILE");
+    CLI::Option* const option = measure->add_option("-s,--size", size, "How much of it, " + std::string(150, 'x'))
+                                    ->type_name("SIZE")
+                                    ->default_str("4K")
+                                    ->group("Sizes");
+    measure->add_flag("--at-once", at_once, "A word " + std::string(60, 'y') + " and another word")->needs(option);
+    measure->footer("More to be said.");
+    add_examples(*measure, {"twinlink-test measure a.txt", "twinlink-test measure -s 1M b.txt"});
+    set_help_form(app);
+  }
+
+  /// What is said of a command line that is refused.
+  std::string refusal(std::vector<std::string> words) {
+    std::ranges::reverse(words);
+    try {
+      app.parse(words);
+    } catch (const CLI::ParseError& error) {
+      return describe(app, error);
+    }
+    return "";
+  }
+};
+
+TEST(Help, NamesTheCommandsInTheirOrder) {
+  Sample sample;
+  const std::string help = sample.app.help();
+  EXPECT_THAT(help, testing::StartsWith("Does something.\n\nUsage: twinlink-test COMMAND [OPTION...]\n"));
+  EXPECT_THAT(help, HasSubstr("  measure                 Measure something\n"
+                              "  list                    Say what there is\n"));
+  EXPECT_THAT(help, HasSubstr("Exit codes: 0 done; 1 "));
+}
+
+TEST(Help, HasGroupsExamplesAndOneNotationOfDefaults) {
+  Sample sample;
+  const std::string help = sample.measure->help("twinlink-test");
+  EXPECT_THAT(help, HasSubstr("Usage: twinlink-test measure [OPTION...] FILE\n\nArguments:\n  FILE "));
+  EXPECT_THAT(help, HasSubstr("\nSizes:\n  -s, --size SIZE "));
+  EXPECT_THAT(help, HasSubstr(" (default: 4K)\n"));
+  EXPECT_THAT(help, HasSubstr("(needs --size)\n"));
+  EXPECT_THAT(help, HasSubstr("\nMore to be said.\n\nExamples:\n  twinlink-test measure a.txt\n  twinlink-test m"));
+}
+
+TEST(Help, WrapsItsLines) {
+  Sample sample;
+  std::istringstream lines(sample.measure->help("twinlink-test"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with("xxx")) continue;  // a word of 150 letters
+    EXPECT_LE(line.size(), kHelpWidth) << line;
+  }
+}
+
+TEST(Describe, GuessesWhatAWordWasMeantToBe) {
+  EXPECT_EQ(Sample().refusal({"mesure"}), "there is no command 'mesure'; did you mean 'measure'?");
+  EXPECT_EQ(Sample().refusal({"quite-another"}), "there is no command 'quite-another'");
+  EXPECT_EQ(Sample().refusal({"measure", "a", "--sise=3"}), "there is no option '--sise'; did you mean '--size'?");
+  EXPECT_THAT(Sample().refusal({"measure", "a", "--colour"}), HasSubstr("--colour"));
+  EXPECT_THAT(Sample().refusal({"measure"}), HasSubstr("required"));
+}
+
+}  // namespace
+}  // namespace twinlink::bench
