@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/platform/platform_file.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "model/study/child_process.hpp"
 #include "model/study/figures.hpp"
@@ -22,7 +23,7 @@ namespace twinlink::model {
 namespace {
 
 struct Options {
-  std::filesystem::path platforms = "platforms";
+  std::filesystem::path platforms{};  ///< empty: beside the program
   std::filesystem::path out = "results";
   std::filesystem::path json{};
   WithinNode within_node{};
@@ -80,13 +81,14 @@ ExitCode draw_figures(const Options& options, const std::string& command_line) {
   std::error_code error;
   std::filesystem::create_directories(options.out, error);
   if (error) throw EnvironmentError("create_directories " + options.out.string(), error.message());
+  const std::filesystem::path folder = options.platforms.empty() ? platforms_folder() : options.platforms;
   bench::Progress progress("curves", bench::ProgressView::standard_error(wall_clock));
   std::size_t curves = 0;
   for (const Figure& figure : keeneland_figures()) curves += figure.curves.size();
   std::size_t done = 0;
   std::vector<bench::Result> all;
   for (const Figure& figure : keeneland_figures()) {
-    Platform platform = read_platform(options.platforms / figure.platform, {});
+    Platform platform = read_platform(folder / figure.platform, {});
     set_within_node(platform, options.within_node);
     std::vector<bench::Result> results;
     for (const FigureCurve& curve : figure.curves) {
@@ -111,7 +113,7 @@ void add_figure_command(Program& program) {
   const auto options = std::make_shared<Options>();
   command->add_option("--platforms", options->platforms, "The folder of the platform files")
       ->type_name("FOLDER")
-      ->capture_default_str();
+      ->default_str("beside this program");
   command->add_option("--out", options->out, "The folder for result files; made if missing")
       ->type_name("FOLDER")
       ->capture_default_str()

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/platform/platform_file.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
@@ -20,7 +21,8 @@ ExitCode list_protocols(const std::filesystem::path& json) {
   return ExitCode::ok;
 }
 
-ExitCode list_platforms(const std::filesystem::path& folder, const std::filesystem::path& json) {
+ExitCode list_platforms(const std::filesystem::path& wanted, const std::filesystem::path& json) {
+  const std::filesystem::path folder = wanted.empty() ? platforms_folder() : wanted;
   std::error_code error;
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -52,9 +54,9 @@ void add_list_command(Program& program) {
   auto* protocols = command->add_subcommand("protocols", "All protocols with their options, defaults and presets");
   bench::add_json_option(*protocols, *json);
   protocols->callback([&program, json] { program.action = [json] { return list_protocols(*json); }; });
-  const auto folder = std::make_shared<std::filesystem::path>("platforms");
+  const auto folder = std::make_shared<std::filesystem::path>();
   auto* platforms = command->add_subcommand("platforms", "The platform files of a folder");
-  platforms->add_option("--folder", *folder, "Where they lie")->type_name("FOLDER")->capture_default_str();
+  platforms->add_option("--folder", *folder, "Where they lie")->type_name("FOLDER")->default_str("beside this program");
   bench::add_json_option(*platforms, *json);
   platforms->callback(
       [&program, folder, json] { program.action = [folder, json] { return list_platforms(*folder, *json); }; });

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+
 #include "model/engine/machine.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "model/platform/topology.hpp"
@@ -50,8 +51,10 @@ void add_within_node_options(CLI::App& command, WithinNode& within_node) {
 
 void add_platform_options(CLI::App& command, PlatformOptions& options) {
   command.option_defaults()->group("Machine");
-  command.add_option("--platform", options.file, "The machine: a YAML file, such as platforms/keeneland-kids.yaml")
-      ->type_name("FILE")
+  command
+      .add_option("--platform", options.file,
+                  "The machine: keeneland-kids, another name that 'list platforms' shows, or a YAML file")
+      ->type_name("NAME|FILE")
       ->required();
   command
       .add_option("--set", options.overrides,

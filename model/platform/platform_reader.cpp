@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "model/platform/platform_file.hpp"
 #include "model/platform/node_checks.hpp"
 #include "model/platform/topology.hpp"
 #include "model/platform/yaml_document.hpp"
@@ -306,7 +307,8 @@ void require_our_schema(const YamlValue& document, Diagnostics& diagnostics) {
 
 }  // namespace
 
-Platform read_platform(const std::filesystem::path& file, std::span<const std::string> overrides) {
+Platform read_platform(const std::filesystem::path& named, std::span<const std::string> overrides) {
+  const std::filesystem::path file = find_platform(named);
   ReadContext context;
   std::optional<YamlValue> loaded = load_yaml(file, context.diagnostics);
   if (!loaded) context.diagnostics.throw_all();

@@ -9,10 +9,10 @@
 
 namespace twinlink::model {
 
-/// Reads `file` with all that it includes, and replaces single values by `overrides`, each "PATH=VALUE" as in
+/// Reads `named`, see find_platform(), with all that it includes, and replaces single values by `overrides`, each "PATH=VALUE" as in
 /// "nodes.links.qpi.forward=9 GB/s". Throws InputError with everything that is wrong, one finding a line
 /// ("file:line:col: error: text"), and UsageError for an override that names nothing.
-Platform read_platform(const std::filesystem::path& file, std::span<const std::string> overrides = {});
+Platform read_platform(const std::filesystem::path& named, std::span<const std::string> overrides = {});
 
 /// The same for a text that is not in a file yet and includes none; `name` stands for the file in messages.
 Platform read_platform_text(const std::string& text, const std::string& name);

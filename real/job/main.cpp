@@ -81,8 +81,8 @@ void add_job_options(CLI::App& command, JobOptions& options) {
       command
           .add_option("--pace", pace.platform,
                       "Emulated devices take the time that this platform gives them, and have its peer access: a "
-                      "YAML file, such as platforms/keeneland-kids.yaml. Messages go at this host's own pace")
-          ->type_name("FILE");
+                      "name or YAML file, such as keeneland-kids. Messages go at this host's own pace")
+          ->type_name("NAME|FILE");
   command.add_option("--places", pace.places, "The GPU of the platform that each rank plays, such as 0/1,0/2")
       ->type_name("NODE/GPU,...")
       ->default_str("ranks fill the nodes in order")
@@ -292,9 +292,8 @@ int run_program(int argc, char** argv, Options& options) {
                    "Another machine, as 'lstopo FILE.xml' has written it down there; its driver is not asked then")
       ->type_name("FILE.xml");
   discover_command
-      ->add_option("--base", found.base,
-                   "Take costs from this platform, marked as assumed, such as platforms/h200-nvlink.yaml")
-      ->type_name("FILE.yaml")
+      ->add_option("--base", found.base, "Take costs from this platform, marked as assumed, such as h200-nvlink")
+      ->type_name("NAME|FILE.yaml")
       ->default_str("guesses");
   bench::add_examples(*discover_command,
                       {"twinlink-real discover --out here.yaml",

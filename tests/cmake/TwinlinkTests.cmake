@@ -1,22 +1,26 @@
 # How tests are declared:
 #
-#   twinlink_add_test(NAME <name> SOURCES <file>... LIBRARIES <target>... [LABELS <label>])
-#     builds the GoogleTest program <name> and makes every TEST in it a CTest test "<name>.<suite>.<test>", each in a
-#     process of its own: SimGrid runs one simulation per process.
+#   twinlink_add_test(NAME <name> SOURCES <file>... LIBRARIES <target>... [LABELS <label>...] [SHARDS <number>]
+#                     [LONG <filter>])
+#     builds the GoogleTest program <name> and makes it the CTest test <name>, or <name>.0, <name>.1 ... that share out
+#     its TESTs. Each TEST runs in a process of its own (support/separate_main.cpp). Those that LONG names are the test
+#     <name>.long with the label long, which ./check leaves to ./check --all. One TEST by hand:
+#     build-dev/bin/<name> --gtest_filter=Suite.Test
 #
 #   twinlink_add_mpi_test(NAME <name> TARGET <executable> RANKS <number>... [ARGS <argument>...] [LABELS <label>...])
 #     runs <executable> under mpirun, as test "<name>.ranks<number>" for each number of ranks. Label: mpi.
 #
 # A program that ends with exit code 77 cannot run here; its test counts as skipped.
 include_guard()
-include(GoogleTest)
 find_package(GTest REQUIRED)
 
-set(twinlink_unit_timeout 60)
+set(twinlink_unit_timeout 60)      # of one test
+set(twinlink_program_timeout 600)  # of all tests of one program
 set(twinlink_mpi_timeout 120)
 set(twinlink_gpu_timeout 480)  # ranks that share one GPU take turns on it, a millisecond each
 if(TWINLINK_SANITIZE)
   set(twinlink_unit_timeout 240)
+  set(twinlink_program_timeout 2400)
   set(twinlink_mpi_timeout 480)
 endif()
 
@@ -36,25 +40,47 @@ target_link_libraries(test_headers PRIVATE twinlink_common GTest::gmock)
 target_precompile_headers(test_headers PRIVATE
   <gmock/gmock.h> <gtest/gtest.h> <algorithm> <functional> <map> <optional> <string> <vector>)
 
+# The programs' main(), which gives each test a process.
+add_library(test_main OBJECT ${CMAKE_CURRENT_SOURCE_DIR}/support/separate_main.cpp)
+target_link_libraries(test_main PUBLIC twinlink_common GTest::gmock)
+target_compile_definitions(test_main PRIVATE TWINLINK_TEST_SECONDS=${twinlink_unit_timeout})
+target_precompile_headers(test_main REUSE_FROM test_headers)
+
+# twinlink_run_test(<name> <program> [LABELS <label>...] [SHARDS <number>] [ENVIRONMENT <variable>...] [FILTER <filter>])
+function(twinlink_run_test name program)
+  cmake_parse_arguments(PARSE_ARGV 2 test "" "SHARDS;FILTER" "LABELS;ENVIRONMENT")
+  if(NOT test_SHARDS)
+    set(test_SHARDS 1)
+  endif()
+  math(EXPR last "${test_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    set(test ${name})
+    if(last GREATER 0)
+      string(APPEND test .${shard})
+    endif()
+    add_test(NAME ${test} COMMAND ${program} --gtest_filter=${test_FILTER} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set(environment GTEST_TOTAL_SHARDS=${test_SHARDS} GTEST_SHARD_INDEX=${shard} ${test_ENVIRONMENT})
+    # They compute, while jobs under mpirun mostly wait: ctest runs four of those on two cores, and two of these.
+    set_tests_properties(${test} PROPERTIES LABELS "${test_LABELS}" ENVIRONMENT "${environment}" PROCESSORS 2
+      SKIP_RETURN_CODE 77 TIMEOUT ${twinlink_program_timeout})
+    if("gpu" IN_LIST test_LABELS)  # they look at how much of the device's memory is free
+      set_tests_properties(${test} PROPERTIES RUN_SERIAL TRUE)
+    endif()
+  endforeach()
+endfunction()
+
+# Where SHARDS is given, that many tests share out the program's; a LONG filter names those that only --all runs.
 function(twinlink_add_test)
-  cmake_parse_arguments(PARSE_ARGV 0 test "" "NAME;LABELS" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 0 test "" "NAME;SHARDS;LONG" "SOURCES;LIBRARIES;LABELS")
   add_executable(${test_NAME} ${test_SOURCES})
-  target_link_libraries(${test_NAME} PRIVATE ${test_LIBRARIES} twinlink_common GTest::gmock_main)
+  target_link_libraries(${test_NAME} PRIVATE ${test_LIBRARIES} twinlink_common test_main GTest::gmock)
   target_precompile_headers(${test_NAME} REUSE_FROM test_headers)
-  set(properties TIMEOUT ${twinlink_unit_timeout})
-  if(test_LABELS)
-    list(PREPEND properties LABELS ${test_LABELS})
+  set(filter "*")
+  if(test_LONG)
+    set(filter "-${test_LONG}")
+    twinlink_run_test(${test_NAME}.long ${test_NAME} LABELS long ${test_LABELS} FILTER ${test_LONG})
   endif()
-  if("gpu" IN_LIST test_LABELS)  # they look at how much of the device's memory is free
-    list(APPEND properties RUN_SERIAL TRUE)
-  endif()
-  # The tests are listed when ctest starts, not while two cores are busy compiling.
-  gtest_discover_tests(${test_NAME}
-    TEST_PREFIX "${test_NAME}."
-    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-    DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60
-    PROPERTIES ${properties})
+  twinlink_run_test(${test_NAME} ${test_NAME} SHARDS ${test_SHARDS} LABELS ${test_LABELS} FILTER ${filter})
 endfunction()
 
 function(twinlink_add_mpi_test)
@@ -76,7 +102,6 @@ function(twinlink_add_mpi_test)
     set_tests_properties(${name} PROPERTIES
       ENVIRONMENT "${twinlink_mpi_environment}"
       LABELS "mpi;${test_LABELS}"
-      PROCESSORS ${ranks}
       SKIP_RETURN_CODE 77
       TIMEOUT ${timeout})
   endforeach()

@@ -120,7 +120,7 @@ foreach(device host cuda)
               -P ${CMAKE_CURRENT_SOURCE_DIR}/two_jobs.cmake)
     set_tests_properties(${test} PROPERTIES
       ENVIRONMENT "${twinlink_mpi_environment}"
-      LABELS "${labels}" PROCESSORS 2 TIMEOUT ${twinlink_mpi_timeout}
+      LABELS "${labels}" TIMEOUT ${twinlink_mpi_timeout}
       SKIP_REGULAR_EXPRESSION "SKIPPED: ")
   endforeach()
 endforeach()

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "model/platform/platform_file.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/results/files.hpp"
@@ -30,7 +31,7 @@ void add_options(CLI::App& calibrate, CalibrateOptions& options) {
       "predicted must not be fitted. What the probes do not tell stays as in the base.");
   calibrate.add_option("probes", options.files, "Probe files of one machine")->type_name("PROBES")->required();
   calibrate.add_option("--base", options.base, "Platform with the machine's topology and all that is not measured")
-      ->type_name("FILE")
+      ->type_name("NAME|FILE")
       ->required();
   calibrate.add_option("--out", options.out, "The new platform; not the base")->type_name("FILE")->required();
   bench::add_json_option(calibrate, options.json);
@@ -41,10 +42,11 @@ void add_options(CLI::App& calibrate, CalibrateOptions& options) {
 }
 
 ExitCode run(const CalibrateOptions& options) {
-  require_another_file(options.out, options.base, "the base");
+  const std::filesystem::path base = model::find_platform(options.base);
+  require_another_file(options.out, base, "the base");
   if (!options.json.empty()) bench::require_writable(options.json);
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
-  const Calibration calibration = calibrate(read_probe_set(files), options.base, options.force);
+  const Calibration calibration = calibrate(read_probe_set(files), base, options.force);
   std::cout << to_text(calibration_report(calibration)) << std::flush;
   bench::write_file(options.out, calibration.platform_text);
   bench::write_json_option(options.json, to_json(calibration));

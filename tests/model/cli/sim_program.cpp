@@ -7,8 +7,8 @@
 
 namespace twinlink::model {
 
-Ended run(const std::string& arguments) {
-  const std::string command = "cd '" TWINLINK_SOURCE_DIR "' && '" TWINLINK_SIM_PROGRAM "' " + arguments + " 2>&1";
+Ended run(const std::string& arguments, const std::string& folder) {
+  const std::string command = "cd '" + folder + "' && '" TWINLINK_SIM_PROGRAM "' " + arguments + " 2>&1";
   std::FILE* output = popen(command.c_str(), "r");
   if (output == nullptr) return {};
   Ended ended;

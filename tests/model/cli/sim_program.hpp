@@ -10,7 +10,7 @@ struct Ended {
   std::string text{};  ///< standard output and standard error
 };
 
-/// Runs twinlink-sim in the project's folder.
-Ended run(const std::string& arguments);
+/// Runs twinlink-sim in `folder`; the project's, unless it is said.
+Ended run(const std::string& arguments, const std::string& folder = TWINLINK_SOURCE_DIR);
 
 }  // namespace twinlink::model

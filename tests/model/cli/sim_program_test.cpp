@@ -25,6 +25,14 @@ TEST(SimProgram, RunsAProtocol) {
   EXPECT_THAT(ended.text, AllOf(HasSubstr("path: peer copy by the copy engine"), HasSubstr("214.794")));
 }
 
+TEST(SimProgram, FindsAPlatformByNameFromAnyFolder) {
+  const Ended ended = run("run --platform keeneland-kids -p host -b 4 -e 4", "/");
+  if (!std::filesystem::exists(std::filesystem::path(TWINLINK_SIM_PROGRAM).parent_path() / "../../platforms")) {
+    GTEST_SKIP() << "built elsewhere: no platforms beside the program";
+  }
+  EXPECT_EQ(ended.code, 0) << ended.text;
+}
+
 TEST(SimProgram, SetChangesANumber) {
   const Ended ended = run("run " + kKids +
                           "--protocol gpudirect-v2 --from 0/1 --to 0/2 -b 1M -e 1M "
