@@ -108,7 +108,7 @@ class ChoosingChannel final : public Channel {
   };
 
   Key key_of(const View& message) {
-    const CudaAwareWay way = choose_way(rules_, rank_.path_to(peer_), message.length);
+    const CudaAwareChoice way = choose_protocol(rules_, rank_.path_to(peer_), message.length);
     Key key{way.protocol, way.settings.chunk.count()};
     settings_of_.try_emplace(key, way.settings);
     return key;
@@ -176,9 +176,9 @@ CudaAwareRules cuda_aware_rules(const Settings& settings) {
   return rules;
 }
 
-CudaAwareWay choose_way(const CudaAwareRules& rules, const Path& path, Bytes size) {
+CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, Bytes size) {
   const auto with_defaults = [](const char* protocol, std::string reason) {
-    return CudaAwareWay{protocol, find_protocol(protocol).defaults(), std::move(reason)};
+    return CudaAwareChoice{protocol, find_protocol(protocol).defaults(), std::move(reason)};
   };
   const auto pipeline = [&](const char* protocol, const char* preset, std::string reason) {
     Settings settings = find_preset(find_protocol(protocol), preset).settings;
@@ -188,7 +188,7 @@ CudaAwareWay choose_way(const CudaAwareRules& rules, const Path& path, Bytes siz
     if (const auto credits = settings.options.find("credits"); credits != settings.options.end()) {
       credits->second = std::to_string(std::min(std::stoi(credits->second), settings.depth));
     }
-    return CudaAwareWay{protocol, std::move(settings), std::move(reason)};
+    return CudaAwareChoice{protocol, std::move(settings), std::move(reason)};
   };
   const bool openmpi = rules.library == CudaAwareRules::Library::openmpi;
   if (path.same_device) return with_defaults("gpudirect-v2", "both ranks use one device: a copy within it");

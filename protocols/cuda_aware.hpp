@@ -21,14 +21,14 @@ struct CudaAwareRules {
 };
 
 /// One way, as the protocol takes it.
-struct CudaAwareWay {
+struct CudaAwareChoice {
   std::string protocol;  ///< of the registry
   Settings settings{};   ///< its own, but for the timeout
   std::string reason;    ///< in words, for explanations
 };
 
 /// The first rule that fits. Pure, and the same at both ends.
-CudaAwareWay choose_way(const CudaAwareRules& rules, const Path& path, Bytes size);
+CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, Bytes size);
 
 /// The rules of a connection. A UsageError for options that make no sense.
 CudaAwareRules cuda_aware_rules(const Settings& settings);

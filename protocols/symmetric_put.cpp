@@ -1,13 +1,13 @@
 // A symmetric heap and one-sided puts, as in OpenSHMEM and NVSHMEM: the origin writes, the target's CPU does nothing.
 //
-//   to connect, at both ends: meet (meeting.hpp)
+//   to connect, at both ends: the connection handshake (connection.hpp)
 //
 //   origin                                         target
 //   the heap is made collectively: when a buffer is used for the first time
-//                                                  tell place: the handle of my buffer
-//   hear place
-//   and with the first of them (meeting.hpp)
-//   raise beginning                                await beginning
+//                                                  send place: the handle of my buffer
+//   receive place
+//   and with the first of them (connection.hpp)
+//   raise epoch                                await epoch
 //   with every exchange (not with `order=user`)
 //   1. hear open                                   1. tell open
 //   with every message
@@ -31,7 +31,7 @@
 #include "protocols/core/lane.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/core/tags.hpp"
-#include "protocols/parts/meeting.hpp"
+#include "protocols/parts/connection.hpp"
 
 namespace twinlink {
 namespace {
@@ -54,7 +54,7 @@ constexpr unsigned kDigestBits = 47;
 constexpr std::uint64_t kMostDigest = (std::uint64_t{1} << kDigestBits) - 1;
 /// A put was refused: the two ends do not have the same messages.
 constexpr std::uint64_t kRefusal = kMostDigest + 1;
-static_assert(kRefusal < kBeginningSignal);
+static_assert(kRefusal < kEpochSignal);
 
 /// A place of the symmetric heap.
 struct HeapPlace {
@@ -79,17 +79,17 @@ struct Open {
 };
 /// As many places as a control message holds.
 struct Places {
-  std::array<HeapPlace, Message::kCapacity / sizeof(HeapPlace)> places;
+  std::array<HeapPlace, ControlMessage::kCapacity / sizeof(HeapPlace)> places;
 };
 
-static_assert(sizeof(Open) != kMeetingLetter && sizeof(Places) != kMeetingLetter);
+static_assert(sizeof(Open) != kConnectMessageSize && sizeof(Places) != kConnectMessageSize);
 
 /// One direction: its buffers, in the order of their first use, and what an exchange moves. Lists keep their room for
 /// the next exchange, for to make them would be a good part of what a small message costs beside its put.
 class Direction {
  public:
   /// Takes in the buffers of `views`; returns those that are new.
-  std::vector<Buffer> meet(std::span<const View> views) {
+  std::vector<Buffer> open(std::span<const View> views) {
     std::vector<Buffer> fresh;
     for (const View& view : views) {
       if (std::ranges::find(known_, view.buffer) != known_.end()) continue;
@@ -143,8 +143,8 @@ class SymmetricChannel final : public Channel {
         signals_(static_cast<std::size_t>(settings_.depth)),
         lanes_{Lane{.pieces = {}, .depth = signals_.size(), .steps = target_steps()},
                Lane{.pieces = {}, .depth = signals_.size(), .steps = origin_steps()}} {
-    constexpr std::array kLetters{tags::kHeader, tags::kReady};
-    connected(meet(rank, peer, kLetters, rank.now() + settings_.timeout, numbers_));
+    constexpr std::array kControlTags{tags::kHeader, tags::kReady};
+    connected(connect_ends(rank, peer, kControlTags, rank.now() + settings_.timeout, numbers_));
   }
 
   ~SymmetricChannel() override {
@@ -179,31 +179,31 @@ class SymmetricChannel final : public Channel {
   Outcome extend_heap(std::span<const View> outgoing, std::span<const View> incoming) {
     const bool first_out = theirs_.empty() && !outgoing.empty();
     const bool first_in = in_.empty() && !incoming.empty();
-    rank_.step("tell place");
-    for (const Buffer& buffer : in_.meet(incoming)) {
+    rank_.step("send place");
+    for (const Buffer& buffer : in_.open(incoming)) {
       make_known_to_adapter(buffer);
-      const Op told = rank_.tell(peer_, tags::kHeader, Message(rank_.export_memory(buffer)));
-      if (wait(rank_, told, deadline_) != Status::delivered) return {Status::timed_out, "step 'tell place'"};
+      const Op told = rank_.send_control(peer_, tags::kHeader, ControlMessage(rank_.export_memory(buffer)));
+      if (wait(rank_, told, deadline_) != Status::delivered) return {Status::timed_out, "step 'send place'"};
     }
-    rank_.step("hear place");
-    for (const Buffer& buffer : out_.meet(outgoing)) {
+    rank_.step("receive place");
+    for (const Buffer& buffer : out_.open(outgoing)) {
       make_known_to_adapter(buffer);
-      Message place;
-      const Status status = wait(rank_, rank_.hear(peer_, tags::kHeader, place), deadline_);
-      if (status != Status::delivered) return {status, "step 'hear place': the peer has no buffer beside this one"};
+      ControlMessage place;
+      const Status status = wait(rank_, rank_.recv_control(peer_, tags::kHeader, place), deadline_);
+      if (status != Status::delivered) return {status, "step 'receive place': the peer has no buffer beside this one"};
       try {
         theirs_.push_back(rank_.open_memory(peer_, place.as<IpcHandle>()));
       } catch (const Error& error) {
         // A forged or stale handle is the peer's fault, and a refusal of the driver nobody's.
-        return {Status::peer_failed, std::string("step 'hear place': ") + error.what()};
+        return {Status::peer_failed, std::string("step 'receive place': ") + error.what()};
       }
     }
     if (first_out) {
       Outcome raised =
-          raise_beginning(rank_, no_place(), nothing(), kPutStream, tags::kSymmetricSignal, numbers_, deadline_);
+          raise_epoch(rank_, no_place(), nothing(), kPutStream, tags::kSymmetricSignal, numbers_, deadline_);
       if (!raised.ok()) return raised;
     }
-    if (first_in) return await_beginning(rank_, peer_, tags::kSymmetricSignal, numbers_, deadline_);
+    if (first_in) return await_epoch(rank_, peer_, tags::kSymmetricSignal, numbers_, deadline_);
     return {};
   }
 
@@ -244,32 +244,32 @@ class SymmetricChannel final : public Channel {
 
   Outcome tell_open(const std::vector<HeapPlace>& mine) {
     if (mine.empty()) return {};
-    rank_.step("tell open");
+    rank_.step("send open");
     const bool moved = mine != told_;
-    Status status = tell(Message(Open{mine.size(), moved}));
+    Status status = send_control(ControlMessage(Open{mine.size(), moved}));
     if (moved) told_ = mine;
     constexpr std::size_t kAtOnce = Places{}.places.size();
     for (std::size_t i = 0; moved && i < mine.size() && status == Status::delivered; i += kAtOnce) {
       Places some{};
       std::copy_n(mine.begin() + static_cast<std::ptrdiff_t>(i), std::min(kAtOnce, mine.size() - i),
                   some.places.begin());
-      status = tell(Message(some));
+      status = send_control(ControlMessage(some));
     }
-    return {status, "step 'tell open'"};
+    return {status, "step 'send open'"};
   }
 
   /// Replaces `theirs`, which holds the places of what this side has, by those that the target names.
   Outcome hear_open(std::vector<HeapPlace>& theirs) {
     if (theirs.empty()) return {};
-    rank_.step("hear open");
-    Message message;
-    Status status = hear(message);
-    if (status != Status::delivered) return {status, "step 'hear open'"};
+    rank_.step("receive open");
+    ControlMessage message;
+    Status status = recv_control(message);
+    if (status != Status::delivered) return {status, "step 'receive open'"};
     const auto open = message.as<Open>();
     if (open.moved) {
       heard_.clear();
       while (heard_.size() < open.messages) {
-        if (status = hear(message); status != Status::delivered) return {status, "step 'hear open'"};
+        if (status = recv_control(message); status != Status::delivered) return {status, "step 'receive open'"};
         for (const HeapPlace& place : message.as<Places>().places) {
           if (heard_.size() < open.messages) heard_.push_back(place);
         }
@@ -283,8 +283,12 @@ class SymmetricChannel final : public Channel {
     return {};
   }
 
-  Status tell(const Message& message) { return wait(rank_, rank_.tell(peer_, tags::kReady, message), deadline_); }
-  Status hear(Message& message) { return wait(rank_, rank_.hear(peer_, tags::kReady, message), deadline_); }
+  Status send_control(const ControlMessage& message) {
+    return wait(rank_, rank_.send_control(peer_, tags::kReady, message), deadline_);
+  }
+  Status recv_control(ControlMessage& message) {
+    return wait(rank_, rank_.recv_control(peer_, tags::kReady, message), deadline_);
+  }
 
   Started put_to(const HeapPlace& place, const View& from, Bytes whole) {
     const Buffer target = theirs_[place.buffer];
@@ -315,7 +319,7 @@ class SymmetricChannel final : public Channel {
   Order order_;
   bool through_adapter_;
   Seconds deadline_{};
-  MeetingNumbers numbers_;
+  Epoch numbers_;
   Direction out_;
   Direction in_;
   std::vector<Buffer> theirs_;          ///< the peer's, by the place of out_

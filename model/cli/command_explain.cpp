@@ -59,7 +59,7 @@ std::vector<LibraryChoice> library_choices(const Path& path, Bytes size) {
   std::vector<LibraryChoice> choices;
   for (const Preset& preset : find_protocol("cuda-aware").presets()) {
     const CudaAwareRules rules = cuda_aware_rules(preset.settings);
-    const CudaAwareWay way = choose_way(rules, path, size);
+    const CudaAwareChoice way = choose_protocol(rules, path, size);
     choices.push_back({std::string(preset.name), std::string(way.protocol), way.reason, describe(rules)});
   }
   return choices;
@@ -117,14 +117,15 @@ ExitCode explain(const Options& options, const std::string& command_line) {
       all.path_taken = channel->path_taken();
       if (round == 0 && rank.id().value == 1) reports.clear();
       rank.step("");  // what follows is no part of the protocol
-      Message round_over;
+      ControlMessage round_over;
       const Tag tag = tags::kFirstFree;
-      const Op op = rank.id().value == 0 ? rank.hear(peer, tag, round_over) : rank.tell(peer, tag, round_over);
+      const Op op =
+          rank.id().value == 0 ? rank.recv_control(peer, tag, round_over) : rank.send_control(peer, tag, round_over);
       if (wait(rank, op, rank.now() + timeout) != Status::delivered) throw Error("the peer is lost");
     }
     // The peer may have the packed buffers open until its end is closed too.
     channel.reset();
-    bench::meet(rank, peer, bench::Patience{timeout});
+    bench::synchronize(rank, peer, bench::Patience{timeout});
   };
   simulate(platform, places, body, {.observer = [&](const OpReport& report) { reports.push_back(report); }});
   std::erase_if(reports, [](const OpReport& r) { return r.step.empty(); });
@@ -157,10 +158,10 @@ void add_explain_command(Program& program) {
   const auto options = std::make_shared<Options>();
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
-  command->option_defaults()->group("Message");
+  command->option_defaults()->group("ControlMessage");
   bench::add_protocol_option(*command, options->protocol, "Explain the steps of this protocol")
       ->default_str("the one that is chosen");
-  bench::add_size_option(*command, "-s,--size", options->size, "Message size");
+  bench::add_size_option(*command, "-s,--size", options->size, "ControlMessage size");
   bench::add_settings_options(*command, options->settings);
   bench::add_layout_options(*command, options->layout);
   auto* compare = command->add_flag(

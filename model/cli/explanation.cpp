@@ -55,7 +55,7 @@ nlohmann::json to_json(const ExplainedStep& step) {
           {"route", r.route},
           {"start_us", r.started.microseconds()},
           {"end_us", r.ended.microseconds()},
-          {"host_us", r.host.microseconds()},
+          {"host_us", r.overhead.microseconds()},
           {"latency_us", r.latency.microseconds()},
           {"flow_us", r.flow.microseconds()},
           {"completion_us", r.completion.microseconds()}};
@@ -73,7 +73,7 @@ std::vector<ExplainedStep> steps_of(const std::vector<OpReport>& reports) {
       ExplainedStep& step = steps[*last];
       ++step.operations;
       step.report.ended = report.ended;
-      step.report.host += report.host;
+      step.report.overhead += report.overhead;
       step.report.latency += report.latency;
       step.report.flow += report.flow;
       step.report.completion += report.completion;
@@ -101,9 +101,10 @@ void print_steps(const Explanation& all, std::ostream& out) {
          "entry\n";
   for (const auto& [r, operations] : all.steps) {
     out << fmt::format("  {:>4} {:>9.3f} {:>9.3f}  {:<15} {:>10.3f} {:>10.3f} {:>10.3f} {:>12.3f}  {:<6}  {}{}\n",
-                       r.rank.value, r.started.microseconds(), r.ended.microseconds(), r.step, r.host.microseconds(),
-                       r.latency.microseconds(), r.flow.microseconds(), r.completion.microseconds(),
-                       format_size(r.size), r.cost, operations > 1 ? fmt::format(", {} times", operations) : "");
+                       r.rank.value, r.started.microseconds(), r.ended.microseconds(), r.step,
+                       r.overhead.microseconds(), r.latency.microseconds(), r.flow.microseconds(),
+                       r.completion.microseconds(), format_size(r.size), r.cost,
+                       operations > 1 ? fmt::format(", {} times", operations) : "");
     if (!r.route.empty()) out << fmt::format("{:28}by {}\n", "", r.route);
   }
   out << fmt::format("\nDelivered after {}\n", format_seconds(all.delivered));

@@ -63,7 +63,7 @@ void Content::replace(std::uint64_t begin, std::uint64_t end, const std::vector<
   }
 }
 
-void Content::fill(Bytes at, Bytes length, Pattern pattern) {
+void Content::fill(Bytes at, Bytes length, Payload pattern) {
   const std::uint64_t begin = at.count();
   const std::uint64_t end = begin + length.count();
   replace(begin, end, {{.begin = begin, .end = end, .seed = pattern.seed, .source = 0, .defined = true}});
@@ -115,7 +115,7 @@ std::uint64_t Content::digest() const {
   return digest;
 }
 
-Verdict Content::check(Bytes at, Bytes length, Pattern pattern) const {
+Verdict Content::check(Bytes at, Bytes length, Payload pattern) const {
   for (const Segment& segment : slice(at, length).segments_) {
     if (segment.defined && segment.seed == pattern.seed && segment.source == segment.begin) continue;
     const bool untouched = segment.defined && segment.seed == kSentinel.seed;

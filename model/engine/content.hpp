@@ -15,7 +15,7 @@ class Content {
   explicit Content(Bytes size);
 
   /// Bytes [at, at+length) become bytes 0 .. length-1 of `pattern`.
-  void fill(Bytes at, Bytes length, Pattern pattern);
+  void fill(Bytes at, Bytes length, Payload pattern);
   /// Bytes [at, at+length) on their own.
   [[nodiscard]] Content slice(Bytes at, Bytes length) const;
   /// Bytes [at, at+what's size) become `what`.
@@ -23,7 +23,7 @@ class Content {
   /// All bytes become garbage that no pattern matches: somebody wrote the source while it was read.
   void tear();
 
-  [[nodiscard]] Verdict check(Bytes at, Bytes length, Pattern pattern) const;
+  [[nodiscard]] Verdict check(Bytes at, Bytes length, Payload pattern) const;
   [[nodiscard]] Bytes size() const;
   /// A number that equal contents share, and that different ones hardly ever share.
   [[nodiscard]] std::uint64_t digest() const;

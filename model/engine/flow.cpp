@@ -39,23 +39,23 @@ std::unique_ptr<Flow> FlowNetwork::prepare(std::function<void()> ended) {
   return std::make_unique<versions::Transfer>(*mailbox_, std::move(ended));
 }
 
-void FlowNetwork::start(Flow& flow, const Course& course, Bytes size) {
-  assert(!course.links.empty() && size > Bytes{});
+void FlowNetwork::start(Flow& flow, const FlowRoute& route, Bytes size) {
+  assert(!route.links.empty() && size > Bytes{});
   // All in one step of the simulation, for whoever starts a flow next sets the route anew.
   versions::in_one_step([&] {
     route_.clear();
-    for (const s4u::Link* link : course.links) route_.emplace_back(link);
+    for (const s4u::Link* link : route.links) route_.emplace_back(link);
     versions::set_route(*zone_, *home_, route_);
     // SimGrid limits a flow for ever to the least rate of its links in this moment.
     const auto set_resting = [&](bool slowed) {
       if (resting_.empty()) return;
-      for (const s4u::Link* link : course.links) {
+      for (const s4u::Link* link : route.links) {
         const auto found = resting_.find(link);
         if (found != resting_.end()) set_slowed(found->second, slowed);
       }
     };
     set_resting(false);
-    static_cast<versions::Transfer&>(flow).start(*home_, *course.links.front(), course.limit, size);
+    static_cast<versions::Transfer&>(flow).start(*home_, *route.links.front(), route.limit, size);
     set_resting(true);
   });
 }

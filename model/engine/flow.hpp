@@ -27,7 +27,7 @@ class Flow {
 };
 
 /// The links that a flow crosses, at least one, and its own limit.
-struct Course {
+struct FlowRoute {
   std::vector<simgrid::s4u::Link*> links{};
   std::optional<Rate> limit{};
 };
@@ -49,7 +49,7 @@ class FlowNetwork {
   /// has arrived; not if the actor ends before.
   std::unique_ptr<Flow> prepare(std::function<void()> ended);
   /// `size` bytes, which is not zero, begin to move. If an actor calls this, others may run meanwhile.
-  void start(Flow& flow, const Course& course, Bytes size);
+  void start(Flow& flow, const FlowRoute& route, Bytes size);
 
   /// Flows that cross `link` stop moving, and those that start later do not begin to, until go_on().
   void rest(simgrid::s4u::Link& link);

@@ -102,44 +102,44 @@ simgrid::s4u::Link* Machine::make_link(int node, std::size_t slot) {
   return slot == slot_of_no_link() ? network_.add_open_link(name) : network_.add_link(name, rates_[slot]);
 }
 
-Machine::Way Machine::way_of(const Route& route) const {
-  Way way;
+Machine::LinkSlots Machine::slots_of(const Route& route) const {
+  LinkSlots slots;
   const auto add = [&](std::size_t slot) {
     // The way through host memory may cross a link's total twice.
-    if (std::ranges::find(way, slot) == way.end()) way.push_back(slot);
+    if (std::ranges::find(slots, slot) == slots.end()) slots.push_back(slot);
   };
   for (const Hop& hop : route) {
     add(slot_of_link(hop.link, hop.forward ? forward_slot : backward_slot));
     if (topology_.platform().node.links[hop.link].total) add(slot_of_link(hop.link, total_slot));
   }
-  return way;
+  return slots;
 }
 
-const Machine::Way& Machine::local_way(Location from, Location to) {
-  return remembered(local_ways_, {from, to}, [&] {
-    Way way = way_of(topology_.copy_route(from, to));
-    if (way.empty()) way.push_back(slot_of_no_link());
-    return way;
+const Machine::LinkSlots& Machine::copy_slots(Location from, Location to) {
+  return remembered(copy_slots_, {from, to}, [&] {
+    LinkSlots slots = slots_of(topology_.copy_route(from, to));
+    if (slots.empty()) slots.push_back(slot_of_no_link());
+    return slots;
   });
 }
 
-const Machine::Way& Machine::way_out(Location from, const std::string& nic) {
-  return remembered(ways_out_, {from, nic}, [&] {
-    Way way = way_of(topology_.to_nic_route(from, nic));
-    way.push_back(slot_of_nic(nic) + out_slot);
-    if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + duplex_slot);
-    if (is_limited(from, nic)) way.push_back(slot_of_rdma(nic, from.index) + read_slot);
-    return way;
+const Machine::LinkSlots& Machine::slots_out(Location from, const std::string& nic) {
+  return remembered(slots_out_, {from, nic}, [&] {
+    LinkSlots slots = slots_of(topology_.to_nic_route(from, nic));
+    slots.push_back(slot_of_nic(nic) + out_slot);
+    if (topology_.platform().fabric->duplex) slots.push_back(slot_of_nic(nic) + duplex_slot);
+    if (is_limited(from, nic)) slots.push_back(slot_of_rdma(nic, from.index) + read_slot);
+    return slots;
   });
 }
 
-const Machine::Way& Machine::way_in(const std::string& nic, Location to) {
-  return remembered(ways_in_, {nic, to}, [&] {
-    Way way = way_of(topology_.from_nic_route(nic, to));
-    way.push_back(slot_of_nic(nic) + in_slot);
-    if (topology_.platform().fabric->duplex) way.push_back(slot_of_nic(nic) + duplex_slot);
-    if (is_limited(to, nic)) way.push_back(slot_of_rdma(nic, to.index) + write_slot);
-    return way;
+const Machine::LinkSlots& Machine::slots_in(const std::string& nic, Location to) {
+  return remembered(slots_in_, {nic, to}, [&] {
+    LinkSlots slots = slots_of(topology_.from_nic_route(nic, to));
+    slots.push_back(slot_of_nic(nic) + in_slot);
+    if (topology_.platform().fabric->duplex) slots.push_back(slot_of_nic(nic) + duplex_slot);
+    if (is_limited(to, nic)) slots.push_back(slot_of_rdma(nic, to.index) + write_slot);
+    return slots;
   });
 }
 
@@ -148,25 +148,25 @@ bool Machine::is_limited(Location location, const std::string& nic) const {
   return location.kind == Location::Kind::gpu && topology_.rdma_limits(location.index, nic) != nullptr;
 }
 
-void Machine::append(Course& course, int node, const Way& way) {
+void Machine::append(FlowRoute& route, int node, const LinkSlots& slots) {
   NodeLinks& links = nodes_.try_emplace(node, slot_of_no_link() + 1, nullptr).first->second;
-  for (const std::size_t slot : way) {
+  for (const std::size_t slot : slots) {
     if (links[slot] == nullptr) links[slot] = make_link(node, slot);
-    course.links.emplace_back(links[slot]);
+    route.links.emplace_back(links[slot]);
   }
 }
 
-Course Machine::copy(int node, End from, End to) {
-  Course course{.limit = value_of(topology_.copy_cost(from, to).cost->rate)};
-  append(course, node, local_way(from.location, to.location));
-  return course;
+FlowRoute Machine::copy(int node, End from, End to) {
+  FlowRoute route{.limit = value_of(topology_.copy_cost(from, to).cost->rate)};
+  append(route, node, copy_slots(from.location, to.location));
+  return route;
 }
 
-Course Machine::message(int node, Location from, Location to, std::span<const RankId> copying) {
-  Course course{.limit = value_of(topology_.platform().intra_node.rate)};
-  append(course, node, local_way(from, to));
-  for (const RankId rank : copying) course.links.emplace_back(&cpu_of(rank));
-  return course;
+FlowRoute Machine::message(int node, Location from, Location to, std::span<const RankId> copying) {
+  FlowRoute route{.limit = value_of(topology_.platform().intra_node.rate)};
+  append(route, node, copy_slots(from, to));
+  for (const RankId rank : copying) route.links.emplace_back(&cpu_of(rank));
+  return route;
 }
 
 simgrid::s4u::Link& Machine::cpu_of(RankId rank) {
@@ -185,16 +185,16 @@ void Machine::return_to_messages(RankId rank) {
   if (cpus_copy()) network_.go_on(cpu_of(rank));
 }
 
-Course Machine::transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic) {
-  Course course{.limit = value_of(topology_.platform().network->rate)};
-  append(course, from.node, way_out(from.location, from_nic));
-  append(course, to.node, way_in(to_nic, to.location));
+FlowRoute Machine::transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic) {
+  FlowRoute route{.limit = value_of(topology_.platform().network->rate)};
+  append(route, from.node, slots_out(from.location, from_nic));
+  append(route, to.node, slots_in(to_nic, to.location));
   if (const auto& duplex = topology_.platform().fabric->duplex; duplex && from.node == to.node && from_nic == to_nic) {
-    // In loopback every byte passes the adapter both ways, and SimGrid counts a link of a course once.
+    // In loopback every byte passes the adapter both ways, and SimGrid counts a link of a route once.
     const Rate half{duplex->value.bytes_per_second() / 2};
-    course.limit = course.limit ? std::min(*course.limit, half) : half;
+    route.limit = route.limit ? std::min(*route.limit, half) : half;
   }
-  return course;
+  return route;
 }
 
 }  // namespace twinlink::model

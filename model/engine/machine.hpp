@@ -42,11 +42,11 @@ class Machine {
   Machine(simgrid::s4u::Engine& engine, const Topology& topology, std::span<const Place> places);
 
   /// The links that the bytes cross, and the limit of the transfer itself.
-  [[nodiscard]] Course copy(int node, End from, End to);
+  [[nodiscard]] FlowRoute copy(int node, End from, End to);
   /// A message within a node, from host memory to host memory. It takes its share of the CPU of each of `copying`.
-  [[nodiscard]] Course message(int node, Location from, Location to, std::span<const RankId> copying);
+  [[nodiscard]] FlowRoute message(int node, Location from, Location to, std::span<const RankId> copying);
   /// A message through the adapters `from_nic` and `to_nic`: between two nodes, or in loopback within one.
-  [[nodiscard]] Course transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic);
+  [[nodiscard]] FlowRoute transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic);
 
   /// The CPU of `rank` has something else to do, and the messages that it copies rest, until it returns. Nothing on
   /// platforms where no CPU copies messages.
@@ -57,7 +57,7 @@ class Machine {
 
  private:
   /// Indices into the links of any node.
-  using Way = std::vector<std::size_t>;
+  using LinkSlots = std::vector<std::size_t>;
   /// The links of one node, see slot_of_link() and slot_of_nic(). Null until a flow crosses them.
   using NodeLinks = std::vector<simgrid::s4u::Link*>;
 
@@ -67,11 +67,11 @@ class Machine {
   [[nodiscard]] std::vector<Rate> rates_by_slot() const;
   [[nodiscard]] simgrid::s4u::Link* make_link(int node, std::size_t slot);
   [[nodiscard]] bool is_limited(Location location, const std::string& nic) const;
-  [[nodiscard]] Way way_of(const Route& route) const;
-  [[nodiscard]] const Way& local_way(Location from, Location to);
-  [[nodiscard]] const Way& way_out(Location from, const std::string& nic);
-  [[nodiscard]] const Way& way_in(const std::string& nic, Location to);
-  void append(Course& course, int node, const Way& way);
+  [[nodiscard]] LinkSlots slots_of(const Route& route) const;
+  [[nodiscard]] const LinkSlots& copy_slots(Location from, Location to);
+  [[nodiscard]] const LinkSlots& slots_out(Location from, const std::string& nic);
+  [[nodiscard]] const LinkSlots& slots_in(const std::string& nic, Location to);
+  void append(FlowRoute& route, int node, const LinkSlots& slots);
   [[nodiscard]] bool cpus_copy() const { return topology_.platform().intra_node.copied_by != CopiedBy::none; }
   [[nodiscard]] simgrid::s4u::Link& cpu_of(RankId rank);
 
@@ -80,9 +80,10 @@ class Machine {
   std::vector<Rate> rates_;  ///< of the links of any node
   std::unordered_map<int, NodeLinks> nodes_;
   std::unordered_map<int, simgrid::s4u::Link*> cpus_;  ///< by rank: what it copies of messages; those in use so far
-  std::map<std::pair<Location, Location>, Way> local_ways_;  ///< worked out when first asked for, like those below
-  std::map<std::pair<Location, std::string>, Way> ways_out_;
-  std::map<std::pair<std::string, Location>, Way> ways_in_;
+  std::map<std::pair<Location, Location>, LinkSlots>
+      copy_slots_;  ///< worked out when first asked for, like those below
+  std::map<std::pair<Location, std::string>, LinkSlots> slots_out_;
+  std::map<std::pair<std::string, Location>, LinkSlots> slots_in_;
 };
 
 }  // namespace twinlink::model

@@ -63,7 +63,7 @@ void SimRank::get_under_way(const OperationPtr& operation, Seconds latency) {
   operation->from.hold();
   operation->to.hold();
   operation->report.latency = latency;
-  be_busy(operation->report.host);
+  be_busy(operation->report.overhead);
   operation->queue->operations.push_back(operation);
   delay(operation, now() + latency);
 }
@@ -76,7 +76,7 @@ void SimRank::take_copy_cost(Operation& operation) {
   const End to = end_of(operation.to, operation.engine);
   const CopyCost cost = world_.topology.copy_cost(from, to);
   operation.report.cost = cost.name;
-  operation.report.host = cost.cost->host.value;
+  operation.report.overhead = cost.cost->overhead.value;
   const CopyEnding ending = operation.signal ? world_.topology.put_ending(from, to, cost, operation.size)
                                              : world_.topology.copy_ending(from, cost);
   operation.report.latency = cost.cost->latency.value.at(operation.size);
@@ -90,7 +90,7 @@ void SimRank::take_copy_cost(Operation& operation) {
                                                       world_.topology.copy_route(from.location, to.location));
   }
   operation.occupies_cpu = cost.occupies_cpu;
-  if (cost.cost->turnaround) operation.turnaround = cost.cost->turnaround->value.at(operation.size);
+  if (cost.cost->gap) operation.gap = cost.cost->gap->value.at(operation.size);
   if (cost.cost->cpu_written) operation.written = &cost.cost->cpu_written->value;
 }
 
@@ -135,9 +135,9 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   if (signal) operation->until_signal = until_signal();
   const NetworkCosts& costs = network_to(owner);
   operation->report.cost = "network";
-  operation->report.host = costs.posting(Bytes{});  // the adapter reads the bytes
+  operation->report.overhead = costs.posting(Bytes{});  // the adapter reads the bytes
   get_under_way(operation,
-             costs.latency.value.at(operation->size) + rdma_latency(operation->from) + rdma_latency(operation->to));
+                costs.latency.value.at(operation->size) + rdma_latency(operation->from) + rdma_latency(operation->to));
   return operation->op;
 }
 
@@ -145,7 +145,7 @@ Seconds SimRank::until_signal() const { return needed(world_.topology.platform()
 
 void SimRank::raise(const Operation& put) {
   const Seconds arrival = now() + put.until_signal;
-  rank_object(put.peer).post(id_, signal_tag(put.signal->tag), {arrival, Message(put.signal->value)});
+  rank_object(put.peer).post(id_, signal_tag(put.signal->tag), {arrival, ControlMessage(put.signal->value)});
 }
 
 Op SimRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
@@ -153,7 +153,7 @@ Op SimRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
   require_signal({tag, 0});
   const OperationPtr operation = make("await signal");
   operation->signal_value = &value;
-  return await_next_letter(operation, peer, signal_tag(tag));
+  return await_next_arrival(operation, peer, signal_tag(tag));
 }
 
 }  // namespace twinlink::model

@@ -38,7 +38,7 @@ Seconds SimRank::copying_through_shared_memory(RankId peer, Bytes size) const {
   const End memory{{Location::Kind::memory, world_.topology.memory_near(gpu)}, Memory::pageable};
   const Cost& copy = *world_.topology.copy_cost(memory, memory).cost;
   const std::uint64_t pieces = (size.count() + piece->count() - 1) / piece->count();
-  return std::min(size, *piece) / copy.rate->value + copy.host.value * static_cast<double>(pieces);
+  return std::min(size, *piece) / copy.rate->value + copy.overhead.value * static_cast<double>(pieces);
 }
 
 /// Whose CPUs copy the bytes of a message: nobody's what goes through an adapter. Where the platform says how long an
@@ -60,18 +60,18 @@ std::vector<RankId> SimRank::copying_ranks(const Operation& send) const {
 /// The parts of a message's way, one after the other: of most messages the whole. Of one that CPUs copy in pieces first
 /// what the sender's copies before the receiver's has anything to copy, then what both copy at the same time, and then
 /// what is left for the receiver's.
-std::vector<SimRank::Leg> SimRank::legs_of(const Operation& send) const {
+std::vector<SimRank::Stage> SimRank::stages_of(const Operation& send) const {
   const NetworkCosts& costs = world_.topology.platform().intra_node;
   const Bytes last = by_shared_memory(send.peer) ? costs.last_piece(send.size) : Bytes{};
-  std::vector<Leg> legs;
+  std::vector<Stage> stages;
   if (last == Bytes{}) {
-    legs.push_back({.copying = copying_ranks(send)});
-    return legs;
+    stages.push_back({.copying = copying_ranks(send)});
+    return stages;
   }
-  legs.push_back({.copying = {id_}, .share = share_of(last - costs.first_part(send.size), send.size)});
-  if (last < send.size) legs.push_back({.copying = {id_, send.peer}, .share = share_of(send.size - last, send.size)});
-  legs.push_back({.copying = {send.peer}, .share = share_of(last, send.size)});
-  return legs;
+  stages.push_back({.copying = {id_}, .share = share_of(last - costs.first_part(send.size), send.size)});
+  if (last < send.size) stages.push_back({.copying = {id_, send.peer}, .share = share_of(send.size - last, send.size)});
+  stages.push_back({.copying = {send.peer}, .share = share_of(last, send.size)});
+  return stages;
 }
 
 /// Device memory goes over the network only where the path allows it.
@@ -115,23 +115,23 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->snapshot = operation->read();
   source.hold();
   operation->report.cost = by_shared_memory(to) ? "intra_node" : "network";
-  operation->report.host = costs.posting(source.length);
+  operation->report.overhead = costs.posting(source.length);
   operation->report.completion = or_none(costs.send_completion);
   operation->report.latency =
       costs.latency.value.at(source.length) + rdma_latency(source) + copying_through_shared_memory(to, source.length);
   operation->queue = &wires_[to];
-  if (costs.gap) operation->turnaround = costs.gap->value.at(source.length);
-  operation->legs = legs_of(*operation);
+  if (costs.gap) operation->gap = costs.gap->value.at(source.length);
+  operation->stages = stages_of(*operation);
   prepare_flow(operation);
-  be_busy(operation->report.host);
+  be_busy(operation->report.overhead);
 
-  Channel& channel = receiver.channel_from(id_, tag);
-  if (!channel.receives.empty()) {
-    operation->partner = channel.receives.front();
-    channel.receives.pop_front();
+  Inbox& inbox = receiver.inbox_from(id_, tag);
+  if (!inbox.receives.empty()) {
+    operation->partner = inbox.receives.front();
+    inbox.receives.pop_front();
     operation->report.latency += rdma_latency(operation->partner->to);
   } else {
-    channel.sends.push_back(operation);
+    inbox.sends.push_back(operation);
   }
   operation->due = now() + operation->report.latency;
   if (operation->partner || operation->eager) delay(operation, operation->due);
@@ -150,16 +150,16 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
   operation->tag = tag;
   target.hold();
   operation->report.size = target.length;
-  operation->report.host = costs.receive_host.value;
-  be_busy(costs.receive_host.value);
+  operation->report.overhead = costs.receive_overhead.value;
+  be_busy(costs.receive_overhead.value);
 
-  Channel& channel = channel_from(from, tag);
-  if (channel.sends.empty()) {
-    channel.receives.push_back(operation);
+  Inbox& inbox = inbox_from(from, tag);
+  if (inbox.sends.empty()) {
+    inbox.receives.push_back(operation);
     return operation->op;
   }
-  const OperationPtr send = channel.sends.front();
-  channel.sends.pop_front();
+  const OperationPtr send = inbox.sends.front();
+  inbox.sends.pop_front();
   send->partner = operation;
   // An eager message that came unexpected.
   if (send->state == Operation::State::ended) {
@@ -172,40 +172,40 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
   return operation->op;
 }
 
-Op SimRank::tell(RankId to, Tag tag, const Message& message) {
+Op SimRank::send_control(RankId to, Tag tag, const ControlMessage& message) {
   require_peer(to);
   SimRank& receiver = rank_object(to);
   const NetworkCosts& costs = network_to(to);
-  const OperationPtr operation = make("tell");
-  operation->kind = Operation::Kind::tell;
+  const OperationPtr operation = make("send_control");
+  operation->kind = Operation::Kind::send_control;
   operation->report.cost = by_shared_memory(to) ? "intra_node control" : "network control";
   operation->report.size = Bytes{message.bytes().size()};
-  operation->report.host = costs.telling();
-  operation->report.latency = costs.control.value - operation->report.host;
+  operation->report.overhead = costs.telling();
+  operation->report.latency = costs.control.value - operation->report.overhead;
   const Seconds arrival = now() + costs.control.value;
-  be_busy(operation->report.host);
+  be_busy(operation->report.overhead);
   receiver.post(id_, tag, {arrival, message});
   complete(operation, Status::delivered);
   return operation->op;
 }
 
-Op SimRank::hear(RankId from, Tag tag, Message& into) {
+Op SimRank::recv_control(RankId from, Tag tag, ControlMessage& into) {
   require_peer(from);
-  const OperationPtr operation = make("hear");
+  const OperationPtr operation = make("recv_control");
   operation->into = &into;
-  be_busy(operation->report.host = network_to(from).hearing());
-  return await_next_letter(operation, from, tag);
+  be_busy(operation->report.overhead = network_to(from).hearing());
+  return await_next_arrival(operation, from, tag);
 }
 
-/// The operation takes the next letter of `from` with `tag` that nobody waits for yet.
-Op SimRank::await_next_letter(const OperationPtr& operation, RankId from, Tag tag) {
-  operation->kind = Operation::Kind::hear;
+/// The operation takes the next arrival of `from` with `tag` that nobody waits for yet.
+Op SimRank::await_next_arrival(const OperationPtr& operation, RankId from, Tag tag) {
+  operation->kind = Operation::Kind::recv_control;
   operation->peer = from;
   operation->tag = tag;
-  Channel& channel = channel_from(from, tag);
-  channel.hears.push_back(operation);
-  if (channel.letters.size() >= channel.hears.size()) {
-    await_letter(channel, *std::next(channel.letters.begin(), static_cast<std::ptrdiff_t>(channel.hears.size()) - 1));
+  Inbox& inbox = inbox_from(from, tag);
+  inbox.hears.push_back(operation);
+  if (inbox.arrivals.size() >= inbox.hears.size()) {
+    await_arrival(inbox, *std::next(inbox.arrivals.begin(), static_cast<std::ptrdiff_t>(inbox.hears.size()) - 1));
   }
   return operation->op;
 }

@@ -15,7 +15,7 @@ struct SimRank::Operation {
     flowing,
     ended
   };
-  enum class Kind { copy, put, send, receive, tell, hear };
+  enum class Kind { copy, put, send, receive, send_control, recv_control };
 
   Op op{};
   Kind kind = Kind::copy;
@@ -29,7 +29,7 @@ struct SimRank::Operation {
   std::vector<Content> snapshot{};     ///< of `from`, when the operation began to read it
   std::vector<Block> blocks{};         ///< of a copy of blocks
   Seconds unhidden{};                  ///< what blocks that lie apart and a kernel's signal add; zero once they have
-  Seconds turnaround{};                ///< after the copy before it in its stream; zero once it is over
+  Seconds gap{};                       ///< after the copy before it in its stream; zero once it is over
   const Piecewise* written = nullptr;  ///< what it adds if a CPU has just written the source; null: nothing
   bool occupies_cpu = false;           ///< the calling CPU, until the copy has ended
   bool by_event = false;               ///< the rank learns of its end by an event, and not by a word in memory
@@ -45,15 +45,15 @@ struct SimRank::Operation {
   bool eager = false;
   bool had_its_turn = false;              ///< in its queue
   OperationPtr partner{};                 ///< the receive of a send
-  Message* into = nullptr;                ///< of a hear
+  ControlMessage* into = nullptr;         ///< of a hear
   std::uint64_t* signal_value = nullptr;  ///< of an await_signal, which is a hear beside the others
 
   Seconds due{};
   Seconds flow_began{};
-  std::vector<Leg> legs{};  ///< of its way, in turn; none of what has no flow
-  std::size_t leg = 0;      ///< where it is
-  Bytes flowing{};          ///< on all of them together
-  Seconds beside_bytes{};   ///< what the CPUs that copy the first one have to do on it beside its bytes
+  std::vector<Stage> stages{};  ///< of its way, in turn; none of what has no flow
+  std::size_t stage = 0;        ///< where it is
+  Bytes flowing{};              ///< on all of them together
+  Seconds beside_bytes{};       ///< what the CPUs that copy the first one have to do on it beside its bytes
 
   OpReport report{};
 

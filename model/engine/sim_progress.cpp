@@ -15,9 +15,9 @@ void SimWorld::abort() {
 
 // ---- what happens while the rank's own code waits -------------------------------------------------------------------
 
-/// The latency of `operation` is over at `when`, or a letter of `channel` arrives.
-void SimRank::schedule(Seconds when, OperationPtr operation, Channel* channel) {
-  agenda_.push({.when = when, .number = events_++, .operation = std::move(operation), .channel = channel});
+/// The latency of `operation` is over at `when`, or a arrival of `inbox` arrives.
+void SimRank::schedule(Seconds when, OperationPtr operation, Inbox* inbox) {
+  agenda_.push({.when = when, .number = events_++, .operation = std::move(operation), .inbox = inbox});
   if (when < timer_.when()) timer_.set(when);
 }
 
@@ -34,9 +34,9 @@ void SimRank::act() {
 
 void SimRank::run_agenda() {
   while (!agenda_.empty() && reached(agenda_.top().when, now())) {
-    const Event event = agenda_.top();
+    const Due event = agenda_.top();
     agenda_.pop();
-    event.operation ? become_ready(event.operation) : take_letters(*event.channel);
+    event.operation ? become_ready(event.operation) : take_arrivals(*event.inbox);
   }
 }
 
@@ -44,31 +44,31 @@ void SimRank::run_agenda() {
 void SimRank::flow_has_ended(const OperationPtr& operation) {
   if (world_.aborting) return;
   try {
-    end_leg(operation);
+    end_stage(operation);
   } catch (...) {
     world_.abort();
   }
 }
 
-/// A letter to this rank is on its way.
-void SimRank::post(RankId source, Tag tag, const Letter& letter) {
-  Channel& channel = channel_from(source, tag);
-  channel.letters.push_back(letter);
-  // Otherwise the hear() that will take this letter is still to come.
-  if (channel.hears.size() >= channel.letters.size()) await_letter(channel, channel.letters.back());
+/// A arrival to this rank is on its way.
+void SimRank::post(RankId source, Tag tag, const Arrival& arrival) {
+  Inbox& inbox = inbox_from(source, tag);
+  inbox.arrivals.push_back(arrival);
+  // Otherwise the recv_control() that will take this arrival is still to come.
+  if (inbox.hears.size() >= inbox.arrivals.size()) await_arrival(inbox, inbox.arrivals.back());
 }
 
-/// A hear() waits for `letter`, which may still be on its way.
-void SimRank::await_letter(Channel& channel, const Letter& letter) { schedule(letter.arrival, nullptr, &channel); }
+/// A recv_control() waits for `arrival`, which may still be on its way.
+void SimRank::await_arrival(Inbox& inbox, const Arrival& arrival) { schedule(arrival.arrival, nullptr, &inbox); }
 
-/// Takes letters that have arrived.
-void SimRank::take_letters(Channel& channel) {
-  while (!channel.hears.empty() && !channel.letters.empty() && reached(channel.letters.front().arrival, now())) {
-    const OperationPtr hear = channel.hears.front();
-    channel.hears.pop_front();
-    if (hear->into != nullptr) *hear->into = channel.letters.front().message;
-    if (hear->signal_value != nullptr) *hear->signal_value = channel.letters.front().message.as<std::uint64_t>();
-    channel.letters.pop_front();
+/// Takes arrivals that have arrived.
+void SimRank::take_arrivals(Inbox& inbox) {
+  while (!inbox.hears.empty() && !inbox.arrivals.empty() && reached(inbox.arrivals.front().arrival, now())) {
+    const OperationPtr hear = inbox.hears.front();
+    inbox.hears.pop_front();
+    if (hear->into != nullptr) *hear->into = inbox.arrivals.front().message;
+    if (hear->signal_value != nullptr) *hear->signal_value = inbox.arrivals.front().message.as<std::uint64_t>();
+    inbox.arrivals.pop_front();
     complete(hear, Status::delivered);
   }
 }
@@ -110,11 +110,11 @@ std::optional<Completion> SimRank::take_seen(std::span<const Op> ops) {
   return std::nullopt;
 }
 
-/// Looks once at all that is under way, as a rank on a real machine does, and takes the CPU's time for it: at letters
+/// Looks once at all that is under way, as a rank on a real machine does, and takes the CPU's time for it: at arrivals
 /// and signals, which cost nothing, then at copies, then at messages. What has ended can be gone on with at once, so it
 /// looks no further then. False: in vain.
 bool SimRank::look() {
-  if (see([](const OperationPtr& ended) { return ended->kind == Operation::Kind::hear; })) return true;
+  if (see([](const OperationPtr& ended) { return ended->kind == Operation::Kind::recv_control; })) return true;
   bool seen = false;
   for (const auto& [index, stream] : streams_) seen = look_at_copies(stream) || seen;
   return seen || look_at_messages();

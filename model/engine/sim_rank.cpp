@@ -22,7 +22,10 @@ SimRank::SimRank(SimWorld& world, RankId id)
             .places = world.places,
             .numa_domains = static_cast<int>(world.topology.platform().node.memories.size())}),
       world_(world),
-      id_(id), memory_(id, world.exports), timer_(world.clock, [this] { act(); }), alarm_(world.clock) {
+      id_(id),
+      memory_(id, world.exports),
+      timer_(world.clock, [this] { act(); }),
+      alarm_(world.clock) {
   world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
 }
 
@@ -45,7 +48,7 @@ const Path& SimRank::path_to(RankId peer) const {
 
 SimRank& SimRank::rank_object(RankId rank) const { return *world_.ranks[static_cast<std::size_t>(rank.value)]; }
 
-SimRank::Channel& SimRank::channel_from(RankId source, Tag tag) { return channels_[{source, tag}]; }
+SimRank::Inbox& SimRank::inbox_from(RankId source, Tag tag) { return inboxes_[{source, tag}]; }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
@@ -129,14 +132,14 @@ void SimRank::deregister_memory(Buffer buffer) {
   be_busy(cost);
 }
 
-void SimRank::fill(View view, Pattern pattern) {
+void SimRank::fill(View view, Payload pattern) {
   const Part part = memory_.part(view);
   part.allocation->content.fill(part.offset, part.length, pattern);
   part.allocation->was_written(part.offset, part.length, true);
   lacking_in_caches({&part}, part.length);
 }
 
-Verdict SimRank::check(View view, Pattern pattern) {
+Verdict SimRank::check(View view, Payload pattern) {
   const Part part = memory_.part(view);
   lacking_in_caches({&part}, part.length);
   return part.allocation->content.check(part.offset, part.length, pattern);
@@ -173,14 +176,14 @@ void SimRank::become_ready(const OperationPtr& operation) {
 /// what its kernel takes to raise a signal, and what it takes to read what was just written, hide behind nothing,
 /// unlike the latency, which hides behind the copy before it. Once more when that is over.
 void SimRank::take_turn(const OperationPtr& operation) {
-  const bool turns = operation->turnaround > Seconds{};
-  Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->turnaround) : now();
+  const bool turns = operation->gap > Seconds{};
+  Seconds turn = turns ? std::max(now(), operation->queue->last_end + operation->gap) : now();
   Seconds written = operation->time_of_written_source();
   // What lies between two messages of pieces is work of the CPU that copies them, and rests when it rests.
-  if (turns && operation->legs.size() > 1) operation->beside_bytes = std::exchange(turn, now()) - now();
+  if (turns && operation->stages.size() > 1) operation->beside_bytes = std::exchange(turn, now()) - now();
   operation->had_its_turn = true;
   operation->due = turn + operation->unhidden + written;
-  operation->turnaround = operation->unhidden = {};
+  operation->gap = operation->unhidden = {};
   if (reached(operation->due, now())) return start_flow(operation);
   operation->state = Operation::State::delayed;
   operation->report.latency += operation->due - now();
@@ -190,9 +193,9 @@ void SimRank::take_turn(const OperationPtr& operation) {
 /// The flow will start when the operation is ready, which is not in the rank's own code.
 void SimRank::prepare_flow(const OperationPtr& operation) {
   const std::weak_ptr<Operation> flowing = operation;  // which has the flow
-  if (operation->legs.empty()) operation->legs.emplace_back();
-  for (Leg& leg : operation->legs) {
-    leg.flow = world_.machine.network().prepare([this, flowing] { flow_has_ended(flowing.lock()); });
+  if (operation->stages.empty()) operation->stages.emplace_back();
+  for (Stage& stage : operation->stages) {
+    stage.flow = world_.machine.network().prepare([this, flowing] { flow_has_ended(flowing.lock()); });
   }
 }
 
@@ -202,30 +205,30 @@ void SimRank::start_flow(const OperationPtr& operation) {
   if (operation->is_copy()) operation->snapshot = operation->read();
   if (operation->size == Bytes{}) return end_flow(operation);
   operation->flowing = bytes_to_flow(*operation);
-  start_leg(operation);
+  start_stage(operation);
 }
 
-void SimRank::start_leg(const OperationPtr& operation) {
-  const Leg& leg = operation->legs[operation->leg];
-  Bytes bytes{static_cast<std::uint64_t>(std::llround(static_cast<double>(operation->flowing.count()) * leg.share))};
+void SimRank::start_stage(const OperationPtr& operation) {
+  const Stage& stage = operation->stages[operation->stage];
+  Bytes bytes{static_cast<std::uint64_t>(std::llround(static_cast<double>(operation->flowing.count()) * stage.share))};
   if (const Seconds more = std::exchange(operation->beside_bytes, {}); more > Seconds{}) {
     bytes += flowing_in(more, rate_of_cpus(*operation));
   }
-  world_.machine.network().start(*leg.flow, course_of(*operation), std::max(bytes, 1_B));
+  world_.machine.network().start(*stage.flow, flow_route_of(*operation), std::max(bytes, 1_B));
 }
 
 /// Once the first piece of a message has been copied, the next message may begin.
-void SimRank::end_leg(const OperationPtr& operation) {
-  ended_flows_.push_back(std::move(operation->legs[operation->leg].flow));
-  if (++operation->leg == operation->legs.size()) return end_flow(operation);
-  if (operation->leg == 1) {
+void SimRank::end_stage(const OperationPtr& operation) {
+  ended_flows_.push_back(std::move(operation->stages[operation->stage].flow));
+  if (++operation->stage == operation->stages.size()) return end_flow(operation);
+  if (operation->stage == 1) {
     under_way_.push_back(operation);
     leave_queue(operation);
   }
-  start_leg(operation);
+  start_stage(operation);
 }
 
-Course SimRank::course_of(Operation& operation) const {
+FlowRoute SimRank::flow_route_of(Operation& operation) const {
   const Site& from = operation.from.allocation->site;
   if (operation.is_copy() && from.node == operation.to.allocation->site.node) {
     return world_.machine.copy(from.node, end_of(operation.from, operation.engine),
@@ -240,7 +243,8 @@ Course SimRank::course_of(Operation& operation) const {
   if (world_.observer) {
     operation.report.route = world_.topology.describe_transfer(from.location, nic_here, target, nic_there, by_memory);
   }
-  if (by_memory) return world_.machine.message(from.node, from.location, target, operation.legs[operation.leg].copying);
+  if (by_memory)
+    return world_.machine.message(from.node, from.location, target, operation.stages[operation.stage].copying);
   return world_.machine.transfer(from, nic_here, {there.node, target}, nic_there);
 }
 
@@ -278,7 +282,7 @@ void SimRank::complete(const OperationPtr& operation, Status status) {
     operation->to.let_go();
   }
   const bool between_host_buffers = operation->occupies_cpu && !operation->by_event;
-  if (operation->kind == Operation::Kind::tell || between_host_buffers) {
+  if (operation->kind == Operation::Kind::send_control || between_host_buffers) {
     operation->seen = true;  // this rank's own CPU has ended it
   } else if (!operation->abandoned) {
     ended_.push_back(operation);
@@ -300,9 +304,9 @@ void SimRank::abandon(Op op) {
   operation->from.let_go();
   operation->to.let_go();
   // Nobody waits any more for what has not begun to come. A send stays: the peer may have been told of it.
-  Channel& channel = channels_[{operation->peer, operation->tag}];
-  if (operation->kind == Operation::Kind::hear) channel.hears.remove(operation);
-  if (operation->kind == Operation::Kind::receive) channel.receives.remove(operation);
+  Inbox& inbox = inboxes_[{operation->peer, operation->tag}];
+  if (operation->kind == Operation::Kind::recv_control) inbox.hears.remove(operation);
+  if (operation->kind == Operation::Kind::receive) inbox.receives.remove(operation);
 }
 
 }  // namespace twinlink::model

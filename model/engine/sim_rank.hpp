@@ -30,12 +30,12 @@ namespace twinlink::model {
 struct OpReport {
   RankId rank{};
   std::string step{};  ///< the protocol's words
-  std::string verb{};  ///< "copy", "send", "tell"
+  std::string verb{};  ///< "copy", "send", "send_control"
   Bytes size{};
   std::string cost{};   ///< the entry of the platform's cost table
   std::string route{};  ///< "gpu0 -> ioh0 -> numa0"
   Seconds started{};
-  Seconds host{};        ///< the CPU was busy starting it
+  Seconds overhead{};    ///< the CPU was busy starting it
   Seconds latency{};     ///< nothing moved yet; what hides behind the operation before it in the stream included
   Seconds flow{};        ///< the bytes moved
   Seconds ended{};       ///< the last byte was there
@@ -91,13 +91,13 @@ class SimRank final : public Rank {
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId to, Tag tag, View from) override;
   Op receive(RankId from, Tag tag, View to) override;
-  Op tell(RankId to, Tag tag, const Message& message) override;
-  Op hear(RankId from, Tag tag, Message& into) override;
+  Op send_control(RankId to, Tag tag, const ControlMessage& message) override;
+  Op recv_control(RankId from, Tag tag, ControlMessage& into) override;
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
   void abandon(Op op) override;
 
-  void fill(View view, Pattern pattern) override;
-  Verdict check(View view, Pattern pattern) override;
+  void fill(View view, Payload pattern) override;
+  Verdict check(View view, Payload pattern) override;
   void step(std::string_view words) override { step_ = words; }
 
  private:
@@ -111,31 +111,31 @@ class SimRank final : public Rank {
     Seconds last_end = Seconds{} - kNever;  ///< of the last flow, and of the signal behind it
   };
   /// A part of an operation's way.
-  struct Leg {
+  struct Stage {
     std::vector<RankId> copying{};  ///< whose CPUs copy the bytes, if any
     double share = 1;               ///< of the bytes
     std::unique_ptr<Flow> flow{};
   };
   /// A control message on its way.
-  struct Letter {
+  struct Arrival {
     Seconds arrival;
-    Message message;
+    ControlMessage message;
   };
   /// What has come, and what is awaited, from one peer with one tag.
-  struct Channel {
-    std::list<Letter> letters;
+  struct Inbox {
+    std::list<Arrival> arrivals;
     std::list<OperationPtr> hears;
     std::list<OperationPtr> sends;     ///< of the peer, not yet matched
     std::list<OperationPtr> receives;  ///< of this rank, not yet matched
   };
-  /// What happens by itself: the latency of an operation is over, or a letter that is waited for arrives.
-  struct Event {
+  /// What happens by itself: the latency of an operation is over, or a arrival that is waited for arrives.
+  struct Due {
     Seconds when{};
     std::uint64_t number = 0;  ///< of this rank's events; those of one time happen in this order
     OperationPtr operation{};  ///< or else
-    Channel* channel = nullptr;
+    Inbox* inbox = nullptr;
 
-    friend bool operator<(const Event& a, const Event& b) {  // the queue's top is its greatest
+    friend bool operator<(const Due& a, const Due& b) {  // the queue's top is its greatest
       return std::tie(a.when, a.number) > std::tie(b.when, b.number);
     }
   };
@@ -161,23 +161,23 @@ class SimRank final : public Rank {
   void require_registered(const Part& part) const;
   void require_peer(RankId rank) const;                   ///< another rank than this one
   [[nodiscard]] SimRank& rank_object(RankId rank) const;  ///< in this process as all are
-  [[nodiscard]] Channel& channel_from(RankId source, Tag tag);
+  [[nodiscard]] Inbox& inbox_from(RankId source, Tag tag);
   [[nodiscard]] bool by_shared_memory(RankId peer) const;  ///< and not through the adapter
   [[nodiscard]] const NetworkCosts& network_to(RankId peer) const;
   [[nodiscard]] Seconds rdma_latency(const Part& end);
   [[nodiscard]] Seconds copying_through_shared_memory(RankId peer, Bytes size) const;
   [[nodiscard]] std::vector<RankId> copying_ranks(const Operation& send) const;
-  [[nodiscard]] std::vector<Leg> legs_of(const Operation& send) const;
+  [[nodiscard]] std::vector<Stage> stages_of(const Operation& send) const;
   void delay(const OperationPtr& operation, Seconds until);
   void become_ready(const OperationPtr& operation);
   [[nodiscard]] Location target_of(const Operation& send) const;
   void take_turn(const OperationPtr& operation);
   void prepare_flow(const OperationPtr& operation);
-  void start_leg(const OperationPtr& operation);
-  void end_leg(const OperationPtr& operation);
+  void start_stage(const OperationPtr& operation);
+  void end_stage(const OperationPtr& operation);
   void leave_queue(const OperationPtr& operation);
   void start_flow(const OperationPtr& operation);
-  [[nodiscard]] Course course_of(Operation& operation) const;
+  [[nodiscard]] FlowRoute flow_route_of(Operation& operation) const;
   Bytes lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size);
   [[nodiscard]] Rate rate_of_cpus(const Operation& message) const;
   Bytes bytes_to_flow(const Operation& operation);
@@ -186,14 +186,14 @@ class SimRank final : public Rank {
   void deliver(const OperationPtr& send);
 
   // What happens while the rank's own code waits (sim_progress.cpp).
-  void schedule(Seconds when, OperationPtr operation, Channel* channel);
+  void schedule(Seconds when, OperationPtr operation, Inbox* inbox);
   void act();
   void run_agenda();
   void flow_has_ended(const OperationPtr& operation);
-  void post(RankId source, Tag tag, const Letter& letter);
-  void await_letter(Channel& channel, const Letter& letter);
-  Op await_next_letter(const OperationPtr& operation, RankId from, Tag tag);
-  void take_letters(Channel& channel);
+  void post(RankId source, Tag tag, const Arrival& arrival);
+  void await_arrival(Inbox& inbox, const Arrival& arrival);
+  Op await_next_arrival(const OperationPtr& operation, RankId from, Tag tag);
+  void take_arrivals(Inbox& inbox);
 
   // How it waits (sim_progress.cpp).
   void be_busy(Seconds duration);
@@ -209,14 +209,14 @@ class SimRank final : public Rank {
   SimWorld& world_;
   RankId id_;
   SimMemory memory_;
-  std::map<std::size_t, Seconds> rdma_latencies_;       ///< by GPU, worked out when first needed; nodes are alike
-  std::map<std::pair<RankId, Tag>, Channel> channels_;  ///< by source and tag
+  std::map<std::size_t, Seconds> rdma_latencies_;    ///< by GPU, worked out when first needed; nodes are alike
+  std::map<std::pair<RankId, Tag>, Inbox> inboxes_;  ///< by source and tag
 
   std::uint64_t next_op_ = 1;
   std::unordered_map<std::uint64_t, OperationPtr> ops_;  ///< started, and not yet returned by wait_any()
   std::vector<OperationPtr> ended_;                      ///< of these, what has ended and the rank has not seen yet
-  std::vector<OperationPtr> under_way_;                  ///< sends that have left their queue, and whose last legs flow
-  std::priority_queue<Event> agenda_;
+  std::vector<OperationPtr> under_way_;  ///< sends that have left their queue, and whose last stages flow
+  std::priority_queue<Due> agenda_;
   std::uint64_t events_ = 0;    ///< ever put on the agenda
   Timer timer_;                 ///< set to the agenda's next event
   std::size_t unfinished_ = 0;  ///< operations whose latency runs or has run, and which have not ended

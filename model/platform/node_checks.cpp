@@ -108,7 +108,7 @@ class NodeCheck {
     const Gpu& first = node_.gpus[a];
     const Gpu& second = node_.gpus[b];
     try {
-      static_cast<void>(topology.route(first.name, second.name, Topology::Way::past_memory));
+      static_cast<void>(topology.route(first.name, second.name, Topology::Across::past_host_memory));
     } catch (const InputError&) {
       error({"gpus", second.name, "peer_domain"}, "no route past host memory from '" + first.name + "' to '" +
                                                       second.name + "', which share the peer domain '" +

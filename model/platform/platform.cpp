@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, kCopyClasses> kCopyClassNames{"pinned-to-
 
 std::string_view to_string(Quality quality) { return kQualityNames.at(static_cast<std::size_t>(quality)); }
 
-std::string_view to_string(RdmaWay way) {
+std::string_view to_string(RdmaDistance way) {
   constexpr std::array<std::string_view, 3> kNames{"switch", "near", "far"};
   return kNames.at(static_cast<std::size_t>(way));
 }

@@ -88,13 +88,13 @@ struct HostMemory {
 
 /// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, then nothing moves for
 /// `latency`, then the bytes flow at no more than `rate` (absent: whatever the links allow). A copy that waits for the
-/// one before it in its stream flows no earlier than `turnaround`, by its size, after that one's last byte (absent: 0).
+/// one before it in its stream flows no earlier than `gap`, by its size, after that one's last byte (absent: 0).
 /// What `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0).
 struct Cost {
-  Sourced<Seconds> host{};
+  Sourced<Seconds> overhead{};
   Sourced<Piecewise> latency{};
   std::optional<Sourced<Rate>> rate{};
-  std::optional<Sourced<Piecewise>> turnaround{};
+  std::optional<Sourced<Piecewise>> gap{};
   std::optional<Sourced<Piecewise>> cpu_written{};  ///< of copies from host memory only; by the bytes so written
 };
 
@@ -146,14 +146,14 @@ inline constexpr std::array kCopiedBy{CopiedBy::none, CopiedBy::receiver, Copied
 std::string_view to_string(CopiedBy copied_by);
 
 struct NetworkCosts {
-  Sourced<Piecewise> send_host{};       ///< the CPU posts a send, with the bytes of it that it copies at once
-  Sourced<Seconds> receive_host{};      ///< the CPU posts a receive
+  Sourced<Piecewise> send_overhead{};   ///< the CPU posts a send, with the bytes of it that it copies at once
+  Sourced<Seconds> receive_overhead{};  ///< the CPU posts a receive
   Sourced<Piecewise> latency{};         ///< from the posted send until the first byte flows, adapter and wire included
   std::optional<Sourced<Rate>> rate{};  ///< of one message, where that is less than the links allow
   Sourced<Bytes> eager_limit{};         ///< up to here a message leaves without waiting for its receive
   Sourced<Seconds> control{};           ///< one control message
   /// The CPU awaits a control message and takes it in; absent: 0.
-  std::optional<Sourced<Seconds>> control_receive_host{};
+  std::optional<Sourced<Seconds>> control_receive_overhead{};
   /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
   /// together, save eager ones where there is a `completion`.
   CopiedBy copied_by = CopiedBy::none;
@@ -168,14 +168,14 @@ struct NetworkCosts {
   /// LogGP's gap, less what the bytes take.
   std::optional<Sourced<Piecewise>> gap{};
   /// The receiver's CPU is busy taking an eager message in and learning of it, by its size; no part of `latency`;
-  /// absent: 0. LogGP's overhead, less `receive_host`.
+  /// absent: 0. LogGP's overhead, less `receive_overhead`.
   std::optional<Sourced<Piecewise>> completion{};
   /// The sender's CPU is busy learning that a send is over; absent: 0.
   std::optional<Sourced<Seconds>> send_completion{};
 
   [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
   /// The CPU posts a send of `size`.
-  [[nodiscard]] Seconds posting(Bytes size) const { return send_host.value.at(size); }
+  [[nodiscard]] Seconds posting(Bytes size) const { return send_overhead.value.at(size); }
   /// Of a message of `size` that CPUs copy in pieces, the last one, which the receiver's CPU copies when the sender's
   /// is through. Nothing of others, whose bytes all flow at once.
   [[nodiscard]] Bytes last_piece(Bytes size) const {
@@ -186,7 +186,7 @@ struct NetworkCosts {
   /// The CPU posts a control message, as it does the smallest message; a part of `control`.
   [[nodiscard]] Seconds telling() const { return std::min(posting(Bytes{}), control.value); }
   /// The CPU awaits a control message and takes it in.
-  [[nodiscard]] Seconds hearing() const { return or_none(control_receive_host); }
+  [[nodiscard]] Seconds hearing() const { return or_none(control_receive_overhead); }
   /// The receiver's CPU takes one of `size` in.
   [[nodiscard]] Seconds taking_in(Bytes size) const {
     return completion && is_eager(size) ? completion->value.at(size) : Seconds{};
@@ -208,11 +208,11 @@ struct RuntimeCosts {
   /// the last of many blocks of threads waits for all others; absent: `signal`, and the CPU learns of the end as of
   /// that of any other copy. A resident kernel needs neither.
   std::optional<Sourced<Piecewise>> kernel_signal{};
-  /// From a signal that the copy engine's queue has raised until the queue goes on, beside the next copy's turnaround,
+  /// From a signal that the copy engine's queue has raised until the queue goes on, beside the next copy's gap,
   /// without which it does not count; absent: 0.
-  std::optional<Sourced<Seconds>> signal_turnaround{};
+  std::optional<Sourced<Seconds>> signal_gap{};
   /// The same behind a kernel that has raised one in `kernel_signal`.
-  std::optional<Sourced<Seconds>> kernel_signal_turnaround{};
+  std::optional<Sourced<Seconds>> kernel_signal_gap{};
   std::optional<Sourced<Seconds>> register_base{};  ///< making device memory known to the adapter: base plus per byte
   std::optional<Sourced<Seconds>> register_per_gib{};
   std::optional<Sourced<Seconds>> deregister{};
@@ -240,7 +240,7 @@ struct RdmaLimits {
 };
 
 /// GPUDirect RDMA: the adapters read and write device memory. Which limits hold is decided by what lies between GPU and
-/// adapter: see RdmaWay.
+/// adapter: see RdmaDistance.
 struct Rdma {
   std::string hypothetical{};                  ///< why the real machine cannot do it; empty if it can
   std::optional<RdmaLimits> through_switch{};  ///< absent: the links alone limit it
@@ -249,13 +249,13 @@ struct Rdma {
 };
 
 /// What lies between a GPU and an adapter of its node.
-enum class RdmaWay {
+enum class RdmaDistance {
   through_switch,  ///< PCIe switches only
   near,            ///< the root complex of one socket: a hub that has a link to a host memory, or the memory itself
   far              ///< two sockets
 };
 /// As the platform file spells it: "switch", "near", "far".
-std::string_view to_string(RdmaWay way);
+std::string_view to_string(RdmaDistance way);
 
 /// How nodes are joined: a switch that never blocks; an adapter's link is the only limit.
 struct Fabric {

@@ -26,9 +26,9 @@ void each_field(Either<RdmaLimits> auto& limits, const auto& visit) {
 }
 
 void each_field(Either<Rdma> auto& rdma, const auto& visit) {
-  visit(to_string(RdmaWay::through_switch), rdma.through_switch);
-  visit(to_string(RdmaWay::near), rdma.near);
-  visit(to_string(RdmaWay::far), rdma.far);
+  visit(to_string(RdmaDistance::through_switch), rdma.through_switch);
+  visit(to_string(RdmaDistance::near), rdma.near);
+  visit(to_string(RdmaDistance::far), rdma.far);
 }
 
 void each_field(Either<Fabric> auto& fabric, const auto& visit) {
@@ -38,23 +38,23 @@ void each_field(Either<Fabric> auto& fabric, const auto& visit) {
 }
 
 void each_field(Either<Cost> auto& cost, const auto& visit) {
-  visit("host", cost.host);
+  visit("overhead", cost.overhead);
   visit("latency", cost.latency);
   visit("rate", cost.rate);
-  visit("turnaround", cost.turnaround);
+  visit("gap", cost.gap);
   visit("cpu_written", cost.cpu_written);
 }
 
 void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
-  visit("send_host", costs.send_host);
-  visit("receive_host", costs.receive_host);
+  visit("send_overhead", costs.send_overhead);
+  visit("receive_overhead", costs.receive_overhead);
   visit("latency", costs.latency);
   visit("rate", costs.rate);
   visit("uncached", costs.uncached);
   visit("eager_limit", costs.eager_limit);
   visit("piece", costs.piece);
   visit("control", costs.control);
-  visit("control_receive_host", costs.control_receive_host);
+  visit("control_receive_overhead", costs.control_receive_overhead);
   visit("gap", costs.gap);
   visit("completion", costs.completion);
   visit("send_completion", costs.send_completion);
@@ -71,8 +71,8 @@ void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {
   visit("kernel_block", costs.kernel_block);
   visit("signal", costs.signal);
   visit("kernel_signal", costs.kernel_signal);
-  visit("signal_turnaround", costs.signal_turnaround);
-  visit("kernel_signal_turnaround", costs.kernel_signal_turnaround);
+  visit("signal_gap", costs.signal_gap);
+  visit("kernel_signal_gap", costs.kernel_signal_gap);
   visit("register_base", costs.register_base);
   visit("register_per_gib", costs.register_per_gib);
   visit("deregister", costs.deregister);

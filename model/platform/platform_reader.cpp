@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "model/platform/platform_file.hpp"
 #include "model/platform/node_checks.hpp"
+#include "model/platform/platform_file.hpp"
 #include "model/platform/topology.hpp"
 #include "model/platform/yaml_document.hpp"
 #include "model/platform/yaml_events.hpp"
@@ -84,16 +84,16 @@ Node read_node(Section& section) {
 
 Rdma read_rdma(Section& section) {
   Rdma rdma{.hypothetical = section.optional("hypothetical", &Section::text).value_or("")};
-  const auto read = [&](RdmaWay way, std::optional<RdmaLimits>& limits) {
+  const auto read = [&](RdmaDistance way, std::optional<RdmaLimits>& limits) {
     const std::string name(to_string(way));
     if (section.find(name) == nullptr) return;
     section.nested(name, "rdma '" + name + "'", [&](Section& map) {
       limits = RdmaLimits{map.rate("read"), map.rate("write"), map.seconds("latency")};
     });
   };
-  read(RdmaWay::through_switch, rdma.through_switch);
-  read(RdmaWay::near, rdma.near);
-  read(RdmaWay::far, rdma.far);
+  read(RdmaDistance::through_switch, rdma.through_switch);
+  read(RdmaDistance::near, rdma.near);
+  read(RdmaDistance::far, rdma.far);
   return rdma;
 }
 
@@ -108,10 +108,10 @@ Fabric read_fabric(Section& section) {
 // ---- costs ----------------------------------------------------------------------------------------------------------
 
 Cost read_cost(Section& section) {
-  return {.host = section.seconds("host"),
+  return {.overhead = section.seconds("overhead"),
           .latency = section.piecewise("latency"),
           .rate = section.optional("rate", &Section::rate),
-          .turnaround = section.optional("turnaround", &Section::piecewise)};
+          .gap = section.optional("gap", &Section::piecewise)};
 }
 
 Cost read_cost(Section& section, CopyClass copy_class) {
@@ -121,13 +121,13 @@ Cost read_cost(Section& section, CopyClass copy_class) {
 }
 
 NetworkCosts read_network(Section& section) {
-  return {.send_host = section.piecewise("send_host"),
-          .receive_host = section.seconds("receive_host"),
+  return {.send_overhead = section.piecewise("send_overhead"),
+          .receive_overhead = section.seconds("receive_overhead"),
           .latency = section.piecewise("latency"),
           .rate = section.optional("rate", &Section::rate),
           .eager_limit = section.bytes("eager_limit"),
           .control = section.seconds("control"),
-          .control_receive_host = section.optional("control_receive_host", &Section::seconds),
+          .control_receive_overhead = section.optional("control_receive_overhead", &Section::seconds),
           .gap = section.optional("gap", &Section::piecewise),
           .completion = section.optional("completion", &Section::piecewise),
           .send_completion = section.optional("send_completion", &Section::seconds)};
@@ -182,8 +182,8 @@ RuntimeCosts read_runtime(Section& section) {
           .kernel_block = section.optional("kernel_block", &Section::seconds),
           .signal = section.optional("signal", &Section::seconds),
           .kernel_signal = section.optional("kernel_signal", &Section::piecewise),
-          .signal_turnaround = section.optional("signal_turnaround", &Section::seconds),
-          .kernel_signal_turnaround = section.optional("kernel_signal_turnaround", &Section::seconds),
+          .signal_gap = section.optional("signal_gap", &Section::seconds),
+          .kernel_signal_gap = section.optional("kernel_signal_gap", &Section::seconds),
           .register_base = section.optional("register_base", &Section::seconds),
           .register_per_gib = section.optional("register_per_gib", &Section::seconds),
           .deregister = section.optional("deregister", &Section::seconds),

@@ -9,8 +9,9 @@
 
 namespace twinlink::model {
 
-/// Reads `named`, see find_platform(), with all that it includes, and replaces single values by `overrides`, each "PATH=VALUE" as in
-/// "nodes.links.qpi.forward=9 GB/s". Throws InputError with everything that is wrong, one finding a line
+/// Reads `named`, see find_platform(), with all that it includes, and replaces single values by `overrides`, each
+/// "PATH=VALUE" as in "nodes.links.qpi.forward=9 GB/s". Throws InputError with everything that is wrong, one finding a
+/// line
 /// ("file:line:col: error: text"), and UsageError for an override that names nothing.
 Platform read_platform(const std::filesystem::path& named, std::span<const std::string> overrides = {});
 

@@ -51,17 +51,17 @@ std::size_t Topology::memory_far(std::size_t gpu) const {
   return farthest;
 }
 
-Route Topology::route(std::string_view from, std::string_view to, Way way) const {
-  if (auto found = find_route(from, to, way)) return *std::move(found);
+Route Topology::route(std::string_view from, std::string_view to, Across across) const {
+  if (auto found = find_route(from, to, across)) return *std::move(found);
   throw InputError(platform_.file + ": error: no route from '" + std::string(from) + "' to '" + std::string(to) + "'");
 }
 
-std::optional<Route> Topology::find_route(std::string_view from, std::string_view to, Way way) const {
+std::optional<Route> Topology::find_route(std::string_view from, std::string_view to, Across across) const {
   const Node& node = platform_.node;
   const auto forwards = [&](std::string_view vertex) {
     return std::ranges::find(node.gpus, vertex, &Gpu::name) == node.gpus.end() &&
            std::ranges::find(node.nics, vertex) == node.nics.end() &&
-           (way == Way::through_memory ||
+           (across == Across::host_memory_too ||
             std::ranges::find(node.memories, vertex, &HostMemory::name) == node.memories.end());
   };
   // Breadth first; links are tried in the order of the file, so that equal routes are always decided the same way.
@@ -100,7 +100,7 @@ Route Topology::copy_route(Location from, Location to) const {
   if (from == to) return {};
   using enum Location::Kind;
   if (from.kind == gpu && to.kind == gpu) {
-    if (peer_access(from.index, to.index)) return route(name(from), name(to), Way::past_memory);
+    if (peer_access(from.index, to.index)) return route(name(from), name(to), Across::past_host_memory);
     const Location host{memory, memory_near(from.index)};
     Route route = copy_route(from, host);
     const Route second = copy_route(host, to);
@@ -112,7 +112,7 @@ Route Topology::copy_route(Location from, Location to) const {
 
 Route Topology::nic_route(std::string_view from, std::string_view to, bool device_memory) const {
   if (device_memory) {
-    if (auto peer_to_peer = find_route(from, to, Way::past_memory)) return *std::move(peer_to_peer);
+    if (auto peer_to_peer = find_route(from, to, Across::past_host_memory)) return *std::move(peer_to_peer);
   }
   return route(from, to);
 }
@@ -125,7 +125,7 @@ Route Topology::from_nic_route(std::string_view nic, Location to) const {
   return nic_route(nic, name(to), to.kind == Location::Kind::gpu);
 }
 
-RdmaWay Topology::rdma_way(std::size_t gpu, std::string_view nic) const {
+RdmaDistance Topology::rdma_distance(std::size_t gpu, std::string_view nic) const {
   const Node& node = platform_.node;
   const auto is_memory = [&](std::string_view vertex) {
     return std::ranges::find(node.memories, vertex, &HostMemory::name) != node.memories.end();
@@ -142,22 +142,23 @@ RdmaWay Topology::rdma_way(std::size_t gpu, std::string_view nic) const {
     });
   };
   const std::string& from = node.gpus[gpu].name;
-  const auto past_memory = find_route(from, nic, Way::past_memory);
-  const auto sockets = past_memory ? passes(*past_memory, is_root_complex) : passes(route(from, nic), is_memory);
-  if (sockets == 0) return RdmaWay::through_switch;
-  return sockets == 1 ? RdmaWay::near : RdmaWay::far;
+  const auto past_host_memory = find_route(from, nic, Across::past_host_memory);
+  const auto sockets =
+      past_host_memory ? passes(*past_host_memory, is_root_complex) : passes(route(from, nic), is_memory);
+  if (sockets == 0) return RdmaDistance::through_switch;
+  return sockets == 1 ? RdmaDistance::near : RdmaDistance::far;
 }
 
 const RdmaLimits* Topology::rdma_limits(std::size_t gpu, std::string_view nic) const {
   if (!platform_.fabric || !platform_.fabric->rdma) return nullptr;
   const Rdma& rdma = *platform_.fabric->rdma;
   const auto pointer = [](const std::optional<RdmaLimits>& limits) { return limits ? &*limits : nullptr; };
-  switch (rdma_way(gpu, nic)) {
-    case RdmaWay::through_switch:
+  switch (rdma_distance(gpu, nic)) {
+    case RdmaDistance::through_switch:
       return pointer(rdma.through_switch);
-    case RdmaWay::near:
+    case RdmaDistance::near:
       return pointer(rdma.near);
-    case RdmaWay::far:
+    case RdmaDistance::far:
       return pointer(rdma.far);
   }
   return nullptr;
@@ -175,11 +176,11 @@ Answer Topology::rdma(std::size_t gpu) const {
   if (!described) {
     return Answer::refused("platform '" + platform_.name + "' describes no adapter that reads or writes device memory");
   }
-  const RdmaWay way = rdma_way(gpu, device.nic);
-  if (way == RdmaWay::through_switch || rdma_limits(gpu, device.nic) != nullptr) return Answer::granted();
+  const RdmaDistance way = rdma_distance(gpu, device.nic);
+  if (way == RdmaDistance::through_switch || rdma_limits(gpu, device.nic) != nullptr) return Answer::granted();
   return Answer::refused("platform '" + platform_.name + "' has no 'fabric.rdma." + std::string(to_string(way)) +
                          "', and the way from " + device.name + " to " + device.nic +
-                         (way == RdmaWay::near ? " passes a root complex" : " leaves the socket"));
+                         (way == RdmaDistance::near ? " passes a root complex" : " leaves the socket"));
 }
 
 Answer Topology::device_memory_on_network(const Place& a, const Place& b) const {
@@ -314,10 +315,10 @@ CopyEnding Topology::put_ending(const End& from, const End& to, const CopyCost& 
   if ((from.kernel || to.kernel) && costs.kernel_signal) {
     return {.raising = costs.kernel_signal->value.at(size),
             .signal_with_end = true,
-            .behind_signal = or_none(costs.kernel_signal_turnaround)};
+            .behind_signal = or_none(costs.kernel_signal_gap)};
   }
   // Otherwise the engine's queue raises it, and goes on after that.
-  ending.behind_signal = or_none(costs.signal_turnaround);
+  ending.behind_signal = or_none(costs.signal_gap);
   return ending;
 }
 

@@ -55,7 +55,7 @@ struct CopyEnding {
   Seconds raising{};             ///< from the last byte until the copy has ended: its kernel raises the signal
   bool signal_with_end = false;  ///< its signal is seen when it ends; otherwise `runtime.signal` after that
   Seconds completion{};          ///< from its end: the CPU is busy learning of it
-  Seconds behind_signal{};       ///< from its signal until its queue goes on, beside the next copy's turnaround
+  Seconds behind_signal{};       ///< from its signal until its queue goes on, beside the next copy's gap
 };
 
 /// The name of an entry of the table of staged copies between peer domains: "staged peer ioh0 -> ioh1".
@@ -76,9 +76,9 @@ class Topology {
 
   /// What lies on the way between two vertices: GPUs and adapters never do; host memory does, unless the traffic is
   /// peer-to-peer.
-  enum class Way { through_memory, past_memory };
+  enum class Across { host_memory_too, past_host_memory };
   /// The fewest hops between two vertices. An InputError if there is no way.
-  [[nodiscard]] Route route(std::string_view from, std::string_view to, Way way = Way::through_memory) const;
+  [[nodiscard]] Route route(std::string_view from, std::string_view to, Across across = Across::host_memory_too) const;
   /// The way that a copy takes: directly, or between GPUs of different peer domains through the host memory next to the
   /// source. Empty within one location.
   [[nodiscard]] Route copy_route(Location from, Location to) const;
@@ -89,7 +89,7 @@ class Topology {
   [[nodiscard]] Route from_nic_route(std::string_view nic, Location to) const;
 
   /// What an adapter that reads or writes the memory of a GPU has to pass.
-  [[nodiscard]] RdmaWay rdma_way(std::size_t gpu, std::string_view nic) const;
+  [[nodiscard]] RdmaDistance rdma_distance(std::size_t gpu, std::string_view nic) const;
   /// What it gets there. nullptr: what the links give, or nothing where the platform says that it does not work.
   [[nodiscard]] const RdmaLimits* rdma_limits(std::size_t gpu, std::string_view nic) const;
 
@@ -121,7 +121,7 @@ class Topology {
 
  private:
   [[nodiscard]] std::size_t memory_index(std::string_view name) const;
-  [[nodiscard]] std::optional<Route> find_route(std::string_view from, std::string_view to, Way way) const;
+  [[nodiscard]] std::optional<Route> find_route(std::string_view from, std::string_view to, Across across) const;
   [[nodiscard]] Route nic_route(std::string_view from, std::string_view to, bool device_memory) const;
   [[nodiscard]] Answer rdma(std::size_t gpu) const;
   [[nodiscard]] Answer device_memory_on_network(const Place& a, const Place& b) const;

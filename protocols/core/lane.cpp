@@ -203,7 +203,7 @@ Outcome await(Rank& rank, const Lane& lane, std::size_t step, Op op, Seconds dea
 }
 
 /// What Traffic does with a single piece, which has nothing to overlap with: its steps follow each other. A small
-/// message takes as long as its copy and the letters for it, so that whatever is kept in order for it counts.
+/// message takes as long as its copy and the control messages for it, so that whatever is kept in order for it counts.
 Outcome move_one(Rank& rank, const Lane& lane, Seconds deadline) {
   const Piece piece{lane.pieces.front()};
   for (std::size_t step = 0; step < lane.steps.size(); ++step) {

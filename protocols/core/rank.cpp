@@ -46,7 +46,7 @@ std::string to_string(const Verdict& verdict) {
   return "";
 }
 
-void Message::assign(std::span<const std::byte> content) {
+void ControlMessage::assign(std::span<const std::byte> content) {
   assert(content.size() <= kCapacity);
   std::copy(content.begin(), content.end(), bytes_.begin());
   size_ = content.size();

@@ -115,13 +115,13 @@ struct Completion {
 };
 
 /// A control message: up to kCapacity bytes of one trivially copyable value. Travels apart from the data.
-class Message {
+class ControlMessage {
  public:
   static constexpr std::size_t kCapacity = 136;
 
-  Message() = default;
+  ControlMessage() = default;
   template <class T>
-  explicit Message(const T& value) : size_(sizeof(T)) {
+  explicit ControlMessage(const T& value) : size_(sizeof(T)) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kCapacity);
     std::memcpy(bytes_.data(), &value, sizeof(T));
   }
@@ -143,7 +143,7 @@ class Message {
   std::size_t size_ = 0;
 };
 
-/// What a peer needs in order to open memory of this rank: it fits into one Message.
+/// What a peer needs in order to open memory of this rank: it fits into one ControlMessage.
 struct IpcHandle {
   std::array<std::byte, 64> token{};   ///< the backend's own; cudaIpcMemHandle_t on real GPUs
   std::array<std::byte, 16> device{};  ///< UUID of the owner's device; zeros for host memory
@@ -160,12 +160,12 @@ struct IpcHandle {
 static_assert(std::has_unique_object_representations_v<IpcHandle>);
 
 /// A content that can be recognised byte by byte: byte i of a view depends on the seed and on i.
-struct Pattern {
+struct Payload {
   std::uint64_t seed = 0;
-  auto operator<=>(const Pattern&) const = default;
+  auto operator<=>(const Payload&) const = default;
 };
 /// What a receive buffer is filled with before a transfer: bytes that are still there were never written.
-inline constexpr Pattern kSentinel{0};
+inline constexpr Payload kSentinel{0};
 
 /// How a content compares with what was expected.
 struct Verdict {
@@ -270,25 +270,25 @@ class Rank {
   /// Receives what `peer` sends with `tag`: exactly `to.length` bytes, else the operation ends with wrong_size.
   virtual Op receive(RankId peer, Tag tag, View to) = 0;
   /// Sends a control message: small, in order per pair of ranks and tag, apart from the data.
-  virtual Op tell(RankId peer, Tag tag, const Message& message) = 0;
+  virtual Op send_control(RankId peer, Tag tag, const ControlMessage& message) = 0;
   /// Takes the next control message of `peer` with `tag`. `into` must live until the operation has ended.
-  virtual Op hear(RankId peer, Tag tag, Message& into) = 0;
+  virtual Op recv_control(RankId peer, Tag tag, ControlMessage& into) = 0;
 
   /// Waits until one of `ops` has ended and returns it, or nothing once now() has reached `deadline`. If several have
-  /// ended, the first in the span is returned of those that the rank knows of: letters and signals may be found before
-  /// others. The returned operation is used up. `ops` must not be empty.
+  /// ended, the first in the span is returned of those that the rank knows of: control messages and signals may be
+  /// found before others. The returned operation is used up. `ops` must not be empty.
   virtual std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) = 0;
   /// Gives an operation up, after a timeout. Its memory is kept until the rank ends, for somebody may still write it;
-  /// the message of a hear() and the value of an await_signal() are not written any more. What then arrives for it goes
-  /// to the next receive(), hear() or await_signal().
+  /// the message of a recv_control() and the value of an await_signal() are not written any more. What then arrives for
+  /// it goes to the next receive(), recv_control() or await_signal().
   virtual void abandon(Op op) = 0;
 
   // ---- proof of delivery, outside of any timing --------------------------------------------------------------------
 
   /// Fills a view with a pattern.
-  virtual void fill(View view, Pattern pattern) = 0;
+  virtual void fill(View view, Payload pattern) = 0;
   /// Compares a view with a pattern.
-  virtual Verdict check(View view, Pattern pattern) = 0;
+  virtual Verdict check(View view, Payload pattern) = 0;
 
   // ---- for people --------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ inline constexpr Tag kCredit{4};     ///< "so many of my buffers are free again"
 inline constexpr Tag kHeader{5};     ///< "a message of this size will come", and the answer
 inline constexpr Tag kIpcFifo{6};    ///< cuda-ipc: everything that one end tells the other, in order
 inline constexpr Tag kPlace{7};      ///< GPUDirect v2: where one more message of a batch lies
-inline constexpr Tag kMeeting{8};    ///< the ends of a connection tell each other's from those of an earlier one
+inline constexpr Tag kConnect{8};    ///< the ends of a connection tell each other's from those of an earlier one
 
 // Signals have numbers of their own.
 inline constexpr Tag kPushFlag{0};         ///< GPUDirect v2: a kernel has stored the message

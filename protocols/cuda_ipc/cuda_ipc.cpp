@@ -2,8 +2,8 @@
 // handshake has found that it may. Until then, and where it may not, messages are staged through shared host memory.
 //
 //   sender                                          receiver
-//   to connect, at both ends: meet (meeting.hpp), tell fragments, hear fragments, open fragments, tell opened, hear
-//   opened
+//   to connect, at both ends: the connection handshake (connection.hpp), send fragments, receive fragments, open
+//   fragments, send opened, hear opened
 //
 //   the handshake, with the sender's first message (its rules: ipc_handshake.cpp)
 //   1. send REQ                                     1. hear; check access
@@ -12,12 +12,12 @@
 //
 //   a message by IPC (RGET)
 //   1. export                                       1. hear
-//   2. tell RGET header                             2. look up: opens the memory, unless it is open already
+//   2. send RGET header                             2. look up: opens the memory, unless it is open already
 //   3. hear                                         3. pull: the peer's device -> device, one copy for all of it
-//                                                   4. tell FIN
+//                                                   4. send FIN
 //
 //   a staged message
-//   1. tell header                                  1. hear
+//   1. send header                                  1. hear
 //   2. hear                                         2. tell clear to send
 //   3. copy out: device -> fragment                 3. hear
 //   4. tell fragment                                4. copy in: the peer's fragment -> device
@@ -41,12 +41,12 @@ Outcome CudaIpcChannel::do_exchange(std::span<const View> outgoing, std::span<co
 }
 
 std::string CudaIpcChannel::path_taken() const {
-  if (end_.last_way() == CudaIpcEndpoint::Way::ipc) return "CUDA IPC: one copy by the receiver's copy engine";
+  if (end_.last_way() == CudaIpcEndpoint::Transport::ipc) return "CUDA IPC: one copy by the receiver's copy engine";
   const std::string staged = "staged through " + std::string(to_string(Memory::shared_pinned)) + " host memory";
   const Path& path = end_.rank.path_to(end_.peer);
   if (!end_.options.use_ipc) return staged + ": CUDA IPC is switched off";
   if (!path.same_device && !path.peer_access) return staged + ": " + path.peer_access.reason;
-  if (end_.last_way() == CudaIpcEndpoint::Way::none) {
+  if (end_.last_way() == CudaIpcEndpoint::Transport::none) {
     return "CUDA IPC: one copy by the receiver's copy engine, once the handshake is through";
   }
   return staged + ": the handshake is " + std::string(to_string(end_.handshake().state()));

@@ -20,7 +20,7 @@ class CudaIpcChannel final : public Channel {
  public:
   CudaIpcChannel(Rank& rank, RankId peer, const CudaIpcOptions& options, Seconds timeout)
       : end_(rank, peer, options), timeout_(timeout) {
-    connected(end_.meet(timeout));
+    connected(end_.connect(timeout));
   }
 
   [[nodiscard]] std::string path_taken() const override;

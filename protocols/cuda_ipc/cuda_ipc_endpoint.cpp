@@ -5,12 +5,12 @@
 #include <exception>
 
 #include "protocols/core/tags.hpp"
-#include "protocols/parts/meeting.hpp"
+#include "protocols/parts/connection.hpp"
 
 namespace twinlink {
 
 using handshake::Action;
-using handshake::Event;
+using handshake::HandshakeEvent;
 
 CudaIpcEndpoint::CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOptions& chosen)
     : rank(this_rank),
@@ -34,18 +34,18 @@ CudaIpcEndpoint::~CudaIpcEndpoint() {
 /// What an earlier connection has left in the FIFO is thrown away. Then both ends open the fragments of the other.
 /// Neither goes on before the peer has opened its fragments, for it might be through with everything, and release them,
 /// before that.
-Outcome CudaIpcEndpoint::meet(Seconds timeout) {
+Outcome CudaIpcEndpoint::connect(Seconds timeout) {
   const Seconds deadline = rank.now() + timeout;
-  MeetingNumbers numbers;
-  Outcome outcome = twinlink::meet(rank, peer, std::array{tags::kIpcFifo}, deadline, numbers);
+  Epoch numbers;
+  Outcome outcome = twinlink::connect_ends(rank, peer, std::array{tags::kIpcFifo}, deadline, numbers);
   if (!outcome.ok()) return outcome;
-  tell("tell fragments",
-       {.kind = PacketKind::fragments,
-        .slot = static_cast<std::uint16_t>(options.fragments),
-        .length = options.payload.count()},
-       rank.export_memory(mine_));
-  Message message;
-  if (outcome = hear("hear fragments", message, deadline); !outcome.ok()) return outcome;
+  send_control("send fragments",
+               {.kind = PacketKind::fragments,
+                .slot = static_cast<std::uint16_t>(options.fragments),
+                .length = options.payload.count()},
+               rank.export_memory(mine_));
+  ControlMessage message;
+  if (outcome = recv_control("receive fragments", message, deadline); !outcome.ok()) return outcome;
   const auto [packet, handle] = message.as<PacketWithHandle>();
   their_payload_ = Bytes{packet.length};
   rank.step("open fragments");
@@ -55,28 +55,28 @@ Outcome CudaIpcEndpoint::meet(Seconds timeout) {
     // A forged or stale handle is the peer's fault, and a refusal of the system nobody's.
     return {Status::peer_failed, std::string("step 'open fragments': ") + error.what()};
   }
-  tell("tell opened", {.kind = PacketKind::opened});
-  return hear("hear opened", message, deadline);
+  send_control("send opened", {.kind = PacketKind::opened});
+  return recv_control("receive opened", message, deadline);
 }
 
-Outcome CudaIpcEndpoint::hear(std::string_view words, Message& message, Seconds deadline) {
+Outcome CudaIpcEndpoint::recv_control(std::string_view words, ControlMessage& message, Seconds deadline) {
   rank.step(words);
-  const Status status = wait(rank, rank.hear(peer, tags::kIpcFifo, message), deadline);
+  const Status status = wait(rank, rank.recv_control(peer, tags::kIpcFifo, message), deadline);
   return status == Status::delivered ? Outcome{} : did_not_connect(status, words);
 }
 
-void CudaIpcEndpoint::tell(std::string_view words, const Message& message) {
+void CudaIpcEndpoint::send_control(std::string_view words, const ControlMessage& message) {
   rank.step(words);
-  tells.push_back(rank.tell(peer, tags::kIpcFifo, message));
+  tells.push_back(rank.send_control(peer, tags::kIpcFifo, message));
 }
 
 void CudaIpcEndpoint::tell_in(std::string_view words, const Packet& packet, const IpcHandle& handle) {
-  if (told_in_ == handle) return tell(words, packet);
+  if (told_in_ == handle) return send_control(words, packet);
   told_in_ = handle;
-  tell(words, packet, handle);
+  send_control(words, packet, handle);
 }
 
-const IpcHandle& CudaIpcEndpoint::heard_in(const Message& message) {
+const IpcHandle& CudaIpcEndpoint::heard_in(const ControlMessage& message) {
   const bool told_again = message.bytes().size() == sizeof(Packet);
   if (!told_again) heard_in_ = message.as<PacketWithHandle>().handle;
   if (!heard_in_) throw UsageError("a header names the memory of the one before it, and there was none");
@@ -87,29 +87,29 @@ const IpcHandle& CudaIpcEndpoint::heard_in(const Message& message) {
 
 void CudaIpcEndpoint::about_to_send() {
   cuda_in_use_ = true;  // the message lies on the GPU
-  if (options.use_ipc) react(Event::send);
+  if (options.use_ipc) react(HandshakeEvent::send);
 }
 
 bool CudaIpcEndpoint::hear_handshake(const Packet& packet) {
   switch (packet.kind) {
     case PacketKind::request:
-      react(Event::request);
+      react(HandshakeEvent::request);
       return true;
     case PacketKind::ack:
-      react(Event::ack);
+      react(HandshakeEvent::ack);
       return true;
     case PacketKind::not_ready:
-      react(Event::not_ready);
+      react(HandshakeEvent::not_ready);
       return true;
     case PacketKind::refusal:
-      react(Event::refusal);
+      react(HandshakeEvent::refusal);
       return true;
     default:
       return false;
   }
 }
 
-void CudaIpcEndpoint::react(Event event) {
+void CudaIpcEndpoint::react(HandshakeEvent event) {
   const handshake::Reaction reaction = handshake_.react(event, {.gpu_buffer = true, .cuda_in_use = cuda_in_use_});
   for (const Action action : reaction.actions) perform(action);
 }
@@ -118,16 +118,17 @@ void CudaIpcEndpoint::perform(Action action) {
   const std::string_view words = handshake::to_string(action);
   switch (action) {
     case Action::send_request:
-      tell(words, {.kind = PacketKind::request, .number = static_cast<std::uint32_t>(rank.place(rank.id()).gpu)});
+      send_control(words,
+                   {.kind = PacketKind::request, .number = static_cast<std::uint32_t>(rank.place(rank.id()).gpu)});
       return;
     case Action::send_ack:
-      tell(words, {.kind = PacketKind::ack});
+      send_control(words, {.kind = PacketKind::ack});
       return;
     case Action::send_not_ready:
-      tell(words, {.kind = PacketKind::not_ready});
+      send_control(words, {.kind = PacketKind::not_ready});
       return;
     case Action::send_refusal:
-      tell(words, {.kind = PacketKind::refusal});
+      send_control(words, {.kind = PacketKind::refusal});
       return;
     case Action::enable_get:
       rank.step(words);
@@ -136,7 +137,7 @@ void CudaIpcEndpoint::perform(Action action) {
       rank.step(words);
       // Devices are told apart by what they are, not by their ordinals, which differ from process to process.
       const Path& path = rank.path_to(peer);
-      react(path.same_device || path.peer_access ? Event::access_granted : Event::access_refused);
+      react(path.same_device || path.peer_access ? HandshakeEvent::access_granted : HandshakeEvent::access_refused);
       return;
     }
   }

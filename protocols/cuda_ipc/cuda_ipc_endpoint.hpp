@@ -23,26 +23,26 @@ struct CudaIpcCounts {
 
 class CudaIpcEndpoint {
  public:
-  /// Nothing goes through the FIFO before meet(). `this_rank` must outlive it.
+  /// Nothing goes through the FIFO before connect(). `this_rank` must outlive it.
   CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOptions& chosen);
   ~CudaIpcEndpoint();
   CudaIpcEndpoint(const CudaIpcEndpoint&) = delete;
   CudaIpcEndpoint& operator=(const CudaIpcEndpoint&) = delete;
 
   /// Meets the peer, which must do the same: both open each other's fragments. Once.
-  Outcome meet(Seconds timeout);
+  Outcome connect(Seconds timeout);
 
   // ---- the FIFO ---------------------------------------------------------------------------------------------------
 
-  void tell(std::string_view words, const Packet& packet) { tell(words, Message(packet)); }
-  void tell(std::string_view words, const Packet& packet, const IpcHandle& handle) {
-    tell(words, Message(PacketWithHandle{packet, handle}));
+  void send_control(std::string_view words, const Packet& packet) { send_control(words, ControlMessage(packet)); }
+  void send_control(std::string_view words, const Packet& packet, const IpcHandle& handle) {
+    send_control(words, ControlMessage(PacketWithHandle{packet, handle}));
   }
-  /// The same without the handle where it is that of the call before: a letter takes longer with every cache line of it
-  /// that goes from core to core.
+  /// The same without the handle where it is that of the call before: a control message takes longer with every cache
+  /// line of it that goes from core to core.
   void tell_in(std::string_view words, const Packet& packet, const IpcHandle& handle);
   /// The handle that the peer has told so with `message`. Messages come here in the order in which they were told.
-  const IpcHandle& heard_in(const Message& message);
+  const IpcHandle& heard_in(const ControlMessage& message);
   /// What has been told and is still under way, for wait_any().
   std::vector<Op> tells{};
 
@@ -75,19 +75,19 @@ class CudaIpcEndpoint {
   std::uint32_t next_out = 0;  ///< the number of the next message that is sent, and received
   std::uint32_t next_in = 0;
 
-  enum class Way { none, staged, ipc };
+  enum class Transport { none, staged, ipc };
   /// A message begins to travel, in either direction.
-  void note_way(Way way) {
+  void note_way(Transport way) {
     last_way_ = way;
-    ++(way == Way::ipc ? counts.ipc_messages : counts.staged_messages);
+    ++(way == Transport::ipc ? counts.ipc_messages : counts.staged_messages);
   }
-  [[nodiscard]] Way last_way() const { return last_way_; }
+  [[nodiscard]] Transport last_way() const { return last_way_; }
 
  private:
-  void tell(std::string_view words, const Message& message);
-  void react(handshake::Event event);
+  void send_control(std::string_view words, const ControlMessage& message);
+  void react(handshake::HandshakeEvent event);
   void perform(handshake::Action action);
-  Outcome hear(std::string_view words, Message& message, Seconds deadline);
+  Outcome recv_control(std::string_view words, ControlMessage& message, Seconds deadline);
 
   std::optional<IpcHandle> told_in_{};
   std::optional<IpcHandle> heard_in_{};
@@ -97,7 +97,7 @@ class CudaIpcEndpoint {
   std::optional<Buffer> theirs_{};
   Bytes their_payload_{};
   std::vector<std::uint16_t> free_slots_;
-  Way last_way_ = Way::none;
+  Transport last_way_ = Transport::none;
 };
 
 }  // namespace twinlink

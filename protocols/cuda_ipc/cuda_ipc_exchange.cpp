@@ -78,18 +78,18 @@ Outcome CudaIpcExchange::start_sends() {
     } else if (by_ipc) {
       end_.rank.step("export");
       const IpcHandle handle = end_.rank.export_memory(message.bytes.buffer);
-      end_.tell_in("tell RGET header",
+      end_.tell_in("send RGET header",
                    {.kind = PacketKind::rget,
                     .number = number,
                     .offset = message.bytes.offset.count(),
                     .length = length.count()},
                    handle);
       message.state = Sending::waits_for_fin;
-      end_.note_way(CudaIpcEndpoint::Way::ipc);
+      end_.note_way(CudaIpcEndpoint::Transport::ipc);
     } else {
-      end_.tell("tell header", {.kind = PacketKind::header, .number = number, .length = length.count()});
+      end_.send_control("send header", {.kind = PacketKind::header, .number = number, .length = length.count()});
       message.state = Sending::waits_for_clear;
-      end_.note_way(CudaIpcEndpoint::Way::staged);
+      end_.note_way(CudaIpcEndpoint::Transport::staged);
     }
   }
   return {};
@@ -103,9 +103,9 @@ Outcome CudaIpcExchange::send_eagerly(Outgoing& message, std::uint32_t number) {
     const Status status = copy_now("copy out", fragment, message.bytes, kOutStream);
     if (status != Status::delivered) return fail(status, "step 'copy out' of message " + std::to_string(number));
   }
-  end_.tell("tell eager message", packet);
+  end_.send_control("send eager message", packet);
   message.state = Sending::done;
-  end_.note_way(CudaIpcEndpoint::Way::staged);
+  end_.note_way(CudaIpcEndpoint::Transport::staged);
   return {};
 }
 
@@ -120,11 +120,11 @@ Outcome CudaIpcExchange::send_fragments() {
       const View from = message.bytes.slice(message.handed_over, length);
       const Status status = copy_now("copy out", end_.my_fragment(*slot, length), from, kOutStream);
       if (status != Status::delivered) return fail(status, "step 'copy out' of message " + std::to_string(number));
-      end_.tell("tell fragment", {.kind = PacketKind::fragment,
-                                  .slot = *slot,
-                                  .number = number,
-                                  .offset = message.handed_over.count(),
-                                  .length = length.count()});
+      end_.send_control("send fragment", {.kind = PacketKind::fragment,
+                                          .slot = *slot,
+                                          .number = number,
+                                          .offset = message.handed_over.count(),
+                                          .length = length.count()});
       message.handed_over += length;
       ++end_.counts.fragments_sent;
     }
@@ -170,7 +170,7 @@ Outcome CudaIpcExchange::pull(std::size_t index) {
 
 // ---- what it hears --------------------------------------------------------------------------------------------------
 
-Outcome CudaIpcExchange::hear(const Message& message) {
+Outcome CudaIpcExchange::recv_control(const ControlMessage& message) {
   const Packet packet = packet_of(message);
   if (end_.hear_handshake(packet)) return {};
   const auto broken = [&] {
@@ -210,7 +210,7 @@ Outcome CudaIpcExchange::hear(const Message& message) {
   }
 }
 
-Outcome CudaIpcExchange::hear_header(const Message& message) {
+Outcome CudaIpcExchange::hear_header(const ControlMessage& message) {
   const Packet packet = packet_of(message);
   Incoming* const found = incoming(packet.number);
   if (found == nullptr) {
@@ -226,15 +226,15 @@ Outcome CudaIpcExchange::hear_header(const Message& message) {
   if (packet.kind == PacketKind::eager) return take_eager(received, packet);
   if (packet.kind == PacketKind::header) {
     received.state = Receiving::in_fragments;
-    end_.tell("tell clear to send", {.kind = PacketKind::clear_to_send, .number = packet.number});
-    end_.note_way(CudaIpcEndpoint::Way::staged);
+    end_.send_control("send clear to send", {.kind = PacketKind::clear_to_send, .number = packet.number});
+    end_.note_way(CudaIpcEndpoint::Transport::staged);
     return {};
   }
   received.header = packet;
   received.handle = end_.heard_in(message);
   received.state = Receiving::waits_to_pull;
   to_pull_.push_back(packet.number - first_in_);
-  end_.note_way(CudaIpcEndpoint::Way::ipc);
+  end_.note_way(CudaIpcEndpoint::Transport::ipc);
   return {};
 }
 
@@ -243,10 +243,10 @@ Outcome CudaIpcExchange::take_eager(Incoming& message, const Packet& packet) {
     const View from = end_.peers_fragment(packet.slot, message.bytes.length);
     const Status status = copy_now("copy in", message.bytes, from, kInStream);
     if (status != Status::delivered) return fail(status, "step 'copy in' of message " + std::to_string(packet.number));
-    end_.tell("return fragment", {.kind = PacketKind::fragment_done, .slot = packet.slot});
+    end_.send_control("return fragment", {.kind = PacketKind::fragment_done, .slot = packet.slot});
   }
   message.state = Receiving::done;
-  end_.note_way(CudaIpcEndpoint::Way::staged);
+  end_.note_way(CudaIpcEndpoint::Transport::staged);
   return {};
 }
 
@@ -259,7 +259,7 @@ Outcome CudaIpcExchange::take_fragment(Incoming& message, const Packet& packet) 
   const Status status = copy_now("copy in", message.bytes.slice(message.arrived, length),
                                  end_.peers_fragment(packet.slot, length), kInStream);
   if (status != Status::delivered) return fail(status, "step 'copy in' of message " + std::to_string(packet.number));
-  end_.tell("return fragment", {.kind = PacketKind::fragment_done, .slot = packet.slot});
+  end_.send_control("return fragment", {.kind = PacketKind::fragment_done, .slot = packet.slot});
   message.arrived += length;
   if (message.arrived == message.bytes.length) message.state = Receiving::done;
   return {};
@@ -272,7 +272,7 @@ Outcome CudaIpcExchange::pulled(Status status) {
   end_.cache.release(pull.source);
   const std::uint32_t number = first_in_ + static_cast<std::uint32_t>(pull.message);
   if (status != Status::delivered) return fail(status, "step 'pull' of message " + std::to_string(number));
-  end_.tell("tell FIN", {.kind = PacketKind::fin, .number = number});
+  end_.send_control("send FIN", {.kind = PacketKind::fin, .number = number});
   incoming_[pull.message].state = Receiving::done;
   return {};
 }
@@ -291,8 +291,8 @@ CudaIpcExchange::Incoming* CudaIpcExchange::incoming(std::uint32_t number) {
 
 Outcome CudaIpcExchange::wait_for_something() {
   if (!hear_ && must_hear()) {
-    end_.rank.step("hear");
-    hear_ = end_.rank.hear(end_.peer, tags::kIpcFifo, heard_);
+    end_.rank.step("receive");
+    hear_ = end_.rank.recv_control(end_.peer, tags::kIpcFifo, heard_);
   }
   // What is heard comes first, then the oldest read, as in the progress loop of smcuda.
   awaited_.clear();
@@ -310,7 +310,7 @@ Outcome CudaIpcExchange::wait_for_something() {
   }
   if (!hear_ || ended->index > 0) return pulled(ended->status);
   hear_.reset();
-  return ended->status == Status::delivered ? hear(heard_) : fail(ended->status, "step 'hear'");
+  return ended->status == Status::delivered ? recv_control(heard_) : fail(ended->status, "step 'hear'");
 }
 
 /// Can the exchange not go on to its end without another packet? Only then one is awaited: what the peer tells for its
@@ -357,9 +357,10 @@ Status CudaIpcExchange::copy_now(std::string_view words, View to, View from, Str
 }
 
 Outcome CudaIpcExchange::fail(Status status, std::string reason) {
-  end_.tell("tell failure", {.kind = PacketKind::failed,
-                             .slot = static_cast<std::uint16_t>(status == Status::wrong_size ? Status::wrong_size
-                                                                                             : Status::peer_failed)});
+  end_.send_control(
+      "send failure",
+      {.kind = PacketKind::failed,
+       .slot = static_cast<std::uint16_t>(status == Status::wrong_size ? Status::wrong_size : Status::peer_failed)});
   return {status, std::move(reason)};
 }
 

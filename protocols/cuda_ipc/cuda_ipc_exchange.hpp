@@ -60,8 +60,8 @@ class CudaIpcExchange {
   Outcome pull(std::size_t index);
 
   // What it hears.
-  Outcome hear(const Message& message);
-  Outcome hear_header(const Message& message);
+  Outcome recv_control(const ControlMessage& message);
+  Outcome hear_header(const ControlMessage& message);
   Outcome take_eager(Incoming& message, const Packet& packet);
   Outcome take_fragment(Incoming& message, const Packet& packet);
   Outcome pulled(Status status);
@@ -90,7 +90,7 @@ class CudaIpcExchange {
   std::vector<std::size_t> to_pull_{};  ///< incoming messages that may be read
   std::vector<Pull> pulls_{};           ///< in flight, in order
   std::optional<Op> hear_{};            ///< in flight only while the exchange cannot end without it
-  Message heard_{};
+  ControlMessage heard_{};
   std::vector<Op> awaited_{};  ///< by wait_for_something()
 };
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "protocols/core/rank.hpp"
-#include "protocols/parts/meeting.hpp"
+#include "protocols/parts/connection.hpp"
 
 namespace twinlink {
 
@@ -40,11 +40,11 @@ struct PacketWithHandle {
   Packet packet;
   IpcHandle handle;
 };
-static_assert(sizeof(PacketWithHandle) <= Message::kCapacity);
-static_assert(sizeof(Packet) != kMeetingLetter && sizeof(PacketWithHandle) != kMeetingLetter);
+static_assert(sizeof(PacketWithHandle) <= ControlMessage::kCapacity);
+static_assert(sizeof(Packet) != kConnectMessageSize && sizeof(PacketWithHandle) != kConnectMessageSize);
 
 /// The packet at the front of a message, with or without a handle. A UsageError for a message of any other size.
-inline Packet packet_of(const Message& message) {
+inline Packet packet_of(const ControlMessage& message) {
   if (message.bytes().size() == sizeof(PacketWithHandle)) return message.as<PacketWithHandle>().packet;
   return message.as<Packet>();
 }

@@ -19,7 +19,7 @@ constexpr unsigned kNotReady = of({design, openmpi_4_1, repaired});
 constexpr unsigned kAll = kDocument | kCode;
 
 using S = State;
-using E = Event;
+using E = HandshakeEvent;
 using A = Action;
 
 // clang-format off
@@ -86,7 +86,7 @@ bool Endpoint::holds(Condition condition, const Facts& facts) const {
   return !asks(kOutranked) || !outranks_peer_;
 }
 
-Reaction Endpoint::react(Event event, const Facts& facts) {
+Reaction Endpoint::react(HandshakeEvent event, const Facts& facts) {
   for (const Row& row : kTable) {
     if (!row.applies_to(fidelity_) || row.from != state_ || row.on != event || !holds(row.condition, facts)) continue;
     for (const Action action : row.actions.list()) {
@@ -108,7 +108,7 @@ std::string_view to_string(Fidelity fidelity) {
 
 std::string_view describe(Fidelity fidelity) {
   constexpr std::array<std::string_view, kFidelities.size()> kTexts{
-      "the smcuda design document of 2013, to the letter", "the code of Open MPI 4.1", "the code of Open MPI 5",
+      "the smcuda design document of 2013, to the message", "the code of Open MPI 4.1", "the code of Open MPI 5",
       "the design document, and a refusal is told, so that nobody waits for ever"};
   return kTexts[static_cast<std::size_t>(fidelity)];
 }
@@ -127,7 +127,7 @@ std::string_view to_string(State state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-std::string_view to_string(Event event) {
+std::string_view to_string(HandshakeEvent event) {
   constexpr std::array<std::string_view, kEvents.size()> kNames{"send",    "REQ",    "ACK",      "NOTREADY",
                                                                 "REFUSED", "access", "no access"};
   return kNames[static_cast<std::size_t>(event)];

@@ -19,7 +19,7 @@ namespace twinlink::handshake {
 
 /// Whose rules are followed.
 enum class Fidelity {
-  design,       ///< the smcuda design document of 2013, to the letter
+  design,       ///< the smcuda design document of 2013, to the control message
   openmpi_4_1,  ///< the code of Open MPI 4.1 (read at 4.1.4)
   openmpi_5,    ///< the code of Open MPI 5 (read at 5.0.10)
   repaired      ///< the design document, and a refusal is told
@@ -48,7 +48,7 @@ inline constexpr std::array kStates{State::init, State::sent, State::acking, Sta
 std::string_view to_string(State state);
 
 /// What may happen to an endpoint.
-enum class Event {
+enum class HandshakeEvent {
   send,            ///< the rank is about to send a message to this peer
   request,         ///< REQ has come
   ack,             ///< ACK has come
@@ -57,17 +57,18 @@ enum class Event {
   access_granted,  ///< the answer to Action::check_access
   access_refused   ///< the same, if there is no access, or if asking for it failed
 };
-inline constexpr std::array kEvents{Event::send,    Event::request,        Event::ack,           Event::not_ready,
-                                    Event::refusal, Event::access_granted, Event::access_refused};
+inline constexpr std::array kEvents{
+    HandshakeEvent::send,    HandshakeEvent::request,        HandshakeEvent::ack,           HandshakeEvent::not_ready,
+    HandshakeEvent::refusal, HandshakeEvent::access_granted, HandshakeEvent::access_refused};
 /// "send", "REQ", "ACK", ...
-std::string_view to_string(Event event);
+std::string_view to_string(HandshakeEvent event);
 
 /// What the endpoint's owner must do, in this order.
 enum class Action {
-  send_request,    ///< tell REQ with this rank's device
-  send_ack,        ///< tell ACK
-  send_not_ready,  ///< tell NOTREADY
-  send_refusal,    ///< tell REFUSED
+  send_request,    ///< send REQ with this rank's device
+  send_ack,        ///< send ACK
+  send_not_ready,  ///< send NOTREADY
+  send_refusal,    ///< send REFUSED
   check_access,    ///< ask the driver for peer access; react to access_granted or access_refused before anything else
   enable_get       ///< from now on messages to this peer go by IPC
 };
@@ -76,7 +77,7 @@ std::string_view to_string(Action action);
 
 /// What the endpoint's owner knows when an event happens.
 struct Facts {
-  bool gpu_buffer = true;   ///< Event::send: the message lies in GPU memory
+  bool gpu_buffer = true;   ///< HandshakeEvent::send: the message lies in GPU memory
   bool cuda_in_use = true;  ///< this rank has initialised CUDA
 };
 
@@ -112,7 +113,7 @@ class Actions {
 struct Row {
   unsigned fidelities;  ///< bit n: kFidelities[n] has this row
   State from;
-  Event on;
+  HandshakeEvent on;
   Condition condition;
   Actions actions;
   State to;
@@ -139,7 +140,7 @@ class Endpoint {
   Endpoint(Fidelity fidelity, bool outranks_peer) : fidelity_(fidelity), outranks_peer_(outranks_peer) {}
 
   /// Goes to the next state and says what must be done now.
-  Reaction react(Event event, const Facts& facts = {});
+  Reaction react(HandshakeEvent event, const Facts& facts = {});
 
   [[nodiscard]] State state() const { return state_; }
   /// How often this rank has asked.

@@ -9,22 +9,22 @@ Started tell_batch(PeerEnd& end, std::span<const View> batch) {
   const auto distance = distance_of(batch);
   const std::uint64_t name = batch_name(batch);
   // Made first: it is what the mover reads first, and so it has the handle of a new buffer.
-  const Message ready = ready_message(end.shared, batch.front(), distance.value_or(Bytes{}), name);
+  const ControlMessage ready = ready_message(end.shared, batch.front(), distance.value_or(Bytes{}), name);
   if (!distance) {
     for (const View& message : batch.subspan(1)) {
-      const Message place = ready_message(end.shared, message, message.length, name);
-      const Status status = wait(end.rank, end.rank.tell(end.peer, tags::kPlace, place), end.deadline);
+      const ControlMessage place = ready_message(end.shared, message, message.length, name);
+      const Status status = wait(end.rank, end.rank.send_control(end.peer, tags::kPlace, place), end.deadline);
       if (status != Status::delivered) return Outcome{status, "the places of a batch were not taken in time"};
     }
   }
-  return end.rank.tell(end.peer, tags::kReady, ready);
+  return end.rank.send_control(end.peer, tags::kReady, ready);
 }
 
 Outcome hear_places(PeerEnd& end, const Ready& ready, std::span<const View> mine, std::vector<HeardReady>& places) {
   const bool each = mine.size() > 1 && ready.length == 0;
   while (each && places.size() < mine.size() - 1) {
-    Message place;
-    const Status status = wait(end.rank, end.rank.hear(end.peer, tags::kPlace, place), end.deadline);
+    ControlMessage place;
+    const Status status = wait(end.rank, end.rank.recv_control(end.peer, tags::kPlace, place), end.deadline);
     if (status != Status::delivered) return {status, "the places of a batch were not told in time"};
     places.push_back(heard_ready(place));
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "protocols/parts/meeting.hpp"
+#include "protocols/parts/connection.hpp"
 
 namespace twinlink {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kSeveral = std::uint64_t{1} << 47;
 constexpr int kLengthBits = 20;
 static_assert(kLongestInBatch.count() < std::uint64_t{1} << kLengthBits);
-static_assert((kSeveral | kMostInBatch << kLengthBits | kLongestInBatch.count()) < kBeginningSignal);
+static_assert((kSeveral | kMostInBatch << kLengthBits | kLongestInBatch.count()) < kEpochSignal);
 static_assert(kMostInBatch << kLengthBits < kSeveral);
 
 bool goes_in_batch(const View& message, Bytes chunk) {

@@ -28,7 +28,7 @@ inline constexpr std::uint64_t kMostInBatch = 1024;
 std::span<const View> first_batch(std::span<const View> messages, Bytes chunk, std::uint64_t most);
 
 /// One number for what a batch is, to compare what both ends have: of a message that is alone its length, else one that
-/// no length has. Less than kBeginningSignal, so that a signal carries it.
+/// no length has. Less than kEpochSignal, so that a signal carries it.
 std::uint64_t batch_name(std::span<const View> batch);
 /// "4096 B", "64 messages of 4096 B at once".
 std::string describe_batch(std::uint64_t name);

@@ -8,7 +8,7 @@ namespace twinlink {
 namespace {
 
 void refuse(PeerEnd& end, const Delivered& why) {
-  wait(end.rank, end.rank.tell(end.peer, tags::kDelivered, Message(why)), end.deadline);
+  wait(end.rank, end.rank.send_control(end.peer, tags::kDelivered, ControlMessage(why)), end.deadline);
 }
 
 }  // namespace
@@ -28,14 +28,14 @@ Outcome reach(PeerEnd& end, const BatchedPieces& mine, const Piece& piece) {
 }
 
 Step tell_delivered(PeerEnd& end, const BatchedPieces& moved) {
-  return {"tell delivered", [&end, &moved](const Piece& p) {
-            return end.rank.tell(end.peer, tags::kDelivered, Message(Delivered{moved.name(p)}));
+  return {"send delivered", [&end, &moved](const Piece& p) {
+            return end.rank.send_control(end.peer, tags::kDelivered, ControlMessage(Delivered{moved.name(p)}));
           }};
 }
 
 Step hear_delivered(PeerEnd& end) {
-  return {"hear delivered",
-          [&end](const Piece& p) { return end.rank.hear(end.peer, tags::kDelivered, end.delivered[p.slot]); }};
+  return {"receive delivered",
+          [&end](const Piece& p) { return end.rank.recv_control(end.peer, tags::kDelivered, end.delivered[p.slot]); }};
 }
 
 Step check_delivered(PeerEnd& end, const BatchedPieces& mine) {

@@ -1,37 +1,37 @@
 // GPUDirect v2: one GPU reaches into the memory of another on the same node. Four movers, by the option `engine`:
 //
-//   to connect, at both ends (meeting.hpp)
-//     1. tell hello
-//     2. hear hello
-//     3. tell welcome
-//     4. hear welcome
-//     5. tell beginning, for each of ready, delivered and place
-//     6. hear beginning, for each of them
-//     and where flags are used: tell mark, hear mark, raise beginning, await beginning
+//   to connect, at both ends (connection.hpp)
+//     1. send connect request
+//     2. receive connect request
+//     3. send connect reply
+//     4. receive connect reply
+//     5. send epoch, for each of ready, delivered and place
+//     6. receive epoch, for each of them
+//     and where flags are used: send mark, receive mark, raise epoch, await epoch
 //
 //   copy-engine (copy_engine.cpp): the copy engine of the sender's GPU writes
 //     sender                                        receiver
-//                                                   1. tell ready: the place of my buffer
-//     1. hear ready
+//                                                   1. send ready: the place of my buffer
+//     1. receive ready
 //     2. peer copy: device -> the peer's device
-//     3. tell delivered                             2. hear delivered
+//     3. send delivered                             2. receive delivered
 //                                                   3. check delivered
 //
 //   kernel-push (kernel_push.cpp): a kernel on the sender's GPU stores, and a flag behind the bytes tells the receiver
 //   resident-push (resident_push.cpp): the same by a kernel that is there already, and by the copy engine for what is
 //   too large for it
 //     sender                                        receiver
-//                                                   1. tell ready: the place of my buffer
-//     1. hear ready
+//                                                   1. send ready: the place of my buffer
+//     1. receive ready
 //     2. push: device -> the peer's device, flag    2. await flag
 //                                                   3. check flag
 //
 //   kernel-pull (kernel_pull.cpp): a kernel on the receiver's GPU loads
 //     sender                                        receiver
-//     1. tell ready: the place of my message
-//                                                   1. hear ready
+//     1. send ready: the place of my message
+//                                                   1. receive ready
 //                                                   2. pull: the peer's device -> device
-//     2. hear delivered                             3. tell delivered
+//     2. receive delivered                             3. send delivered
 //     3. check delivered
 //
 // A buffer's handle goes with its first `ready`, by which it is opened; it stays open, so that only the first message

@@ -6,7 +6,7 @@
 
 #include "protocols/core/tags.hpp"
 #include "protocols/gpudirect_v2/by_flag.hpp"
-#include "protocols/parts/meeting.hpp"
+#include "protocols/parts/connection.hpp"
 
 namespace twinlink {
 namespace {
@@ -25,20 +25,20 @@ class PeerChannel final : public Channel {
     for (Lane& lane : lanes_) lane.depth = std::min(static_cast<std::size_t>(settings_.depth), most);
     lanes_[kIncoming].steps = mover.receiver(end_, awaited_);
     lanes_[kOutgoing].steps = mover.sender(end_, sent_);
-    connected(meet_peer());
+    connected(connect_to_peer());
   }
 
   [[nodiscard]] std::string path_taken() const override { return path_taken_; }
 
  private:
   /// What an earlier connection has left under way is thrown away, whatever its options were.
-  Outcome meet_peer() {
-    constexpr std::array kLetters{tags::kReady, tags::kDelivered, tags::kPlace};
+  Outcome connect_to_peer() {
+    constexpr std::array kControlTags{tags::kReady, tags::kDelivered, tags::kPlace};
     const Seconds deadline = end_.rank.now() + settings_.timeout;
-    MeetingNumbers numbers;
-    Outcome outcome = meet(end_.rank, end_.peer, kLetters, deadline, numbers);
+    Epoch numbers;
+    Outcome outcome = connect_ends(end_.rank, end_.peer, kControlTags, deadline, numbers);
     if (!outcome.ok() || !mover_.flags) return outcome;
-    return meet_signals(end_.rank, end_.peer, kFlag, kPeerStream, numbers, deadline);
+    return connect_signals(end_.rank, end_.peer, kFlag, kPeerStream, numbers, deadline);
   }
 
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {

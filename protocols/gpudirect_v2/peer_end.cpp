@@ -35,15 +35,16 @@ Outcome PeerEnd::open(const HeardReady& first, std::span<const HeardReady> place
 }
 
 Step tell_ready(PeerEnd& end, const BatchedPieces& mine) {
-  return {"tell ready", [&end, &mine](const Piece& p) -> Started {
+  return {"send ready", [&end, &mine](const Piece& p) -> Started {
             if (mine.batched(p)) return tell_batch(end, mine.batch(p));
-            return end.rank.tell(end.peer, tags::kReady,
-                                 ready_message(end.shared, p.bytes, p.bytes.length, mine.name(p)));
+            return end.rank.send_control(end.peer, tags::kReady,
+                                         ready_message(end.shared, p.bytes, p.bytes.length, mine.name(p)));
           }};
 }
 
 Step hear_ready(PeerEnd& end) {
-  return {"hear ready", [&end](const Piece& p) { return end.rank.hear(end.peer, tags::kReady, end.ready[p.slot]); }};
+  return {"receive ready",
+          [&end](const Piece& p) { return end.rank.recv_control(end.peer, tags::kReady, end.ready[p.slot]); }};
 }
 
 }  // namespace twinlink

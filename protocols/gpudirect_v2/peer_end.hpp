@@ -33,10 +33,10 @@ struct PeerEnd {
   Seconds deadline{};
   BatchCopies* copies = nullptr;  ///< of the exchange under way
 
-  std::vector<Message> ready{};        ///< by slot: what the peer says about pieces that this side moves
-  std::vector<Message> delivered{};    ///< and about those that it moves itself
-  std::vector<std::uint64_t> flags{};  ///< by slot
-  std::vector<View> theirs{};          ///< of the piece or batch to be moved next
+  std::vector<ControlMessage> ready{};      ///< by slot: what the peer says about pieces that this side moves
+  std::vector<ControlMessage> delivered{};  ///< and about those that it moves itself
+  std::vector<std::uint64_t> flags{};       ///< by slot
+  std::vector<View> theirs{};               ///< of the piece or batch to be moved next
 };
 
 /// Steps of every mover: `ready` is told by the end whose memory is reached into, and heard by the mover.

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "protocols/core/rank.hpp"
-#include "protocols/parts/meeting.hpp"
+#include "protocols/parts/connection.hpp"
 #include "protocols/parts/shared_buffers.hpp"
 
 namespace twinlink {
@@ -35,15 +35,15 @@ struct Delivered {
   Answer answer = Answer::done;
 };
 
-static_assert(sizeof(Ready) != kMeetingLetter && sizeof(FirstReady) != kMeetingLetter &&
-              sizeof(Delivered) != kMeetingLetter);
+static_assert(sizeof(Ready) != kConnectMessageSize && sizeof(FirstReady) != kConnectMessageSize &&
+              sizeof(Delivered) != kConnectMessageSize);
 
 /// `ready` for the peer. A control message takes longer with every cache line of it that goes from core to core, so
 /// that the handle goes only once. Errors are those of Rank::export_memory().
-inline Message ready_message(SharedBuffers& shared, const View& mine, Bytes length, std::uint64_t whole) {
+inline ControlMessage ready_message(SharedBuffers& shared, const View& mine, Bytes length, std::uint64_t whole) {
   const auto [number, handle] = shared.name_of(mine.buffer);
   const Ready ready{number, mine.offset.count(), length.count(), whole};
-  return handle ? Message(FirstReady{ready, *handle}) : Message(ready);
+  return handle ? ControlMessage(FirstReady{ready, *handle}) : ControlMessage(ready);
 }
 
 /// What the peer has told so.
@@ -52,7 +52,7 @@ struct HeardReady : Ready {
   [[nodiscard]] SharedBuffers::Name name() const { return {.number = buffer, .handle = handle}; }
 };
 /// A UsageError for a message of another size.
-inline HeardReady heard_ready(const Message& message) {
+inline HeardReady heard_ready(const ControlMessage& message) {
   if (message.bytes().size() != sizeof(FirstReady)) return {message.as<Ready>()};
   const auto first = message.as<FirstReady>();
   return {first.ready, first.handle};

@@ -6,7 +6,7 @@
 #include <exception>
 
 #include "protocols/core/tags.hpp"
-#include "protocols/parts/meeting.hpp"
+#include "protocols/parts/connection.hpp"
 #include "protocols/parts/staged_channel.hpp"
 
 namespace twinlink {
@@ -27,9 +27,8 @@ Outcome agree(const SegmentHeader& mine, const SegmentHeader& theirs) {
 
 Bytes automatic_chunk(Bytes message) {
   // 2^k is nearest where 2^(k - 1/2) <= sqrt(S g r) < 2^(k + 1/2), so 2^(2k - 1) <= S g r < 2^(2k + 1).
-  static_assert(std::has_single_bit(kTurnaroundBytes.count()));
-  const int exponent =
-      static_cast<int>(std::bit_width(message.count())) - 1 + std::countr_zero(kTurnaroundBytes.count());
+  static_assert(std::has_single_bit(kGapBytes.count()));
+  const int exponent = static_cast<int>(std::bit_width(message.count())) - 1 + std::countr_zero(kGapBytes.count());
   const Bytes nearest{std::uint64_t{1} << ((exponent + 1) / 2)};
   return std::clamp(nearest, kLeastAutomaticChunk, kMostAutomaticChunk);
 }
@@ -59,25 +58,25 @@ SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings
     for (Direction* const direction : {&in_, &out_}) direction->heard.resize(depth);
     lanes_ = {Lane{.pieces = {}, .depth = depth, .steps = receiving_steps()},
               Lane{.pieces = {}, .depth = depth, .steps = sending_steps()}};
-    connected(meet_peer());
+    connected(connect_to_peer());
   } catch (...) {
     rank_.release(mine_);  // without a peer that uses it
     throw;
   }
 }
 
-static_assert(sizeof(SegmentHeader) != kMeetingLetter);
+static_assert(sizeof(SegmentHeader) != kConnectMessageSize);
 
 /// Throws away what an earlier connection has left under way. Then tells the peer of this segment, and opens the
 /// peer's. Does not go on before the peer has opened this one, for it might be through with everything, and release it,
 /// before.
-Outcome SegmentChannel::meet_peer() {
-  constexpr std::array kLetters{tags::kHeader, tags::kReady, tags::kDelivered, tags::kCredit};
+Outcome SegmentChannel::connect_to_peer() {
+  constexpr std::array kControlTags{tags::kHeader, tags::kReady, tags::kDelivered, tags::kCredit};
   const Seconds deadline = rank_.now() + settings_.timeout;
-  MeetingNumbers numbers;
-  if (Outcome outcome = meet(rank_, peer_, kLetters, deadline, numbers); !outcome.ok()) return outcome;
-  Message heard;
-  if (Outcome outcome = swap("segment", Message(rank_.export_memory(mine_)), heard, deadline); !outcome.ok()) {
+  Epoch numbers;
+  if (Outcome outcome = connect_ends(rank_, peer_, kControlTags, deadline, numbers); !outcome.ok()) return outcome;
+  ControlMessage heard;
+  if (Outcome outcome = swap("segment", ControlMessage(rank_.export_memory(mine_)), heard, deadline); !outcome.ok()) {
     return outcome;
   }
   rank_.step("open segment");
@@ -87,19 +86,20 @@ Outcome SegmentChannel::meet_peer() {
     // A forged or stale handle is the peer's fault, and a refusal of the system nobody's.
     return {Status::peer_failed, std::string("step 'open segment': ") + error.what()};
   }
-  return swap("opened", Message(), heard, deadline);
+  return swap("opened", ControlMessage(), heard, deadline);
 }
 
 /// Both ends tell each other such a thing.
-Outcome SegmentChannel::swap(const std::string& what, const Message& mine, Message& theirs, Seconds deadline) {
-  rank_.step("tell " + what);
-  const Op told = rank_.tell(peer_, tags::kHeader, mine);
-  rank_.step("hear " + what);
-  const Status heard = wait(rank_, rank_.hear(peer_, tags::kHeader, theirs), deadline);
+Outcome SegmentChannel::swap(const std::string& what, const ControlMessage& mine, ControlMessage& theirs,
+                             Seconds deadline) {
+  rank_.step("send_control " + what);
+  const Op told = rank_.send_control(peer_, tags::kHeader, mine);
+  rank_.step("recv_control " + what);
+  const Status heard = wait(rank_, rank_.recv_control(peer_, tags::kHeader, theirs), deadline);
   // The peer may not have come to hear it yet; nothing is lost if it has not by the deadline.
   const Status taken = wait(rank_, told, deadline);
-  if (heard != Status::delivered) return did_not_connect(heard, "hear " + what);
-  if (taken != Status::delivered) return did_not_connect(taken, "tell " + what);
+  if (heard != Status::delivered) return did_not_connect(heard, "recv_control " + what);
+  if (taken != Status::delivered) return did_not_connect(taken, "send_control " + what);
   return {};
 }
 
@@ -119,11 +119,11 @@ View SegmentChannel::slot(Buffer segment, const Piece& piece) const {
 std::vector<Step> SegmentChannel::sending_steps() {
   const auto tell_header = [this](const Piece& p) -> Started {
     if (!out_.begins[p.number]) return Outcome{};
-    return rank_.tell(peer_, tags::kHeader, Message(*out_.begins[p.number]));
+    return rank_.send_control(peer_, tags::kHeader, ControlMessage(*out_.begins[p.number]));
   };
   const auto hear_answer = [this](const Piece& p) -> Started {
     if (!out_.begins[p.number]) return Outcome{};
-    return rank_.hear(peer_, tags::kReady, out_.heard[p.slot]);
+    return rank_.recv_control(peer_, tags::kReady, out_.heard[p.slot]);
   };
   const auto hear_credit = [this](const Piece& p) -> Started {
     if (const auto& mine = out_.begins[p.number]) {
@@ -131,44 +131,44 @@ std::vector<Step> SegmentChannel::sending_steps() {
       if (!agreed.ok()) return agreed;
     }
     if (!out_.credits.sender_hears_before(p.number)) return Outcome{};
-    return rank_.hear(peer_, tags::kCredit, nothing_);
+    return rank_.recv_control(peer_, tags::kCredit, nothing_);
   };
   const auto copy_out = [this](const Piece& p) {
     return pipeline_copy(rank_, slot(mine_, p), p.bytes, kOutStream, style_.synchronous, deadline_);
   };
-  const auto tell_filled = [this](const Piece&) { return rank_.tell(peer_, tags::kDelivered, nothing_); };
-  return {{"tell header", tell_header},
-          {"hear clear to send", hear_answer},
-          {"hear credit", hear_credit},
+  const auto tell_filled = [this](const Piece&) { return rank_.send_control(peer_, tags::kDelivered, nothing_); };
+  return {{"send header", tell_header},
+          {"receive clear to send", hear_answer},
+          {"receive credit", hear_credit},
           {"copy out", copy_out},
-          {"tell filled", tell_filled}};
+          {"send filled", tell_filled}};
 }
 
 std::vector<Step> SegmentChannel::receiving_steps() {
   const auto hear_header = [this](const Piece& p) -> Started {
     if (!in_.begins[p.number]) return Outcome{};
-    return rank_.hear(peer_, tags::kHeader, in_.heard[p.slot]);
+    return rank_.recv_control(peer_, tags::kHeader, in_.heard[p.slot]);
   };
   const auto answer = [this](const Piece& p) -> Started {
     const auto& mine = in_.begins[p.number];
     if (!mine) return Outcome{};
-    const Op told = rank_.tell(peer_, tags::kReady, Message(*mine));
+    const Op told = rank_.send_control(peer_, tags::kReady, ControlMessage(*mine));
     Outcome agreed = agree(*mine, in_.heard[p.slot].as<SegmentHeader>());
     if (agreed.ok()) return told;
     wait(rank_, told, deadline_);
     return agreed;
   };
-  const auto hear_filled = [this](const Piece&) { return rank_.hear(peer_, tags::kDelivered, nothing_); };
+  const auto hear_filled = [this](const Piece&) { return rank_.recv_control(peer_, tags::kDelivered, nothing_); };
   const auto copy_in = [this](const Piece& p) {
     return pipeline_copy(rank_, p.bytes, slot(*theirs_, p), kInStream, style_.synchronous, deadline_);
   };
   const auto grant_credit = [this](const Piece& p) -> Started {
     if (!in_.credits.receiver_grants_after(p.number)) return Outcome{};
-    return rank_.tell(peer_, tags::kCredit, nothing_);
+    return rank_.send_control(peer_, tags::kCredit, nothing_);
   };
-  return {{"hear header", hear_header},
-          {"tell clear to send", answer},
-          {"hear filled", hear_filled},
+  return {{"receive header", hear_header},
+          {"send clear to send", answer},
+          {"receive filled", hear_filled},
           {"copy in", copy_in},
           {"grant credit", grant_credit}};
 }

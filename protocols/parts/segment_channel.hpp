@@ -32,8 +32,8 @@ struct SegmentHeader {
 Bytes automatic_chunk(Bytes message);
 /// g r: what a copy could move in the time between two of them. g = 2.4 us and r = 55 GB/s, measured on two H200 with
 /// PCIe of the fifth generation, make 132 KB.
-inline constexpr Bytes kTurnaroundBytes = 128_KiB;
-/// Smaller chunks are all turnaround.
+inline constexpr Bytes kGapBytes = 128_KiB;
+/// Smaller chunks are all gap.
 inline constexpr Bytes kLeastAutomaticChunk = 64_KiB;
 /// The slots of a segment have this size; a larger chunk would only make the first copy out longer.
 inline constexpr Bytes kMostAutomaticChunk = 4_MiB;
@@ -57,11 +57,12 @@ class SegmentChannel final : public Channel {
   struct Direction {
     std::vector<std::optional<SegmentHeader>> begins{};  ///< by piece: of the message that it begins
     Credits credits{0, 1, 0};
-    std::vector<Message> heard{};  ///< by slot: the header, or its answer
+    std::vector<ControlMessage> heard{};  ///< by slot: the header, or its answer
   };
   void prepare(Direction& direction, Lane& lane, std::span<const View> messages) const;
-  [[nodiscard]] Outcome meet_peer();
-  [[nodiscard]] Outcome swap(const std::string& what, const Message& mine, Message& theirs, Seconds deadline);
+  [[nodiscard]] Outcome connect_to_peer();
+  [[nodiscard]] Outcome swap(const std::string& what, const ControlMessage& mine, ControlMessage& theirs,
+                             Seconds deadline);
   [[nodiscard]] std::vector<Step> sending_steps();
   [[nodiscard]] std::vector<Step> receiving_steps();
   [[nodiscard]] View slot(Buffer segment, const Piece& piece) const;
@@ -77,7 +78,7 @@ class SegmentChannel final : public Channel {
   Direction in_;
   Direction out_;
   std::array<Lane, 2> lanes_;
-  Message nothing_;  ///< of messages that carry nothing
+  ControlMessage nothing_;  ///< of messages that carry nothing
 };
 
 }  // namespace twinlink

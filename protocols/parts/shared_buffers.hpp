@@ -18,8 +18,8 @@ class SharedBuffers {
   SharedBuffers(const SharedBuffers&) = delete;
   SharedBuffers& operator=(const SharedBuffers&) = delete;
 
-  /// What tells the peer which buffer is meant. Numbers mean the same in every connection of a rank: a letter of
-  /// another connection, if it were taken for one of this, names the memory that it always named, or nothing that is
+  /// What tells the peer which buffer is meant. Numbers mean the same in every connection of a rank: a control message
+  /// of another connection, if it were taken for one of this, names the memory that it always named, or nothing that is
   /// known here.
   struct Name {
     std::uint64_t number = 0;           ///< the buffer's own, which no other buffer of the rank ever has

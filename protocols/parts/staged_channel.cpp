@@ -39,13 +39,13 @@ std::vector<Step> StagedChannel::sending_steps() {
   // Of the pieces that wait for one grant only the first hears it: those behind it are sent after it.
   const auto hear_credit = [this](const Piece& p) -> Started {
     if (!out_.credits.sender_hears_before(p.number)) return Outcome{};
-    return rank_.hear(peer_, tags::kCredit, credit_);
+    return rank_.recv_control(peer_, tags::kCredit, credit_);
   };
   const auto send = [this](const Piece& p) {
     return rank_.send(peer_, data_tag(out_.wholes[p.number], settings_.chunk), out_.buffers.at(p));
   };
   if (style_.credits == 0) return {{"copy out", copy_out}, {"send", send}};
-  return {{"copy out", copy_out}, {"hear credit", hear_credit}, {"send", send}};
+  return {{"copy out", copy_out}, {"receive credit", hear_credit}, {"send", send}};
 }
 
 std::vector<Step> StagedChannel::receiving_steps() {
@@ -57,7 +57,7 @@ std::vector<Step> StagedChannel::receiving_steps() {
   };
   const auto grant_credit = [this](const Piece& p) -> Started {
     if (!in_.credits.receiver_grants_after(p.number)) return Outcome{};
-    return rank_.tell(peer_, tags::kCredit, credit_);
+    return rank_.send_control(peer_, tags::kCredit, credit_);
   };
   if (style_.credits == 0) return {{"receive", receive}, {"copy in", copy_in}};
   return {{"receive", receive}, {"copy in", copy_in}, {"grant credit", grant_credit}};

@@ -48,8 +48,8 @@ class StagedChannel : public Channel {
   Direction in_;
   Direction out_;
   std::array<Lane, 2> lanes_;
-  Seconds deadline_{};  ///< of the exchange under way
-  Message credit_;      ///< grants carry nothing
+  Seconds deadline_{};     ///< of the exchange under way
+  ControlMessage credit_;  ///< grants carry nothing
 };
 
 /// A copy of a pipeline: one that goes on while the rank does other things, or one that the CPU waits for.

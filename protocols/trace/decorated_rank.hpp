@@ -30,15 +30,17 @@ class DecoratedRank : public Rank {
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override { return inner_.await_signal(peer, tag, value); }
   Op send(RankId peer, Tag tag, View from) override { return inner_.send(peer, tag, from); }
   Op receive(RankId peer, Tag tag, View to) override { return inner_.receive(peer, tag, to); }
-  Op tell(RankId peer, Tag tag, const Message& message) override { return inner_.tell(peer, tag, message); }
-  Op hear(RankId peer, Tag tag, Message& into) override { return inner_.hear(peer, tag, into); }
+  Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
+    return inner_.send_control(peer, tag, message);
+  }
+  Op recv_control(RankId peer, Tag tag, ControlMessage& into) override { return inner_.recv_control(peer, tag, into); }
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override {
     return inner_.wait_any(ops, deadline);
   }
   void abandon(Op op) override { inner_.abandon(op); }
 
-  void fill(View view, Pattern pattern) override { inner_.fill(view, pattern); }
-  Verdict check(View view, Pattern pattern) override { return inner_.check(view, pattern); }
+  void fill(View view, Payload pattern) override { inner_.fill(view, pattern); }
+  Verdict check(View view, Payload pattern) override { return inner_.check(view, pattern); }
   void step(std::string_view words) override { inner_.step(words); }
 
  protected:

@@ -92,8 +92,7 @@ void ObservedRank::deregister_memory(Buffer buffer) {
 
 Op ObservedRank::start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
   return start(
-      blocks.empty() ? "copy" : "copy blocks",
-      [&] { return inner().start_copy(to, from, blocks, stream, engine); },
+      blocks.empty() ? "copy" : "copy blocks", [&] { return inner().start_copy(to, from, blocks, stream, engine); },
       [&] {
         const std::string several = blocks.empty() ? "" : std::to_string(blocks.size()) + " blocks ";
         return "copy " + several + describe(from) + " -> " + describe(to) + describe(stream, engine);
@@ -126,15 +125,16 @@ Op ObservedRank::receive(RankId peer, Tag tag, View to) {
       [&] { return "receive " + describe(to) + " <- " + describe(peer); });
 }
 
-Op ObservedRank::tell(RankId peer, Tag tag, const Message& message) {
+Op ObservedRank::send_control(RankId peer, Tag tag, const ControlMessage& message) {
   return start(
-      "tell", [&] { return inner().tell(peer, tag, message); },
-      [&] { return "tell " + describe(peer) + " " + std::to_string(message.bytes().size()) + " B"; });
+      "send_control", [&] { return inner().send_control(peer, tag, message); },
+      [&] { return "send_control " + describe(peer) + " " + std::to_string(message.bytes().size()) + " B"; });
 }
 
-Op ObservedRank::hear(RankId peer, Tag tag, Message& into) {
+Op ObservedRank::recv_control(RankId peer, Tag tag, ControlMessage& into) {
   return start(
-      "hear", [&] { return inner().hear(peer, tag, into); }, [&] { return "hear " + describe(peer); });
+      "recv_control", [&] { return inner().recv_control(peer, tag, into); },
+      [&] { return "recv_control " + describe(peer); });
 }
 
 std::optional<Completion> ObservedRank::wait_any(std::span<const Op> ops, Seconds deadline) {

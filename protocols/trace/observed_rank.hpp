@@ -28,8 +28,8 @@ class ObservedRank : public DecoratedRank {
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) final;
   Op send(RankId peer, Tag tag, View from) final;
   Op receive(RankId peer, Tag tag, View to) final;
-  Op tell(RankId peer, Tag tag, const Message& message) final;
-  Op hear(RankId peer, Tag tag, Message& into) final;
+  Op send_control(RankId peer, Tag tag, const ControlMessage& message) final;
+  Op recv_control(RankId peer, Tag tag, ControlMessage& into) final;
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) final;
   void abandon(Op op) final;
   void step(std::string_view words) final;

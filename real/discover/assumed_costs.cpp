@@ -33,8 +33,8 @@ Sourced<model::Piecewise> guessed_curve(Seconds value) {
 }
 
 /// Without a rate of its own a copy is as fast as the links let it be.
-Cost cost(Seconds host, Seconds latency, std::optional<Rate> rate = std::nullopt) {
-  Cost result{.host = guessed(host), .latency = guessed_curve(latency)};
+Cost cost(Seconds overhead, Seconds latency, std::optional<Rate> rate = std::nullopt) {
+  Cost result{.overhead = guessed(overhead), .latency = guessed_curve(latency)};
   if (rate) result.rate = guessed(*rate);
   return result;
 }
@@ -56,8 +56,8 @@ void guess_copies(Platform& platform) {
 }
 
 NetworkCosts guessed_shared_memory() {
-  return {.send_host = guessed_curve(0.2_us),
-          .receive_host = guessed(0.1_us),
+  return {.send_overhead = guessed_curve(0.2_us),
+          .receive_overhead = guessed(0.1_us),
           .latency = guessed_curve(0.4_us),
           .rate = guessed(5.0_GBps),
           .eager_limit = guessed(4040_B),

@@ -25,7 +25,7 @@ std::string memory_name(int number) { return fmt::format("numa{}", number); }
 std::string socket_name(std::size_t index) { return fmt::format("socket{}", index); }
 std::string gpu_name(std::size_t index) { return fmt::format("gpu{}", index); }
 
-/// Of what the system says, only letters, digits, '_' and '-': names stand in paths and lists.
+/// Of what the system says, only control messages, digits, '_' and '-': names stand in paths and lists.
 std::string safe_name(std::string name) {
   std::ranges::replace_if(
       name,
@@ -271,7 +271,7 @@ class Builder {
     return sourced(nvlink_rate(links.front(), static_cast<int>(links.size()), facts(gpu).capability_major));
   }
 
-  void add_pcie_link(const std::string& name, const PcieTree::Way& way) {
+  void add_pcie_link(const std::string& name, const PcieTree::Uplink& way) {
     // Where nothing is known, the width of most slots that GPUs and adapters are in.
     const auto rate = way.rate ? sourced(*way.rate)
                                : model::Sourced<Rate>{pcie_rate(3, 16)->rate,
@@ -291,7 +291,7 @@ class Builder {
         note(
             fmt::format("{}: its PCIe link is taken as it runs now, and that of an idle GPU runs slower", gpu_name(i)));
       }
-      add_pcie_link(gpu_name(i), pci == nullptr ? PcieTree::Way{socket_name(0), own}
+      add_pcie_link(gpu_name(i), pci == nullptr ? PcieTree::Uplink{socket_name(0), own}
                                                 : tree_.up(static_cast<std::size_t>(pci - node_.pci.data()), own));
     }
     for (const auto& [name, index] : nics_) add_pcie_link(name, tree_.up(index));

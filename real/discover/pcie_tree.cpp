@@ -42,7 +42,7 @@ const std::string* PcieTree::hub_at(std::size_t index) const {
   return found == hubs_.end() ? nullptr : &found->name;
 }
 
-PcieTree::Way PcieTree::up(std::size_t index, std::optional<NominalRate> own) const {
+PcieTree::Uplink PcieTree::up(std::size_t index, std::optional<NominalRate> own) const {
   // The port above a device and the device tell of the same link.
   const bool skip_port = own.has_value();
   std::optional<NominalRate> rate = own ? std::move(own) : pcie_rate_of_status(pci_[index].link_GBps);

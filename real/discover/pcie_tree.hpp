@@ -22,13 +22,13 @@ class PcieTree {
   };
   [[nodiscard]] const std::vector<Hub>& hubs() const { return hubs_; }
 
-  struct Way {
+  struct Uplink {
     std::string to{};                   ///< the next hub's name, or "socket1"
     std::optional<NominalRate> rate{};  ///< of the narrowest link; nothing where no link is known
   };
   /// The way up from a GPU, an adapter or a hub's bridge. `own` is the rate of a device's own link, where somebody
   /// knows it better than the link's present status: idle GPUs let their link run slower.
-  [[nodiscard]] Way up(std::size_t index, std::optional<NominalRate> own = std::nullopt) const;
+  [[nodiscard]] Uplink up(std::size_t index, std::optional<NominalRate> own = std::nullopt) const;
 
  private:
   [[nodiscard]] const std::string* hub_at(std::size_t index) const;

@@ -97,7 +97,7 @@ void throw_agreed(const Mpi& mpi, const Finding& mine) {
 
 /// The first collective of every process, with a Job or without. Throws the AgreedError of a rank that cannot go on, or
 /// one if the ranks would go on to different things and wait for each other for ever.
-void meet(const Mpi& mpi, const Finding& mine, const std::string& command) {
+void share_findings(const Mpi& mpi, const Finding& mine, const std::string& command) {
   throw_agreed(mpi, mine);
   const auto commands = mpi.all_gather(command);
   if (std::ranges::all_of(commands, [&](const std::string& c) { return c == commands.front(); })) return;
@@ -173,13 +173,13 @@ struct Job::Parts {
       if (options.nvtx) ranges = make_nvtx_ranges();
     });
     mpi.emplace();
-    meet(*mpi, device,
-         fmt::format("{} {} {} {}", options.command, options.pace.platform.string(), options.pace.places,
-                     static_cast<int>(options.within_node)));
+    share_findings(*mpi, device,
+                   fmt::format("{} {} {} {}", options.command, options.pace.platform.string(), options.pace.places,
+                               static_cast<int>(options.within_node)));
     together(*mpi, host, [&] {
       signals.emplace(RankId{mpi->rank()}, mpi->size(), *runtime);
-      letters.emplace(RankId{mpi->rank()}, mpi->size());
-      neighbours = meet_neighbours(*mpi, *runtime, host, {exports, *signals, *letters});
+      messages.emplace(RankId{mpi->rank()}, mpi->size());
+      neighbours = meet_neighbours(*mpi, *runtime, host, {exports, *signals, *messages});
       if (pace) {
         throw_agreed(*mpi, attempt([&] { pace->require(neighbours); }));
         pace->apply(neighbours);
@@ -192,11 +192,13 @@ struct Job::Parts {
       if (pace) numa->pretend(pace->numa_domains());  // the environment tells of the real ones
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together
-      const bool by_letter = options.within_node != WithinNode::loopback;
+      const bool by_control_message = options.within_node != WithinNode::loopback;
       const auto reached = [](const Neighbour& n) { return !n.path.same_node || letters_reach(n.path); };
       const bool all = std::ranges::all_of(neighbours.ranks, reached);  // where not, MPI carries those of that pair
-      environment["control_within_node"] = !by_letter ? "MPI" : all ? "shared memory" : "shared memory, some by MPI";
-      rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, by_letter ? &*letters : nullptr,
+      environment["control_within_node"] = !by_control_message ? "MPI"
+                                           : all               ? "shared memory"
+                                                               : "shared memory, some by MPI";
+      rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, by_control_message ? &*messages : nullptr,
                    RealRank::Clock::now());
       if (ranges) shown.emplace(*rank, *ranges);
     });
@@ -212,7 +214,7 @@ struct Job::Parts {
   Neighbours neighbours;
   nlohmann::json environment;
   std::optional<Signals> signals;
-  std::optional<Letters> letters;
+  std::optional<ControlMessages> messages;
   std::optional<RealMemory> memory;
   std::optional<Mpi> mpi;
   std::unique_ptr<RangeSink> ranges;  ///< null: nobody is shown anything
@@ -255,7 +257,7 @@ void Job::conclude() {
 ExitCode leave_together(const Finding& mine, const std::string& command) {
   const Mpi mpi;
   try {
-    together(mpi, host_name(), [&] { meet(mpi, mine, command); });
+    together(mpi, host_name(), [&] { share_findings(mpi, mine, command); });
     return ExitCode::ok;
   } catch (const AgreedError& error) {
     return error.exit_code();

@@ -140,7 +140,7 @@ void PacedRuntime::close_memory(std::byte* memory) {
 
 // ---- copies ---------------------------------------------------------------------------------------------------------
 
-const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const std::byte* to, Engine engine) {
+const PacedRuntime::PacedPath& PacedRuntime::paced_path(const std::byte* from, const std::byte* to, Engine engine) {
   const auto key = [](const End& end) {
     return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index, static_cast<std::size_t>(end.memory),
                   static_cast<std::size_t>(end.kernel), static_cast<std::size_t>(end.resident)};
@@ -148,19 +148,19 @@ const PacedRuntime::Way& PacedRuntime::way_between(const std::byte* from, const 
   const End source = end_of(from, engine);
   const End target = end_of(to, engine);
   const std::pair ends(key(source), key(target));
-  const auto found = ways_.find(ends);
-  if (found != ways_.end()) return found->second;
+  const auto found = paced_paths_.find(ends);
+  if (found != paced_paths_.end()) return found->second;
   const model::Topology& topology = role_.topology;
   const model::CopyCost cost = topology.copy_cost(source, target);
   const model::Route route = topology.copy_route(source.location, target.location);
-  const Way way{cost, rate_alone(topology.platform(), *cost.cost, route), &counts_[cost.name]};
-  return ways_.emplace(ends, way).first->second;
+  const PacedPath way{cost, rate_alone(topology.platform(), *cost.cost, route), &counts_[cost.name]};
+  return paced_paths_.emplace(ends, way).first->second;
 }
 
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
   const model::Cost& cost = *copy.way->copy.cost;
   const Seconds ready = posted + cost.latency.value.at(copy.size);
-  const Seconds turn = cost.turnaround ? queue.signal_end + cost.turnaround->value.at(copy.size) : queue.flow_end;
+  const Seconds turn = cost.gap ? queue.signal_end + cost.gap->value.at(copy.size) : queue.flow_end;
   queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.size / copy.way->rate;
   queue.signal_end = queue.flow_end + copy.signal;
   return queue.flow_end;
@@ -168,7 +168,7 @@ Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
 
 Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   Queue& queue = queue_of(stream);
-  const Seconds posted = start + copy.way->copy.cost->host.value;
+  const Seconds posted = start + copy.way->copy.cost->overhead.value;
   copy.due = schedule(queue, copy, posted);
   queue.last_end = std::max(queue.last_end, copy.end());
   queue.copies.push_back(copy);
@@ -182,7 +182,7 @@ Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
 
 Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
   const Seconds start = clock_.now();
-  const Way& way = way_between(from, to, engine);
+  const PacedPath& way = paced_path(from, to, engine);
   return start_copy({.inner = inner_->copy(to, from, size, stream, engine),
                      .way = &way,
                      .size = size,
@@ -193,7 +193,7 @@ Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Strea
 Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
                                 Engine engine) {
   const Seconds start = clock_.now();
-  const Way& way = way_between(from, to, engine);
+  const PacedPath& way = paced_path(from, to, engine);
   const Seconds each = engine == Engine::kernel ? needed(costs().kernel_block, "kernel_block")
                                                 : needed(costs().engine_block, "engine_block");
   return start_copy({.inner = inner_->copy_blocks(to, from, blocks, stream, engine),
@@ -207,7 +207,7 @@ Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<
 Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                                    Engine engine) {
   const Seconds start = clock_.now();
-  const Way& way = way_between(from, to, engine);
+  const PacedPath& way = paced_path(from, to, engine);
   const model::CopyEnding ending = role_.topology.put_ending(end_of(from, engine), end_of(to, engine), way.copy, size);
   const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
@@ -218,8 +218,8 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
 void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   const Seconds start = clock_.now();
   Queue& queue = queue_of(stream);
-  const Way& way = way_between(from, to, Engine::dma);
-  const Seconds due = schedule(queue, {.way = &way, .size = size}, start + way.copy.cost->host.value);
+  const PacedPath& way = paced_path(from, to, Engine::dma);
+  const Seconds due = schedule(queue, {.way = &way, .size = size}, start + way.copy.cost->overhead.value);
   queue.last_end = std::max(queue.last_end, due);
   inner_->copy_on_host(to, from, size, stream);
   note_moved(queue);
@@ -227,7 +227,7 @@ void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size
   pass_until(due);
 }
 
-void PacedRuntime::count(const Way& way, Bytes size, Seconds due) const {
+void PacedRuntime::count(const PacedPath& way, Bytes size, Seconds due) const {
   Count& count = (*way.counts)[size];
   ++count.copies;
   if (clock_.now() > due) ++count.late;

@@ -3,7 +3,7 @@
 // A copy ends when its bytes have really been moved and the platform's time for it is over, whichever comes later.
 // The time follows the rule of the simulated machine for one stream: the caller is busy for `host`, nothing moves
 // for `latency`, which overlaps the flow of the copy before it in the stream, but no copy flows sooner than its
-// `turnaround` after that one; then blocks that lie apart, or a kernel's signal, take their time, which overlaps
+// `gap` after that one; then blocks that lie apart, or a kernel's signal, take their time, which overlaps
 // nothing of the stream, and then the bytes flow at the smallest of the copy's own rate and the links of its route.
 // The caller that learns that a copy has ended is busy for its `completion`, unless the kernel that has made the
 // copy tells it. Unlike there, copies of different streams or processes do not slow each other down: each has the
@@ -90,14 +90,14 @@ class PacedRuntime final : public DeviceRuntime {
 
  private:
   /// What a copy between two ends costs, and how fast its bytes flow on an idle machine.
-  struct Way {
+  struct PacedPath {
     model::CopyCost copy{};
     Rate rate{};
     std::map<Bytes, Count>* counts = nullptr;  ///< of this entry of the cost table
   };
   struct Copy {
     Event inner{};
-    const Way* way = nullptr;
+    const PacedPath* way = nullptr;
     Bytes size{};
     model::CopyEnding ending{};
     Seconds blocks{};    ///< what its blocks add, all together
@@ -119,7 +119,7 @@ class PacedRuntime final : public DeviceRuntime {
   };
 
   [[nodiscard]] model::End end_of(const std::byte* address, Engine engine) const;
-  [[nodiscard]] const Way& way_between(const std::byte* from, const std::byte* to, Engine engine);
+  [[nodiscard]] const PacedPath& paced_path(const std::byte* from, const std::byte* to, Engine engine);
   /// When the last byte of a copy is there whose latency begins at `posted`; later ones of the stream flow after it.
   static Seconds schedule(Queue& queue, const Copy& copy, Seconds posted);
   /// The caller has started to post `copy` at `start`. Fills in the times.
@@ -127,7 +127,7 @@ class PacedRuntime final : public DeviceRuntime {
   void note_moved(Queue& queue);
   /// Ends what has been moved and whose time is over.
   void advance(Queue& queue);
-  void count(const Way& way, Bytes size, Seconds due) const;
+  void count(const PacedPath& way, Bytes size, Seconds due) const;
   /// The caller waits; copies go on.
   void pass_until(Seconds time);
   [[nodiscard]] Queue& queue_of(Stream stream) { return queues_[static_cast<std::size_t>(stream.index)]; }
@@ -141,7 +141,7 @@ class PacedRuntime final : public DeviceRuntime {
   DeviceInfo device_;
   std::map<const std::byte*, model::End> known_;  ///< memory that copies may name, by its first address
   using EndKey = std::array<std::size_t, 6>;
-  std::map<std::pair<EndKey, EndKey>, Way> ways_;  ///< those asked for so far: finding a route takes long
+  std::map<std::pair<EndKey, EndKey>, PacedPath> paced_paths_;  ///< those asked for so far: finding a route takes long
   std::array<Queue, kStreams> queues_{};
   std::size_t moving_ = 0;  ///< copies that have not really been moved yet
   Counts counts_;

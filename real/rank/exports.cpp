@@ -21,7 +21,7 @@ Exports::Entry* Exports::entries(const SharedMemory& memory) {
   return static_cast<Entry*>(static_cast<void*>(memory.data()));
 }
 
-void Exports::meet(RankId peer, const SharedMemory::Token& token) {
+void Exports::attach(RankId peer, const SharedMemory::Token& token) {
   peers_.insert_or_assign(peer, SharedMemory::open(token));
 }
 

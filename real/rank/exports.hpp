@@ -19,10 +19,10 @@ class Exports {
   /// The place of an entry in its owner's table.
   using Slot = std::size_t;
 
-  /// For the peers' meet().
+  /// For the peers' attach().
   [[nodiscard]] const SharedMemory::Token& token() const { return own_.token(); }
   /// Opens a peer's table. An EnvironmentError where that cannot be done.
-  void meet(RankId peer, const SharedMemory::Token& token);
+  void attach(RankId peer, const SharedMemory::Token& token);
 
   /// Offers memory of this rank. An EnvironmentError if the table is full.
   Slot publish(const IpcHandle& handle);

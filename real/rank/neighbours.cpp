@@ -78,7 +78,7 @@ std::vector<Place> number_places(const std::vector<Introduction>& ranks) {
 struct Sample {
   SharedMemory::Token table{};
   SharedMemory::Token signals{};
-  SharedMemory::Token letters{};
+  SharedMemory::Token messages{};
   IpcToken token{};
 };
 
@@ -90,9 +90,9 @@ struct Row {
 
 std::string try_mapping(DeviceRuntime& runtime, Shared shared, RankId peer, const Uuid& device, const Sample& sample) {
   try {
-    shared.exports.meet(peer, sample.table);
-    shared.signals.meet(peer, sample.signals);
-    shared.letters.meet(peer, sample.letters);
+    shared.exports.attach(peer, sample.table);
+    shared.signals.attach(peer, sample.signals);
+    shared.messages.attach(peer, sample.messages);
     runtime.close_memory(runtime.open_memory(sample.token, device));
     return kGranted;
   } catch (const EnvironmentError& error) {
@@ -159,7 +159,7 @@ Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::st
   const std::vector<Introduction> ranks = introduce(mpi, runtime, host);
   std::byte* const sample = runtime.allocate(Bytes{1});
   const std::vector<Sample> samples = mpi.all_gather_values(
-      Sample{shared.exports.token(), shared.signals.token(), shared.letters.token(), runtime.export_memory(sample)});
+      Sample{shared.exports.token(), shared.signals.token(), shared.messages.token(), runtime.export_memory(sample)});
   const std::vector<Row> rows = gather_rows(mpi, look_around(runtime, shared, ranks, samples, self));
   runtime.free(sample);  // all ranks have closed it: their rows are here
 

@@ -6,8 +6,8 @@
 
 #include "protocols/core/path.hpp"
 #include "real/device/device_runtime.hpp"
+#include "real/rank/control_messages.hpp"
 #include "real/rank/exports.hpp"
-#include "real/rank/letters.hpp"
 #include "real/rank/signals.hpp"
 #include "real/system/mpi.hpp"
 
@@ -30,7 +30,7 @@ struct Neighbours {
 struct Shared {
   Exports& exports;
   Signals& signals;
-  Letters& letters;
+  ControlMessages& messages;
 };
 
 /// Two devices are one if host and UUID agree. A node's GPUs are numbered by PCI bus id, over all that its ranks see.

@@ -28,45 +28,47 @@ void RealRank::poll_lists(WaitingLists& lists, Comes comes) {
   }
 }
 
-bool RealRank::by_letter(RankId peer) const { return letters_ != nullptr && letters_reach(path_to(peer)); }
+bool RealRank::by_control_message(RankId peer) const {
+  return control_messages_ != nullptr && letters_reach(path_to(peer));
+}
 
-Op RealRank::tell(RankId peer, Tag tag, const Message& message) {
+Op RealRank::send_control(RankId peer, Tag tag, const ControlMessage& message) {
   require_address(peer, tag);
-  if (by_letter(peer)) return tell_by_letter(peer, tag, message);
-  const Slot slot = start(Kind::tell, {}, {});
+  if (by_control_message(peer)) return tell_by_letter(peer, tag, message);
+  const Slot slot = start(Kind::send_control, {}, {});
   MPI_Request request = MPI_REQUEST_NULL;
   Operation& operation = operations_[slot];
-  std::ranges::copy(message.bytes(), operation.letter.begin());
-  check_mpi(MPI_Isend(operation.letter.data(), static_cast<int>(message.bytes().size()), MPI_BYTE, peer.value,
+  std::ranges::copy(message.bytes(), operation.message.begin());
+  check_mpi(MPI_Isend(operation.message.data(), static_cast<int>(message.bytes().size()), MPI_BYTE, peer.value,
                       tag.value, mpi_.control(), &request),
             "MPI_Isend");
   await_request(slot, request);
   return op_of(slot);
 }
 
-Op RealRank::hear(RankId peer, Tag tag, Message& into) {
+Op RealRank::recv_control(RankId peer, Tag tag, ControlMessage& into) {
   require_address(peer, tag);
-  if (by_letter(peer)) {
+  if (by_control_message(peer)) {
     const Slot slot = start(Kind::letter_in, {}, {});
     operations_[slot].into = &into;
     hears_.add(peer, tag, slot);
     return op_of(slot);
   }
-  const Slot slot = start(Kind::hear, {}, {});
+  const Slot slot = start(Kind::recv_control, {}, {});
   MPI_Request request = MPI_REQUEST_NULL;
   Operation& operation = operations_[slot];
   operation.into = &into;
-  check_mpi(MPI_Irecv(operation.letter.data(), static_cast<int>(operation.letter.size()), MPI_BYTE, peer.value,
+  check_mpi(MPI_Irecv(operation.message.data(), static_cast<int>(operation.message.size()), MPI_BYTE, peer.value,
                       tag.value, mpi_.control(), &request),
             "MPI_Irecv");
   await_request(slot, request);
   return op_of(slot);
 }
 
-Op RealRank::tell_by_letter(RankId peer, Tag tag, const Message& message) {
+Op RealRank::tell_by_letter(RankId peer, Tag tag, const ControlMessage& message) {
   const Slot slot = start(Kind::letter_out, {}, {});
   const auto before = unposted_.find(peer);
-  if (before == unposted_.end() && letters_->post(peer, tag, message)) {
+  if (before == unposted_.end() && control_messages_->post(peer, tag, message)) {
     states_[slot].ended = true;
   } else {
     unposted_[peer].push_back({slot, states_[slot].generation, tag, message});
@@ -76,7 +78,7 @@ Op RealRank::tell_by_letter(RankId peer, Tag tag, const Message& message) {
 
 void RealRank::post_letters() {
   for (auto& [peer, queue] : unposted_) {
-    while (!queue.empty() && letters_->post(peer, queue.front().tag, queue.front().message)) {
+    while (!queue.empty() && control_messages_->post(peer, queue.front().tag, queue.front().message)) {
       const Unposted& posted = queue.front();
       if (states_[posted.slot].generation == posted.generation) end(posted.slot);
       queue.pop_front();
@@ -86,8 +88,9 @@ void RealRank::post_letters() {
 }
 
 void RealRank::poll_letters() {
-  poll_lists(hears_,
-             [this](const Waiting& list, Operation& hear) { return letters_->take(list.peer, list.tag, *hear.into); });
+  poll_lists(hears_, [this](const Waiting& list, Operation& hear) {
+    return control_messages_->take(list.peer, list.tag, *hear.into);
+  });
 }
 
 Op RealRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
@@ -109,8 +112,8 @@ void RealRank::poll_signals() {
   });
 }
 
-/// What `slot` waited for goes to whoever waits next. A letter that it is to post is still posted while the rank lives:
-/// the peer may have been told of it.
+/// What `slot` waited for goes to whoever waits next. A control message that it is to post is still posted while the
+/// rank lives: the peer may have been told of it.
 void RealRank::stop_awaiting(Slot slot) {
   hears_.remove(slot);
   awaits_.remove(slot);

@@ -25,14 +25,14 @@ void keep(const Part& part) {
 }  // namespace
 
 RealRank::RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa,
-                   RealMemory& memory, Signals& signals, Letters* letters, Clock::time_point start)
+                   RealMemory& memory, Signals& signals, ControlMessages* messages, Clock::time_point start)
     : Rank({.id = RankId{mpi.rank()}, .places = neighbours.places, .numa_domains = numa.domains()}),
       mpi_(mpi),
       runtime_(runtime),
       neighbours_(neighbours),
       memory_(memory),
       signals_(signals),
-      letters_(letters),
+      control_messages_(messages),
       start_(start),
       staging_(kStaging) {}
 
@@ -42,7 +42,7 @@ RealRank::~RealRank() {
     MPI_Cancel(&request);
     MPI_Request_free(&request);
   }
-  // A peer may still wait for letters that nobody here waited to see posted.
+  // A peer may still wait for control messages that nobody here waited to see posted.
   constexpr Seconds kPatience{1.0};
   const Seconds deadline = now() + kPatience;
   while (!unposted_.empty() && now() < deadline) post_letters();
@@ -177,7 +177,7 @@ std::optional<Completion> RealRank::take_ended(std::span<const Op> ops) {
 
 std::optional<Completion> RealRank::wait_any(std::span<const Op> ops, Seconds deadline) {
   if (ops.empty()) throw UsageError("wait_any() was given no operation to wait for");
-  // To read the clock takes as long as to look for a letter, so that is done seldom.
+  // To read the clock takes as long as to look for a control message, so that is done seldom.
   constexpr unsigned kPollsPerClock = 16;
   for (unsigned polls = 0;;) {
     if (const auto completion = take_ended(ops)) return completion;
@@ -197,7 +197,7 @@ void RealRank::poll() {
   if (!unposted_.empty()) post_letters();
   // A look at a word in memory takes a tenth of a look at an event, and one at MPI may take as long as it takes to copy
   // a part of a message; what has ended can be gone on with at once. Not always: somebody may hear again after every
-  // letter.
+  // control message.
   constexpr unsigned kMostInARow = 16;
   const auto enough = [&] { return endings_ != endings && ++ends_in_a_row_ < kMostInARow; };
   if (enough()) return;
@@ -212,10 +212,10 @@ void RealRank::poll() {
 }
 
 /// MPI may have promised more than it has done: a send that has ended for its caller may still lie in a queue. A rank
-/// that waits for copies and letters alone would leave it there. And letters that nobody here hears yet must not hold
-/// up who sends them. Seldom, for it costs as much as many polls.
+/// that waits for copies and control messages alone would leave it there. And control messages that nobody here hears
+/// yet must not hold up who sends them. Seldom, for it costs as much as many polls.
 void RealRank::let_others_go_on() {
-  if (letters_ != nullptr) letters_->make_room();
+  if (control_messages_ != nullptr) control_messages_->make_room();
   if (!requests_.empty()) return;
   int arrived = 0;
   check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi_.control(), &arrived, MPI_STATUS_IGNORE), "MPI_Iprobe");
@@ -275,8 +275,8 @@ void RealRank::finish_message(Slot slot, const MPI_Status& status, int error) {
   if (operation.kind == Kind::receive && received(status) != operation.to.length) {
     states_[slot].status = Status::wrong_size;
   }
-  if (operation.kind == Kind::hear) {
-    operation.into->assign(std::span(operation.letter).first(received(status).count()));
+  if (operation.kind == Kind::recv_control) {
+    operation.into->assign(std::span(operation.message).first(received(status).count()));
   }
 }
 
@@ -293,7 +293,7 @@ void RealRank::abandon(Op op) {
     stop_awaiting(slot);
     return let_go(slot);
   }
-  // MPI may go on with the message, so its memory stays, and so does the slot with its letter.
+  // MPI may go on with the message, so its memory stays, and so does the slot with its control message.
   const auto index = static_cast<std::size_t>(std::ranges::find(request_owners_, slot) - request_owners_.begin());
   MPI_Request request = requests_[index];
   requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(index));
@@ -302,7 +302,7 @@ void RealRank::abandon(Op op) {
   keep(operation.to);
   let_part_go(operation.from);
   let_part_go(operation.to);
-  const bool incoming = operation.kind == Kind::receive || operation.kind == Kind::hear;
+  const bool incoming = operation.kind == Kind::receive || operation.kind == Kind::recv_control;
   states_[slot].used = false;
   // What is not on its way yet shall not come here: the next receive takes it. A send stays, the peer may know of it.
   if (incoming) check_mpi(MPI_Cancel(&request), "MPI_Cancel");
@@ -311,7 +311,7 @@ void RealRank::abandon(Op op) {
 
 // ---- proof of delivery ----------------------------------------------------------------------------------------------
 
-void RealRank::fill(View view, Pattern pattern) {
+void RealRank::fill(View view, Payload pattern) {
   const Part part = memory_.part(view);
   const std::uint64_t size = part.length.count();
   if (part.allocation->memory != Memory::device) return write_pattern({part.data, size}, pattern, 0);
@@ -322,7 +322,7 @@ void RealRank::fill(View view, Pattern pattern) {
   }
 }
 
-Verdict RealRank::check(View view, Pattern pattern) {
+Verdict RealRank::check(View view, Payload pattern) {
   const Part part = memory_.part(view);
   const std::uint64_t size = part.length.count();
   const bool on_device = part.allocation->memory == Memory::device;

@@ -1,8 +1,8 @@
 // RealRank: a rank of a real job, one MPI process with one device.
 //
-// An operation is an event of the device runtime, an MPI request, or a letter or signal in memory that the node shares.
-// Open MPI moves messages only inside its own calls, so wait_any() never sleeps: it asks all of them in turn, for all
-// operations of the rank at once.
+// An operation is an event of the device runtime, an MPI request, or a control message or signal in memory that the
+// node shares. Open MPI moves messages only inside its own calls, so wait_any() never sleeps: it asks all of them in
+// turn, for all operations of the rank at once.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "real/rank/letters.hpp"
+#include "real/rank/control_messages.hpp"
 #include "real/rank/neighbours.hpp"
 #include "real/rank/real_memory.hpp"
 #include "real/rank/signals.hpp"
@@ -25,9 +25,10 @@ class RealRank final : public Rank {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// All but the start of the clock must outlive this object. Without `letters` all control messages go through MPI.
+  /// All but the start of the clock must outlive this object. Without `control messages` all control messages go
+  /// through MPI.
   RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa, RealMemory& memory,
-           Signals& signals, Letters* letters, Clock::time_point start);
+           Signals& signals, ControlMessages* messages, Clock::time_point start);
   /// Gives up what is still in flight.
   ~RealRank() override;
   RealRank(const RealRank&) = delete;
@@ -49,13 +50,13 @@ class RealRank final : public Rank {
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;
   Op receive(RankId peer, Tag tag, View to) override;
-  Op tell(RankId peer, Tag tag, const Message& message) override;
-  Op hear(RankId peer, Tag tag, Message& into) override;
+  Op send_control(RankId peer, Tag tag, const ControlMessage& message) override;
+  Op recv_control(RankId peer, Tag tag, ControlMessage& into) override;
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
   void abandon(Op op) override;
 
-  void fill(View view, Pattern pattern) override;
-  Verdict check(View view, Pattern pattern) override;
+  void fill(View view, Payload pattern) override;
+  Verdict check(View view, Payload pattern) override;
 
  private:
   enum class Kind {
@@ -63,8 +64,8 @@ class RealRank final : public Rank {
     signal,
     send,
     receive,
-    tell,  ///< through MPI
-    hear,
+    send_control,  ///< through MPI
+    recv_control,
     letter_out,  ///< the same within the node
     letter_in
   };
@@ -83,13 +84,13 @@ class RealRank final : public Rank {
     Part to{};
     Event event{};
     Stream stream{};
-    Message* into = nullptr;
+    ControlMessage* into = nullptr;
     std::uint64_t* signal_value = nullptr;
-    std::array<std::byte, Message::kCapacity> letter{};
+    std::array<std::byte, ControlMessage::kCapacity> message{};
   };
   using Slot = std::uint32_t;
 
-  /// Who waits for letters or signals of one peer with one tag, the first first.
+  /// Who waits for control messages or signals of one peer with one tag, the first first.
   struct Waiting {
     RankId peer;
     Tag tag;
@@ -104,12 +105,12 @@ class RealRank final : public Rank {
     void add(RankId peer, Tag tag, Slot slot);
     void remove(Slot slot);
   };
-  /// A letter whose box was full. It goes before later ones to the same peer.
+  /// A control message whose box was full. It goes before later ones to the same peer.
   struct Unposted {
     Slot slot = 0;
     std::uint32_t generation = 0;  ///< of the slot: the operation may have been abandoned since
     Tag tag;
-    Message message;
+    ControlMessage message;
   };
 
   void require_reach(const Part& to, const Part& from, Engine engine) const;
@@ -128,8 +129,8 @@ class RealRank final : public Rank {
   /// The first of them that has ended, which is used up with that.
   std::optional<Completion> take_ended(std::span<const Op> ops);
 
-  [[nodiscard]] bool by_letter(RankId peer) const;
-  Op tell_by_letter(RankId peer, Tag tag, const Message& message);
+  [[nodiscard]] bool by_control_message(RankId peer) const;
+  Op tell_by_letter(RankId peer, Tag tag, const ControlMessage& message);
 
   void poll();
   void poll_messages();
@@ -149,7 +150,7 @@ class RealRank final : public Rank {
   const Neighbours& neighbours_;
   RealMemory& memory_;
   Signals& signals_;
-  Letters* letters_;
+  ControlMessages* control_messages_;
   Clock::time_point start_;
 
   std::vector<State> states_;         ///< by slot
@@ -157,7 +158,7 @@ class RealRank final : public Rank {
   std::vector<Slot> free_slots_;
   std::array<std::deque<Slot>, kStreams> copies_;  ///< in flight, oldest first
   std::size_t copies_in_flight_ = 0;               ///< of all streams
-  WaitingLists hears_;                             ///< for letters
+  WaitingLists hears_;                             ///< for control messages
   WaitingLists awaits_;                            ///< for signals
   std::map<RankId, std::deque<Unposted>> unposted_;
   unsigned polls_ = 0;

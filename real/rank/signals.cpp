@@ -39,7 +39,7 @@ Signals::~Signals() {
   }
 }
 
-void Signals::meet(RankId peer, const SharedMemory::Token& token) {
+void Signals::attach(RankId peer, const SharedMemory::Token& token) {
   peers_.insert_or_assign(peer, SharedMemory::open(token));
 }
 

@@ -24,10 +24,10 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  /// For the peers' meet().
+  /// For the peers' attach().
   [[nodiscard]] const SharedMemory::Token& token() const { return own_.token(); }
   /// Opens a peer's words. An EnvironmentError where that cannot be done.
-  void meet(RankId peer, const SharedMemory::Token& token);
+  void attach(RankId peer, const SharedMemory::Token& token);
 
   /// Counts one more raise of `signal` at `peer`, and says what the device must write, and where, for it to be seen. A
   /// UsageError for a peer that cannot be signalled.

@@ -19,7 +19,7 @@ std::uint64_t scramble(std::uint64_t x) {
 /// The words of a pattern, one after the other.
 class Words {
  public:
-  Words(Pattern pattern, std::uint64_t first_byte)
+  Words(Payload pattern, std::uint64_t first_byte)
       : state_(scramble(pattern.seed + kGamma) + kGamma * (first_byte / kWord)) {}
   std::uint64_t next() { return scramble(state_ += kGamma); }
 
@@ -30,7 +30,7 @@ class Words {
 
 }  // namespace
 
-void write_pattern(std::span<std::byte> bytes, Pattern pattern, std::uint64_t first) {
+void write_pattern(std::span<std::byte> bytes, Payload pattern, std::uint64_t first) {
   Words words(pattern, first);
   for (; !bytes.empty(); bytes = bytes.subspan(std::min(kWord, bytes.size()))) {
     const std::uint64_t word = words.next();
@@ -38,13 +38,13 @@ void write_pattern(std::span<std::byte> bytes, Pattern pattern, std::uint64_t fi
   }
 }
 
-std::byte pattern_byte(Pattern pattern, std::uint64_t index) {
+std::byte pattern_byte(Payload pattern, std::uint64_t index) {
   std::array<std::byte, kWord> word{};
   write_pattern(word, pattern, index - index % kWord);
   return word[index % kWord];
 }
 
-std::optional<std::size_t> find_difference(std::span<const std::byte> bytes, Pattern pattern, std::uint64_t first) {
+std::optional<std::size_t> find_difference(std::span<const std::byte> bytes, Payload pattern, std::uint64_t first) {
   Words words(pattern, first);
   for (std::size_t at = 0; at < bytes.size(); at += kWord) {
     const std::size_t length = std::min(kWord, bytes.size() - at);

@@ -56,9 +56,9 @@ void run(Rank& rank) {
     const auto handle = bench::hear_now(rank, RankId{1}, kPatience).as<IpcHandle>();
     fmt::print("{:>10} {:>12} {:>12} {:>12}\n", "size", "bare us", "hit us", "added us");
     for (const Bytes size : {4_B, 4_KiB, 64_KiB, 1_MiB}) measure(rank, handle, own, size);
-    bench::tell_now(rank, RankId{1}, Message(), kPatience);
+    bench::tell_now(rank, RankId{1}, ControlMessage(), kPatience);
   } else if (rank.id() == RankId{1}) {
-    bench::tell_now(rank, RankId{0}, Message(rank.export_memory(own)), kPatience);
+    bench::tell_now(rank, RankId{0}, ControlMessage(rank.export_memory(own)), kPatience);
     bench::hear_now(rank, RankId{0}, kPatience);
   }
 }

@@ -12,7 +12,7 @@ Sourced<T> sourced(T value) {
 
 Sourced<Piecewise> constant(Seconds latency) { return sourced(Piecewise({{Bytes{}, latency}})); }
 
-Cost cost(Rate rate) { return {.host = sourced(1.0_us), .latency = constant(4.0_us), .rate = sourced(rate)}; }
+Cost cost(Rate rate) { return {.overhead = sourced(1.0_us), .latency = constant(4.0_us), .rate = sourced(rate)}; }
 
 Link link(const std::string& name, const std::string& from, const std::string& to, Rate rate) {
   return {.name = name, .from = from, .to = to, .forward = sourced(rate), .backward = sourced(rate)};
@@ -61,7 +61,7 @@ Platform large_platform(int nodes, int gpus_per_node) {
   platform.copies[device_to_device] = cost(600.0_GBps);
   platform.copies[peer] = cost(250.0_GBps);
 
-  NetworkCosts network{.send_host = constant(0.5_us), .receive_host = sourced(0.2_us)};
+  NetworkCosts network{.send_overhead = constant(0.5_us), .receive_overhead = sourced(0.2_us)};
   network.latency = constant(1.5_us);
   network.eager_limit = sourced(8_KiB);
   network.control = sourced(1.0_us);

@@ -60,13 +60,13 @@ void run_rank(Rank& rank, const Workload& workload) {
   const Bytes size = size_of(rank.id(), workload);
   const View outgoing(rank.allocate(protocol.message_memory(), size));
   const View incoming(rank.allocate(protocol.message_memory(), size));
-  rank.fill(outgoing, Pattern{1});
+  rank.fill(outgoing, Payload{1});
   const auto channel = protocol.connect(rank, partner_of(rank.id(), workload), protocol.defaults());
   for (int i = 0; i < workload.messages; ++i) {
     rank.fill(incoming, kSentinel);
     const Outcome outcome = channel->exchange({&outgoing, 1}, {&incoming, 1});
     if (!outcome.ok()) throw Error(outcome.reason);
-    if (!rank.check(incoming, Pattern{1}).intact()) throw Error("a message arrived wrong");
+    if (!rank.check(incoming, Payload{1}).intact()) throw Error("a message arrived wrong");
   }
 }
 

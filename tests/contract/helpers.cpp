@@ -73,18 +73,18 @@ void finish_all(Rank& rank, std::vector<Op> ops) {
 
 void copy_now(Rank& rank, View to, View from) { finish(rank, rank.copy(to, from, Stream{0}, Engine::dma)); }
 
-void tell_now(Rank& rank, RankId peer, Tag with, const Message& message) {
-  finish(rank, rank.tell(peer, with, message));
+void tell_now(Rank& rank, RankId peer, Tag with, const ControlMessage& message) {
+  finish(rank, rank.send_control(peer, with, message));
 }
 
-Message hear_now(Rank& rank, RankId peer, Tag with) {
-  Message message;
-  finish(rank, rank.hear(peer, with, message));
+ControlMessage hear_now(Rank& rank, RankId peer, Tag with) {
+  ControlMessage message;
+  finish(rank, rank.recv_control(peer, with, message));
   return message;
 }
 
 void meet(Rank& rank, RankId peer) {
-  const Op told = rank.tell(peer, tag(kMeetTag), Message());
+  const Op told = rank.send_control(peer, tag(kMeetTag), ControlMessage());
   hear_now(rank, peer, tag(kMeetTag));
   finish(rank, told);
 }

@@ -47,8 +47,8 @@ class WindowMemory {
   std::vector<View> views_;
 };
 
-Pattern content(RankId from, int round, std::size_t index) {
-  return Pattern{2000 + 1000 * static_cast<std::uint64_t>(from.value) + 100 * static_cast<std::uint64_t>(round) +
+Payload content(RankId from, int round, std::size_t index) {
+  return Payload{2000 + 1000 * static_cast<std::uint64_t>(from.value) + 100 * static_cast<std::uint64_t>(round) +
                  index};
 }
 

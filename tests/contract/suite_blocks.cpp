@@ -24,10 +24,10 @@ std::vector<Block> rows(bool pack) {
 /// Each row of a spread memory holds a pattern of its own, and what lies between is untouched.
 void fill_rows(Rank& rank, View spread) {
   rank.fill(spread, kSentinel);
-  for (std::uint64_t row = 0; row < kRows; ++row) rank.fill(spread.slice(kPitch * row, kWidth), Pattern{100 + row});
+  for (std::uint64_t row = 0; row < kRows; ++row) rank.fill(spread.slice(kPitch * row, kWidth), Payload{100 + row});
 }
 void fill_packed(Rank& rank, View packed) {
-  for (std::uint64_t row = 0; row < kRows; ++row) rank.fill(packed.slice(kWidth * row, kWidth), Pattern{100 + row});
+  for (std::uint64_t row = 0; row < kRows; ++row) rank.fill(packed.slice(kWidth * row, kWidth), Payload{100 + row});
 }
 
 TEST(Blocks, RowsArePackedAndSpreadByEngineAndKernel) {
@@ -39,13 +39,13 @@ TEST(Blocks, RowsArePackedAndSpreadByEngineAndKernel) {
         fill_rows(rank, spread.view());
         finish(rank, rank.copy_blocks(packed.view(), spread.view(), rows(true), Stream{0}, engine));
         for (std::uint64_t row = 0; row < kRows; ++row) {
-          EXPECT_TRUE(rank.check(packed.slice(kWidth * row, kWidth), Pattern{100 + row}).intact());
+          EXPECT_TRUE(rank.check(packed.slice(kWidth * row, kWidth), Payload{100 + row}).intact());
         }
         rank.fill(spread.view(), kSentinel);
         fill_packed(rank, packed.view());
         finish(rank, rank.copy_blocks(spread.view(), packed.view(), rows(false), Stream{0}, engine));
         for (std::uint64_t row = 0; row < kRows; ++row) {
-          EXPECT_TRUE(rank.check(spread.slice(kPitch * row, kWidth), Pattern{100 + row}).intact());
+          EXPECT_TRUE(rank.check(spread.slice(kPitch * row, kWidth), Payload{100 + row}).intact());
         }
       }
     }
@@ -57,11 +57,11 @@ TEST(Blocks, WhatLiesBetweenIsLeftAlone) {
     const Scratch spread(rank, Memory::device, kSpread);
     const Scratch packed(rank, Memory::device, kPacked);
     const Bytes gap = kPitch - kWidth;
-    for (std::uint64_t row = 0; row < kRows; ++row) rank.fill(spread.slice(kPitch * row + kWidth, gap), Pattern{7});
+    for (std::uint64_t row = 0; row < kRows; ++row) rank.fill(spread.slice(kPitch * row + kWidth, gap), Payload{7});
     fill_packed(rank, packed.view());
     finish(rank, rank.copy_blocks(spread.view(), packed.view(), rows(false), Stream{0}, Engine::kernel));
     for (std::uint64_t row = 0; row < kRows; ++row) {
-      EXPECT_TRUE(rank.check(spread.slice(kPitch * row + kWidth, gap), Pattern{7}).intact());
+      EXPECT_TRUE(rank.check(spread.slice(kPitch * row + kWidth, gap), Payload{7}).intact());
     }
   });
 }
@@ -72,10 +72,10 @@ TEST(Blocks, AKernelMovesAnyList) {
     const Scratch from(rank, Memory::device, 4000_B);
     const Scratch to(rank, Memory::device, 200_B);
     for (std::uint64_t i = 0; i < blocks.size(); ++i)
-      rank.fill(from.slice(blocks[i].from, blocks[i].length), Pattern{i + 1});
+      rank.fill(from.slice(blocks[i].from, blocks[i].length), Payload{i + 1});
     finish(rank, rank.copy_blocks(to.view(), from.view(), blocks, Stream{3}, Engine::kernel));
     for (std::uint64_t i = 0; i < blocks.size(); ++i) {
-      EXPECT_TRUE(rank.check(to.slice(blocks[i].to, blocks[i].length), Pattern{i + 1}).intact());
+      EXPECT_TRUE(rank.check(to.slice(blocks[i].to, blocks[i].length), Payload{i + 1}).intact());
     }
     EXPECT_THROW(rank.copy_blocks(to.view(), from.view(), blocks, Stream{3}, Engine::dma), UsageError);
   });

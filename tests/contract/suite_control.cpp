@@ -1,4 +1,4 @@
-// Rules about tell() and hear(): the control plane.
+// Rules about send_control() and recv_control(): the control plane.
 #include <array>
 
 #include "tests/contract/helpers.hpp"
@@ -11,7 +11,7 @@ TEST(Control, MessagesOfOneTagStayInOrder) {
     constexpr int kMessages = 50;
     for (int i = 0; i < kMessages; ++i) {
       if (first(rank, peer)) {
-        tell_now(rank, peer, tag(0), Message(i));
+        tell_now(rank, peer, tag(0), ControlMessage(i));
       } else {
         EXPECT_EQ(hear_now(rank, peer, tag(0)).as<int>(), i);
       }
@@ -22,11 +22,11 @@ TEST(Control, MessagesOfOneTagStayInOrder) {
 TEST(Control, ManyMessagesAtOnceStayInOrderBothWays) {
   on_every_pair([](Rank& rank, RankId peer) {
     constexpr std::size_t kMessages = 100;
-    std::array<Message, kMessages> heard;
+    std::array<ControlMessage, kMessages> heard;
     std::vector<Op> ops;
     for (std::size_t i = 0; i < kMessages; ++i) {
-      ops.push_back(rank.tell(peer, tag(0), Message(i)));
-      ops.push_back(rank.hear(peer, tag(0), heard[i]));
+      ops.push_back(rank.send_control(peer, tag(0), ControlMessage(i)));
+      ops.push_back(rank.recv_control(peer, tag(0), heard[i]));
     }
     finish_all(rank, ops);
     for (std::size_t i = 0; i < kMessages; ++i) EXPECT_EQ(heard[i].as<std::size_t>(), i);
@@ -36,7 +36,7 @@ TEST(Control, ManyMessagesAtOnceStayInOrderBothWays) {
 TEST(Control, MessagesThatNobodyHearsYetHoldNobodyUp) {
   on_every_pair([](Rank& rank, RankId peer) {
     constexpr int kMessages = 300;
-    for (int i = 0; i < kMessages; ++i) tell_now(rank, peer, tag(0), Message(i));
+    for (int i = 0; i < kMessages; ++i) tell_now(rank, peer, tag(0), ControlMessage(i));
     for (int i = 0; i < kMessages; ++i) ASSERT_EQ(hear_now(rank, peer, tag(0)).as<int>(), i);
   });
 }
@@ -45,12 +45,13 @@ TEST(Control, HearsThatWaitAreServedInOrderWhileThePeerTells) {
   on_every_pair([](Rank& rank, RankId peer) {
     constexpr std::size_t kMessages = 200;
     if (first(rank, peer)) {
-      for (std::size_t i = 0; i < kMessages; ++i) tell_now(rank, peer, tag(i % 2 == 0 ? 0 : 1), Message(i));
+      for (std::size_t i = 0; i < kMessages; ++i) tell_now(rank, peer, tag(i % 2 == 0 ? 0 : 1), ControlMessage(i));
       return;
     }
-    std::array<Message, kMessages> heard;
+    std::array<ControlMessage, kMessages> heard;
     std::vector<Op> ops;
-    for (std::size_t i = 0; i < kMessages; ++i) ops.push_back(rank.hear(peer, tag(i % 2 == 0 ? 0 : 1), heard[i]));
+    for (std::size_t i = 0; i < kMessages; ++i)
+      ops.push_back(rank.recv_control(peer, tag(i % 2 == 0 ? 0 : 1), heard[i]));
     finish_all(rank, ops);
     for (std::size_t i = 0; i < kMessages; ++i) EXPECT_EQ(heard[i].as<std::size_t>(), i);
   });
@@ -59,7 +60,8 @@ TEST(Control, HearsThatWaitAreServedInOrderWhileThePeerTells) {
 TEST(Control, MessagesOfDifferentTagsDoNotMix) {
   on_every_pair([](Rank& rank, RankId peer) {
     if (first(rank, peer)) {
-      finish_all(rank, {rank.tell(peer, tag(1), Message(1)), rank.tell(peer, tag(2), Message(2))});
+      finish_all(rank, {rank.send_control(peer, tag(1), ControlMessage(1)),
+                        rank.send_control(peer, tag(2), ControlMessage(2))});
     } else {
       EXPECT_EQ(hear_now(rank, peer, tag(2)).as<int>(), 2);
       EXPECT_EQ(hear_now(rank, peer, tag(1)).as<int>(), 1);
@@ -71,20 +73,20 @@ TEST(Control, MessagesTravelApartFromTheData) {
   on_every_pair([](Rank& rank, RankId peer) {
     const Scratch scratch(rank, Memory::pinned, Bytes{sizeof(int)});
     if (first(rank, peer)) {
-      rank.fill(scratch.view(), Pattern{5});
-      finish_all(rank, {rank.send(peer, tag(0), scratch.view()), rank.tell(peer, tag(0), Message(77))});
+      rank.fill(scratch.view(), Payload{5});
+      finish_all(rank, {rank.send(peer, tag(0), scratch.view()), rank.send_control(peer, tag(0), ControlMessage(77))});
     } else {
       // One tag, equal sizes: only the plane tells them apart. Taken in the other order than sent.
       EXPECT_EQ(hear_now(rank, peer, tag(0)).as<int>(), 77);
       finish(rank, rank.receive(peer, tag(0), scratch.view()));
-      EXPECT_TRUE(rank.check(scratch.view(), Pattern{5}).intact());
+      EXPECT_TRUE(rank.check(scratch.view(), Payload{5}).intact());
     }
   });
 }
 
 TEST(Control, AMessageCarriesItsFullCapacity) {
   on_every_pair([](Rank& rank, RankId peer) {
-    using Full = std::array<unsigned char, Message::kCapacity>;
+    using Full = std::array<unsigned char, ControlMessage::kCapacity>;
     Full sent;
     for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<unsigned char>(255 - i);
     EXPECT_EQ(swap_with(rank, peer, sent), sent);
@@ -93,8 +95,8 @@ TEST(Control, AMessageCarriesItsFullCapacity) {
 
 TEST(Control, AMessageKeepsItsSize) {
   on_every_pair([](Rank& rank, RankId peer) {
-    const Op told = rank.tell(peer, tag(0), Message(std::array<char, 3>{'a', 'b', 'c'}));
-    const Message heard = hear_now(rank, peer, tag(0));
+    const Op told = rank.send_control(peer, tag(0), ControlMessage(std::array<char, 3>{'a', 'b', 'c'}));
+    const ControlMessage heard = hear_now(rank, peer, tag(0));
     finish(rank, told);
     EXPECT_EQ(heard.bytes().size(), 3U);
     EXPECT_THROW(static_cast<void>(heard.as<int>()), UsageError);
@@ -103,9 +105,9 @@ TEST(Control, AMessageKeepsItsSize) {
 
 TEST(Control, AMessageMayBeEmpty) {
   on_every_pair([](Rank& rank, RankId peer) {
-    Message heard(123);
-    const Op hearing = rank.hear(peer, tag(0), heard);
-    tell_now(rank, peer, tag(0), Message());
+    ControlMessage heard(123);
+    const Op hearing = rank.recv_control(peer, tag(0), heard);
+    tell_now(rank, peer, tag(0), ControlMessage());
     finish(rank, hearing);
     EXPECT_TRUE(heard.bytes().empty());
   });
@@ -115,9 +117,9 @@ TEST(Control, TheTellerMayForgetItsMessageAtOnce) {
   on_every_pair([](Rank& rank, RankId peer) {
     Op told;
     {
-      Message message(31);
-      told = rank.tell(peer, tag(0), message);
-      message = Message(-1);
+      ControlMessage message(31);
+      told = rank.send_control(peer, tag(0), message);
+      message = ControlMessage(-1);
     }
     EXPECT_EQ(hear_now(rank, peer, tag(0)).as<int>(), 31);
     finish(rank, told);
@@ -127,14 +129,14 @@ TEST(Control, TheTellerMayForgetItsMessageAtOnce) {
 TEST(Control, HearingMayComeBeforeTelling) {
   on_every_pair([](Rank& rank, RankId peer) {
     if (first(rank, peer)) {
-      Message heard;
-      const Op hearing = rank.hear(peer, tag(0), heard);
+      ControlMessage heard;
+      const Op hearing = rank.recv_control(peer, tag(0), heard);
       tell_now(rank, peer, tag(1));
       finish(rank, hearing);
       EXPECT_EQ(heard.as<int>(), 8);
     } else {
       hear_now(rank, peer, tag(1));
-      tell_now(rank, peer, tag(0), Message(8));
+      tell_now(rank, peer, tag(0), ControlMessage(8));
     }
   });
 }
@@ -145,7 +147,7 @@ TEST(Control, HearingMayComeAfterTelling) {
       hear_now(rank, peer, tag(1));
       EXPECT_EQ(hear_now(rank, peer, tag(0)).as<int>(), 9);
     } else {
-      const Op told = rank.tell(peer, tag(0), Message(9));
+      const Op told = rank.send_control(peer, tag(0), ControlMessage(9));
       tell_now(rank, peer, tag(1));
       finish(rank, told);
     }
@@ -154,12 +156,12 @@ TEST(Control, HearingMayComeAfterTelling) {
 
 TEST(Control, MessagesOfDifferentPeersDoNotMix) {
   on_every_rank([](Rank& rank) {
-    std::vector<Message> heard(static_cast<std::size_t>(rank.ranks()));
+    std::vector<ControlMessage> heard(static_cast<std::size_t>(rank.ranks()));
     std::vector<Op> ops;
     for (int r = 0; r < rank.ranks(); ++r) {
       if (RankId{r} == rank.id()) continue;
-      ops.push_back(rank.tell(RankId{r}, tag(0), Message(1000 * rank.id().value + r)));
-      ops.push_back(rank.hear(RankId{r}, tag(0), heard[static_cast<std::size_t>(r)]));
+      ops.push_back(rank.send_control(RankId{r}, tag(0), ControlMessage(1000 * rank.id().value + r)));
+      ops.push_back(rank.recv_control(RankId{r}, tag(0), heard[static_cast<std::size_t>(r)]));
     }
     finish_all(rank, ops);
     for (int r = 0; r < rank.ranks(); ++r) {

@@ -4,7 +4,7 @@
 namespace twinlink::contract {
 namespace {
 
-constexpr Pattern kContent{21};
+constexpr Payload kContent{21};
 
 TEST(Copy, WorksBetweenEveryPairOfMemoryKinds) {
   on_every_rank([](Rank& rank) {
@@ -45,7 +45,7 @@ TEST(Copy, MovesTheViewAndNothingBesideIt) {
       for (const Memory target : kAllMemories) {
         const Scratch from(rank, source, 1000_B);
         const Scratch to(rank, target, 1000_B);
-        rank.fill(from.view(), Pattern{22});
+        rank.fill(from.view(), Payload{22});
         rank.fill(from.slice(101_B, 333_B), kContent);
         const View left = to.slice(0_B, 517_B);
         const View middle = to.slice(517_B, 333_B);
@@ -113,12 +113,12 @@ TEST(Copy, CopiesOfOneStreamRunInOrder) {
     const Scratch device(rank, Memory::device, kSize);
     const Scratch back(rank, Memory::pinned, kSize);
     for (std::uint64_t round = 0; round < 4; ++round) {
-      rank.fill(pinned.view(), Pattern{30 + round});
+      rank.fill(pinned.view(), Payload{30 + round});
       rank.fill(back.view(), kSentinel);
       const Op in = rank.copy(device.view(), pinned.view(), Stream{3}, Engine::dma);
       const Op out = rank.copy(back.view(), device.view(), Stream{3}, Engine::dma);
       finish(rank, out);
-      EXPECT_TRUE(rank.check(back.view(), Pattern{30 + round}).intact()) << "the second copy overtook the first";
+      EXPECT_TRUE(rank.check(back.view(), Payload{30 + round}).intact()) << "the second copy overtook the first";
       finish(rank, in);
     }
   });

@@ -7,7 +7,7 @@ namespace twinlink::contract {
 namespace {
 
 constexpr Bytes kSize = 10'000_B;
-constexpr Pattern kContent{61};
+constexpr Payload kContent{61};
 
 /// Runs `owner` on the pair's first rank, with a device buffer of kSize whose handle `guest` gets on the other. Skips
 /// pairs that cannot map each other's memory; for those there is a rule of its own.
@@ -18,11 +18,11 @@ void on_every_mapped_pair(const std::function<void(Rank&, RankId peer, Buffer mi
     if (first(rank, peer)) {
       const Scratch mine(rank, Memory::device, kSize);
       rank.fill(mine.view(), kContent);
-      tell_now(rank, peer, tag(0), Message(rank.export_memory(mine.buffer())));
+      tell_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine.buffer())));
       owner(rank, peer, mine.buffer());
       meet(rank, peer);
     } else {
-      const Message handle = hear_now(rank, peer, tag(0));
+      const ControlMessage handle = hear_now(rank, peer, tag(0));
       ASSERT_EQ(handle.bytes().size(), sizeof(IpcHandle));
       guest(rank, peer, handle.as<IpcHandle>());
       meet(rank, peer);
@@ -63,13 +63,13 @@ TEST(Ipc, ACopyWritesTheOwnersBytes) {
         tell_now(rank, peer, tag(1));
         hear_now(rank, peer, tag(2));
         EXPECT_TRUE(rank.check(View(mine, 0_B, 1000_B), kSentinel).intact());
-        EXPECT_TRUE(rank.check(View(mine, 1000_B, 2000_B), Pattern{62}).intact());
+        EXPECT_TRUE(rank.check(View(mine, 1000_B, 2000_B), Payload{62}).intact());
         EXPECT_TRUE(rank.check(View(mine, 3000_B, 7000_B), kSentinel).intact());
       },
       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
         const Buffer opened = rank.open_memory(peer, theirs);
         const Scratch mine(rank, Memory::device, 2000_B);
-        rank.fill(mine.view(), Pattern{62});
+        rank.fill(mine.view(), Payload{62});
         hear_now(rank, peer, tag(1));
         copy_now(rank, View(opened, 1000_B, 2000_B), mine.view());
         tell_now(rank, peer, tag(2));
@@ -78,25 +78,25 @@ TEST(Ipc, ACopyWritesTheOwnersBytes) {
 }
 
 TEST(Ipc, AHandleMayBeExportedAndOpenedAgain) {
-  on_every_mapped_pair(
-      [](Rank& rank, RankId peer, Buffer mine) { tell_now(rank, peer, tag(1), Message(rank.export_memory(mine))); },
-      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
-        rank.close_memory(rank.open_memory(peer, theirs));
-        const auto again = hear_now(rank, peer, tag(1)).as<IpcHandle>();
-        const Buffer opened = rank.open_memory(peer, again);
-        const Scratch mine(rank, Memory::device, kSize);
-        copy_now(rank, mine.view(), View(opened));
-        EXPECT_TRUE(rank.check(mine.view(), kContent).intact());
-        rank.close_memory(opened);
-      });
+  on_every_mapped_pair([](Rank& rank, RankId peer,
+                          Buffer mine) { tell_now(rank, peer, tag(1), ControlMessage(rank.export_memory(mine))); },
+                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                         rank.close_memory(rank.open_memory(peer, theirs));
+                         const auto again = hear_now(rank, peer, tag(1)).as<IpcHandle>();
+                         const Buffer opened = rank.open_memory(peer, again);
+                         const Scratch mine(rank, Memory::device, kSize);
+                         copy_now(rank, mine.view(), View(opened));
+                         EXPECT_TRUE(rank.check(mine.view(), kContent).intact());
+                         rank.close_memory(opened);
+                       });
 }
 
 TEST(Ipc, TwoBuffersOfOneOwnerAreTwo) {
   on_every_mapped_pair(
       [](Rank& rank, RankId peer, Buffer) {
         const Scratch second(rank, Memory::device, 500_B);
-        rank.fill(second.view(), Pattern{63});
-        tell_now(rank, peer, tag(1), Message(rank.export_memory(second.buffer())));
+        rank.fill(second.view(), Payload{63});
+        tell_now(rank, peer, tag(1), ControlMessage(rank.export_memory(second.buffer())));
         hear_now(rank, peer, tag(2));
       },
       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
@@ -105,7 +105,7 @@ TEST(Ipc, TwoBuffersOfOneOwnerAreTwo) {
         EXPECT_EQ(two.size, 500_B);
         const Scratch mine(rank, Memory::device, 500_B);
         copy_now(rank, mine.view(), View(two));
-        EXPECT_TRUE(rank.check(mine.view(), Pattern{63}).intact());
+        EXPECT_TRUE(rank.check(mine.view(), Payload{63}).intact());
         copy_now(rank, mine.view(), View(one, 0_B, 500_B));
         EXPECT_TRUE(rank.check(mine.view(), kContent).intact());
         rank.close_memory(two);
@@ -213,7 +213,7 @@ TEST(Ipc, AHandleOfReleasedMemoryIsRefused) {
         const Buffer gone = rank.allocate(Memory::device, 4_MiB);
         const IpcHandle handle = rank.export_memory(gone);
         rank.release(gone);
-        tell_now(rank, peer, tag(1), Message(handle));
+        tell_now(rank, peer, tag(1), ControlMessage(handle));
       },
       [](Rank& rank, RankId peer, const IpcHandle&) {
         const auto stale = hear_now(rank, peer, tag(1)).as<IpcHandle>();
@@ -249,10 +249,10 @@ void on_every_pair_of_a_node(const std::function<void(Rank&, RankId peer, Buffer
     if (first(rank, peer)) {
       const Buffer mine = rank.allocate(Memory::shared_pinned, kSize);
       rank.fill(View(mine), kContent);
-      tell_now(rank, peer, tag(0), Message(rank.export_memory(mine)));
+      tell_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine)));
       owner(rank, peer, mine);
     } else {
-      const Message handle = hear_now(rank, peer, tag(0));
+      const ControlMessage handle = hear_now(rank, peer, tag(0));
       guest(rank, peer, handle.as<IpcHandle>());
     }
     meet(rank, peer);
@@ -263,7 +263,7 @@ TEST(Ipc, SharedPinnedMemoryIsReadAndWrittenByItsNeighbours) {
   on_every_pair_of_a_node(
       [](Rank& rank, RankId peer, Buffer mine) {
         hear_now(rank, peer, tag(1));
-        EXPECT_TRUE(rank.check(View(mine), Pattern{64}).intact());
+        EXPECT_TRUE(rank.check(View(mine), Payload{64}).intact());
         rank.release(mine);
       },
       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
@@ -273,7 +273,7 @@ TEST(Ipc, SharedPinnedMemoryIsReadAndWrittenByItsNeighbours) {
         const Scratch device(rank, Memory::device, kSize);
         copy_now(rank, device.view(), View(opened));
         EXPECT_TRUE(rank.check(device.view(), kContent).intact());
-        rank.fill(device.view(), Pattern{64});
+        rank.fill(device.view(), Payload{64});
         copy_now(rank, View(opened), device.view());
         rank.close_memory(opened);
         tell_now(rank, peer, tag(1));
@@ -319,7 +319,7 @@ TEST(Ipc, AKernelReachesTheSharedPinnedMemoryOfEveryNeighbour) {
   on_every_pair_of_a_node(
       [](Rank& rank, RankId peer, Buffer mine) {
         hear_now(rank, peer, tag(1));
-        EXPECT_TRUE(rank.check(View(mine), Pattern{65}).intact());
+        EXPECT_TRUE(rank.check(View(mine), Payload{65}).intact());
         rank.release(mine);
       },
       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
@@ -327,7 +327,7 @@ TEST(Ipc, AKernelReachesTheSharedPinnedMemoryOfEveryNeighbour) {
         const Scratch device(rank, Memory::device, kSize);
         finish(rank, rank.copy(device.view(), View(opened), Stream{0}, Engine::kernel));
         EXPECT_TRUE(rank.check(device.view(), kContent).intact());
-        rank.fill(device.view(), Pattern{65});
+        rank.fill(device.view(), Payload{65});
         finish(rank, rank.copy(View(opened), device.view(), Stream{0}, Engine::kernel));
         rank.close_memory(opened);
         tell_now(rank, peer, tag(1));

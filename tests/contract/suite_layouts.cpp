@@ -44,13 +44,13 @@ class Spread {
 
   [[nodiscard]] std::span<const View> messages() const { return messages_; }
   /// Block i holds pattern `first + i`, and the gaps hold `gap`.
-  void fill(std::uint64_t first, Pattern gap) const {
-    for (const View& view : blocks_) rank_.fill(view, Pattern{first++});
+  void fill(std::uint64_t first, Payload gap) const {
+    for (const View& view : blocks_) rank_.fill(view, Payload{first++});
     for (const View& view : gaps_) rank_.fill(view, gap);
   }
-  void expect(std::uint64_t first, Pattern gap, const std::string& what) const {
+  void expect(std::uint64_t first, Payload gap, const std::string& what) const {
     for (const View& view : blocks_) {
-      const Verdict verdict = rank_.check(view, Pattern{first++});
+      const Verdict verdict = rank_.check(view, Payload{first++});
       ASSERT_TRUE(verdict.intact()) << what << ", block at " << view.offset.count() << ": " << to_string(verdict);
     }
     for (const View& view : gaps_) ASSERT_TRUE(rank_.check(view, gap).intact()) << what << ": a gap was written";
@@ -72,7 +72,7 @@ class Spread {
 
 /// Both ends send and receive messages of these sizes, twice over one connection.
 void exchange(Rank& rank, RankId peer, const Protocol& protocol, const Packing& packing, std::span<const Bytes> sizes) {
-  constexpr Pattern kSendersGap{5};
+  constexpr Payload kSendersGap{5};
   const std::string what = std::string(protocol.name()) + ", " + to_string(packing.layout) + " packed by " +
                            std::string(to_string(packing.method));
   const Spread outgoing(rank, packing.layout, sizes);
@@ -137,7 +137,7 @@ TEST(Layouts, MessagesThatShareTheirMemoryShareTheirPackedPlace) {
     const PackedBuffers buffers(rank, protocol, packing, kSize[0], kSize[0]);
     {
       const auto channel = twinlink::connect(rank, peer, protocol, protocol.defaults(), packing, buffers);
-      outgoing.fill(300, Pattern{5});
+      outgoing.fill(300, Payload{5});
       incoming.fill(9, kSentinel);
       const std::vector<View> out(3, outgoing.messages()[0]);
       const std::vector<View> in(3, incoming.messages()[0]);

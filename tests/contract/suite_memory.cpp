@@ -7,8 +7,8 @@
 namespace twinlink::contract {
 namespace {
 
-constexpr Pattern kContent{11};
-constexpr Pattern kOther{12};
+constexpr Payload kContent{11};
+constexpr Payload kOther{12};
 
 /// Two patterns may agree in a few bytes by chance, so the first wrong byte may come a little later.
 void expect_first_bad_near(const Verdict& verdict, Bytes offset) {
@@ -156,8 +156,8 @@ TEST(Content, PatternsOfDifferentSeedsDiffer) {
   on_every_rank([](Rank& rank) {
     const Scratch scratch(rank, Memory::device, 4096_B);
     for (std::uint64_t seed = 1; seed < 40; ++seed) {
-      rank.fill(scratch.view(), Pattern{seed});
-      EXPECT_FALSE(rank.check(scratch.view(), Pattern{seed + 1}).intact()) << seed;
+      rank.fill(scratch.view(), Payload{seed});
+      EXPECT_FALSE(rank.check(scratch.view(), Payload{seed + 1}).intact()) << seed;
       EXPECT_FALSE(rank.check(scratch.view(), kSentinel).intact()) << seed;
     }
   });

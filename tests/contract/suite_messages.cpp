@@ -4,17 +4,17 @@
 namespace twinlink::contract {
 namespace {
 
-constexpr Pattern kContent{41};
+constexpr Payload kContent{41};
 /// Below and above what MPI libraries and adapters send without waiting for the receiver.
 constexpr Bytes kSizes[] = {1_B, 3_B, 4096_B, 300'000_B, 8_MiB};
 
-void send_filled(Rank& rank, RankId peer, Tag with, Memory kind, Bytes size, Pattern pattern) {
+void send_filled(Rank& rank, RankId peer, Tag with, Memory kind, Bytes size, Payload pattern) {
   const Scratch from(rank, kind, size);
   rank.fill(from.view(), pattern);
   finish(rank, rank.send(peer, with, from.view()));
 }
 
-void receive_filled(Rank& rank, RankId peer, Tag with, Memory kind, Bytes size, Pattern pattern) {
+void receive_filled(Rank& rank, RankId peer, Tag with, Memory kind, Bytes size, Payload pattern) {
   const Scratch into(rank, kind, size);
   rank.fill(into.view(), kSentinel);
   finish(rank, rank.receive(peer, with, into.view()));
@@ -28,10 +28,10 @@ TEST(Messages, AreDeliveredFromAndToEveryKindOfHostMemory) {
       for (const Memory kind : {Memory::pinned, Memory::pageable, Memory::shared_pinned}) {
         if (first(rank, peer)) {
           send_filled(rank, peer, tag(0), kind, size, kContent);
-          receive_filled(rank, peer, tag(0), kind, size, Pattern{42});
+          receive_filled(rank, peer, tag(0), kind, size, Payload{42});
         } else {
           receive_filled(rank, peer, tag(0), kind, size, kContent);
-          send_filled(rank, peer, tag(0), kind, size, Pattern{42});
+          send_filled(rank, peer, tag(0), kind, size, Payload{42});
         }
       }
     }
@@ -42,7 +42,7 @@ TEST(Messages, FillTheirViewAndNothingBesideIt) {
   on_every_pair([](Rank& rank, RankId peer) {
     const Scratch from(rank, Memory::pinned, 1000_B);
     const Scratch into(rank, Memory::pinned, 1000_B);
-    rank.fill(from.view(), Pattern{43});
+    rank.fill(from.view(), Payload{43});
     rank.fill(from.slice(13_B, 500_B), kContent);
     const View left = into.slice(0_B, 257_B);
     const View middle = into.slice(257_B, 500_B);
@@ -62,9 +62,9 @@ TEST(Messages, WithOneTagStayInOrder) {
     std::uint64_t seed = 100;
     for (const Bytes size : kTurn) {
       if (first(rank, peer)) {
-        send_filled(rank, peer, tag(0), Memory::pinned, size, Pattern{seed++});
+        send_filled(rank, peer, tag(0), Memory::pinned, size, Payload{seed++});
       } else {
-        receive_filled(rank, peer, tag(0), Memory::pinned, size, Pattern{seed++});
+        receive_filled(rank, peer, tag(0), Memory::pinned, size, Payload{seed++});
       }
     }
   });
@@ -78,12 +78,12 @@ TEST(Messages, ManyAtOnceStayInOrder) {
     std::vector<Op> ops;
     for (std::uint64_t m = 0; m < kMessages; ++m) {
       const View part = all.slice(kSize * m, kSize);
-      rank.fill(part, first(rank, peer) ? Pattern{m + 1} : kSentinel);
+      rank.fill(part, first(rank, peer) ? Payload{m + 1} : kSentinel);
       ops.push_back(first(rank, peer) ? rank.send(peer, tag(0), part) : rank.receive(peer, tag(0), part));
     }
     finish_all(rank, ops);
     for (std::uint64_t m = 0; m < kMessages; ++m) {
-      EXPECT_TRUE(rank.check(all.slice(kSize * m, kSize), Pattern{m + 1}).intact()) << "message " << m;
+      EXPECT_TRUE(rank.check(all.slice(kSize * m, kSize), Payload{m + 1}).intact()) << "message " << m;
     }
   });
 }
@@ -94,15 +94,15 @@ TEST(Messages, OfDifferentTagsDoNotMix) {
       const Scratch one(rank, Memory::pageable, size);
       const Scratch two(rank, Memory::pageable, size);
       if (first(rank, peer)) {
-        rank.fill(one.view(), Pattern{1});
-        rank.fill(two.view(), Pattern{2});
+        rank.fill(one.view(), Payload{1});
+        rank.fill(two.view(), Payload{2});
         finish_all(rank, {rank.send(peer, tag(1), one.view()), rank.send(peer, tag(2), two.view())});
       } else {
         // The one that was sent last is taken first.
         finish(rank, rank.receive(peer, tag(2), two.view()));
         finish(rank, rank.receive(peer, tag(1), one.view()));
-        EXPECT_TRUE(rank.check(one.view(), Pattern{1}).intact());
-        EXPECT_TRUE(rank.check(two.view(), Pattern{2}).intact());
+        EXPECT_TRUE(rank.check(one.view(), Payload{1}).intact());
+        EXPECT_TRUE(rank.check(two.view(), Payload{2}).intact());
       }
     }
   });
@@ -150,7 +150,7 @@ TEST(Messages, ASentBufferMayBeWrittenAgainOnceTheSendHasEnded) {
       if (first(rank, peer)) {
         rank.fill(scratch.view(), kContent);
         finish(rank, rank.send(peer, tag(0), scratch.view()));
-        rank.fill(scratch.view(), Pattern{99});
+        rank.fill(scratch.view(), Payload{99});
         tell_now(rank, peer, tag(1));
       } else {
         rank.fill(scratch.view(), kSentinel);
@@ -193,12 +193,12 @@ TEST(Messages, PassInBothDirectionsAtOnce) {
       const Scratch into(rank, Memory::pinned, size);
       const auto mine = static_cast<std::uint64_t>(rank.id().value) + 1;
       const auto theirs = static_cast<std::uint64_t>(peer.value) + 1;
-      rank.fill(from.view(), Pattern{mine});
+      rank.fill(from.view(), Payload{mine});
       rank.fill(into.view(), kSentinel);
       // The send comes first on both sides: starting one must not wait for the peer's receive.
       const Op sending = rank.send(peer, tag(0), from.view());
       finish_all(rank, {sending, rank.receive(peer, tag(0), into.view())});
-      EXPECT_TRUE(rank.check(into.view(), Pattern{theirs}).intact()) << size.count() << " B";
+      EXPECT_TRUE(rank.check(into.view(), Payload{theirs}).intact()) << size.count() << " B";
     }
   });
 }
@@ -209,7 +209,7 @@ TEST(Messages, PassBetweenAllRanksAtOnce) {
     const auto ranks = static_cast<std::uint64_t>(rank.ranks());
     const Scratch from(rank, Memory::pinned, kSize);
     const Scratch into(rank, Memory::pinned, kSize * ranks);
-    rank.fill(from.view(), Pattern{static_cast<std::uint64_t>(rank.id().value) + 1});
+    rank.fill(from.view(), Payload{static_cast<std::uint64_t>(rank.id().value) + 1});
     std::vector<Op> ops;
     for (std::uint64_t r = 0; r < ranks; ++r) {
       const RankId peer{static_cast<int>(r)};
@@ -220,7 +220,7 @@ TEST(Messages, PassBetweenAllRanksAtOnce) {
     finish_all(rank, ops);
     for (std::uint64_t r = 0; r < ranks; ++r) {
       if (RankId{static_cast<int>(r)} == rank.id()) continue;
-      EXPECT_TRUE(rank.check(into.slice(kSize * r, kSize), Pattern{r + 1}).intact()) << "from rank " << r;
+      EXPECT_TRUE(rank.check(into.slice(kSize * r, kSize), Payload{r + 1}).intact()) << "from rank " << r;
     }
   });
 }
@@ -324,12 +324,12 @@ TEST(Messages, TheLastRegistrationStaysWhileAnOperationNeedsIt) {
 TEST(Messages, ToItselfOrToNobodyAreRefused) {
   on_every_rank([](Rank& rank) {
     const Scratch scratch(rank, Memory::pinned, 64_B);
-    Message message;
+    ControlMessage message;
     for (const RankId wrong : {rank.id(), RankId{-1}, RankId{rank.ranks()}}) {
       EXPECT_THROW(rank.send(wrong, tag(0), scratch.view()), UsageError);
       EXPECT_THROW(rank.receive(wrong, tag(0), scratch.view()), UsageError);
-      EXPECT_THROW(rank.tell(wrong, tag(0), message), UsageError);
-      EXPECT_THROW(rank.hear(wrong, tag(0), message), UsageError);
+      EXPECT_THROW(rank.send_control(wrong, tag(0), message), UsageError);
+      EXPECT_THROW(rank.recv_control(wrong, tag(0), message), UsageError);
     }
   });
 }

@@ -22,7 +22,7 @@ void on_every_target(const std::function<void(Rank&, RankId peer, Buffer theirs)
       const Scratch mine(rank, Memory::device, kSize);
       if (!rank.path_to(peer).same_node) rank.register_memory(mine.buffer());
       rank.fill(mine.view(), kSentinel);
-      tell_now(rank, peer, tag(0), Message(rank.export_memory(mine.buffer())));
+      tell_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine.buffer())));
       target(rank, peer, mine.buffer());
       meet(rank, peer);
     }
@@ -35,7 +35,7 @@ class Source {
   Source(Rank& rank, Bytes size) : rank_(rank), scratch_(rank, Memory::device, size) {
     rank_.register_memory(scratch_.buffer());
   }
-  [[nodiscard]] View filled(Pattern pattern) const {
+  [[nodiscard]] View filled(Payload pattern) const {
     rank_.fill(scratch_.view(), pattern);
     return scratch_.view();
   }
@@ -62,7 +62,7 @@ TEST(OneSided, ASignalComesAfterTheDataOfItsPut) {
         int n = 1;
         for (const Engine engine : engines(rank, peer)) {
           const Source source(rank, kSize);
-          const Op put = rank.put(View(theirs), source.filled(Pattern{70}), Stream{n}, engine, Signal{Tag{n}});
+          const Op put = rank.put(View(theirs), source.filled(Payload{70}), Stream{n}, engine, Signal{Tag{n}});
           finish(rank, put);
           hear_now(rank, peer, tag(4));
           ++n;
@@ -72,7 +72,7 @@ TEST(OneSided, ASignalComesAfterTheDataOfItsPut) {
         int n = 1;
         for ([[maybe_unused]] const Engine engine : engines(rank, peer)) {
           take_signal(rank, peer, Tag{n++});
-          const Verdict verdict = rank.check(View(mine), Pattern{70});
+          const Verdict verdict = rank.check(View(mine), Payload{70});
           EXPECT_TRUE(verdict.intact()) << to_string(verdict);
           rank.fill(View(mine), kSentinel);
           tell_now(rank, peer, tag(4));
@@ -85,7 +85,7 @@ TEST(OneSided, SignalsOfOneTagAreTakenOneByOneAndWaitForTheirTaker) {
   on_every_target(
       [](Rank& rank, RankId peer, Buffer theirs) {
         const Source source(rank, 1000_B);
-        const View from = source.filled(Pattern{71});
+        const View from = source.filled(Payload{71});
         std::vector<Op> puts;
         for (int i = 0; i < kPuts; ++i) {
           puts.push_back(rank.put(View(theirs, from.length * static_cast<std::uint64_t>(i), from.length), from,
@@ -98,7 +98,7 @@ TEST(OneSided, SignalsOfOneTagAreTakenOneByOneAndWaitForTheirTaker) {
         hear_now(rank, peer, tag(2));  // all were raised before anybody waits
         for (std::uint64_t i = 0; i < kPuts; ++i) {
           take_signal(rank, peer, Tag{1});
-          EXPECT_TRUE(rank.check(View(mine, 1000_B * i, 1000_B), Pattern{71}).intact());
+          EXPECT_TRUE(rank.check(View(mine, 1000_B * i, 1000_B), Payload{71}).intact());
         }
         std::uint64_t value = 0;
         const Op none = rank.await_signal(peer, Tag{1}, value);
@@ -113,7 +113,7 @@ TEST(OneSided, ASignalThatIsGivenUpGoesToTheNextTaker) {
         const Source source(rank, 8_B);
         hear_now(rank, peer, tag(2));
         finish(rank,
-               rank.put(View(theirs, 0_B, 8_B), source.filled(Pattern{72}), Stream{0}, Engine::dma, Signal{Tag{1}, 5}));
+               rank.put(View(theirs, 0_B, 8_B), source.filled(Payload{72}), Stream{0}, Engine::dma, Signal{Tag{1}, 5}));
       },
       [](Rank& rank, RankId peer, Buffer) {
         std::uint64_t forgotten = 1;
@@ -131,7 +131,7 @@ TEST(OneSided, ASignalCarriesItsValueAndMayComeWithoutData) {
   on_every_target(
       [](Rank& rank, RankId, Buffer theirs) {
         const Source source(rank, 8_B);
-        const View from = source.filled(Pattern{73}).slice(0_B, 0_B);
+        const View from = source.filled(Payload{73}).slice(0_B, 0_B);
         for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{12345}, kMostSignal}) {
           finish(rank, rank.put(View(theirs, 0_B, 0_B), from, Stream{0}, Engine::dma, Signal{Tag{1}, value}));
         }
@@ -147,13 +147,13 @@ TEST(OneSided, APutNeedsNoSignalAndTakesNothingButItsBytes) {
   on_every_target(
       [](Rank& rank, RankId peer, Buffer theirs) {
         const Source source(rank, 1000_B);
-        finish(rank, rank.put(View(theirs, 500_B, 1000_B), source.filled(Pattern{74}), Stream{0}, Engine::dma, {}));
+        finish(rank, rank.put(View(theirs, 500_B, 1000_B), source.filled(Payload{74}), Stream{0}, Engine::dma, {}));
         tell_now(rank, peer, tag(1));
       },
       [](Rank& rank, RankId peer, Buffer mine) {
         hear_now(rank, peer, tag(1));
         EXPECT_TRUE(rank.check(View(mine, 0_B, 500_B), kSentinel).intact());
-        EXPECT_TRUE(rank.check(View(mine, 500_B, 1000_B), Pattern{74}).intact());
+        EXPECT_TRUE(rank.check(View(mine, 500_B, 1000_B), Payload{74}).intact());
       });
 }
 
@@ -162,7 +162,7 @@ TEST(OneSided, MemoryOfAnotherNodeTakesPutsAndNothingElse) {
       [](Rank& rank, RankId peer, Buffer theirs) {
         if (rank.path_to(peer).same_node) return;
         const Source source(rank, 1000_B);
-        const View from = source.filled(Pattern{76});
+        const View from = source.filled(Payload{76});
         const View to(theirs, 0_B, 1000_B);
         constexpr Block kBlocks[] = {{.length = 10_B}};
         for (const Engine engine : {Engine::dma, Engine::kernel}) {
@@ -194,7 +194,7 @@ TEST(OneSided, WhatMakesNoSenseIsRefused) {
   on_every_target(
       [](Rank& rank, RankId peer, Buffer theirs) {
         const Source source(rank, 1000_B);
-        const View from = source.filled(Pattern{75});
+        const View from = source.filled(Payload{75});
         std::uint64_t value = 0;
         EXPECT_THROW(rank.await_signal(rank.id(), Tag{1}, value), UsageError);
         EXPECT_THROW(rank.await_signal(peer, Tag{kSignalTags}, value), UsageError);

@@ -147,12 +147,12 @@ TEST_P(ProtocolFailures, AForgedHandleIsTheFailureOfThatExchange) {
 /// Of one message from the first rank to the second, where no driver opens a peer's memory.
 Outcome message_that_no_driver_opens(Rank& rank, RankId peer, Channel& channel, View message) {
   if (first(rank, peer)) {
-    rank.fill(message, Pattern{71});
+    rank.fill(message, Payload{71});
     return timed(rank, [&] { return channel.send(message); });
   }
   rank.fill(message, kSentinel);
   Outcome outcome = timed(rank, [&] { return channel.receive(message); });
-  EXPECT_TRUE(!outcome.ok() || rank.check(message, Pattern{71}).intact()) << "delivered, and is not there";
+  EXPECT_TRUE(!outcome.ok() || rank.check(message, Payload{71}).intact()) << "delivered, and is not there";
   return outcome;
 }
 
@@ -218,7 +218,7 @@ void leave_and_begin_anew(Rank& rank, RankId peer, const Protocol& protocol, boo
   const Scratch former(rank, protocol.message_memory(), 8_MiB);
   const Scratch message(rank, protocol.message_memory(), 8_MiB);
   const bool sends = first(rank, peer);
-  rank.fill(former.view(), sends ? Pattern{1} : kSentinel);
+  rank.fill(former.view(), sends ? Payload{1} : kSentinel);
   const auto move = [&](Channel& channel, const View& view) {
     return sends ? channel.send(view) : channel.receive(view);
   };
@@ -232,13 +232,13 @@ void leave_and_begin_anew(Rank& rank, RankId peer, const Protocol& protocol, boo
   meet(rank, peer);
   {
     const auto channel = protocol.connect(rank, peer, {});
-    for (const Pattern pattern : {Pattern{2}, Pattern{3}}) {
+    for (const Payload pattern : {Payload{2}, Payload{3}}) {
       rank.fill(message.view(), sends ? pattern : kSentinel);
       meet(rank, peer);
       const Outcome outcome = move(*channel, message.view());
       EXPECT_TRUE(outcome.ok()) << protocol.name() << ": " << outcome.reason;
       EXPECT_TRUE(rank.check(message.view(), pattern).intact()) << protocol.name();
-      EXPECT_TRUE(rank.check(former.view(), sends ? Pattern{1} : kSentinel).intact()) << protocol.name();
+      EXPECT_TRUE(rank.check(former.view(), sends ? Payload{1} : kSentinel).intact()) << protocol.name();
     }
     meet(rank, peer);
   }

@@ -17,8 +17,8 @@ void on_every_connection(const std::function<void(Rank&, RankId peer, const Prot
 }
 
 /// What the rank `from` sends as message `index` of an exchange.
-Pattern content(RankId from, std::size_t index) {
-  return Pattern{1000 + 100 * static_cast<std::uint64_t>(from.value) + index};
+Payload content(RankId from, std::size_t index) {
+  return Payload{1000 + 100 * static_cast<std::uint64_t>(from.value) + index};
 }
 
 /// Messages of the given sizes, each in a buffer of its own.
@@ -211,14 +211,14 @@ TEST(Protocols, PingPong) {
     const Scratch ball(rank, protocol.message_memory(), 50'000_B);
     {
       const auto channel = protocol.connect(rank, peer, protocol.defaults());
-      if (first(rank, peer)) rank.fill(ball.view(), Pattern{9});
+      if (first(rank, peer)) rank.fill(ball.view(), Payload{9});
       for (int i = 0; i < 3; ++i) {
         const Outcome there = first(rank, peer) ? channel->send(ball.view()) : channel->receive(ball.view());
         EXPECT_TRUE(there.ok()) << protocol.name() << ": " << there.reason;
         const Outcome back = first(rank, peer) ? channel->receive(ball.view()) : channel->send(ball.view());
         EXPECT_TRUE(back.ok()) << protocol.name() << ": " << back.reason;
       }
-      EXPECT_TRUE(rank.check(ball.view(), Pattern{9}).intact()) << protocol.name();
+      EXPECT_TRUE(rank.check(ball.view(), Payload{9}).intact()) << protocol.name();
     }
     meet(rank, peer);
   });

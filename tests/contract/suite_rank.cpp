@@ -141,13 +141,13 @@ TEST(WhereAmI, ThereIsAtLeastOneNumaDomain) {
 TEST(WhereAmI, NamingAStepChangesNothing) {
   on_every_pair([](Rank& rank, RankId peer) {
     const Scratch scratch(rank, Memory::pinned, 64_B);
-    rank.fill(scratch.view(), Pattern{3});
-    Message heard;
-    const Op op = rank.hear(peer, tag(0), heard);
+    rank.fill(scratch.view(), Payload{3});
+    ControlMessage heard;
+    const Op op = rank.recv_control(peer, tag(0), heard);
     rank.step("any words");
     rank.step("");
-    EXPECT_TRUE(rank.check(scratch.view(), Pattern{3}).intact());
-    tell_now(rank, peer, tag(0), Message(7));
+    EXPECT_TRUE(rank.check(scratch.view(), Payload{3}).intact());
+    tell_now(rank, peer, tag(0), ControlMessage(7));
     finish(rank, op);
     EXPECT_EQ(heard.as<int>(), 7);
   });

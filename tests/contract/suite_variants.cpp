@@ -66,7 +66,7 @@ TEST(Variants, MessagesOfAllSizesArriveBothWaysWithAllSettings) {
         for (const Bytes size : kSizes) {
           outgoing.push_back(out.slice(offset, size));
           incoming.push_back(in.slice(offset, size));
-          rank.fill(outgoing.back(), Pattern{500 + static_cast<std::uint64_t>(rank.id().value) + size.count()});
+          rank.fill(outgoing.back(), Payload{500 + static_cast<std::uint64_t>(rank.id().value) + size.count()});
           rank.fill(incoming.back(), kSentinel);
           offset += size;
         }
@@ -77,7 +77,7 @@ TEST(Variants, MessagesOfAllSizesArriveBothWaysWithAllSettings) {
           if (!outcome.ok()) return;
         }
         for (const View& view : incoming) {
-          const Pattern expected{500 + static_cast<std::uint64_t>(peer.value) + view.length.count()};
+          const Payload expected{500 + static_cast<std::uint64_t>(peer.value) + view.length.count()};
           const Verdict verdict = rank.check(view, expected);
           EXPECT_TRUE(verdict.intact()) << protocol->name() << ", " << variant.name << ", " << view.length.count()
                                         << " B: " << to_string(verdict);

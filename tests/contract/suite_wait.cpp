@@ -46,9 +46,9 @@ TEST(Wait, ReturnsTheFirstInTheSpanOfThoseThatEnded) {
 TEST(Wait, ReturnsTheOneThatEndedWhateverItsPlaceInTheSpan) {
   on_every_pair([](Rank& rank, RankId peer) {
     if (first(rank, peer)) {
-      Message never;
-      Message heard;
-      const Op span[] = {rank.hear(peer, tag(0), never), rank.hear(peer, tag(1), heard)};
+      ControlMessage never;
+      ControlMessage heard;
+      const Op span[] = {rank.recv_control(peer, tag(0), never), rank.recv_control(peer, tag(1), heard)};
       const auto done = rank.wait_any(span, soon(rank));
       ASSERT_TRUE(done);
       EXPECT_EQ(done->index, 1U);
@@ -56,7 +56,7 @@ TEST(Wait, ReturnsTheOneThatEndedWhateverItsPlaceInTheSpan) {
       tell_now(rank, peer, tag(2));
       finish(rank, span[0]);
     } else {
-      tell_now(rank, peer, tag(1), Message(5));
+      tell_now(rank, peer, tag(1), ControlMessage(5));
       hear_now(rank, peer, tag(2));
       tell_now(rank, peer, tag(0));
     }
@@ -68,15 +68,15 @@ TEST(Wait, MixesAllKindsOfOperations) {
     const Scratch from(rank, Memory::pinned, 5000_B);
     const Scratch into(rank, Memory::pinned, 5000_B);
     const Scratch device(rank, Memory::device, 5000_B);
-    rank.fill(from.view(), Pattern{51});
+    rank.fill(from.view(), Payload{51});
     rank.fill(into.view(), kSentinel);
-    Message heard;
+    ControlMessage heard;
     finish_all(rank, {rank.copy(device.view(), from.view(), Stream{1}, Engine::dma),
-                      rank.receive(peer, tag(0), into.view()), rank.hear(peer, tag(1), heard),
-                      rank.send(peer, tag(0), from.view()), rank.tell(peer, tag(1), Message(6))});
+                      rank.receive(peer, tag(0), into.view()), rank.recv_control(peer, tag(1), heard),
+                      rank.send(peer, tag(0), from.view()), rank.send_control(peer, tag(1), ControlMessage(6))});
     EXPECT_EQ(heard.as<int>(), 6);
-    EXPECT_TRUE(rank.check(into.view(), Pattern{51}).intact());
-    EXPECT_TRUE(rank.check(device.view(), Pattern{51}).intact());
+    EXPECT_TRUE(rank.check(into.view(), Payload{51}).intact());
+    EXPECT_TRUE(rank.check(device.view(), Payload{51}).intact());
   });
 }
 
@@ -106,15 +106,15 @@ TEST(Wait, ForNothingIsRefused) {
 
 TEST(Wait, ReturnsNothingOnceTheDeadlineHasPassed) {
   on_every_pair([](Rank& rank, RankId peer) {
-    Message heard;
-    const Op hearing = rank.hear(peer, tag(0), heard);
+    ControlMessage heard;
+    const Op hearing = rank.recv_control(peer, tag(0), heard);
     const Seconds deadline = rank.now() + kShortly;
     EXPECT_FALSE(rank.wait_any({&hearing, 1}, deadline));
     EXPECT_GE(rank.now(), deadline);
     EXPECT_LT(rank.now(), deadline + kSlack);
     // The operation is still in flight: it ends when the peer speaks.
     meet(rank, peer);
-    const Op telling = rank.tell(peer, tag(0), Message(4));
+    const Op telling = rank.send_control(peer, tag(0), ControlMessage(4));
     finish_all(rank, {hearing, telling});
     EXPECT_EQ(heard.as<int>(), 4);
   });
@@ -133,13 +133,13 @@ TEST(Wait, ADeadlineInThePastOnlyLooks) {
 
 TEST(Wait, ADeadlineInThePastDoesNotEndWhatIsInFlight) {
   on_every_pair([](Rank& rank, RankId peer) {
-    Message heard;
-    const Op hearing = rank.hear(peer, tag(0), heard);
+    ControlMessage heard;
+    const Op hearing = rank.recv_control(peer, tag(0), heard);
     const Seconds before = rank.now();
     for (int i = 0; i < 10; ++i) EXPECT_FALSE(rank.wait_any({&hearing, 1}, Seconds{0}));
     EXPECT_LT(rank.now(), before + kSlack);
     meet(rank, peer);
-    finish_all(rank, {rank.tell(peer, tag(0), Message(3)), hearing});
+    finish_all(rank, {rank.send_control(peer, tag(0), ControlMessage(3)), hearing});
     EXPECT_EQ(heard.as<int>(), 3);
   });
 }
@@ -163,31 +163,31 @@ TEST(Abandon, GivesTheBufferBackAndKeepsTheJobUsable) {
 
     const Scratch from(rank, Memory::pinned, 300'000_B);
     const Scratch into(rank, Memory::pinned, 300'000_B);
-    rank.fill(from.view(), Pattern{52});
+    rank.fill(from.view(), Payload{52});
     rank.fill(into.view(), kSentinel);
     finish_all(rank, {rank.receive(peer, tag(1), into.view()), rank.send(peer, tag(1), from.view())});
-    EXPECT_TRUE(rank.check(into.view(), Pattern{52}).intact());
+    EXPECT_TRUE(rank.check(into.view(), Payload{52}).intact());
   });
 }
 
 TEST(Abandon, WhatComesTooLateHurtsNobody) {
   on_every_pair([](Rank& rank, RankId peer) {
     const Scratch from(rank, Memory::pinned, 64_B);
-    Message forgotten(1);  // The caller may end its life now; that it lives on here only shows who writes it.
+    ControlMessage forgotten(1);  // The caller may end its life now; that it lives on here only shows who writes it.
     {
       const Scratch into(rank, Memory::pinned, 64_B);
       rank.abandon(rank.receive(peer, tag(0), into.view()));
-      rank.abandon(rank.hear(peer, tag(1), forgotten));
+      rank.abandon(rank.recv_control(peer, tag(1), forgotten));
     }
     meet(rank, peer);
     // New buffers, perhaps where the old ones were; then the late messages.
     const Scratch innocent(rank, Memory::pinned, 64_B);
-    rank.fill(innocent.view(), Pattern{53});
-    const Op late[] = {rank.send(peer, tag(0), from.view()), rank.tell(peer, tag(1), Message(666))};
+    rank.fill(innocent.view(), Payload{53});
+    const Op late[] = {rank.send(peer, tag(0), from.view()), rank.send_control(peer, tag(1), ControlMessage(666))};
     meet(rank, peer);
     for (const Op op : late) wait(rank, op, rank.now() + kShortly);
     meet(rank, peer);
-    EXPECT_TRUE(rank.check(innocent.view(), Pattern{53}).intact());
+    EXPECT_TRUE(rank.check(innocent.view(), Payload{53}).intact());
     EXPECT_EQ(forgotten.as<int>(), 1) << "an abandoned hear was written";
   });
 }
@@ -195,11 +195,11 @@ TEST(Abandon, WhatComesTooLateHurtsNobody) {
 TEST(Abandon, ASendThatNobodyTakesCanBeGivenUp) {
   on_every_pair([](Rank& rank, RankId peer) {
     const Buffer from = rank.allocate(Memory::pinned, 8_MiB);
-    rank.fill(View(from), Pattern{54});
+    rank.fill(View(from), Payload{54});
     if (first(rank, peer)) {
       rank.abandon(rank.send(peer, tag(0), View(from)));
     } else {
-      rank.abandon(rank.tell(peer, tag(1), Message(1)));
+      rank.abandon(rank.send_control(peer, tag(1), ControlMessage(1)));
     }
     rank.release(from);
     meet(rank, peer);
@@ -211,11 +211,11 @@ TEST(Abandon, ACopyCanBeGivenUpAndItsStreamGoesOn) {
     const Scratch from(rank, Memory::pinned, 1_MiB);
     const Buffer given_up = rank.allocate(Memory::device, 1_MiB);
     const Scratch to(rank, Memory::device, 1_MiB);
-    rank.fill(from.view(), Pattern{55});
+    rank.fill(from.view(), Payload{55});
     rank.abandon(rank.copy(View(given_up), from.view(), Stream{2}, Engine::dma));
     rank.release(given_up);
     finish(rank, rank.copy(to.view(), from.view(), Stream{2}, Engine::dma));
-    EXPECT_TRUE(rank.check(to.view(), Pattern{55}).intact());
+    EXPECT_TRUE(rank.check(to.view(), Payload{55}).intact());
   });
 }
 

@@ -12,10 +12,10 @@ constexpr Seconds kLong{1000};
 constexpr Tag kMeet{tags::kFirstFree.value};
 
 /// Both have come here: buffers that the other may have had open can go.
-void meet(Rank& rank, RankId peer) {
-  Message heard;
-  const Op told = rank.tell(peer, kMeet, Message());
-  wait(rank, rank.hear(peer, kMeet, heard), kLong);
+void connect_ends(Rank& rank, RankId peer) {
+  ControlMessage heard;
+  const Op told = rank.send_control(peer, kMeet, ControlMessage());
+  wait(rank, rank.recv_control(peer, kMeet, heard), kLong);
   wait(rank, told, kLong);
 }
 
@@ -62,14 +62,14 @@ void exchange_once(const Exchange& exchange, Rank& rank, Witness& witness) {
       witness.require(rank.check(view, content(me, index++)).intact(), "a message changed at its sender");
     }
   }
-  meet(rank, peer);
+  connect_ends(rank, peer);
   release(rank, outgoing);
   release(rank, incoming);
 }
 
 }  // namespace
 
-Pattern content(int from, int index) { return Pattern{static_cast<std::uint64_t>(100 * from + index + 1)}; }
+Payload content(int from, int index) { return Payload{static_cast<std::uint64_t>(100 * from + index + 1)}; }
 
 Scenario exchange_of(const Exchange& exchange) {
   const Body body = [exchange](Rank& rank, Witness& witness) { exchange_once(exchange, rank, witness); };

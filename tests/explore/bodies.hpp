@@ -15,7 +15,7 @@ inline constexpr int kMany = kFibersCanGoBack ? 7 : 3;
 inline constexpr int kSome = kFibersCanGoBack ? 4 : 2;
 
 /// What rank `from` sends as message `index`.
-Pattern content(int from, int index);
+Payload content(int from, int index);
 
 /// How two ranks exchange messages: `forth` of them from rank 0 to rank 1, and `back`.
 struct Exchange {

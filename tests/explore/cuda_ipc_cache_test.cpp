@@ -80,10 +80,10 @@ Scenario replaces_a_buffer(std::size_t cache) {
     chosen.payload = kSize;
     return chosen;
   };
-  const auto meet = [](Rank& rank, RankId peer) {
-    Message heard;
-    const Op told = rank.tell(peer, tags::kFirstFree, Message());
-    wait(rank, rank.hear(peer, tags::kFirstFree, heard), kLong);
+  const auto synchronize = [](Rank& rank, RankId peer) {
+    ControlMessage heard;
+    const Op told = rank.send_control(peer, tags::kFirstFree, ControlMessage());
+    wait(rank, rank.recv_control(peer, tags::kFirstFree, heard), kLong);
     wait(rank, told, kLong);
   };
   const Body sender = [=](Rank& rank, Witness& witness) {
@@ -106,7 +106,7 @@ Scenario replaces_a_buffer(std::size_t cache) {
       witness.require(rank.export_memory(first.buffer).address == address, "the address does not come again");
       send(first);
     }
-    meet(rank, RankId{1});
+    synchronize(rank, RankId{1});
     rank.release(first.buffer);
     rank.release(second.buffer);
   };
@@ -121,7 +121,7 @@ Scenario replaces_a_buffer(std::size_t cache) {
       }
       witness.ending(lookups(channel));
     }
-    meet(rank, RankId{0});
+    synchronize(rank, RankId{0});
     rank.release(message.buffer);
   };
   return {.bodies = {sender, receiver}};

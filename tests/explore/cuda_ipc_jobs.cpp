@@ -22,17 +22,17 @@ class Inspector final : public DecoratedRank {
  public:
   Inspector(Rank& inner, Witness& witness) : DecoratedRank(inner), witness_(witness) {}
 
-  Op tell(RankId peer, Tag tag, const Message& message) override {
+  Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
     if (tag.value == tags::kIpcFifo.value) {
       const auto kind = kind_of(message);
       if (kind == PacketKind::request) ++requests_;
       witness_.require(requests_ <= 5, "more than five requests");
       look_at(kind, "tells");
     }
-    return DecoratedRank::tell(peer, tag, message);
+    return DecoratedRank::send_control(peer, tag, message);
   }
-  Op hear(RankId peer, Tag tag, Message& into) override {
-    const Op op = DecoratedRank::hear(peer, tag, into);
+  Op recv_control(RankId peer, Tag tag, ControlMessage& into) override {
+    const Op op = DecoratedRank::recv_control(peer, tag, into);
     if (tag.value == tags::kIpcFifo.value) {
       hearing_ = op;
       into_ = &into;
@@ -52,9 +52,9 @@ class Inspector final : public DecoratedRank {
   [[nodiscard]] std::uint64_t digest() const { return static_cast<std::uint64_t>(requests_) * 2 + (agreed_ ? 1 : 0); }
 
  private:
-  /// A meeting's letter is none.
-  static std::optional<PacketKind> kind_of(const Message& message) {
-    if (message.bytes().size() == kMeetingLetter) return std::nullopt;
+  /// A connection handshake's control message is none.
+  static std::optional<PacketKind> kind_of(const ControlMessage& message) {
+    if (message.bytes().size() == kConnectMessageSize) return std::nullopt;
     return packet_of(message).kind;
   }
   /// Who tells an ACK has enabled IPC before, and who hears it enables it then.
@@ -67,7 +67,7 @@ class Inspector final : public DecoratedRank {
   int requests_ = 0;
   bool agreed_ = false;
   Op hearing_{};
-  const Message* into_ = nullptr;
+  const ControlMessage* into_ = nullptr;
 };
 
 /// All that the protocol remembers between two waits and that the outside cannot tell.
@@ -93,8 +93,8 @@ int most_at_once(const IpcJob& job, int sender) {
 int buffers_of(const IpcJob& job, int sender) { return job.buffers > 0 ? job.buffers : most_at_once(job, sender); }
 
 /// What lies in a buffer that is sent from.
-Pattern pattern(int sender, int exchange, int buffer) {
-  return Pattern{static_cast<std::uint64_t>(1000 * sender + 10 * exchange + buffer + 1)};
+Payload pattern(int sender, int exchange, int buffer) {
+  return Payload{static_cast<std::uint64_t>(1000 * sender + 10 * exchange + buffer + 1)};
 }
 
 void converse(const IpcJob& job, Rank& plain_rank, Witness& witness) {
@@ -128,7 +128,7 @@ void converse(const IpcJob& job, Rank& plain_rank, Witness& witness) {
       const Outcome outcome = channel.exchange(outgoing, incoming);
       witness.require(outcome.ok(), outcome.reason);
       for (const View& view : incoming) {
-        const Pattern expected = pattern(peer.value, exchange, received++ % buffers_of(job, peer.value));
+        const Payload expected = pattern(peer.value, exchange, received++ % buffers_of(job, peer.value));
         witness.require(rank.check(view, expected).intact(), "a message is not what was sent");
       }
       ++exchange;
@@ -136,9 +136,9 @@ void converse(const IpcJob& job, Rank& plain_rank, Witness& witness) {
     witness.ending(job.ending(channel));
     witness.unwatch();
   }
-  Message heard;
-  const Op told = rank.tell(peer, kMeet, Message());
-  wait(rank, rank.hear(peer, kMeet, heard), kLong);
+  ControlMessage heard;
+  const Op told = rank.send_control(peer, kMeet, ControlMessage());
+  wait(rank, rank.recv_control(peer, kMeet, heard), kLong);
   wait(rank, told, kLong);
   for (const View& view : from) rank.release(view.buffer);
   for (const View& view : to) rank.release(view.buffer);

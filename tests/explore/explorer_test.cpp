@@ -41,12 +41,12 @@ TEST(Explorer, EndsCopiesOfOneStreamInOrderAndOfTwoInAny) {
 
 TEST(Explorer, CountsEveryStateWithoutReduction) {
   // Rank 0 waits for its tell and ends; nothing else happens: started, ended, taken.
-  const Scenario one_tell{.bodies = {[](Rank& rank, Witness&) { tell(rank, 1, kA); }, nothing}};
+  const Scenario one_tell{.bodies = {[](Rank& rank, Witness&) { send_control(rank, 1, kA); }, nothing}};
   const ExploreResult every = explore(one_tell, {.reduction = Reduction::none});
   EXPECT_EQ(every.states, 3U);
   EXPECT_EQ(every.steps, 2U);
   // Two such ranks: three states each, in all combinations.
-  const Body to_peer = [](Rank& rank, Witness&) { tell(rank, 1 - rank.id().value, kA); };
+  const Body to_peer = [](Rank& rank, Witness&) { send_control(rank, 1 - rank.id().value, kA); };
   EXPECT_EQ(explore({.bodies = {to_peer, to_peer}}, {.reduction = Reduction::none}).states, 9U);
   // With reduction one order is enough: started, one through, both through.
   EXPECT_EQ(explore({.bodies = {to_peer, to_peer}}).states, 3U);
@@ -71,8 +71,8 @@ TEST(Explorer, AnEagerSendNeedsNoReceiveAndALargeOneDoes) {
 
 TEST(Explorer, ADeadlineIsAWaitForEver) {
   const ExploreResult result = explore({.bodies = {[](Rank& rank, Witness& witness) {
-                                                     Message heard;
-                                                     const Op op = rank.hear(RankId{1}, kA, heard);
+                                                     ControlMessage heard;
+                                                     const Op op = rank.recv_control(RankId{1}, kA, heard);
                                                      witness.ending(to_string(wait(rank, op, Seconds{1})));
                                                    },
                                                    nothing}});
@@ -83,22 +83,22 @@ TEST(Explorer, ADeadlineIsAWaitForEver) {
 TEST(Explorer, ARankThatOnlyLooksSeesTheMessageOrNot) {
   const ExploreResult result =
       explore({.bodies = {[](Rank& rank, Witness& witness) {
-                            Message heard;
-                            const Op op = rank.hear(RankId{1}, kA, heard);
+                            ControlMessage heard;
+                            const Op op = rank.recv_control(RankId{1}, kA, heard);
                             witness.ending(rank.wait_any({&op, 1}, Seconds{0}) ? "heard" : "not yet");
                           },
-                          [](Rank& rank, Witness&) { tell(rank, 0, kA); }}});
+                          [](Rank& rank, Witness&) { send_control(rank, 0, kA); }}});
   EXPECT_THAT(endings_of(result), ElementsAre("heard | -", "not yet | -"));
 }
 
 TEST(Explorer, ALoopThatOnlyLooksComesToAnEnd) {
   const ExploreResult result = explore({.bodies = {[](Rank& rank, Witness& witness) {
-                                                     Message heard;
-                                                     const Op op = rank.hear(RankId{1}, kA, heard);
+                                                     ControlMessage heard;
+                                                     const Op op = rank.recv_control(RankId{1}, kA, heard);
                                                      while (!rank.wait_any({&op, 1}, Seconds{0})) continue;
                                                      witness.ending("heard");
                                                    },
-                                                   [](Rank& rank, Witness&) { tell(rank, 0, kA); }}});
+                                                   [](Rank& rank, Witness&) { send_control(rank, 0, kA); }}});
   EXPECT_TRUE(result.clean()) << to_string(result);
   EXPECT_THAT(endings_of(result), ElementsAre("heard | -"));
 }
@@ -136,7 +136,7 @@ TEST(Explorer, AnExceptionEndsItsRankAndNoOther) {
 TEST(Explorer, GivesUpBeyondItsLimits) {
   EXPECT_FALSE(explore(two_tellers(), {.states = 2}).complete);
   const Scenario endless{.bodies = {[](Rank& rank, Witness&) {
-                                      for (;;) tell(rank, 1, kA);
+                                      for (;;) send_control(rank, 1, kA);
                                     },
                                     nothing}};
   const ExploreResult result = explore(endless, {.steps = 50});
@@ -146,20 +146,22 @@ TEST(Explorer, GivesUpBeyondItsLimits) {
 
 /// Counts, on its stack alone, how often it heard the first of two peers before the second.
 Scenario hidden_memory(bool watched) {
-  const Body teller = [](Rank& rank, Witness&) { tell(rank, 2, kA); };
-  return {.bodies = {teller, teller, [=](Rank& rank, Witness& witness) {
-                       std::array<Message, 2> heard;
-                       std::vector<Op> ops{rank.hear(RankId{0}, kA, heard[0]), rank.hear(RankId{1}, kA, heard[1])};
-                       std::uint64_t first = 0;
-                       const std::function<std::uint64_t()> digest = [&] { return first; };
-                       if (watched) witness.watch(digest);
-                       first = rank.wait_any(ops, kLong)->index;
-                       ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(first));
-                       rank.wait_any(ops, kLong);
-                       const View scratch(rank.allocate(Memory::pinned, 8_B));
-                       wait(rank, rank.copy(scratch, scratch, Stream{0}, Engine::dma), kLong);
-                       witness.ending(first == 0 ? "first" : "second");
-                     }}};
+  const Body teller = [](Rank& rank, Witness&) { send_control(rank, 2, kA); };
+  return {
+      .bodies = {
+          teller, teller, [=](Rank& rank, Witness& witness) {
+            std::array<ControlMessage, 2> heard;
+            std::vector<Op> ops{rank.recv_control(RankId{0}, kA, heard[0]), rank.recv_control(RankId{1}, kA, heard[1])};
+            std::uint64_t first = 0;
+            const std::function<std::uint64_t()> digest = [&] { return first; };
+            if (watched) witness.watch(digest);
+            first = rank.wait_any(ops, kLong)->index;
+            ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(first));
+            rank.wait_any(ops, kLong);
+            const View scratch(rank.allocate(Memory::pinned, 8_B));
+            wait(rank, rank.copy(scratch, scratch, Stream{0}, Engine::dma), kLong);
+            witness.ending(first == 0 ? "first" : "second");
+          }}};
 }
 
 TEST(Explorer, SeesWhereLooksDeceive) {

@@ -32,12 +32,12 @@ class LosesAGrant final : public DecoratedRank {
  public:
   using DecoratedRank::DecoratedRank;
 
-  Op tell(RankId peer, Tag tag, const Message& message) override {
+  Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
     const bool grant = tag.value == tags::kCredit.value && message.bytes().empty();
-    if (!grant || lost_) return DecoratedRank::tell(peer, tag, message);
+    if (!grant || lost_) return DecoratedRank::send_control(peer, tag, message);
     lost_ = true;
     step("grant credit, and lose it");
-    return DecoratedRank::tell(peer, kNobodysTag, message);
+    return DecoratedRank::send_control(peer, kNobodysTag, message);
   }
 
  private:
@@ -130,22 +130,23 @@ INSTANTIATE_TEST_SUITE_P(Of, ExploredCredits,
 // Three chunks through two buffers: the sender needs one grant, for the third chunk.
 TEST(SeededBug, ACreditLost) {
   const ExploreResult own = explore(with_a_lost_grant(exchange_of(chunks("own", "1", 3, 0)), 1));
-  EXPECT_THAT(finding_with(own, "WAITS FOR EVER").trace,
-              AllOf(HasSubstr("rank 1 | copy in | copy pinned[0+16] -> device[0+16] stream 1 | ended\n"
-                              "rank 1 | grant credit, and lose it | tell rank 0 0 B\n"),
-                    HasSubstr("rank 0 | copy out | copy device[32+16] -> pinned[0+16] stream 0 | ended\n"),
-                    HasSubstr("rank 0 | hear credit | hear rank 1\n"), Not(HasSubstr("hear rank 1 | ended")),
-                    EndsWith("rank 0 | hear credit | WAITS FOR EVER for hear rank 1\n"
-                             "rank 1 | grant credit | WAITS FOR EVER for receive pinned[0+16] of rank 1 <- rank 0\n")));
+  EXPECT_THAT(
+      finding_with(own, "WAITS FOR EVER").trace,
+      AllOf(HasSubstr("rank 1 | copy in | copy pinned[0+16] -> device[0+16] stream 1 | ended\n"
+                      "rank 1 | grant credit, and lose it | send_control rank 0 0 B\n"),
+            HasSubstr("rank 0 | copy out | copy device[32+16] -> pinned[0+16] stream 0 | ended\n"),
+            HasSubstr("rank 0 | receive credit | recv_control rank 1\n"), Not(HasSubstr("recv_control rank 1 | ended")),
+            EndsWith("rank 0 | receive credit | WAITS FOR EVER for recv_control rank 1\n"
+                     "rank 1 | grant credit | WAITS FOR EVER for receive pinned[0+16] of rank 1 <- rank 0\n")));
 
   // The last word of the sender was "filled": of the second chunk, while it heard no grant for the third.
   const ExploreResult shared = explore(with_a_lost_grant(exchange_of(chunks("shared", "1", 3, 0)), 1));
   EXPECT_THAT(finding_with(shared, "WAITS FOR EVER").trace,
               AllOf(HasSubstr("rank 1 | copy in | copy shared pinned[0+16] -> device[0+16] stream 1 | ended\n"
-                              "rank 1 | grant credit, and lose it | tell rank 0 0 B\n"),
-                    HasSubstr("rank 0 | hear credit | hear rank 1\n"), Not(HasSubstr("copy device[32+16]")),
-                    EndsWith("rank 0 | tell filled | WAITS FOR EVER for hear rank 1\n"
-                             "rank 1 | grant credit | WAITS FOR EVER for hear rank 0\n")));
+                              "rank 1 | grant credit, and lose it | send_control rank 0 0 B\n"),
+                    HasSubstr("rank 0 | receive credit | recv_control rank 1\n"), Not(HasSubstr("copy device[32+16]")),
+                    EndsWith("rank 0 | send filled | WAITS FOR EVER for recv_control rank 1\n"
+                             "rank 1 | grant credit | WAITS FOR EVER for recv_control rank 0\n")));
 }
 
 }  // namespace

@@ -22,13 +22,13 @@ constexpr Bytes kSize = 64_B;
 constexpr Tag kHandle{64};
 constexpr Tag kDone{65};
 
-void tell(Rank& rank, RankId peer, Tag tag, const Message& message = Message()) {
-  wait(rank, rank.tell(peer, tag, message), kLong);
+void send_control(Rank& rank, RankId peer, Tag tag, const ControlMessage& message = ControlMessage()) {
+  wait(rank, rank.send_control(peer, tag, message), kLong);
 }
 
-Message hear(Rank& rank, RankId peer, Tag tag) {
-  Message heard;
-  wait(rank, rank.hear(peer, tag, heard), kLong);
+ControlMessage recv_control(Rank& rank, RankId peer, Tag tag) {
+  ControlMessage heard;
+  wait(rank, rank.recv_control(peer, tag, heard), kLong);
   return heard;
 }
 
@@ -39,10 +39,10 @@ Scenario reads_twice(bool with_the_old_handle) {
   const Body owner = [](Rank& rank, Witness&) {
     for (int i = 0; i < 2; ++i) {
       const Buffer buffer = rank.allocate(Memory::device, kSize);
-      rank.step("tell the handle");
-      tell(rank, RankId{1}, kHandle, Message(rank.export_memory(buffer)));
-      rank.step("hear done");
-      hear(rank, RankId{1}, kDone);
+      rank.step("send the handle");
+      send_control(rank, RankId{1}, kHandle, ControlMessage(rank.export_memory(buffer)));
+      rank.step("receive done");
+      recv_control(rank, RankId{1}, kDone);
       rank.step("free");
       rank.release(buffer);
     }
@@ -50,8 +50,8 @@ Scenario reads_twice(bool with_the_old_handle) {
   const Body reader = [=](Rank& rank, Witness& witness) {
     IpcHandle known{};
     for (int i = 0; i < 2; ++i) {
-      rank.step("hear the handle");
-      const auto handle = hear(rank, RankId{0}, kHandle).as<IpcHandle>();
+      rank.step("receive the handle");
+      const auto handle = recv_control(rank, RankId{0}, kHandle).as<IpcHandle>();
       if (i == 1) {
         witness.require(handle.address == known.address && handle.size == known.size, "not the same range again");
         witness.require(handle != known, "not another handle");
@@ -61,8 +61,8 @@ Scenario reads_twice(bool with_the_old_handle) {
       const Buffer theirs = rank.open_memory(RankId{0}, known);
       rank.step("close");
       rank.close_memory(theirs);
-      rank.step("tell done");
-      tell(rank, RankId{0}, kDone);
+      rank.step("send done");
+      send_control(rank, RankId{0}, kDone);
     }
   };
   return {.bodies = {owner, reader}};
@@ -74,7 +74,7 @@ TEST(SeededBug, AHandleThatIsKeptTooLong) {
   EXPECT_EQ(found.what, "rank 1 threw: the handle names no memory that rank 0 has exported: it was released");
   EXPECT_THAT(found.trace, AllOf(HasSubstr("rank 0 | free | release device[0+64]\n"
                                            "rank 0 | free | allocate device[0+64]\n"),
-                                 HasSubstr("rank 1 | hear the handle | hear rank 0 | ended\n"
+                                 HasSubstr("rank 1 | receive the handle | recv_control rank 0 | ended\n"
                                            "rank 1 | open | VIOLATION rank 1 threw: the handle")));
 }
 
@@ -87,16 +87,16 @@ ExploreResult exploration_of_forged(const Forge& forge, int owner = 0) {
   const Body sharer = [](Rank& rank, Witness&) {
     const Buffer buffer = rank.allocate(Memory::device, kSize);
     rank.allocate(Memory::device, kSize);  // which is never exported
-    tell(rank, RankId{1}, kHandle, Message(rank.export_memory(buffer)));
-    hear(rank, RankId{1}, kDone);
+    send_control(rank, RankId{1}, kHandle, ControlMessage(rank.export_memory(buffer)));
+    recv_control(rank, RankId{1}, kDone);
     rank.release(buffer);
   };
   const Body forger = [=](Rank& rank, Witness&) {
-    auto handle = hear(rank, RankId{0}, kHandle).as<IpcHandle>();
+    auto handle = recv_control(rank, RankId{0}, kHandle).as<IpcHandle>();
     forge(handle);
     rank.step("open");
     rank.close_memory(rank.open_memory(RankId{owner}, handle));
-    tell(rank, RankId{0}, kDone);
+    send_control(rank, RankId{0}, kDone);
   };
   const Body bystander = [](Rank& rank, Witness&) { rank.export_memory(rank.allocate(Memory::device, kSize)); };
   return explore({.bodies = {sharer, forger, bystander}});
@@ -157,8 +157,8 @@ TEST(StaleHandle, EndsTheExchangeOfCudaIpcAtBothEnds) {
         }
         witness.ending(all);
       }
-      tell(rank, RankId{1 - me}, kDone);
-      hear(rank, RankId{1 - me}, kDone);
+      send_control(rank, RankId{1 - me}, kDone);
+      recv_control(rank, RankId{1 - me}, kDone);
       rank.release(message.buffer);
     };
   };

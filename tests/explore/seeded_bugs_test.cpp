@@ -27,13 +27,13 @@ constexpr Tag kRequest{67};
 constexpr Tag kAnswer{68};
 constexpr Tag kHeader{69};
 
-void tell(Rank& rank, RankId peer, Tag tag, const Message& message = Message()) {
-  wait(rank, rank.tell(peer, tag, message), kLong);
+void send_control(Rank& rank, RankId peer, Tag tag, const ControlMessage& message = ControlMessage()) {
+  wait(rank, rank.send_control(peer, tag, message), kLong);
 }
 
-Message hear(Rank& rank, RankId peer, Tag tag) {
-  Message heard;
-  wait(rank, rank.hear(peer, tag, heard), kLong);
+ControlMessage recv_control(Rank& rank, RankId peer, Tag tag) {
+  ControlMessage heard;
+  wait(rank, rank.recv_control(peer, tag, heard), kLong);
   return heard;
 }
 
@@ -47,11 +47,11 @@ Scenario fetch(Fetch fault) {
   const Body sender = [=](Rank& rank, Witness&) {
     const View message(rank.allocate(Memory::device, kSize));
     rank.fill(message, content(0, 0));
-    rank.step("tell the handle");
-    tell(rank, kReceiver, kHandle, Message(rank.export_memory(message.buffer)));
+    rank.step("send the handle");
+    send_control(rank, kReceiver, kHandle, ControlMessage(rank.export_memory(message.buffer)));
     if (fault != Fetch::sender_frees_too_early) {
-      rank.step("hear done");
-      hear(rank, kReceiver, kDone);
+      rank.step("receive done");
+      recv_control(rank, kReceiver, kDone);
     }
     rank.step("free");
     rank.release(message.buffer);
@@ -59,22 +59,22 @@ Scenario fetch(Fetch fault) {
   const Body receiver = [=](Rank& rank, Witness& witness) {
     const View message(rank.allocate(Memory::device, kSize));
     rank.fill(message, kSentinel);
-    rank.step("hear the handle");
-    const auto handle = hear(rank, kSender, kHandle).as<IpcHandle>();
+    rank.step("receive the handle");
+    const auto handle = recv_control(rank, kSender, kHandle).as<IpcHandle>();
     rank.step("open");
     const Buffer theirs = rank.open_memory(kSender, handle);
     rank.step("fetch");
     const Op fetching = rank.copy(message, View(theirs), Stream{0}, Engine::dma);
     if (fault == Fetch::tells_too_early) {
-      rank.step("tell done");
-      tell(rank, kSender, kDone);
+      rank.step("send done");
+      send_control(rank, kSender, kDone);
     }
     if (fault != Fetch::closes_too_early) wait(rank, fetching, kLong);
     rank.step("close");
     rank.close_memory(theirs);
     if (fault != Fetch::tells_too_early) {
-      rank.step("tell done");
-      tell(rank, kSender, kDone);
+      rank.step("send done");
+      send_control(rank, kSender, kDone);
     }
     witness.require(rank.check(message, content(0, 0)).intact(), "the message is not what was sent");
   };
@@ -92,13 +92,13 @@ TEST(SeededBug, ACloseWithACopyInFlight) {
   EXPECT_EQ(
       found.trace,
       "rank 0 |  | allocate device[0+64]\n"
-      "rank 0 | tell the handle | export memory device[0+64]\n"
-      "rank 0 | tell the handle | tell rank 1 104 B\n"
+      "rank 0 | send the handle | export memory device[0+64]\n"
+      "rank 0 | send the handle | send_control rank 1 104 B\n"
       "rank 1 |  | allocate device[0+64]\n"
-      "rank 1 | hear the handle | hear rank 0\n"
-      "rank 0 | tell the handle | tell rank 1 104 B | ended\n"
-      "rank 0 | hear done | hear rank 1\n"
-      "rank 1 | hear the handle | hear rank 0 | ended\n"
+      "rank 1 | receive the handle | recv_control rank 0\n"
+      "rank 0 | send the handle | send_control rank 1 104 B | ended\n"
+      "rank 0 | receive done | recv_control rank 1\n"
+      "rank 1 | receive the handle | recv_control rank 0 | ended\n"
       "rank 1 | open | open memory of rank 0 device[0+64]\n"
       "rank 1 | fetch | copy device[0+64] -> device[0+64] stream 0\n"
       "rank 1 | close | VIOLATION rank 1 threw: buffer 2 (device, 64 B) cannot be closed: an operation uses it\n");
@@ -108,8 +108,9 @@ TEST(SeededBug, ADoneBeforeItIsDone) {
   // The sender may free its memory while the copy still reads it.
   const Finding found = finding_with(explore(fetch(Fetch::tells_too_early)), "rank 0 threw");
   EXPECT_THAT(found.what, HasSubstr("cannot be released: a peer has it open"));
-  EXPECT_THAT(found.trace, AllOf(HasSubstr("rank 1 | tell done | tell rank 0 0 B\n"),
-                                 HasSubstr("rank 0 | hear done | hear rank 1 | ended\nrank 0 | free | VIOLATION")));
+  EXPECT_THAT(found.trace,
+              AllOf(HasSubstr("rank 1 | send done | send_control rank 0 0 B\n"),
+                    HasSubstr("rank 0 | receive done | recv_control rank 1 | ended\nrank 0 | free | VIOLATION")));
 }
 
 TEST(SeededBug, AFreeBeforeTheDone) {
@@ -161,26 +162,26 @@ TEST(SeededBug, AStagingBufferThatIsUsedAgainTooEarly) {
 
 Scenario enabling(bool answers_first) {
   const Body sender = [](Rank& rank, Witness&) {
-    rank.step("tell request");
-    tell(rank, kReceiver, kRequest);
-    rank.step("hear answer");
-    hear(rank, kReceiver, kAnswer);
-    rank.step("tell header");
-    tell(rank, kReceiver, kHeader);
+    rank.step("send request");
+    send_control(rank, kReceiver, kRequest);
+    rank.step("receive answer");
+    recv_control(rank, kReceiver, kAnswer);
+    rank.step("send header");
+    send_control(rank, kReceiver, kHeader);
   };
   const Body receiver = [=](Rank& rank, Witness& witness) {
     const View table(rank.allocate(Memory::pinned, kSize));
     const View device(rank.allocate(Memory::device, kSize));
-    rank.step("hear request");
-    hear(rank, kSender, kRequest);
+    rank.step("receive request");
+    recv_control(rank, kSender, kRequest);
     rank.step("enable");
     const Op enabling = rank.copy(device, table, Stream{0}, Engine::dma);
     if (!answers_first) wait(rank, enabling, kLong);
-    rank.step("tell answer");
-    tell(rank, kSender, kAnswer);
-    rank.step("hear header");
-    Message header;
-    const Op heard = rank.hear(kSender, kHeader, header);
+    rank.step("send answer");
+    send_control(rank, kSender, kAnswer);
+    rank.step("receive header");
+    ControlMessage header;
+    const Op heard = rank.recv_control(kSender, kHeader, header);
     if (answers_first) {
       const std::array ops{enabling, heard};
       const bool enabled = rank.wait_any(ops, kLong)->index == 0;
@@ -197,10 +198,10 @@ TEST(SeededBug, AnAnswerBeforeEnabling) {
   EXPECT_TRUE(explore(enabling(false)).clean());
   const Finding found = finding_with(explore(enabling(true)), "before this side had enabled");
   EXPECT_THAT(found.trace, AllOf(HasSubstr("rank 1 | enable | copy pinned[0+64] -> device[0+64] stream 0\n"),
-                                 HasSubstr("rank 1 | tell answer | tell rank 0 0 B\n"),
-                                 HasSubstr("rank 0 | tell header | tell rank 1 0 B\n"),
-                                 HasSubstr("rank 1 | hear header | hear rank 0 | ended\n"
-                                           "rank 1 | hear header | VIOLATION"),
+                                 HasSubstr("rank 1 | send answer | send_control rank 0 0 B\n"),
+                                 HasSubstr("rank 0 | send header | send_control rank 1 0 B\n"),
+                                 HasSubstr("rank 1 | receive header | recv_control rank 0 | ended\n"
+                                           "rank 1 | receive header | VIOLATION"),
                                  testing::Not(HasSubstr("stream 0 | ended"))));
 }
 
@@ -209,18 +210,18 @@ TEST(SeededBug, AnAnswerBeforeEnabling) {
 TEST(SeededBug, TwoThatBothListenFirst) {
   const Body body = [](Rank& rank, Witness&) {
     const RankId peer{1 - rank.id().value};
-    rank.step("hear");
-    hear(rank, peer, kData);
-    rank.step("tell");
-    tell(rank, peer, kData);
+    rank.step("receive");
+    recv_control(rank, peer, kData);
+    rank.step("send");
+    send_control(rank, peer, kData);
   };
   const ExploreResult result = explore({.bodies = {body, body}});
   EXPECT_THAT(result.violations, IsEmpty());
   EXPECT_EQ(finding_with(result, "WAITS FOR EVER").trace,
-            "rank 0 | hear | hear rank 1\n"
-            "rank 1 | hear | hear rank 0\n"
-            "rank 0 | hear | WAITS FOR EVER for hear rank 1\n"
-            "rank 1 | hear | WAITS FOR EVER for hear rank 0\n");
+            "rank 0 | hear | recv_control rank 1\n"
+            "rank 1 | hear | recv_control rank 0\n"
+            "rank 0 | hear | WAITS FOR EVER for recv_control rank 1\n"
+            "rank 1 | hear | WAITS FOR EVER for recv_control rank 0\n");
 }
 
 }  // namespace

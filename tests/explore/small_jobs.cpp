@@ -8,11 +8,13 @@
 
 namespace twinlink::explore {
 
-void tell(Rank& rank, int peer, Tag tag, int value) { wait(rank, rank.tell(RankId{peer}, tag, Message(value)), kLong); }
+void send_control(Rank& rank, int peer, Tag tag, int value) {
+  wait(rank, rank.send_control(RankId{peer}, tag, ControlMessage(value)), kLong);
+}
 
-int hear(Rank& rank, int peer, Tag tag) {
-  Message heard;
-  wait(rank, rank.hear(RankId{peer}, tag, heard), kLong);
+int recv_control(Rank& rank, int peer, Tag tag) {
+  ControlMessage heard;
+  wait(rank, rank.recv_control(RankId{peer}, tag, heard), kLong);
   return heard.as<int>();
 }
 
@@ -26,25 +28,25 @@ void say_first(Rank& rank, Witness& witness, Op a, Op b) {
 
 Scenario messages_of_two_tags() {
   return {.bodies = {[](Rank& rank, Witness&) {
-                       tell(rank, 1, kA);
-                       tell(rank, 1, kB);
+                       send_control(rank, 1, kA);
+                       send_control(rank, 1, kB);
                      },
                      [](Rank& rank, Witness& witness) {
-                       std::array<Message, 2> heard;
-                       const Op a = rank.hear(RankId{0}, kA, heard[0]);
-                       say_first(rank, witness, a, rank.hear(RankId{0}, kB, heard[1]));
+                       std::array<ControlMessage, 2> heard;
+                       const Op a = rank.recv_control(RankId{0}, kA, heard[0]);
+                       say_first(rank, witness, a, rank.recv_control(RankId{0}, kB, heard[1]));
                      }}};
 }
 
 Scenario messages_of_one_tag() {
   return {.bodies = {[](Rank& rank, Witness&) {
-                       tell(rank, 1, kA);
-                       tell(rank, 1, kA);
+                       send_control(rank, 1, kA);
+                       send_control(rank, 1, kA);
                      },
                      [](Rank& rank, Witness& witness) {
-                       std::array<Message, 2> heard;
-                       const Op a = rank.hear(RankId{0}, kA, heard[0]);
-                       say_first(rank, witness, a, rank.hear(RankId{0}, kA, heard[1]));
+                       std::array<ControlMessage, 2> heard;
+                       const Op a = rank.recv_control(RankId{0}, kA, heard[0]);
+                       say_first(rank, witness, a, rank.recv_control(RankId{0}, kA, heard[1]));
                      }}};
 }
 
@@ -60,11 +62,12 @@ Scenario two_copies(Stream first, Stream second, bool reversed) {
 }
 
 Scenario two_tellers() {
-  return {.bodies = {[](Rank& rank, Witness&) { tell(rank, 2, kA); }, [](Rank& rank, Witness&) { tell(rank, 2, kA); },
+  return {.bodies = {[](Rank& rank, Witness&) { send_control(rank, 2, kA); },
+                     [](Rank& rank, Witness&) { send_control(rank, 2, kA); },
                      [](Rank& rank, Witness& witness) {
-                       std::array<Message, 2> heard;
-                       const Op a = rank.hear(RankId{0}, kA, heard[0]);
-                       say_first(rank, witness, a, rank.hear(RankId{1}, kA, heard[1]));
+                       std::array<ControlMessage, 2> heard;
+                       const Op a = rank.recv_control(RankId{0}, kA, heard[0]);
+                       say_first(rank, witness, a, rank.recv_control(RankId{1}, kA, heard[1]));
                      }}};
 }
 
@@ -84,21 +87,22 @@ Scenario both_send_first(Bytes size, Bytes eager_limit) {
 
 Scenario overwrites_what_a_peer_reads(bool waits) {
   return {.bodies = {[](Rank& rank, Witness& witness) {
-                       Message handle;
-                       wait(rank, rank.hear(RankId{1}, kA, handle), kLong);
+                       ControlMessage handle;
+                       wait(rank, rank.recv_control(RankId{1}, kA, handle), kLong);
                        const Buffer theirs = rank.open_memory(RankId{1}, handle.as<IpcHandle>());
                        const View mine(rank.allocate(Memory::device, 8_B));
                        wait(rank, rank.copy(mine, View(theirs), Stream{0}, Engine::dma), kLong);
-                       witness.ending(rank.check(mine, Pattern{1}).intact() ? "old" : "new");
+                       witness.ending(rank.check(mine, Payload{1}).intact() ? "old" : "new");
                        rank.close_memory(theirs);
-                       tell(rank, 1, kB);
+                       send_control(rank, 1, kB);
                      },
                      [=](Rank& rank, Witness&) {
                        const View mine(rank.allocate(Memory::device, 8_B));
-                       rank.fill(mine, Pattern{1});
-                       wait(rank, rank.tell(RankId{0}, kA, Message(rank.export_memory(mine.buffer))), kLong);
-                       if (waits) hear(rank, 0, kB);
-                       rank.fill(mine, Pattern{2});
+                       rank.fill(mine, Payload{1});
+                       wait(rank, rank.send_control(RankId{0}, kA, ControlMessage(rank.export_memory(mine.buffer))),
+                            kLong);
+                       if (waits) recv_control(rank, 0, kB);
+                       rank.fill(mine, Payload{2});
                      }}};
 }
 
@@ -106,23 +110,24 @@ Scenario put_and_answer(Reuse reuse) {
   return {.bodies = {[](Rank& rank, Witness& witness) {
                        const View mine(rank.allocate(Memory::device, 8_B));
                        rank.fill(mine, kSentinel);
-                       wait(rank, rank.tell(RankId{1}, kA, Message(rank.export_memory(mine.buffer))), kLong);
+                       wait(rank, rank.send_control(RankId{1}, kA, ControlMessage(rank.export_memory(mine.buffer))),
+                            kLong);
                        std::uint64_t value = 0;
                        wait(rank, rank.await_signal(RankId{1}, kSignal, value), kLong);
-                       witness.ending(rank.check(mine, Pattern{1}).intact() ? "new" : "old");
-                       tell(rank, 1, kA);
+                       witness.ending(rank.check(mine, Payload{1}).intact() ? "new" : "old");
+                       send_control(rank, 1, kA);
                      },
                      [=](Rank& rank, Witness& witness) {
-                       Message handle;
-                       wait(rank, rank.hear(RankId{0}, kA, handle), kLong);
+                       ControlMessage handle;
+                       wait(rank, rank.recv_control(RankId{0}, kA, handle), kLong);
                        const Buffer theirs = rank.open_memory(RankId{0}, handle.as<IpcHandle>());
                        const View source(rank.allocate(Memory::device, 8_B));
-                       rank.fill(source, Pattern{1});
+                       rank.fill(source, Payload{1});
                        const Op put = rank.put(View(theirs), source, Stream{0}, Engine::dma, Signal{kSignal, 7});
                        if (reuse == Reuse::after_the_put) wait(rank, put, kLong);
-                       if (reuse == Reuse::at_once) rank.fill(source, Pattern{2});
-                       hear(rank, 0, kA);
-                       if (reuse == Reuse::after_the_answer) rank.fill(source, Pattern{2});
+                       if (reuse == Reuse::at_once) rank.fill(source, Payload{2});
+                       recv_control(rank, 0, kA);
+                       if (reuse == Reuse::after_the_answer) rank.fill(source, Payload{2});
                        if (reuse != Reuse::after_the_put) {
                          witness.ending(rank.wait_any({&put, 1}, Seconds{0}) ? "ended" : "in flight");
                        }
@@ -133,24 +138,25 @@ Scenario put_and_answer(Reuse reuse) {
 Scenario put_behind_a_copy(bool put_first) {
   return {.bodies = {[](Rank& rank, Witness& witness) {
                        const View mine(rank.allocate(Memory::device, 8_B));
-                       wait(rank, rank.tell(RankId{1}, kA, Message(rank.export_memory(mine.buffer))), kLong);
-                       Message heard;
-                       const Op hearing = rank.hear(RankId{1}, kB, heard);
+                       wait(rank, rank.send_control(RankId{1}, kA, ControlMessage(rank.export_memory(mine.buffer))),
+                            kLong);
+                       ControlMessage heard;
+                       const Op hearing = rank.recv_control(RankId{1}, kB, heard);
                        std::uint64_t value = 0;
                        say_first(rank, witness, hearing, rank.await_signal(RankId{1}, kSignal, value));
                        witness.require(value == 7, "a wrong signal");
-                       tell(rank, 1, kB);
+                       send_control(rank, 1, kB);
                      },
                      [=](Rank& rank, Witness& witness) {
-                       Message heard;
-                       wait(rank, rank.hear(RankId{0}, kA, heard), kLong);
+                       ControlMessage heard;
+                       wait(rank, rank.recv_control(RankId{0}, kA, heard), kLong);
                        const Buffer theirs = rank.open_memory(RankId{0}, heard.as<IpcHandle>());
                        const View one(rank.allocate(Memory::pinned, 8_B));
                        const View two(rank.allocate(Memory::device, 8_B));
                        const Op copy = rank.copy(two, one, Stream{0}, Engine::dma);
                        const Op put = rank.put(View(theirs), two, Stream{0}, Engine::dma, Signal{kSignal, 7});
-                       std::vector<Op> ops{rank.hear(RankId{0}, kB, heard), put_first ? put : copy,
-                                           put_first ? copy : put, rank.tell(RankId{0}, kB, Message())};
+                       std::vector<Op> ops{rank.recv_control(RankId{0}, kB, heard), put_first ? put : copy,
+                                           put_first ? copy : put, rank.send_control(RankId{0}, kB, ControlMessage())};
                        std::string order;
                        const std::function<std::uint64_t()> digest = [&] {
                          Hash hash;

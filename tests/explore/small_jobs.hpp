@@ -14,8 +14,8 @@ inline constexpr Tag kB{65};
 inline constexpr Tag kSignal{3};
 
 /// Tells `value`, and waits until that has ended.
-void tell(Rank& rank, int peer, Tag tag, int value = 0);
-int hear(Rank& rank, int peer, Tag tag);
+void send_control(Rank& rank, int peer, Tag tag, int value = 0);
+int recv_control(Rank& rank, int peer, Tag tag);
 /// Waits for one of the two, says which came, then waits for the other.
 void say_first(Rank& rank, Witness& witness, Op a, Op b);
 

@@ -33,11 +33,11 @@ struct Puts {
   Path path = neighbours();
 };
 
-void meet(Rank& rank, RankId peer) {
+void connect_ends(Rank& rank, RankId peer) {
   rank.step("meet");
-  Message heard;
-  const Op told = rank.tell(peer, tags::kFirstFree, Message());
-  wait(rank, rank.hear(peer, tags::kFirstFree, heard), kLong);
+  ControlMessage heard;
+  const Op told = rank.send_control(peer, tags::kFirstFree, ControlMessage());
+  wait(rank, rank.recv_control(peer, tags::kFirstFree, heard), kLong);
   wait(rank, told, kLong);
 }
 
@@ -62,7 +62,7 @@ void put_again_and_again(const Puts& puts, Rank& rank, Witness& witness) {
     set_option(protocol, settings, "engine", puts.engine);
     const auto channel = protocol.connect(rank, peer, settings);
     for (int exchange = 0; exchange < puts.exchanges; ++exchange) {
-      if (exchange > 0 && puts.user_orders) meet(rank, peer);
+      if (exchange > 0 && puts.user_orders) connect_ends(rank, peer);
       rank.step("fill");
       int number = 10 * exchange;
       for (const View& view : outgoing) rank.fill(view, content(me, number++));
@@ -78,7 +78,7 @@ void put_again_and_again(const Puts& puts, Rank& rank, Witness& witness) {
       }
     }
   }
-  meet(rank, peer);
+  connect_ends(rank, peer);
   for (const View& view : outgoing) rank.release(view.buffer);
   for (const View& view : incoming) rank.release(view.buffer);
 }

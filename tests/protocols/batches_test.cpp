@@ -6,7 +6,7 @@
 #include <array>
 #include <set>
 
-#include "protocols/parts/meeting.hpp"
+#include "protocols/parts/connection.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 
 namespace twinlink {
@@ -84,7 +84,7 @@ TEST(BatchName, DiffersForWhateverDiffers) {
   }
   names.insert(batch_name(in_a_row(std::array{8_KiB, 8_KiB})));
   EXPECT_EQ(names.size(), kMostInBatch * 2);
-  EXPECT_LT(*names.rbegin(), kBeginningSignal);
+  EXPECT_LT(*names.rbegin(), kEpochSignal);
 }
 
 TEST(BatchName, InWords) {

@@ -58,7 +58,7 @@ TEST_P(ConnectionRefused, IsSaidByEveryExchange) {
       } else {
         // The other may have gone by then, with what it has told of.
         EXPECT_FALSE(outcome.ok());
-        EXPECT_THAT(outcome.reason, AnyOf(HasSubstr("'hear opened'"), HasSubstr(GetParam().step)));
+        EXPECT_THAT(outcome.reason, AnyOf(HasSubstr("'receive opened'"), HasSubstr(GetParam().step)));
       }
     }
     EXPECT_TRUE(rank.check(message, kSentinel).intact());

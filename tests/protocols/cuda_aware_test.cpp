@@ -31,26 +31,26 @@ CudaAwareRules rules(const char* preset) {
 }
 
 TEST(CudaAware, Mvapich2TakesIpcForLargeMessagesOfPeers) {
-  EXPECT_EQ(choose_way(rules("mvapich2"), neighbours(true), 32_KiB).protocol, "cuda-ipc");
-  EXPECT_EQ(choose_way(rules("mvapich2"), neighbours(true), 32_KiB - 1_B).protocol, "gpudirect-v1");
-  EXPECT_EQ(choose_way(rules("mvapich2"), neighbours(false), 1_MiB).protocol, "gpudirect-v1");
+  EXPECT_EQ(choose_protocol(rules("mvapich2"), neighbours(true), 32_KiB).protocol, "cuda-ipc");
+  EXPECT_EQ(choose_protocol(rules("mvapich2"), neighbours(true), 32_KiB - 1_B).protocol, "gpudirect-v1");
+  EXPECT_EQ(choose_protocol(rules("mvapich2"), neighbours(false), 1_MiB).protocol, "gpudirect-v1");
 }
 
 TEST(CudaAware, SmallMessagesAreStagedWholeAndLargeOnesInBlocks) {
-  EXPECT_EQ(choose_way(rules("mvapich2"), far_apart(false), 16_KiB).settings.chunk, Bytes{});
-  EXPECT_EQ(choose_way(rules("mvapich2"), far_apart(false), 16_KiB + 1_B).settings.chunk, 256_KiB);
-  EXPECT_EQ(choose_way(rules("openmpi"), far_apart(false), 12_KiB + 1_B).settings.chunk, 256_KiB);
+  EXPECT_EQ(choose_protocol(rules("mvapich2"), far_apart(false), 16_KiB).settings.chunk, Bytes{});
+  EXPECT_EQ(choose_protocol(rules("mvapich2"), far_apart(false), 16_KiB + 1_B).settings.chunk, 256_KiB);
+  EXPECT_EQ(choose_protocol(rules("openmpi"), far_apart(false), 12_KiB + 1_B).settings.chunk, 256_KiB);
 }
 
 TEST(CudaAware, OpenMpiTakesSmcudaWithinANodeWhateverTheSize) {
   for (const bool peers : {true, false}) {
-    EXPECT_EQ(choose_way(rules("openmpi"), neighbours(peers), 1_B).protocol, "cuda-ipc");
+    EXPECT_EQ(choose_protocol(rules("openmpi"), neighbours(peers), 1_B).protocol, "cuda-ipc");
   }
 }
 
 TEST(CudaAware, AnAdapterThatReachesDeviceMemoryIsUsedBetweenNodes) {
-  EXPECT_EQ(choose_way(rules("mvapich2"), far_apart(true), 4_B).protocol, "gpudirect-v3");
-  EXPECT_EQ(choose_way(rules("openmpi"), far_apart(true), 64_MiB).protocol, "gpudirect-v3");
+  EXPECT_EQ(choose_protocol(rules("mvapich2"), far_apart(true), 4_B).protocol, "gpudirect-v3");
+  EXPECT_EQ(choose_protocol(rules("openmpi"), far_apart(true), 64_MiB).protocol, "gpudirect-v3");
 }
 
 TEST(CudaAware, ChunkAndDepthOfTheUserAreThoseOfThePipelines) {
@@ -58,18 +58,18 @@ TEST(CudaAware, ChunkAndDepthOfTheUserAreThoseOfThePipelines) {
   Settings settings{.depth = 4};
   set_option(protocol, settings, "MV2_CUDA_BLOCK_SIZE", "128K");
   const CudaAwareRules chosen = cuda_aware_rules(settings);
-  const Settings staged = choose_way(chosen, far_apart(false), 1_MiB).settings;
+  const Settings staged = choose_protocol(chosen, far_apart(false), 1_MiB).settings;
   EXPECT_EQ(staged.chunk, 128_KiB);
   EXPECT_EQ(staged.depth, 4);
   EXPECT_EQ(staged.options.at("credits"), "4") << "no more than there are buffers";
-  EXPECT_EQ(choose_way(chosen, far_apart(true), 1_MiB).settings.chunk, 128_KiB);
-  EXPECT_EQ(choose_way(chosen, far_apart(false), 16_KiB).settings.chunk, Bytes{}) << "staged whole";
+  EXPECT_EQ(choose_protocol(chosen, far_apart(true), 1_MiB).settings.chunk, 128_KiB);
+  EXPECT_EQ(choose_protocol(chosen, far_apart(false), 16_KiB).settings.chunk, Bytes{}) << "staged whole";
 }
 
 TEST(CudaAware, OneDeviceNeedsNoTransport) {
   Path path = neighbours(true);
   path.same_device = true;
-  EXPECT_EQ(choose_way(rules("mvapich2"), path, 4_B).protocol, "gpudirect-v2");
+  EXPECT_EQ(choose_protocol(rules("mvapich2"), path, 4_B).protocol, "gpudirect-v2");
 }
 
 TEST(CudaAware, TheRulesAreToldInTheirOrderWithTheirLimits) {

@@ -8,7 +8,7 @@
 
 #include "protocols/core/options.hpp"
 #include "protocols/core/tags.hpp"
-#include "protocols/parts/meeting.hpp"
+#include "protocols/parts/connection.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
 #include "tests/support/fake_rank.hpp"
@@ -27,10 +27,10 @@ constexpr int kToldApart = kMessages - 1;
 class SilentAboutPlaces final : public DecoratedRank {
  public:
   SilentAboutPlaces(Rank& inner, int told) : DecoratedRank(inner), told_(told) {}
-  Op tell(RankId peer, Tag tag, const Message& message) override {
-    const bool place = tag == tags::kPlace && message.bytes().size() != kMeetingLetter;
+  Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
+    const bool place = tag == tags::kPlace && message.bytes().size() != kConnectMessageSize;
     const bool silent = place && told_-- <= 0;
-    return DecoratedRank::tell(peer, silent ? tags::kFirstFree : tag, message);
+    return DecoratedRank::send_control(peer, silent ? tags::kFirstFree : tag, message);
   }
 
  private:

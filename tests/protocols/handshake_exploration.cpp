@@ -6,31 +6,32 @@ namespace twinlink::handshake {
 namespace {
 
 /// Rank `who` reacts. Appends what it does to the words, and collects the rows if asked.
-void react(Configuration& config, const Scenario& scenario, std::size_t who, Event event, bool gpu_buffer,
+void react(Configuration& config, const Scenario& scenario, std::size_t who, HandshakeEvent event, bool gpu_buffer,
            std::string& words, std::set<const Row*>* rows) {
   const Facts facts{.gpu_buffer = gpu_buffer, .cuda_in_use = config.cuda_in_use[who]};
   const Reaction reaction = config.ends[who].react(event, facts);
   if (rows != nullptr && reaction.row != nullptr) rows->insert(reaction.row);
-  std::deque<Event>& out = config.queue[1 - who];
+  std::deque<HandshakeEvent>& out = config.queue[1 - who];
   for (const Action action : reaction.actions) {
     words += ", " + std::string(to_string(action));
     switch (action) {
       case Action::send_request:
-        out.push_back(Event::request);
+        out.push_back(HandshakeEvent::request);
         break;
       case Action::send_ack:
-        out.push_back(Event::ack);
+        out.push_back(HandshakeEvent::ack);
         break;
       case Action::send_not_ready:
-        out.push_back(Event::not_ready);
+        out.push_back(HandshakeEvent::not_ready);
         break;
       case Action::send_refusal:
-        out.push_back(Event::refusal);
+        out.push_back(HandshakeEvent::refusal);
         break;
       case Action::enable_get:
         break;
       case Action::check_access: {
-        const Event answer = scenario.peer_access ? Event::access_granted : Event::access_refused;
+        const HandshakeEvent answer =
+            scenario.peer_access ? HandshakeEvent::access_granted : HandshakeEvent::access_refused;
         words += ": " + std::string(to_string(answer));
         react(config, scenario, who, answer, gpu_buffer, words, rows);
         break;
@@ -39,8 +40,8 @@ void react(Configuration& config, const Scenario& scenario, std::size_t who, Eve
   }
 }
 
-Step make_step(const Configuration& from, const Scenario& scenario, std::size_t who, std::string words, Event event,
-               bool gpu_buffer, std::set<const Row*>* rows) {
+Step make_step(const Configuration& from, const Scenario& scenario, std::size_t who, std::string words,
+               HandshakeEvent event, bool gpu_buffer, std::set<const Row*>* rows) {
   Step step{"rank " + std::to_string(who) + ": " + std::move(words), from};
   react(step.to, scenario, who, event, gpu_buffer, step.words, rows);
   return step;
@@ -53,7 +54,7 @@ std::vector<Step> all_steps(const Configuration& from, const Scenario& scenario,
       for (const bool gpu_buffer : {true, false}) {
         if (gpu_buffer && !from.cuda_in_use[who]) continue;
         steps.push_back(make_step(from, scenario, who, gpu_buffer ? "sends a GPU buffer" : "sends a host buffer",
-                                  Event::send, gpu_buffer, rows));
+                                  HandshakeEvent::send, gpu_buffer, rows));
         --steps.back().to.sends_left[who];
       }
     }
@@ -63,7 +64,7 @@ std::vector<Step> all_steps(const Configuration& from, const Scenario& scenario,
     }
     if (!from.queue[who].empty()) {
       Configuration taken = from;
-      const Event event = taken.queue[who].front();
+      const HandshakeEvent event = taken.queue[who].front();
       taken.queue[who].pop_front();
       steps.push_back(make_step(taken, scenario, who, "hears " + std::string(to_string(event)), event, false, rows));
     }

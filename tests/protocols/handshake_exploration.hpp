@@ -27,7 +27,7 @@ struct Configuration {
   std::array<Endpoint, 2> ends;
   std::array<bool, 2> cuda_in_use;
   std::array<int, 2> sends_left;
-  std::array<std::deque<Event>, 2> queue{};  ///< by receiver
+  std::array<std::deque<HandshakeEvent>, 2> queue{};  ///< by receiver
 
   [[nodiscard]] bool quiet() const { return queue[0].empty() && queue[1].empty(); }
   auto operator<=>(const Configuration&) const = default;

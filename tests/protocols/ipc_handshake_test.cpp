@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::vector<Action> actions(Endpoint& endpoint, Event event, const Facts& facts = {}) {
+std::vector<Action> actions(Endpoint& endpoint, HandshakeEvent event, const Facts& facts = {}) {
   const Reaction reaction = endpoint.react(event, facts);
   return {reaction.actions.begin(), reaction.actions.end()};
 }
@@ -32,29 +32,29 @@ TEST(Handshake, AGpuBufferAsksInTheDesignAndAnySendInTheCode) {
   for (const Fidelity fidelity : kFidelities) {
     Endpoint endpoint(fidelity, false);
     const bool document = fidelity == Fidelity::design || fidelity == Fidelity::repaired;
-    const auto asked = actions(endpoint, Event::send, kHostBuffer);
+    const auto asked = actions(endpoint, HandshakeEvent::send, kHostBuffer);
     if (document) {
       EXPECT_THAT(asked, IsEmpty()) << to_string(fidelity);
-      EXPECT_THAT(actions(endpoint, Event::send), ElementsAre(Action::send_request)) << to_string(fidelity);
+      EXPECT_THAT(actions(endpoint, HandshakeEvent::send), ElementsAre(Action::send_request)) << to_string(fidelity);
     } else {
       EXPECT_THAT(asked, ElementsAre(Action::send_request)) << to_string(fidelity);
     }
     EXPECT_EQ(endpoint.state(), State::sent);
-    EXPECT_THAT(actions(endpoint, Event::send), IsEmpty()) << "one request at a time";
+    EXPECT_THAT(actions(endpoint, HandshakeEvent::send), IsEmpty()) << "one request at a time";
   }
 }
 
 TEST(Handshake, OnlyOpenMpi5AsksBeforeCudaIsInUse) {
   for (const Fidelity fidelity : kFidelities) {
     Endpoint endpoint(fidelity, false);
-    EXPECT_EQ(actions(endpoint, Event::send, kWithoutCuda).empty(), fidelity != Fidelity::openmpi_5);
+    EXPECT_EQ(actions(endpoint, HandshakeEvent::send, kWithoutCuda).empty(), fidelity != Fidelity::openmpi_5);
   }
 }
 
 TEST(Handshake, WithoutCudaARequestIsAnsweredNotReadyUntilOpenMpi5) {
   for (const Fidelity fidelity : kFidelities) {
     Endpoint endpoint(fidelity, false);
-    const auto answer = actions(endpoint, Event::request, kWithoutCuda);
+    const auto answer = actions(endpoint, HandshakeEvent::request, kWithoutCuda);
     if (fidelity == Fidelity::openmpi_5) {
       EXPECT_THAT(answer, ElementsAre(Action::check_access));
     } else {
@@ -68,9 +68,9 @@ TEST(Handshake, WithoutCudaARequestIsAnsweredNotReadyUntilOpenMpi5) {
 TEST(Handshake, AnAcknowledgementEndsInOkInTheDesignAndInAckedInTheCode) {
   for (const Fidelity fidelity : kFidelities) {
     Endpoint endpoint(fidelity, false);
-    actions(endpoint, Event::send);
+    actions(endpoint, HandshakeEvent::send);
     EXPECT_FALSE(endpoint.get_enabled());
-    EXPECT_THAT(actions(endpoint, Event::ack), ElementsAre(Action::enable_get));
+    EXPECT_THAT(actions(endpoint, HandshakeEvent::ack), ElementsAre(Action::enable_get));
     const bool document = fidelity == Fidelity::design || fidelity == Fidelity::repaired;
     EXPECT_EQ(endpoint.state(), document ? State::ok : State::acked) << to_string(fidelity);
     EXPECT_TRUE(endpoint.get_enabled());
@@ -80,10 +80,10 @@ TEST(Handshake, AnAcknowledgementEndsInOkInTheDesignAndInAckedInTheCode) {
 TEST(Handshake, WhoAnswersEnablesGetFirst) {
   for (const Fidelity fidelity : kFidelities) {
     Endpoint endpoint(fidelity, false);
-    EXPECT_THAT(actions(endpoint, Event::request), ElementsAre(Action::check_access));
+    EXPECT_THAT(actions(endpoint, HandshakeEvent::request), ElementsAre(Action::check_access));
     EXPECT_EQ(endpoint.state(), State::acking);
-    EXPECT_THAT(actions(endpoint, Event::send), IsEmpty()) << "no new request meanwhile";
-    EXPECT_THAT(actions(endpoint, Event::access_granted), ElementsAre(Action::enable_get, Action::send_ack));
+    EXPECT_THAT(actions(endpoint, HandshakeEvent::send), IsEmpty()) << "no new request meanwhile";
+    EXPECT_THAT(actions(endpoint, HandshakeEvent::access_granted), ElementsAre(Action::enable_get, Action::send_ack));
     EXPECT_EQ(endpoint.state(), State::acked);
   }
 }
@@ -91,12 +91,12 @@ TEST(Handshake, WhoAnswersEnablesGetFirst) {
 TEST(Handshake, ARefusalIsSilentExceptInTheRepairedOne) {
   for (const Fidelity fidelity : kFidelities) {
     Endpoint endpoint(fidelity, false);
-    actions(endpoint, Event::request);
-    const auto answer = actions(endpoint, Event::access_refused);
+    actions(endpoint, HandshakeEvent::request);
+    const auto answer = actions(endpoint, HandshakeEvent::access_refused);
     EXPECT_EQ(endpoint.state(), State::bad);
     EXPECT_EQ(answer.empty(), fidelity != Fidelity::repaired) << to_string(fidelity);
-    EXPECT_EQ(actions(endpoint, Event::request).empty(), fidelity != Fidelity::repaired) << "BAD is for good";
-    EXPECT_THAT(actions(endpoint, Event::send), IsEmpty());
+    EXPECT_EQ(actions(endpoint, HandshakeEvent::request).empty(), fidelity != Fidelity::repaired) << "BAD is for good";
+    EXPECT_THAT(actions(endpoint, HandshakeEvent::send), IsEmpty());
     EXPECT_EQ(endpoint.state(), State::bad);
   }
 }
@@ -106,8 +106,8 @@ TEST(Handshake, OfTwoThatAskTheHigherRankAnswersInTheCodeAndBothInTheDesign) {
     const bool document = fidelity == Fidelity::design || fidelity == Fidelity::repaired;
     for (const bool outranks : {false, true}) {
       Endpoint endpoint(fidelity, outranks);
-      actions(endpoint, Event::send);
-      EXPECT_EQ(actions(endpoint, Event::request).empty(), !document && !outranks) << to_string(fidelity);
+      actions(endpoint, HandshakeEvent::send);
+      EXPECT_EQ(actions(endpoint, HandshakeEvent::request).empty(), !document && !outranks) << to_string(fidelity);
     }
   }
 }
@@ -116,12 +116,12 @@ TEST(Handshake, AfterFiveTriesItIsBad) {
   for (const Fidelity fidelity : {Fidelity::design, Fidelity::openmpi_4_1, Fidelity::repaired}) {
     Endpoint endpoint(fidelity, false);
     for (int i = 1; i <= kMaxTries; ++i) {
-      EXPECT_THAT(actions(endpoint, Event::send), ElementsAre(Action::send_request));
+      EXPECT_THAT(actions(endpoint, HandshakeEvent::send), ElementsAre(Action::send_request));
       EXPECT_EQ(endpoint.tries(), i);
-      actions(endpoint, Event::not_ready);
+      actions(endpoint, HandshakeEvent::not_ready);
       EXPECT_EQ(endpoint.state(), State::init);
     }
-    EXPECT_THAT(actions(endpoint, Event::send), IsEmpty());
+    EXPECT_THAT(actions(endpoint, HandshakeEvent::send), IsEmpty());
     EXPECT_EQ(endpoint.state(), State::bad);
   }
 }

@@ -25,7 +25,7 @@ constexpr Tag kDone{tags::kFirstFree.value};
 constexpr Tag kNudge{tags::kFirstFree.value + 1};
 
 /// By which connections messages go, and which rank sends.
-struct Way {
+struct Connection {
   std::string protocol;
   std::map<std::string, std::string> options;
   int sender = 0;
@@ -37,17 +37,17 @@ struct Way {
   [[nodiscard]] bool ordered_by_the_user() const { return options.contains("order"); }
 };
 
-std::string name_of(const Way& way) {
+std::string name_of(const Connection& way) {
   std::string name = way.protocol;
   for (const auto& [option, value] : way.options) name += "_" + option + "_" + value;
   return test_name(name) + "_from_" + std::to_string(way.sender) + (way.op_step == 1 ? "" : "_in_steps");
 }
-void PrintTo(const Way& way, std::ostream* out) { *out << name_of(way); }
+void PrintTo(const Connection& way, std::ostream* out) { *out << name_of(way); }
 
 /// One end of the connections that follow each other.
 class End {
  public:
-  End(Rank& rank, const Way& way) : rank_(rank), way_(way), peer_{1 - rank.id().value} {}
+  End(Rank& rank, const Connection& way) : rank_(rank), way_(way), peer_{1 - rank.id().value} {}
 
   [[nodiscard]] bool sends() const { return rank_.id().value == way_.sender; }
 
@@ -66,7 +66,7 @@ class End {
     return views;
   }
   void fill(const std::vector<View>& window, std::uint64_t seed) const {
-    for (const View& view : window) rank_.fill(view, sends() ? Pattern{seed++} : kSentinel);
+    for (const View& view : window) rank_.fill(view, sends() ? Payload{seed++} : kSentinel);
   }
   [[nodiscard]] Outcome exchange(Channel& channel, const std::vector<View>& window) const {
     return sends() ? channel.exchange(window, {}) : channel.exchange({}, window);
@@ -74,7 +74,7 @@ class End {
   /// Has every message of the window arrived? A sender has no say in it.
   [[nodiscard]] bool intact(const std::vector<View>& window, std::uint64_t seed) const {
     for (const View& view : window) {
-      if (!sends() && !rank_.check(view, Pattern{seed++}).intact()) return false;
+      if (!sends() && !rank_.check(view, Payload{seed++}).intact()) return false;
     }
     return true;
   }
@@ -87,16 +87,16 @@ class End {
 
   /// Only one rank does it, while the other waits for its end: so it finds nobody.
   void alone(int who, const std::function<void()>& action) const {
-    Message nothing;
+    ControlMessage nothing;
     if (rank_.id().value == who) {
       action();
-      tell(kDone);
-      EXPECT_EQ(wait(rank_, rank_.hear(peer_, kDone, nothing), later()), Status::delivered);
+      send_control(kDone);
+      EXPECT_EQ(wait(rank_, rank_.recv_control(peer_, kDone, nothing), later()), Status::delivered);
       return;
     }
     // Of two ranks that nobody else can help, the one that waits last gives up. That shall be the other.
-    while (wait(rank_, rank_.hear(peer_, kDone, nothing), later()) != Status::delivered) tell(kNudge);
-    tell(kDone);  // for the clocks
+    while (wait(rank_, rank_.recv_control(peer_, kDone, nothing), later()) != Status::delivered) send_control(kNudge);
+    send_control(kDone);  // for the clocks
   }
   /// As the users of a heap order their puts.
   void wait_for_the_other() const {
@@ -115,14 +115,16 @@ class End {
 
  private:
   [[nodiscard]] Seconds later() const { return rank_.now() + kLong; }
-  void tell(Tag tag) const { EXPECT_EQ(wait(rank_, rank_.tell(peer_, tag, Message()), later()), Status::delivered); }
+  void send_control(Tag tag) const {
+    EXPECT_EQ(wait(rank_, rank_.send_control(peer_, tag, ControlMessage()), later()), Status::delivered);
+  }
 
   Rank& rank_;
-  const Way& way_;
+  const Connection& way_;
   RankId peer_;
 };
 
-class LeftOver : public testing::TestWithParam<Way> {
+class LeftOver : public testing::TestWithParam<Connection> {
  protected:
   static void run(const std::function<void(const End&)>& body) {
     run_fake_world({.op_step = GetParam().op_step}, [&](Rank& rank) { body(End(rank, GetParam())); });
@@ -261,7 +263,7 @@ class FailsOnce final : public DecoratedRank {
 
 /// The sender has told that all slots are filled when the receiver's copy fails.
 TEST(LeftOverOfSharedBuffers, FilledIsNotTakenForAnother) {
-  const Way way{"gpudirect-v1", {{"buffers", "shared"}}, 0};
+  const Connection way{"gpudirect-v1", {{"buffers", "shared"}}, 0};
   run_fake_world({}, [&](Rank& rank) {
     FailsOnce failing(rank);
     const End end(rank.id().value == 1 ? static_cast<Rank&>(failing) : rank, way);
@@ -284,8 +286,8 @@ TEST(LeftOverOfSharedBuffers, FilledIsNotTakenForAnother) {
   });
 }
 
-std::vector<Way> ways() {
-  std::vector<Way> all;
+std::vector<Connection> ways() {
+  std::vector<Connection> all;
   for (const char* engine : {"copy-engine", "kernel-push", "kernel-pull", "resident-push"}) {
     const int sender = std::string(engine) == "kernel-pull" ? 1 : 0;
     for (const char* batch : {"1", "2"}) {

@@ -42,19 +42,19 @@ TEST(ControlMessage, GivesBackTheValueThatWasPutIn) {
     int a;
     double b;
   };
-  const Message message(Value{7, 2.5});
+  const ControlMessage message(Value{7, 2.5});
   EXPECT_EQ(message.as<Value>().a, 7);
   EXPECT_EQ(message.as<Value>().b, 2.5);
   EXPECT_EQ(message.bytes().size(), sizeof(Value));
 }
 
 TEST(ControlMessage, OfAnotherSizeIsRefused) {
-  EXPECT_THROW(static_cast<void>(Message(std::uint32_t{1}).as<std::uint64_t>()), UsageError);
-  EXPECT_THROW(static_cast<void>(Message().as<char>()), UsageError);
+  EXPECT_THROW(static_cast<void>(ControlMessage(std::uint32_t{1}).as<std::uint64_t>()), UsageError);
+  EXPECT_THROW(static_cast<void>(ControlMessage().as<char>()), UsageError);
 }
 
 TEST(ControlMessage, AssignReplacesContentAndSize) {
-  Message message(std::uint64_t{1});
+  ControlMessage message(std::uint64_t{1});
   const std::array content{std::byte{1}, std::byte{2}, std::byte{3}};
   message.assign(content);
   EXPECT_TRUE(std::equal(message.bytes().begin(), message.bytes().end(), content.begin(), content.end()));
@@ -62,7 +62,7 @@ TEST(ControlMessage, AssignReplacesContentAndSize) {
   EXPECT_TRUE(message.bytes().empty());
 }
 
-TEST(ControlMessage, AnIpcHandleFitsIn) { EXPECT_LE(sizeof(IpcHandle), Message::kCapacity); }
+TEST(ControlMessage, AnIpcHandleFitsIn) { EXPECT_LE(sizeof(IpcHandle), ControlMessage::kCapacity); }
 
 TEST(Views, ASliceCountsFromTheStartOfItsView) {
   const Buffer buffer{.id = 1, .memory = Memory::pinned, .size = 100_B};

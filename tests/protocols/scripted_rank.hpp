@@ -47,13 +47,13 @@ class ScriptedRank final : public Rank {
   Op await_signal(RankId, Tag, std::uint64_t&) override { return begin(1.0_us); }
   Op send(RankId, Tag, View) override { return begin(1.0_us); }
   Op receive(RankId, Tag, View) override { return begin(1.0_us); }
-  Op tell(RankId, Tag, const Message&) override { return begin(1.0_us); }
-  Op hear(RankId, Tag, Message&) override { return begin(1.0_us); }
+  Op send_control(RankId, Tag, const ControlMessage&) override { return begin(1.0_us); }
+  Op recv_control(RankId, Tag, ControlMessage&) override { return begin(1.0_us); }
 
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
   void abandon(Op op) override;
-  void fill(View, Pattern) override {}
-  Verdict check(View, Pattern) override { return {}; }
+  void fill(View, Payload) override {}
+  Verdict check(View, Payload) override { return {}; }
   void step(std::string_view words) override { steps_.emplace_back(words); }
 
  private:

@@ -11,7 +11,7 @@ namespace {
 /// S/r + c/r + (n + 1) g in units of g, but without S/r: what the chunk can change.
 double cost(Bytes message, Bytes chunk) {
   const double pieces = static_cast<double>(message.count()) / static_cast<double>(chunk.count());
-  return static_cast<double>(chunk.count()) / static_cast<double>(kTurnaroundBytes.count()) + pieces;
+  return static_cast<double>(chunk.count()) / static_cast<double>(kGapBytes.count()) + pieces;
 }
 
 TEST(AutomaticChunk, OfRoundSizes) {

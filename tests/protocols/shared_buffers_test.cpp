@@ -60,9 +60,9 @@ TEST_F(SharedBuffersTest, AskForAHandleBeforeItsNumberAndForNoSecondOne) {
 class CountHandles final : public DecoratedRank {
  public:
   using DecoratedRank::DecoratedRank;
-  Op tell(RankId peer, Tag tag, const Message& message) override {
+  Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
     if (message.bytes().size() > sizeof(IpcHandle)) ++handles;
-    return DecoratedRank::tell(peer, tag, message);
+    return DecoratedRank::send_control(peer, tag, message);
   }
   int handles = 0;
 };
@@ -92,11 +92,11 @@ int handles_of(const std::string& protocol) {
       const std::uint64_t seed = 2 * ++messages;
       const View out(buffers[0][which]);
       const View in(buffers[1][which]);
-      rank.fill(out, Pattern{seed + self});
+      rank.fill(out, Payload{seed + self});
       rank.fill(in, kSentinel);
       const Outcome outcome = channel->exchange({&out, 1}, {&in, 1});
       EXPECT_TRUE(outcome.ok()) << outcome.reason;
-      EXPECT_TRUE(rank.check(in, Pattern{seed + 1 - self}).intact()) << "message " << messages;
+      EXPECT_TRUE(rank.check(in, Payload{seed + 1 - self}).intact()) << "message " << messages;
     };
     exchange(0);  // the first messages of cuda-ipc still go through the host
     exchange(0);
@@ -118,7 +118,8 @@ TEST(HandlesInMessages, AHeaderThatNamesTheMemoryOfNoneBeforeIsRefused) {
     const auto channel = find_protocol("cuda-ipc").connect(rank, RankId{sends ? 1 : 0}, settings_of("cuda-ipc", {}));
     if (sends) {
       const Packet header{.kind = PacketKind::rget, .length = 8};
-      EXPECT_EQ(wait(rank, rank.tell(RankId{1}, tags::kIpcFifo, Message(header)), Seconds{1}), Status::delivered);
+      EXPECT_EQ(wait(rank, rank.send_control(RankId{1}, tags::kIpcFifo, ControlMessage(header)), Seconds{1}),
+                Status::delivered);
       return;
     }
     const View into(rank.allocate(Memory::device, 8_B, Locality::near));
@@ -152,11 +153,11 @@ TEST_P(AfterAFailedConnection, NothingIsReportedAsDeliveredThatWasNot) {
     EXPECT_FALSE(failed.ok());
     const auto second = connect();
     static_cast<void>(exchange(*second, {at(0), at(2)}));
-    if (mover) rank.fill(at(2), Pattern{7});
+    if (mover) rank.fill(at(2), Payload{7});
     if (!mover) rank.fill(at(2), kSentinel);
     const Outcome last = exchange(*second, {at(2)});
     ok[mover ? 0 : 1] = last.ok();
-    if (!mover) arrived = rank.check(at(2), Pattern{7});
+    if (!mover) arrived = rank.check(at(2), Payload{7});
   });
   EXPECT_TRUE(arrived.intact() || !ok[0] || !ok[1]) << to_string(arrived);
 }

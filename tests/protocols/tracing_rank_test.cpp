@@ -39,9 +39,9 @@ TEST_F(TracingRankTest, TheOrderHoldsNoTimes) {
     ScriptedRank inner;
     Trace trace_of_run;
     TracingRank traced(inner, trace_of_run);
-    Message into;
+    ControlMessage into;
     static_cast<void>(wait(inner, inner.begin(delay), Seconds{1}));
-    static_cast<void>(wait(traced, traced.hear(RankId{1}, Tag{2}, into), Seconds{1}));
+    static_cast<void>(wait(traced, traced.recv_control(RankId{1}, Tag{2}, into), Seconds{1}));
     return trace_of_run.order();
   };
   EXPECT_EQ(run(1.0_us), run(777.0_us));
@@ -49,14 +49,14 @@ TEST_F(TracingRankTest, TheOrderHoldsNoTimes) {
 
 TEST_F(TracingRankTest, EventsCarryTheirTimes) {
   static_cast<void>(wait(scripted, scripted.begin(5.0_us), Seconds{1}));
-  const Op op = rank.tell(RankId{1}, Tag{2}, Message(1));
+  const Op op = rank.send_control(RankId{1}, Tag{2}, ControlMessage(1));
   EXPECT_EQ(wait(rank, op, Seconds{1}), Status::delivered);
   ASSERT_EQ(trace.events().size(), 1U);
   const TraceEvent& event = trace.events()[0];
   EXPECT_NEAR(event.started.microseconds(), 5, 1e-9);
   EXPECT_NEAR(event.ended.microseconds(), 6, 1e-9);
   EXPECT_TRUE(event.finished);
-  EXPECT_EQ(event.what, "tell rank 1 4 B");
+  EXPECT_EQ(event.what, "send_control rank 1 4 B");
 }
 
 TEST_F(TracingRankTest, AnAbandonedOperationIsMarked) {
@@ -74,8 +74,8 @@ TEST_F(TracingRankTest, AnOperationThatIsStillInFlightHasNoEnd) {
 }
 
 TEST_F(TracingRankTest, AWaitThatTimesOutEndsNothing) {
-  Message into;
-  const Op op = rank.hear(RankId{1}, Tag{2}, into);
+  ControlMessage into;
+  const Op op = rank.recv_control(RankId{1}, Tag{2}, into);
   EXPECT_FALSE(rank.wait_any({&op, 1}, 0.5_us));
   EXPECT_FALSE(trace.events()[0].finished);
   EXPECT_TRUE(rank.wait_any({&op, 1}, Seconds{1}));
@@ -110,9 +110,9 @@ TEST_F(TracingRankTest, AListByStepDependsOnNoSpeed) {
 
 TEST_F(TracingRankTest, AListByStepMayBeginWithTimes) {
   static_cast<void>(wait(scripted, scripted.begin(5.0_us), Seconds{1}));
-  rank.step("tell ready");
-  EXPECT_EQ(wait(rank, rank.tell(RankId{1}, Tag{2}, Message(1)), Seconds{1}), Status::delivered);
-  EXPECT_EQ(list_by_step(trace.events(), 2.0_us), "     3.000     4.000  tell ready        tell rank 1 4 B\n");
+  rank.step("send ready");
+  EXPECT_EQ(wait(rank, rank.send_control(RankId{1}, Tag{2}, ControlMessage(1)), Seconds{1}), Status::delivered);
+  EXPECT_EQ(list_by_step(trace.events(), 2.0_us), "     3.000     4.000  send ready        send_control rank 1 4 B\n");
 }
 
 TEST_F(TracingRankTest, CallsThatAreNoOperationsAreOneLineEach) {

@@ -79,6 +79,10 @@ class ReadmeExamples : public testing::TestWithParam<fs::path> {
       fs::create_directory_symlink(fs::path(TWINLINK_SOURCE_DIR) / part, folder_ / part);
     }
     setenv("TWINLINK_PLATFORMS", TWINLINK_SOURCE_DIR "/platforms", 1);
+    // Where tests run there may be fewer cores than ranks, and no other user than root.
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
   }
   void TearDown() override { fs::remove_all(folder_); }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::byte kSentinelByte{0xA5};
 
 /// Never the sentinel's byte, so that every dropped byte shows.
-std::byte pattern_byte(Pattern pattern, std::uint64_t index) {
+std::byte pattern_byte(Payload pattern, std::uint64_t index) {
   if (pattern == kSentinel) return kSentinelByte;
   std::uint64_t mixed = (pattern.seed + index * 0x9E3779B97F4A7C15U) * 0xBF58476D1CE4E5B9U;
   mixed ^= mixed >> 29U;
@@ -144,12 +144,12 @@ std::span<std::byte> FakeRank::bytes(View view) {
   return std::span(all).subspan(view.offset.count(), view.length.count());
 }
 
-void FakeRank::fill(View view, Pattern pattern) {
+void FakeRank::fill(View view, Payload pattern) {
   std::uint64_t index = 0;
   for (std::byte& byte : bytes(view)) byte = pattern_byte(pattern, index++);
 }
 
-Verdict FakeRank::check(View view, Pattern pattern) {
+Verdict FakeRank::check(View view, Payload pattern) {
   std::uint64_t index = 0;
   for (const std::byte byte : bytes(view)) {
     if (byte != pattern_byte(pattern, index)) {
@@ -202,7 +202,7 @@ Op FakeRank::put(View to, View from, Stream stream, Engine engine, std::optional
   if (owner == id_) throw UsageError("put() writes into memory that was opened from a peer");
   if (signal) require_signal(*signal);
   const Op op = copy(to, from, stream, engine);
-  if (signal) post(owner, signal_tag(signal->tag), true, Message(signal->value).bytes());
+  if (signal) post(owner, signal_tag(signal->tag), true, ControlMessage(signal->value).bytes());
   return op;
 }
 
@@ -225,7 +225,7 @@ Op FakeRank::send(RankId peer, Tag tag, View from) {
   return start({});
 }
 
-Op FakeRank::tell(RankId peer, Tag tag, const Message& message) {
+Op FakeRank::send_control(RankId peer, Tag tag, const ControlMessage& message) {
   post(peer, tag, true, message.bytes());
   return start({});
 }
@@ -236,7 +236,7 @@ Op FakeRank::receive(RankId peer, Tag tag, View to) {
   return start({.from = {{peer.value, id_.value, tag.value, false}}, .to = to});
 }
 
-Op FakeRank::hear(RankId peer, Tag tag, Message& into) {
+Op FakeRank::recv_control(RankId peer, Tag tag, ControlMessage& into) {
   require_peer(peer);
   return start({.from = {{peer.value, id_.value, tag.value, true}}, .into = &into});
 }

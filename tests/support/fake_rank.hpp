@@ -96,13 +96,13 @@ class FakeRank final : public Rank {
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;
   Op receive(RankId peer, Tag tag, View to) override;
-  Op tell(RankId peer, Tag tag, const Message& message) override;
-  Op hear(RankId peer, Tag tag, Message& into) override;
+  Op send_control(RankId peer, Tag tag, const ControlMessage& message) override;
+  Op recv_control(RankId peer, Tag tag, ControlMessage& into) override;
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
   void abandon(Op op) override;
 
-  void fill(View view, Pattern pattern) override;
-  Verdict check(View view, Pattern pattern) override;
+  void fill(View view, Payload pattern) override;
+  Verdict check(View view, Payload pattern) override;
 
   /// Buffers that were neither released nor closed.
   [[nodiscard]] std::size_t live_buffers() const { return buffers_.size(); }
@@ -118,7 +118,7 @@ class FakeRank final : public Rank {
     Status status = Status::delivered;
     std::optional<FakeWorld::Mailbox> from{};
     View to{};                        ///< of a receive
-    Message* into = nullptr;          ///< of a hear
+    ControlMessage* into = nullptr;   ///< of a hear
     std::uint64_t* signal = nullptr;  ///< of an await_signal
   };
 

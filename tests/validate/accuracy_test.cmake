@@ -12,7 +12,7 @@ foreach(curve gpudirect-v2 cuda-ipc host-bandwidth)
 endforeach()
 execute_process(COMMAND ${SOURCE}/validate/scripts/accuracy bin data ${SOURCE}/platforms/h200-nvlink.yaml h200-nvlink out
   WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code OUTPUT_VARIABLE table ERROR_VARIABLE said)
-foreach(row "gpudirect-v2 | pingpong" "cuda-ipc | pingpong" "host | bandwidth, window 16" "all [0-9]+ points")
+foreach(row "gpudirect-v2 | pingpong" "cuda-ipc | pingpong" "host | bandwidth, window 16" "all")
   string(REPLACE "|" "[|]" row "${row}")
   if(NOT table MATCHES "\n[|] ${row} [|]")
     message(FATAL_ERROR "no row '${row}' in\n${table}\n${said}")

@@ -31,10 +31,10 @@ file(WRITE ${FOLDER}/expected/h200-nvlink-host.json "")
 execute_process(COMMAND ${CMAKE_COMMAND} -E env "PATH=${FOLDER}:$ENV{PATH}" EXPECTED=expected
     ${SOURCE}/validate/scripts/measure build-real/bin measured h200-nvlink --device cuda
   WORKING_DIRECTORY ${FOLDER} ERROR_QUIET)
-file(STRINGS ${FOLDER}/commands foreseen REGEX " --expect ")
-if(NOT foreseen MATCHES " -p host --expect expected/h200-nvlink-host.json --passes 2 --json measured/h200-nvlink-host.json$"
-   OR foreseen MATCHES ";")
-  message(FATAL_ERROR "validate/scripts/measure expects something of '${foreseen}'")
+file(STRINGS ${FOLDER}/commands predicted REGEX " --expect ")
+if(NOT predicted MATCHES " -p host --expect expected/h200-nvlink-host.json --passes 2 --json measured/h200-nvlink-host.json$"
+   OR predicted MATCHES ";")
+  message(FATAL_ERROR "validate/scripts/measure expects something of '${predicted}'")
 endif()
 
 file(GLOB stored RELATIVE ${SOURCE}/validate/data ${SOURCE}/validate/data/h200-nvlink-*.json)

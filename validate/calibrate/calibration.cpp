@@ -46,8 +46,8 @@ class Calibrator {
     const Platform with_copies = edit_.platform();
     const Topology topology(with_copies);
     for (const Group& group : groups_) fit_on_top(group, topology);
-    copies_.fit_turnarounds_alike(topology);
-    // And what lies behind signals is told from them, and from turnarounds.
+    copies_.fit_gaps_alike(topology);
+    // And what lies behind signals is told from them, and from gaps.
     const Platform with_signals = edit_.platform();
     const Topology all_else(with_signals);
     for (const Group& group : groups_) {
@@ -165,7 +165,7 @@ class Calibrator {
 
   void fit_on_top(const Group& group, const Topology& topology) {
     const Kind kind = group.first().kind;
-    if (kind == Kind::queued) return copies_.fit_turnaround(group, topology);
+    if (kind == Kind::queued) return copies_.fit_gap(group, topology);
     if (group.first().tells_rest()) return;  // fit_rest()
     if (kind == Kind::completion) return;    // MessageFits
     if (kind == Kind::gap) return fit_gap(group, topology, probes_, edit_);

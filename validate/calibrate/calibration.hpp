@@ -37,7 +37,7 @@ struct Calibration {
 
 /// Fits every number of `base` that the probes tell. Throws InputError for a base that cannot be read, a device that it
 /// does not have, probes of another device model or of another simulated platform unless `force` makes that a note, and
-/// probes that tell nothing.
+/// probes that send nothing.
 Calibration calibrate(const ProbeSet& probes, const std::filesystem::path& base, bool force);
 
 }  // namespace twinlink::validate

@@ -96,13 +96,13 @@ void CopyFits::fit_share(const Group& group) {
 /// Queued kernels and queued puts with signals take no less than the CPU needs to start them: starting them one after
 /// the other can take less than starting one after the CPU has done other things.
 void CopyFits::limit_host(const Group& group) {
-  const auto host = measured_.find(copy_path(group.first(), base_) + ".host");
-  if (host == measured_.end()) return;
+  const auto overhead = measured_.find(copy_path(group.first(), base_) + ".overhead");
+  if (overhead == measured_.end()) return;
   const std::optional<Seconds> most = most_to_start(group);
-  if (!most || *most <= Seconds{} || host->second <= *most) return;
-  host->second = *most;
+  if (!most || *most <= Seconds{} || overhead->second <= *most) return;
+  overhead->second = *most;
   edit_.set(
-      host->first, *most, model::Quality::derived,
+      overhead->first, *most, model::Quality::derived,
       fmt::format("what '{}' leaves for each; the start of one alone is longer", group.lines.front().probe->line.name));
 }
 
@@ -120,24 +120,24 @@ std::optional<Seconds> CopyFits::most_to_start(const Group& group) const {
   return (group.shortest() * kQueued - alone->shortest()) / (kQueued - 1) * (1 - kTolerance);
 }
 
-/// What was measured of `host` of the copy at `path`, or of one that is alike; then the source says so.
+/// What was measured of `overhead` of the copy at `path`, or of one that is alike; then the source says so.
 std::optional<Seconds> CopyFits::host_or_alike(const std::string& path) {
-  const std::string host = path + ".host";
-  if (const auto own = measured_.find(host); own != measured_.end()) return own->second;
+  const std::string overhead = path + ".overhead";
+  if (const auto own = measured_.find(overhead); own != measured_.end()) return own->second;
   const std::optional<std::string> alike = path_alike(path);
   if (!alike) return std::nullopt;
-  const std::string probed = *alike + ".host";
+  const std::string probed = *alike + ".overhead";
   const auto other = measured_.find(probed);
   if (other == measured_.end()) return std::nullopt;
-  edit_.set(host, other->second, model::Quality::derived, source_alike(probed));
+  edit_.set(overhead, other->second, model::Quality::derived, source_alike(probed));
   return other->second;
 }
 
-/// What the CPU does to start a copy, `host`, unless all takes less. Beside it there is `other`.
-Seconds CopyFits::host_share(const Group& group, const std::string& path, Seconds host, Seconds other) {
+/// What the CPU does to start a copy, `overhead`, unless all takes less. Beside it there is `other`.
+Seconds CopyFits::overhead_share(const Group& group, const std::string& path, Seconds overhead, Seconds other) {
   const Seconds shortest = std::max(group.shortest() - other, Seconds{});
-  if (host <= shortest) return host;
-  notes_.push_back(fmt::format("{}: {} {}, but all takes only {}", path, format_seconds(host),
+  if (overhead <= shortest) return overhead;
+  notes_.push_back(fmt::format("{}: {} {}, but all takes only {}", path, format_seconds(overhead),
                                measured_.contains(path) ? "measured" : "in the base", format_seconds(shortest)));
   edit_.set(path, shortest, model::Quality::derived, "no more than the shortest probe takes as a whole");
   return shortest;
@@ -149,12 +149,13 @@ void CopyFits::fit(const Group& group) {
   const model::Cost* cost = found.cost;
   if (cost != nullptr && "costs.copies." + found.name != group.path) begin_as(group.path, found);
   const Seconds other = completion_of(first);
-  std::optional<Seconds> host = host_or_alike(group.path);
-  if (!host && cost != nullptr) host = cost->host.value;
-  if (!host) {
-    edit_.set(group.path + ".host", Seconds{}, model::Quality::assumed, "a probe does not tell it from the latency");
+  std::optional<Seconds> overhead = host_or_alike(group.path);
+  if (!overhead && cost != nullptr) overhead = cost->overhead.value;
+  if (!overhead) {
+    edit_.set(group.path + ".overhead", Seconds{}, model::Quality::assumed,
+              "a probe does not tell it from the latency");
   }
-  const Seconds busy = host_share(group, group.path + ".host", host.value_or(Seconds{}), other) + other;
+  const Seconds busy = overhead_share(group, group.path + ".overhead", overhead.value_or(Seconds{}), other) + other;
   std::optional<Rate> known = narrowest_link(first, base_);
   if (cost != nullptr && cost->rate) known = cost->rate->value;
   const std::optional<Rate> rate = fit_latency(group, observations_of(group), {.busy = busy, .base = known},
@@ -171,10 +172,10 @@ void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
   const auto derive = [&](const std::string& key, const auto& value) {
     if (!measured_.contains(path + key)) edit_.set(path + key, value, model::Quality::derived, source);
   };
-  derive(".host", other.cost->host.value);
+  derive(".overhead", other.cost->overhead.value);
   derive(".latency", other.cost->latency.value);
   if (other.cost->rate) derive(".rate", other.cost->rate->value);
-  if (other.cost->turnaround) derive(".turnaround", other.cost->turnaround->value);
+  if (other.cost->gap) derive(".gap", other.cost->gap->value);
 }
 
 /// What the CPU does to learn that such a copy has ended.
@@ -185,22 +186,22 @@ Seconds CopyFits::completion_of(const Primitive& copy) const {
   return or_none(base_.platform().runtime.completion);
 }
 
-void CopyFits::fit_turnaround(const Group& group, const Topology& topology) {
+void CopyFits::fit_gap(const Group& group, const Topology& topology) {
   constexpr double kTooLong = 16;
   constexpr double kQueued = bench::kQueuedCopies;
   const Seconds started = group.shortest();
-  std::map<Bytes, std::vector<double>> turnarounds;
+  std::map<Bytes, std::vector<double>> gaps;
   for (const Meant& meant : group.lines) {
     const Seconds flow = flow_alone(meant.primitive, meant.size(), topology);
     const std::optional<Seconds> first = predict_below(meant.primitive, meant.size(), topology);
     if (!first || flow > started * kTooLong) continue;
     // The first takes what one takes alone.
     const Seconds each = (meant.time() * kQueued - *first) / (kQueued - 1);
-    turnarounds[meant.size()].push_back(std::max((each - flow).value(), 0.0));
+    gaps[meant.size()].push_back(std::max((each - flow).value(), 0.0));
   }
   std::map<Bytes, CostAt> costs;
   Seconds most = started * kTooLong;
-  for (const auto& [size, all] : turnarounds | std::views::reverse) {
+  for (const auto& [size, all] : gaps | std::views::reverse) {
     CostAt cost = middle_at(group, size, all);
     cost.knot.cost = most = std::min(most, cost.knot.cost);
     costs[size] = cost;
@@ -209,19 +210,19 @@ void CopyFits::fit_turnaround(const Group& group, const Topology& topology) {
     notes_.push_back(group.path + ": at all sizes of the probes the bytes take much longer; it stays");
     return;
   }
-  const model::Piecewise turnaround = curve_of(costs);
-  set_fit(edit_, group.path, turnaround, group, probes_);
-  turnarounds_.emplace(group.path, turnaround);
+  const model::Piecewise gap = curve_of(costs);
+  set_fit(edit_, group.path, gap, group, probes_);
+  gaps_.emplace(group.path, gap);
 }
 
-void CopyFits::fit_turnarounds_alike(const Topology& topology) {
+void CopyFits::fit_gaps_alike(const Topology& topology) {
   for (const auto& [copy, cost] : topology.platform().copies) {
     const std::string path = copy_path(copy);
     const std::optional<std::string> alike = path_alike(path);
-    if (turnarounds_.contains(path + ".turnaround") || !alike) continue;
-    const auto other = turnarounds_.find(*alike + ".turnaround");
-    if (other == turnarounds_.end()) continue;
-    edit_.set(path + ".turnaround", other->second, model::Quality::derived, source_alike(other->first));
+    if (gaps_.contains(path + ".gap") || !alike) continue;
+    const auto other = gaps_.find(*alike + ".gap");
+    if (other == gaps_.end()) continue;
+    edit_.set(path + ".gap", other->second, model::Quality::derived, source_alike(other->first));
   }
 }
 

@@ -1,4 +1,4 @@
-// Calibration of copies: what the CPU does to start one and to learn of its end, latency, rate and turnaround.
+// Calibration of copies: what the CPU does to start one and to learn of its end, latency, rate and gap.
 #pragma once
 
 #include <map>
@@ -27,11 +27,11 @@ class CopyFits {
   /// What lies between two copies, by their size: what a queue of them leaves. Where the CPU decides that starts them,
   /// that is what it may be at most, so that it is no longer than that of larger copies. Where the bytes take much
   /// longer, the error of their rate is as much as what is looked for. `topology` has what fit() has told.
-  void fit_turnaround(const Group& group, const model::Topology& topology);
+  void fit_gap(const Group& group, const model::Topology& topology);
   /// What a kernel takes after its bytes to raise a signal, by their number.
   void fit_kernel_signal(const Group& group, const model::Topology& topology);
   /// After all of these: of classes that have no such probe.
-  void fit_turnarounds_alike(const model::Topology& topology);
+  void fit_gaps_alike(const model::Topology& topology);
   /// A put with a signal less that signal: the same puts there and back without it, measured in the same job, are
   /// closer than any fit. Nothing where there are none and `topology` does not tell it.
   [[nodiscard]] std::optional<Seconds> put_alone(const Meant& signal, const model::Topology& topology) const;
@@ -43,7 +43,7 @@ class CopyFits {
   void limit_host(const Group& group);
   [[nodiscard]] std::optional<Seconds> most_to_start(const Group& group) const;
   std::optional<Seconds> host_or_alike(const std::string& path);
-  Seconds host_share(const Group& group, const std::string& path, Seconds host, Seconds other);
+  Seconds overhead_share(const Group& group, const std::string& path, Seconds overhead, Seconds other);
   void begin_as(const std::string& path, const model::CopyCost& other);
   [[nodiscard]] Seconds completion_of(const Primitive& copy) const;
 
@@ -52,8 +52,8 @@ class CopyFits {
   const model::Topology& base_;
   PlatformEdit& edit_;
   std::vector<std::string>& notes_;
-  std::map<std::string, Seconds> measured_{};              ///< parts of copies that probes tell, by path
-  std::map<std::string, model::Piecewise> turnarounds_{};  ///< likewise
+  std::map<std::string, Seconds> measured_{};       ///< parts of copies that probes tell, by path
+  std::map<std::string, model::Piecewise> gaps_{};  ///< likewise
 };
 
 /// What fit_latency() knows beforehand.

@@ -101,11 +101,11 @@ void MessageFits::fit_start(const Group& group) {
   const std::string network(group.path, 0, group.path.rfind('.'));
   switch (group.first().kind) {
     case Primitive::Kind::start_message:
-      network_at(network).send_host.value = fit_posting(group, network_at(network).eager_limit.value);
-      return set_fit(edit_, group.path, network_at(network).send_host.value, group, probes_);
+      network_at(network).send_overhead.value = fit_posting(group, network_at(network).eager_limit.value);
+      return set_fit(edit_, group.path, network_at(network).send_overhead.value, group, probes_);
     case Primitive::Kind::start_receive:
-      network_at(network).receive_host.value = fit_constant(observations_of(group));
-      return set_fit(edit_, group.path, network_at(network).receive_host.value, group, probes_);
+      network_at(network).receive_overhead.value = fit_constant(observations_of(group));
+      return set_fit(edit_, group.path, network_at(network).receive_overhead.value, group, probes_);
     case Primitive::Kind::control:
       network_at(network).control.value = fit_constant(observations_of(group));
       return;  // to be known here: as a number of the platform it is no part of a message
@@ -144,15 +144,16 @@ void MessageFits::fit_end(const Group& group) {
 void MessageFits::limit_posting(const Group& messages) {
   model::NetworkCosts& costs = network_at(messages.path);
   const Seconds most = messages.shortest();
-  std::vector<model::Piecewise::Knot> knots = costs.send_host.value.knots();
+  std::vector<model::Piecewise::Knot> knots = costs.send_overhead.value.knots();
   if (knots.front().cost <= most) return;
-  const std::string path = messages.path + ".send_host";
+  const std::string path = messages.path + ".send_overhead";
   const bool probed = find_group(groups_, path) != nullptr;
   notes_.push_back(fmt::format("{}: {} {}, but all takes only {}", path, format_seconds(knots.front().cost),
                                probed ? "measured" : "in the base", format_seconds(most)));
   for (auto& knot : knots) knot.cost = std::min(knot.cost, most);
-  costs.send_host.value = model::Piecewise(knots);
-  edit_.set(path, costs.send_host.value, model::Quality::derived, "no more than the shortest probe takes as a whole");
+  costs.send_overhead.value = model::Piecewise(knots);
+  edit_.set(path, costs.send_overhead.value, model::Quality::derived,
+            "no more than the shortest probe takes as a whole");
 }
 
 std::vector<Observation> MessageFits::observations_beside_cpu(const Group& messages) {

@@ -18,7 +18,7 @@ Seconds predict_controls(const model::NetworkCosts& network) {
 
 Seconds hearing_of(const model::NetworkCosts& network, Seconds time) {
   model::NetworkCosts unheard = network;
-  unheard.control_receive_host.reset();
+  unheard.control_receive_overhead.reset();
   // No longer than where nobody is busy with hearing: then the way of the messages decides, and tells nothing of it.
   constexpr double kMore = 1 + 5 * kTolerance;
   if (time <= predict_controls(unheard) * kMore) return {};

@@ -62,8 +62,8 @@ using Points = std::set<std::size_t>;
 class CurveFitter {
  public:
   /// `known_per_byte`: what a byte takes; nothing if that is to be found.
-  CurveFitter(std::vector<Mean> means, double host, std::optional<double> known_per_byte)
-      : means_(std::move(means)), host_(host), known_per_byte_(known_per_byte) {}
+  CurveFitter(std::vector<Mean> means, double overhead, std::optional<double> known_per_byte)
+      : means_(std::move(means)), overhead_(overhead), known_per_byte_(known_per_byte) {}
 
   [[nodiscard]] std::optional<LeastSquares> solve(const Points& points) const {
     std::vector<Equation> equations;
@@ -113,7 +113,7 @@ class CurveFitter {
 
   /// The latency at `size` as a sum of those at the points, and last the bytes.
   [[nodiscard]] Equation equation(const Points& points, const Mean& mean) const {
-    Equation result{.target = mean.time - mean.busy - host_, .weight = mean.weight};
+    Equation result{.target = mean.time - mean.busy - overhead_, .weight = mean.weight};
     result.coefficients = shares(points, mean.size);
     if (known_per_byte_) {
       result.target -= *known_per_byte_ * mean.bytes;
@@ -193,7 +193,7 @@ class CurveFitter {
   }
 
   std::vector<Mean> means_;
-  double host_;
+  double overhead_;
   std::optional<double> known_per_byte_;
 };
 
@@ -224,13 +224,13 @@ struct Misfit {
   double typical = 0;
 };
 
-Misfit misfit_of(const CurveFit& fit, const std::vector<Mean>& means, double host) {
+Misfit misfit_of(const CurveFit& fit, const std::vector<Mean>& means, double overhead) {
   const model::Piecewise latency(fit.latency);
   Misfit misfit;
   for (const Mean& mean : means) {
     const Bytes size{static_cast<std::uint64_t>(mean.size)};
     const double flow = fit.rate ? mean.bytes / fit.rate->bytes_per_second() : 0;
-    const double error = std::abs((host + mean.busy + latency.at(size).value() + flow) / mean.time - 1);
+    const double error = std::abs((overhead + mean.busy + latency.at(size).value() + flow) / mean.time - 1);
     misfit.worst = std::max(misfit.worst, error);
     misfit.typical += error / static_cast<double>(means.size());
   }
@@ -239,41 +239,41 @@ Misfit misfit_of(const CurveFit& fit, const std::vector<Mean>& means, double hos
 
 /// Where caches hold what is small, large sizes have less than the best rate, and one rate for all of them would have
 /// others take less than no latency. So: the best rate that any size has, and what the others take beyond it.
-CurveFit fit_best_rate(const std::vector<Mean>& means, double host) {
+CurveFit fit_best_rate(const std::vector<Mean>& means, double overhead) {
   double per_byte = HUGE_VAL;
   for (const Mean& mean : means)
-    per_byte = std::min(per_byte, std::max(mean.time - mean.busy - host, 0.0) / mean.bytes);
-  const CurveFitter fitter(means, host, per_byte);
+    per_byte = std::min(per_byte, std::max(mean.time - mean.busy - overhead, 0.0) / mean.bytes);
+  const CurveFitter fitter(means, overhead, per_byte);
   return finish(fitter, fitter.choose(), per_byte > 0 ? std::optional(Rate{1 / per_byte}) : std::nullopt);
 }
 
 }  // namespace
 
-CurveFit fit_curve(std::span<const Observation> observations, Seconds host, std::optional<Rate> known_rate) {
+CurveFit fit_curve(std::span<const Observation> observations, Seconds overhead, std::optional<Rate> known_rate) {
   assert(!observations.empty());
   const std::vector<Mean> means = mean_times(observations);
   if (means.size() > 1) {
-    const CurveFitter free(means, host.value(), std::nullopt);
+    const CurveFitter free(means, overhead.value(), std::nullopt);
     const Points points = free.choose();
     if (const std::optional<LeastSquares> solution = free.solve(points); solution && tells_rate(*solution)) {
       const double per_byte = solution->values.back();
-      CurveFit fit = finish(CurveFitter(means, host.value(), per_byte), points, Rate{1 / per_byte});
+      CurveFit fit = finish(CurveFitter(means, overhead.value(), per_byte), points, Rate{1 / per_byte});
       constexpr double kPoor = 0.1;
-      const Misfit misfit = misfit_of(fit, means, host.value());
+      const Misfit misfit = misfit_of(fit, means, overhead.value());
       if (misfit.worst <= kPoor) return fit;
-      CurveFit other = fit_best_rate(means, host.value());
-      const bool better = misfit_of(other, means, host.value()).typical < misfit.typical / 2;
+      CurveFit other = fit_best_rate(means, overhead.value());
+      const bool better = misfit_of(other, means, overhead.value()).typical < misfit.typical / 2;
       return better && other.rate ? other : fit;
     }
   }
   const double per_byte = known_rate ? 1 / known_rate->bytes_per_second() : 0;
-  const CurveFitter fitter(means, host.value(), per_byte);
+  const CurveFitter fitter(means, overhead.value(), per_byte);
   return finish(fitter, fitter.choose(), std::nullopt);
 }
 
-CurveFit fit_beside_rate(std::span<const Observation> observations, Seconds host, Rate rate) {
+CurveFit fit_beside_rate(std::span<const Observation> observations, Seconds overhead, Rate rate) {
   assert(!observations.empty());
-  const CurveFitter fitter(mean_times(observations), host.value(), 1 / rate.bytes_per_second());
+  const CurveFitter fitter(mean_times(observations), overhead.value(), 1 / rate.bytes_per_second());
   return finish(fitter, fitter.choose(), rate);
 }
 

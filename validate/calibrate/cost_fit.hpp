@@ -23,24 +23,24 @@ struct Observation {
   Seconds time{};     ///< positive
   double spread = 0;  ///< standard deviation of the rounds, relative to `time`
   Bytes again{};      ///< of these bytes, so many take their time a second time
-  Seconds busy{};     ///< what is known of `time` and belongs to neither latency nor bytes, beside `host` of the fit
+  Seconds busy{};  ///< what is known of `time` and belongs to neither latency nor bytes, beside `overhead` of the fit
 };
 
-/// time(size) = host + busy(size) + latency(size) + (size + again(size)) / rate; the latency is linear between its
+/// time(size) = overhead + busy(size) + latency(size) + (size + again(size)) / rate; the latency is linear between its
 /// points and constant beyond them.
 struct CurveFit {
   std::vector<model::Piecewise::Knot> latency{};  ///< ascending, at least one; no cost is negative
   std::optional<Rate> rate{};                     ///< nothing if the times do not tell it
 };
 
-/// Fits latency and rate to what is left of the times after `host`. Where the times do not tell the rate, the latency
-/// is fitted beside `known_rate`; nothing there: the bytes take no time. Where one rate leaves an error of more than a
-/// tenth at some size, as with caches that hold small sizes only, the best rate of any size is taken if that at least
-/// halves the error; then large sizes have a latency that grows. `observations` must not be empty.
-CurveFit fit_curve(std::span<const Observation> observations, Seconds host, std::optional<Rate> known_rate);
+/// Fits latency and rate to what is left of the times after `overhead`. Where the times do not tell the rate, the
+/// latency is fitted beside `known_rate`; nothing there: the bytes take no time. Where one rate leaves an error of more
+/// than a tenth at some size, as with caches that hold small sizes only, the best rate of any size is taken if that at
+/// least halves the error; then large sizes have a latency that grows. `observations` must not be empty.
+CurveFit fit_curve(std::span<const Observation> observations, Seconds overhead, std::optional<Rate> known_rate);
 
 /// The same beside a rate that is known for sure, which becomes the fit's.
-CurveFit fit_beside_rate(std::span<const Observation> observations, Seconds host, Rate rate);
+CurveFit fit_beside_rate(std::span<const Observation> observations, Seconds overhead, Rate rate);
 
 /// The one time that is closest to all of them. `observations` must not be empty.
 Seconds fit_constant(std::span<const Observation> observations);

@@ -26,7 +26,7 @@ Seconds sending(const model::NetworkCosts& network, Bytes size) {
 
 /// What each CPU starts for one message each way.
 Seconds starting(const model::NetworkCosts& network, Bytes size) {
-  return network.posting(size) + network.receive_host.value;
+  return network.posting(size) + network.receive_overhead.value;
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ Seconds predict_window(const Primitive& primitive, Bytes size, const Topology& t
   const Seconds gap = network.gap ? network.gap->value.at(size) : Seconds{};
   const Seconds each = std::max(network.posting(size), interval_beside_gap(primitive, size, topology) + gap);
   const Seconds sent = sending(network, size) * kQueued + network.hearing();
-  const Seconds taken_in = (network.receive_host.value + network.taking_in(size)) * kQueued + network.control.value;
+  const Seconds taken_in = (network.receive_overhead.value + network.taking_in(size)) * kQueued + network.control.value;
   return std::max({beside_gaps(primitive, size, topology) + each * (kQueued - 1), sent, taken_in}) / kQueued;
 }
 
@@ -100,7 +100,7 @@ Seconds completion_of(const model::NetworkCosts& costs, Bytes size, const EagerT
   constexpr double kMore = 1 + 5 * kTolerance;
   const Seconds shared = costs.completion ? Seconds{} : times.flow;
   if (rest <= comes * kMore || times.both_ways <= (times.one_way + shared) * kMore) return {};
-  const Seconds one_way = times.one_way - costs.receive_host.value - costs.control.value / kQueued;
+  const Seconds one_way = times.one_way - costs.receive_overhead.value - costs.control.value / kQueued;
   return std::max(std::min({rest / kQueued, one_way, comes}), Seconds{});
 }
 

@@ -46,12 +46,12 @@ std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sou
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::CopyCost found = topology.find_copy_cost(primitive.from, primitive.to);
   if (found.cost == nullptr) return std::nullopt;
-  return CopyTimes{.host = found.cost->host.value,
+  return CopyTimes{.overhead = found.cost->overhead.value,
                    .latency = found.cost->latency.value.at(size),
                    .flow = flow_time(size, narrowest_link(primitive, topology), found.cost->rate),
                    .completion = topology.copy_ending(primitive.from, found).completion,
                    .by_event = found.by_event,
-                   .turnaround = found.cost->turnaround ? found.cost->turnaround->value.at(size) : Seconds{}};
+                   .gap = found.cost->gap ? found.cost->gap->value.at(size) : Seconds{}};
 }
 
 std::optional<Seconds> predict_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -88,13 +88,13 @@ Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Secon
 /// CPU takes longer to start the next one.
 std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes size, const Topology& topology,
                                              std::optional<Seconds> signal,
-                                             const std::optional<Sourced<Seconds>>& turnaround) {
+                                             const std::optional<Sourced<Seconds>>& signal_gap) {
   const auto times = copy_times(primitive, size, topology);
   if (!times || !signal) return std::nullopt;
-  const Seconds gap = times->flow + times->turnaround + *signal + or_none(turnaround);
+  const Seconds interval = times->flow + times->gap + *signal + or_none(signal_gap);
   constexpr double kQueued = bench::kQueuedCopies;
   const Seconds beside = beside_signals(primitive, *times, *signal, topology.platform());
-  return (beside + std::max(times->host, gap) * (kQueued - 1)) / kQueued;
+  return (beside + std::max(times->overhead, interval) * (kQueued - 1)) / kQueued;
 }
 
 std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -106,7 +106,7 @@ std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes si
 
 std::optional<Seconds> predict_start(const Primitive& primitive, const Topology& topology) {
   const auto times = copy_times(primitive, Bytes{}, topology);
-  return times ? std::optional(times->host) : std::nullopt;
+  return times ? std::optional(times->overhead) : std::nullopt;
 }
 
 }  // namespace
@@ -152,13 +152,13 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
     case Kind::written_copy:
       return copy_path(primitive, topology) + ".cpu_written";
     case Kind::start:
-      return copy_path(primitive, topology) + ".host";
+      return copy_path(primitive, topology) + ".overhead";
     case Kind::queued:
-      return copy_path(primitive, topology) + ".turnaround";
+      return copy_path(primitive, topology) + ".gap";
     case Kind::queued_signal:
-      return "costs.runtime.signal_turnaround";
+      return "costs.runtime.signal_gap";
     case Kind::queued_kernel_signal:
-      return "costs.runtime.kernel_signal_turnaround";
+      return "costs.runtime.kernel_signal_gap";
     case Kind::finish:
       return "costs.runtime.completion";
     case Kind::look:
@@ -166,9 +166,9 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
     case Kind::message:
       return std::string(network);
     case Kind::start_message:
-      return fmt::format("{}.send_host", network);
+      return fmt::format("{}.send_overhead", network);
     case Kind::start_receive:
-      return fmt::format("{}.receive_host", network);
+      return fmt::format("{}.receive_overhead", network);
     case Kind::gap:
       return fmt::format("{}.gap", network);
     case Kind::completion:
@@ -176,7 +176,7 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
     case Kind::control:
       return fmt::format("{}.control", network);
     case Kind::queued_control:
-      return fmt::format("{}.control_receive_host", network);
+      return fmt::format("{}.control_receive_overhead", network);
     case Kind::allocate_device:
       return "costs.runtime.allocate_device";
     case Kind::pin:
@@ -214,7 +214,7 @@ std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds t
   if (!times || !signal) return std::nullopt;
   const Seconds beside = beside_signals(primitive, *times, *signal, topology.platform());
   const Seconds each = (time * kQueued - beside) / (kQueued - 1);
-  return each - times->flow - times->turnaround - *signal;
+  return each - times->flow - times->gap - *signal;
 }
 
 Seconds flow_alone(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -249,10 +249,9 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::queued:
       return predict_queued(primitive, size, topology);
     case Kind::queued_signal:
-      return predict_queued_signal(primitive, size, topology, value_of(runtime.signal), runtime.signal_turnaround);
+      return predict_queued_signal(primitive, size, topology, value_of(runtime.signal), runtime.signal_gap);
     case Kind::queued_kernel_signal:
-      return predict_queued_signal(primitive, size, topology, kernel_signal(runtime, size),
-                                   runtime.kernel_signal_turnaround);
+      return predict_queued_signal(primitive, size, topology, kernel_signal(runtime, size), runtime.kernel_signal_gap);
     case Kind::finish:
       return plus(Seconds{}, runtime.completion, 1);
     case Kind::look:
@@ -262,7 +261,7 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::start_message:
       return network.posting(size);
     case Kind::start_receive:
-      return network.receive_host.value;
+      return network.receive_overhead.value;
     case Kind::gap:
       return predict_window(primitive, size, topology);
     case Kind::completion:

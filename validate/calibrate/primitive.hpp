@@ -66,7 +66,7 @@ std::optional<Primitive> find_primitive(const bench::ProbeLine& line, const mode
 
 /// Where the platform keeps what `primitive` costs: "costs.copies.peer", "costs.staged_peers.0", "costs.network",
 /// "costs.runtime.ipc_open". Of a copy with something on top, where that is; of a part of a copy the number that stands
-/// for it: "costs.copies.peer.host".
+/// for it: "costs.copies.peer.overhead".
 std::string cost_path(const Primitive& primitive, const model::Topology& topology);
 /// Of what copies(): where the copy itself is, "costs.copies.peer".
 std::string copy_path(const Primitive& primitive, const model::Topology& topology);
@@ -80,8 +80,8 @@ const model::NetworkCosts& network_of(const Primitive& primitive, const model::P
 /// limits them.
 Seconds flow_time(Bytes size, std::optional<Rate> narrowest, const std::optional<model::Sourced<Rate>>& rate);
 
-/// Of queued puts with signals that took `time`: the number that only they tell, `signal_turnaround` or
-/// `kernel_signal_turnaround`; not positive where the rest takes all of it. Nothing if
+/// Of queued puts with signals that took `time`: the number that only they tell, `signal_gap` or
+/// `kernel_signal_gap`; not positive where the rest takes all of it. Nothing if
 /// the platform lacks a number that this needs.
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const model::Topology& topology);
 

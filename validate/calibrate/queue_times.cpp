@@ -13,9 +13,9 @@ Seconds share_of_queue(const CopyTimes& copy, Seconds look) {
   std::array<Seconds, bench::kQueuedCopies> ends{};
   Seconds cpu{};
   for (std::size_t i = 0; i < ends.size(); ++i) {
-    cpu += copy.host;
+    cpu += copy.overhead;
     const Seconds ready = cpu + copy.latency;
-    ends[i] = (i == 0 ? ready : std::max(ready, ends[i - 1] + copy.turnaround)) + copy.flow;
+    ends[i] = (i == 0 ? ready : std::max(ready, ends[i - 1] + copy.gap)) + copy.flow;
   }
   // As a rank does that waits for one after the other: see model/TIMING.md, and RealRank::poll_copies().
   for (auto left = std::span<const Seconds>(ends); !left.empty();) {

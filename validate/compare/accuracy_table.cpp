@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -44,27 +46,50 @@ std::vector<std::string> row_of_all(std::string label, const std::vector<Named>&
              fmt::format("{} of {}", format_size(worst.line.key.size), label_of(*worst.curve)));
 }
 
-Table errors_table(const Comparison& comparison) {
-  Table table{.columns = {{"protocol", kLeft},
-                          {"pattern", kLeft},
-                          {"geometric mean error", kLeft},
-                          {"p95", kLeft},
-                          {"largest", kLeft}}};
+/// All points of all curves.
+std::vector<Named> points_of(const Comparison& comparison) {
   std::vector<Named> all;
-  std::vector<Named> stable;
+  for (const Pair& pair : comparison.pairs) {
+    for (const Row& line : pair.joined.rows) all.push_back({line, &pair});
+  }
+  return all;
+}
+
+/// A row for each protocol with all its settings and patterns, one for all points, and one for those that are stable.
+Table protocols_table(const Comparison& comparison) {
+  Table table{.columns = {{"protocol", kLeft}, {"points"}, {"geometric mean error"}, {"p95"}, {"largest", kLeft}}};
+  const std::vector<Named> all = points_of(comparison);
+  const auto add = [&](const std::string& name, const std::vector<Named>& points) {
+    std::vector<std::string> cells = row_of_all(name, points);
+    cells[1] = std::to_string(points.size());
+    table.rows.push_back(std::move(cells));
+  };
+  std::vector<std::string> names;
+  for (const Pair& pair : comparison.pairs) {
+    const std::string& name = series_of(pair).protocol;
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  const auto those = [&](const auto& wanted) {
+    std::vector<Named> points;
+    std::ranges::copy_if(all, std::back_inserter(points), wanted);
+    return points;
+  };
+  for (const std::string& name : names) {
+    add(name, those([&](const Named& point) { return series_of(*point.curve).protocol == name; }));
+  }
+  add("all", all);
+  const std::vector<Named> stable = those([](const Named& point) { return !point.line.unstable; });
+  if (!stable.empty() && stable.size() < all.size()) add("all that are stable", stable);
+  return table;
+}
+
+Table curves_table(const Comparison& comparison) {
+  Table table{.columns = {{"curve", kLeft}, {"pattern", kLeft}, {"geometric mean error"}, {"p95"}, {"largest", kLeft}}};
   for (const Pair& pair : comparison.pairs) {
     const bench::Series& series = series_of(pair);
     std::string pattern(to_string(series.pattern));
     if (series.pattern != bench::Pattern::pingpong) pattern += fmt::format(", window {}", series.window);
     table.rows.push_back(row(label_of(pair), std::move(pattern), pair.errors, format_size(pair.errors.max_at.size)));
-    for (const Row& line : pair.joined.rows) {
-      all.push_back({line, &pair});
-      if (!line.unstable) stable.push_back({line, &pair});
-    }
-  }
-  table.rows.push_back(row_of_all(fmt::format("all {} points", all.size()), all));
-  if (!stable.empty() && stable.size() < all.size()) {
-    table.rows.push_back(row_of_all(fmt::format("the {} stable points", stable.size()), stable));
   }
   return table;
 }
@@ -111,13 +136,18 @@ Document crossover_blocks(const Comparison& comparison) {
 }  // namespace
 
 Document accuracy_table(const Comparison& comparison) {
-  Document document{errors_table(comparison)};
+  Document document{
+      Heading{.level = 1, .text = "Accuracy"},
+      Paragraph{"How far simulated times are from measured ones. The geometric mean error is exp(mean |ln(simulated / "
+                "measured)|) - 1; p95 and the largest are relative to the measurement. Written by "
+                "validate/scripts/accuracy."},
+      protocols_table(comparison), curves_table(comparison)};
   std::ranges::move(crossover_blocks(comparison), std::back_inserter(document));
-  const auto foreseen = std::ranges::count(comparison.pairs, Foresight::held, &Pair::foresight);
+  const auto predicted = std::ranges::count(comparison.pairs, Prediction::held, &Pair::prediction);
   document.push_back(
       Paragraph{fmt::format("{} of {} curves were simulated before they were measured; the measured files hold the "
                             "expectations.",
-                            foreseen, comparison.pairs.size())});
+                            predicted, comparison.pairs.size())});
   return document;
 }
 

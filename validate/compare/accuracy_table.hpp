@@ -1,5 +1,5 @@
-// The table of accuracy: a row for each curve, one for all of them, one for the stable points, and
-// where protocols cross in either world.
+// How accurate many curves are: a table with a row for each protocol, one for all points and one for those that are
+// stable; a table with a row for each curve; and where protocols cross in either world.
 #pragma once
 
 #include "validate/compare/comparison.hpp"

@@ -100,7 +100,7 @@ Pair compare_pair(Recording measured, Recording simulated, bool force) {
                     measured.file, measured.samples.size(), simulated.file, simulated.samples.size()));
   }
   pair.errors = summarize_errors(pair.joined.rows);
-  if (measured.series) pair.foresight = foresight_of(measured, simulated);
+  if (measured.series) pair.prediction = prediction_of(measured, simulated);
   pair.measured = std::move(measured);
   pair.simulated = std::move(simulated);
   return pair;

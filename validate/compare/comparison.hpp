@@ -9,8 +9,8 @@
 
 #include "validate/compare/crossover.hpp"
 #include "validate/compare/error_metrics.hpp"
-#include "validate/compare/foresight.hpp"
 #include "validate/compare/join.hpp"
+#include "validate/compare/prediction.hpp"
 #include "validate/compare/recording.hpp"
 
 namespace twinlink::validate {
@@ -31,7 +31,7 @@ struct Pair {
   std::vector<std::string> notes{};  ///< differences that a reader must know about
   Join joined{};
   ErrorSummary errors{};
-  Foresight foresight = Foresight::unknown;  ///< of a curve; nobody expects probes
+  Prediction prediction = Prediction::unknown;  ///< of a curve; nobody expects probes
 };
 
 /// Two curves' crossovers, at the sizes that all four files hold.

@@ -71,7 +71,7 @@ json pair_json(const Pair& pair) {
            {"only_measured", keys_json(pair.joined.only_measured)},
            {"only_simulated", keys_json(pair.joined.only_simulated)},
            {"errors", errors_json(pair.errors)}};
-  if (pair.measured.series) out["expectation"] = to_string(pair.foresight);
+  if (pair.measured.series) out["expectation"] = to_string(pair.prediction);
   return out;
 }
 

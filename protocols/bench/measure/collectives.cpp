@@ -20,10 +20,10 @@ void finish(Rank& rank, RankId peer, Op op, std::string_view what, Patience pati
 }
 
 void tell_text(Rank& rank, RankId peer, std::string_view text, Patience patience) {
-  tell_now(rank, peer, Message(std::uint64_t{text.size()}), patience);
-  for (; !text.empty(); text.remove_prefix(std::min(text.size(), Message::kCapacity))) {
-    Message message;
-    message.assign(std::as_bytes(std::span(text.substr(0, Message::kCapacity))));
+  tell_now(rank, peer, ControlMessage(std::uint64_t{text.size()}), patience);
+  for (; !text.empty(); text.remove_prefix(std::min(text.size(), ControlMessage::kCapacity))) {
+    ControlMessage message;
+    message.assign(std::as_bytes(std::span(text.substr(0, ControlMessage::kCapacity))));
     tell_now(rank, peer, message, patience);
   }
 }
@@ -32,7 +32,7 @@ std::string hear_text(Rank& rank, RankId peer, Patience patience) {
   const auto size = hear_now(rank, peer, patience).as<std::uint64_t>();
   std::string text;
   while (text.size() < size) {
-    const Message message = hear_now(rank, peer, patience);
+    const ControlMessage message = hear_now(rank, peer, patience);
     for (const std::byte byte : message.bytes()) text += std::to_integer<char>(byte);
   }
   return text;
@@ -40,18 +40,18 @@ std::string hear_text(Rank& rank, RankId peer, Patience patience) {
 
 }  // namespace
 
-void tell_now(Rank& rank, RankId peer, const Message& message, Patience patience) {
-  finish(rank, peer, rank.tell(peer, kBenchTag, message), "a control message to", patience);
+void tell_now(Rank& rank, RankId peer, const ControlMessage& message, Patience patience) {
+  finish(rank, peer, rank.send_control(peer, kBenchTag, message), "a control message to", patience);
 }
 
-Message hear_now(Rank& rank, RankId peer, Patience patience) {
-  Message message;
-  finish(rank, peer, rank.hear(peer, kBenchTag, message), "a control message from", patience);
+ControlMessage hear_now(Rank& rank, RankId peer, Patience patience) {
+  ControlMessage message;
+  finish(rank, peer, rank.recv_control(peer, kBenchTag, message), "a control message from", patience);
   return message;
 }
 
-void meet(Rank& rank, RankId peer, Patience patience) {
-  tell_now(rank, peer, Message(), patience);
+void synchronize(Rank& rank, RankId peer, Patience patience) {
+  tell_now(rank, peer, ControlMessage(), patience);
   hear_now(rank, peer, patience);
 }
 
@@ -59,15 +59,15 @@ void answer(Rank& rank, RankId peer, bool leading, Patience patience) {
   if (leading) {
     hear_now(rank, peer, patience);
   } else {
-    tell_now(rank, peer, Message(), patience);
+    tell_now(rank, peer, ControlMessage(), patience);
   }
 }
 
 void meet_all(Rank& rank, Patience patience) {
   constexpr RankId kHost{0};
-  if (rank.id() != kHost) return meet(rank, kHost, patience);
+  if (rank.id() != kHost) return synchronize(rank, kHost, patience);
   for (int guest = 1; guest < rank.ranks(); ++guest) hear_now(rank, RankId{guest}, patience);
-  for (int guest = 1; guest < rank.ranks(); ++guest) tell_now(rank, RankId{guest}, Message(), patience);
+  for (int guest = 1; guest < rank.ranks(); ++guest) tell_now(rank, RankId{guest}, ControlMessage(), patience);
 }
 
 void meet_in(Rank& rank, std::span<const RankId> group, Patience patience) { agree_in(rank, group, 0, patience); }
@@ -79,23 +79,24 @@ std::array<RankId, 2> leader_first(RankId self, RankId peer, bool leading) {
 int agree_in(Rank& rank, std::span<const RankId> group, int mine, Patience patience) {
   const RankId host = group.front();
   if (rank.id() != host) {
-    tell_now(rank, host, Message(mine), patience);
+    tell_now(rank, host, ControlMessage(mine), patience);
     return hear_now(rank, host, patience).as<int>();
   }
   const auto guests = group.subspan(1);
   for (const RankId guest : guests) mine = std::min(mine, hear_now(rank, guest, patience).as<int>());
-  for (const RankId guest : guests) tell_now(rank, guest, Message(mine), patience);
+  for (const RankId guest : guests) tell_now(rank, guest, ControlMessage(mine), patience);
   return mine;
 }
 
 int agree(Rank& rank, RankId peer, bool leading, int mine, Patience patience) {
   if (!leading) return hear_now(rank, peer, patience).as<int>();
-  tell_now(rank, peer, Message(mine), patience);
+  tell_now(rank, peer, ControlMessage(mine), patience);
   return mine;
 }
 
 Listener::Listener(Rank& rank, const std::vector<RankId>& peers) : rank_(rank), messages_(peers.size()) {
-  for (std::size_t i = 0; i < peers.size(); ++i) awaited_.push_back(rank.hear(peers[i], kBenchTag, messages_[i]));
+  for (std::size_t i = 0; i < peers.size(); ++i)
+    awaited_.push_back(rank.recv_control(peers[i], kBenchTag, messages_[i]));
 }
 
 Listener::~Listener() {

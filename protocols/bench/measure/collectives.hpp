@@ -16,17 +16,17 @@ struct Patience {
   Seconds longest{};
 };
 
-void tell_now(Rank& rank, RankId peer, const Message& message, Patience patience);
-Message hear_now(Rank& rank, RankId peer, Patience patience);
+void tell_now(Rank& rank, RankId peer, const ControlMessage& message, Patience patience);
+ControlMessage hear_now(Rank& rank, RankId peer, Patience patience);
 
 /// Both ranks have come here: what either did before has happened.
-void meet(Rank& rank, RankId peer, Patience patience);
-/// As meet(), but only the leader waits: what the other did before has happened.
+void synchronize(Rank& rank, RankId peer, Patience patience);
+/// As synchronize(), but only the leader waits: what the other did before has happened.
 void answer(Rank& rank, RankId peer, bool leading, Patience patience);
-/// As meet(), for all ranks of the job.
+/// As synchronize(), for all ranks of the job.
 void meet_all(Rank& rank, Patience patience);
 
-/// As meet(), for the ranks of a group. Every rank of it makes the same call.
+/// As synchronize(), for the ranks of a group. Every rank of it makes the same call.
 void meet_in(Rank& rank, std::span<const RankId> group, Patience patience);
 
 /// Two ranks as a group, in the same order at both ends.
@@ -49,7 +49,7 @@ class Listener {
 
  private:
   Rank& rank_;
-  std::vector<Message> messages_;
+  std::vector<ControlMessage> messages_;
   std::vector<Op> awaited_;
 };
 

@@ -103,9 +103,9 @@ class PairRun {
         [this] { return channel_->path_taken(); });
     series.counters = channel_->counters();
     // The peer's end may have our buffers open until it is closed too.
-    meet(rank_, peer_, patience_);
+    synchronize(rank_, peer_, patience_);
     channel_.reset();
-    meet(rank_, peer_, patience_);
+    synchronize(rank_, peer_, patience_);
     return leading_ ? series : Series{};
   }
 
@@ -130,7 +130,7 @@ class PairRun {
 
   double cold_message() {
     const Window one(plan_.sizes.front(), 1, plan_.packing.layout);
-    group_.meet();
+    group_.synchronize();
     const double connect_us = time_round(
         rank_, [&] { channel_ = twinlink::connect(rank_, peer_, protocol_, plan_.settings, plan_.packing, *packed_); });
     const Messages message = messages_of(one);
@@ -144,10 +144,10 @@ class PairRun {
     const Messages messages = messages_of(window);
     const auto one_round = [&] { round(messages, size); };
     if (plan_.verify) verified_round(window, size);
-    if (!group_.alone()) group_.meet();  // rounds that are tried alone say nothing of those that follow
+    if (!group_.alone()) group_.synchronize();  // rounds that are tried alone say nothing of those that follow
     const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
     const int rounds = group_.agree(rounds_within(plan_.budget, trial, repeats.iterations));
-    group_.meet();
+    group_.synchronize();
     Rounds timed{.times_us = time_rounds(rank_, rounds, one_round)};
     group_.outlast(rounds, one_round);
     if (plan_.verify) verified_round(window, size);
@@ -187,7 +187,7 @@ class PairRun {
     ++verified_rounds_;
     if (out_) fill(rank_, window, out_->buffer(), seed(rank_.id()));
     if (in_) wipe(rank_, window, in_->buffer());
-    meet(rank_, peer_, patience_);
+    synchronize(rank_, peer_, patience_);
     round(messages_of(window), size);
     if (!in_) return;
     if (const auto fault = check(rank_, window, in_->buffer(), seed(peer_))) fail(size, *fault);
@@ -264,7 +264,7 @@ class CopyRun {
   }
 
   void verified_round(Bytes size) {
-    const twinlink::Pattern pattern{++verified_rounds_};
+    const twinlink::Payload pattern{++verified_rounds_};
     rank_.fill(device_.first(size), pattern);
     rank_.fill(host_.first(size), kSentinel);
     copy(host_.first(size), device_.first(size));
@@ -274,7 +274,7 @@ class CopyRun {
     expect(device_.first(size), pattern, "device memory");
   }
 
-  void expect(View view, twinlink::Pattern pattern, std::string_view where) {
+  void expect(View view, twinlink::Payload pattern, std::string_view where) {
     const Verdict verdict = rank_.check(view, pattern);
     if (!verdict.intact()) fail(view.length, fmt::format("{} of {}", to_string(verdict), where));
   }

@@ -35,8 +35,8 @@ PairGroup::PairGroup(Rank& rank, const Plan& plan, Patience patience)
   std::ranges::sort(members_);
 }
 
-void PairGroup::meet() {
-  if (alone()) return bench::meet(rank_, peer_, patience_);
+void PairGroup::synchronize() {
+  if (alone()) return bench::synchronize(rank_, peer_, patience_);
   meet_in(rank_, members_, patience_);
 }
 
@@ -52,17 +52,17 @@ void PairGroup::outlast(int counted, const std::function<void()>& round) {
   const RankId host = leaders_.front();
   const bool hosting = rank_.id() == host;
   // To the host: this pair's rounds are over. From the host: those of all are.
-  if (!hosting) tell_now(rank_, host, Message(), patience_);
+  if (!hosting) tell_now(rank_, host, ControlMessage(), patience_);
   const std::vector<RankId> guests(leaders_.begin() + 1, leaders_.end());
   Listener listener(rank_, hosting ? guests : std::vector{host});
   while (!listener.heard_all()) {
-    tell_now(rank_, peer_, Message(true), patience_);
+    tell_now(rank_, peer_, ControlMessage(true), patience_);
     run(rounds, round);
   }
   if (hosting) {
-    for (const RankId guest : guests) tell_now(rank_, guest, Message(), patience_);
+    for (const RankId guest : guests) tell_now(rank_, guest, ControlMessage(), patience_);
   }
-  tell_now(rank_, peer_, Message(false), patience_);
+  tell_now(rank_, peer_, ControlMessage(false), patience_);
 }
 
 /// The other end of a pair learns from its leader whether there is more.

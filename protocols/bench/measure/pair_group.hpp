@@ -19,7 +19,7 @@ class PairGroup {
   [[nodiscard]] bool alone() const { return leaders_.size() == 1; }
 
   /// All ranks of all pairs have come here.
-  void meet();
+  void synchronize();
   /// The least of the numbers of all ranks that send first, on every rank. `mine` matters on those only.
   int agree(int mine);
   /// To be called when the counted rounds are over, of which there were `counted`: goes on with rounds that do not

@@ -11,11 +11,11 @@ constexpr std::uint64_t kAlignment = 256;
 
 // The window's largest size keeps the patterns of two seeds apart, and kMostBlocks those of two blocks of a place; 0 is
 // the sentinel.
-twinlink::Pattern pattern_of(std::uint64_t seed, std::size_t place, std::size_t block) {
+twinlink::Payload pattern_of(std::uint64_t seed, std::size_t place, std::size_t block) {
   return {1 + (seed * kMaxWindow + place) * (kMostBlocks + 1) + block};
 }
 /// What a sender has in its gaps: none of it may arrive.
-twinlink::Pattern gap_pattern(std::uint64_t seed, std::size_t place) { return pattern_of(seed, place, kMostBlocks); }
+twinlink::Payload gap_pattern(std::uint64_t seed, std::size_t place) { return pattern_of(seed, place, kMostBlocks); }
 
 std::vector<LayoutBlock> gaps_between(const std::vector<LayoutBlock>& blocks) {
   std::vector<LayoutBlock> gaps;

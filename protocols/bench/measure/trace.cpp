@@ -38,7 +38,7 @@ class TracedEnd {
       pass(which, rank_.id() != plan_.first);
     }
     part("close", "close", [&] { channel_.reset(); });
-    meet(rank_, peer_, patience());  // the peer may have had our buffer open until now
+    synchronize(rank_, peer_, patience());  // the peer may have had our buffer open until now
     return text_;
   }
 
@@ -59,7 +59,7 @@ class TracedEnd {
   /// Both ranks begin a part together. `step` is for what is done before the protocol names one.
   template <class Work>
   void part(std::string_view name, std::string_view step, const Work& work) {
-    meet(rank_, peer_, patience());
+    synchronize(rank_, peer_, patience());
     const std::size_t before = trace_.events().size();
     const Seconds start = rank_.now();
     traced_.step(step);

@@ -13,14 +13,14 @@ constexpr std::array kBlockSizes{Bytes{8}, Bytes{64}, Bytes{4096}};
 /// More would only take longer.
 constexpr std::uint64_t kMostProbedBlocks = 16384;
 
-struct Way {
+struct BlockCopy {
   std::string_view words;        ///< "device-to-pinned"
   std::string_view kernel_cost;  ///< the platform's name of a kernel's copy
   Buffer to;
   Buffer from;
 };
 
-void probe_kernel_copy(Prober& prober, const Way& way) {
+void probe_kernel_copy(Prober& prober, const BlockCopy& way) {
   const Move move{View(way.to), View(way.from)};
   prober.record_copies(fmt::format("copy {}", way.kernel_cost), move, [&](const Move& part) {
     return prober.sample(part.to.length, [&] { prober.copy(part.to, part.from, Engine::kernel); });
@@ -28,7 +28,7 @@ void probe_kernel_copy(Prober& prober, const Way& way) {
 }
 
 /// Blocks of `length` bytes, twice as far apart in device memory, one behind the other at the other end.
-std::vector<Block> blocks_of(const Way& way, Bytes size, Bytes length) {
+std::vector<Block> blocks_of(const BlockCopy& way, Bytes size, Bytes length) {
   const bool spread_source = way.from.memory == Memory::device;
   std::vector<Block> blocks;
   for (Bytes at{}; at < size; at += length) {
@@ -38,7 +38,7 @@ std::vector<Block> blocks_of(const Way& way, Bytes size, Bytes length) {
   return blocks;
 }
 
-void probe_block_copy(Prober& prober, const Way& way, Engine engine, Bytes length) {
+void probe_block_copy(Prober& prober, const BlockCopy& way, Engine engine, Bytes length) {
   const std::string name = fmt::format("{} {} of {} B", engine == Engine::kernel ? "kernel-block" : "engine-block",
                                        way.words, length.count());
   Rank& rank = prober.rank();
@@ -50,7 +50,7 @@ void probe_block_copy(Prober& prober, const Way& way, Engine engine, Bytes lengt
     };
     // The first and the last block show that all of them were counted.
     const std::array ends{blocks.front(), blocks.back()};
-    const twinlink::Pattern pattern = prober.fresh_pattern();
+    const twinlink::Payload pattern = prober.fresh_pattern();
     for (const Block& block : ends) {
       rank.fill(View(way.from, block.from, block.length), pattern);
       rank.fill(View(way.to, block.to, block.length), kSentinel);
@@ -67,10 +67,10 @@ void probe_blocks(Prober& prober) {
   const ScopedBuffer device(prober.rank(), Memory::device, prober.largest() * 2);
   const ScopedBuffer other(prober.rank(), Memory::device, prober.largest());
   const ScopedBuffer pinned(prober.rank(), Memory::pinned, prober.largest());
-  const std::array ways{Way{"device-to-device", "kernel-local", other.buffer(), device.buffer()},
-                        Way{"device-to-pinned", "kernel-to-pinned", pinned.buffer(), device.buffer()},
-                        Way{"pinned-to-device", "kernel-from-pinned", device.buffer(), pinned.buffer()}};
-  for (const Way& way : ways) {
+  const std::array ways{BlockCopy{"device-to-device", "kernel-local", other.buffer(), device.buffer()},
+                        BlockCopy{"device-to-pinned", "kernel-to-pinned", pinned.buffer(), device.buffer()},
+                        BlockCopy{"pinned-to-device", "kernel-from-pinned", device.buffer(), pinned.buffer()}};
+  for (const BlockCopy& way : ways) {
     const View to(way.to, Bytes{}, Bytes{1});
     const View from(way.from, Bytes{}, Bytes{1});
     const std::array one{Block{{}, {}, Bytes{1}}};

@@ -188,9 +188,9 @@ void probe_ring_of(Prober& prober, std::span<const RankId> group) {
 
   const ScopedBuffer own(rank, Memory::device, prober.largest());
   const ScopedBuffer shared(rank, Memory::device, prober.largest());
-  tell_now(rank, previous, Message(rank.export_memory(shared.buffer())), prober.patience());
+  tell_now(rank, previous, ControlMessage(rank.export_memory(shared.buffer())), prober.patience());
   const Buffer theirs = rank.open_memory(next, hear_now(rank, next, prober.patience()).as<IpcHandle>());
-  twinlink::Pattern pattern{};  // the same on all of them
+  twinlink::Payload pattern{};  // the same on all of them
   const auto probe = [&](const std::string& name, const Move& whole, Buffer source, Buffer target) {
     for (const Bytes size : prober.plan().sizes) {
       ++pattern.seed;

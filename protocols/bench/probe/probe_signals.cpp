@@ -28,7 +28,7 @@ class SignalEnd {
         peer_(peer),
         own_(prober.rank(), Memory::device, room(prober)),
         written_(prober.rank(), Memory::device, room(prober)) {
-    tell_now(prober.rank(), peer, Message(prober.rank().export_memory(written_.buffer())), prober.patience());
+    tell_now(prober.rank(), peer, ControlMessage(prober.rank().export_memory(written_.buffer())), prober.patience());
     const auto handle = hear_now(prober.rank(), peer, prober.patience()).as<IpcHandle>();
     theirs_ = prober.rank().open_memory(peer, handle);
   }
@@ -46,17 +46,17 @@ class SignalEnd {
     prober_.finish(prober_.rank().await_signal(peer_, kProbeSignal, value), "put and signal", size);
   }
   /// Before the puts, and after them.
-  void fill(Bytes size, twinlink::Pattern sent) {
+  void fill(Bytes size, twinlink::Payload sent) {
     prober_.rank().fill(own_.first(size), sent);
     prober_.rank().fill(written_.first(size), kSentinel);
   }
-  void expect(Bytes size, twinlink::Pattern received) {
+  void expect(Bytes size, twinlink::Payload received) {
     prober_.expect(written_.first(size), received, "put and signal");
   }
   /// Both ends close before either releases.
   void close() {
     prober_.rank().close_memory(theirs_);
-    meet(prober_.rank(), peer_, prober_.patience());
+    synchronize(prober_.rank(), peer_, prober_.patience());
   }
 
  private:
@@ -89,10 +89,10 @@ void probe_queued(Prober& prober, RankId peer, bool leading, SignalEnd& end, con
 void probe_alone(Prober& prober, RankId peer, bool leading, SignalEnd& end, const Writer& writer, Bytes size) {
   Rank& rank = prober.rank();
   // The same at both ends, which may have made different probes before.
-  const twinlink::Pattern leaders{size.count() * 2};
-  const twinlink::Pattern followers{size.count() * 2 + 1};
+  const twinlink::Payload leaders{size.count() * 2};
+  const twinlink::Payload followers{size.count() * 2 + 1};
   end.fill(size, leading ? leaders : followers);
-  meet(rank, peer, prober.patience());
+  synchronize(rank, peer, prober.patience());
   Rounds rounds = prober.sample_with(peer, leading, size, [&] {
     if (leading) end.put(writer.engine, size);
     end.take(size);

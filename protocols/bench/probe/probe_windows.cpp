@@ -32,7 +32,7 @@ class WindowEnd {
     for (const Bytes size : prober_.plan().sizes) {
       if (size * kQueuedCopies > kMaxWindowMemory) return;
       const View window = memory_.first(size * kQueuedCopies);
-      const twinlink::Pattern pattern{size.count()};
+      const twinlink::Payload pattern{size.count()};
       // Also where nothing is verified: of memory that nobody has written, all pages are one page of zeros.
       prober_.rank().fill(window, leading_ ? pattern : kSentinel);
       record(name, size, true, prober_.sample_with(peer_, leading_, size, [&] {
@@ -96,7 +96,7 @@ class WindowEnd {
       Op receive;
       const double time_us =
           time_round(prober_.rank(), [&] { receive = prober_.rank().receive(peer_, kWindowTag, view); });
-      tell_now(prober_.rank(), peer_, Message(), prober_.patience());
+      tell_now(prober_.rank(), peer_, ControlMessage(), prober_.patience());
       prober_.finish(receive, name, size);
       return time_us;
     }));
@@ -107,8 +107,8 @@ class WindowEnd {
     record(name, kControlSize, false, prober_.sample_with(peer_, leading_, kControlSize, [&] {
       std::array<Op, kQueuedCopies> told{};
       std::array<Op, kQueuedCopies> heard{};
-      for (Op& op : told) op = prober_.rank().tell(peer_, kWindowTag, Message(std::uint64_t{}));
-      for (Op& op : heard) op = prober_.rank().hear(peer_, kWindowTag, heard_);
+      for (Op& op : told) op = prober_.rank().send_control(peer_, kWindowTag, ControlMessage(std::uint64_t{}));
+      for (Op& op : heard) op = prober_.rank().recv_control(peer_, kWindowTag, heard_);
       for (const Op op : told) prober_.finish(op, name, kControlSize);
       end_round(heard, name, kControlSize);
     }) /= kQueuedCopies);
@@ -140,7 +140,7 @@ class WindowEnd {
   RankId peer_;
   bool leading_;
   ScopedBuffer memory_;
-  Message heard_{};
+  ControlMessage heard_{};
 };
 
 }  // namespace

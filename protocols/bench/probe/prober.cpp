@@ -39,7 +39,7 @@ Rounds Prober::sample_timed_with(RankId peer, bool leading, Bytes size, const st
   const Repeats& wanted = repeats(size);
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, [&] { timed(); });
   const int rounds = agree(rank_, peer, leading, rounds_within(plan_.budget, trial, wanted.iterations), patience());
-  meet(rank_, peer, patience());
+  synchronize(rank_, peer, patience());
   return told_rounds(rounds, timed);
 }
 
@@ -128,7 +128,7 @@ void Prober::record_copies(const std::string& name, std::span<const Move> moves,
 
 void Prober::record_copies_at(Bytes size, const std::string& name, std::span<const Move> moves,
                               const GroupSampler& sampler) {
-  const twinlink::Pattern pattern = fresh_pattern();
+  const twinlink::Payload pattern = fresh_pattern();
   if (!wants(name)) return;
   std::vector<Move> parts;
   for (const Move& move : moves) {
@@ -147,8 +147,8 @@ void Prober::record_messages(const std::string& name, RankId peer, bool leading,
   if (!wants(name)) return;
   std::uint64_t seed = 0;  // the same at both ends
   for (const Bytes size : plan_.sizes) {
-    const twinlink::Pattern leaders{++seed};
-    const twinlink::Pattern followers{++seed};
+    const twinlink::Payload leaders{++seed};
+    const twinlink::Payload followers{++seed};
     if (plan_.verify) {
       rank_.fill(memory.source.first(size), leading ? leaders : followers);
       rank_.fill(memory.in.first(size), kSentinel);
@@ -200,7 +200,7 @@ void Prober::finish(Op op, std::string_view what, Bytes size) {
   if (status != Status::delivered) fail(what, size, to_string(status));
 }
 
-void Prober::expect(View view, twinlink::Pattern pattern, std::string_view what) {
+void Prober::expect(View view, twinlink::Payload pattern, std::string_view what) {
   const Verdict verdict = rank_.check(view, pattern);
   if (!verdict.intact()) fail(what, view.length, to_string(verdict));
 }

@@ -98,11 +98,11 @@ class Prober {
   void copy(View to, View from, Engine engine = Engine::dma);
   void finish(Op op, std::string_view what, Bytes size);
   /// A CheckError that names `what` unless `view` holds `pattern`.
-  void expect(View view, twinlink::Pattern pattern, std::string_view what);
+  void expect(View view, twinlink::Payload pattern, std::string_view what);
   /// A CheckError.
   [[noreturn]] void fail(std::string_view what, Bytes size, std::string_view reason) const;
   /// A pattern that no probe before had; ranks that take part in the same probes get the same.
-  twinlink::Pattern fresh_pattern() { return {++patterns_}; }
+  twinlink::Payload fresh_pattern() { return {++patterns_}; }
 
   /// What all passes say together, as the plan wants it to be stored. A primitive that takes no time gets no line, but
   /// a note.

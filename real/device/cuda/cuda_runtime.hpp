@@ -105,7 +105,8 @@ class CudaRuntime final : public DeviceRuntime {
   std::vector<Mark> events_;
   std::vector<std::size_t> unused_events_;
   std::unordered_set<std::byte*> allocated_;
-  /// Where kernels find blocks of device memory, by the address of the block. Asking CUDA takes longer than a letter.
+  /// Where kernels find blocks of device memory, by the address of the block. Asking CUDA takes longer than a control
+  /// message.
   std::unordered_map<std::uintptr_t, std::byte*> reached_;
   /// By start, page-locked host memory: where the device finds it, and its size.
   std::map<std::byte*, std::pair<std::byte*, std::size_t>> pinned_;

@@ -7,7 +7,7 @@
 namespace twinlink::explore {
 
 const Parcel* Machine::parcel_of(int rank, const Operation& send) const {
-  const Channel* to_peer = find_channel(rank, send.peer, send.tag, Plane::data);
+  const Inbox* to_peer = find_channel(rank, send.peer, send.tag, Plane::data);
   for (const Parcel& parcel : to_peer->parcels) {
     if (parcel.number == send.number) return &parcel;
   }
@@ -33,7 +33,7 @@ bool Machine::can_end(int rank, const Operation& op) const {
   switch (op.verb) {
     case Verb::copy:
     case Verb::put:
-    case Verb::tell:
+    case Verb::send_control:
       return true;
     case Verb::send: {
       if (op.eager) return true;
@@ -41,12 +41,12 @@ bool Machine::can_end(int rank, const Operation& op) const {
       return parcel == nullptr || parcel->matched;
     }
     case Verb::receive: {
-      const Channel* from_peer = find_channel(op.peer, rank, op.tag, Plane::data);
+      const Inbox* from_peer = find_channel(op.peer, rank, op.tag, Plane::data);
       return position(rank, op) < from_peer->parcels.size();
     }
-    case Verb::hear: {
-      const Channel* from_peer = find_channel(op.peer, rank, op.tag, Plane::control);
-      return position(rank, op) < from_peer->letters.size();
+    case Verb::recv_control: {
+      const Inbox* from_peer = find_channel(op.peer, rank, op.tag, Plane::control);
+      return position(rank, op) < from_peer->messages.size();
     }
     case Verb::await_signal:
       return is_raised(rank, op) || raiser(rank, op) != nullptr;
@@ -57,7 +57,7 @@ bool Machine::can_end(int rank, const Operation& op) const {
 /// `op` can end: does `earlier`, which has not ended, end with it?
 bool Machine::ends_with(const Operation& earlier, const Operation& op) {
   if (op.stream >= 0) return earlier.stream == op.stream && earlier.id < op.id;
-  if (op.verb != Verb::hear && op.verb != Verb::await_signal) return false;
+  if (op.verb != Verb::recv_control && op.verb != Verb::await_signal) return false;
   return earlier.verb == op.verb && earlier.peer == op.peer && earlier.tag == op.tag && earlier.id < op.id;
 }
 
@@ -165,10 +165,10 @@ std::string Machine::describe(int rank, const Operation& op) const {
       return "send " + describe(op.from) + " -> " + peer;
     case Verb::receive:
       return "receive " + describe(op.to) + " <- " + peer;
-    case Verb::tell:
-      return "tell " + peer;
-    case Verb::hear:
-      return "hear " + peer;
+    case Verb::send_control:
+      return "send_control " + peer;
+    case Verb::recv_control:
+      return "recv_control " + peer;
     case Verb::await_signal:
       return "await signal of " + peer;
   }

@@ -84,11 +84,11 @@ Op ExploreRank::receive(RankId peer, Tag tag, View to) {
   return outside([&] { return machine_.start_receive(id_, peer, tag, to); });
 }
 
-Op ExploreRank::tell(RankId peer, Tag tag, const Message& message) {
+Op ExploreRank::send_control(RankId peer, Tag tag, const ControlMessage& message) {
   return outside([&] { return machine_.start_tell(id_, peer, tag, message); });
 }
 
-Op ExploreRank::hear(RankId peer, Tag tag, Message& into) {
+Op ExploreRank::recv_control(RankId peer, Tag tag, ControlMessage& into) {
   return outside([&] { return machine_.start_hear(id_, peer, tag, into); });
 }
 
@@ -104,11 +104,11 @@ void ExploreRank::abandon(Op op) {
   outside([&] { machine_.abandon(id_, op); });
 }
 
-void ExploreRank::fill(View view, Pattern pattern) {
+void ExploreRank::fill(View view, Payload pattern) {
   outside([&] { machine_.fill(id_, view, pattern); });
 }
 
-Verdict ExploreRank::check(View view, Pattern pattern) {
+Verdict ExploreRank::check(View view, Payload pattern) {
   return outside([&] { return machine_.check(id_, view, pattern); });
 }
 

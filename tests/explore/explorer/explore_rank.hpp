@@ -14,7 +14,7 @@ namespace twinlink::explore {
 class ExploreRank final : public Rank, public Witness {
  public:
   /// `machine` must outlive the rank, and so must `fiber`, which runs its body.
-  ExploreRank(Machine& machine, int id, Fiber& fiber) 
+  ExploreRank(Machine& machine, int id, Fiber& fiber)
       : Rank({.id = RankId{id}, .places = machine.places()}), machine_(machine), id_(id), fiber_(fiber) {}
 
   /// What wait_any() returns when the fiber goes on.
@@ -39,13 +39,13 @@ class ExploreRank final : public Rank, public Witness {
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;
   Op receive(RankId peer, Tag tag, View to) override;
-  Op tell(RankId peer, Tag tag, const Message& message) override;
-  Op hear(RankId peer, Tag tag, Message& into) override;
+  Op send_control(RankId peer, Tag tag, const ControlMessage& message) override;
+  Op recv_control(RankId peer, Tag tag, ControlMessage& into) override;
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
   void abandon(Op op) override;
 
-  void fill(View view, Pattern pattern) override;
-  Verdict check(View view, Pattern pattern) override;
+  void fill(View view, Payload pattern) override;
+  Verdict check(View view, Payload pattern) override;
   void step(std::string_view words_of_step) override;
 
   void ending(std::string_view how) override;

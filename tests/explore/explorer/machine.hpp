@@ -66,8 +66,8 @@ class Machine {
   Buffer open_memory(int rank, RankId owner, const IpcHandle& handle);
   void close_memory(int rank, Buffer buffer);
   void register_memory(int rank, Buffer buffer, bool known);
-  void fill(int rank, View view, Pattern pattern);
-  Verdict check(int rank, View view, Pattern pattern);
+  void fill(int rank, View view, Payload pattern);
+  Verdict check(int rank, View view, Payload pattern);
 
   // ---- operations (traffic.cpp) -----------------------------------------------------------------------------------
 
@@ -75,8 +75,8 @@ class Machine {
   Op start_put(int rank, View to, View from, Stream stream, std::optional<Signal> signal);
   Op start_send(int rank, RankId peer, Tag tag, View from);
   Op start_receive(int rank, RankId peer, Tag tag, View to);
-  Op start_tell(int rank, RankId peer, Tag tag, const Message& message);
-  Op start_hear(int rank, RankId peer, Tag tag, Message& into);
+  Op start_tell(int rank, RankId peer, Tag tag, const ControlMessage& message);
+  Op start_hear(int rank, RankId peer, Tag tag, ControlMessage& into);
   Op start_await(int rank, RankId peer, Tag tag, std::uint64_t& value);
   void abandon(int rank, Op op);
   /// Notes what the rank waits for. A UsageError for operations that are not in flight.
@@ -95,7 +95,7 @@ class Machine {
   /// Does what the choice says, up to where the rank goes on. What wait_any() returns then, if it does.
   std::optional<Completion> commit(const Choice& choice);
 
-  /// What the rank waits for, for people: "hear rank 1, receive pageable[0+64] <- rank 1".
+  /// What the rank waits for, for people: "recv_control rank 1, receive pageable[0+64] <- rank 1".
   [[nodiscard]] std::string waits(int rank) const;
   void violation(const std::string& what) { violations.push_back(what); }
   /// Has the rank opened it from a peer?
@@ -106,8 +106,8 @@ class Machine {
   [[nodiscard]] const RankState& state(int rank) const { return world.ranks[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] Allocation& at(AllocationId id) { return state(id.owner).allocations[id.index]; }
   [[nodiscard]] const Allocation& at(AllocationId id) const { return state(id.owner).allocations[id.index]; }
-  Channel& channel(int from, int to, int tag, Plane plane);
-  [[nodiscard]] const Channel* find_channel(int from, int to, int tag, Plane plane) const;
+  Inbox& channel(int from, int to, int tag, Plane plane);
+  [[nodiscard]] const Inbox* find_channel(int from, int to, int tag, Plane plane) const;
 
   Held& held(int rank, Buffer buffer);
   Buffer hold(int rank, AllocationId allocation, bool mapped);

@@ -213,7 +213,7 @@ void Machine::register_memory(int rank, Buffer buffer, bool known) {
   allocation.registrations += known ? 1 : -1;
 }
 
-void Machine::fill(int rank, View view, Pattern pattern) {
+void Machine::fill(int rank, View view, Payload pattern) {
   const Part bytes = part(rank, view);
   claim(rank, bytes, true, nullptr, "fill");
   model::Content content = *at(bytes.allocation).content;
@@ -221,7 +221,7 @@ void Machine::fill(int rank, View view, Pattern pattern) {
   set_content(at(bytes.allocation), std::move(content));
 }
 
-Verdict Machine::check(int rank, View view, Pattern pattern) {
+Verdict Machine::check(int rank, View view, Payload pattern) {
   const Part bytes = part(rank, view);
   claim(rank, bytes, false, nullptr, "check");
   return at(bytes.allocation).content->check(bytes.offset, bytes.length, pattern);

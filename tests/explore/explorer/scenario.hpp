@@ -43,7 +43,8 @@ struct Scenario {
   Path path = neighbours();
   /// Up to this size a send may end although nobody has asked for it; beyond, only when a receive is posted.
   Bytes eager_limit{1024};
-  /// May a tell() end later than at once? Where many are in flight, the orders of their ends are most of all orders.
+  /// May a send_control() end later than at once? Where many are in flight, the orders of their ends are most of all
+  /// orders.
   bool late_tells = true;
 };
 

@@ -16,7 +16,7 @@
 
 namespace twinlink::explore {
 
-enum class Verb : std::uint8_t { copy, put, send, receive, tell, hear, await_signal };
+enum class Verb : std::uint8_t { copy, put, send, receive, send_control, recv_control, await_signal };
 
 /// An allocation: the how-manieth of which rank.
 struct AllocationId {
@@ -50,7 +50,7 @@ struct Operation {
   Part from{};
   std::vector<Block> blocks{};     ///< of a copy or put
   std::optional<Signal> signal{};  ///< of a put
-  Message* into = nullptr;         ///< of a hear: on the fiber
+  ControlMessage* into = nullptr;  ///< of a hear: on the fiber
   std::uint64_t* value = nullptr;  ///< of an await: on the fiber
 };
 
@@ -66,7 +66,7 @@ struct Parcel {
 enum class Plane : std::uint8_t { data, control, signal };
 
 /// What one rank gives another with one tag.
-struct Channel {
+struct Inbox {
   int from = 0;
   int to = 0;
   int tag = 0;
@@ -74,8 +74,8 @@ struct Channel {
   std::uint32_t given = 0;  ///< sends, tells or raises so far
   std::uint32_t asked = 0;  ///< receives, hears or awaits so far
   std::vector<Parcel> parcels{};
-  std::vector<Message> letters{};
-  std::uint64_t heard = 0;              ///< a digest of the letters that were taken
+  std::vector<ControlMessage> messages{};
+  std::uint64_t heard = 0;              ///< a digest of the control messages that were taken
   std::vector<std::uint64_t> raised{};  ///< the values of signals that were not awaited yet
 };
 
@@ -118,7 +118,7 @@ struct RankState {
 
 struct World {
   std::vector<RankState> ranks;
-  std::vector<Channel> channels;  ///< ordered
+  std::vector<Inbox> channels;  ///< ordered
   Seconds now{};
 };
 

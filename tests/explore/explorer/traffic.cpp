@@ -9,7 +9,7 @@ namespace twinlink::explore {
 namespace {
 
 /// Families of operation ids. Operations of one family with one peer or stream and tag are numbered.
-enum class Family : std::uint64_t { stream = 1, send, receive, tell, hear, await_signal };
+enum class Family : std::uint64_t { stream = 1, send, receive, send_control, recv_control, await_signal };
 
 constexpr int kTagLimit = 1 << 20;
 
@@ -19,7 +19,7 @@ std::uint64_t make_id(Family family, int peer_or_stream, int tag, std::uint32_t 
          (static_cast<std::uint64_t>(tag) << 24U) | number;
 }
 
-auto key_of(const Channel& c) { return std::tuple(c.from, c.to, c.tag, c.plane); }
+auto key_of(const Inbox& c) { return std::tuple(c.from, c.to, c.tag, c.plane); }
 
 }  // namespace
 
@@ -35,15 +35,15 @@ void Machine::require_peer(int rank, RankId peer) const {
   throw UsageError("rank " + std::to_string(peer.value) + " is no peer of rank " + std::to_string(rank));
 }
 
-Channel& Machine::channel(int from, int to, int tag, Plane plane) {
+Inbox& Machine::channel(int from, int to, int tag, Plane plane) {
   const auto key = std::tuple(from, to, tag, plane);
   auto& all = world.channels;
   const auto found = std::ranges::lower_bound(all, key, {}, key_of);
   if (found != all.end() && key_of(*found) == key) return *found;
-  return *all.insert(found, Channel{from, to, tag, plane});
+  return *all.insert(found, Inbox{from, to, tag, plane});
 }
 
-const Channel* Machine::find_channel(int from, int to, int tag, Plane plane) const {
+const Inbox* Machine::find_channel(int from, int to, int tag, Plane plane) const {
   const auto key = std::tuple(from, to, tag, plane);
   const auto found = std::ranges::lower_bound(world.channels, key, {}, key_of);
   return found != world.channels.end() && key_of(*found) == key ? &*found : nullptr;
@@ -116,7 +116,7 @@ Op Machine::start_send(int rank, RankId peer, Tag tag, View from) {
   Operation op{.verb = Verb::send, .peer = peer.value, .tag = tag.value, .from = part(rank, from)};
   require_sendable(rank, op.from, peer);
   op.eager = from.length <= scenario_.eager_limit;
-  Channel& to_peer = channel(rank, peer.value, tag.value, Plane::data);
+  Inbox& to_peer = channel(rank, peer.value, tag.value, Plane::data);
   op.number = to_peer.given++;
   op.id = make_id(Family::send, peer.value, tag.value, op.number);
   auto content =
@@ -140,23 +140,23 @@ Op Machine::start_receive(int rank, RankId peer, Tag tag, View to) {
   return Op{started.id};
 }
 
-Op Machine::start_tell(int rank, RankId peer, Tag tag, const Message& message) {
+Op Machine::start_tell(int rank, RankId peer, Tag tag, const ControlMessage& message) {
   require_peer(rank, peer);
-  Channel& to_peer = channel(rank, peer.value, tag.value, Plane::control);
-  to_peer.letters.push_back(message);
-  return Op{insert(rank, {.id = make_id(Family::tell, peer.value, tag.value, to_peer.given++),
-                          .verb = Verb::tell,
+  Inbox& to_peer = channel(rank, peer.value, tag.value, Plane::control);
+  to_peer.messages.push_back(message);
+  return Op{insert(rank, {.id = make_id(Family::send_control, peer.value, tag.value, to_peer.given++),
+                          .verb = Verb::send_control,
                           .ended = !scenario_.late_tells,
                           .peer = peer.value,
                           .tag = tag.value})
                 .id};
 }
 
-Op Machine::start_hear(int rank, RankId peer, Tag tag, Message& into) {
+Op Machine::start_hear(int rank, RankId peer, Tag tag, ControlMessage& into) {
   require_peer(rank, peer);
-  Channel& from_peer = channel(peer.value, rank, tag.value, Plane::control);
-  return Op{insert(rank, {.id = make_id(Family::hear, peer.value, tag.value, from_peer.asked++),
-                          .verb = Verb::hear,
+  Inbox& from_peer = channel(peer.value, rank, tag.value, Plane::control);
+  return Op{insert(rank, {.id = make_id(Family::recv_control, peer.value, tag.value, from_peer.asked++),
+                          .verb = Verb::recv_control,
                           .peer = peer.value,
                           .tag = tag.value,
                           .into = &into})
@@ -166,7 +166,7 @@ Op Machine::start_hear(int rank, RankId peer, Tag tag, Message& into) {
 Op Machine::start_await(int rank, RankId peer, Tag tag, std::uint64_t& value) {
   require_peer(rank, peer);
   require_signal({.tag = tag});
-  Channel& from_peer = channel(peer.value, rank, tag.value, Plane::signal);
+  Inbox& from_peer = channel(peer.value, rank, tag.value, Plane::signal);
   return Op{insert(rank, {.id = make_id(Family::await_signal, peer.value, tag.value, from_peer.asked++),
                           .verb = Verb::await_signal,
                           .peer = peer.value,
@@ -246,7 +246,7 @@ void Machine::move_blocks(const Operation& op) {
 
 void Machine::raise(int from, int to, const Signal& signal) {
   footprint.signal(from, to, signal.tag.value);
-  Channel& signals = channel(from, to, signal.tag.value, Plane::signal);
+  Inbox& signals = channel(from, to, signal.tag.value, Plane::signal);
   ++signals.given;
   signals.raised.push_back(signal.value);
 }
@@ -284,19 +284,19 @@ void Machine::end(int rank, std::uint64_t id) {
       return end_stream(rank, op.stream, id);
     case Verb::receive:
       return receive(rank, op);
-    case Verb::hear: {
+    case Verb::recv_control: {
       // Those before it in the order of the pair and tag have arrived, too.
-      Channel& from_peer = channel(op.peer, rank, op.tag, Plane::control);
-      auto& letters = from_peer.letters;
+      Inbox& from_peer = channel(op.peer, rank, op.tag, Plane::control);
+      auto& messages = from_peer.messages;
       for (Operation& other : all) {
-        if (other.verb != Verb::hear || other.peer != op.peer || other.tag != op.tag || other.ended) continue;
+        if (other.verb != Verb::recv_control || other.peer != op.peer || other.tag != op.tag || other.ended) continue;
         if (other.id > id) break;
-        other.into->assign(letters.front().bytes());
+        other.into->assign(messages.front().bytes());
         Hash heard;
         heard.add(from_peer.heard);
-        heard.add(letters.front().bytes());
+        heard.add(messages.front().bytes());
         from_peer.heard = heard.key().low;
-        letters.erase(letters.begin());
+        messages.erase(messages.begin());
         other.ended = true;
       }
       return;
@@ -317,7 +317,7 @@ void Machine::end(int rank, std::uint64_t id) {
       touch(op.from.allocation, false);
       op.ended = true;
       return;
-    case Verb::tell:
+    case Verb::send_control:
       op.ended = true;
       return;
   }

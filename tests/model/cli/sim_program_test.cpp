@@ -114,9 +114,9 @@ TEST(SimProgram, WritesATraceWithoutTimesOrWithThem) {
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.text, AllOf(HasSubstr("# gpudirect-v2, messages of 4, chunk whole message, depth 16\n"),
                                 HasSubstr("# rank 0, warm message to rank 1\n"
-                                          "hear ready        hear rank 1\n"
+                                          "receive ready        recv_control rank 1\n"
                                           "peer copy         copy device[0+4] -> device[0+4] stream 0\n"
-                                          "tell delivered    tell rank 1 16 B\n")));
+                                          "send delivered    send_control rank 1 16 B\n")));
   const Ended timed = run(job + " --trace-times");
   EXPECT_EQ(timed.code, 0);
   EXPECT_THAT(timed.text, ContainsRegex("\n +[0-9]+\\.[0-9]{3} +[0-9]+\\.[0-9]{3}  peer copy         copy device"));

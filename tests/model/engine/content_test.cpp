@@ -9,10 +9,10 @@
 namespace twinlink::model {
 namespace {
 
-constexpr Pattern kA{11};
-constexpr Pattern kB{12};
+constexpr Payload kA{11};
+constexpr Payload kB{12};
 
-Verdict verdict(const Content& content, Bytes at, Bytes length, Pattern pattern) {
+Verdict verdict(const Content& content, Bytes at, Bytes length, Payload pattern) {
   return content.check(at, length, pattern);
 }
 
@@ -84,7 +84,7 @@ TEST(Content, IsWhatAListOfBytesWouldBe) {
     const std::uint64_t length = draw(kSize - at + 1);
     if (step % 3 == 0) {
       const std::uint64_t seed = 1 + draw(3);
-      content.fill(Bytes{at}, Bytes{length}, Pattern{seed});
+      content.fill(Bytes{at}, Bytes{length}, Payload{seed});
       for (std::uint64_t i = 0; i < length; ++i) bytes[at + i] = {seed, i};
     } else {
       const std::uint64_t from = draw(kSize - length + 1);
@@ -97,7 +97,7 @@ TEST(Content, IsWhatAListOfBytesWouldBe) {
     Content expected(1_B);
     const auto [seed, index] = bytes[seen];
     Content source{Bytes{index + 1}};
-    source.fill(0_B, Bytes{index + 1}, Pattern{seed});
+    source.fill(0_B, Bytes{index + 1}, Payload{seed});
     expected.write(0_B, source.slice(Bytes{index}, 1_B));
     ASSERT_EQ(content.slice(Bytes{seen}, 1_B), expected) << "byte " << seen << " after step " << step;
   }

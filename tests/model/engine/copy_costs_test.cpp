@@ -1,4 +1,4 @@
-// What a copy costs beside host, latency and flow: the engine's turnaround in a stream, and the CPU that learns of its
+// What a copy costs beside host, latency and flow: the engine's gap in a stream, and the CPU that learns of its
 // end. Closed forms on the sample machine.
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
 
-constexpr Seconds kTurnaround = 2.0_us;
+constexpr Seconds kGap = 2.0_us;
 constexpr Seconds kCompletion = 1.5_us;
 
 template <class T>
@@ -25,9 +25,9 @@ Sourced<T> sourced(T value) {
   return {value, {Quality::assumed, "a round number"}};
 }
 
-Platform with_turnaround() {
+Platform with_gap() {
   Platform platform = sample_platform();
-  platform.copies[CopyClass::pinned_to_device_near].turnaround = sourced(Piecewise(kTurnaround));
+  platform.copies[CopyClass::pinned_to_device_near].gap = sourced(Piecewise(kGap));
   return platform;
 }
 
@@ -49,10 +49,10 @@ void pass_time(Rank& rank) {
   rank.copy({memory, 64_MiB, 64_MiB}, {memory, {}, 64_MiB}, Stream{1}, Engine::dma);
 }
 
-// ---- turnaround -----------------------------------------------------------------------------------------------------
+// ---- gap -----------------------------------------------------------------------------------------------------
 
-TEST(Turnaround, SeparatesTheFlowsOfAStream) {
-  alone(with_turnaround(), [](Rank& rank, Buffer device, Buffer pinned) {
+TEST(Gap, SeparatesTheFlowsOfAStream) {
+  alone(with_gap(), [](Rank& rank, Buffer device, Buffer pinned) {
     const Seconds start = rank.now();
     std::vector<Op> ops;
     for (std::uint64_t i = 0; i < 4; ++i) {
@@ -60,25 +60,25 @@ TEST(Turnaround, SeparatesTheFlowsOfAStream) {
     }
     for (std::size_t i = 0; i < 4; ++i) {
       EXPECT_EQ(wait(rank, ops[i], kLong), Status::delivered);
-      expect_near(rank.now() - start, kOverhead + 1_MiB * (i + 1) / kDown + kTurnaround * static_cast<double>(i));
+      expect_near(rank.now() - start, kOverhead + 1_MiB * (i + 1) / kDown + kGap * static_cast<double>(i));
     }
   });
 }
 
 /// Small copies hide behind it what they take to start.
-TEST(Turnaround, IsThePeriodOfSmallCopies) {
-  alone(with_turnaround(), [](Rank& rank, Buffer device, Buffer pinned) {
+TEST(Gap, IsThePeriodOfSmallCopies) {
+  alone(with_gap(), [](Rank& rank, Buffer device, Buffer pinned) {
     const Seconds start = rank.now();
     Op last{};
     constexpr double kCopies = 16;
     for (int i = 0; i < kCopies; ++i) last = rank.copy({device, {}, 4_B}, {pinned, {}, 4_B}, Stream{}, Engine::dma);
     EXPECT_EQ(wait(rank, last, kLong), Status::delivered);
-    expect_near(rank.now() - start, kOverhead + 4_B / kDown * kCopies + kTurnaround * (kCopies - 1));
+    expect_near(rank.now() - start, kOverhead + 4_B / kDown * kCopies + kGap * (kCopies - 1));
   });
 }
 
-TEST(Turnaround, HidesBehindTheLatencyOfACopyThatComesLate) {
-  alone(with_turnaround(), [](Rank& rank, Buffer device, Buffer pinned) {
+TEST(Gap, HidesBehindTheLatencyOfACopyThatComesLate) {
+  alone(with_gap(), [](Rank& rank, Buffer device, Buffer pinned) {
     const auto copy = [&] { return rank.copy({device, {}, 1_MiB}, {pinned, {}, 1_MiB}, Stream{}, Engine::dma); };
     EXPECT_EQ(wait(rank, copy(), kLong), Status::delivered);
     const Seconds start = rank.now();
@@ -87,22 +87,22 @@ TEST(Turnaround, HidesBehindTheLatencyOfACopyThatComesLate) {
   });
 }
 
-/// The latency is over half a turnaround after the end of the copy before it.
-TEST(Turnaround, IsCountedFromTheEndOfTheCopyBefore) {
-  alone(with_turnaround(), [](Rank& rank, Buffer device, Buffer pinned) {
+/// The latency is over half a gap after the end of the copy before it.
+TEST(Gap, IsCountedFromTheEndOfTheCopyBefore) {
+  alone(with_gap(), [](Rank& rank, Buffer device, Buffer pinned) {
     const auto copy = [&] { return rank.copy({device, {}, 1_MiB}, {pinned, {}, 1_MiB}, Stream{}, Engine::dma); };
     const Seconds first_end = rank.now() + kOverhead + 1_MiB / kDown;
     const Op first = copy();
-    EXPECT_FALSE(rank.wait_any({&first, 1}, first_end + kTurnaround / 2 - kOverhead));
+    EXPECT_FALSE(rank.wait_any({&first, 1}, first_end + kGap / 2 - kOverhead));
     const Op second = copy();
     EXPECT_EQ(wait(rank, second, kLong), Status::delivered);
-    expect_near(rank.now(), first_end + kTurnaround + 1_MiB / kDown);
+    expect_near(rank.now(), first_end + kGap + 1_MiB / kDown);
     EXPECT_EQ(wait(rank, first, kLong), Status::delivered);
   });
 }
 
-TEST(Turnaround, IsThatOfTheCopyThatWaits) {
-  alone(with_turnaround(), [](Rank& rank, Buffer device, Buffer pinned) {
+TEST(Gap, IsThatOfTheCopyThatWaits) {
+  alone(with_gap(), [](Rank& rank, Buffer device, Buffer pinned) {
     const Seconds start = rank.now();
     rank.copy({device, {}, 1_MiB}, {pinned, {}, 1_MiB}, Stream{}, Engine::dma);
     const Op up = rank.copy({pinned, 2_MiB, 1_MiB}, {device, 2_MiB, 1_MiB}, Stream{}, Engine::dma);
@@ -111,8 +111,8 @@ TEST(Turnaround, IsThatOfTheCopyThatWaits) {
   });
 }
 
-TEST(Turnaround, IsNoneBetweenStreams) {
-  alone(with_turnaround(), [](Rank& rank, Buffer device, Buffer pinned) {
+TEST(Gap, IsNoneBetweenStreams) {
+  alone(with_gap(), [](Rank& rank, Buffer device, Buffer pinned) {
     const Seconds start = rank.now();
     rank.copy({device, {}, 4_B}, {pinned, {}, 4_B}, Stream{0}, Engine::dma);
     const Op other = rank.copy({device, {}, 4_B}, {pinned, {}, 4_B}, Stream{1}, Engine::dma);
@@ -121,8 +121,8 @@ TEST(Turnaround, IsNoneBetweenStreams) {
   });
 }
 
-TEST(Turnaround, ComesBeforeTheTimeOfBlocks) {
-  alone(with_turnaround(), [](Rank& rank, Buffer device, Buffer pinned) {
+TEST(Gap, ComesBeforeTheTimeOfBlocks) {
+  alone(with_gap(), [](Rank& rank, Buffer device, Buffer pinned) {
     std::vector<Block> blocks;
     for (std::uint64_t i = 0; i < 8; ++i) blocks.push_back({8_KiB * i, 8_KiB * i, 4_KiB});
     const Seconds start = rank.now();
@@ -130,7 +130,7 @@ TEST(Turnaround, ComesBeforeTheTimeOfBlocks) {
     const Op second = rank.copy_blocks(View(device), View(pinned), blocks, Stream{}, Engine::dma);
     EXPECT_EQ(wait(rank, first, kLong), Status::delivered);
     EXPECT_EQ(wait(rank, second, kLong), Status::delivered);
-    expect_near(rank.now() - start, kOverhead + 1_MiB / kDown + kTurnaround + kEngineBlock * 8 + 32_KiB / kDown);
+    expect_near(rank.now() - start, kOverhead + 1_MiB / kDown + kGap + kEngineBlock * 8 + 32_KiB / kDown);
   });
 }
 
@@ -258,8 +258,8 @@ TEST(Completion, IsAPartOfTheReportsThatAddUp) {
   Seconds sum{};
   for (const OpReport& report : reports) {
     if (report.verb == "receive") continue;
-    sum = sum + report.host + report.latency + report.flow + report.completion;
-    expect_near(report.ended - report.started, report.host + report.latency + report.flow);
+    sum = sum + report.overhead + report.latency + report.flow + report.completion;
+    expect_near(report.ended - report.started, report.overhead + report.latency + report.flow);
   }
   expect_near(arrived, sum);
   expect_near(arrived, kOverhead * 3 + 1_MiB / kUp + 1_MiB / kWire + 1_MiB / kDown + kCompletion * 2);

@@ -69,7 +69,7 @@ TEST(CudaIpcFailures, AStaleEntryOfTheCacheIsNoticedByItsHandle) {
                   end.shake_hands();
                   for (int i = 0; i < 3; ++i) {
                     end.one_message(View(end.device(1_MiB)));
-                    end.meet();
+                    end.connect_ends();
                   }
                   if (end.sending()) return;
                   EXPECT_EQ(end.channel.cache_counts().misses, 1U);
@@ -86,7 +86,7 @@ TEST(CudaIpcFailures, AReleasedBuffersSuccessorIsNotTakenForIt) {
     const std::uint64_t address = end.rank.export_memory(old).address;
     end.one_message(View(old));
     end.one_message(other);  // The receiver closes the first buffer.
-    end.meet();
+    end.connect_ends();
     end.rank.release(old);
     const Buffer fresh = end.device(1_MiB);
     EXPECT_EQ(end.rank.export_memory(fresh).address, address);
@@ -131,7 +131,7 @@ TEST(CudaIpcFailures, ASilentReceiverEndsASendByIpcInTime) {
       EXPECT_THAT(outcome.reason, HasSubstr("waits for FIN"));
       EXPECT_NEAR((end.rank.now() - start).value(), 1.0, 1e-3) << "the pair's timeout";
     }
-    end.meet();
+    end.connect_ends();
   });
 }
 
@@ -143,7 +143,7 @@ TEST(CudaIpcFailures, ASilentSenderEndsAReceiveInTime) {
       EXPECT_EQ(outcome.status, Status::timed_out);
       EXPECT_THAT(outcome.reason, HasSubstr("waits for its header"));
     }
-    end.meet();
+    end.connect_ends();
   });
 }
 
@@ -162,14 +162,14 @@ TEST(CudaIpcFailures, AfterAFailureTheChannelIsNotUsedAgain) {
 TEST(CudaIpcFailures, ANewConnectionStartsAfresh) {
   run_ipc_pair({}, [](const IpcEnd& end) {
     EXPECT_FALSE(exchange(end, View(end.device(end.sending() ? 1_MiB : 2_MiB))).ok());
-    end.meet();
+    end.connect_ends();
     {
       CudaIpcChannel second(end.rank, end.peer, {}, Seconds{1});
       const IpcEnd fresh{end.rank, end.peer, second};
       fresh.shake_hands();
       fresh.one_message(View(end.device(1_MiB)));
       EXPECT_EQ(second.counts().ipc_messages, 1U);
-      end.meet();
+      end.connect_ends();
     }
   });
 }
@@ -182,7 +182,7 @@ TEST(CudaIpcFailures, APeerThatNeverConnectsEndsInATimeout) {
       EXPECT_EQ(outcome.status, Status::timed_out);
       EXPECT_THAT(outcome.reason, HasSubstr("did not connect"));
     }
-    end.meet();
+    end.connect_ends();
   });
 }
 

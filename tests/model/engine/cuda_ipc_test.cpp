@@ -64,7 +64,7 @@ TEST(CudaIpcTimes, TheSenderWaitsForFin) {
     const View message(end.device(1_MiB));
     end.shake_hands();
     end.one_message(message);
-    end.meet();
+    end.connect_ends();
     end.sleep_until(kStart);
     const Seconds ended = end.one_message(message);
     if (!end.sending()) return;
@@ -84,7 +84,7 @@ TEST(CudaIpcTimes, PingPong) {
       EXPECT_TRUE((end.sending() ? end.channel.receive(ball) : end.channel.send(ball)).ok());
     };
     for (int i = 0; i < 2; ++i) round();  // The handshake, and both openings.
-    end.meet();
+    end.connect_ends();
     end.sleep_until(kStart);
     start = end.rank.now();
     for (int i = 0; i < kRounds; ++i) round();
@@ -187,9 +187,9 @@ TEST(CudaIpcWays, AWindowLargerThanTheRingOfEvents) {
     const Buffer buffer = end.device(500_KiB);
     std::vector<View> window;
     for (std::uint64_t i = 0; i < 500; ++i) window.emplace_back(buffer, 1_KiB * i, 1_KiB);
-    end.rank.fill(View(buffer), end.sending() ? Pattern{3} : kSentinel);
+    end.rank.fill(View(buffer), end.sending() ? Payload{3} : kSentinel);
     EXPECT_TRUE((end.sending() ? end.channel.exchange(window, {}) : end.channel.exchange({}, window)).ok());
-    EXPECT_TRUE(end.rank.check(View(buffer), Pattern{3}).intact());
+    EXPECT_TRUE(end.rank.check(View(buffer), Payload{3}).intact());
     EXPECT_EQ(end.channel.cache_counts().hits, end.sending() ? 0U : 499U);
   });
 }
@@ -201,11 +201,11 @@ TEST(CudaIpcWays, ABoundedCacheClosesWhatItMayAndTheDataIsRight) {
     for (int i = 0; i < 3; ++i) window.emplace_back(end.device(1_MiB));
     for (int round = 0; round < 2; ++round) {
       for (std::size_t i = 0; i < window.size(); ++i) {
-        end.rank.fill(window[i], end.sending() ? Pattern{10 + i} : kSentinel);
+        end.rank.fill(window[i], end.sending() ? Payload{10 + i} : kSentinel);
       }
       EXPECT_TRUE((end.sending() ? end.channel.exchange(window, {}) : end.channel.exchange({}, window)).ok());
-      for (std::size_t i = 0; i < window.size(); ++i) EXPECT_TRUE(end.rank.check(window[i], Pattern{10 + i}).intact());
-      end.meet();
+      for (std::size_t i = 0; i < window.size(); ++i) EXPECT_TRUE(end.rank.check(window[i], Payload{10 + i}).intact());
+      end.connect_ends();
     }
     // Three are in use at once; then all but one are closed.
     EXPECT_EQ(end.channel.cache_counts().evicted, end.sending() ? 0U : 5U);
@@ -268,7 +268,7 @@ TEST_P(CudaIpcHandshake, ALatePeerAsksItself) {
     const View ball(end.device(1_MiB));
     end.one_message(ball);
     EXPECT_TRUE((end.sending() ? end.channel.receive(ball) : end.channel.send(ball)).ok());
-    end.meet();
+    end.connect_ends();
     const Outcome last = end.sending() ? end.channel.send(ball) : end.channel.receive(ball);
     EXPECT_TRUE(last.ok());
     EXPECT_THAT(end.channel.path_taken(), StartsWith("CUDA IPC"));
@@ -334,20 +334,20 @@ TEST(CudaIpcTrace, AMessageByIpcInTheWordsOfTheScenario) {
       traced);
   // The first thing heard is the fragment of the first message, given back after that message was over.
   EXPECT_EQ(orders[0], R"(rank 0 | export | export memory device[0+100000]
-rank 0 | tell RGET header | tell rank 1 128 B
-rank 0 | hear | hear rank 1
-rank 0 | tell RGET header | tell rank 1 128 B | ended
-rank 0 | hear | hear rank 1 | ended
-rank 0 | hear | hear rank 1
-rank 0 | hear | hear rank 1 | ended
+rank 0 | send RGET header | send_control rank 1 128 B
+rank 0 | hear | recv_control rank 1
+rank 0 | send RGET header | send_control rank 1 128 B | ended
+rank 0 | hear | recv_control rank 1 | ended
+rank 0 | hear | recv_control rank 1
+rank 0 | hear | recv_control rank 1 | ended
 )");
-  EXPECT_EQ(orders[1], R"(rank 1 | hear | hear rank 0
-rank 1 | hear | hear rank 0 | ended
+  EXPECT_EQ(orders[1], R"(rank 1 | hear | recv_control rank 0
+rank 1 | hear | recv_control rank 0 | ended
 rank 1 | look up | open memory of rank 0 device[0+100000]
 rank 1 | pull | copy device[0+100000] -> device[0+100000] stream 2
 rank 1 | pull | copy device[0+100000] -> device[0+100000] stream 2 | ended
-rank 1 | tell FIN | tell rank 0 24 B
-rank 1 | tell FIN | tell rank 0 24 B | ended
+rank 1 | send FIN | send_control rank 0 24 B
+rank 1 | send FIN | send_control rank 0 24 B | ended
 )");
 }
 

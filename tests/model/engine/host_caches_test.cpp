@@ -182,7 +182,7 @@ TEST(UncachedMessages, AreSlowAtTheEndThatLacksMore) {
   simulate(platform, kPeers, [&](Rank& rank) {
     const bool first = rank.id() == RankId{0};
     const Buffer memory = rank.allocate(Memory::pageable, 1_MiB);
-    if (!first) rank.fill(View(memory), Pattern{1});
+    if (!first) rank.fill(View(memory), Payload{1});
     const Op op =
         first ? rank.send(RankId{1}, tags::kData, View(memory)) : rank.receive(RankId{0}, tags::kData, View(memory));
     EXPECT_EQ(wait(rank, op, kLong), Status::delivered);

@@ -16,27 +16,27 @@ namespace twinlink::model::testing {
 namespace {
 
 constexpr Seconds kPatience{100};
-constexpr Tag kMeeting{tags::kFirstFree};
+constexpr Tag kConnect{tags::kFirstFree};
 constexpr Tag kNothing{tags::kFirstFree.value + 1};
 
-void meet(Rank& rank, RankId peer) {
-  Message message;
-  EXPECT_EQ(wait(rank, rank.tell(peer, kMeeting, Message()), kPatience), Status::delivered);
-  EXPECT_EQ(wait(rank, rank.hear(peer, kMeeting, message), kPatience), Status::delivered);
+void connect_ends(Rank& rank, RankId peer) {
+  ControlMessage message;
+  EXPECT_EQ(wait(rank, rank.send_control(peer, kConnect, ControlMessage()), kPatience), Status::delivered);
+  EXPECT_EQ(wait(rank, rank.recv_control(peer, kConnect, message), kPatience), Status::delivered);
 }
 
 }  // namespace
 
-void IpcEnd::meet() const { testing::meet(rank, peer); }
+void IpcEnd::connect_ends() const { testing::connect_ends(rank, peer); }
 
 void IpcEnd::sleep_until(Seconds when) const {
   assert(when >= rank.now());
-  Message message;
-  EXPECT_EQ(wait(rank, rank.hear(peer, kNothing, message), when), Status::timed_out);
+  ControlMessage message;
+  EXPECT_EQ(wait(rank, rank.recv_control(peer, kNothing, message), when), Status::timed_out);
 }
 
 Seconds IpcEnd::one_message(View message) const {
-  static constexpr Pattern kContent{7};
+  static constexpr Payload kContent{7};
   rank.fill(message, sending() ? kContent : kSentinel);
   const Outcome outcome = sending() ? channel.send(message) : channel.receive(message);
   EXPECT_TRUE(outcome.ok()) << "rank " << rank.id().value << ": " << outcome.reason;
@@ -47,7 +47,7 @@ Seconds IpcEnd::one_message(View message) const {
 
 void IpcEnd::shake_hands() const {
   one_message(View(device(1_KiB)));
-  meet();
+  connect_ends();
 }
 
 void run_ipc_pair(const IpcPair& pair, const std::function<void(const IpcEnd&)>& body, const Decorate& decorate) {
@@ -65,9 +65,9 @@ void run_ipc_pair(const IpcPair& pair, const std::function<void(const IpcEnd&)>&
     {
       const auto channel = protocol.connect(rank, peer, settings);
       body({rank, peer, dynamic_cast<CudaIpcChannel&>(*channel)});
-      testing::meet(rank, peer);
+      testing::connect_ends(rank, peer);
     }
-    testing::meet(rank, peer);
+    testing::connect_ends(rank, peer);
   });
 }
 

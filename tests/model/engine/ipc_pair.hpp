@@ -30,7 +30,7 @@ struct IpcEnd {
   [[nodiscard]] bool sending() const { return rank.id().value == 0; }
   [[nodiscard]] Buffer device(Bytes size) const { return rank.allocate(Memory::device, size); }
   /// Both ends have come here.
-  void meet() const;
+  void connect_ends() const;
   /// Nothing happens until then. A time in the past is our own bug.
   void sleep_until(Seconds when) const;
   /// Moves one message from rank 0 to rank 1, checks its content, and returns when the exchange ended here.

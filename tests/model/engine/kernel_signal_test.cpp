@@ -79,14 +79,14 @@ TEST(KernelSignal, IsNotThatOfTheCopyEngine) {
 }
 
 /// The engine's queue raises the signal before it turns to the next copy.
-TEST(Turnaround, BeginsBehindTheSignalOfThePutBefore) {
-  constexpr Seconds kTurnaround = 2.5_us;
+TEST(Gap, BeginsBehindTheSignalOfThePutBefore) {
+  constexpr Seconds kGap = 2.5_us;
   Platform platform = sample_platform();
-  platform.copies.at(CopyClass::peer).turnaround = with_source(Piecewise(kTurnaround));
+  platform.copies.at(CopyClass::peer).gap = with_source(Piecewise(kGap));
   push(platform, kPeers, 2, [&](Rank& rank, Buffer own, Buffer theirs) {
     const Seconds flow = 1_MiB / kPeer;
     const Seconds first = rank.now() + kOverhead + flow + kSignal;
-    const Seconds second = first + kTurnaround + flow + kSignal;
+    const Seconds second = first + kGap + flow + kSignal;
     Op last{};
     for (const Seconds due : {first, second}) {
       last = rank.put(View(theirs), View(own), Stream{}, Engine::dma, signal_due(due));
@@ -124,7 +124,7 @@ TEST(KernelSignal, IsAPartOfTheReportsThatAddUp) {
   ASSERT_EQ(reports.size(), 2U);
   Seconds sum{};
   for (const OpReport& report : reports) {
-    expect_near(report.ended - report.started, report.host + report.latency + report.flow);
+    expect_near(report.ended - report.started, report.overhead + report.latency + report.flow);
     EXPECT_EQ(report.completion, Seconds{}) << report.cost;
     sum += report.ended - report.started;
   }

@@ -50,10 +50,10 @@ TEST(Look, AtACopyThatHasNotEndedTakesItsTime) {
 /// As posting the smallest message does.
 TEST(ControlMessage, KeepsItsSendersCpuBusyForAPartOfTheWay) {
   Platform platform = sample_platform();
-  platform.intra_node.send_host = with_source(Piecewise({{1_B, kTell}, {1_KiB, 3.0_us}}));
+  platform.intra_node.send_overhead = with_source(Piecewise({{1_B, kTell}, {1_KiB, 3.0_us}}));
   push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
     const Seconds start = rank.now();
-    const Op op = rank.tell(RankId{1}, tags::kFirstFree, Message());
+    const Op op = rank.send_control(RankId{1}, tags::kFirstFree, ControlMessage());
     expect_near(rank.now() - start, kTell);
     EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
     expect_near(rank.now() - start, kTell);
@@ -62,11 +62,11 @@ TEST(ControlMessage, KeepsItsSendersCpuBusyForAPartOfTheWay) {
 
 TEST(ControlMessage, KeepsTheCpuBusyThatAwaitsIt) {
   Platform platform = sample_platform();
-  platform.intra_node.control_receive_host = with_source(kTell);
+  platform.intra_node.control_receive_overhead = with_source(kTell);
   push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
     const Seconds start = rank.now();
-    Message heard;
-    const Op op = rank.hear(RankId{1}, tags::kFirstFree, heard);
+    ControlMessage heard;
+    const Op op = rank.recv_control(RankId{1}, tags::kFirstFree, heard);
     expect_near(rank.now() - start, kTell);
     rank.abandon(op);
   });
@@ -140,12 +140,12 @@ TEST(Look, AsksForTheNewestAfterEachThatHasEnded) {
 TEST(Look, AtLettersIsFree) {
   simulate(looking_platform(), kPeers, [](Rank& rank) {
     const RankId peer{1 - rank.id().value};
-    Message heard;
-    const Op hear = rank.hear(peer, tags::kReady, heard);
+    ControlMessage heard;
+    const Op hear = rank.recv_control(peer, tags::kReady, heard);
     const Seconds start = rank.now();
     EXPECT_FALSE(rank.wait_any({&hear, 1}, kAtOnce));
     expect_near(rank.now() - start, Seconds{});
-    EXPECT_EQ(wait(rank, rank.tell(peer, tags::kReady, Message()), kLong), Status::delivered);
+    EXPECT_EQ(wait(rank, rank.send_control(peer, tags::kReady, ControlMessage()), kLong), Status::delivered);
     EXPECT_EQ(wait(rank, hear, kLong), Status::delivered);
   });
 }

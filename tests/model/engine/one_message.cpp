@@ -18,19 +18,19 @@ Seconds one_message(const std::string& name, std::vector<Place> places, Bytes si
     const Protocol& protocol = find_protocol(name);
     const RankId peer{1 - rank.id().value};
     const Buffer buffer = rank.allocate(protocol.message_memory(), size);
-    rank.fill(View(buffer), rank.id().value == 0 ? Pattern{1} : kSentinel);
+    rank.fill(View(buffer), rank.id().value == 0 ? Payload{1} : kSentinel);
     {
       const auto channel = protocol.connect(rank, peer, settings);
       const Outcome outcome = rank.id().value == 0 ? channel->send(View(buffer)) : channel->receive(View(buffer));
       EXPECT_TRUE(outcome.ok()) << outcome.reason;
       if (rank.id().value == 1) arrived = rank.now();
-      EXPECT_TRUE(rank.check(View(buffer), Pattern{1}).intact());
+      EXPECT_TRUE(rank.check(View(buffer), Payload{1}).intact());
       // The receiver's buffer must outlive the sender's channel.
-      Message done;
-      if (rank.id().value == 0) wait(rank, rank.hear(peer, tags::kFirstFree, done), kLong);
+      ControlMessage done;
+      if (rank.id().value == 0) wait(rank, rank.recv_control(peer, tags::kFirstFree, done), kLong);
     }
-    Message done;
-    if (rank.id().value == 1) wait(rank, rank.tell(peer, tags::kFirstFree, done), kLong);
+    ControlMessage done;
+    if (rank.id().value == 1) wait(rank, rank.send_control(peer, tags::kFirstFree, done), kLong);
   });
   return arrived;
 }

@@ -51,7 +51,7 @@ TEST(GpuDirectV2Forms, AKernelHasNoDriverThatHelpsItBetweenHubs) {
 }
 
 // The first message of a connection, which makes the heap. Behind the beginning the target opens its memory: with two
-// letters, for it names the places.
+// control messages, for it names the places.
 constexpr Seconds kHeap = meeting_of(2) + kFirstUse + kBeginning + kHost + kControl;
 
 TEST(SymmetricPutForms, AMessageIsAPutAndASignal) {
@@ -141,7 +141,7 @@ TEST(GpuDirectV1Forms, AutomaticChunksOfDifferentMessagesAreRefused) {
     // The first fits; of the second the ends have different lengths, and would cut it into different chunks.
     const Buffer buffer = rank.allocate(Memory::device, 20_MiB);
     const std::vector<View> messages{{buffer, {}, 1_MiB}, {buffer, 1_MiB, sends ? 16_MiB : 4_MiB}};
-    for (const View& message : messages) rank.fill(message, sends ? Pattern{1} : kSentinel);
+    for (const View& message : messages) rank.fill(message, sends ? Payload{1} : kSentinel);
     const auto channel = find_protocol("gpudirect-v1").connect(rank, RankId{sends ? 1 : 0}, settings);
     const Outcome outcome = sends ? channel->exchange(messages, {}) : channel->exchange({}, messages);
     EXPECT_EQ(outcome.status, Status::wrong_size) << outcome.reason;
@@ -166,18 +166,18 @@ Seconds batched_window(const std::string& engine, const char* batch) {
     const Buffer buffer = rank.allocate(Memory::device, kSmall * 2 * kMessages);
     std::vector<View> window;
     for (std::uint64_t i = 0; i < kMessages; ++i) window.emplace_back(buffer, kSmall * 2 * i, kSmall);
-    for (std::uint64_t i = 0; i < kMessages; ++i) rank.fill(window[i], sends ? Pattern{i + 1} : kSentinel);
+    for (std::uint64_t i = 0; i < kMessages; ++i) rank.fill(window[i], sends ? Payload{i + 1} : kSentinel);
     {
       const Settings settings = with("gpudirect-v2", {{"engine", engine}, {"batch", batch}}, {}, 16);
       const auto channel = find_protocol("gpudirect-v2").connect(rank, peer, settings);
       const Outcome outcome = sends ? channel->exchange(window, {}) : channel->exchange({}, window);
       EXPECT_TRUE(outcome.ok()) << outcome.reason;
       if (!sends) arrived = rank.now();
-      for (std::uint64_t i = 0; i < kMessages; ++i) EXPECT_TRUE(rank.check(window[i], Pattern{i + 1}).intact());
-      Message done;
-      if (sends) wait(rank, rank.hear(peer, tags::kFirstFree, done), kLong);
+      for (std::uint64_t i = 0; i < kMessages; ++i) EXPECT_TRUE(rank.check(window[i], Payload{i + 1}).intact());
+      ControlMessage done;
+      if (sends) wait(rank, rank.recv_control(peer, tags::kFirstFree, done), kLong);
     }
-    if (!sends) wait(rank, rank.tell(peer, tags::kFirstFree, Message()), kLong);
+    if (!sends) wait(rank, rank.send_control(peer, tags::kFirstFree, ControlMessage()), kLong);
   });
   return arrived;
 }

@@ -20,25 +20,25 @@ void push(const Platform& platform, const std::vector<Place>& places, std::size_
   const auto both = [&](Rank& rank) {
     const RankId peer{1 - rank.id().value};
     const Buffer own = rank.allocate(Memory::device, 1_MiB);
-    Message message;
+    ControlMessage message;
     if (rank.id().value == 0) {
-      EXPECT_EQ(wait(rank, rank.hear(peer, tags::kReady, message), kLong), Status::delivered);
-      rank.fill(View(own), Pattern{5});
+      EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kReady, message), kLong), Status::delivered);
+      rank.fill(View(own), Payload{5});
       const Buffer theirs = rank.open_memory(peer, message.as<IpcHandle>());
       body(rank, own, theirs);
       rank.close_memory(theirs);
-      EXPECT_EQ(wait(rank, rank.tell(peer, tags::kReady, Message(1)), kLong), Status::delivered);
+      EXPECT_EQ(wait(rank, rank.send_control(peer, tags::kReady, ControlMessage(1)), kLong), Status::delivered);
       return;
     }
-    message = Message(rank.export_memory(own));
-    EXPECT_EQ(wait(rank, rank.tell(peer, tags::kReady, message), kLong), Status::delivered);
+    message = ControlMessage(rank.export_memory(own));
+    EXPECT_EQ(wait(rank, rank.send_control(peer, tags::kReady, message), kLong), Status::delivered);
     for (std::size_t i = 0; i < signals; ++i) {
       std::uint64_t value = 0;
       EXPECT_EQ(wait(rank, rank.await_signal(peer, kDone, value), kLong), Status::delivered);
       expect_near(rank.now(), Seconds{static_cast<double>(value) / kPerSecond});
-      EXPECT_TRUE(rank.check(View(own), Pattern{5}).intact());
+      EXPECT_TRUE(rank.check(View(own), Payload{5}).intact());
     }
-    EXPECT_EQ(wait(rank, rank.hear(peer, tags::kReady, message), kLong), Status::delivered);
+    EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kReady, message), kLong), Status::delivered);
   };
   simulate(platform, places, both, {.observer = observer});
 }

@@ -175,16 +175,17 @@ void put_and_expect(const std::vector<Place>& places, Memory from, Seconds expec
     const Buffer mine = rank.allocate(rank.id().value == 0 ? from : Memory::device, 1_MiB);
     if (mine.memory == Memory::device) rank.register_memory(mine);
     if (rank.id().value == 1) {
-      EXPECT_EQ(wait(rank, rank.tell(peer, tags::kReady, Message(rank.export_memory(mine))), kLong), Status::delivered);
+      EXPECT_EQ(wait(rank, rank.send_control(peer, tags::kReady, ControlMessage(rank.export_memory(mine))), kLong),
+                Status::delivered);
       std::uint64_t value = 0;
       EXPECT_EQ(wait(rank, rank.await_signal(peer, done, value), kLong), Status::delivered);
       expect_near(rank.now() - began, expected + kSignal);
-      EXPECT_TRUE(rank.check(View(mine), Pattern{5}).intact());
+      EXPECT_TRUE(rank.check(View(mine), Payload{5}).intact());
       return;
     }
-    rank.fill(View(mine), Pattern{5});
-    Message handle;
-    EXPECT_EQ(wait(rank, rank.hear(peer, tags::kReady, handle), kLong), Status::delivered);
+    rank.fill(View(mine), Payload{5});
+    ControlMessage handle;
+    EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kReady, handle), kLong), Status::delivered);
     const Seconds heard = rank.now();
     const Buffer theirs = rank.open_memory(peer, handle.as<IpcHandle>());
     EXPECT_EQ(rank.now(), heard) << "a key came with the handle, and nothing is mapped";
@@ -220,8 +221,8 @@ TEST(Rdma, ALateReceivePaysForItsDeviceMemoryToo) {
       EXPECT_EQ(wait(rank, rank.send(peer, tags::kData, View(buffer)), kLong), Status::delivered);
       expect_near(rank.now() - start, kLate + kControl + kFarExtra + 1_MiB / kFarWrite);
     } else {
-      Message nothing;
-      EXPECT_EQ(wait(rank, rank.hear(peer, tags::kFirstFree, nothing), start + kLate), Status::timed_out);
+      ControlMessage nothing;
+      EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kFirstFree, nothing), start + kLate), Status::timed_out);
       EXPECT_EQ(wait(rank, rank.receive(peer, tags::kData, View(buffer)), kLong), Status::delivered);
     }
   });

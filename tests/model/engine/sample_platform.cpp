@@ -9,7 +9,7 @@ Sourced<T> sourced(T value) {
 }
 
 Cost cost(Rate rate) {
-  return {.host = sourced(kHost), .latency = sourced(Piecewise({{Bytes{}, kLatency}})), .rate = sourced(rate)};
+  return {.overhead = sourced(kHost), .latency = sourced(Piecewise({{Bytes{}, kLatency}})), .rate = sourced(rate)};
 }
 
 Gpu gpu(const std::string& name, const std::string& memory, const std::string& hub) {
@@ -63,7 +63,7 @@ Platform sample_platform() {
   platform.copies[kernel_from_pinned] = cost(kDown);
   platform.staged_peers = {{"hub0", "hub1", cost(kStagedPeer)}, {"hub1", "hub0", cost(kStagedPeer)}};
 
-  NetworkCosts network{.send_host = sourced(Piecewise({{Bytes{}, kHost}})), .receive_host = sourced(Seconds{})};
+  NetworkCosts network{.send_overhead = sourced(Piecewise({{Bytes{}, kHost}})), .receive_overhead = sourced(Seconds{})};
   network.latency = sourced(Piecewise({{Bytes{}, kLatency}}));
   network.eager_limit = sourced(kEager);
   network.control = sourced(kControl);

@@ -167,8 +167,8 @@ TEST(Simulation, ALargeMessageWaitsForItsReceiveASmallOneDoesNot) {
       EXPECT_EQ(wait(rank, rank.send(peer, tags::kData, {host, {}, large}), kLong), Status::delivered);
       EXPECT_NEAR(rank.now().microseconds(), (kLate + kControl + large / kWire).microseconds(), kTolerance_us);
     } else {
-      Message nothing;
-      EXPECT_EQ(wait(rank, rank.hear(peer, tags::kFirstFree, nothing), kLate), Status::timed_out);
+      ControlMessage nothing;
+      EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kFirstFree, nothing), kLate), Status::timed_out);
       EXPECT_EQ(wait(rank, rank.receive(peer, tags::kData, {host, {}, kEager}), rank.now()), Status::delivered);
       EXPECT_EQ(wait(rank, rank.receive(peer, tags::kData, {host, {}, large}), kLong), Status::delivered);
     }
@@ -194,12 +194,12 @@ TEST(Simulation, MessagesToOnePeerFollowEachOther) {
 
 TEST(Simulation, ControlMessagesTakeTheirTime) {
   run({kLoneGpu, kOtherNode}, [](Rank& rank) {
-    Message message(42);
+    ControlMessage message(42);
     if (rank.id().value == 0) {
-      EXPECT_EQ(wait(rank, rank.tell(RankId{1}, tags::kReady, message), kLong), Status::delivered);
+      EXPECT_EQ(wait(rank, rank.send_control(RankId{1}, tags::kReady, message), kLong), Status::delivered);
       EXPECT_NEAR(rank.now().microseconds(), kHost.microseconds(), kTolerance_us);
     } else {
-      EXPECT_EQ(wait(rank, rank.hear(RankId{0}, tags::kReady, message), kLong), Status::delivered);
+      EXPECT_EQ(wait(rank, rank.recv_control(RankId{0}, tags::kReady, message), kLong), Status::delivered);
       EXPECT_NEAR(rank.now().microseconds(), kControl.microseconds(), kTolerance_us);
     }
   });
@@ -301,8 +301,8 @@ TEST(Simulation, AFailingRankEndsAllAndItsErrorComesOut) {
   try {
     run({kLoneGpu, kOtherNode}, [](Rank& rank) {
       if (rank.id().value == 1) throw UsageError("planted");
-      Message message;
-      wait(rank, rank.hear(RankId{1}, tags::kReady, message), kLong);
+      ControlMessage message;
+      wait(rank, rank.recv_control(RankId{1}, tags::kReady, message), kLong);
       FAIL() << "rank 0 should have been ended";
     });
     FAIL() << "the error was lost";
@@ -320,8 +320,8 @@ TEST(Simulation, AnErrorOutsideOfTheRanksCodeEndsAllRanksToo) {
     const Buffer device = rank.allocate(Memory::device, 1_MiB);
     const Buffer pinned = rank.allocate(Memory::pinned, 1_MiB);
     if (rank.id().value == 0) rank.copy(View(device), View(pinned), Stream{}, Engine::dma);
-    Message message;
-    wait(rank, rank.hear(RankId{1 - rank.id().value}, tags::kReady, message), kLong);
+    ControlMessage message;
+    wait(rank, rank.recv_control(RankId{1 - rank.id().value}, tags::kReady, message), kLong);
     FAIL() << "all ranks should have been ended";
   };
   try {
@@ -334,8 +334,8 @@ TEST(Simulation, AnErrorOutsideOfTheRanksCodeEndsAllRanksToo) {
 
 TEST(Simulation, RanksThatWaitForEverAreADeadlock) {
   const auto wait_for_ever = [](Rank& rank) {
-    Message message;
-    const Op op = rank.hear(RankId{1 - rank.id().value}, tags::kReady, message);
+    ControlMessage message;
+    const Op op = rank.recv_control(RankId{1 - rank.id().value}, tags::kReady, message);
     rank.wait_any({&op, 1}, Seconds{std::numeric_limits<double>::infinity()});
   };
   EXPECT_THROW(run({kLoneGpu, kOtherNode}, wait_for_ever), Error);
@@ -346,13 +346,13 @@ TEST(Simulation, WritingASourceBeforeItsOperationHasEndedTearsTheMessage) {
     const RankId peer{1 - rank.id().value};
     const Buffer host = rank.allocate(Memory::pageable, 1_MiB);
     if (rank.id().value == 0) {
-      rank.fill(View(host), Pattern{1});
+      rank.fill(View(host), Payload{1});
       const Op op = rank.send(peer, tags::kData, View(host));
-      rank.fill({host, 4_KiB, 1_B}, Pattern{2});
+      rank.fill({host, 4_KiB, 1_B}, Payload{2});
       EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
     } else {
       EXPECT_EQ(wait(rank, rank.receive(peer, tags::kData, View(host)), kLong), Status::delivered);
-      EXPECT_FALSE(rank.check(View(host), Pattern{1}).intact());
+      EXPECT_FALSE(rank.check(View(host), Payload{1}).intact());
     }
   });
 }

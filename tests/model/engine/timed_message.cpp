@@ -24,24 +24,26 @@ Timed timed_message(const Platform& platform, const std::vector<Place>& places, 
     const Buffer buffer = rank.allocate(way.message_memory(), size);
     {
       const auto channel = way.connect(rank, peer, settings);
-      Message go;
+      ControlMessage go;
       for (const std::uint64_t round : {1, 2}) {
-        rank.fill(View(buffer), sends ? Pattern{round} : kSentinel);
+        rank.fill(View(buffer), sends ? Payload{round} : kSentinel);
         if (round == 2) {
-          wait(rank, sends ? rank.hear(peer, tags::kFirstFree, go) : rank.tell(peer, tags::kFirstFree, go), kPatience);
+          wait(rank,
+               sends ? rank.recv_control(peer, tags::kFirstFree, go) : rank.send_control(peer, tags::kFirstFree, go),
+               kPatience);
         }
         if (sends) began = rank.now();
         const Outcome outcome = sends ? channel->send(View(buffer)) : channel->receive(View(buffer));
         EXPECT_TRUE(outcome.ok()) << outcome.reason;
         if (!sends) (round == 1 ? timed.cold : timed.warm) = rank.now() - began;
-        EXPECT_TRUE(rank.check(View(buffer), Pattern{round}).intact()) << "round " << round;
+        EXPECT_TRUE(rank.check(View(buffer), Payload{round}).intact()) << "round " << round;
       }
       if (sends) timed.counters = channel->counters();
       // A protocol may have the peer's memory open: the channels end before the buffers.
-      if (sends) wait(rank, rank.hear(peer, tags::kFirstFree, go), kPatience);
+      if (sends) wait(rank, rank.recv_control(peer, tags::kFirstFree, go), kPatience);
     }
-    Message done;
-    if (!sends) wait(rank, rank.tell(peer, tags::kFirstFree, done), kPatience);
+    ControlMessage done;
+    if (!sends) wait(rank, rank.send_control(peer, tags::kFirstFree, done), kPatience);
   });
   return timed;
 }

@@ -15,7 +15,7 @@ namespace {
 using namespace testing;  // NOLINT: the sample platform's numbers
 
 constexpr Rate kSharedMemory{3e9};
-constexpr Seconds kTurnaround = 2.5_us;
+constexpr Seconds kGap = 2.5_us;
 constexpr Seconds kBehindSignal = 1.75_us;
 
 /// Two puts of a stream whose queue turns: each signal is seen `between` after the one before it.
@@ -30,23 +30,23 @@ void expect_signals(const Platform& platform, Engine engine, Seconds first, Seco
   });
 }
 
-TEST(SignalTurnaround, ComesBesideTheTurnaroundOfTheNextPut) {
+TEST(SignalGap, ComesBesideTheGapOfTheNextPut) {
   Platform platform = sample_platform();
-  platform.copies.at(CopyClass::peer).turnaround = with_source(Piecewise(kTurnaround));
-  platform.runtime.signal_turnaround = with_source(kBehindSignal);
+  platform.copies.at(CopyClass::peer).gap = with_source(Piecewise(kGap));
+  platform.runtime.signal_gap = with_source(kBehindSignal);
   const Seconds each = 1_MiB / kPeer + kSignal;
-  expect_signals(platform, Engine::dma, kOverhead + each, kBehindSignal + kTurnaround + each);
+  expect_signals(platform, Engine::dma, kOverhead + each, kBehindSignal + kGap + each);
 }
 
-TEST(SignalTurnaround, OfAKernelIsANumberOfItsOwn) {
+TEST(SignalGap, OfAKernelIsANumberOfItsOwn) {
   constexpr Seconds kKernelSignal = 2.0_us;
   Platform platform = sample_platform();
-  platform.copies.at(CopyClass::kernel_push).turnaround = with_source(Piecewise(kTurnaround));
-  platform.runtime.signal_turnaround = with_source(100.0_us);
+  platform.copies.at(CopyClass::kernel_push).gap = with_source(Piecewise(kGap));
+  platform.runtime.signal_gap = with_source(100.0_us);
   platform.runtime.kernel_signal = with_source(Piecewise(kKernelSignal));
-  platform.runtime.kernel_signal_turnaround = with_source(kBehindSignal);
+  platform.runtime.kernel_signal_gap = with_source(kBehindSignal);
   const Seconds each = kKernelSignal + 1_MiB / kKernelPush;
-  expect_signals(platform, Engine::kernel, kOverhead + each, kBehindSignal + kTurnaround + each);
+  expect_signals(platform, Engine::kernel, kOverhead + each, kBehindSignal + kGap + each);
 }
 
 /// When rank 1 has each of two messages that rank 0 sends at once.
@@ -67,11 +67,11 @@ std::array<Seconds, 2> arrivals(const Platform& platform, Bytes size) {
 }
 
 TEST(Gap, LiesBetweenTheBytesOfTwoMessages) {
-  constexpr Seconds kGap = 40.0_us;
+  constexpr Seconds kMessageGap = 40.0_us;
   Platform platform = sample_platform();
-  platform.intra_node.gap = with_source(Piecewise({{1_KiB, Seconds{}}, {1_MiB, kGap}}));
+  platform.intra_node.gap = with_source(Piecewise({{1_KiB, Seconds{}}, {1_MiB, kMessageGap}}));
   const auto [first, second] = arrivals(platform, 1_MiB);
-  expect_near(second - first, kGap + 1_MiB / kSharedMemory);
+  expect_near(second - first, kMessageGap + 1_MiB / kSharedMemory);
 }
 
 TEST(Gap, IsNothingToTheFirstMessage) {

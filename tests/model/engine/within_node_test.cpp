@@ -81,11 +81,11 @@ TEST(WithinNode, InLoopbackItSharesTheAdapterWithMessagesFromOtherNodes) {
 
 TEST(WithinNode, ControlMessagesGoTheSameWay) {
   simulate(platform({.loopback = true}), std::vector<Place>{kFirst, kSecond}, [](Rank& rank) {
-    Message message;
+    ControlMessage message;
     if (rank.id().value == 0) {
-      EXPECT_EQ(wait(rank, rank.tell(RankId{1}, tags::kReady, message), kLong), Status::delivered);
+      EXPECT_EQ(wait(rank, rank.send_control(RankId{1}, tags::kReady, message), kLong), Status::delivered);
     } else {
-      EXPECT_EQ(wait(rank, rank.hear(RankId{0}, tags::kReady, message), kLong), Status::delivered);
+      EXPECT_EQ(wait(rank, rank.recv_control(RankId{0}, tags::kReady, message), kLong), Status::delivered);
       expect_near(rank.now(), kControl);
     }
   });

@@ -30,7 +30,7 @@ Platform read(const std::string& name) { return read_platform(kPlatforms / (name
 
 /// On an idle machine, where no link is narrower than the cost's own rate.
 Seconds time_of(const Cost& cost, Bytes size) {
-  return cost.host.value + cost.latency.value.at(size) + size / present(cost.rate).value;
+  return cost.overhead.value + cost.latency.value.at(size) + size / present(cost.rate).value;
 }
 
 const Cost& staged(const Platform& platform, const std::string& from, const std::string& to) {

@@ -193,25 +193,25 @@ TEST(Override, AddsANumberThatThePlatformLeavesOut) {
 
 TEST(Override, AddsWhatAPlatformNeedNotSayOfItsCpusAndEngines) {
   const Platform plain = read_good();
-  EXPECT_FALSE(plain.copies.at(CopyClass::host_to_host).turnaround);
+  EXPECT_FALSE(plain.copies.at(CopyClass::host_to_host).gap);
   EXPECT_FALSE(plain.runtime.completion);
   EXPECT_FALSE(plain.runtime.kernel_signal);
   EXPECT_FALSE(plain.intra_node.uncached);
   EXPECT_FALSE(plain.intra_node.piece);
   EXPECT_FALSE(plain.node.memories.front().cache);
   EXPECT_EQ(plain.intra_node.copied_by, CopiedBy::none);
-  const Platform platform = read_good({"costs.copies.host-to-host.turnaround=2 us", "costs.runtime.look=0.2 us",
-                                       "costs.intra_node.control_receive_host=60 ns", "costs.runtime.completion=1.5 us",
-                                       "costs.runtime.kernel_signal=1.7 us", "costs.intra_node.rate=4 GB/s",
-                                       "costs.intra_node.copied_by=both", "costs.intra_node.send_completion=70 ns",
-                                       "costs.intra_node.gap=1 us", "nodes.memories.numa0.cache=100 MiB",
-                                       "costs.intra_node.uncached=3 GB/s", "costs.intra_node.piece=64 KiB"});
+  const Platform platform = read_good(
+      {"costs.copies.overhead-to-host.gap=2 us", "costs.runtime.look=0.2 us",
+       "costs.intra_node.control_receive_overhead=60 ns", "costs.runtime.completion=1.5 us",
+       "costs.runtime.kernel_signal=1.7 us", "costs.intra_node.rate=4 GB/s", "costs.intra_node.copied_by=both",
+       "costs.intra_node.send_completion=70 ns", "costs.intra_node.gap=1 us", "nodes.memories.numa0.cache=100 MiB",
+       "costs.intra_node.uncached=3 GB/s", "costs.intra_node.piece=64 KiB"});
   EXPECT_EQ(present(platform.node.memories.front().cache).value, 100_MiB);
   EXPECT_EQ(present(platform.intra_node.uncached).value, Rate{3e9});
   EXPECT_EQ(present(platform.intra_node.piece).value, 64_KiB);
-  EXPECT_EQ(present(platform.copies.at(CopyClass::host_to_host).turnaround).value.at(1_B), 2.0_us);
+  EXPECT_EQ(present(platform.copies.at(CopyClass::host_to_host).gap).value.at(1_B), 2.0_us);
   EXPECT_EQ(present(platform.runtime.look).value, 0.2_us);
-  EXPECT_NEAR(present(platform.intra_node.control_receive_host).value.microseconds(), 0.06, 1e-9);
+  EXPECT_NEAR(present(platform.intra_node.control_receive_overhead).value.microseconds(), 0.06, 1e-9);
   EXPECT_EQ(present(platform.runtime.completion).value, 1.5_us);
   EXPECT_EQ(present(platform.runtime.kernel_signal).value.at(1_B), 1.7_us);
   EXPECT_NEAR(present(platform.intra_node.send_completion).value.microseconds(), 0.07, 1e-9);
@@ -277,12 +277,12 @@ TEST(AllNumbers, NamesEachAsAnOverrideDoes) {
 
 TEST_F(IncludingPlatform, ListsTheNumbersThatItNeedNotHave) {
   const Platform platform = read(
-      "costs:\n  copies:\n    resident-push:\n      host: {value: 1 us, assumed: guess}\n"
-      "      latency: {value: 3 us, assumed: guess}\n      turnaround: {value: 2 us, assumed: guess}\n"
+      "costs:\n  copies:\n    resident-push:\n      overhead: {value: 1 us, assumed: guess}\n"
+      "      latency: {value: 3 us, assumed: guess}\n      gap: {value: 2 us, assumed: guess}\n"
       "  runtime:\n    completion: {value: 1.5 us, assumed: guess}\n"
       "    kernel_signal: {value: 1.7 us, assumed: guess}\n");
   const std::vector<NumberEntry> numbers = all_numbers(platform);
-  for (const char* path : {"costs.copies.resident-push.latency", "costs.copies.resident-push.turnaround",
+  for (const char* path : {"costs.copies.resident-push.latency", "costs.copies.resident-push.gap",
                            "costs.runtime.completion", "costs.runtime.kernel_signal"}) {
     EXPECT_NE(std::ranges::find(numbers, path, &NumberEntry::path), numbers.end()) << path;
   }
@@ -290,7 +290,7 @@ TEST_F(IncludingPlatform, ListsTheNumbersThatItNeedNotHave) {
 
 TEST_F(IncludingPlatform, ReadsWhatReadingJustWrittenMemoryAdds) {
   const Platform platform = read(
-      "costs:\n  copies:\n    pinned-to-device-near:\n      host: {value: 1 us, assumed: guess}\n"
+      "costs:\n  copies:\n    pinned-to-device-near:\n      overhead: {value: 1 us, assumed: guess}\n"
       "      latency: {value: 3 us, assumed: guess}\n"
       "      cpu_written: {value: [[4 KiB, 0 us], [64 KiB, 3 us]], assumed: guess}\n");
   const Cost& copy = platform.copies.at(CopyClass::pinned_to_device_near);
@@ -303,7 +303,7 @@ TEST_F(IncludingPlatform, ReadsWhatReadingJustWrittenMemoryAdds) {
 /// A class of copies that has one key more than it needs.
 std::string copy_with(const std::string& copy, const std::string& more) {
   return "costs:\n  copies:\n    " + copy +
-         ":\n      host: {value: 1 us, assumed: guess}\n      latency: {value: 3 us, assumed: guess}\n      " + more +
+         ":\n      overhead: {value: 1 us, assumed: guess}\n      latency: {value: 3 us, assumed: guess}\n      " + more +
          "\n";
 }
 

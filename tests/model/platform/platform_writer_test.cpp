@@ -69,9 +69,9 @@ TEST(PlatformWriter, EveryPlatformComesBackAsItWas) {
 TEST(PlatformWriter, WritesWhatAPlatformNeedNotHave) {
   Platform platform = read_platform(fs::path(TWINLINK_SOURCE_DIR) / "platforms/h200-nvlink.yaml");
   const Source guess{Quality::assumed, "a guess for a test"};
-  platform.copies[CopyClass::resident_push] = {.host = {1.0_us, guess},
+  platform.copies[CopyClass::resident_push] = {.overhead = {1.0_us, guess},
                                                .latency = {Piecewise{}, guess},
-                                               .turnaround = Sourced<Piecewise>{Piecewise(2.0_us), guess}};
+                                               .gap = Sourced<Piecewise>{Piecewise(2.0_us), guess}};
   platform.runtime.completion = Sourced<Seconds>{1.5_us, guess};
   platform.runtime.kernel_signal = Sourced<Piecewise>{Piecewise(1.7_us), guess};
   platform.intra_node.rate = Sourced<Rate>{Rate{5e9}, guess};

@@ -33,8 +33,8 @@ class RdmaTopologyTest : public ::testing::Test {
 };
 
 TEST_F(RdmaTopologyTest, OneRootComplexIsNearAnotherSocketIsFar) {
-  EXPECT_EQ(topology_.rdma_way(0, "nic0"), RdmaWay::near);
-  EXPECT_EQ(topology_.rdma_way(1, "nic0"), RdmaWay::far);
+  EXPECT_EQ(topology_.rdma_distance(0, "nic0"), RdmaDistance::near);
+  EXPECT_EQ(topology_.rdma_distance(1, "nic0"), RdmaDistance::far);
   EXPECT_EQ(topology_.rdma_limits(0, "nic0")->read.value, testing::kNearRead);
   EXPECT_EQ(topology_.rdma_limits(1, "nic0")->read.value, testing::kFarRead);
   EXPECT_EQ(way_out(0), "gpu0 -> hub0 -> nic0");
@@ -50,7 +50,7 @@ TEST_F(RdmaTopologyTest, ASwitchBelowTheRootComplexHasNoLimitUnlessThePlatformGi
   up.from = "switch0";
   up.to = "hub0";
   platform_.node.links.push_back(up);
-  EXPECT_EQ(topology_.rdma_way(0, "nic0"), RdmaWay::through_switch);
+  EXPECT_EQ(topology_.rdma_distance(0, "nic0"), RdmaDistance::through_switch);
   EXPECT_EQ(topology_.rdma_limits(0, "nic0"), nullptr);
   EXPECT_TRUE(between_nodes(0, 0).device_memory_on_network);
   rdma().through_switch = rdma().near;
@@ -60,7 +60,7 @@ TEST_F(RdmaTopologyTest, ASwitchBelowTheRootComplexHasNoLimitUnlessThePlatformGi
 TEST_F(RdmaTopologyTest, AMemoryWithoutAHubIsTheRootComplexItself) {
   link("bus0").to = "memory0";
   link("nic").to = "memory0";
-  EXPECT_EQ(topology_.rdma_way(0, "nic0"), RdmaWay::near);
+  EXPECT_EQ(topology_.rdma_distance(0, "nic0"), RdmaDistance::near);
 }
 
 TEST_F(RdmaTopologyTest, TwoRootComplexesThatAreJoinedAreTwoSockets) {
@@ -70,7 +70,7 @@ TEST_F(RdmaTopologyTest, TwoRootComplexesThatAreJoinedAreTwoSockets) {
   bridge.to = "hub1";
   platform_.node.links.push_back(bridge);
   EXPECT_EQ(way_out(1), "gpu1 -> hub1 -> hub0 -> nic0");
-  EXPECT_EQ(topology_.rdma_way(1, "nic0"), RdmaWay::far);
+  EXPECT_EQ(topology_.rdma_distance(1, "nic0"), RdmaDistance::far);
 }
 
 TEST_F(RdmaTopologyTest, DeviceMemoryTakesTheLongerWayPastHostMemory) {

@@ -85,16 +85,16 @@ TEST(Written, ByACpuASourceTakesLongerOnce) {
     const View to{device, {}, 1_MiB};
     const View from{host, {}, 1_MiB};
     expect_near(extra_of(rank, to, from, kDown), Seconds{});
-    rank.fill(from, Pattern{1});
+    rank.fill(from, Payload{1});
     expect_near(extra_of(rank, to, from, kDown), kCopyExtra);
     expect_near(extra_of(rank, to, from, kDown), Seconds{});
-    EXPECT_TRUE(rank.check(to, Pattern{1}).intact());
+    EXPECT_TRUE(rank.check(to, Payload{1}).intact());
   });
 }
 
 TEST(Written, ByACpuOnlySoManyBytesCount) {
   alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
-    rank.fill({host, 512_KiB, 1_MiB}, Pattern{1});
+    rank.fill({host, 512_KiB, 1_MiB}, Payload{1});
     expect_near(extra_of(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB}, kDown), kCopyExtra / 2);
     expect_near(extra_of(rank, {device, {}, 1_MiB}, {host, 2_MiB, 1_MiB}, kDown), Seconds{});
     expect_near(extra_of(rank, {device, {}, 512_KiB}, {host, 1_MiB, 512_KiB}, kDown), kCopyExtra / 2);
@@ -103,7 +103,7 @@ TEST(Written, ByACpuOnlySoManyBytesCount) {
 
 TEST(Written, ByADeviceASourceOfCopiesTakesNoLonger) {
   alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
-    rank.fill({host, {}, 1_MiB}, Pattern{1});
+    rank.fill({host, {}, 1_MiB}, Payload{1});
     finish(rank, start(rank, {host, {}, 1_MiB}, {device, {}, 1_MiB}));
     expect_near(extra_of(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB}, kDown), Seconds{});
   });
@@ -121,7 +121,7 @@ TEST(Written, ByTheDriverASourceOfCopiesIsWrittenByACpu) {
 TEST(Written, ByTheDriverAndByACpuAreOneSourceOfCopies) {
   alone(Memory::pageable, [](Rank& rank, Buffer device, Buffer host) {
     const Seconds rest = time_of(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB});
-    rank.fill({host, {}, 512_KiB}, Pattern{1});
+    rank.fill({host, {}, 512_KiB}, Payload{1});
     time_of(rank, {host, 512_KiB, 512_KiB}, {device, {}, 512_KiB});
     expect_near(time_of(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB}) - rest, kPageableExtra);
   });
@@ -130,7 +130,7 @@ TEST(Written, ByTheDriverAndByACpuAreOneSourceOfCopies) {
 /// The latency of the second copy hides behind the first, and what reading takes longer does not.
 TEST(Written, SourcesOfAStreamOverlapNothing) {
   alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
-    rank.fill({host, {}, 2_MiB}, Pattern{1});
+    rank.fill({host, {}, 2_MiB}, Payload{1});
     const Seconds began = rank.now();
     const Op first = start(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB});
     const Op second = start(rank, {device, 1_MiB, 1_MiB}, {host, 1_MiB, 1_MiB});
@@ -143,7 +143,7 @@ TEST(Written, SourcesOfAStreamOverlapNothing) {
 TEST(Written, BlocksCountByTheirBytes) {
   alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
     const std::vector<Block> blocks{{Bytes{}, Bytes{}, 256_KiB}, {1_MiB, 1_MiB, 256_KiB}};
-    rank.fill({host, {}, 1_MiB}, Pattern{1});
+    rank.fill({host, {}, 1_MiB}, Payload{1});
     const Seconds began = rank.now();
     finish(rank, rank.copy_blocks(View(device), View(host), blocks, Stream{}, Engine::dma));
     expect_near(rank.now() - began, kOverhead + kEngineBlock * 2 + kCopyExtra / 4 + 512_KiB / kDown);
@@ -156,7 +156,7 @@ TEST(Written, ByACpuMakesNoDifferenceToMessages) {
     const RankId peer{1 - rank.id().value};
     const Buffer device = rank.allocate(Memory::device, 1_MiB);
     const Buffer host = rank.allocate(Memory::pinned, 1_MiB);
-    rank.fill(View(host), Pattern{1});
+    rank.fill(View(host), Payload{1});
     const Seconds began = rank.now();
     if (rank.id().value == 0) {
       finish(rank, rank.send(peer, tags::kData, View(host)));

@@ -110,11 +110,11 @@ TEST(YamlText, IsWrittenAsPeopleWriteIt) {
       "\n"
       "costs:\n"
       "  peer:\n"
-      "    host: {value: 2 us, assumed: split}\n"
+      "    overhead: {value: 2 us, assumed: split}\n"
       "    latency: {value: [[1 B, 4 us], [1 KiB, 5 us]], measured: probe}\n"
       "  staged_peers:\n"
       "    - from: a\n"
-      "      host: {value: 2 us, assumed: split}\n"
+      "      overhead: {value: 2 us, assumed: split}\n"
       "      rate: {value: 3079 MB/s, measured: probe}\n";
   EXPECT_EQ(to_yaml(parse(text)), text);
 }

@@ -37,7 +37,7 @@ class CudaRuntimeTest : public testing::Test {
 #endif
   }
 
-  std::byte* filled(Pattern pattern) {
+  std::byte* filled(Payload pattern) {
     std::byte* memory = runtime->allocate(kSize);
     std::vector<std::byte> bytes(kSize.count());
     write_pattern(bytes, pattern, 0);
@@ -80,25 +80,25 @@ TEST_F(CudaRuntimeTest, TheDeviceIsDescribed) {
 
 TEST_F(CudaRuntimeTest, EveryEngineCopiesTheBytes) {
   for (const Engine engine : {Engine::dma, Engine::kernel, Engine::resident}) {
-    std::byte* from = filled(Pattern{1});
-    std::byte* to = filled(Pattern{2});
+    std::byte* from = filled(Payload{1});
+    std::byte* to = filled(Payload{2});
     finish(runtime->copy(to, from, kSize, Stream{3}, engine));
-    EXPECT_FALSE(find_difference(read(to), Pattern{1}, 0));
+    EXPECT_FALSE(find_difference(read(to), Payload{1}, 0));
     runtime->free(from);
     runtime->free(to);
   }
 }
 
 TEST_F(CudaRuntimeTest, KernelsCopyFromAndToAnyAddress) {
-  std::byte* from = filled(Pattern{1});
+  std::byte* from = filled(Payload{1});
   for (const Engine engine : {Engine::kernel, Engine::resident}) {
     for (const std::size_t offset : {0U, 1U, 8U, 16U, 17U}) {
       for (const std::size_t length : {0U, 1U, 15U, 16U, 17U, 100'003U}) {
-        std::byte* to = filled(Pattern{2});
+        std::byte* to = filled(Payload{2});
         finish(runtime->copy(to + offset, from, Bytes{length}, Stream{0}, engine));
         std::vector<std::byte> expected(kSize.count());
-        write_pattern(expected, Pattern{2}, 0);
-        write_pattern(std::span(expected).subspan(offset, length), Pattern{1}, 0);
+        write_pattern(expected, Payload{2}, 0);
+        write_pattern(std::span(expected).subspan(offset, length), Payload{1}, 0);
         EXPECT_EQ(read(to), expected) << length << " bytes to offset " << offset;
         runtime->free(to);
       }
@@ -109,26 +109,26 @@ TEST_F(CudaRuntimeTest, KernelsCopyFromAndToAnyAddress) {
 
 TEST_F(CudaRuntimeTest, TheResidentKernelCarriesOutManyMoreOrdersThanMayWait) {
   constexpr std::size_t kPiece = 16;
-  std::byte* from = filled(Pattern{1});
-  std::byte* to = filled(Pattern{2});
+  std::byte* from = filled(Payload{1});
+  std::byte* to = filled(Payload{2});
   Event last{};
   for (std::size_t at = 0; at < kSize.count(); at += kPiece) {
     last = runtime->copy(to + at, from + at, Bytes{std::min(kPiece, kSize.count() - at)}, Stream{0}, Engine::resident);
   }
   finish(last);
-  EXPECT_FALSE(find_difference(read(to), Pattern{1}, 0));
+  EXPECT_FALSE(find_difference(read(to), Payload{1}, 0));
 }
 
 TEST_F(CudaRuntimeTest, TheResidentKernelRaisesAFlagBehindTheBytes) {
   std::vector<std::byte> words(4096);
   auto* const word = static_cast<std::uint64_t*>(static_cast<void*>(words.data()));
   runtime->pin(words.data(), Bytes{words.size()});
-  std::byte* from = filled(Pattern{1});
-  std::byte* to = filled(Pattern{2});
+  std::byte* from = filled(Payload{1});
+  std::byte* to = filled(Payload{2});
   constexpr std::uint64_t kValue = 0xFEDC'BA98'7654'3210;
   const Event event = runtime->copy_and_raise(to, from, kSize, {word + 3, kValue}, Stream{0}, Engine::resident);
   while (std::atomic_ref(word[3]).load(std::memory_order_acquire) != kValue) static_cast<void>(runtime->ended(event));
-  EXPECT_FALSE(find_difference(read(to), Pattern{1}, 0));
+  EXPECT_FALSE(find_difference(read(to), Payload{1}, 0));
   EXPECT_EQ(word[2], 0U);
   EXPECT_EQ(word[4], 0U);
   finish(event);
@@ -137,14 +137,14 @@ TEST_F(CudaRuntimeTest, TheResidentKernelRaisesAFlagBehindTheBytes) {
 
 /// Calls that wait for all of the device's work come and go while the kernel would stay.
 TEST_F(CudaRuntimeTest, TheResidentKernelMakesRoomForWhatWaitsForTheDevice) {
-  std::byte* from = filled(Pattern{1});
+  std::byte* from = filled(Payload{1});
   for (int round = 0; round < 3; ++round) {
-    std::byte* to = filled(Pattern{2});
+    std::byte* to = filled(Payload{2});
     finish(runtime->copy(to, from, kSize, Stream{1}, Engine::resident));
     std::byte* more = runtime->allocate(kSize);
     runtime->copy(more, to, kSize, Stream{1}, Engine::resident);  // nobody waits for it
     finish(runtime->copy(to, more, kSize, Stream{1}, Engine::kernel));
-    EXPECT_FALSE(find_difference(read(to), Pattern{1}, 0));
+    EXPECT_FALSE(find_difference(read(to), Payload{1}, 0));
     runtime->free(more);
     runtime->free(to);
   }
@@ -153,36 +153,36 @@ TEST_F(CudaRuntimeTest, TheResidentKernelMakesRoomForWhatWaitsForTheDevice) {
 TEST_F(CudaRuntimeTest, CopiesOfOneStreamRunInOrderWhoeverMakesThem) {
   constexpr std::array kEngines{Engine::resident, Engine::dma, Engine::resident, Engine::kernel, Engine::resident};
   // Filled beforehand: filling waits, and what waits would put them in order.
-  std::vector<std::byte*> chain{filled(Pattern{1})};
-  while (chain.size() <= kEngines.size()) chain.push_back(filled(Pattern{2}));
+  std::vector<std::byte*> chain{filled(Payload{1})};
+  while (chain.size() <= kEngines.size()) chain.push_back(filled(Payload{2}));
   std::vector<Event> events;
   for (std::size_t i = 0; i < kEngines.size(); ++i) {
     events.push_back(runtime->copy(chain[i + 1], chain[i], kSize, Stream{2}, kEngines[i]));
   }
   finish(events.back());
-  EXPECT_FALSE(find_difference(read(chain.back()), Pattern{1}, 0));
+  EXPECT_FALSE(find_difference(read(chain.back()), Payload{1}, 0));
   for (const Event event : std::span(events).first(events.size() - 1)) EXPECT_TRUE(runtime->ended(event));
 }
 
 TEST_F(CudaRuntimeTest, AKernelReachesPinnedButNotPageableMemory) {
   std::vector<std::byte> host(kSize.count());
-  std::byte* device = filled(Pattern{1});
+  std::byte* device = filled(Payload{1});
   EXPECT_THROW(runtime->copy(host.data(), device, kSize, Stream{0}, Engine::kernel), UsageError);
   runtime->pin(host.data(), kSize);
   finish(runtime->copy(host.data(), device, kSize, Stream{0}, Engine::kernel));
-  EXPECT_FALSE(find_difference(host, Pattern{1}, 0));
+  EXPECT_FALSE(find_difference(host, Payload{1}, 0));
   runtime->unpin(host.data());
   runtime->free(device);
 }
 
 TEST_F(CudaRuntimeTest, CopiesOfOneStreamRunInOrder) {
-  std::byte* a = filled(Pattern{1});
-  std::byte* b = filled(Pattern{2});
-  std::byte* c = filled(Pattern{3});
+  std::byte* a = filled(Payload{1});
+  std::byte* b = filled(Payload{2});
+  std::byte* c = filled(Payload{3});
   const Event first = runtime->copy(b, a, kSize, Stream{4}, Engine::dma);
   finish(runtime->copy(c, b, kSize, Stream{4}, Engine::kernel));
   EXPECT_TRUE(runtime->ended(first));
-  EXPECT_FALSE(find_difference(read(c), Pattern{1}, 0));
+  EXPECT_FALSE(find_difference(read(c), Payload{1}, 0));
 }
 
 #ifdef TWINLINK_HAS_CUDA

@@ -15,12 +15,12 @@ constexpr Bytes kSize = 1_MiB;  // several slices
 
 class HostRuntimeTest : public testing::Test {
  protected:
-  std::byte* filled(Pattern pattern) {
+  std::byte* filled(Payload pattern) {
     std::byte* memory = runtime.allocate(kSize);
     write_pattern({memory, kSize.count()}, pattern, 0);
     return memory;
   }
-  static bool holds(const std::byte* memory, Pattern pattern) {
+  static bool holds(const std::byte* memory, Payload pattern) {
     return !find_difference({memory, kSize.count()}, pattern, 0);
   }
   void finish(Event event) {
@@ -31,33 +31,33 @@ class HostRuntimeTest : public testing::Test {
 };
 
 TEST_F(HostRuntimeTest, ACopyRunsOnlyInProgress) {
-  std::byte* from = filled(Pattern{1});
-  std::byte* to = filled(Pattern{2});
+  std::byte* from = filled(Payload{1});
+  std::byte* to = filled(Payload{2});
   const Event event = runtime.copy(to, from, kSize, Stream{0}, Engine::dma);
   EXPECT_FALSE(runtime.ended(event));
-  EXPECT_TRUE(holds(to, Pattern{2}));
+  EXPECT_TRUE(holds(to, Payload{2}));
   finish(event);
-  EXPECT_TRUE(holds(to, Pattern{1}));
+  EXPECT_TRUE(holds(to, Payload{1}));
 }
 
 TEST_F(HostRuntimeTest, CopiesOfOneStreamEndInOrder) {
-  std::byte* a = filled(Pattern{1});
-  std::byte* b = filled(Pattern{2});
-  std::byte* c = filled(Pattern{3});
+  std::byte* a = filled(Payload{1});
+  std::byte* b = filled(Payload{2});
+  std::byte* c = filled(Payload{3});
   const Event first = runtime.copy(b, a, kSize, Stream{4}, Engine::dma);
   const Event second = runtime.copy(c, b, kSize, Stream{4}, Engine::dma);
   while (!runtime.ended(first)) {
     EXPECT_FALSE(runtime.ended(second));
-    EXPECT_TRUE(holds(c, Pattern{3}));
+    EXPECT_TRUE(holds(c, Payload{3}));
     runtime.progress();
   }
   finish(second);
-  EXPECT_TRUE(holds(c, Pattern{1}));
+  EXPECT_TRUE(holds(c, Payload{1}));
 }
 
 TEST_F(HostRuntimeTest, StreamsShareTheEngine) {
-  std::byte* from = filled(Pattern{1});
-  std::byte* to = filled(Pattern{2});
+  std::byte* from = filled(Payload{1});
+  std::byte* to = filled(Payload{2});
   const Event large = runtime.copy(to, from, kSize, Stream{0}, Engine::dma);
   const Event small = runtime.copy(to, from, 8_B, Stream{1}, Engine::dma);
   runtime.progress();
@@ -67,14 +67,14 @@ TEST_F(HostRuntimeTest, StreamsShareTheEngine) {
 }
 
 TEST_F(HostRuntimeTest, SmallBlocksMoveManyAtATime) {
-  std::byte* from = filled(Pattern{1});
-  std::byte* to = filled(Pattern{2});
+  std::byte* from = filled(Payload{1});
+  std::byte* to = filled(Payload{2});
   constexpr std::uint64_t kBlocks = 65'536;
   std::vector<Block> blocks;
   for (std::uint64_t i = 0; i < kBlocks; ++i) blocks.push_back({8_B * i, 16_B * i, 8_B});
   const Event event = runtime.copy_blocks(to, from, blocks, Stream{0}, Engine::dma);
   const Event next = runtime.copy(from, to, 8_B, Stream{0}, Engine::dma);
-  const Event large = runtime.copy(filled(Pattern{3}), from, kSize, Stream{1}, Engine::dma);
+  const Event large = runtime.copy(filled(Payload{3}), from, kSize, Stream{1}, Engine::dma);
   std::uint64_t turns = 0;
   for (; !runtime.ended(event); ++turns) {
     EXPECT_FALSE(runtime.ended(next));
@@ -90,8 +90,8 @@ TEST_F(HostRuntimeTest, SmallBlocksMoveManyAtATime) {
 }
 
 TEST_F(HostRuntimeTest, SynchronizeEndsAllOfAStreamAndNothingElse) {
-  std::byte* from = filled(Pattern{1});
-  std::byte* to = filled(Pattern{2});
+  std::byte* from = filled(Payload{1});
+  std::byte* to = filled(Payload{2});
   const Event other = runtime.copy(to, from, kSize, Stream{1}, Engine::dma);
   const Event event = runtime.copy(to, from, kSize, Stream{0}, Engine::dma);
   runtime.synchronize(Stream{0});
@@ -100,30 +100,30 @@ TEST_F(HostRuntimeTest, SynchronizeEndsAllOfAStreamAndNothingElse) {
 }
 
 TEST_F(HostRuntimeTest, OpenedMemoryIsTheOwners) {
-  std::byte* mine = filled(Pattern{1});
+  std::byte* mine = filled(Payload{1});
   HostRuntime peer("here", 0, HostPeers::all);
   std::byte* theirs = peer.open_memory(runtime.export_memory(mine), runtime.device().uuid);
-  EXPECT_TRUE(holds(theirs, Pattern{1}));
-  write_pattern({theirs, kSize.count()}, Pattern{2}, 0);
-  EXPECT_TRUE(holds(mine, Pattern{2}));
+  EXPECT_TRUE(holds(theirs, Payload{1}));
+  write_pattern({theirs, kSize.count()}, Payload{2}, 0);
+  EXPECT_TRUE(holds(mine, Payload{2}));
   peer.close_memory(theirs);
 }
 
 TEST_F(HostRuntimeTest, WithoutPeerAccessCopiesBetweenDevicesArriveToo) {
   HostRuntime lonely("here", 0, HostPeers::none);
-  std::byte* opened = lonely.open_memory(runtime.export_memory(filled(Pattern{1})), runtime.device().uuid);
+  std::byte* opened = lonely.open_memory(runtime.export_memory(filled(Payload{1})), runtime.device().uuid);
   std::byte* own = lonely.allocate(kSize);
   const Event one = lonely.copy(own, opened, kSize, Stream{0}, Engine::dma);
   while (!lonely.ended(one)) lonely.progress();
-  EXPECT_TRUE(holds(own, Pattern{1}));
-  write_pattern({own, kSize.count()}, Pattern{2}, 0);
+  EXPECT_TRUE(holds(own, Payload{1}));
+  write_pattern({own, kSize.count()}, Payload{2}, 0);
   // From the middle on, and two streams by turns: they must not meet on their way.
   constexpr Bytes kHalf{kSize.count() / 2};
   const Event first = lonely.copy(opened, own, kHalf, Stream{0}, Engine::dma);
   const Event second = lonely.copy(opened + kHalf.count(), own + kHalf.count(), kHalf, Stream{1}, Engine::dma);
   while (!lonely.ended(first)) lonely.progress();
   while (!lonely.ended(second)) lonely.progress();
-  EXPECT_TRUE(holds(opened, Pattern{2}));
+  EXPECT_TRUE(holds(opened, Payload{2}));
   lonely.close_memory(opened);
 }
 

@@ -241,12 +241,12 @@ TEST(NodePlatform, NoCostOfABaseIsAMeasurementOfThisNode) {
   base.copies.at(model::CopyClass::pinned_to_device_near).cpu_written = curve(1.0_us);
   model::NetworkCosts& network = base.intra_node;
   network.gap = network.completion = curve(1.0_us);
-  network.control_receive_host = base.runtime.look = base.runtime.completion = measured(1.0_us);
+  network.control_receive_overhead = base.runtime.look = base.runtime.completion = measured(1.0_us);
   base.node.memories.back().cache = measured(100_MiB);
   network.copied_by = model::CopiedBy::both;
   network.uncached = measured(1.0_GBps);
   network.piece = measured(32_KiB);
-  base.runtime.signal_turnaround = base.runtime.kernel_signal_turnaround = measured(1.0_us);
+  base.runtime.signal_gap = base.runtime.kernel_signal_gap = measured(1.0_us);
   const model::Platform platform = read_back(make_platform(sample_node(), &base));
   int borrowed = 0;
   for (const model::NumberEntry& entry : all_numbers(platform)) {

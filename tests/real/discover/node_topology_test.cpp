@@ -29,7 +29,7 @@ std::size_t index_of(const NodeDescription& node, const std::string& bus_id) {
   return 0;
 }
 
-double GBps(const PcieTree::Way& way) { return way.rate ? way.rate->rate.bytes_per_second() / 1e9 : 0; }
+double GBps(const PcieTree::Uplink& way) { return way.rate ? way.rate->rate.bytes_per_second() / 1e9 : 0; }
 
 TEST(NodeTopology, FindsSocketsAndDomains) {
   const NodeDescription node = node_of("two_sockets");

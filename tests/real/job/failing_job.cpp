@@ -13,8 +13,8 @@ namespace twinlink::real {
 namespace {
 
 void wait_for_ever(Rank& rank, RankId peer) {
-  Message message;
-  const Op op = rank.hear(peer, Tag{1}, message);
+  ControlMessage message;
+  const Op op = rank.recv_control(peer, Tag{1}, message);
   static_cast<void>(rank.wait_any({&op, 1}, Seconds{std::numeric_limits<double>::infinity()}));
 }
 

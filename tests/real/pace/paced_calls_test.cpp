@@ -72,13 +72,13 @@ TEST_F(PacedCalls, RegisteringTakesThePlatformsTime) {
 TEST_F(PacedCalls, EachBlockOfACopyAddsItsShare) {
   std::byte* const device = runtime.allocate(kSize);
   std::byte* const pinned = host_memory(Memory::pinned);
-  write_pattern({pinned, kSize.count()}, Pattern{7}, 0);
+  write_pattern({pinned, kSize.count()}, Payload{7}, 0);
   std::vector<Block> blocks;
   for (std::uint64_t i = 0; i < 8; ++i) blocks.push_back({8_KiB * i, 8_KiB * i, 4_KiB});
   Seconds start = clock.now();
   expect_end(runtime.copy_blocks(device, pinned, blocks, Stream{0}, Engine::dma),
              start + kHost + kLatency + kEngineBlock * 8 + 32_KiB / kDown);
-  EXPECT_FALSE(find_difference({device + (8_KiB).count(), (4_KiB).count()}, Pattern{7}, (8_KiB).count()));
+  EXPECT_FALSE(find_difference({device + (8_KiB).count(), (4_KiB).count()}, Payload{7}, (8_KiB).count()));
   start = clock.now();
   expect_end(runtime.copy_blocks(device, pinned, blocks, Stream{0}, Engine::kernel),
              start + kHost + kLatency + kKernelBlock * 8 + 32_KiB / kDown);

@@ -93,40 +93,39 @@ TEST_F(PacedRuntimeTest, CopiesOfAStreamFollowEachOtherAndHideTheirLatency) {
   }
 }
 
-class PacedWithTurnaround : public PacedRuntimeTest {
+class PacedWithGap : public PacedRuntimeTest {
  protected:
-  static constexpr Seconds kTurnaround = 2.0_us;
+  static constexpr Seconds kGap = 2.0_us;
   static constexpr Seconds kCompletion = 1.5_us;
 
-  PacedWithTurnaround() : PacedRuntimeTest(with_costs()) {}
+  PacedWithGap() : PacedRuntimeTest(with_costs()) {}
   static model::Platform with_costs() {
     model::Platform platform = sample_platform();
-    platform.copies[CopyClass::pinned_to_device_near].turnaround = {model::Piecewise(kTurnaround), {}};
+    platform.copies[CopyClass::pinned_to_device_near].gap = {model::Piecewise(kGap), {}};
     platform.runtime.completion = {kCompletion, {}};
     return platform;
   }
 };
 
-TEST_F(PacedWithTurnaround, SeparatesTheCopiesOfAStream) {
+TEST_F(PacedWithGap, SeparatesTheCopiesOfAStream) {
   std::byte* const device = runtime.allocate(kSize);
   std::byte* const pinned = host_memory(Memory::pinned);
   const Seconds start = clock.now();
   std::vector<Event> events;
   for (int i = 0; i < 3; ++i) events.push_back(runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma));
   for (int i = 0; i < 3; ++i) {
-    expect_end(events[static_cast<std::size_t>(i)],
-               start + kHost + kLatency + (kSize / kDown) * (i + 1) + kTurnaround * i);
+    expect_end(events[static_cast<std::size_t>(i)], start + kHost + kLatency + (kSize / kDown) * (i + 1) + kGap * i);
   }
 }
 
-TEST_F(PacedWithTurnaround, AStreamThatWasIdleOwesNothing) {
+TEST_F(PacedWithGap, AStreamThatWasIdleOwesNothing) {
   std::byte* const device = runtime.allocate(kSize);
   std::byte* const pinned = host_memory(Memory::pinned);
   for (int i = 0; i < 2; ++i) expect_time(device, pinned, kHost + kLatency + kSize / kDown);
 }
 
 /// As a rank does that asks for the oldest and the newest copy of a stream.
-TEST_F(PacedWithTurnaround, AForgottenEndCostsNothing) {
+TEST_F(PacedWithGap, AForgottenEndCostsNothing) {
   std::byte* const device = runtime.allocate(kSize);
   std::byte* const pinned = host_memory(Memory::pinned);
   std::vector<Event> events;
@@ -142,7 +141,7 @@ TEST_F(PacedWithTurnaround, AForgottenEndCostsNothing) {
   expect_took(asked, kCompletion * 2);
 }
 
-TEST_F(PacedWithTurnaround, WhoLearnsOfAnEndIsBusyForIt) {
+TEST_F(PacedWithGap, WhoLearnsOfAnEndIsBusyForIt) {
   std::byte* const device = runtime.allocate(kSize);
   const Event event = runtime.copy(device, host_memory(Memory::pinned), kSize, Stream{0}, Engine::dma);
   move_all();
@@ -167,13 +166,13 @@ TEST_F(PacedRuntimeTest, StreamsDoNotSlowEachOther) {
 TEST_F(PacedRuntimeTest, ACopyEndsOnlyWhenItsBytesAreThere) {
   std::byte* const device = runtime.allocate(kSize);
   std::byte* const pinned = host_memory(Memory::pinned);
-  write_pattern({pinned, kSize.count()}, Pattern{5}, 0);
+  write_pattern({pinned, kSize.count()}, Payload{5}, 0);
   const Event event = runtime.copy(device, pinned, kSize, Stream{0}, Engine::dma);
   clock.wait_until(clock.now() + 1.0_s);
   EXPECT_FALSE(runtime.ended(event)) << "its time is over, and nothing was moved";
   move_all();
   EXPECT_TRUE(runtime.ended(event));
-  EXPECT_FALSE(find_difference({device, kSize.count()}, Pattern{5}, 0));
+  EXPECT_FALSE(find_difference({device, kSize.count()}, Payload{5}, 0));
 }
 
 TEST_F(PacedRuntimeTest, CopiesThatTheHostMovesTooLateAreCounted) {
@@ -210,13 +209,13 @@ TEST_F(PacedRuntimeTest, ACopyBetweenHostBuffersTakesItsTurnInTheStream) {
   std::byte* const device = runtime.allocate(kSize);
   std::byte* const pinned = host_memory(Memory::pinned);
   std::byte* const pageable = host_memory(Memory::pageable);
-  write_pattern({device, kSize.count()}, Pattern{3}, 0);
+  write_pattern({device, kSize.count()}, Payload{3}, 0);
   const Seconds start = clock.now();
   const Event event = runtime.copy(pinned, device, kSize, Stream{0}, Engine::dma);
   runtime.copy_on_host(pageable, pinned, kSize, Stream{0});
   expect_took(start, kHost + kLatency + kSize / kUp + kSize / Rate{8e9});
   EXPECT_TRUE(runtime.ended(event));
-  EXPECT_FALSE(find_difference({pageable, kSize.count()}, Pattern{3}, 0));
+  EXPECT_FALSE(find_difference({pageable, kSize.count()}, Payload{3}, 0));
 }
 
 class PacedWithoutCosts : public PacedRuntimeTest {

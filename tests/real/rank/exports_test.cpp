@@ -11,7 +11,7 @@ IpcHandle handle(std::uint64_t size) { return {.size = size}; }
 
 class ExportsTest : public testing::Test {
  protected:
-  ExportsTest() { guest.meet(kOwner, owner.token()); }
+  ExportsTest() { guest.attach(kOwner, owner.token()); }
   Exports owner;
   Exports guest;
 };

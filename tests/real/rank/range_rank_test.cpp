@@ -40,12 +40,12 @@ class RangeRankTest : public testing::Test {
 TEST_F(RangeRankTest, AnOperationLastsUntilItsEndIsSeen) {
   rank_.step("peer copy");
   const Op copy = rank_.copy({}, {}, Stream{}, Engine::dma);
-  rank_.step("tell delivered");
-  const Op told = rank_.tell(RankId{1}, Tag{3}, Message());
+  rank_.step("send delivered");
+  const Op told = rank_.send_control(RankId{1}, Tag{3}, ControlMessage());
   wait(rank_, told, kNoDeadline);
   wait(rank_, copy, kNoDeadline);
-  EXPECT_THAT(diary_.lines, ElementsAre("begin peer copy: copy", "begin tell delivered: tell",
-                                        "end tell delivered: tell", "end peer copy: copy"));
+  EXPECT_THAT(diary_.lines, ElementsAre("begin peer copy: copy", "begin send delivered: tell",
+                                        "end send delivered: tell", "end peer copy: copy"));
 }
 
 TEST_F(RangeRankTest, AnAbandonedOperationEndsToo) {
@@ -55,9 +55,9 @@ TEST_F(RangeRankTest, AnAbandonedOperationEndsToo) {
 }
 
 TEST_F(RangeRankTest, ACallIsARangeOfItsOwn) {
-  rank_.step("hear place");
+  rank_.step("receive place");
   static_cast<void>(rank_.open_memory(RankId{1}, IpcHandle{.size = 8}));
-  EXPECT_THAT(diary_.lines, ElementsAre("begin hear place: open memory", "end hear place: open memory"));
+  EXPECT_THAT(diary_.lines, ElementsAre("begin receive place: open memory", "end receive place: open memory"));
 }
 
 TEST_F(RangeRankTest, TheInnerRankHearsEveryStep) {

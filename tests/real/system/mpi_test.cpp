@@ -18,7 +18,7 @@ const Mpi* mpi = nullptr;
 Bytes send_to_self(Bytes length, Bytes room, std::uint64_t largest) {
   std::vector<std::byte> from(length.count());
   std::vector<std::byte> to(room.count());
-  write_pattern(from, Pattern{1}, 0);
+  write_pattern(from, Payload{1}, 0);
   const MessageType out(length, largest);
   const MessageType in(room, largest);
   MPI_Request request = MPI_REQUEST_NULL;
@@ -26,7 +26,7 @@ Bytes send_to_self(Bytes length, Bytes room, std::uint64_t largest) {
   check_mpi(MPI_Irecv(to.data(), in.count(), in.type(), 0, 1, mpi->data(), &request), "MPI_Irecv");
   check_mpi(MPI_Send(from.data(), out.count(), out.type(), 0, 1, mpi->data()), "MPI_Send");
   check_mpi(MPI_Wait(&request, &status), "MPI_Wait");
-  EXPECT_FALSE(find_difference(std::span(to).first(length.count()), Pattern{1}, 0));
+  EXPECT_FALSE(find_difference(std::span(to).first(length.count()), Payload{1}, 0));
   return received(status);
 }
 

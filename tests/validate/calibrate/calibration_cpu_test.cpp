@@ -26,17 +26,17 @@ using ::testing::Not;
 constexpr double kHost = 1.8;
 constexpr double kCompletion = 0.6;
 constexpr double kLatency = 4.5;
-constexpr double kTurnaround = 2.5;
+constexpr double kGap = 2.5;
 constexpr double kRate = 50;
 
 double flow_us(double bytes) { return bytes / (kRate * 1e3); }
 
 /// What one of the queued copies takes on a machine with these costs. Where the engine decides, the first takes what
-/// one takes alone, and each other one a turnaround and its bytes; where the CPU does, it starts them one after the
+/// one takes alone, and each other one a gap and its bytes; where the CPU does, it starts them one after the
 /// other.
 double queued_us(double bytes) {
   const double by_engine =
-      kHost + kLatency + flow_us(bytes) + kCompletion + (bench::kQueuedCopies - 1) * (kTurnaround + flow_us(bytes));
+      kHost + kLatency + flow_us(bytes) + kCompletion + (bench::kQueuedCopies - 1) * (kGap + flow_us(bytes));
   const double by_cpu = kHost * bench::kQueuedCopies + kLatency + flow_us(bytes) + kCompletion;
   return std::max(by_engine, by_cpu) / bench::kQueuedCopies;
 }
@@ -53,24 +53,24 @@ TEST(CalibrationOfCpus, GivesTheCostsBackThatProbesWereMadeOf) {
   const auto calibration = whole_machine().calibrate();
   const model::Platform platform = platform_of(calibration);
   const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
-  EXPECT_NEAR(cost.host.value.microseconds(), kHost, 1e-3);
-  EXPECT_EQ(cost.host.source.quality, model::Quality::measured);
-  EXPECT_THAT(cost.host.source.text, HasSubstr("start copy pinned-to-device near"));
+  EXPECT_NEAR(cost.overhead.value.microseconds(), kHost, 1e-3);
+  EXPECT_EQ(cost.overhead.source.quality, model::Quality::measured);
+  EXPECT_THAT(cost.overhead.source.text, HasSubstr("start copy pinned-to-device near"));
   EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), kCompletion, 1e-3);
   EXPECT_THAT(platform.runtime.completion->source.text, HasSubstr("finish ended copy"));
   EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), kLatency, 1e-3);
   EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), kRate * 1e9, 1e6);
   // A rate of five digits is off by up to 1e-5 of the 84 us that 4 MiB flow.
-  EXPECT_NEAR(cost.turnaround.value().value.at(1_MiB).microseconds(), kTurnaround, 0.1);
-  EXPECT_THAT(cost.turnaround->source.text, HasSubstr("queued copy pinned-to-device near"));
-  // A curve of turnarounds may pass by one by two percent of the time between two copies.
+  EXPECT_NEAR(cost.gap.value().value.at(1_MiB).microseconds(), kGap, 0.1);
+  EXPECT_THAT(cost.gap->source.text, HasSubstr("queued copy pinned-to-device near"));
+  // A curve of gaps may pass by one by two percent of the time between two copies.
   for (const FitQuality& fit : calibration.fits) {
     EXPECT_LT(fit.errors.max, fit.probe.starts_with("queued") ? 0.03 : 1e-3) << fit.probe;
   }
 }
 
-/// Of 16 MiB a percent of the bytes' time is longer than any turnaround.
-TEST(CalibrationOfCpus, LargeCopiesTellTheErrorOfTheRateAndNoTurnaround) {
+/// Of 16 MiB a percent of the bytes' time is longer than any gap.
+TEST(CalibrationOfCpus, LargeCopiesTellTheErrorOfTheRateAndNoGap) {
   const auto queued = [](double bytes) {
     return queued_us(bytes) + (bytes >= static_cast<double>((16_MiB).count()) ? flow_us(bytes) / 100 : 0);
   };
@@ -81,8 +81,8 @@ TEST(CalibrationOfCpus, LargeCopiesTellTheErrorOfTheRateAndNoTurnaround) {
                                .add("queued copy pinned-to-device near", queued)
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
-  const auto& turnaround = platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround;
-  EXPECT_NEAR(turnaround.value().value.at(16_MiB).microseconds(), kTurnaround, 0.1);
+  const auto& gap = platform.copies.at(model::CopyClass::pinned_to_device_near).gap;
+  EXPECT_NEAR(gap.value().value.at(16_MiB).microseconds(), kGap, 0.1);
 }
 
 TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfPutsLeavesForIt) {
@@ -95,7 +95,7 @@ TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfPutsLeavesForIt) 
                                .add_one("queued put and signal by kernel same-node",
                                         (kPut + kEach * (bench::kQueuedCopies - 1)) / bench::kQueuedCopies, "0/1")
                                .calibrate();
-  const auto host = platform_of(calibration).copies.at(model::CopyClass::kernel_push).host;
+  const auto host = platform_of(calibration).copies.at(model::CopyClass::kernel_push).overhead;
   EXPECT_NEAR(host.value.microseconds(), kEach * (1 - kTolerance), 1e-3);
   EXPECT_EQ(host.source.quality, model::Quality::derived);
   EXPECT_THAT(host.source.text, HasSubstr("queued put and signal by kernel same-node"));
@@ -110,14 +110,14 @@ TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfKernelsLeavesForI
                                .add_one("queued copy kernel-push", kEach, "0/1")
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
-  EXPECT_NEAR(platform.copies.at(model::CopyClass::kernel_push).host.value.microseconds(), kEach, 1e-3);
+  EXPECT_NEAR(platform.copies.at(model::CopyClass::kernel_push).overhead.value.microseconds(), kEach, 1e-3);
   EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), 1.4, 1e-3);
 }
 
 TEST(CalibrationOfCpus, WithoutTheirLinesNothingIsThereThatTheBaseLacks) {
   const model::Platform platform = platform_of(Probes().add("copy pinned-to-device near", line(7, kRate)).calibrate());
   EXPECT_FALSE(platform.runtime.completion);
-  EXPECT_FALSE(platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround);
+  EXPECT_FALSE(platform.copies.at(model::CopyClass::pinned_to_device_near).gap);
 }
 
 TEST(CalibrationOfCpus, TheNextProbesLeaveWhatTheyDoNotTell) {
@@ -128,8 +128,8 @@ TEST(CalibrationOfCpus, TheNextProbesLeaveWhatTheyDoNotTell) {
   const model::Platform platform = platform_of(again);
   const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
   EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), 5, 1e-3) << "the base's host and completion come off";
-  EXPECT_NEAR(cost.turnaround.value().value.at(1_MiB).microseconds(), kTurnaround, 0.1);
-  EXPECT_EQ(cost.host.source.quality, model::Quality::measured);
+  EXPECT_NEAR(cost.gap.value().value.at(1_MiB).microseconds(), kGap, 0.1);
+  EXPECT_EQ(cost.overhead.source.quality, model::Quality::measured);
 }
 
 TEST(CalibrationOfCpus, CopiesWithoutALineTakeTheirSiblings) {
@@ -141,23 +141,24 @@ TEST(CalibrationOfCpus, CopiesWithoutALineTakeTheirSiblings) {
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
   const model::Cost& local = platform.copies.at(model::CopyClass::kernel_local);
-  EXPECT_NEAR(local.host.value.microseconds(), 3, 1e-3);
-  EXPECT_EQ(local.host.source.quality, model::Quality::derived);
-  EXPECT_THAT(local.host.source.text, HasSubstr("that of costs.copies.kernel-push.host"));
+  EXPECT_NEAR(local.overhead.value.microseconds(), 3, 1e-3);
+  EXPECT_EQ(local.overhead.source.quality, model::Quality::derived);
+  EXPECT_THAT(local.overhead.source.text, HasSubstr("that of costs.copies.kernel-push.overhead"));
   EXPECT_NEAR(local.latency.value.at(1_KiB).microseconds(), 5, 1e-3);
   // Of a copy that was not measured, the base's latency belongs to the base's host.
   const model::Platform base = model::read_platform(kBase);
   const auto pull = model::CopyClass::kernel_pull;
-  EXPECT_EQ(platform.copies.at(pull).host.value, base.copies.at(pull).host.value);
+  EXPECT_EQ(platform.copies.at(pull).overhead.value, base.copies.at(pull).overhead.value);
   const auto pageable = model::CopyClass::pageable_to_device_near;
-  EXPECT_EQ(platform.copies.at(pageable).host.value, base.copies.at(pageable).host.value) << "the CPU does all of it";
+  EXPECT_EQ(platform.copies.at(pageable).overhead.value, base.copies.at(pageable).overhead.value)
+      << "the CPU does all of it";
 }
 
 TEST(CalibrationOfCpus, CopiesByTheCpuHaveNoCompletion) {
   const auto platform =
       platform_of(Probes().add_one("finish ended copy", 0.6).add("copy host-to-host", line(1, 12)).calibrate());
   const model::Cost& cost = platform.copies.at(model::CopyClass::host_to_host);
-  EXPECT_NEAR((cost.host.value + cost.latency.value.at(1_KiB)).microseconds(), 1, 1e-3);
+  EXPECT_NEAR((cost.overhead.value + cost.latency.value.at(1_KiB)).microseconds(), 1, 1e-3);
 }
 
 TEST(CalibrationOfCpus, AMeasuredHostThatExceedsTheWholeIsTakenBack) {
@@ -166,25 +167,25 @@ TEST(CalibrationOfCpus, AMeasuredHostThatExceedsTheWholeIsTakenBack) {
                                .add_one("finish ended copy", 0.6)
                                .add("copy pinned-to-device near", line(2.1, kRate))
                                .calibrate();
-  EXPECT_NEAR(platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near).host.value.microseconds(),
+  EXPECT_NEAR(platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near).overhead.value.microseconds(),
               1.5, 1e-3);
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("host: 2.00 us measured, but all takes only 1.50 us")));
 }
 
-TEST(CalibrationOfCpus, ATurnaroundIsNeverNegative) {
+TEST(CalibrationOfCpus, AGapIsNeverNegative) {
   // As if the engine copied two at a time.
   const auto calibration = Probes()
                                .add("copy pinned-to-device near", line(7, kRate))
                                .add("queued copy pinned-to-device near", line(1, 2 * kRate))
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
-  const auto& turnaround = platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround;
-  EXPECT_EQ(turnaround.value().value.at(1_B), Seconds{});
-  EXPECT_EQ(turnaround.value().value.at(4_MiB), Seconds{});
+  const auto& gap = platform.copies.at(model::CopyClass::pinned_to_device_near).gap;
+  EXPECT_EQ(gap.value().value.at(1_B), Seconds{});
+  EXPECT_EQ(gap.value().value.at(4_MiB), Seconds{});
 }
 
 /// The engine may need less, but not more.
-TEST(CalibrationOfCpus, SizesThatTheCpuLimitsTellWhatATurnaroundIsAtMost) {
+TEST(CalibrationOfCpus, SizesThatTheCpuLimitsTellWhatAGapIsAtMost) {
   constexpr double kEach = 4;
   const auto calibration = Probes()
                                .add_one("start copy pinned-to-device near", 3.5)
@@ -193,19 +194,18 @@ TEST(CalibrationOfCpus, SizesThatTheCpuLimitsTellWhatATurnaroundIsAtMost) {
                                .add_one("queued copy pinned-to-device near", kEach)
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
-  const auto& turnaround = platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround;
-  EXPECT_NEAR(turnaround.value().value.at(1_B).microseconds(),
-              (kEach * bench::kQueuedCopies - 7) / (bench::kQueuedCopies - 1), 1e-3);
+  const auto& gap = platform.copies.at(model::CopyClass::pinned_to_device_near).gap;
+  EXPECT_NEAR(gap.value().value.at(1_B).microseconds(), (kEach * bench::kQueuedCopies - 7) / (bench::kQueuedCopies - 1),
+              1e-3);
 }
 
 /// As of reads from a peer, of which the last answer is waited for.
-TEST(CalibrationOfCpus, ATurnaroundMayDependOnTheSize) {
+TEST(CalibrationOfCpus, AGapMayDependOnTheSize) {
   constexpr double kSmall = 1.5;
   constexpr double kLarge = 3;
   const auto queued = [](double bytes) {
-    const double turnaround = bytes > 300e3 ? kLarge : kSmall;
-    return (kHost + kLatency + (flow_us(bytes) + turnaround) * (bench::kQueuedCopies - 1) + flow_us(bytes) +
-            kCompletion) /
+    const double gap = bytes > 300e3 ? kLarge : kSmall;
+    return (kHost + kLatency + (flow_us(bytes) + gap) * (bench::kQueuedCopies - 1) + flow_us(bytes) + kCompletion) /
            bench::kQueuedCopies;
   };
   const auto calibration = Probes()
@@ -215,9 +215,9 @@ TEST(CalibrationOfCpus, ATurnaroundMayDependOnTheSize) {
                                .add("queued copy pinned-to-device near", queued, "0/0", {}, 64_KiB, 4_MiB)
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
-  const auto& turnaround = platform.copies.at(model::CopyClass::pinned_to_device_near).turnaround;
-  EXPECT_NEAR(turnaround.value().value.at(64_KiB).microseconds(), kSmall, 0.2);
-  EXPECT_NEAR(turnaround.value().value.at(4_MiB).microseconds(), kLarge, 0.2);
+  const auto& gap = platform.copies.at(model::CopyClass::pinned_to_device_near).gap;
+  EXPECT_NEAR(gap.value().value.at(64_KiB).microseconds(), kSmall, 0.2);
+  EXPECT_NEAR(gap.value().value.at(4_MiB).microseconds(), kLarge, 0.2);
 }
 
 TEST(CalibrationOfCpus, CpusThatSlowEachOtherDownAreNoted) {

@@ -37,8 +37,8 @@ TEST(Calibration, ACopyTellsLatencyAndRate) {
   const auto calibration = Probes().add("copy pinned-to-device near", line(7, 50)).calibrate();
   const model::Platform platform = platform_of(calibration);
   const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
-  EXPECT_EQ(cost.host.value, 2.0_us) << "stays: a probe waits for the end, so it cannot tell";
-  EXPECT_EQ(cost.host.source.quality, model::Quality::assumed);
+  EXPECT_EQ(cost.overhead.value, 2.0_us) << "stays: a probe waits for the end, so it cannot tell";
+  EXPECT_EQ(cost.overhead.source.quality, model::Quality::assumed);
   EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), 5, 1e-3);
   EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), 50e9, 50e9 * 1e-4);
   EXPECT_EQ(cost.rate->source.quality, model::Quality::measured);
@@ -72,7 +72,7 @@ TEST(Calibration, LinesThatTheSimulationChargesAlikeAreFittedTogether) {
                                .add("copy shared-pinned-to-device near", line(6.6, 50))
                                .calibrate();
   const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
-  EXPECT_NEAR((cost.host.value + cost.latency.value.at(Bytes{1})).microseconds(), 6.3, 0.05);
+  EXPECT_NEAR((cost.overhead.value + cost.latency.value.at(Bytes{1})).microseconds(), 6.3, 0.05);
   ASSERT_EQ(calibration.fits.size(), 2U) << "but each says how well it is met";
   EXPECT_GT(calibration.fits[0].errors.bias, 0.01);
   EXPECT_LT(calibration.fits[1].errors.bias, -0.01);
@@ -132,8 +132,8 @@ TEST(Calibration, WhatTheBaseLacksIsAdded) {
   const auto base = base_with(folder, text.substr(from, text.find("    kernel-pull:") - from), "");
   const auto calibration = Probes().add("copy kernel-push", line(9, 350), "0/0", "0/1").calibrate(base);
   const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::kernel_push);
-  EXPECT_EQ(cost.host.value, Seconds{});
-  EXPECT_EQ(cost.host.source.quality, model::Quality::assumed);
+  EXPECT_EQ(cost.overhead.value, Seconds{});
+  EXPECT_EQ(cost.overhead.source.quality, model::Quality::assumed);
   EXPECT_NEAR(cost.latency.value.at(Bytes{1}).microseconds(), 9, 1e-3);
   EXPECT_THAT(calibration.replaced, Contains(Field(&NumberChange::before, "")));
 }
@@ -157,16 +157,16 @@ TEST(Calibration, WhatTheCpuNeedsToLearnOfAnEndIsNoLatency) {
     return platform.copies.at(copy_class).latency.value.at(1_KiB).microseconds();
   };
   EXPECT_NEAR(latency(model::CopyClass::pinned_to_device_near), 7 - 2 - 1.5, 1e-3);
-  const Seconds host = platform.copies.at(model::CopyClass::host_to_host).host.value;
-  EXPECT_NEAR(latency(model::CopyClass::host_to_host), 1 - host.microseconds(), 1e-3);
+  const Seconds overhead = platform.copies.at(model::CopyClass::host_to_host).overhead.value;
+  EXPECT_NEAR(latency(model::CopyClass::host_to_host), 1 - overhead.microseconds(), 1e-3);
   for (const auto& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
 }
 
 TEST(Calibration, AHostShareThatExceedsTheWholeIsTakenBack) {
   const auto calibration = Probes().add("copy pinned-to-device near", line(1.5, 50)).calibrate();
   const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
-  EXPECT_NEAR(cost.host.value.microseconds(), 1.5, 1e-3);
-  EXPECT_EQ(cost.host.source.quality, model::Quality::derived);
+  EXPECT_NEAR(cost.overhead.value.microseconds(), 1.5, 1e-3);
+  EXPECT_EQ(cost.overhead.source.quality, model::Quality::derived);
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("all takes only 1.50 us")));
 }
 
@@ -232,7 +232,7 @@ TEST(Calibration, LinesWithoutANumberAreListedWithTheReason) {
 
 TEST(Calibration, ProbesThatTellNothingAreRefused) {
   EXPECT_THAT([] { std::ignore = Probes().add_one("release device", 5).calibrate(); },
-              ThrowsMessage<InputError>(HasSubstr("tell no number")));
+              ThrowsMessage<InputError>(HasSubstr("send no number")));
 }
 
 TEST(Calibration, SimulatedProbesAreNotCalledMeasured) {
@@ -323,13 +323,13 @@ TEST(Calibration, TheStoredPlatformIsWhatItMakesOfItsProbes) {
   EXPECT_GT(made.intra_node.posting(4_KiB), made.intra_node.posting(1_KiB));
 }
 
-/// One number for one line leaves no error, whatever the base says of signals and turnarounds.
+/// One number for one line leaves no error, whatever the base says of signals and gaps.
 TEST(Calibration, WhatLiesBehindSignalsIsToldFromTheSignalsOfTheSameProbes) {
   const std::vector files{std::filesystem::path(TWINLINK_SOURCE_DIR) / "validate/data/h200-nvlink-probes.json"};
   const auto calibration = calibrate(read_probe_set(files), kBase, false);
   int found = 0;
   for (const FitQuality& fit : calibration.fits) {
-    if (!fit.path.ends_with("signal_turnaround")) continue;
+    if (!fit.path.ends_with("signal_gap")) continue;
     ++found;
     EXPECT_LT(fit.errors.max, 0.001) << fit.probe;
   }

@@ -48,7 +48,7 @@ TEST(CalibrationOfWindows, WhatCpusDoForMessagesThatHaveComeIsNoLatency) {
     EXPECT_NEAR((costs.latency.value.at(size) + size / costs.rate.value().value).microseconds(),
                 kLatency + static_cast<double>(size.count()) / (kRate * 1e3), 0.02);
   }
-  EXPECT_NEAR(costs.receive_host.value.microseconds(), kReceiveHost, 1e-6);
+  EXPECT_NEAR(costs.receive_overhead.value.microseconds(), kReceiveHost, 1e-6);
   EXPECT_EQ(costs.completion->source.quality, model::Quality::measured);
   EXPECT_THAT(costs.completion->source.text, HasSubstr("queued message same-node both-ways"));
 }
@@ -112,9 +112,9 @@ TEST(CalibrationOfWindows, MessagesThatFollowEachOtherTellTheRate) {
   EXPECT_NEAR(costs.rate.value().value.bytes_per_second() / 1e9, kFaster, 0.1);
   EXPECT_THAT(costs.rate->source.text, HasSubstr("queued message same-node"));
   const double size = static_cast<double>((16_MiB).count());
-  EXPECT_NEAR(
-      (costs.send_host.value.at(16_MiB) + costs.latency.value.at(16_MiB) + 16_MiB / costs.rate->value).microseconds(),
-      alone(size), 0.03 * alone(size));
+  EXPECT_NEAR((costs.send_overhead.value.at(16_MiB) + costs.latency.value.at(16_MiB) + 16_MiB / costs.rate->value)
+                  .microseconds(),
+              alone(size), 0.03 * alone(size));
 }
 
 /// Between large messages lies what caches do not hold, which is no gap.
@@ -153,10 +153,10 @@ TEST(CalibrationOfWindows, WhatAControlMessageLeavesBesideSendingItIsAwaitingIt)
   constexpr double kTell = 0.05;
   constexpr double kHear = 0.08;
   const auto busy = controls(kTell, kTell + kHear + (kHear + kTell / 2) / kQueued);
-  EXPECT_NEAR(platform_of(busy).intra_node.control_receive_host.value().value.microseconds(), kHear, 1e-6);
+  EXPECT_NEAR(platform_of(busy).intra_node.control_receive_overhead.value().value.microseconds(), kHear, 1e-6);
   // Where the CPUs wait for the messages, it cannot be told.
   const auto waiting = controls(0.001, 2 * kControl / kQueued);
-  EXPECT_EQ(platform_of(waiting).intra_node.control_receive_host.value().value, Seconds{});
+  EXPECT_EQ(platform_of(waiting).intra_node.control_receive_overhead.value().value, Seconds{});
 }
 
 TEST(CalibrationOfWindows, LooksInVainAreWhatTheirProbesSay) {

@@ -93,7 +93,7 @@ TEST_F(CalibrateProgram, BadInputEndsWithTwoAndWritesNothing) {
   expect_refused(calibrate("zero.json"), "must be positive");
   expect_refused(calibrate("twice.json"), "named twice");
   expect_refused(calibrate("empty.json"), "holds no measurement");
-  expect_refused(calibrate("useless.json"), "tell no number");
+  expect_refused(calibrate("useless.json"), "send no number");
   expect_refused(calibrate("other.json"), "'Tesla T4'");
   expect_refused(run("calibrate p.json --base no-runtime.yaml --out out.yaml"), "missing key 'runtime'");
   expect_refused(run("calibrate p.json --base missing.yaml --out out.yaml"), "missing.yaml");
@@ -198,8 +198,8 @@ void FullCircle::expect_full_circle(const std::string& base) {
 
   const std::map<std::string, std::string> rests{
       {"costs.intra_node.send_completion", "queued message same-node both-ways"},
-      {"costs.runtime.signal_turnaround", "queued put and signal same-node"},
-      {"costs.runtime.kernel_signal_turnaround", "queued put and signal by kernel same-node"}};
+      {"costs.runtime.signal_gap", "queued put and signal same-node"},
+      {"costs.runtime.kernel_signal_gap", "queued put and signal by kernel same-node"}};
   // A curve may have other points than the base's.
   const model::Platform platform = model::read_platform(folder_.path() / "out.yaml");
   std::map<std::string, double> numbers;
@@ -207,7 +207,7 @@ void FullCircle::expect_full_circle(const std::string& base) {
   for (const model::NumberEntry& entry : all_numbers(model::read_platform(base))) {
     if (entry.path.find(".latency") != std::string::npos || entry.path.find('[') != std::string::npos) continue;
     const double allowed = entry.path == "costs.intra_node.rate" ? in_windows : unseen;
-    // What a line leaves beside other numbers, bytes, signal and turnaround, bears the errors of these.
+    // What a line leaves beside other numbers, bytes, signal and gap, bears the errors of these.
     const auto whole = rests.find(entry.path);
     const double least = whole == rests.end() ? 0 : before.at({whole->second, "0/0", "0/1", 1_B}) * 1e-6;
     EXPECT_NEAR(numbers.at(entry.path), entry.value, allowed * std::max(entry.value, least)) << entry.path;
@@ -234,7 +234,7 @@ TEST_P(FullCircle, JustWrittenSourcesComeOutAsTheyWere) {
 /// Of a platform where CPUs, and not their way, decide how long control messages take.
 TEST_P(FullCircle, ControlMessagesComeOutAsTheyWere) {
   model::Platform platform = model::read_platform(file());
-  platform.intra_node.control_receive_host = {0.09_us, {model::Quality::assumed, "a guess"}};
+  platform.intra_node.control_receive_overhead = {0.09_us, {model::Quality::assumed, "a guess"}};
   expect_full_circle_of(platform);
 }
 

@@ -7,18 +7,18 @@
 
 namespace twinlink::validate {
 
-enum class Foresight {
+enum class Prediction {
   held,    ///< the measured file holds every time of the simulated one, to eight digits
   other,   ///< it holds other times, or not all of them
   unknown  ///< it holds none
 };
 
 /// An InputError if the measured file holds an expectation that cannot be read.
-Foresight foresight_of(const Recording& measured, const Recording& simulated);
+Prediction prediction_of(const Recording& measured, const Recording& simulated);
 
 /// A sentence for people, about the simulated file.
-std::string_view sentence(Foresight foresight);
+std::string_view sentence(Prediction prediction);
 /// "held", "other", "unknown".
-std::string_view to_string(Foresight foresight);
+std::string_view to_string(Prediction prediction);
 
 }  // namespace twinlink::validate

@@ -1,4 +1,4 @@
-#include "validate/compare/foresight.hpp"
+#include "validate/compare/prediction.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,21 +30,21 @@ Pair pair_without() {
                       false);
 }
 
-TEST(Foresight, IsHeldIfEveryTimeIsTheSame) {
-  EXPECT_EQ(pair_with({{4, 11}, {16, 22}}).foresight, Foresight::held);
-  EXPECT_EQ(pair_with({{4, 11}, {8, 15}, {16, 22}}).foresight, Foresight::held) << "more was expected";
-  EXPECT_EQ(pair_with({{4, 11}, {16, 22.000000000000004}}).foresight, Foresight::held) << "the next number after 22";
+TEST(Prediction, IsHeldIfEveryTimeIsTheSame) {
+  EXPECT_EQ(pair_with({{4, 11}, {16, 22}}).prediction, Prediction::held);
+  EXPECT_EQ(pair_with({{4, 11}, {8, 15}, {16, 22}}).prediction, Prediction::held) << "more was expected";
+  EXPECT_EQ(pair_with({{4, 11}, {16, 22.000000000000004}}).prediction, Prediction::held) << "the next number after 22";
 }
 
-TEST(Foresight, IsAnotherIfATimeDiffersOrIsMissing) {
-  EXPECT_EQ(pair_with({{4, 11}, {16, 22.000001}}).foresight, Foresight::other);
-  EXPECT_EQ(pair_with({{4, 11}}).foresight, Foresight::other);
-  EXPECT_EQ(pair_with({}).foresight, Foresight::other);
+TEST(Prediction, IsAnotherIfATimeDiffersOrIsMissing) {
+  EXPECT_EQ(pair_with({{4, 11}, {16, 22.000001}}).prediction, Prediction::other);
+  EXPECT_EQ(pair_with({{4, 11}}).prediction, Prediction::other);
+  EXPECT_EQ(pair_with({}).prediction, Prediction::other);
 }
 
-TEST(Foresight, IsUnknownOfAFileWithoutAnExpectation) { EXPECT_EQ(pair_without().foresight, Foresight::unknown); }
+TEST(Prediction, IsUnknownOfAFileWithoutAnExpectation) { EXPECT_EQ(pair_without().prediction, Prediction::unknown); }
 
-TEST(Foresight, AnExpectationThatCannotBeReadIsRefused) {
+TEST(Prediction, AnExpectationThatCannotBeReadIsRefused) {
   auto measured = make_recording("measured", "host", {{4, 10}});
   measured.environment.set("expected", "11 us");
   EXPECT_THAT(
@@ -54,7 +54,7 @@ TEST(Foresight, AnExpectationThatCannotBeReadIsRefused) {
       ThrowsMessage<InputError>(HasSubstr("host-measured.json: error: member 'environment.expected'")));
 }
 
-TEST(Foresight, TheReportSaysIt) {
+TEST(Prediction, TheReportSaysIt) {
   const auto said = [](Pair pair) { return render_report(compare({std::move(pair)}, {}), ReportFormat::text); };
   EXPECT_THAT(said(pair_with({{4, 11}, {16, 22}})),
               HasSubstr("The simulated file: Written before the measurement: the measured file holds it.\n"));
@@ -63,13 +63,13 @@ TEST(Foresight, TheReportSaysIt) {
   EXPECT_EQ(json_report(compare({pair_with({{4, 11}})}, {})).at("pairs").at(0).at("expectation"), "other");
 }
 
-TEST(Foresight, TheEnvironmentNamesTheFileButListsNoTimes) {
+TEST(Prediction, TheEnvironmentNamesTheFileButListsNoTimes) {
   const auto text = render_report(compare({pair_with({{4, 11}, {16, 22}})}, {}), ReportFormat::markdown);
   EXPECT_THAT(
       text, AllOf(HasSubstr("| expected.file "), HasSubstr("| expected.platform "), Not(HasSubstr("expected.points"))));
 }
 
-TEST(Foresight, NobodyExpectsProbes) {
+TEST(Prediction, NobodyExpectsProbes) {
   auto measured = make_recording("measured", "probe", {{4, 10}});
   auto simulated = make_recording("simulated", "probe", {{4, 10}});
   measured.series.reset();
@@ -79,7 +79,7 @@ TEST(Foresight, NobodyExpectsProbes) {
   EXPECT_FALSE(json_report(comparison).at("pairs").at(0).contains("expectation"));
 }
 
-TEST(Foresight, TheTableOfAccuracyCountsTheCurves) {
+TEST(Prediction, TheTableOfAccuracyCountsTheCurves) {
   const auto text =
       to_markdown(accuracy_table(compare({pair_with({{4, 11}, {16, 22}}), pair_with({{4, 11}}), pair_without()}, {})));
   EXPECT_THAT(text, ::testing::EndsWith("\n1 of 3 curves were simulated before they were measured; the measured files "

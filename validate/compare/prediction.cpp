@@ -1,4 +1,4 @@
-#include "validate/compare/foresight.hpp"
+#include "validate/compare/prediction.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,35 +16,35 @@ constexpr double kRounding = 1e-8;
 
 }  // namespace
 
-Foresight foresight_of(const Recording& measured, const Recording& simulated) {
+Prediction prediction_of(const Recording& measured, const Recording& simulated) {
   const auto expected = bench::expectation_of(measured.environment, measured.file);
-  if (!expected) return Foresight::unknown;
+  if (!expected) return Prediction::unknown;
   const bool held = std::ranges::all_of(simulated.samples, [&](const Sample& sample) {
     const bench::ExpectedTime* const time = expected->find(sample.key.size);
     return time != nullptr && std::abs(time->time_us - sample.time_us) <= kRounding * sample.time_us;
   });
-  return held ? Foresight::held : Foresight::other;
+  return held ? Prediction::held : Prediction::other;
 }
 
-std::string_view sentence(Foresight foresight) {
-  switch (foresight) {
-    case Foresight::held:
+std::string_view sentence(Prediction prediction) {
+  switch (prediction) {
+    case Prediction::held:
       return "Written before the measurement: the measured file holds it.";
-    case Foresight::other:
+    case Prediction::other:
       return "The measured file holds another expectation.";
-    case Foresight::unknown:
+    case Prediction::unknown:
       return "Not known to be written before the measurement.";
   }
   return "";
 }
 
-std::string_view to_string(Foresight foresight) {
-  switch (foresight) {
-    case Foresight::held:
+std::string_view to_string(Prediction prediction) {
+  switch (prediction) {
+    case Prediction::held:
       return "held";
-    case Foresight::other:
+    case Prediction::other:
       return "other";
-    case Foresight::unknown:
+    case Prediction::unknown:
       return "unknown";
   }
   return "";

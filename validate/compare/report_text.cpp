@@ -168,7 +168,7 @@ void append(Document& document, Document blocks) { std::ranges::move(blocks, std
 Document pair_blocks(const Pair& pair) {
   Document blocks{pair_heading(pair), files_table(pair)};
   if (pair.measured.series) {
-    blocks.push_back(Paragraph{fmt::format("The simulated file: {}", sentence(pair.foresight))});
+    blocks.push_back(Paragraph{fmt::format("The simulated file: {}", sentence(pair.prediction))});
   }
   blocks.push_back(rows_table(pair));
   if (auto list = remarks(pair); !list.items.empty()) blocks.push_back(std::move(list));
