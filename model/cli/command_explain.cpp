@@ -158,10 +158,10 @@ void add_explain_command(Program& program) {
   const auto options = std::make_shared<Options>();
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
-  command->option_defaults()->group("ControlMessage");
+  command->option_defaults()->group("Message");
   bench::add_protocol_option(*command, options->protocol, "Explain the steps of this protocol")
       ->default_str("the one that is chosen");
-  bench::add_size_option(*command, "-s,--size", options->size, "ControlMessage size");
+  bench::add_size_option(*command, "-s,--size", options->size, "Message size");
   bench::add_settings_options(*command, options->settings);
   bench::add_layout_options(*command, options->layout);
   auto* compare = command->add_flag(

@@ -55,7 +55,7 @@ nlohmann::json to_json(const ExplainedStep& step) {
           {"route", r.route},
           {"start_us", r.started.microseconds()},
           {"end_us", r.ended.microseconds()},
-          {"host_us", r.overhead.microseconds()},
+          {"overhead_us", r.overhead.microseconds()},
           {"latency_us", r.latency.microseconds()},
           {"flow_us", r.flow.microseconds()},
           {"completion_us", r.completion.microseconds()}};
@@ -97,7 +97,7 @@ void print_steps(const Explanation& all, std::ostream& out) {
   out << fmt::format("\nSteps of {} ({}), {}, times in microseconds\n", all.protocol, all.path_taken,
                      bench::settings_text(all.settings));
   // The end of a copy is that of its bytes; what the CPU needs to learn of it comes after.
-  out << "  rank     start       end  step            =     host   + latency  +    flow + completion  size    cost "
+  out << "  rank     start       end  step            = overhead   + latency  +    flow + completion  size    cost "
          "entry\n";
   for (const auto& [r, operations] : all.steps) {
     out << fmt::format("  {:>4} {:>9.3f} {:>9.3f}  {:<15} {:>10.3f} {:>10.3f} {:>10.3f} {:>12.3f}  {:<6}  {}{}\n",

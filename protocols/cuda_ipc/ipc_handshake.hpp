@@ -19,7 +19,7 @@ namespace twinlink::handshake {
 
 /// Whose rules are followed.
 enum class Fidelity {
-  design,       ///< the smcuda design document of 2013, to the control message
+  design,       ///< the smcuda design document of 2013, to the letter
   openmpi_4_1,  ///< the code of Open MPI 4.1 (read at 4.1.4)
   openmpi_5,    ///< the code of Open MPI 5 (read at 5.0.10)
   repaired      ///< the design document, and a refusal is told

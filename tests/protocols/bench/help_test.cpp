@@ -70,7 +70,7 @@ TEST(Help, WrapsItsLines) {
   Sample sample;
   std::istringstream lines(sample.measure->help("twinlink-test"));
   for (std::string line; std::getline(lines, line);) {
-    if (line.ends_with("xxx")) continue;  // a word of 150 control messages
+    if (line.ends_with("xxx")) continue;  // a word of 150 letters
     EXPECT_LE(line.size(), kHelpWidth) << line;
   }
 }

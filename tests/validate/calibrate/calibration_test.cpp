@@ -232,7 +232,7 @@ TEST(Calibration, LinesWithoutANumberAreListedWithTheReason) {
 
 TEST(Calibration, ProbesThatTellNothingAreRefused) {
   EXPECT_THAT([] { std::ignore = Probes().add_one("release device", 5).calibrate(); },
-              ThrowsMessage<InputError>(HasSubstr("send no number")));
+              ThrowsMessage<InputError>(HasSubstr("tell no number")));
 }
 
 TEST(Calibration, SimulatedProbesAreNotCalledMeasured) {

@@ -93,7 +93,7 @@ TEST_F(CalibrateProgram, BadInputEndsWithTwoAndWritesNothing) {
   expect_refused(calibrate("zero.json"), "must be positive");
   expect_refused(calibrate("twice.json"), "named twice");
   expect_refused(calibrate("empty.json"), "holds no measurement");
-  expect_refused(calibrate("useless.json"), "send no number");
+  expect_refused(calibrate("useless.json"), "tell no number");
   expect_refused(calibrate("other.json"), "'Tesla T4'");
   expect_refused(run("calibrate p.json --base no-runtime.yaml --out out.yaml"), "missing key 'runtime'");
   expect_refused(run("calibrate p.json --base missing.yaml --out out.yaml"), "missing.yaml");
