@@ -8,7 +8,7 @@
 namespace twinlink {
 
 /// The candidate with the fewest single-character edits from `word`, or empty if none is near enough to be a typing
-/// error (more than a third of the word's control messages, at least two).
+/// error (more than a third of the word's letters, at least two).
 std::string closest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace twinlink

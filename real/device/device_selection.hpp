@@ -18,7 +18,7 @@ struct DeviceChoice {
 };
 
 /// Reads "0,2" or "GPU-8f6d,GPU-11": ordinals as this process counts its visible devices, or UUIDs, whole or as much
-/// of them as is unique, in either case of control messages. A UsageError for what is neither, and for an empty list.
+/// of them as is unique, in either case of letters. A UsageError for what is neither, and for an empty list.
 std::vector<DeviceChoice> parse_gpus(std::string_view text);
 
 /// The ordinal of the device that the rank `local_rank` of its node takes: the entry of that number, looked up among

@@ -25,7 +25,7 @@ std::string memory_name(int number) { return fmt::format("numa{}", number); }
 std::string socket_name(std::size_t index) { return fmt::format("socket{}", index); }
 std::string gpu_name(std::size_t index) { return fmt::format("gpu{}", index); }
 
-/// Of what the system says, only control messages, digits, '_' and '-': names stand in paths and lists.
+/// Of what the system says, only letters, digits, '_' and '-': names stand in paths and lists.
 std::string safe_name(std::string name) {
   std::ranges::replace_if(
       name,
