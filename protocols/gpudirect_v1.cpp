@@ -3,7 +3,7 @@
 // Buffers of one's own (the option `buffers`): the GPU and the network adapter share them
 //   sender                                   receiver
 //   1. copy out: device -> pinned buffer     1. receive: network -> pinned buffer
-//   2. receive credit                           2. copy in: pinned buffer -> device
+//   2. receive credit                        2. copy in: pinned buffer -> device
 //   3. send:     pinned buffer -> network    3. grant credit
 //
 // Without the sharing, the CPU copied each message from the GPU's pinned buffer to the adapter's; that copy is gone.
@@ -13,10 +13,12 @@
 //
 // Buffers that both processes of a node share: the GPUs of both reach them
 //   to connect, at both ends: the connection handshake (connection.hpp), send segment, receive segment, open segment,
-//   send opened, receive opened sender                                   receiver
+//   send opened, receive opened
+//
+//   sender                                   receiver
 //   1. send header, with every message       1. receive header
-//   2. hear clear to send                    2. tell clear to send
-//   3. receive credit                           3. receive filled
+//   2. receive clear to send                 2. send clear to send
+//   3. receive credit                        3. receive filled
 //   4. copy out: device -> shared buffer     4. copy in: shared buffer -> device
 //   5. send filled                           5. grant credit
 //

@@ -7,9 +7,9 @@
 //                                                  send place: the handle of my buffer
 //   receive place
 //   and with the first of them (connection.hpp)
-//   raise epoch                                await epoch
+//   raise epoch                                    await epoch
 //   with every exchange (not with `order=user`)
-//   1. hear open                                   1. tell open
+//   1. receive open                                1. send open
 //   with every message
 //   2. put: device -> the target's device, signal  2. await signal
 //                                                  3. check signal

@@ -3,35 +3,35 @@
 //
 //   sender                                          receiver
 //   to connect, at both ends: the connection handshake (connection.hpp), send fragments, receive fragments, open
-//   fragments, send opened, hear opened
+//   fragments, send opened, receive opened
 //
 //   the handshake, with the sender's first message (its rules: ipc_handshake.cpp)
-//   1. send REQ                                     1. hear; check access
+//   1. send REQ                                     1. receive; check access
 //                                                   2. enable GET, answer ACK; or answer NOTREADY; or nothing
-//   2. hear; enable GET
+//   2. receive; enable GET
 //
 //   a message by IPC (RGET)
-//   1. export                                       1. hear
+//   1. export                                       1. receive
 //   2. send RGET header                             2. look up: opens the memory, unless it is open already
-//   3. hear                                         3. pull: the peer's device -> device, one copy for all of it
+//   3. receive                                      3. pull: the peer's device -> device, one copy for all of it
 //                                                   4. send FIN
 //
 //   a staged message
-//   1. send header                                  1. hear
-//   2. hear                                         2. tell clear to send
-//   3. copy out: device -> fragment                 3. hear
-//   4. tell fragment                                4. copy in: the peer's fragment -> device
+//   1. send header                                  1. receive
+//   2. receive                                      2. send clear to send
+//   3. copy out: device -> fragment                 3. receive
+//   4. send fragment                                4. copy in: the peer's fragment -> device
 //                                                   5. return fragment
 //   with copies that the CPU waits for, and at most three fragments under way
 //
 //   an eager message, while IPC is not on: up to 256 B, and empty ones always
-//   1. copy out: device -> fragment                 1. hear
-//   2. tell eager message                           2. copy in: the peer's fragment -> device
+//   1. copy out: device -> fragment                 1. receive
+//   2. send eager message                           2. copy in: the peer's fragment -> device
 //                                                   3. return fragment
 //
-// The first message is always staged: its header follows the REQ, and the ACK needs both sides. All that one end tells
-// travels in one FIFO, in order; what nobody hears between two exchanges waits there, for MPI too makes progress only
-// inside its calls.
+// The first message is always staged: its header follows the REQ, and the ACK needs both sides. All that one end sends
+// travels in one FIFO, in order; what nobody receives between two exchanges waits there, for MPI too makes progress
+// only inside its calls.
 #include "protocols/cuda_ipc/cuda_ipc.hpp"
 
 namespace twinlink {

@@ -168,7 +168,7 @@ Outcome CudaIpcExchange::pull(std::size_t index) {
   return {};
 }
 
-// ---- what it hears --------------------------------------------------------------------------------------------------
+// ---- what it receives ----------------------------------------------------------------------------------------------
 
 Outcome CudaIpcExchange::recv_control(const ControlMessage& message) {
   const Packet packet = packet_of(message);
@@ -310,7 +310,7 @@ Outcome CudaIpcExchange::wait_for_something() {
   }
   if (!hear_ || ended->index > 0) return pulled(ended->status);
   hear_.reset();
-  return ended->status == Status::delivered ? recv_control(heard_) : fail(ended->status, "step 'hear'");
+  return ended->status == Status::delivered ? recv_control(heard_) : fail(ended->status, "step 'receive'");
 }
 
 /// Can the exchange not go on to its end without another packet? Only then one is awaited: what the peer tells for its
@@ -335,7 +335,7 @@ std::string CudaIpcExchange::what_is_missing() const {
     const char* const what = message.state == Sending::waits_for_clear ? "clear to send"
                              : message.state == Sending::waits_for_fin ? "FIN"
                                                                        : "a free fragment";
-    return "step 'hear': outgoing message " + std::to_string(i) + " (" + size_text(message.bytes.length.count()) +
+    return "step 'receive': outgoing message " + std::to_string(i) + " (" + size_text(message.bytes.length.count()) +
            ") waits for " + what;
   }
   for (std::size_t i = 0; i < incoming_.size(); ++i) {
@@ -344,7 +344,7 @@ std::string CudaIpcExchange::what_is_missing() const {
     const char* const what = message.state == Receiving::waits_for_header ? "its header"
                              : message.state == Receiving::in_fragments   ? "a fragment"
                                                                           : "its copy";
-    return "step 'hear': incoming message " + std::to_string(i) + " (" + size_text(message.bytes.length.count()) +
+    return "step 'receive': incoming message " + std::to_string(i) + " (" + size_text(message.bytes.length.count()) +
            ") waits for " + what;
   }
   return "a control message is on its way";

@@ -31,7 +31,7 @@
 //     1. send ready: the place of my message
 //                                                   1. receive ready
 //                                                   2. pull: the peer's device -> device
-//     2. receive delivered                             3. send delivered
+//     2. receive delivered                          3. send delivered
 //     3. check delivered
 //
 // A buffer's handle goes with its first `ready`, by which it is opened; it stays open, so that only the first message

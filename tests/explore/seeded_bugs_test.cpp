@@ -205,7 +205,7 @@ TEST(SeededBug, AnAnswerBeforeEnabling) {
                                  testing::Not(HasSubstr("stream 0 | ended"))));
 }
 
-// ---- both first hear ------------------------------------------------------------------------------------------------
+// ---- both first receive ---------------------------------------------------------------------------------------------
 
 TEST(SeededBug, TwoThatBothListenFirst) {
   const Body body = [](Rank& rank, Witness&) {
@@ -218,10 +218,10 @@ TEST(SeededBug, TwoThatBothListenFirst) {
   const ExploreResult result = explore({.bodies = {body, body}});
   EXPECT_THAT(result.violations, IsEmpty());
   EXPECT_EQ(finding_with(result, "WAITS FOR EVER").trace,
-            "rank 0 | hear | recv_control rank 1\n"
-            "rank 1 | hear | recv_control rank 0\n"
-            "rank 0 | hear | WAITS FOR EVER for recv_control rank 1\n"
-            "rank 1 | hear | WAITS FOR EVER for recv_control rank 0\n");
+            "rank 0 | receive | recv_control rank 1\n"
+            "rank 1 | receive | recv_control rank 0\n"
+            "rank 0 | receive | WAITS FOR EVER for recv_control rank 1\n"
+            "rank 1 | receive | WAITS FOR EVER for recv_control rank 0\n");
 }
 
 }  // namespace

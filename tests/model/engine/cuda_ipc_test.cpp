@@ -335,14 +335,14 @@ TEST(CudaIpcTrace, AMessageByIpcInTheWordsOfTheScenario) {
   // The first thing heard is the fragment of the first message, given back after that message was over.
   EXPECT_EQ(orders[0], R"(rank 0 | export | export memory device[0+100000]
 rank 0 | send RGET header | send_control rank 1 128 B
-rank 0 | hear | recv_control rank 1
+rank 0 | receive | recv_control rank 1
 rank 0 | send RGET header | send_control rank 1 128 B | ended
-rank 0 | hear | recv_control rank 1 | ended
-rank 0 | hear | recv_control rank 1
-rank 0 | hear | recv_control rank 1 | ended
+rank 0 | receive | recv_control rank 1 | ended
+rank 0 | receive | recv_control rank 1
+rank 0 | receive | recv_control rank 1 | ended
 )");
-  EXPECT_EQ(orders[1], R"(rank 1 | hear | recv_control rank 0
-rank 1 | hear | recv_control rank 0 | ended
+  EXPECT_EQ(orders[1], R"(rank 1 | receive | recv_control rank 0
+rank 1 | receive | recv_control rank 0 | ended
 rank 1 | look up | open memory of rank 0 device[0+100000]
 rank 1 | pull | copy device[0+100000] -> device[0+100000] stream 2
 rank 1 | pull | copy device[0+100000] -> device[0+100000] stream 2 | ended
