@@ -148,7 +148,7 @@ class SimRank final : public Rank {
   // Copies of all kinds (sim_copies.cpp).
   OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
   void take_copy_cost(Operation& operation);
-  void get_under_way(const OperationPtr& copy, Seconds latency);
+  void get_under_way(const OperationPtr& operation, Seconds latency);
   [[nodiscard]] Seconds until_signal() const;  ///< after a put whose end does not bring it
   Op run_copy(const OperationPtr& operation);
   [[nodiscard]] End end_of(const Part& part, Engine engine) const;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <simgrid/forward.h>
 #include <simgrid/version.h>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>

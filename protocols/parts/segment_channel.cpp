@@ -92,14 +92,14 @@ Outcome SegmentChannel::connect_to_peer() {
 /// Both ends tell each other such a thing.
 Outcome SegmentChannel::swap(const std::string& what, const ControlMessage& mine, ControlMessage& theirs,
                              Seconds deadline) {
-  rank_.step("send_control " + what);
+  rank_.step("send " + what);
   const Op told = rank_.send_control(peer_, tags::kHeader, mine);
-  rank_.step("recv_control " + what);
+  rank_.step("receive " + what);
   const Status heard = wait(rank_, rank_.recv_control(peer_, tags::kHeader, theirs), deadline);
   // The peer may not have come to hear it yet; nothing is lost if it has not by the deadline.
   const Status taken = wait(rank_, told, deadline);
-  if (heard != Status::delivered) return did_not_connect(heard, "recv_control " + what);
-  if (taken != Status::delivered) return did_not_connect(taken, "send_control " + what);
+  if (heard != Status::delivered) return did_not_connect(heard, "receive " + what);
+  if (taken != Status::delivered) return did_not_connect(taken, "send " + what);
   return {};
 }
 

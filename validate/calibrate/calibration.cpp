@@ -17,8 +17,8 @@
 #include "validate/calibrate/calibration_windows.hpp"
 #include "validate/calibrate/calibration_written.hpp"
 #include "validate/calibrate/contention.hpp"
-#include "validate/calibrate/cost_fit.hpp"
-#include "validate/calibrate/primitive.hpp"
+#include "validate/primitives/cost_fit.hpp"
+#include "validate/primitives/primitive.hpp"
 
 namespace twinlink::validate {
 namespace {

@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/results/statistics.hpp"
-#include "validate/calibrate/cost_fit.hpp"
-#include "validate/calibrate/message_times.hpp"
+#include "validate/primitives/cost_fit.hpp"
+#include "validate/primitives/message_times.hpp"
 
 namespace twinlink::validate {
 namespace {

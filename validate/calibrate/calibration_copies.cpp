@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/results/statistics.hpp"
-#include "validate/calibrate/cost_fit.hpp"
-#include "validate/calibrate/primitive.hpp"
+#include "validate/primitives/cost_fit.hpp"
+#include "validate/primitives/primitive.hpp"
 
 namespace twinlink::validate {
 namespace {

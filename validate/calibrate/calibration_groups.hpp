@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "validate/calibrate/cost_fit.hpp"
 #include "validate/calibrate/platform_edit.hpp"
-#include "validate/calibrate/primitive.hpp"
 #include "validate/calibrate/probe_set.hpp"
 #include "validate/compare/error_metrics.hpp"
+#include "validate/primitives/cost_fit.hpp"
+#include "validate/primitives/primitive.hpp"
 
 namespace twinlink::validate {
 

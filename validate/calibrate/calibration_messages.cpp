@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/results/statistics.hpp"
-#include "validate/calibrate/control_times.hpp"
-#include "validate/calibrate/message_times.hpp"
+#include "validate/primitives/control_times.hpp"
+#include "validate/primitives/message_times.hpp"
 
 namespace twinlink::validate {
 namespace {

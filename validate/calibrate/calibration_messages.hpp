@@ -8,9 +8,9 @@
 
 #include "model/platform/topology.hpp"
 #include "validate/calibrate/calibration_groups.hpp"
-#include "validate/calibrate/cost_fit.hpp"
 #include "validate/calibrate/platform_edit.hpp"
 #include "validate/calibrate/probe_set.hpp"
+#include "validate/primitives/cost_fit.hpp"
 
 namespace twinlink::validate {
 

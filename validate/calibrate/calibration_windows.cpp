@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "protocols/bench/results/statistics.hpp"
-#include "validate/calibrate/cost_fit.hpp"
-#include "validate/calibrate/message_times.hpp"
+#include "validate/primitives/cost_fit.hpp"
+#include "validate/primitives/message_times.hpp"
 
 namespace twinlink::validate {
 

@@ -114,7 +114,7 @@ TEST(SimProgram, WritesATraceWithoutTimesOrWithThem) {
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.text, AllOf(HasSubstr("# gpudirect-v2, messages of 4, chunk whole message, depth 16\n"),
                                 HasSubstr("# rank 0, warm message to rank 1\n"
-                                          "receive ready        recv_control rank 1\n"
+                                          "receive ready     recv_control rank 1\n"
                                           "peer copy         copy device[0+4] -> device[0+4] stream 0\n"
                                           "send delivered    send_control rank 1 16 B\n")));
   const Ended timed = run(job + " --trace-times");

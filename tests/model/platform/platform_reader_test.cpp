@@ -201,7 +201,7 @@ TEST(Override, AddsWhatAPlatformNeedNotSayOfItsCpusAndEngines) {
   EXPECT_FALSE(plain.node.memories.front().cache);
   EXPECT_EQ(plain.intra_node.copied_by, CopiedBy::none);
   const Platform platform = read_good(
-      {"costs.copies.overhead-to-host.gap=2 us", "costs.runtime.look=0.2 us",
+      {"costs.copies.host-to-host.gap=2 us", "costs.runtime.look=0.2 us",
        "costs.intra_node.control_receive_overhead=60 ns", "costs.runtime.completion=1.5 us",
        "costs.runtime.kernel_signal=1.7 us", "costs.intra_node.rate=4 GB/s", "costs.intra_node.copied_by=both",
        "costs.intra_node.send_completion=70 ns", "costs.intra_node.gap=1 us", "nodes.memories.numa0.cache=100 MiB",
@@ -303,8 +303,8 @@ TEST_F(IncludingPlatform, ReadsWhatReadingJustWrittenMemoryAdds) {
 /// A class of copies that has one key more than it needs.
 std::string copy_with(const std::string& copy, const std::string& more) {
   return "costs:\n  copies:\n    " + copy +
-         ":\n      overhead: {value: 1 us, assumed: guess}\n      latency: {value: 3 us, assumed: guess}\n      " + more +
-         "\n";
+         ":\n      overhead: {value: 1 us, assumed: guess}\n      latency: {value: 3 us, assumed: guess}\n      " +
+         more + "\n";
 }
 
 TEST_F(IncludingPlatform, RefusesWhatAClassOfCopiesCannotHave) {

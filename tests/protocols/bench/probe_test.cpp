@@ -188,7 +188,8 @@ TEST(Probe, MeasuresOnlyWhatIsAskedFor) {
   ProbePlan plan = small_plan();
   plan.only = "peer copy read";
   EXPECT_EQ(names(probe_world({}, plan)),
-            (std::set<std::string>{"peer copy read direct", "queued peer copy read direct"}));
+            (std::set<std::string>{"peer copy read direct", "peer copy read direct of 2 GPUs",
+                                   "queued peer copy read direct"}));
   plan.only = "message pageable";
   EXPECT_THAT(names(probe_world({}, plan)), testing::Each(HasSubstr("message pageable")));
 }
@@ -272,7 +273,8 @@ class WithoutCopiesOut final : public DecoratedRank {
  public:
   using DecoratedRank::DecoratedRank;
   Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
-    if (engine == Engine::dma && to.buffer.memory == Memory::pinned && from.buffer.memory == Memory::device) {
+    if (blocks.empty() && engine == Engine::dma && to.buffer.memory == Memory::pinned &&
+        from.buffer.memory == Memory::device) {
       throw InputError("no way out");
     }
     return DecoratedRank::start_copy(to, from, blocks, stream, engine);

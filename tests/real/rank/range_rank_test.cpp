@@ -44,8 +44,8 @@ TEST_F(RangeRankTest, AnOperationLastsUntilItsEndIsSeen) {
   const Op told = rank_.send_control(RankId{1}, Tag{3}, ControlMessage());
   wait(rank_, told, kNoDeadline);
   wait(rank_, copy, kNoDeadline);
-  EXPECT_THAT(diary_.lines, ElementsAre("begin peer copy: copy", "begin send delivered: tell",
-                                        "end send delivered: tell", "end peer copy: copy"));
+  EXPECT_THAT(diary_.lines, ElementsAre("begin peer copy: copy", "begin send delivered: send_control",
+                                        "end send delivered: send_control", "end peer copy: copy"));
 }
 
 TEST_F(RangeRankTest, AnAbandonedOperationEndsToo) {

@@ -8,7 +8,7 @@
 #include "model/platform/platform_writer.hpp"
 #include "protocols/bench/probe/probe.hpp"
 #include "tests/validate/calibrate/synthetic_probes.hpp"
-#include "validate/calibrate/cost_fit.hpp"
+#include "validate/primitives/cost_fit.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -169,7 +169,7 @@ TEST(CalibrationOfCpus, AMeasuredHostThatExceedsTheWholeIsTakenBack) {
                                .calibrate();
   EXPECT_NEAR(platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near).overhead.value.microseconds(),
               1.5, 1e-3);
-  EXPECT_THAT(calibration.notes, Contains(HasSubstr("host: 2.00 us measured, but all takes only 1.50 us")));
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("overhead: 2.00 us measured, but all takes only 1.50 us")));
 }
 
 TEST(CalibrationOfCpus, AGapIsNeverNegative) {

@@ -14,8 +14,8 @@
 #include "model/platform/platform_writer.hpp"
 #include "tests/validate/cli/validate_program.hpp"
 #include "tests/validate/fixtures.hpp"
-#include "validate/calibrate/cost_fit.hpp"
 #include "validate/compare/join.hpp"
+#include "validate/primitives/cost_fit.hpp"
 
 namespace twinlink::validate {
 namespace {

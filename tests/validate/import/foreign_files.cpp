@@ -70,7 +70,7 @@ std::string osu_bibw_75() {
 
 std::string osu_mbw_mr_74(int pairs) {
   return fmt::format(
-      "# OSU MPI Multiple Bandwidth / ControlMessage Rate Test v7.4\n"
+      "# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n"
       "# [ pairs: {} ] [ window size: 32 ]\n"
       "# Datatype: MPI_CHAR.\n"
       "# Size                  MB/s        Messages/s\n"

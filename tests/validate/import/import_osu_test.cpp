@@ -160,7 +160,7 @@ TEST(ImportOsu, UnknownTestsAndUnitsAreRefused) {
   EXPECT_THAT(refusal("# OSU MPI Latency Test v7.3\n# Size Bandwidth (MB/s)\n"), HasSubstr("must be in us"));
   EXPECT_THAT(refusal("# OSU MPI Bandwidth Test v7.3\n# Size Bandwidth (MB/s)\n0 1.00\n"), HasSubstr("empty messages"));
   EXPECT_THAT(
-      refusal("# OSU MPI Multiple Bandwidth / ControlMessage Rate Test v7.4\n# [ pairs: 1 ] [ window size: varied ]\n"),
+      refusal("# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n# [ pairs: 1 ] [ window size: varied ]\n"),
       HasSubstr("osu.txt:2: error: window size 'varied'"));
 }
 

@@ -1,4 +1,4 @@
-#include "validate/calibrate/least_squares.hpp"
+#include "validate/primitives/least_squares.hpp"
 
 #include <cassert>
 #include <cmath>

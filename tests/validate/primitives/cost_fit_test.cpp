@@ -1,4 +1,4 @@
-#include "validate/calibrate/cost_fit.hpp"
+#include "validate/primitives/cost_fit.hpp"
 
 #include <cmath>
 #include <functional>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "validate/calibrate/least_squares.hpp"
+#include "validate/primitives/least_squares.hpp"
 
 namespace twinlink::validate {
 namespace {

@@ -1,4 +1,4 @@
-#include "validate/calibrate/queue_times.hpp"
+#include "validate/primitives/queue_times.hpp"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "validate/calibrate/primitive.hpp"
+#include "validate/primitives/primitive.hpp"
 
 namespace twinlink::validate {
 namespace {

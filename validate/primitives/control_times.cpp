@@ -1,9 +1,9 @@
-#include "validate/calibrate/control_times.hpp"
+#include "validate/primitives/control_times.hpp"
 
 #include <algorithm>
 
 #include "protocols/bench/probe/probe.hpp"
-#include "validate/calibrate/cost_fit.hpp"
+#include "validate/primitives/cost_fit.hpp"
 
 namespace twinlink::validate {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "model/platform/topology.hpp"
-#include "validate/calibrate/primitive.hpp"
+#include "validate/primitives/primitive.hpp"
 
 namespace twinlink::validate {
 

@@ -1,4 +1,4 @@
-#include "validate/calibrate/primitive.hpp"
+#include "validate/primitives/primitive.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "validate/calibrate/control_times.hpp"
-#include "validate/calibrate/message_times.hpp"
-#include "validate/calibrate/queue_times.hpp"
+#include "validate/primitives/control_times.hpp"
+#include "validate/primitives/message_times.hpp"
+#include "validate/primitives/queue_times.hpp"
 
 namespace twinlink::validate {
 namespace {
