@@ -1,6 +1,7 @@
 // What the READMEs show is what the programs print, and texts and folders keep their budgets.
 #include "tests/readme/examples.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -111,6 +112,24 @@ INSTANTIATE_TEST_SUITE_P(All, ReadmeExamples, testing::ValuesIn(texts()), [](con
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   return name.empty() ? std::string("root") : name;
 });
+
+/// README shows the first table of the page that validate/scripts/accuracy has written.
+TEST(Accuracy, IsThatOfTheStoredResults) {
+  std::ifstream page(fs::path(TWINLINK_SOURCE_DIR) / "validate" / "ACCURACY.md");
+  std::vector<std::string> table;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("|")) {
+      table.push_back(line);
+    } else if (!table.empty()) {
+      break;
+    }
+  }
+  ASSERT_THAT(table, SizeIs(testing::Gt(2U)));
+  std::ifstream readme(fs::path(TWINLINK_SOURCE_DIR) / "README.md");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(readme, line);) lines.push_back(line);
+  EXPECT_NE(std::ranges::search(lines, table).begin(), lines.end()) << "the table in README.md is another";
+}
 
 TEST(Examples, ALineOfDotsStandsForAnyLines) {
   const std::vector<std::string> printed{"a", "b", "c", "d"};
