@@ -311,6 +311,8 @@ int run_program(int argc, char** argv, Options& options) {
   bench::add_examples(*list_command, {"twinlink-real list", "twinlink-real list --json protocols.json"});
   list_command->callback([&] { begin("list", [&] { return list_protocols(list_json); }); });
 
+  bench::add_examples(
+      app, {"mpirun -n 2 twinlink-real run --device cuda -p gpudirect-v2", "twinlink-real discover --out here.yaml"});
   return bench::run_main(app, argc, argv, [&] {
     try {
       return action();

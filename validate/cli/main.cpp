@@ -1,6 +1,7 @@
 // twinlink-validate: holds simulated results against measured ones, and makes platforms from measured primitives.
 #include <CLI/CLI.hpp>
 
+#include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/program.hpp"
 #include "validate/cli/commands.hpp"
 
@@ -16,5 +17,7 @@ int main(int argc, char** argv) {
   twinlink::validate::add_settings_command(app, action);
   twinlink::validate::add_import_command(app, action);
   twinlink::validate::add_calibrate_command(app, action);
+  twinlink::bench::add_examples(app, {"twinlink-validate compare measured.json simulated.json",
+                                      "twinlink-validate calibrate probes.json --base h200-nvlink --out mine.yaml"});
   return twinlink::bench::run_main(app, argc, argv, [&action] { return action(); });
 }

@@ -63,11 +63,18 @@ std::string joined(const std::set<CLI::Option*>& options) {
 
 bool takes_value(const CLI::Option& option) { return option.get_type_size_max() > 0; }
 
+/// Without what CLI11 adds for a check: "PERCENT:FLOAT in [0 - 1000]".
+std::string type_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const auto check = type.find(" in [");
+  return check == std::string::npos ? type : type.substr(0, type.rfind(':', check));
+}
+
 std::string names_of(const CLI::Option& option) {
-  if (option.get_positional()) return option.get_type_name();
+  if (option.get_positional()) return type_of(option);
   std::string names = option.get_name(false, true);
   if (const auto comma = names.find(','); comma != std::string::npos) names.insert(comma + 1, " ");
-  return takes_value(option) ? names + " " + option.get_type_name() : names;
+  return takes_value(option) ? names + " " + type_of(option) : names;
 }
 
 std::string description_of(const CLI::Option& option) {

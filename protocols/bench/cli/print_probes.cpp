@@ -2,6 +2,8 @@
 #include <map>
 #include <ostream>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -59,6 +61,23 @@ std::string cells(const Kind& kind) {
   return text + (rate > 0 ? fmt::format("{:>11.2f}", rate) : fmt::format("{:>11}", "-"));
 }
 
+/// What several devices say alike, once: "0/0, 0/1: no far copies: ...".
+void print_notes(const ProbeFindings& findings, std::ostream& out) {
+  std::vector<std::pair<std::string, std::string>> notes;  // what is said, and who says it
+  for (const std::string& note : findings.notes) {
+    const std::size_t colon = note.find(": ");
+    const std::string who = colon == std::string::npos ? "" : note.substr(0, colon);
+    const std::string what = note.substr(who.size());
+    const auto known = std::ranges::find(notes, what, &std::pair<std::string, std::string>::first);
+    if (known == notes.end()) {
+      notes.emplace_back(what, who);
+    } else if (!who.empty()) {
+      known->second += ", " + who;
+    }
+  }
+  for (const auto& [what, who] : notes) out << fmt::format("# {}{}\n", who, what);
+}
+
 void print_summary(const ProbeFindings& findings, std::ostream& out) {
   out << fmt::format("# {} lines, which --json and --csv store; medians of all devices here, --only shows more\n",
                      findings.lines.size());
@@ -85,7 +104,7 @@ void print_lines(const ProbeFindings& findings, std::ostream& out) {
 
 void print_table(const ProbeFile& probes, std::ostream& out) {
   out << fmt::format("# probes: {}, {}\n", probes.world, probes.program);
-  for (const std::string& note : probes.findings.notes) out << fmt::format("# {}\n", note);
+  print_notes(probes.findings, out);
   (probes.findings.lines.size() > kFewLines ? print_summary : print_lines)(probes.findings, out);
   print_unstable(probes.findings.lines, "lines", out);
 }

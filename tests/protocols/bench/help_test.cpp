@@ -20,6 +20,7 @@ struct Sample {
   std::string file{};
   std::string size = "4K";
   bool at_once = false;
+  int times = 1;
 
   Sample() {
     app.require_subcommand(1);
@@ -29,6 +30,7 @@ struct Sample {
                                     ->type_name("SIZE")
                                     ->default_str("4K")
                                     ->group("Sizes");
+    measure->add_option("--times", times, "How often")->check(CLI::Range(1, 9))->type_name("N");
     measure->add_flag("--at-once", at_once, "A word " + std::string(60, 'y') + " and another word")->needs(option);
     measure->footer("More to be said.");
     add_examples(*measure, {"twinlink-test measure a.txt", "twinlink-test measure -s 1M b.txt"});
@@ -62,6 +64,7 @@ TEST(Help, HasGroupsExamplesAndOneNotationOfDefaults) {
   EXPECT_THAT(help, HasSubstr("Usage: twinlink-test measure [OPTION...] FILE\n\nArguments:\n  FILE "));
   EXPECT_THAT(help, HasSubstr("\nSizes:\n  -s, --size SIZE "));
   EXPECT_THAT(help, HasSubstr(" (default: 4K)\n"));
+  EXPECT_THAT(help, HasSubstr("\n  --times N               How often\n"));
   EXPECT_THAT(help, HasSubstr("(needs --size)\n"));
   EXPECT_THAT(help, HasSubstr("\nMore to be said.\n\nExamples:\n  twinlink-test measure a.txt\n  twinlink-test m"));
 }

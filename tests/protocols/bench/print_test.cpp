@@ -87,6 +87,8 @@ TEST(Table, OfManyProbesHasARowForEveryPrimitive) {
           {.name = "copy", .gpu = gpu, .size = size, .time_us = {.n = 1, .median = time_us}, .bandwidth_MBps = 1.0});
     }
   }
+  probes.findings.notes = {"0/0: no peer", "0/1: no copies", "0/2: no peer"};
+  EXPECT_THAT(table(probes), HasSubstr("\n# 0/0, 0/2: no peer\n# 0/1: no copies\n"));
   EXPECT_THAT(table(probes), testing::EndsWith("\ncopy" + std::string(40, ' ') +
                                                "     1      0.001   64K     64.000   64M  65536.000       1.00  3\n"));
 }
