@@ -96,8 +96,8 @@ const std::vector<Place> kOneWire{{0, 1, {}}, {1, 1, {}}, {0, 2, {}}, {1, 2, {}}
 class Shared : public ::testing::TestWithParam<Pattern> {};
 
 TEST_P(Shared, TwoPairsTakeTwiceAsLong) {
-  const Outcome outcome = run(sample_platform(), kOneWire,
-                              {pair("host", 0, kLarge, GetParam()), pair("host", 2, kLarge, GetParam())});
+  const Outcome outcome =
+      run(sample_platform(), kOneWire, {pair("host", 0, kLarge, GetParam()), pair("host", 2, kLarge, GetParam())});
   ASSERT_EQ(outcome.together.size(), 2U);
   double sum = 0;
   for (std::size_t i = 0; i < 2; ++i) {

@@ -221,17 +221,16 @@ TEST(CurveOrder, CrossoversComeFromSizesThatAllFilesHold) {
 TEST(CurveOrder, EveryTwoCurvesOfOnePattern) {
   auto bandwidth = pair_of("v2", kCurve, kCurve);
   bandwidth.measured.series->pattern = bench::Pattern::bandwidth;
-  const auto comparison = compare({pair_of("host", kCurve, kCurve), pair_of("staging", kCurve, kCurve), bandwidth,
-                                   pair_of("v1", kCurve, kCurve)},
-                                  {});
+  const auto comparison = compare(
+      {pair_of("host", kCurve, kCurve), pair_of("staging", kCurve, kCurve), bandwidth, pair_of("v1", kCurve, kCurve)},
+      {});
   std::vector<std::pair<std::size_t, std::size_t>> compared;
   for (const auto& order : comparison.orders) compared.emplace_back(order.a, order.b);
   EXPECT_THAT(compared, ElementsAre(std::pair{0, 1}, std::pair{0, 3}, std::pair{1, 3}));
 }
 
 TEST(CurveOrder, CurvesWithoutACommonSizeHaveNoOrder) {
-  const auto comparison =
-      compare({pair_of("host", {{4, 1}}, {{4, 1}}), pair_of("staging", {{8, 1}}, {{8, 1}})}, {});
+  const auto comparison = compare({pair_of("host", {{4, 1}}, {{4, 1}}), pair_of("staging", {{8, 1}}, {{8, 1}})}, {});
   ASSERT_EQ(comparison.orders.size(), 1U);
   EXPECT_EQ(comparison.orders[0].sizes, 0U);
   EXPECT_THAT(comparison.orders[0].crossovers, IsEmpty());
@@ -240,8 +239,7 @@ TEST(CurveOrder, CurvesWithoutACommonSizeHaveNoOrder) {
 TEST(Compare, CurvesOfOneNameAreToldApartByTheirFiles) {
   auto second = pair_of("staging", kCurve, kCurve);
   second.measured.file = "second.json";
-  const auto comparison =
-      compare({pair_of("staging", kCurve, kCurve), second, pair_of("host", kCurve, kCurve)}, {});
+  const auto comparison = compare({pair_of("staging", kCurve, kCurve), second, pair_of("host", kCurve, kCurve)}, {});
   EXPECT_EQ(comparison.pairs[0].label, "staging (staging-measured.json)");
   EXPECT_EQ(comparison.pairs[1].label, "staging (second.json)");
   EXPECT_EQ(comparison.pairs[2].label, "host");
