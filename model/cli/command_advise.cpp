@@ -19,7 +19,7 @@
 namespace twinlink::model {
 namespace {
 
-struct Options {
+struct AdviseOptions {
   PlatformOptions platform{};
   PairOptions pair{};
   std::vector<std::string> protocols{};  ///< empty: all
@@ -155,7 +155,7 @@ void deliver(const AdviceReport& report, const bench::OutputOptions& options,
   if (!options.csv.empty()) bench::write_file(options.csv, to_csv(report));
 }
 
-ExitCode advise(Options options, const std::string& command_line) {
+ExitCode advise(AdviseOptions options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
   SurveyPlan plan{.places = read_pair(options.pair, platform),
                   .pattern = options.pattern,
@@ -214,7 +214,7 @@ ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair,
 void add_advise_command(Program& program) {
   auto* command = program.app.add_subcommand(
       "advise", "Say which protocol is the fastest at which size, where they cross, and with which chunk and depth");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<AdviseOptions>();
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
   command->option_defaults()->group("Search");

@@ -13,7 +13,7 @@
 namespace twinlink::model {
 namespace {
 
-struct Options {
+struct CheckOptions {
   std::vector<std::filesystem::path> files{};
   bool numbers = false;
   std::filesystem::path json{};
@@ -39,7 +39,7 @@ void print_numbers(const Platform& platform) {
 }
 
 /// All files are read before the verdict, so that all their errors are shown at once.
-ExitCode check(const Options& options) {
+ExitCode check(const CheckOptions& options) {
   std::string errors;
   nlohmann::json platforms = nlohmann::json::array();
   for (const auto& file : options.files) {
@@ -67,7 +67,7 @@ ExitCode check(const Options& options) {
 
 void add_check_command(Program& program) {
   auto* command = program.app.add_subcommand("check", "Check platform files; every error is shown with its place");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CheckOptions>();
   command->add_option("files", options->files, "Platform files")->required()->type_name("FILE");
   command->add_flag("--numbers", options->numbers, "List every number with its value and source");
   bench::add_json_option(*command, options->json);

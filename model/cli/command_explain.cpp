@@ -20,7 +20,7 @@
 namespace twinlink::model {
 namespace {
 
-struct Options {
+struct ExplainOptions {
   PlatformOptions platform{};
   PairOptions pair{};
   std::string protocol{};  ///< empty: the one that would be chosen
@@ -66,7 +66,7 @@ std::vector<LibraryChoice> library_choices(const Path& path, Bytes size) {
 }
 
 /// All that is known before the message is simulated.
-Explanation make_explanation(const Platform& platform, const std::vector<Place>& places, const Options& options) {
+Explanation make_explanation(const Platform& platform, const std::vector<Place>& places, const ExplainOptions& options) {
   Explanation all{.platform = platform.name, .places = places, .size = options.size};
   for (Place& place : all.places) place.device = platform.node.gpus[static_cast<std::size_t>(place.gpu)].model;
   all.packing = make_packing(options.layout);
@@ -88,7 +88,7 @@ Explanation make_explanation(const Platform& platform, const std::vector<Place>&
   return all;
 }
 
-ExitCode explain(const Options& options, const std::string& command_line) {
+ExitCode explain(const ExplainOptions& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
   const std::vector<Place> places = read_pair(options.pair, platform);
   if (options.output.format == bench::Format::csv) throw UsageError("--format csv is for --compare");
@@ -155,7 +155,7 @@ ExitCode explain(const Options& options, const std::string& command_line) {
 void add_explain_command(Program& program) {
   auto* command = program.app.add_subcommand(
       "explain", "Print the way of one message hop by hop, the cost of every step, and why a protocol was chosen");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExplainOptions>();
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
   command->option_defaults()->group("Message");

@@ -22,7 +22,7 @@
 namespace twinlink::model {
 namespace {
 
-struct Options {
+struct FigureOptions {
   std::filesystem::path platforms{};  ///< empty: beside the program
   std::filesystem::path out = "results";
   std::filesystem::path json{};
@@ -30,7 +30,7 @@ struct Options {
   bench::RunOptions run{};
 };
 
-bench::Result make_result(const FigureCurve& curve, const Platform& platform, const Options& options,
+bench::Result make_result(const FigureCurve& curve, const Platform& platform, const FigureOptions& options,
                           const std::string& command_line) {
   const auto in_child = [&] {
     return bench::to_text(to_json(bench::Result{.world = "simulated",
@@ -77,7 +77,7 @@ void print_figure(const Figure& figure, const std::vector<bench::Result>& result
   print_table(results);
 }
 
-ExitCode draw_figures(const Options& options, const std::string& command_line) {
+ExitCode draw_figures(const FigureOptions& options, const std::string& command_line) {
   std::error_code error;
   std::filesystem::create_directories(options.out, error);
   if (error) throw EnvironmentError("create_directories " + options.out.string(), error.message());
@@ -110,7 +110,7 @@ ExitCode draw_figures(const Options& options, const std::string& command_line) {
 void add_figure_command(Program& program) {
   auto* command = program.app.add_subcommand(
       "figure", "Simulate both figures of \"GPUDirect Performance on Keeneland\": plot, table and result files");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<FigureOptions>();
   command->add_option("--platforms", options->platforms, "The folder of the platform files")
       ->type_name("FOLDER")
       ->default_str("beside this program");

@@ -13,7 +13,7 @@
 namespace twinlink::model {
 namespace {
 
-struct Options {
+struct HandshakeOptions {
   std::string fidelity = std::string(handshake::to_string(handshake::Fidelity::design));
   bool dot = false;
   std::filesystem::path json{};
@@ -30,7 +30,7 @@ nlohmann::json rules_json(handshake::Fidelity fidelity) {
   return {{"fidelity", to_string(fidelity)}, {"description", describe(fidelity)}, {"rules", std::move(rules)}};
 }
 
-ExitCode print(const Options& options) {
+ExitCode print(const HandshakeOptions& options) {
   const handshake::Fidelity fidelity = handshake::parse_fidelity(options.fidelity);
   std::cout << (options.dot ? handshake::dot_text(fidelity) : handshake::table_text(fidelity));
   bench::write_json_option(options.json, rules_json(fidelity));
@@ -45,7 +45,7 @@ void add_handshake_command(Program& program) {
     names += (names.empty() ? "" : ", ") + std::string(handshake::to_string(fidelity));
   }
   auto* command = program.app.add_subcommand("handshake", "Print the states of the CUDA IPC handshake");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<HandshakeOptions>();
   command->add_option("--fidelity", options->fidelity, "Whose rules: " + names)
       ->type_name("NAME")
       ->capture_default_str();

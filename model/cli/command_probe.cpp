@@ -12,7 +12,7 @@
 namespace twinlink::model {
 namespace {
 
-struct Options {
+struct ProbeOptions {
   PlatformOptions platform{};
   bench::ProbeOptions probe{};
 };
@@ -26,7 +26,7 @@ std::vector<Place> places_to_probe(const Platform& platform) {
   return places;
 }
 
-ExitCode probe(const Options& options, const std::string& command_line) {
+ExitCode probe(const ProbeOptions& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
   require_writable(options.probe.output);
   bench::Progress progress("parts of the probes", bench::ProgressView::standard_error(wall_clock));
@@ -52,7 +52,7 @@ ExitCode probe(const Options& options, const std::string& command_line) {
 void add_probe_command(Program& program) {
   auto* command = program.app.add_subcommand(
       "probe", "Measure a simulated machine's primitives, as 'twinlink-real probe' measures a real one's");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ProbeOptions>();
   add_platform_options(*command, options->platform);
   bench::add_probe_options(*command, options->probe);
   bench::add_examples(*command, {"twinlink-sim probe --platform keeneland-kids --json probes.json",

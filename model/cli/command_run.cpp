@@ -19,7 +19,7 @@
 namespace twinlink::model {
 namespace {
 
-struct Options {
+struct RunOptions {
   PlatformOptions platform{};
   PairOptions pair{};
   bench::RunOptions run{};
@@ -41,7 +41,7 @@ void note_fallback(const Protocol& protocol, const Path& path) {
 }
 
 /// The matrix of --all-pairs.
-ExitCode run_all_pairs(const Options& options, const std::string& command_line) {
+ExitCode run_all_pairs(const RunOptions& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
   const Protocol& protocol = find_protocol(options.run.protocol);
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
@@ -86,7 +86,7 @@ class PairPlaces {
 };
 
 /// The pairs of --pairs, at once.
-ExitCode run_pairs(const Options& options, const std::string& command_line) {
+ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
   PairPlaces all(platform);
   const bool several = options.run.pairs.size() > 1;
@@ -110,7 +110,7 @@ ExitCode run_pairs(const Options& options, const std::string& command_line) {
   return ExitCode::ok;
 }
 
-ExitCode run(const Options& options, const std::string& command_line) {
+ExitCode run(const RunOptions& options, const std::string& command_line) {
   if (!options.run.pairs.empty()) {
     if (options.pair.from.empty() && options.pair.to.empty()) return run_pairs(options, command_line);
     throw UsageError("--pairs names its devices: --from and --to have no meaning beside it");
@@ -150,7 +150,7 @@ ExitCode run(const Options& options, const std::string& command_line) {
 
 void add_run_command(Program& program) {
   auto* command = program.app.add_subcommand("run", "Run a protocol between two devices of a simulated machine");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RunOptions>();
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
   bench::add_run_options(*command, options->run);

@@ -88,7 +88,7 @@ struct Children {
 };
 
 /// How a child ended: its text, or the message of its error.
-struct End {
+struct ChildEnd {
   int exit_status = 0;
   std::string text{};
 };
@@ -121,7 +121,7 @@ bool read_some(Child& child) {
   return count > 0;
 }
 
-End await_end(Child& child) {
+ChildEnd await_end(Child& child) {
   ::close(child.output);
   int status = 0;
   while (::waitpid(child.id, &status, 0) < 0) {
@@ -131,7 +131,7 @@ End await_end(Child& child) {
 }
 
 /// Waits until some of `children` have written or ended. Those that have ended leave `children`.
-void take_output(std::vector<Child>& children, std::vector<End>& ends) {
+void take_output(std::vector<Child>& children, std::vector<ChildEnd>& ends) {
   std::vector<pollfd> files;
   for (const Child& child : children) files.push_back({.fd = child.output, .events = POLLIN, .revents = 0});
   if (::poll(files.data(), files.size(), -1) < 0) {
@@ -152,7 +152,7 @@ std::vector<std::string> in_child_processes(std::span<const std::function<std::s
                                             const std::function<void(std::size_t, std::size_t)>& on_end) {
   assert(at_once >= 1);
   std::cout.flush();
-  std::vector<End> ends(works.size());
+  std::vector<ChildEnd> ends(works.size());
   Children children;
   std::vector<Child>& running = children.running;
   for (std::size_t next = 0; next < works.size() || !running.empty();) {
@@ -166,7 +166,7 @@ std::vector<std::string> in_child_processes(std::span<const std::function<std::s
     }
   }
   std::vector<std::string> texts;
-  for (End& end : ends) {
+  for (ChildEnd& end : ends) {
     if (end.exit_status != 0) rethrow(end.exit_status, end.text);
     texts.push_back(std::move(end.text));
   }

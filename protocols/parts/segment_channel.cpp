@@ -12,9 +12,6 @@
 namespace twinlink {
 namespace {
 
-constexpr Stream kOutStream{0};
-constexpr Stream kInStream{1};
-
 /// Not delivered where the two ends do not have the same message, cut in the same way.
 Outcome agree(const SegmentHeader& mine, const SegmentHeader& theirs) {
   if (mine.length != theirs.length) return wrong_size(mine.length, theirs.length);

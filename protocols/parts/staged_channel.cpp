@@ -5,14 +5,6 @@
 #include "protocols/core/tags.hpp"
 
 namespace twinlink {
-namespace {
-
-// One stream per direction, so that copies out and copies in use both copy engines at once.
-constexpr Stream kOutStream{0};
-constexpr Stream kInStream{1};
-
-}  // namespace
-
 Started pipeline_copy(Rank& rank, View to, View from, Stream stream, bool synchronous, Seconds deadline) {
   const Op op = rank.copy(to, from, stream, Engine::dma);
   if (!synchronous) return op;

@@ -13,6 +13,10 @@
 
 namespace twinlink {
 
+/// One stream per direction, so that copies out and copies in use both copy engines at once.
+inline constexpr Stream kOutStream{0};
+inline constexpr Stream kInStream{1};
+
 /// In what the protocols that share this path differ.
 struct StagedStyle {
   Memory memory = Memory::pageable;  ///< of the host buffers

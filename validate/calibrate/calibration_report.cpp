@@ -8,7 +8,7 @@
 namespace twinlink::validate {
 namespace {
 
-std::string percent(double fraction) { return fmt::format("{:.2f} %", fraction * 100); }
+std::string exact_percent(double fraction) { return fmt::format("{:.2f} %", fraction * 100); }
 
 constexpr auto kLeft = Column::Align::left;
 
@@ -25,8 +25,8 @@ Table fits(const Calibration& calibration) {
       .columns = {{"probe", kLeft}, {"lines"}, {"geo. mean"}, {"bias"}, {"worst"}, {"at", kLeft}, {"costs", kLeft}}};
   for (const FitQuality& fit : calibration.fits) {
     const Key& worst = fit.errors.max_at;
-    table.rows.push_back({fit.probe, std::to_string(fit.errors.n), percent(fit.errors.geometric_mean),
-                          fmt::format("{:+.2f} %", fit.errors.bias * 100), percent(fit.errors.max),
+    table.rows.push_back({fit.probe, std::to_string(fit.errors.n), exact_percent(fit.errors.geometric_mean),
+                          fmt::format("{:+.2f} %", fit.errors.bias * 100), exact_percent(fit.errors.max),
                           fmt::format("{} {}", devices(worst), format_size(worst.size)), fit.path});
   }
   return table;

@@ -17,12 +17,11 @@ namespace twinlink::validate {
 namespace {
 
 using model::YamlValue;
-using Kind = YamlValue::Kind;
 
 /// For people: "3.46 us", "9 points from 3.46 us to 5.37 us".
 std::string describe(const YamlValue* value) {
   if (value == nullptr) return {};
-  if (value->kind != Kind::list) return value->text;
+  if (value->kind != YamlValue::Kind::list) return value->text;
   const auto cost = [](const YamlValue& point) { return point.items.size() == 2 ? point.items[1].text : "?"; };
   if (value->items.empty()) return "no points";
   return fmt::format("{} points from {} to {}", value->items.size(), cost(value->items.front()),
@@ -31,11 +30,11 @@ std::string describe(const YamlValue* value) {
 
 YamlValue& member(YamlValue& map, const std::string& key) {
   if (YamlValue* found = map.find(key)) return *found;
-  return map.add(key, YamlValue(Kind::map, {}));
+  return map.add(key, YamlValue(YamlValue::Kind::map, {}));
 }
 
 YamlValue& child(YamlValue& parent, const std::string& key) {
-  if (parent.kind != Kind::list) return member(parent, key);
+  if (parent.kind != YamlValue::Kind::list) return member(parent, key);
   std::size_t index = 0;
   std::from_chars(key.data(), key.data() + key.size(), index);
   return parent.items.at(index);
@@ -111,7 +110,7 @@ YamlValue load(const std::filesystem::path& base) {
 YamlValue& sources_of(YamlValue& document) {
   if (YamlValue* found = document.find("sources")) return *found;
   const auto nodes = std::ranges::find(document.entries, "nodes", &YamlValue::Entry::key);
-  return document.entries.insert(nodes, {"sources", {}, YamlValue(Kind::map, {})})->value;
+  return document.entries.insert(nodes, {"sources", {}, YamlValue(YamlValue::Kind::map, {})})->value;
 }
 
 }  // namespace

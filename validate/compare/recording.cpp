@@ -63,12 +63,12 @@ bool holds_probes(const nlohmann::json& content) {
 }
 
 Imported read_own(const Content& content, const std::string& file) {
-  const auto* json = std::get_if<nlohmann::json>(&content);
-  if (json == nullptr) {
+  const auto* document = std::get_if<nlohmann::json>(&content);
+  if (document == nullptr) {
     throw InputError(fmt::format("{}: error: not JSON, and no text of the OSU micro-benchmarks", file));
   }
-  if (holds_probes(*json)) return bench::probes_from_json(*json, file);
-  return bench::result_from_json(*json, file);
+  if (holds_probes(*document)) return bench::probes_from_json(*document, file);
+  return bench::result_from_json(*document, file);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 using Align = Column::Align;
 
-std::string percent(double fraction) { return fmt::format("{:.2f} %", fraction * 100); }
+std::string exact_percent(double fraction) { return fmt::format("{:.2f} %", fraction * 100); }
 std::string signed_percent(double fraction) { return fmt::format("{:+.2f} %", fraction * 100); }
 std::string microseconds(double time_us) { return fmt::format("{:.3f}", time_us); }
 
@@ -87,8 +87,8 @@ Table summary_table(const Comparison& comparison) {
   table.columns.push_back({"largest at", Align::left});
   for (const auto& pair : comparison.pairs) {
     const auto& errors = pair.errors;
-    table.rows.push_back({pair.label, std::to_string(errors.n), percent(errors.geometric_mean),
-                          signed_percent(errors.bias), percent(errors.p95), percent(errors.max),
+    table.rows.push_back({pair.label, std::to_string(errors.n), exact_percent(errors.geometric_mean),
+                          signed_percent(errors.bias), exact_percent(errors.p95), exact_percent(errors.max),
                           to_string(errors.max_at)});
   }
   return table;

@@ -31,14 +31,14 @@ struct NcclTest {
 };
 
 // In sendrecv each of two ranks sends to the other; in broadcast the root sends all of the buffer.
-constexpr std::array kTests{NcclTest{"sendrecv_perf", Pattern::bidirectional},
-                            NcclTest{"broadcast_perf", Pattern::bandwidth}};
+constexpr std::array kNcclTests{NcclTest{"sendrecv_perf", Pattern::bidirectional},
+                                NcclTest{"broadcast_perf", Pattern::bandwidth}};
 
 NcclTest find_test(Members& file) {
   const auto arguments = file.text_list("args");
   const auto program = arguments.empty() ? std::string() : std::filesystem::path(arguments[0]).filename().string();
   std::string known;
-  for (const auto& test : kTests) {
+  for (const auto& test : kNcclTests) {
     if (program.starts_with(test.program)) return test;  // builds may add a suffix
     known += fmt::format("{} {}", known.empty() ? "" : ",", test.program);
   }

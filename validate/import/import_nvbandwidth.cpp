@@ -28,27 +28,27 @@ enum class Shape { host_row, peers };
 
 /// A test that measures one primitive. In a bidirectional one, the other direction is busy meanwhile, and only the
 /// direction of the name counts.
-struct Test {
+struct CopyTest {
   std::string_view name;
   std::string_view line;
   Shape shape;
 };
 
-constexpr std::array kTests{
-    Test{"host_to_device_memcpy_ce", "copy pinned-to-device near", Shape::host_row},
-    Test{"device_to_host_memcpy_ce", "copy device-to-pinned near", Shape::host_row},
-    Test{"host_to_device_memcpy_sm", "copy kernel-from-pinned", Shape::host_row},
-    Test{"device_to_host_memcpy_sm", "copy kernel-to-pinned", Shape::host_row},
-    Test{"host_to_device_bidirectional_memcpy_ce", "copy pinned-to-device near, other way busy", Shape::host_row},
-    Test{"device_to_host_bidirectional_memcpy_ce", "copy device-to-pinned near, other way busy", Shape::host_row},
-    Test{"device_to_device_memcpy_read_ce", "peer copy read direct", Shape::peers},
-    Test{"device_to_device_memcpy_write_ce", "peer copy write direct", Shape::peers},
-    Test{"device_to_device_memcpy_read_sm", "copy kernel-pull", Shape::peers},
-    Test{"device_to_device_memcpy_write_sm", "copy kernel-push", Shape::peers},
-    Test{"device_to_device_bidirectional_memcpy_read_ce", "peer copy read direct, other way busy", Shape::peers},
-    Test{"device_to_device_bidirectional_memcpy_write_ce", "peer copy write direct, other way busy", Shape::peers},
-    Test{"device_to_device_bidirectional_memcpy_read_sm", "copy kernel-pull, other way busy", Shape::peers},
-    Test{"device_to_device_bidirectional_memcpy_write_sm", "copy kernel-push, other way busy", Shape::peers}};
+constexpr std::array kCopyTests{
+    CopyTest{"host_to_device_memcpy_ce", "copy pinned-to-device near", Shape::host_row},
+    CopyTest{"device_to_host_memcpy_ce", "copy device-to-pinned near", Shape::host_row},
+    CopyTest{"host_to_device_memcpy_sm", "copy kernel-from-pinned", Shape::host_row},
+    CopyTest{"device_to_host_memcpy_sm", "copy kernel-to-pinned", Shape::host_row},
+    CopyTest{"host_to_device_bidirectional_memcpy_ce", "copy pinned-to-device near, other way busy", Shape::host_row},
+    CopyTest{"device_to_host_bidirectional_memcpy_ce", "copy device-to-pinned near, other way busy", Shape::host_row},
+    CopyTest{"device_to_device_memcpy_read_ce", "peer copy read direct", Shape::peers},
+    CopyTest{"device_to_device_memcpy_write_ce", "peer copy write direct", Shape::peers},
+    CopyTest{"device_to_device_memcpy_read_sm", "copy kernel-pull", Shape::peers},
+    CopyTest{"device_to_device_memcpy_write_sm", "copy kernel-push", Shape::peers},
+    CopyTest{"device_to_device_bidirectional_memcpy_read_ce", "peer copy read direct, other way busy", Shape::peers},
+    CopyTest{"device_to_device_bidirectional_memcpy_write_ce", "peer copy write direct, other way busy", Shape::peers},
+    CopyTest{"device_to_device_bidirectional_memcpy_read_sm", "copy kernel-pull, other way busy", Shape::peers},
+    CopyTest{"device_to_device_bidirectional_memcpy_write_sm", "copy kernel-push, other way busy", Shape::peers}};
 
 std::string place(std::size_t gpu) { return fmt::format("0/{}", gpu); }
 
@@ -75,8 +75,8 @@ class NvbandwidthReader {
   void read_test(Members test) {
     const auto name = test.text("name");
     const auto status = test.text("status");
-    const auto* known = std::ranges::find(kTests, name, &Test::name);
-    if (known == kTests.end()) return note(fmt::format("{} left out: no probe measures this", name));
+    const auto* known = std::ranges::find(kCopyTests, name, &CopyTest::name);
+    if (known == kCopyTests.end()) return note(fmt::format("{} left out: no probe measures this", name));
     if (status != "Passed") {
       const auto error = test.has("error") ? ": " + test.text("error") : std::string();
       return note(fmt::format("{} left out: {}{}", name, status, error));
@@ -98,7 +98,7 @@ class NvbandwidthReader {
     read_peers(*known, test, matrix);
   }
 
-  void read_peers(const Test& known, Members& test, const nlohmann::json& matrix) {
+  void read_peers(const CopyTest& known, Members& test, const nlohmann::json& matrix) {
     const std::size_t gpus = matrix.empty() ? 0 : matrix.front().size();
     const bool both_ways = known.name.find("bidirectional") != std::string_view::npos;
     // From 0.6 on a bidirectional test writes three matrices, one below the other: the copies into the row, those out
@@ -115,12 +115,13 @@ class NvbandwidthReader {
   }
 
   /// Before 0.6, tests by kernels told the sum and those by copy engines the direction that was measured.
-  static bool tells_sum(const Test& known, Members& test) {
+  static bool tells_sum(const CopyTest& known, Members& test) {
     if (known.name.ends_with("_sm")) return true;
     return test.has("bandwidth_description") && test.text("bandwidth_description").find("Total") != std::string::npos;
   }
 
-  void read_row(const Test& known, const Members& test, const nlohmann::json& row, std::optional<std::size_t> copier) {
+  void read_row(const CopyTest& known, const Members& test, const nlohmann::json& row,
+                std::optional<std::size_t> copier) {
     for (std::size_t column = 0; column < row.size(); ++column) {
       const auto rate_MBps = read_rate(test, row[column]);
       if (!rate_MBps) continue;  // a GPU and itself, or two without peer access

@@ -30,12 +30,12 @@ struct OsuTest {
   Pattern pattern;
 };
 
-constexpr std::array kTests{OsuTest{"Latency", "osu_latency", Pattern::pingpong},
-                            OsuTest{"Multi Latency", "osu_multi_lat", Pattern::pingpong},
-                            OsuTest{"Bandwidth", "osu_bw", Pattern::bandwidth},
-                            OsuTest{"Bi-Directional Bandwidth", "osu_bibw", Pattern::bidirectional},
-                            OsuTest{"Bidirectional Bandwidth", "osu_bibw", Pattern::bidirectional},
-                            OsuTest{"Multiple Bandwidth / Message Rate", "osu_mbw_mr", Pattern::bandwidth}};
+constexpr std::array kOsuTests{OsuTest{"Latency", "osu_latency", Pattern::pingpong},
+                               OsuTest{"Multi Latency", "osu_multi_lat", Pattern::pingpong},
+                               OsuTest{"Bandwidth", "osu_bw", Pattern::bandwidth},
+                               OsuTest{"Bi-Directional Bandwidth", "osu_bibw", Pattern::bidirectional},
+                               OsuTest{"Bidirectional Bandwidth", "osu_bibw", Pattern::bidirectional},
+                               OsuTest{"Multiple Bandwidth / Message Rate", "osu_mbw_mr", Pattern::bandwidth}};
 
 /// Regular expressions call themselves for every character; no line of the benchmarks comes near to this.
 constexpr std::size_t kLongestLine = 1024;
@@ -170,10 +170,10 @@ class OsuReader {
     // Under some launchers each rank prints the title.
     if (test_ && name == test_->title && columns_ == 0) return;
     if (test_) fail("a second table begins here; one curve can be imported at a time");
-    const auto found = std::ranges::find(kTests, name, &OsuTest::title);
-    if (found == kTests.end() || !(library == "MPI" || library.starts_with("MPI-"))) {
+    const auto found = std::ranges::find(kOsuTests, name, &OsuTest::title);
+    if (found == kOsuTests.end() || !(library == "MPI" || library.starts_with("MPI-"))) {
       std::string known;
-      for (const OsuTest& test : kTests) known += fmt::format("{} {}", known.empty() ? "" : ",", test.title);
+      for (const OsuTest& test : kOsuTests) known += fmt::format("{} {}", known.empty() ? "" : ",", test.title);
       fail(fmt::format("unknown test '{} {}' (there are, for MPI:{})", library, name, known));
     }
     test_ = *found;

@@ -13,6 +13,8 @@
 namespace twinlink::validate {
 namespace {
 
+constexpr double kInARow = bench::kQueuedCopies;
+
 using model::Platform;
 using model::Sourced;
 using model::Topology;
@@ -92,9 +94,8 @@ std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes s
   const auto times = copy_times(primitive, size, topology);
   if (!times || !signal) return std::nullopt;
   const Seconds interval = times->flow + times->gap + *signal + or_none(signal_gap);
-  constexpr double kQueued = bench::kQueuedCopies;
   const Seconds beside = beside_signals(primitive, *times, *signal, topology.platform());
-  return (beside + std::max(times->overhead, interval) * (kQueued - 1)) / kQueued;
+  return (beside + std::max(times->overhead, interval) * (kInARow - 1)) / kInARow;
 }
 
 std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -207,13 +208,12 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& t
 
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const Topology& topology) {
   const model::RuntimeCosts& runtime = topology.platform().runtime;
-  constexpr double kQueued = bench::kQueuedCopies;
   const auto times = copy_times(primitive, size, topology);
   const auto signal =
       primitive.kind == Primitive::Kind::queued_signal ? value_of(runtime.signal) : kernel_signal(runtime, size);
   if (!times || !signal) return std::nullopt;
   const Seconds beside = beside_signals(primitive, *times, *signal, topology.platform());
-  const Seconds each = (time * kQueued - beside) / (kQueued - 1);
+  const Seconds each = (time * kInARow - beside) / (kInARow - 1);
   return each - times->flow - times->gap - *signal;
 }
 

@@ -53,10 +53,10 @@ std::string cells(const Kind& kind) {
   const auto& [largest, last] = *kind.by_size.rbegin();
   const auto after = kind.by_size.upper_bound(kMiddle);
   const Bytes middle = after == kind.by_size.begin() ? smallest : std::prev(after)->first;
-  constexpr std::string_view kNothing = "                 ";
+  constexpr std::string_view kBlank = "                 ";
   std::string text = time(smallest);
-  text += middle == smallest || middle == largest ? std::string(kNothing) : time(middle);
-  text += largest == smallest ? std::string(kNothing) : time(largest);
+  text += middle == smallest || middle == largest ? std::string(kBlank) : time(middle);
+  text += largest == smallest ? std::string(kBlank) : time(largest);
   const double rate = median_of(last, [](const ProbeLine& line) { return line.bandwidth_MBps; });
   return text + (rate > 0 ? fmt::format("{:>11.2f}", rate) : fmt::format("{:>11}", "-"));
 }

@@ -11,6 +11,9 @@
 namespace twinlink::bench {
 namespace {
 
+/// Does a copy read the device, or write it?
+enum class CopyWay { out, in };
+
 /// The two directions between device and a kind of host memory near to it.
 class HostCopies {
  public:
@@ -20,30 +23,28 @@ class HostCopies {
         device_(prober.rank(), Memory::device, prober.largest() * 2),
         host_(prober.rank(), memory, prober.largest() * 2) {}
 
-  enum class Direction { out, in };
   /// "device-to-pinned near"
-  [[nodiscard]] std::string words(Direction direction) const {
+  [[nodiscard]] std::string words(CopyWay direction) const {
     const std::string_view host = to_string(memory_);
-    return direction == Direction::out ? fmt::format("device-to-{} near", host)
-                                       : fmt::format("{}-to-device near", host);
+    return direction == CopyWay::out ? fmt::format("device-to-{} near", host) : fmt::format("{}-to-device near", host);
   }
 
   /// The directions have memory of their own, so that both may be under way.
-  [[nodiscard]] Move move(Direction direction) const {
+  [[nodiscard]] Move move(CopyWay direction) const {
     const Bytes half = prober_.largest();
     const Move out{host_.first(half), device_.first(half)};
     const Move in{View(device_.buffer(), half, half), View(host_.buffer(), half, half)};
-    return direction == Direction::out ? out : in;
+    return direction == CopyWay::out ? out : in;
   }
-  [[nodiscard]] bool possible(Direction direction) const {
+  [[nodiscard]] bool possible(CopyWay direction) const {
     return can_copy(prober_, words(direction), move(direction).to.buffer, move(direction).from.buffer);
   }
   /// A part of move(direction), in the direction's own stream.
-  Op start(Direction direction, const Move& part) {
-    const Stream stream{direction == Direction::out ? 0 : 1};
+  Op start(CopyWay direction, const Move& part) {
+    const Stream stream{direction == CopyWay::out ? 0 : 1};
     return prober_.rank().copy(part.to, part.from, stream, Engine::dma);
   }
-  void run(Direction direction, const Move& part) {
+  void run(CopyWay direction, const Move& part) {
     prober_.finish(start(direction, part), words(direction), part.to.length);
   }
 
@@ -54,11 +55,10 @@ class HostCopies {
   ScopedBuffer host_;
 };
 
-using Direction = HostCopies::Direction;
-constexpr std::array kDirections{Direction::out, Direction::in};
+constexpr std::array kDirections{CopyWay::out, CopyWay::in};
 
 /// What the CPU does until the next line of a program runs, behind another copy: `host` of a platform's copies.
-void probe_start(Prober& prober, HostCopies& copies, Direction direction) {
+void probe_start(Prober& prober, HostCopies& copies, CopyWay direction) {
   const std::string name = "start copy " + copies.words(direction);
   for (const Bytes size : prober.plan().sizes) {
     if (!prober.times_cpu_at(size)) continue;
@@ -75,7 +75,7 @@ void probe_finish(Prober& prober, HostCopies& copies) {
   constexpr int kTimesAsLong = 10;
   constexpr Bytes kInCache = 4_KiB;
   Rank& rank = prober.rank();
-  constexpr Direction kDirection = Direction::out;
+  constexpr CopyWay kDirection = CopyWay::out;
   const std::string name = "finish ended copy";
   const Bytes size = prober.plan().sizes.front();
   const Move move = copies.move(kDirection).first(size);
@@ -107,7 +107,7 @@ void probe_look(Prober& prober) {
 }
 
 /// What one costs that waits behind others of its stream: less than one alone, for its launch is hidden.
-void probe_queued(Prober& prober, HostCopies& copies, Direction direction) {
+void probe_queued(Prober& prober, HostCopies& copies, CopyWay direction) {
   const std::string name = "queued copy " + copies.words(direction);
   prober.record_copies(name, copies.move(direction), [&](const Move& move) {
     return prober.sample_queued(name, move.to.length, [&] { return copies.start(direction, move); });
@@ -120,12 +120,12 @@ constexpr std::string_view kBothWays = "copy pinned near both-ways";
 void probe_both_ways(Prober& prober, HostCopies& copies, std::span<const RankId> group) {
   const std::string name =
       group.empty() ? std::string(kBothWays) : fmt::format("{} of {} GPUs", kBothWays, group.size());
-  const std::array both{copies.move(Direction::out), copies.move(Direction::in)};
+  const std::array both{copies.move(CopyWay::out), copies.move(CopyWay::in)};
   prober.record_copies(name, both, [&](std::span<const Move> moves) {
     const Bytes size = moves[0].to.length;
     const auto round = [&] {
-      const Op out = copies.start(Direction::out, moves[0]);
-      const Op in = copies.start(Direction::in, moves[1]);
+      const Op out = copies.start(CopyWay::out, moves[0]);
+      const Op in = copies.start(CopyWay::in, moves[1]);
       prober.finish(out, name, size);
       prober.finish(in, name, size);
     };
@@ -158,7 +158,7 @@ void probe_copies_of(Prober& prober, std::span<const RankId> group, std::string_
 void probe_device_copies_of(Prober& prober, std::span<const RankId> group, Memory memory) {
   HostCopies copies(prober, memory);
   bool both = true;
-  for (const Direction direction : kDirections) {
+  for (const CopyWay direction : kDirections) {
     const bool possible = all_can(prober, group, copies.possible(direction));
     both = both && possible;
     if (!possible) continue;
@@ -229,10 +229,10 @@ bool are_peers(Prober& prober, std::span<const RankId> group) {
 
 void probe_load(Prober& prober) {
   HostCopies copies(prober, Memory::pinned);
-  const bool out = copies.possible(Direction::out);
-  const bool in = copies.possible(Direction::in);
-  for (const Direction direction : kDirections) {
-    if (!(direction == Direction::out ? out : in)) continue;
+  const bool out = copies.possible(CopyWay::out);
+  const bool in = copies.possible(CopyWay::in);
+  for (const CopyWay direction : kDirections) {
+    if (!(direction == CopyWay::out ? out : in)) continue;
     probe_start(prober, copies, direction);
     probe_queued(prober, copies, direction);
   }

@@ -14,7 +14,7 @@ namespace {
 /// What an address or a size must stay below.
 constexpr std::uint64_t kContentEnd = std::uint64_t{1} << kOrderContentBits;
 
-std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
+std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
 }  // namespace
 
@@ -67,7 +67,7 @@ std::uint64_t ResidentKernel::order(std::byte* to, const std::byte* from, std::s
     check_cuda(launch_resident_kernel(there, there[kResidentOrders].word, given_ + 1, stream_), "resident kernel");
     running_ = true;
   }
-  give(kResidentCopy, address(to), address(from), size, address(flag), value);
+  give(kResidentCopy, address_of(to), address_of(from), size, address_of(flag), value);
   return given_;
 }
 
