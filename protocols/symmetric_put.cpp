@@ -86,7 +86,7 @@ static_assert(sizeof(Open) != kConnectMessageSize && sizeof(Places) != kConnectM
 
 /// One direction: its buffers, in the order of their first use, and what an exchange moves. Lists keep their room for
 /// the next exchange, for to make them would be a good part of what a small message costs beside its put.
-class Direction {
+class HeapFlow {
  public:
   /// Takes in the buffers of `views`; returns those that are new.
   std::vector<Buffer> open(std::span<const View> views) {
@@ -182,8 +182,8 @@ class SymmetricChannel final : public Channel {
     rank_.step("send place");
     for (const Buffer& buffer : in_.open(incoming)) {
       make_known_to_adapter(buffer);
-      const Op told = rank_.send_control(peer_, tags::kHeader, ControlMessage(rank_.export_memory(buffer)));
-      if (wait(rank_, told, deadline_) != Status::delivered) return {Status::timed_out, "step 'send place'"};
+      const Op sent = rank_.send_control(peer_, tags::kHeader, ControlMessage(rank_.export_memory(buffer)));
+      if (wait(rank_, sent, deadline_) != Status::delivered) return {Status::timed_out, "step 'send place'"};
     }
     rank_.step("receive place");
     for (const Buffer& buffer : out_.open(outgoing)) {
@@ -225,8 +225,8 @@ class SymmetricChannel final : public Channel {
     in_.begin_round(begin, lanes_[kIncoming]);
     out_.begin_round(begin, lanes_[kOutgoing]);
     if (open) {
-      if (Outcome outcome = tell_open(in_.places); !outcome.ok()) return outcome;
-      if (Outcome outcome = hear_open(out_.places); !outcome.ok()) return outcome;
+      if (Outcome outcome = send_open(in_.places); !outcome.ok()) return outcome;
+      if (Outcome outcome = recv_open(out_.places); !outcome.ok()) return outcome;
     }
     return move(rank_, lanes_, deadline_);
   }
@@ -242,12 +242,12 @@ class SymmetricChannel final : public Channel {
     return {{"put", [this](const Piece& p) { return put_to(out_.places[p.number], p.bytes, out_.whole(p)); }}};
   }
 
-  Outcome tell_open(const std::vector<HeapPlace>& mine) {
+  Outcome send_open(const std::vector<HeapPlace>& mine) {
     if (mine.empty()) return {};
     rank_.step("send open");
-    const bool moved = mine != told_;
+    const bool moved = mine != sent_;
     Status status = send_control(ControlMessage(Open{mine.size(), moved}));
-    if (moved) told_ = mine;
+    if (moved) sent_ = mine;
     constexpr std::size_t kAtOnce = Places{}.places.size();
     for (std::size_t i = 0; moved && i < mine.size() && status == Status::delivered; i += kAtOnce) {
       Places some{};
@@ -259,7 +259,7 @@ class SymmetricChannel final : public Channel {
   }
 
   /// Replaces `theirs`, which holds the places of what this side has, by those that the target names.
-  Outcome hear_open(std::vector<HeapPlace>& theirs) {
+  Outcome recv_open(std::vector<HeapPlace>& theirs) {
     if (theirs.empty()) return {};
     rank_.step("receive open");
     ControlMessage message;
@@ -267,19 +267,19 @@ class SymmetricChannel final : public Channel {
     if (status != Status::delivered) return {status, "step 'receive open'"};
     const auto open = message.as<Open>();
     if (open.moved) {
-      heard_.clear();
-      while (heard_.size() < open.messages) {
+      received_.clear();
+      while (received_.size() < open.messages) {
         if (status = recv_control(message); status != Status::delivered) return {status, "step 'receive open'"};
         for (const HeapPlace& place : message.as<Places>().places) {
-          if (heard_.size() < open.messages) heard_.push_back(place);
+          if (received_.size() < open.messages) received_.push_back(place);
         }
       }
     }
     const auto fits = [&](const HeapPlace& there, const HeapPlace& here) {
       return there.length == here.length && there.buffer < theirs_.size();
     };
-    if (!std::ranges::equal(heard_, theirs, fits)) return refuse();
-    theirs = heard_;
+    if (!std::ranges::equal(received_, theirs, fits)) return refuse();
+    theirs = received_;
     return {};
   }
 
@@ -299,8 +299,8 @@ class SymmetricChannel final : public Channel {
 
   /// The target must learn it too; without this signal it would wait until its deadline.
   Outcome refuse() {
-    const Op told = rank_.put(no_place(), nothing(), kPutStream, engine_, Signal{tags::kSymmetricSignal, kRefusal});
-    wait(rank_, told, deadline_);
+    const Op sent = rank_.put(no_place(), nothing(), kPutStream, engine_, Signal{tags::kSymmetricSignal, kRefusal});
+    wait(rank_, sent, deadline_);
     return not_symmetric();
   }
 
@@ -320,12 +320,12 @@ class SymmetricChannel final : public Channel {
   bool through_adapter_;
   Seconds deadline_{};
   Epoch numbers_;
-  Direction out_;
-  Direction in_;
+  HeapFlow out_;
+  HeapFlow in_;
   std::vector<Buffer> theirs_;          ///< the peer's, by the place of out_
   std::vector<Buffer> registered_;      ///< with the adapter
-  std::vector<HeapPlace> told_;         ///< where the messages of the last round were to lie, here
-  std::vector<HeapPlace> heard_;        ///< and there
+  std::vector<HeapPlace> sent_;         ///< where the messages of the last round were to lie, here
+  std::vector<HeapPlace> received_;     ///< and there
   std::vector<std::uint64_t> signals_;  ///< by slot
   static constexpr std::size_t kIncoming = 0;
   static constexpr std::size_t kOutgoing = 1;

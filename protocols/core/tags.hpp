@@ -10,7 +10,7 @@ inline constexpr Tag kReady{2};      ///< "my buffer is ready, write into it"
 inline constexpr Tag kDelivered{3};  ///< "your buffer is written"
 inline constexpr Tag kCredit{4};     ///< "so many of my buffers are free again"
 inline constexpr Tag kHeader{5};     ///< "a message of this size will come", and the answer
-inline constexpr Tag kIpcFifo{6};    ///< cuda-ipc: everything that one end tells the other, in order
+inline constexpr Tag kIpcFifo{6};    ///< cuda-ipc: everything that one end sends the other, in order
 inline constexpr Tag kPlace{7};      ///< GPUDirect v2: where one more message of a batch lies
 inline constexpr Tag kConnect{8};    ///< the ends of a connection tell each other's from those of an earlier one
 

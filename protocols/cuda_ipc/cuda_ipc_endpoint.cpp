@@ -26,7 +26,7 @@ CudaIpcEndpoint::CudaIpcEndpoint(Rank& this_rank, RankId to, const CudaIpcOption
 CudaIpcEndpoint::~CudaIpcEndpoint() {
   // While an exception passes, operations may still use the memory; the rank frees it when it ends.
   if (std::uncaught_exceptions() > 0) return;
-  for (const Op op : tells) rank.abandon(op);
+  for (const Op op : sends) rank.abandon(op);
   if (theirs_) rank.close_memory(*theirs_);
   rank.release(mine_);
 }
@@ -67,20 +67,20 @@ Outcome CudaIpcEndpoint::recv_control(std::string_view words, ControlMessage& me
 
 void CudaIpcEndpoint::send_control(std::string_view words, const ControlMessage& message) {
   rank.step(words);
-  tells.push_back(rank.send_control(peer, tags::kIpcFifo, message));
+  sends.push_back(rank.send_control(peer, tags::kIpcFifo, message));
 }
 
-void CudaIpcEndpoint::tell_in(std::string_view words, const Packet& packet, const IpcHandle& handle) {
-  if (told_in_ == handle) return send_control(words, packet);
-  told_in_ = handle;
+void CudaIpcEndpoint::send_naming(std::string_view words, const Packet& packet, const IpcHandle& handle) {
+  if (last_sent_handle_ == handle) return send_control(words, packet);
+  last_sent_handle_ = handle;
   send_control(words, packet, handle);
 }
 
-const IpcHandle& CudaIpcEndpoint::heard_in(const ControlMessage& message) {
-  const bool told_again = message.bytes().size() == sizeof(Packet);
-  if (!told_again) heard_in_ = message.as<PacketWithHandle>().handle;
-  if (!heard_in_) throw UsageError("a header names the memory of the one before it, and there was none");
-  return *heard_in_;
+const IpcHandle& CudaIpcEndpoint::handle_named_in(const ControlMessage& message) {
+  const bool same_again = message.bytes().size() == sizeof(Packet);
+  if (!same_again) last_received_handle_ = message.as<PacketWithHandle>().handle;
+  if (!last_received_handle_) throw UsageError("a header names the memory of the one before it, and there was none");
+  return *last_received_handle_;
 }
 
 // ---- the handshake --------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ void CudaIpcEndpoint::about_to_send() {
   if (options.use_ipc) react(HandshakeEvent::send);
 }
 
-bool CudaIpcEndpoint::hear_handshake(const Packet& packet) {
+bool CudaIpcEndpoint::take_handshake(const Packet& packet) {
   switch (packet.kind) {
     case PacketKind::request:
       react(HandshakeEvent::request);

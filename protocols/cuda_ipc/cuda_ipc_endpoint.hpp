@@ -40,18 +40,18 @@ class CudaIpcEndpoint {
   }
   /// The same without the handle where it is that of the call before: a control message takes longer with every cache
   /// line of it that goes from core to core.
-  void tell_in(std::string_view words, const Packet& packet, const IpcHandle& handle);
-  /// The handle that the peer has told so with `message`. Messages come here in the order in which they were told.
-  const IpcHandle& heard_in(const ControlMessage& message);
-  /// What has been told and is still under way, for wait_any().
-  std::vector<Op> tells{};
+  void send_naming(std::string_view words, const Packet& packet, const IpcHandle& handle);
+  /// The handle that the peer names so with `message`. Messages come here in the order in which they were sent.
+  const IpcHandle& handle_named_in(const ControlMessage& message);
+  /// What has been sent and is still under way, for wait_any().
+  std::vector<Op> sends{};
 
   // ---- the handshake ----------------------------------------------------------------------------------------------
 
   /// A message is about to be sent: asks, if it is time to ask.
   void about_to_send();
   /// Reacts to a packet of the handshake; false if it is none.
-  bool hear_handshake(const Packet& packet);
+  bool take_handshake(const Packet& packet);
   [[nodiscard]] const handshake::Endpoint& handshake() const { return handshake_; }
   [[nodiscard]] bool cuda_in_use() const { return cuda_in_use_; }
   void set_cuda_in_use(bool in_use) { cuda_in_use_ = in_use; }
@@ -89,8 +89,8 @@ class CudaIpcEndpoint {
   void perform(handshake::Action action);
   Outcome recv_control(std::string_view words, ControlMessage& message, Seconds deadline);
 
-  std::optional<IpcHandle> told_in_{};
-  std::optional<IpcHandle> heard_in_{};
+  std::optional<IpcHandle> last_sent_handle_{};
+  std::optional<IpcHandle> last_received_handle_{};
   handshake::Endpoint handshake_;
   bool cuda_in_use_;
   Buffer mine_{};

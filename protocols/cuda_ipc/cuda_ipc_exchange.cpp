@@ -21,7 +21,7 @@ std::string size_text(std::uint64_t bytes) { return std::to_string(bytes) + " B"
 }  // namespace
 
 void CudaIpcExchange::begin(std::span<const View> outgoing, std::span<const View> incoming, Seconds deadline) {
-  assert(!hear_ && pulls_.empty());
+  assert(!receive_op_ && pulls_.empty());
   deadline_ = deadline;
   outgoing_.clear();
   incoming_.clear();
@@ -78,12 +78,12 @@ Outcome CudaIpcExchange::start_sends() {
     } else if (by_ipc) {
       end_.rank.step("export");
       const IpcHandle handle = end_.rank.export_memory(message.bytes.buffer);
-      end_.tell_in("send RGET header",
-                   {.kind = PacketKind::rget,
-                    .number = number,
-                    .offset = message.bytes.offset.count(),
-                    .length = length.count()},
-                   handle);
+      end_.send_naming("send RGET header",
+                       {.kind = PacketKind::rget,
+                        .number = number,
+                        .offset = message.bytes.offset.count(),
+                        .length = length.count()},
+                       handle);
       message.state = Sending::waits_for_fin;
       end_.note_way(CudaIpcEndpoint::Transport::ipc);
     } else {
@@ -172,7 +172,7 @@ Outcome CudaIpcExchange::pull(std::size_t index) {
 
 Outcome CudaIpcExchange::recv_control(const ControlMessage& message) {
   const Packet packet = packet_of(message);
-  if (end_.hear_handshake(packet)) return {};
+  if (end_.take_handshake(packet)) return {};
   const auto broken = [&] {
     return fail(Status::peer_failed,
                 "the peer speaks of message " + std::to_string(packet.number) + ", which is not under way");
@@ -181,7 +181,7 @@ Outcome CudaIpcExchange::recv_control(const ControlMessage& message) {
     case PacketKind::eager:
     case PacketKind::header:
     case PacketKind::rget:
-      return hear_header(message);
+      return take_header(message);
     case PacketKind::clear_to_send: {
       Outgoing* const sent = outgoing(packet.number);
       if (sent == nullptr || sent->state != Sending::waits_for_clear) return broken();
@@ -206,11 +206,12 @@ Outcome CudaIpcExchange::recv_control(const ControlMessage& message) {
     case PacketKind::failed:
       return {static_cast<Status>(packet.slot), "the peer has given the exchange up: " + what_is_missing()};
     default:
-      return fail(Status::peer_failed, "the peer tells what belongs to the beginning of a connection");
+      return fail(Status::peer_failed,
+                  "the peer sent a packet of the connection handshake in the middle of an exchange");
   }
 }
 
-Outcome CudaIpcExchange::hear_header(const ControlMessage& message) {
+Outcome CudaIpcExchange::take_header(const ControlMessage& message) {
   const Packet packet = packet_of(message);
   Incoming* const found = incoming(packet.number);
   if (found == nullptr) {
@@ -231,7 +232,7 @@ Outcome CudaIpcExchange::hear_header(const ControlMessage& message) {
     return {};
   }
   received.header = packet;
-  received.handle = end_.heard_in(message);
+  received.handle = end_.handle_named_in(message);
   received.state = Receiving::waits_to_pull;
   to_pull_.push_back(packet.number - first_in_);
   end_.note_way(CudaIpcEndpoint::Transport::ipc);
@@ -290,32 +291,32 @@ CudaIpcExchange::Incoming* CudaIpcExchange::incoming(std::uint32_t number) {
 // ---- waiting --------------------------------------------------------------------------------------------------------
 
 Outcome CudaIpcExchange::wait_for_something() {
-  if (!hear_ && must_hear()) {
+  if (!receive_op_ && must_receive()) {
     end_.rank.step("receive");
-    hear_ = end_.rank.recv_control(end_.peer, tags::kIpcFifo, heard_);
+    receive_op_ = end_.rank.recv_control(end_.peer, tags::kIpcFifo, received_);
   }
-  // What is heard comes first, then the oldest read, as in the progress loop of smcuda.
+  // What is received comes first, then the oldest read, as in the progress loop of smcuda.
   awaited_.clear();
-  if (hear_) awaited_.push_back(*hear_);
+  if (receive_op_) awaited_.push_back(*receive_op_);
   if (!pulls_.empty()) awaited_.push_back(pulls_.front().op);
-  const std::size_t first_tell = awaited_.size();
-  awaited_.insert(awaited_.end(), end_.tells.begin(), end_.tells.end());
+  const std::size_t first_send = awaited_.size();
+  awaited_.insert(awaited_.end(), end_.sends.begin(), end_.sends.end());
   assert(!awaited_.empty());
 
   const auto ended = end_.rank.wait_any(awaited_, deadline_);
   if (!ended) return fail(Status::timed_out, "the deadline passed: " + what_is_missing());
-  if (ended->index >= first_tell) {
-    end_.tells.erase(end_.tells.begin() + static_cast<std::ptrdiff_t>(ended->index - first_tell));
+  if (ended->index >= first_send) {
+    end_.sends.erase(end_.sends.begin() + static_cast<std::ptrdiff_t>(ended->index - first_send));
     return ended->status == Status::delivered ? Outcome{} : fail(ended->status, "a control message was lost");
   }
-  if (!hear_ || ended->index > 0) return pulled(ended->status);
-  hear_.reset();
-  return ended->status == Status::delivered ? recv_control(heard_) : fail(ended->status, "step 'receive'");
+  if (!receive_op_ || ended->index > 0) return pulled(ended->status);
+  receive_op_.reset();
+  return ended->status == Status::delivered ? recv_control(received_) : fail(ended->status, "step 'receive'");
 }
 
-/// Can the exchange not go on to its end without another packet? Only then one is awaited: what the peer tells for its
+/// Can the exchange not go on to its end without another packet? Only then one is awaited: what the peer sends for its
 /// next exchange must stay in the FIFO.
-bool CudaIpcExchange::must_hear() const {
+bool CudaIpcExchange::must_receive() const {
   return std::ranges::any_of(outgoing_, [](const Outgoing& m) { return m.state != Sending::done; }) ||
          std::ranges::any_of(incoming_, [](const Incoming& m) {
            return m.state == Receiving::waits_for_header || m.state == Receiving::in_fragments;
@@ -323,7 +324,7 @@ bool CudaIpcExchange::must_hear() const {
 }
 
 bool CudaIpcExchange::finished() const {
-  return end_.tells.empty() &&
+  return end_.sends.empty() &&
          std::ranges::all_of(outgoing_, [](const Outgoing& m) { return m.state == Sending::done; }) &&
          std::ranges::all_of(incoming_, [](const Incoming& m) { return m.state == Receiving::done; });
 }
@@ -365,15 +366,15 @@ Outcome CudaIpcExchange::fail(Status status, std::string reason) {
 }
 
 void CudaIpcExchange::abandon() {
-  if (hear_) end_.rank.abandon(*hear_);
-  hear_.reset();
+  if (receive_op_) end_.rank.abandon(*receive_op_);
+  receive_op_.reset();
   for (const Pull& pull : pulls_) {
     if (pull.op != Op{}) end_.rank.abandon(pull.op);
     end_.cache.release(pull.source);
   }
   pulls_.clear();
-  for (const Op op : end_.tells) end_.rank.abandon(op);
-  end_.tells.clear();
+  for (const Op op : end_.sends) end_.rank.abandon(op);
+  end_.sends.clear();
 }
 
 }  // namespace twinlink

@@ -1,4 +1,4 @@
-// The exchanges of the cuda-ipc protocol: every message is a small state, and one loop hears, copies and tells.
+// The exchanges of the cuda-ipc protocol: every message is a small state, and one loop receives, copies and sends.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ class CudaIpcExchange {
  private:
   enum class Sending {
     not_started,
-    waits_for_clear,  ///< the header is told
+    waits_for_clear,  ///< the header is sent
     in_fragments,
     waits_for_fin,  ///< the receiver reads it
     done
@@ -59,9 +59,9 @@ class CudaIpcExchange {
   Outcome start_pulls();
   Outcome pull(std::size_t index);
 
-  // What it hears.
+  // What it receives.
   Outcome recv_control(const ControlMessage& message);
-  Outcome hear_header(const ControlMessage& message);
+  Outcome take_header(const ControlMessage& message);
   Outcome take_eager(Incoming& message, const Packet& packet);
   Outcome take_fragment(Incoming& message, const Packet& packet);
   Outcome pulled(Status status);
@@ -70,11 +70,11 @@ class CudaIpcExchange {
 
   // Waiting.
   Outcome wait_for_something();
-  [[nodiscard]] bool must_hear() const;
+  [[nodiscard]] bool must_receive() const;
   [[nodiscard]] bool finished() const;
   [[nodiscard]] std::string what_is_missing() const;
   Status copy_now(std::string_view words, View to, View from, Stream stream);
-  /// The exchange fails; the peer is told.
+  /// The exchange fails, and the peer learns it.
   Outcome fail(Status status, std::string reason);
   void abandon();
 
@@ -89,8 +89,8 @@ class CudaIpcExchange {
   std::vector<std::size_t> clear_{};    ///< outgoing messages that may be sent in fragments
   std::vector<std::size_t> to_pull_{};  ///< incoming messages that may be read
   std::vector<Pull> pulls_{};           ///< in flight, in order
-  std::optional<Op> hear_{};            ///< in flight only while the exchange cannot end without it
-  ControlMessage heard_{};
+  std::optional<Op> receive_op_{};      ///< in flight only while the exchange cannot end without it
+  ControlMessage received_{};
   std::vector<Op> awaited_{};  ///< by wait_for_something()
 };
 

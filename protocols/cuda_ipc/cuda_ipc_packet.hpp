@@ -1,4 +1,4 @@
-// What the two ends of a cuda-ipc connection tell each other. All of it travels under one tag and stays in order.
+// What the two ends of a cuda-ipc connection send each other. All of it travels under one tag and stays in order.
 #pragma once
 
 #include <cstdint>

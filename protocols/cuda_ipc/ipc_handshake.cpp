@@ -59,7 +59,7 @@ constexpr std::array kTable{
     Row{kAll, S::acking, E::access_granted, kAlways, {A::enable_get, A::send_ack}, S::acked,
         "GET is on here before the peer knows"},
     Row{kSilent, S::acking, E::access_refused, kAlways, {}, S::bad, "no reply: the peer stays SENT"},
-    Row{of({repaired}), S::acking, E::access_refused, kAlways, {A::send_refusal}, S::bad, "the repair: a refusal is told"},
+    Row{of({repaired}), S::acking, E::access_refused, kAlways, {A::send_refusal}, S::bad, "the repair: a refusal is sent"},
 
     // ---- ACKED and OK: IPC is on ------------------------------------------------------------------------------------
     Row{kAll, S::acked, E::request, kAlways, {}, S::acked, "dropped"},
@@ -108,8 +108,8 @@ std::string_view to_string(Fidelity fidelity) {
 
 std::string_view describe(Fidelity fidelity) {
   constexpr std::array<std::string_view, kFidelities.size()> kTexts{
-      "the smcuda design document of 2013, to the message", "the code of Open MPI 4.1", "the code of Open MPI 5",
-      "the design document, and a refusal is told, so that nobody waits for ever"};
+      "the smcuda design document of 2013, to the letter", "the code of Open MPI 4.1", "the code of Open MPI 5",
+      "the design document, and a refusal is sent, so that nobody waits for ever"};
   return kTexts[static_cast<std::size_t>(fidelity)];
 }
 

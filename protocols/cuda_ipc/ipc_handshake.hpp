@@ -22,7 +22,7 @@ enum class Fidelity {
   design,       ///< the smcuda design document of 2013, to the letter
   openmpi_4_1,  ///< the code of Open MPI 4.1 (read at 4.1.4)
   openmpi_5,    ///< the code of Open MPI 5 (read at 5.0.10)
-  repaired      ///< the design document, and a refusal is told
+  repaired      ///< the design document, and a refusal is sent
 };
 inline constexpr std::array kFidelities{Fidelity::design, Fidelity::openmpi_4_1, Fidelity::openmpi_5,
                                         Fidelity::repaired};

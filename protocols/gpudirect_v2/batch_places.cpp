@@ -5,7 +5,7 @@
 
 namespace twinlink {
 
-Started tell_batch(PeerEnd& end, std::span<const View> batch) {
+Started send_batch(PeerEnd& end, std::span<const View> batch) {
   const auto distance = distance_of(batch);
   const std::uint64_t name = batch_name(batch);
   // Made first: it is what the mover reads first, and so it has the handle of a new buffer.
@@ -20,13 +20,13 @@ Started tell_batch(PeerEnd& end, std::span<const View> batch) {
   return end.rank.send_control(end.peer, tags::kReady, ready);
 }
 
-Outcome hear_places(PeerEnd& end, const Ready& ready, std::span<const View> mine, std::vector<HeardReady>& places) {
+Outcome recv_places(PeerEnd& end, const Ready& ready, std::span<const View> mine, std::vector<ReceivedReady>& places) {
   const bool each = mine.size() > 1 && ready.length == 0;
   while (each && places.size() < mine.size() - 1) {
     ControlMessage place;
     const Status status = wait(end.rank, end.rank.recv_control(end.peer, tags::kPlace, place), end.deadline);
-    if (status != Status::delivered) return {status, "the places of a batch were not told in time"};
-    places.push_back(heard_ready(place));
+    if (status != Status::delivered) return {status, "the places of a batch were not received in time"};
+    places.push_back(received_ready(place));
   }
   return {};
 }

@@ -11,11 +11,11 @@
 
 namespace twinlink {
 
-/// Tells the mover `ready` for a batch, and before it the places that it does not give.
-Started tell_batch(PeerEnd& end, std::span<const View> batch);
+/// Sends the mover `ready` for a batch, and before it the places that it does not give.
+Started send_batch(PeerEnd& end, std::span<const View> batch);
 
-/// Hears the places that `ready` does not give, into `places`, which are empty. `mine` is the mover's part: as many
+/// Receives the places that `ready` does not give, into `places`, which are empty. `mine` is the mover's part: as many
 /// messages of the same length; of a single one there are no others.
-Outcome hear_places(PeerEnd& end, const Ready& ready, std::span<const View> mine, std::vector<HeardReady>& places);
+Outcome recv_places(PeerEnd& end, const Ready& ready, std::span<const View> mine, std::vector<ReceivedReady>& places);
 
 }  // namespace twinlink

@@ -14,26 +14,26 @@ void refuse(PeerEnd& end, const Delivered& why) {
 }  // namespace
 
 Outcome reach(PeerEnd& end, const BatchedPieces& mine, const Piece& piece) {
-  const HeardReady ready = heard_ready(end.ready[piece.slot]);
+  const ReceivedReady ready = received_ready(end.ready[piece.slot]);
   const std::uint64_t whole = mine.name(piece);
   if (ready.whole != whole) {
     refuse(end, {whole, Delivered::Answer::wrong_size});
     return wrong_batch(whole, ready.whole);
   }
-  std::vector<HeardReady> places;
-  if (Outcome heard = hear_places(end, ready, mine.views(piece), places); !heard.ok()) return heard;
+  std::vector<ReceivedReady> places;
+  if (Outcome received = recv_places(end, ready, mine.views(piece), places); !received.ok()) return received;
   Outcome opened = end.open(ready, places, mine.views(piece));
   if (!opened.ok()) refuse(end, {whole, Delivered::Answer::not_opened});
   return opened;
 }
 
-Step tell_delivered(PeerEnd& end, const BatchedPieces& moved) {
+Step send_delivered(PeerEnd& end, const BatchedPieces& moved) {
   return {"send delivered", [&end, &moved](const Piece& p) {
             return end.rank.send_control(end.peer, tags::kDelivered, ControlMessage(Delivered{moved.name(p)}));
           }};
 }
 
-Step hear_delivered(PeerEnd& end) {
+Step recv_delivered(PeerEnd& end) {
   return {"receive delivered",
           [&end](const Piece& p) { return end.rank.recv_control(end.peer, tags::kDelivered, end.delivered[p.slot]); }};
 }

@@ -1,4 +1,4 @@
-// Movers whose copy has an end that the mover waits for: it tells the other end `delivered`.
+// Movers whose copy has an end that the mover waits for: it sends the other end `delivered`.
 #pragma once
 
 #include "protocols/core/lane.hpp"
@@ -11,8 +11,8 @@ namespace twinlink {
 /// or its buffer cannot be opened the peer is told so, for without that it would wait until its deadline.
 Outcome reach(PeerEnd& end, const BatchedPieces& mine, const Piece& piece);
 
-Step tell_delivered(PeerEnd& end, const BatchedPieces& moved);
-Step hear_delivered(PeerEnd& end);
+Step send_delivered(PeerEnd& end, const BatchedPieces& moved);
+Step recv_delivered(PeerEnd& end);
 Step check_delivered(PeerEnd& end, const BatchedPieces& mine);
 
 }  // namespace twinlink

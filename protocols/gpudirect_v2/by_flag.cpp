@@ -14,7 +14,7 @@ Op raise(PeerEnd& end, const View& there, const View& here, Engine engine, const
 }  // namespace
 
 Started push(PeerEnd& end, const BatchedPieces& sent, const Piece& piece, Engine engine) {
-  const HeardReady ready = heard_ready(end.ready[piece.slot]);
+  const ReceivedReady ready = received_ready(end.ready[piece.slot]);
   const Signal flag{kFlag, sent.name(piece)};
   if (ready.whole != flag.value) {
     if (Outcome opened = end.open(ready, {}, {&piece.bytes, 1}); !opened.ok()) return opened;
@@ -22,8 +22,8 @@ Started push(PeerEnd& end, const BatchedPieces& sent, const Piece& piece, Engine
     return wrong_batch(flag.value, ready.whole);
   }
   const auto mine = sent.views(piece);
-  std::vector<HeardReady> places;
-  if (Outcome heard = hear_places(end, ready, mine, places); !heard.ok()) return heard;
+  std::vector<ReceivedReady> places;
+  if (Outcome received = recv_places(end, ready, mine, places); !received.ok()) return received;
   if (Outcome opened = end.open(ready, places, mine); !opened.ok()) return opened;
   if (!sent.batched(piece)) return end.rank.put(end.theirs.front(), piece.bytes, kPeerStream, engine, flag);
   // A put moves one block, so that of a batch moves none: it raises the flag behind the copies.

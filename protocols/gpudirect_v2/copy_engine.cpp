@@ -10,11 +10,11 @@ std::vector<Step> sender(PeerEnd& end, const BatchedPieces& sent) {
     if (Outcome reached = reach(end, sent, p); !reached.ok()) return reached;
     return end.copies->start(end.theirs, sent.views(p));
   };
-  return {hear_ready(end), {"peer copy", peer_copy}, tell_delivered(end, sent)};
+  return {recv_ready(end), {"peer copy", peer_copy}, send_delivered(end, sent)};
 }
 
 std::vector<Step> receiver(PeerEnd& end, const BatchedPieces& awaited) {
-  return {tell_ready(end, awaited), hear_delivered(end), check_delivered(end, awaited)};
+  return {send_ready(end, awaited), recv_delivered(end), check_delivered(end, awaited)};
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace twinlink {
 namespace {
 
 std::vector<Step> sender(PeerEnd& end, const BatchedPieces& sent) {
-  return {tell_ready(end, sent), hear_delivered(end), check_delivered(end, sent)};
+  return {send_ready(end, sent), recv_delivered(end), check_delivered(end, sent)};
 }
 
 std::vector<Step> receiver(PeerEnd& end, const BatchedPieces& awaited) {
@@ -14,7 +14,7 @@ std::vector<Step> receiver(PeerEnd& end, const BatchedPieces& awaited) {
     if (Outcome reached = reach(end, awaited, p); !reached.ok()) return reached;
     return end.copies->start(awaited.views(p), end.theirs);
   };
-  return {hear_ready(end), {"pull", pull}, tell_delivered(end, awaited)};
+  return {recv_ready(end), {"pull", pull}, send_delivered(end, awaited)};
 }
 
 }  // namespace

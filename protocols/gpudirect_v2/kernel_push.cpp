@@ -7,11 +7,11 @@ namespace {
 
 std::vector<Step> sender(PeerEnd& end, const BatchedPieces& sent) {
   const auto by_kernel = [&end, &sent](const Piece& p) { return push(end, sent, p, Engine::kernel); };
-  return {hear_ready(end), {"push", by_kernel}};
+  return {recv_ready(end), {"push", by_kernel}};
 }
 
 std::vector<Step> receiver(PeerEnd& end, const BatchedPieces& awaited) {
-  return {tell_ready(end, awaited), await_flag(end), check_flag(end, awaited)};
+  return {send_ready(end, awaited), await_flag(end), check_flag(end, awaited)};
 }
 
 }  // namespace

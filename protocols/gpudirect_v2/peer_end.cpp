@@ -14,15 +14,15 @@ void PeerEnd::make_room_for(std::size_t slots) {
   flags.resize(slots);
 }
 
-Outcome PeerEnd::open(const HeardReady& first, std::span<const HeardReady> places, std::span<const View> mine) {
-  const auto add = [this](const HeardReady& told, Bytes length) {
-    theirs.emplace_back(shared.open(told.name()), Bytes{told.offset}, length);
+Outcome PeerEnd::open(const ReceivedReady& first, std::span<const ReceivedReady> places, std::span<const View> mine) {
+  const auto add = [this](const ReceivedReady& place, Bytes length) {
+    theirs.emplace_back(shared.open(place.name()), Bytes{place.offset}, length);
   };
   theirs.clear();
   try {
     // Of a batch, `length` is the distance from one message to the next.
     add(first, mine.size() == 1 ? Bytes{first.length} : mine.front().length);
-    for (const HeardReady& place : places) add(place, Bytes{place.length});
+    for (const ReceivedReady& place : places) add(place, Bytes{place.length});
   } catch (const Error& error) {
     // A forged or stale handle is the peer's fault, and a refusal of the driver nobody's.
     return {Status::peer_failed, std::string("the peer's buffer cannot be opened: ") + error.what()};
@@ -34,15 +34,15 @@ Outcome PeerEnd::open(const HeardReady& first, std::span<const HeardReady> place
   return {};
 }
 
-Step tell_ready(PeerEnd& end, const BatchedPieces& mine) {
+Step send_ready(PeerEnd& end, const BatchedPieces& mine) {
   return {"send ready", [&end, &mine](const Piece& p) -> Started {
-            if (mine.batched(p)) return tell_batch(end, mine.batch(p));
+            if (mine.batched(p)) return send_batch(end, mine.batch(p));
             return end.rank.send_control(end.peer, tags::kReady,
                                          ready_message(end.shared, p.bytes, p.bytes.length, mine.name(p)));
           }};
 }
 
-Step hear_ready(PeerEnd& end) {
+Step recv_ready(PeerEnd& end) {
   return {"receive ready",
           [&end](const Piece& p) { return end.rank.recv_control(end.peer, tags::kReady, end.ready[p.slot]); }};
 }

@@ -1,4 +1,4 @@
-// One end of a connection of gpudirect-v2: what it has heard of the peer's buffers, and where these lie.
+// One end of a connection of gpudirect-v2: what it has received of the peer's buffers, and where these lie.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct PeerEnd {
 
   /// Where the peer's messages lie, into `theirs`: of a piece what `first` names; of a batch as many as `mine`, of the
   /// same length, of which `places` may name the others. A buffer that cannot be opened is a failure of the peer.
-  Outcome open(const HeardReady& first, std::span<const HeardReady> places, std::span<const View> mine);
+  Outcome open(const ReceivedReady& first, std::span<const ReceivedReady> places, std::span<const View> mine);
 
   Rank& rank;
   RankId peer;
@@ -39,8 +39,8 @@ struct PeerEnd {
   std::vector<View> theirs{};               ///< of the piece or batch to be moved next
 };
 
-/// Steps of every mover: `ready` is told by the end whose memory is reached into, and heard by the mover.
-Step tell_ready(PeerEnd& end, const BatchedPieces& mine);
-Step hear_ready(PeerEnd& end);
+/// Steps of every mover: `ready` is sent by the end whose memory is reached into, and received by the mover.
+Step send_ready(PeerEnd& end, const BatchedPieces& mine);
+Step recv_ready(PeerEnd& end);
 
 }  // namespace twinlink

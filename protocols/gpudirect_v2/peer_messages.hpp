@@ -1,4 +1,4 @@
-// What the two ends of gpudirect-v2 tell each other.
+// What the two ends of gpudirect-v2 send each other.
 #pragma once
 
 #include <cstdint>
@@ -46,13 +46,13 @@ inline ControlMessage ready_message(SharedBuffers& shared, const View& mine, Byt
   return handle ? ControlMessage(FirstReady{ready, *handle}) : ControlMessage(ready);
 }
 
-/// What the peer has told so.
-struct HeardReady : Ready {
+/// What the peer has sent so.
+struct ReceivedReady : Ready {
   std::optional<IpcHandle> handle{};
   [[nodiscard]] SharedBuffers::Name name() const { return {.number = buffer, .handle = handle}; }
 };
 /// A UsageError for a message of another size.
-inline HeardReady heard_ready(const ControlMessage& message) {
+inline ReceivedReady received_ready(const ControlMessage& message) {
   if (message.bytes().size() != sizeof(FirstReady)) return {message.as<Ready>()};
   const auto first = message.as<FirstReady>();
   return {first.ready, first.handle};

@@ -15,11 +15,11 @@ std::vector<Step> sender(PeerEnd& end, const BatchedPieces& sent) {
     const bool resident = !sent.batched(p) && p.bytes.length <= kMostResident;
     return push(end, sent, p, resident ? Engine::resident : Engine::dma);
   };
-  return {hear_ready(end), {"push", by_either}};
+  return {recv_ready(end), {"push", by_either}};
 }
 
 std::vector<Step> receiver(PeerEnd& end, const BatchedPieces& awaited) {
-  return {tell_ready(end, awaited), await_flag(end), check_flag(end, awaited)};
+  return {send_ready(end, awaited), await_flag(end), check_flag(end, awaited)};
 }
 
 }  // namespace

@@ -121,10 +121,10 @@ Outcome PackingChannel::do_exchange(std::span<const View> outgoing, std::span<co
   }
 
   rank_.step("pack");
-  if (Outcome outcome = rearrange(outgoing, packed_out, Direction::pack); !outcome.ok()) return outcome;
+  if (Outcome outcome = rearrange(outgoing, packed_out, Rearrangement::pack); !outcome.ok()) return outcome;
   if (Outcome outcome = inner_->exchange(packed_out, packed_in); !outcome.ok()) return outcome;
   rank_.step("unpack");
-  return rearrange(incoming, packed_in, Direction::unpack);
+  return rearrange(incoming, packed_in, Rearrangement::unpack);
 }
 
 std::string PackingChannel::path_taken() const {
@@ -168,13 +168,13 @@ const PackingChannel::Plan& PackingChannel::plan_of(Bytes extent) {
   return plans_.emplace(extent, std::move(plan)).first->second;
 }
 
-Outcome PackingChannel::rearrange(std::span<const View> messages, std::span<const View> packed, Direction direction) {
+Outcome PackingChannel::rearrange(std::span<const View> messages, std::span<const View> packed, Rearrangement way) {
   const Seconds deadline = rank_.now() + timeout_;
   std::vector<Op> ops;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (packed[i].length == Bytes{}) continue;
     const Plan& plan = plan_of(messages[i].length);
-    const bool packs = direction == Direction::pack;
+    const bool packs = way == Rearrangement::pack;
     const View& to = packs ? packed[i] : messages[i];
     const View& from = packs ? messages[i] : packed[i];
     const std::span<const Block> blocks = packs ? plan.pack : plan.unpack;

@@ -88,7 +88,7 @@ class PackingChannel final : public Channel {
 
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
-  enum class Direction { pack, unpack };
+  enum class Rearrangement { pack, unpack };
   /// The blocks of a message of one size, for both directions.
   struct Plan {
     std::vector<Block> pack;
@@ -97,7 +97,7 @@ class PackingChannel final : public Channel {
 
   [[nodiscard]] std::vector<View> packed_places(std::span<const View> messages, Buffer buffer) const;
   [[nodiscard]] const Plan& plan_of(Bytes extent);
-  Outcome rearrange(std::span<const View> messages, std::span<const View> packed, Direction direction);
+  Outcome rearrange(std::span<const View> messages, std::span<const View> packed, Rearrangement way);
   Outcome copy_each(const View& to, const View& from, std::span<const Block> blocks, Seconds deadline);
   Outcome wait_all(std::span<const Op> ops, Seconds deadline);
 

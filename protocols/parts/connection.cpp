@@ -21,14 +21,15 @@ struct ConnectMessage {
 };
 static_assert(sizeof(ConnectMessage) == kConnectMessageSize);
 
-/// The next control message that is wanted, into `heard`; those before it are thrown away. Each one is a step of
+/// The next control message that is wanted, into `received`; those before it are thrown away. Each one is a step of
 /// these words.
 Status receive_only(Rank& rank, RankId peer, Tag tag, std::string_view words,
-                    const std::function<bool(const ControlMessage&)>& wanted, ControlMessage& heard, Seconds deadline) {
+                    const std::function<bool(const ControlMessage&)>& wanted, ControlMessage& received,
+                    Seconds deadline) {
   for (;;) {
     rank.step(words);
-    const Status status = wait(rank, rank.recv_control(peer, tag, heard), deadline);
-    if (status != Status::delivered || wanted(heard)) return status;
+    const Status status = wait(rank, rank.recv_control(peer, tag, received), deadline);
+    if (status != Status::delivered || wanted(received)) return status;
   }
 }
 
@@ -70,25 +71,25 @@ class Sends {
 
 /// Learns the epoch of the two ends.
 Outcome introduce(Rank& rank, RankId peer, Sends& sends, Epoch& epoch, Seconds deadline) {
-  ControlMessage heard;
+  ControlMessage received;
   std::string_view words = "receive connect request";
   rank.step(words);
   // No other operation of this rank ever has the number of this one, and so no other connection has it.
-  Op hear = rank.recv_control(peer, tags::kConnect, heard);
-  epoch.mine = hear.id;
+  Op pending = rank.recv_control(peer, tags::kConnect, received);
+  epoch.mine = pending.id;
   try {
     sends.send_control("send connect request", tags::kConnect,
                        ControlMessage(ConnectMessage{.kind = ConnectMessage::Kind::request, .from = epoch.mine}));
   } catch (...) {
-    rank.abandon(hear);  // it would write into what is gone then
+    rank.abandon(pending);  // it would write into what is gone then
     throw;
   }
   for (;;) {
-    if (const Status status = wait(rank, hear, deadline); status != Status::delivered) {
+    if (const Status status = wait(rank, pending, deadline); status != Status::delivered) {
       return did_not_connect(status, words);
     }
-    const bool mark = heard.bytes().size() != kConnectMessageSize;  // that nobody has heard
-    const auto message = mark ? ConnectMessage{} : heard.as<ConnectMessage>();
+    const bool mark = received.bytes().size() != kConnectMessageSize;  // that nobody has received
+    const auto message = mark ? ConnectMessage{} : received.as<ConnectMessage>();
     const bool reply = message.kind == ConnectMessage::Kind::reply && message.to == epoch.mine;
     const bool request = message.kind == ConnectMessage::Kind::request && !mark;
     // Usually the request has been answered when the reply comes. But an earlier connection may have taken it.
@@ -101,7 +102,7 @@ Outcome introduce(Rank& rank, RankId peer, Sends& sends, Epoch& epoch, Seconds d
     }
     if (reply) return {};
     rank.step(words);
-    hear = rank.recv_control(peer, tags::kConnect, heard);
+    pending = rank.recv_control(peer, tags::kConnect, received);
   }
 }
 
@@ -153,8 +154,8 @@ Outcome connect_ends(Rank& rank, RankId peer, std::span<const Tag> tags, Seconds
     return content.kind == ConnectMessage::Kind::epoch && content.to == epoch.mine;
   };
   for (const Tag tag : tags) {
-    ControlMessage heard;
-    const Status status = receive_only(rank, peer, tag, "receive epoch", is_mine, heard, deadline);
+    ControlMessage received;
+    const Status status = receive_only(rank, peer, tag, "receive epoch", is_mine, received, deadline);
     if (status != Status::delivered) return did_not_connect(status, "receive epoch");
   }
   return sends.settle(deadline);
@@ -189,14 +190,14 @@ Outcome connect_signals(Rank& rank, RankId peer, Tag tag, Stream stream, const E
   const IpcHandle mine = rank.export_memory(mark.buffer());
   sends.send_control("send mark", tags::kConnect, ControlMessage(mine));
 
-  ControlMessage heard;
+  ControlMessage received;
   const auto is_mark = [](const ControlMessage& message) { return message.bytes().size() == sizeof(IpcHandle); };
-  const Status status = receive_only(rank, peer, tags::kConnect, "receive mark", is_mark, heard, deadline);
+  const Status status = receive_only(rank, peer, tags::kConnect, "receive mark", is_mark, received, deadline);
   if (status != Status::delivered) return did_not_connect(status, "receive mark");
 
   View there;
   try {
-    there = View(shared.open({.number = epoch.theirs, .handle = heard.as<IpcHandle>()}), Bytes{}, Bytes{});
+    there = View(shared.open({.number = epoch.theirs, .handle = received.as<IpcHandle>()}), Bytes{}, Bytes{});
   } catch (const Error& error) {
     // A forged or stale handle is the peer's fault, and a refusal of the driver nobody's.
     return {Status::peer_failed,

@@ -10,7 +10,7 @@
 //   5. send epoch: to the peer's number
 //   6. receive epoch
 //   and, for signals, if the protocol has any
-//   7. raise epoch: a put of nothing to memory of the peer, which it has told a place of
+//   7. raise epoch: a put of nothing to memory of the peer, whose place it has sent
 //   8. await epoch
 //
 // A request may be of an end that has given up and is gone, so each is answered, and only an end that has received mine
@@ -52,7 +52,7 @@ Outcome raise_epoch(Rank& rank, View there, View nothing, Stream stream, Tag tag
 Outcome await_epoch(Rank& rank, RankId peer, Tag tag, const Epoch& epoch, Seconds deadline);
 
 /// Both of them at both ends, where the protocol itself has no memory for that yet: behind connect_ends(), within a
-/// node. The two ends tell each other the place of a few bytes (`send mark`, `receive mark`).
+/// node. The two ends send each other the place of a few bytes (`send mark`, `receive mark`).
 Outcome connect_signals(Rank& rank, RankId peer, Tag tag, Stream stream, const Epoch& epoch, Seconds deadline);
 
 /// Why a connection was not made: the peer did not come to the step of these words.

@@ -17,8 +17,8 @@ class Credits {
   Credits(std::size_t pieces, std::size_t buffers, std::size_t batch)
       : pieces_(pieces), buffers_(buffers), batch_(std::max<std::size_t>(batch, 1)) {}
 
-  /// Must the sender hear a grant before it sends piece `index`?
-  [[nodiscard]] bool sender_hears_before(std::size_t index) const {
+  /// Must the sender receive a grant before it sends piece `index`?
+  [[nodiscard]] bool sender_awaits_grant_before(std::size_t index) const {
     return index >= buffers_ && (index - buffers_) % batch_ == 0;
   }
   /// Does the receiver grant once the buffer of piece `index` is free? It does so for the pieces that follow when all

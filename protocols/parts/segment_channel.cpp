@@ -31,17 +31,17 @@ Bytes automatic_chunk(Bytes message) {
 }
 
 /// Other messages. What is kept of the exchange before is its room.
-void SegmentChannel::prepare(Direction& direction, Lane& lane, std::span<const View> messages) const {
+void SegmentChannel::prepare(SegmentFlow& flow, Lane& lane, std::span<const View> messages) const {
   lane.pieces.clear();
-  direction.begins.clear();
+  flow.begins.clear();
   for (const View& message : messages) {
     const std::size_t first = lane.pieces.size();
     const Bytes chunk = settings_.chunk == Bytes{} ? automatic_chunk(message.length) : settings_.chunk;
     add_pieces(message, chunk, lane.pieces);
-    direction.begins.resize(lane.pieces.size());
-    direction.begins[first] = SegmentHeader{message.length.count(), settings_.chunk.count()};
+    flow.begins.resize(lane.pieces.size());
+    flow.begins[first] = SegmentHeader{message.length.count(), settings_.chunk.count()};
   }
-  direction.credits = Credits(lane.pieces.size(), lane.depth, style_.credits);
+  flow.credits = Credits(lane.pieces.size(), lane.depth, style_.credits);
 }
 
 SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings, const SegmentStyle& style)
@@ -52,7 +52,7 @@ SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings
       mine_(rank.allocate(Memory::shared_pinned, slot_size() * static_cast<std::uint64_t>(settings.depth))) {
   try {
     const auto depth = static_cast<std::size_t>(settings.depth);
-    for (Direction* const direction : {&in_, &out_}) direction->heard.resize(depth);
+    for (SegmentFlow* const flow : {&in_, &out_}) flow->received.resize(depth);
     lanes_ = {Lane{.pieces = {}, .depth = depth, .steps = receiving_steps()},
               Lane{.pieces = {}, .depth = depth, .steps = sending_steps()}};
     connected(connect_to_peer());
@@ -64,7 +64,7 @@ SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings
 
 static_assert(sizeof(SegmentHeader) != kConnectMessageSize);
 
-/// Throws away what an earlier connection has left under way. Then tells the peer of this segment, and opens the
+/// Throws away what an earlier connection has left under way. Then sends the peer this segment, and opens the
 /// peer's. Does not go on before the peer has opened this one, for it might be through with everything, and release it,
 /// before.
 Outcome SegmentChannel::connect_to_peer() {
@@ -72,30 +72,31 @@ Outcome SegmentChannel::connect_to_peer() {
   const Seconds deadline = rank_.now() + settings_.timeout;
   Epoch numbers;
   if (Outcome outcome = connect_ends(rank_, peer_, kControlTags, deadline, numbers); !outcome.ok()) return outcome;
-  ControlMessage heard;
-  if (Outcome outcome = swap("segment", ControlMessage(rank_.export_memory(mine_)), heard, deadline); !outcome.ok()) {
+  ControlMessage received;
+  if (Outcome outcome = swap("segment", ControlMessage(rank_.export_memory(mine_)), received, deadline);
+      !outcome.ok()) {
     return outcome;
   }
   rank_.step("open segment");
   try {
-    theirs_ = rank_.open_memory(peer_, heard.as<IpcHandle>());
+    theirs_ = rank_.open_memory(peer_, received.as<IpcHandle>());
   } catch (const Error& error) {
     // A forged or stale handle is the peer's fault, and a refusal of the system nobody's.
     return {Status::peer_failed, std::string("step 'open segment': ") + error.what()};
   }
-  return swap("opened", ControlMessage(), heard, deadline);
+  return swap("opened", ControlMessage(), received, deadline);
 }
 
-/// Both ends tell each other such a thing.
+/// Both ends send each other such a thing.
 Outcome SegmentChannel::swap(const std::string& what, const ControlMessage& mine, ControlMessage& theirs,
                              Seconds deadline) {
   rank_.step("send " + what);
-  const Op told = rank_.send_control(peer_, tags::kHeader, mine);
+  const Op sent = rank_.send_control(peer_, tags::kHeader, mine);
   rank_.step("receive " + what);
-  const Status heard = wait(rank_, rank_.recv_control(peer_, tags::kHeader, theirs), deadline);
-  // The peer may not have come to hear it yet; nothing is lost if it has not by the deadline.
-  const Status taken = wait(rank_, told, deadline);
-  if (heard != Status::delivered) return did_not_connect(heard, "receive " + what);
+  const Status received = wait(rank_, rank_.recv_control(peer_, tags::kHeader, theirs), deadline);
+  // The peer may not have come to receive it yet; nothing is lost if it has not by the deadline.
+  const Status taken = wait(rank_, sent, deadline);
+  if (received != Status::delivered) return did_not_connect(received, "receive " + what);
   if (taken != Status::delivered) return did_not_connect(taken, "send " + what);
   return {};
 }
@@ -114,48 +115,48 @@ View SegmentChannel::slot(Buffer segment, const Piece& piece) const {
 }
 
 std::vector<Step> SegmentChannel::sending_steps() {
-  const auto tell_header = [this](const Piece& p) -> Started {
+  const auto send_header = [this](const Piece& p) -> Started {
     if (!out_.begins[p.number]) return Outcome{};
     return rank_.send_control(peer_, tags::kHeader, ControlMessage(*out_.begins[p.number]));
   };
-  const auto hear_answer = [this](const Piece& p) -> Started {
+  const auto recv_answer = [this](const Piece& p) -> Started {
     if (!out_.begins[p.number]) return Outcome{};
-    return rank_.recv_control(peer_, tags::kReady, out_.heard[p.slot]);
+    return rank_.recv_control(peer_, tags::kReady, out_.received[p.slot]);
   };
-  const auto hear_credit = [this](const Piece& p) -> Started {
+  const auto recv_credit = [this](const Piece& p) -> Started {
     if (const auto& mine = out_.begins[p.number]) {
-      Outcome agreed = agree(*mine, out_.heard[p.slot].as<SegmentHeader>());
+      Outcome agreed = agree(*mine, out_.received[p.slot].as<SegmentHeader>());
       if (!agreed.ok()) return agreed;
     }
-    if (!out_.credits.sender_hears_before(p.number)) return Outcome{};
+    if (!out_.credits.sender_awaits_grant_before(p.number)) return Outcome{};
     return rank_.recv_control(peer_, tags::kCredit, nothing_);
   };
   const auto copy_out = [this](const Piece& p) {
     return pipeline_copy(rank_, slot(mine_, p), p.bytes, kOutStream, style_.synchronous, deadline_);
   };
-  const auto tell_filled = [this](const Piece&) { return rank_.send_control(peer_, tags::kDelivered, nothing_); };
-  return {{"send header", tell_header},
-          {"receive clear to send", hear_answer},
-          {"receive credit", hear_credit},
+  const auto send_filled = [this](const Piece&) { return rank_.send_control(peer_, tags::kDelivered, nothing_); };
+  return {{"send header", send_header},
+          {"receive clear to send", recv_answer},
+          {"receive credit", recv_credit},
           {"copy out", copy_out},
-          {"send filled", tell_filled}};
+          {"send filled", send_filled}};
 }
 
 std::vector<Step> SegmentChannel::receiving_steps() {
-  const auto hear_header = [this](const Piece& p) -> Started {
+  const auto recv_header = [this](const Piece& p) -> Started {
     if (!in_.begins[p.number]) return Outcome{};
-    return rank_.recv_control(peer_, tags::kHeader, in_.heard[p.slot]);
+    return rank_.recv_control(peer_, tags::kHeader, in_.received[p.slot]);
   };
   const auto answer = [this](const Piece& p) -> Started {
     const auto& mine = in_.begins[p.number];
     if (!mine) return Outcome{};
-    const Op told = rank_.send_control(peer_, tags::kReady, ControlMessage(*mine));
-    Outcome agreed = agree(*mine, in_.heard[p.slot].as<SegmentHeader>());
-    if (agreed.ok()) return told;
-    wait(rank_, told, deadline_);
+    const Op sent = rank_.send_control(peer_, tags::kReady, ControlMessage(*mine));
+    Outcome agreed = agree(*mine, in_.received[p.slot].as<SegmentHeader>());
+    if (agreed.ok()) return sent;
+    wait(rank_, sent, deadline_);
     return agreed;
   };
-  const auto hear_filled = [this](const Piece&) { return rank_.recv_control(peer_, tags::kDelivered, nothing_); };
+  const auto recv_filled = [this](const Piece&) { return rank_.recv_control(peer_, tags::kDelivered, nothing_); };
   const auto copy_in = [this](const Piece& p) {
     return pipeline_copy(rank_, p.bytes, slot(*theirs_, p), kInStream, style_.synchronous, deadline_);
   };
@@ -163,9 +164,9 @@ std::vector<Step> SegmentChannel::receiving_steps() {
     if (!in_.credits.receiver_grants_after(p.number)) return Outcome{};
     return rank_.send_control(peer_, tags::kCredit, nothing_);
   };
-  return {{"receive header", hear_header},
+  return {{"receive header", recv_header},
           {"send clear to send", answer},
-          {"receive filled", hear_filled},
+          {"receive filled", recv_filled},
           {"copy in", copy_in},
           {"grant credit", grant_credit}};
 }

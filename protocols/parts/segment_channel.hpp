@@ -18,7 +18,7 @@ struct SegmentStyle {
   bool synchronous = false;  ///< the CPU waits for every copy
 };
 
-/// What is told of a message before its first piece, and what is answered.
+/// What is sent of a message before its first piece, and what is answered.
 struct SegmentHeader {
   std::uint64_t length = 0;  ///< of what this side has
   std::uint64_t chunk = 0;   ///< by which this side cuts it
@@ -54,12 +54,12 @@ class SegmentChannel final : public Channel {
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override;
   /// One direction of the exchange under way. Kept for the next one: to make such things anew takes as long as a small
   /// message.
-  struct Direction {
+  struct SegmentFlow {
     std::vector<std::optional<SegmentHeader>> begins{};  ///< by piece: of the message that it begins
     Credits credits{0, 1, 0};
-    std::vector<ControlMessage> heard{};  ///< by slot: the header, or its answer
+    std::vector<ControlMessage> received{};  ///< by slot: the header, or its answer
   };
-  void prepare(Direction& direction, Lane& lane, std::span<const View> messages) const;
+  void prepare(SegmentFlow& flow, Lane& lane, std::span<const View> messages) const;
   [[nodiscard]] Outcome connect_to_peer();
   [[nodiscard]] Outcome swap(const std::string& what, const ControlMessage& mine, ControlMessage& theirs,
                              Seconds deadline);
@@ -75,8 +75,8 @@ class SegmentChannel final : public Channel {
   Seconds deadline_{};  ///< of the exchange under way
   Buffer mine_{};
   std::optional<Buffer> theirs_{};  ///< nothing if the connection was not made
-  Direction in_;
-  Direction out_;
+  SegmentFlow in_;
+  SegmentFlow out_;
   std::array<Lane, 2> lanes_;
   ControlMessage nothing_;  ///< of messages that carry nothing
 };

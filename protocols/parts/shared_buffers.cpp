@@ -23,10 +23,10 @@ Buffer SharedBuffers::open(const Name& name) {
   const auto known = std::ranges::find(opened_, name.number, &Theirs::number);
   if (known != opened_.end()) {
     if (!name.handle || *name.handle == known->handle) return known->buffer;
-    throw UsageError("the peer tells a second handle of its buffer " + std::to_string(name.number));
+    throw UsageError("the peer sent a second handle of its buffer " + std::to_string(name.number));
   }
   if (!name.handle) {
-    throw UsageError("the peer names its buffer " + std::to_string(name.number) + ", and has told no handle of it");
+    throw UsageError("the peer names its buffer " + std::to_string(name.number) + ", and has sent no handle of it");
   }
   const Buffer buffer = rank_.open_memory(peer_, *name.handle);
   opened_.push_back({.number = name.number, .handle = *name.handle, .buffer = buffer});

@@ -28,16 +28,16 @@ std::vector<Step> StagedChannel::sending_steps() {
   const auto copy_out = [this](const Piece& p) {
     return pipeline_copy(rank_, out_.buffers.at(p), p.bytes, kOutStream, style_.synchronous, deadline_);
   };
-  // Of the pieces that wait for one grant only the first hears it: those behind it are sent after it.
-  const auto hear_credit = [this](const Piece& p) -> Started {
-    if (!out_.credits.sender_hears_before(p.number)) return Outcome{};
+  // Of the pieces that wait for one grant only the first receives it: those behind it are sent after it.
+  const auto recv_credit = [this](const Piece& p) -> Started {
+    if (!out_.credits.sender_awaits_grant_before(p.number)) return Outcome{};
     return rank_.recv_control(peer_, tags::kCredit, credit_);
   };
   const auto send = [this](const Piece& p) {
     return rank_.send(peer_, data_tag(out_.wholes[p.number], settings_.chunk), out_.buffers.at(p));
   };
   if (style_.credits == 0) return {{"copy out", copy_out}, {"send", send}};
-  return {{"copy out", copy_out}, {"receive credit", hear_credit}, {"send", send}};
+  return {{"copy out", copy_out}, {"receive credit", recv_credit}, {"send", send}};
 }
 
 std::vector<Step> StagedChannel::receiving_steps() {
@@ -55,11 +55,11 @@ std::vector<Step> StagedChannel::receiving_steps() {
   return {{"receive", receive}, {"copy in", copy_in}, {"grant credit", grant_credit}};
 }
 
-void StagedChannel::prepare(Direction& direction, Lane& lane, std::span<const View> messages) const {
+void StagedChannel::prepare(StagedFlow& flow, Lane& lane, std::span<const View> messages) const {
   cut(messages, settings_.chunk, lane.pieces);
-  whole_lengths(messages, settings_.chunk, direction.wholes);
-  direction.credits = Credits(lane.pieces.size(), lane.depth, style_.credits);
-  direction.buffers.reserve(lane.pieces, lane.depth);
+  whole_lengths(messages, settings_.chunk, flow.wholes);
+  flow.credits = Credits(lane.pieces.size(), lane.depth, style_.credits);
+  flow.buffers.reserve(lane.pieces, lane.depth);
 }
 
 Outcome StagedChannel::do_exchange(std::span<const View> outgoing, std::span<const View> incoming) {

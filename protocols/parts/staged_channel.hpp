@@ -36,21 +36,21 @@ class StagedChannel : public Channel {
 
   /// One direction of the exchange under way. Kept for the next one: to make such things anew takes as long as a small
   /// message.
-  struct Direction {
+  struct StagedFlow {
     StagingBuffers buffers;
     Credits credits{0, 1, 0};
     std::vector<Bytes> wholes{};  ///< by piece, the length of its message
   };
   [[nodiscard]] std::vector<Step> sending_steps();
   [[nodiscard]] std::vector<Step> receiving_steps();
-  void prepare(Direction& direction, Lane& lane, std::span<const View> messages) const;
+  void prepare(StagedFlow& flow, Lane& lane, std::span<const View> messages) const;
 
   Rank& rank_;
   RankId peer_;
   Settings settings_;
   StagedStyle style_;
-  Direction in_;
-  Direction out_;
+  StagedFlow in_;
+  StagedFlow out_;
   std::array<Lane, 2> lanes_;
   Seconds deadline_{};     ///< of the exchange under way
   ControlMessage credit_;  ///< grants carry nothing

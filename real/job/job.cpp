@@ -193,7 +193,7 @@ struct Job::Parts {
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together
       const bool by_control_message = options.within_node != WithinNode::loopback;
-      const auto reached = [](const Neighbour& n) { return !n.path.same_node || letters_reach(n.path); };
+      const auto reached = [](const Neighbour& n) { return !n.path.same_node || shares_memory_with(n.path); };
       const bool all = std::ranges::all_of(neighbours.ranks, reached);  // where not, MPI carries those of that pair
       environment["control_within_node"] = !by_control_message ? "MPI"
                                            : all               ? "shared memory"

@@ -1,7 +1,7 @@
 // PacedRuntime: devices that take the time that a platform gives them.
 //
 // A copy ends when its bytes have really been moved and the platform's time for it is over, whichever comes later.
-// The time follows the rule of the simulated machine for one stream: the caller is busy for `host`, nothing moves
+// The time follows the rule of the simulated machine for one stream: the caller is busy for `overhead`, nothing moves
 // for `latency`, which overlaps the flow of the copy before it in the stream, but no copy flows sooner than its
 // `gap` after that one; then blocks that lie apart, or a kernel's signal, take their time, which overlaps
 // nothing of the stream, and then the bytes flow at the smallest of the copy's own rate and the links of its route.

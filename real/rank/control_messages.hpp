@@ -16,8 +16,8 @@
 namespace twinlink::real {
 
 /// A box of kControlMessagesOfOrigin control messages for each origin, in memory of the rank that they go to.
-/// ControlMessages of one origin and tag stay in order. Nothing waits here, and nothing is lost: a full box is told to
-/// the sender.
+/// ControlMessages of one origin and tag stay in order. Nothing waits here, and nothing is lost: a full box is reported
+/// to the sender.
 class ControlMessages {
  public:
   /// For a job of `ranks`.
@@ -54,7 +54,7 @@ class ControlMessages {
 
 /// Can control messages go between two ranks with this path, for they share memory? The same at both ends: paths are
 /// symmetric.
-inline bool letters_reach(const Path& path) { return path.same_node && path.device_mapping.yes; }
+inline bool shares_memory_with(const Path& path) { return path.same_node && path.device_mapping.yes; }
 
 /// So many control messages of one origin may lie in its box.
 inline constexpr std::uint64_t kControlMessagesOfOrigin = 64;

@@ -29,12 +29,12 @@ void RealRank::poll_lists(WaitingLists& lists, Comes comes) {
 }
 
 bool RealRank::by_control_message(RankId peer) const {
-  return control_messages_ != nullptr && letters_reach(path_to(peer));
+  return control_messages_ != nullptr && shares_memory_with(path_to(peer));
 }
 
 Op RealRank::send_control(RankId peer, Tag tag, const ControlMessage& message) {
   require_address(peer, tag);
-  if (by_control_message(peer)) return tell_by_letter(peer, tag, message);
+  if (by_control_message(peer)) return send_in_memory(peer, tag, message);
   const Slot slot = start(Kind::send_control, {}, {});
   MPI_Request request = MPI_REQUEST_NULL;
   Operation& operation = operations_[slot];
@@ -49,9 +49,9 @@ Op RealRank::send_control(RankId peer, Tag tag, const ControlMessage& message) {
 Op RealRank::recv_control(RankId peer, Tag tag, ControlMessage& into) {
   require_address(peer, tag);
   if (by_control_message(peer)) {
-    const Slot slot = start(Kind::letter_in, {}, {});
+    const Slot slot = start(Kind::control_in, {}, {});
     operations_[slot].into = &into;
-    hears_.add(peer, tag, slot);
+    control_receives_.add(peer, tag, slot);
     return op_of(slot);
   }
   const Slot slot = start(Kind::recv_control, {}, {});
@@ -65,8 +65,8 @@ Op RealRank::recv_control(RankId peer, Tag tag, ControlMessage& into) {
   return op_of(slot);
 }
 
-Op RealRank::tell_by_letter(RankId peer, Tag tag, const ControlMessage& message) {
-  const Slot slot = start(Kind::letter_out, {}, {});
+Op RealRank::send_in_memory(RankId peer, Tag tag, const ControlMessage& message) {
+  const Slot slot = start(Kind::control_out, {}, {});
   const auto before = unposted_.find(peer);
   if (before == unposted_.end() && control_messages_->post(peer, tag, message)) {
     states_[slot].ended = true;
@@ -76,7 +76,7 @@ Op RealRank::tell_by_letter(RankId peer, Tag tag, const ControlMessage& message)
   return op_of(slot);
 }
 
-void RealRank::post_letters() {
+void RealRank::post_control() {
   for (auto& [peer, queue] : unposted_) {
     while (!queue.empty() && control_messages_->post(peer, queue.front().tag, queue.front().message)) {
       const Unposted& posted = queue.front();
@@ -87,9 +87,9 @@ void RealRank::post_letters() {
   std::erase_if(unposted_, [](const auto& entry) { return entry.second.empty(); });
 }
 
-void RealRank::poll_letters() {
-  poll_lists(hears_, [this](const Waiting& list, Operation& hear) {
-    return control_messages_->take(list.peer, list.tag, *hear.into);
+void RealRank::poll_control() {
+  poll_lists(control_receives_, [this](const Waiting& list, Operation& receiver) {
+    return control_messages_->take(list.peer, list.tag, *receiver.into);
   });
 }
 
@@ -113,9 +113,9 @@ void RealRank::poll_signals() {
 }
 
 /// What `slot` waited for goes to whoever waits next. A control message that it is to post is still posted while the
-/// rank lives: the peer may have been told of it.
+/// rank lives: the peer may count on it.
 void RealRank::stop_awaiting(Slot slot) {
-  hears_.remove(slot);
+  control_receives_.remove(slot);
   awaits_.remove(slot);
 }
 

@@ -45,7 +45,7 @@ RealRank::~RealRank() {
   // A peer may still wait for control messages that nobody here waited to see posted.
   constexpr Seconds kPatience{1.0};
   const Seconds deadline = now() + kPatience;
-  while (!unposted_.empty() && now() < deadline) post_letters();
+  while (!unposted_.empty() && now() < deadline) post_control();
   runtime_.rest();  // MPI_Finalize comes next
 }
 
@@ -193,10 +193,10 @@ void RealRank::poll() {
   runtime_.progress();
   const std::uint64_t endings = endings_;
   if (awaits_.waiting > 0) poll_signals();
-  if (hears_.waiting > 0) poll_letters();
-  if (!unposted_.empty()) post_letters();
+  if (control_receives_.waiting > 0) poll_control();
+  if (!unposted_.empty()) post_control();
   // A look at a word in memory takes a tenth of a look at an event, and one at MPI may take as long as it takes to copy
-  // a part of a message; what has ended can be gone on with at once. Not always: somebody may hear again after every
+  // a part of a message; what has ended can be gone on with at once. Not always: somebody may receive again after every
   // control message.
   constexpr unsigned kMostInARow = 16;
   const auto enough = [&] { return endings_ != endings && ++ends_in_a_row_ < kMostInARow; };
@@ -212,8 +212,8 @@ void RealRank::poll() {
 }
 
 /// MPI may have promised more than it has done: a send that has ended for its caller may still lie in a queue. A rank
-/// that waits for copies and control messages alone would leave it there. And control messages that nobody here hears
-/// yet must not hold up who sends them. Seldom, for it costs as much as many polls.
+/// that waits for copies and control messages alone would leave it there. And control messages that nobody here
+/// receives yet must not hold up who sends them. Seldom, for it costs as much as many polls.
 void RealRank::let_others_go_on() {
   if (control_messages_ != nullptr) control_messages_->make_room();
   if (!requests_.empty()) return;
@@ -289,7 +289,7 @@ void RealRank::abandon(Op op) {
     poll_copies(static_cast<std::size_t>(operation.stream.index));
   }
   if (states_[slot].ended) return let_go(slot);
-  if (operation.kind == Kind::signal || operation.kind == Kind::letter_in || operation.kind == Kind::letter_out) {
+  if (operation.kind == Kind::signal || operation.kind == Kind::control_in || operation.kind == Kind::control_out) {
     stop_awaiting(slot);
     return let_go(slot);
   }

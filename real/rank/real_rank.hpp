@@ -25,7 +25,7 @@ class RealRank final : public Rank {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// All but the start of the clock must outlive this object. Without `control messages` all control messages go
+  /// All but the start of the clock must outlive this object. Without `messages`, all control messages go
   /// through MPI.
   RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa, RealMemory& memory,
            Signals& signals, ControlMessages* messages, Clock::time_point start);
@@ -66,8 +66,8 @@ class RealRank final : public Rank {
     receive,
     send_control,  ///< through MPI
     recv_control,
-    letter_out,  ///< the same within the node
-    letter_in
+    control_out,  ///< the same within the node
+    control_in
   };
 
   /// What every look through the operations in flight reads, close together.
@@ -130,7 +130,7 @@ class RealRank final : public Rank {
   std::optional<Completion> take_ended(std::span<const Op> ops);
 
   [[nodiscard]] bool by_control_message(RankId peer) const;
-  Op tell_by_letter(RankId peer, Tag tag, const ControlMessage& message);
+  Op send_in_memory(RankId peer, Tag tag, const ControlMessage& message);
 
   void poll();
   void poll_messages();
@@ -140,8 +140,8 @@ class RealRank final : public Rank {
   template <class Comes>
   void poll_lists(WaitingLists& lists, Comes comes);
   void poll_signals();
-  void poll_letters();
-  void post_letters();
+  void poll_control();
+  void post_control();
   void stop_awaiting(Slot slot);
   void finish_message(Slot slot, const MPI_Status& status, int error);
 
@@ -158,7 +158,7 @@ class RealRank final : public Rank {
   std::vector<Slot> free_slots_;
   std::array<std::deque<Slot>, kStreams> copies_;  ///< in flight, oldest first
   std::size_t copies_in_flight_ = 0;               ///< of all streams
-  WaitingLists hears_;                             ///< for control messages
+  WaitingLists control_receives_;                  ///< for control messages
   WaitingLists awaits_;                            ///< for signals
   std::map<RankId, std::deque<Unposted>> unposted_;
   unsigned polls_ = 0;

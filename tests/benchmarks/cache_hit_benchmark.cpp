@@ -53,13 +53,13 @@ void measure(Rank& rank, const IpcHandle& handle, Buffer own, Bytes size) {
 void run(Rank& rank) {
   const Buffer own = rank.allocate(Memory::device, 1_MiB);
   if (rank.id() == RankId{0}) {
-    const auto handle = bench::hear_now(rank, RankId{1}, kPatience).as<IpcHandle>();
+    const auto handle = bench::recv_control_now(rank, RankId{1}, kPatience).as<IpcHandle>();
     fmt::print("{:>10} {:>12} {:>12} {:>12}\n", "size", "bare us", "hit us", "added us");
     for (const Bytes size : {4_B, 4_KiB, 64_KiB, 1_MiB}) measure(rank, handle, own, size);
-    bench::tell_now(rank, RankId{1}, ControlMessage(), kPatience);
+    bench::send_control_now(rank, RankId{1}, ControlMessage(), kPatience);
   } else if (rank.id() == RankId{1}) {
-    bench::tell_now(rank, RankId{0}, ControlMessage(rank.export_memory(own)), kPatience);
-    bench::hear_now(rank, RankId{0}, kPatience);
+    bench::send_control_now(rank, RankId{0}, ControlMessage(rank.export_memory(own)), kPatience);
+    bench::recv_control_now(rank, RankId{0}, kPatience);
   }
 }
 

@@ -29,7 +29,7 @@ void both_ways(benchmark::State& state, const std::string& protocol, Likeness li
                                    .forth = messages,
                                    .back = messages,
                                    .settings = {.depth = static_cast<int>(state.range(1))}});
-  scenario.late_tells = protocol != "cuda-ipc";
+  scenario.late_sends = protocol != "cuda-ipc";
   explore_all(state, scenario, likeness);
 }
 

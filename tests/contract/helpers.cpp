@@ -73,20 +73,20 @@ void finish_all(Rank& rank, std::vector<Op> ops) {
 
 void copy_now(Rank& rank, View to, View from) { finish(rank, rank.copy(to, from, Stream{0}, Engine::dma)); }
 
-void tell_now(Rank& rank, RankId peer, Tag with, const ControlMessage& message) {
+void send_control_now(Rank& rank, RankId peer, Tag with, const ControlMessage& message) {
   finish(rank, rank.send_control(peer, with, message));
 }
 
-ControlMessage hear_now(Rank& rank, RankId peer, Tag with) {
+ControlMessage recv_control_now(Rank& rank, RankId peer, Tag with) {
   ControlMessage message;
   finish(rank, rank.recv_control(peer, with, message));
   return message;
 }
 
 void meet(Rank& rank, RankId peer) {
-  const Op told = rank.send_control(peer, tag(kMeetTag), ControlMessage());
-  hear_now(rank, peer, tag(kMeetTag));
-  finish(rank, told);
+  const Op sent = rank.send_control(peer, tag(kMeetTag), ControlMessage());
+  recv_control_now(rank, peer, tag(kMeetTag));
+  finish(rank, sent);
 }
 
 }  // namespace twinlink::contract

@@ -64,8 +64,8 @@ void finish_all(Rank& rank, std::vector<Op> ops);
 /// Copies by the copy engine on the first stream and waits.
 void copy_now(Rank& rank, View to, View from);
 /// Sends or receives one control message and waits.
-void tell_now(Rank& rank, RankId peer, Tag with, const ControlMessage& message = ControlMessage());
-ControlMessage hear_now(Rank& rank, RankId peer, Tag with);
+void send_control_now(Rank& rank, RankId peer, Tag with, const ControlMessage& message = ControlMessage());
+ControlMessage recv_control_now(Rank& rank, RankId peer, Tag with);
 /// Both ends have come here: what either did before has happened.
 void meet(Rank& rank, RankId peer);
 
@@ -73,9 +73,9 @@ void meet(Rank& rank, RankId peer);
 template <class T>
 T swap_with(Rank& rank, RankId peer, const T& mine) {
   constexpr int kSwapTag = 14;
-  const Op told = rank.send_control(peer, tag(kSwapTag), ControlMessage(mine));
-  const ControlMessage theirs = hear_now(rank, peer, tag(kSwapTag));
-  finish(rank, told);
+  const Op sent = rank.send_control(peer, tag(kSwapTag), ControlMessage(mine));
+  const ControlMessage theirs = recv_control_now(rank, peer, tag(kSwapTag));
+  finish(rank, sent);
   return theirs.as<T>();
 }
 

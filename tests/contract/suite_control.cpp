@@ -11,9 +11,9 @@ TEST(Control, MessagesOfOneTagStayInOrder) {
     constexpr int kMessages = 50;
     for (int i = 0; i < kMessages; ++i) {
       if (first(rank, peer)) {
-        tell_now(rank, peer, tag(0), ControlMessage(i));
+        send_control_now(rank, peer, tag(0), ControlMessage(i));
       } else {
-        EXPECT_EQ(hear_now(rank, peer, tag(0)).as<int>(), i);
+        EXPECT_EQ(recv_control_now(rank, peer, tag(0)).as<int>(), i);
       }
     }
   });
@@ -22,38 +22,39 @@ TEST(Control, MessagesOfOneTagStayInOrder) {
 TEST(Control, ManyMessagesAtOnceStayInOrderBothWays) {
   on_every_pair([](Rank& rank, RankId peer) {
     constexpr std::size_t kMessages = 100;
-    std::array<ControlMessage, kMessages> heard;
+    std::array<ControlMessage, kMessages> received;
     std::vector<Op> ops;
     for (std::size_t i = 0; i < kMessages; ++i) {
       ops.push_back(rank.send_control(peer, tag(0), ControlMessage(i)));
-      ops.push_back(rank.recv_control(peer, tag(0), heard[i]));
+      ops.push_back(rank.recv_control(peer, tag(0), received[i]));
     }
     finish_all(rank, ops);
-    for (std::size_t i = 0; i < kMessages; ++i) EXPECT_EQ(heard[i].as<std::size_t>(), i);
+    for (std::size_t i = 0; i < kMessages; ++i) EXPECT_EQ(received[i].as<std::size_t>(), i);
   });
 }
 
-TEST(Control, MessagesThatNobodyHearsYetHoldNobodyUp) {
+TEST(Control, MessagesThatNobodyReceivesYetHoldNobodyUp) {
   on_every_pair([](Rank& rank, RankId peer) {
     constexpr int kMessages = 300;
-    for (int i = 0; i < kMessages; ++i) tell_now(rank, peer, tag(0), ControlMessage(i));
-    for (int i = 0; i < kMessages; ++i) ASSERT_EQ(hear_now(rank, peer, tag(0)).as<int>(), i);
+    for (int i = 0; i < kMessages; ++i) send_control_now(rank, peer, tag(0), ControlMessage(i));
+    for (int i = 0; i < kMessages; ++i) ASSERT_EQ(recv_control_now(rank, peer, tag(0)).as<int>(), i);
   });
 }
 
-TEST(Control, HearsThatWaitAreServedInOrderWhileThePeerTells) {
+TEST(Control, ReceivesThatWaitAreServedInOrderWhileThePeerSends) {
   on_every_pair([](Rank& rank, RankId peer) {
     constexpr std::size_t kMessages = 200;
     if (first(rank, peer)) {
-      for (std::size_t i = 0; i < kMessages; ++i) tell_now(rank, peer, tag(i % 2 == 0 ? 0 : 1), ControlMessage(i));
+      for (std::size_t i = 0; i < kMessages; ++i)
+        send_control_now(rank, peer, tag(i % 2 == 0 ? 0 : 1), ControlMessage(i));
       return;
     }
-    std::array<ControlMessage, kMessages> heard;
+    std::array<ControlMessage, kMessages> received;
     std::vector<Op> ops;
     for (std::size_t i = 0; i < kMessages; ++i)
-      ops.push_back(rank.recv_control(peer, tag(i % 2 == 0 ? 0 : 1), heard[i]));
+      ops.push_back(rank.recv_control(peer, tag(i % 2 == 0 ? 0 : 1), received[i]));
     finish_all(rank, ops);
-    for (std::size_t i = 0; i < kMessages; ++i) EXPECT_EQ(heard[i].as<std::size_t>(), i);
+    for (std::size_t i = 0; i < kMessages; ++i) EXPECT_EQ(received[i].as<std::size_t>(), i);
   });
 }
 
@@ -63,8 +64,8 @@ TEST(Control, MessagesOfDifferentTagsDoNotMix) {
       finish_all(rank, {rank.send_control(peer, tag(1), ControlMessage(1)),
                         rank.send_control(peer, tag(2), ControlMessage(2))});
     } else {
-      EXPECT_EQ(hear_now(rank, peer, tag(2)).as<int>(), 2);
-      EXPECT_EQ(hear_now(rank, peer, tag(1)).as<int>(), 1);
+      EXPECT_EQ(recv_control_now(rank, peer, tag(2)).as<int>(), 2);
+      EXPECT_EQ(recv_control_now(rank, peer, tag(1)).as<int>(), 1);
     }
   });
 }
@@ -77,7 +78,7 @@ TEST(Control, MessagesTravelApartFromTheData) {
       finish_all(rank, {rank.send(peer, tag(0), scratch.view()), rank.send_control(peer, tag(0), ControlMessage(77))});
     } else {
       // One tag, equal sizes: only the plane tells them apart. Taken in the other order than sent.
-      EXPECT_EQ(hear_now(rank, peer, tag(0)).as<int>(), 77);
+      EXPECT_EQ(recv_control_now(rank, peer, tag(0)).as<int>(), 77);
       finish(rank, rank.receive(peer, tag(0), scratch.view()));
       EXPECT_TRUE(rank.check(scratch.view(), Payload{5}).intact());
     }
@@ -95,78 +96,78 @@ TEST(Control, AMessageCarriesItsFullCapacity) {
 
 TEST(Control, AMessageKeepsItsSize) {
   on_every_pair([](Rank& rank, RankId peer) {
-    const Op told = rank.send_control(peer, tag(0), ControlMessage(std::array<char, 3>{'a', 'b', 'c'}));
-    const ControlMessage heard = hear_now(rank, peer, tag(0));
-    finish(rank, told);
-    EXPECT_EQ(heard.bytes().size(), 3U);
-    EXPECT_THROW(static_cast<void>(heard.as<int>()), UsageError);
+    const Op sent = rank.send_control(peer, tag(0), ControlMessage(std::array<char, 3>{'a', 'b', 'c'}));
+    const ControlMessage received = recv_control_now(rank, peer, tag(0));
+    finish(rank, sent);
+    EXPECT_EQ(received.bytes().size(), 3U);
+    EXPECT_THROW(static_cast<void>(received.as<int>()), UsageError);
   });
 }
 
 TEST(Control, AMessageMayBeEmpty) {
   on_every_pair([](Rank& rank, RankId peer) {
-    ControlMessage heard(123);
-    const Op hearing = rank.recv_control(peer, tag(0), heard);
-    tell_now(rank, peer, tag(0), ControlMessage());
-    finish(rank, hearing);
-    EXPECT_TRUE(heard.bytes().empty());
+    ControlMessage received(123);
+    const Op receiving = rank.recv_control(peer, tag(0), received);
+    send_control_now(rank, peer, tag(0), ControlMessage());
+    finish(rank, receiving);
+    EXPECT_TRUE(received.bytes().empty());
   });
 }
 
-TEST(Control, TheTellerMayForgetItsMessageAtOnce) {
+TEST(Control, TheSenderMayForgetItsMessageAtOnce) {
   on_every_pair([](Rank& rank, RankId peer) {
-    Op told;
+    Op sent;
     {
       ControlMessage message(31);
-      told = rank.send_control(peer, tag(0), message);
+      sent = rank.send_control(peer, tag(0), message);
       message = ControlMessage(-1);
     }
-    EXPECT_EQ(hear_now(rank, peer, tag(0)).as<int>(), 31);
-    finish(rank, told);
+    EXPECT_EQ(recv_control_now(rank, peer, tag(0)).as<int>(), 31);
+    finish(rank, sent);
   });
 }
 
-TEST(Control, HearingMayComeBeforeTelling) {
+TEST(Control, ReceivingMayComeBeforeSending) {
   on_every_pair([](Rank& rank, RankId peer) {
     if (first(rank, peer)) {
-      ControlMessage heard;
-      const Op hearing = rank.recv_control(peer, tag(0), heard);
-      tell_now(rank, peer, tag(1));
-      finish(rank, hearing);
-      EXPECT_EQ(heard.as<int>(), 8);
+      ControlMessage received;
+      const Op receiving = rank.recv_control(peer, tag(0), received);
+      send_control_now(rank, peer, tag(1));
+      finish(rank, receiving);
+      EXPECT_EQ(received.as<int>(), 8);
     } else {
-      hear_now(rank, peer, tag(1));
-      tell_now(rank, peer, tag(0), ControlMessage(8));
+      recv_control_now(rank, peer, tag(1));
+      send_control_now(rank, peer, tag(0), ControlMessage(8));
     }
   });
 }
 
-TEST(Control, HearingMayComeAfterTelling) {
+TEST(Control, ReceivingMayComeAfterSending) {
   on_every_pair([](Rank& rank, RankId peer) {
     if (first(rank, peer)) {
-      hear_now(rank, peer, tag(1));
-      EXPECT_EQ(hear_now(rank, peer, tag(0)).as<int>(), 9);
+      recv_control_now(rank, peer, tag(1));
+      EXPECT_EQ(recv_control_now(rank, peer, tag(0)).as<int>(), 9);
     } else {
-      const Op told = rank.send_control(peer, tag(0), ControlMessage(9));
-      tell_now(rank, peer, tag(1));
-      finish(rank, told);
+      const Op sent = rank.send_control(peer, tag(0), ControlMessage(9));
+      send_control_now(rank, peer, tag(1));
+      finish(rank, sent);
     }
   });
 }
 
 TEST(Control, MessagesOfDifferentPeersDoNotMix) {
   on_every_rank([](Rank& rank) {
-    std::vector<ControlMessage> heard(static_cast<std::size_t>(rank.ranks()));
+    std::vector<ControlMessage> received(static_cast<std::size_t>(rank.ranks()));
     std::vector<Op> ops;
     for (int r = 0; r < rank.ranks(); ++r) {
       if (RankId{r} == rank.id()) continue;
       ops.push_back(rank.send_control(RankId{r}, tag(0), ControlMessage(1000 * rank.id().value + r)));
-      ops.push_back(rank.recv_control(RankId{r}, tag(0), heard[static_cast<std::size_t>(r)]));
+      ops.push_back(rank.recv_control(RankId{r}, tag(0), received[static_cast<std::size_t>(r)]));
     }
     finish_all(rank, ops);
     for (int r = 0; r < rank.ranks(); ++r) {
       if (RankId{r} == rank.id()) continue;
-      EXPECT_EQ(heard[static_cast<std::size_t>(r)].as<int>(), 1000 * r + rank.id().value);
+      EXPECT_EQ(received[static_cast<std::size_t>(r)].as<int>(), 1000 * r + rank.id().value);
     }
   });
 }

@@ -18,11 +18,11 @@ void on_every_mapped_pair(const std::function<void(Rank&, RankId peer, Buffer mi
     if (first(rank, peer)) {
       const Scratch mine(rank, Memory::device, kSize);
       rank.fill(mine.view(), kContent);
-      tell_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine.buffer())));
+      send_control_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine.buffer())));
       owner(rank, peer, mine.buffer());
       meet(rank, peer);
     } else {
-      const ControlMessage handle = hear_now(rank, peer, tag(0));
+      const ControlMessage handle = recv_control_now(rank, peer, tag(0));
       ASSERT_EQ(handle.bytes().size(), sizeof(IpcHandle));
       guest(rank, peer, handle.as<IpcHandle>());
       meet(rank, peer);
@@ -60,8 +60,8 @@ TEST(Ipc, ACopyWritesTheOwnersBytes) {
         rank.fill(View(mine, 0_B, 1000_B), kSentinel);
         rank.fill(View(mine, 1000_B, 2000_B), kSentinel);
         rank.fill(View(mine, 3000_B, 7000_B), kSentinel);
-        tell_now(rank, peer, tag(1));
-        hear_now(rank, peer, tag(2));
+        send_control_now(rank, peer, tag(1));
+        recv_control_now(rank, peer, tag(2));
         EXPECT_TRUE(rank.check(View(mine, 0_B, 1000_B), kSentinel).intact());
         EXPECT_TRUE(rank.check(View(mine, 1000_B, 2000_B), Payload{62}).intact());
         EXPECT_TRUE(rank.check(View(mine, 3000_B, 7000_B), kSentinel).intact());
@@ -70,25 +70,27 @@ TEST(Ipc, ACopyWritesTheOwnersBytes) {
         const Buffer opened = rank.open_memory(peer, theirs);
         const Scratch mine(rank, Memory::device, 2000_B);
         rank.fill(mine.view(), Payload{62});
-        hear_now(rank, peer, tag(1));
+        recv_control_now(rank, peer, tag(1));
         copy_now(rank, View(opened, 1000_B, 2000_B), mine.view());
-        tell_now(rank, peer, tag(2));
+        send_control_now(rank, peer, tag(2));
         rank.close_memory(opened);
       });
 }
 
 TEST(Ipc, AHandleMayBeExportedAndOpenedAgain) {
-  on_every_mapped_pair([](Rank& rank, RankId peer,
-                          Buffer mine) { tell_now(rank, peer, tag(1), ControlMessage(rank.export_memory(mine))); },
-                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
-                         rank.close_memory(rank.open_memory(peer, theirs));
-                         const auto again = hear_now(rank, peer, tag(1)).as<IpcHandle>();
-                         const Buffer opened = rank.open_memory(peer, again);
-                         const Scratch mine(rank, Memory::device, kSize);
-                         copy_now(rank, mine.view(), View(opened));
-                         EXPECT_TRUE(rank.check(mine.view(), kContent).intact());
-                         rank.close_memory(opened);
-                       });
+  on_every_mapped_pair(
+      [](Rank& rank, RankId peer, Buffer mine) {
+        send_control_now(rank, peer, tag(1), ControlMessage(rank.export_memory(mine)));
+      },
+      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+        rank.close_memory(rank.open_memory(peer, theirs));
+        const auto again = recv_control_now(rank, peer, tag(1)).as<IpcHandle>();
+        const Buffer opened = rank.open_memory(peer, again);
+        const Scratch mine(rank, Memory::device, kSize);
+        copy_now(rank, mine.view(), View(opened));
+        EXPECT_TRUE(rank.check(mine.view(), kContent).intact());
+        rank.close_memory(opened);
+      });
 }
 
 TEST(Ipc, TwoBuffersOfOneOwnerAreTwo) {
@@ -96,12 +98,12 @@ TEST(Ipc, TwoBuffersOfOneOwnerAreTwo) {
       [](Rank& rank, RankId peer, Buffer) {
         const Scratch second(rank, Memory::device, 500_B);
         rank.fill(second.view(), Payload{63});
-        tell_now(rank, peer, tag(1), ControlMessage(rank.export_memory(second.buffer())));
-        hear_now(rank, peer, tag(2));
+        send_control_now(rank, peer, tag(1), ControlMessage(rank.export_memory(second.buffer())));
+        recv_control_now(rank, peer, tag(2));
       },
       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
         const Buffer one = rank.open_memory(peer, theirs);
-        const Buffer two = rank.open_memory(peer, hear_now(rank, peer, tag(1)).as<IpcHandle>());
+        const Buffer two = rank.open_memory(peer, recv_control_now(rank, peer, tag(1)).as<IpcHandle>());
         EXPECT_EQ(two.size, 500_B);
         const Scratch mine(rank, Memory::device, 500_B);
         copy_now(rank, mine.view(), View(two));
@@ -110,21 +112,21 @@ TEST(Ipc, TwoBuffersOfOneOwnerAreTwo) {
         EXPECT_TRUE(rank.check(mine.view(), kContent).intact());
         rank.close_memory(two);
         rank.close_memory(one);
-        tell_now(rank, peer, tag(2));
+        send_control_now(rank, peer, tag(2));
       });
 }
 
 TEST(Ipc, ABufferThatAPeerHasOpenIsNotReleased) {
   on_every_mapped_pair(
       [](Rank& rank, RankId peer, Buffer mine) {
-        hear_now(rank, peer, tag(1));
+        recv_control_now(rank, peer, tag(1));
         EXPECT_THROW(rank.release(mine), UsageError);
-        tell_now(rank, peer, tag(2));
+        send_control_now(rank, peer, tag(2));
       },
       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
         const Buffer opened = rank.open_memory(peer, theirs);
-        tell_now(rank, peer, tag(1));
-        hear_now(rank, peer, tag(2));
+        send_control_now(rank, peer, tag(1));
+        recv_control_now(rank, peer, tag(2));
         const Scratch mine(rank, Memory::device, kSize);
         copy_now(rank, mine.view(), View(opened));
         EXPECT_TRUE(rank.check(mine.view(), kContent).intact()) << "the refused release spoiled the buffer";
@@ -213,10 +215,10 @@ TEST(Ipc, AHandleOfReleasedMemoryIsRefused) {
         const Buffer gone = rank.allocate(Memory::device, 4_MiB);
         const IpcHandle handle = rank.export_memory(gone);
         rank.release(gone);
-        tell_now(rank, peer, tag(1), ControlMessage(handle));
+        send_control_now(rank, peer, tag(1), ControlMessage(handle));
       },
       [](Rank& rank, RankId peer, const IpcHandle&) {
-        const auto stale = hear_now(rank, peer, tag(1)).as<IpcHandle>();
+        const auto stale = recv_control_now(rank, peer, tag(1)).as<IpcHandle>();
         EXPECT_THROW(static_cast<void>(rank.open_memory(peer, stale)), Error);
       });
 }
@@ -249,10 +251,10 @@ void on_every_pair_of_a_node(const std::function<void(Rank&, RankId peer, Buffer
     if (first(rank, peer)) {
       const Buffer mine = rank.allocate(Memory::shared_pinned, kSize);
       rank.fill(View(mine), kContent);
-      tell_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine)));
+      send_control_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine)));
       owner(rank, peer, mine);
     } else {
-      const ControlMessage handle = hear_now(rank, peer, tag(0));
+      const ControlMessage handle = recv_control_now(rank, peer, tag(0));
       guest(rank, peer, handle.as<IpcHandle>());
     }
     meet(rank, peer);
@@ -262,7 +264,7 @@ void on_every_pair_of_a_node(const std::function<void(Rank&, RankId peer, Buffer
 TEST(Ipc, SharedPinnedMemoryIsReadAndWrittenByItsNeighbours) {
   on_every_pair_of_a_node(
       [](Rank& rank, RankId peer, Buffer mine) {
-        hear_now(rank, peer, tag(1));
+        recv_control_now(rank, peer, tag(1));
         EXPECT_TRUE(rank.check(View(mine), Payload{64}).intact());
         rank.release(mine);
       },
@@ -276,21 +278,21 @@ TEST(Ipc, SharedPinnedMemoryIsReadAndWrittenByItsNeighbours) {
         rank.fill(device.view(), Payload{64});
         copy_now(rank, View(opened), device.view());
         rank.close_memory(opened);
-        tell_now(rank, peer, tag(1));
+        send_control_now(rank, peer, tag(1));
       });
 }
 
 TEST(Ipc, SharedPinnedMemoryStaysForThePeersThatHaveItOpen) {
   on_every_pair_of_a_node(
       [](Rank& rank, RankId peer, Buffer mine) {
-        hear_now(rank, peer, tag(1));
+        recv_control_now(rank, peer, tag(1));
         rank.release(mine);
-        tell_now(rank, peer, tag(2));
+        send_control_now(rank, peer, tag(2));
       },
       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
         const Buffer opened = rank.open_memory(peer, theirs);
-        tell_now(rank, peer, tag(1));
-        hear_now(rank, peer, tag(2));
+        send_control_now(rank, peer, tag(1));
+        recv_control_now(rank, peer, tag(2));
         const Scratch device(rank, Memory::device, kSize);
         copy_now(rank, device.view(), View(opened));
         EXPECT_TRUE(rank.check(device.view(), kContent).intact());
@@ -318,7 +320,7 @@ TEST(Ipc, AHandleOfSharedPinnedMemoryThatClaimsMoreThanThereIsIsRefused) {
 TEST(Ipc, AKernelReachesTheSharedPinnedMemoryOfEveryNeighbour) {
   on_every_pair_of_a_node(
       [](Rank& rank, RankId peer, Buffer mine) {
-        hear_now(rank, peer, tag(1));
+        recv_control_now(rank, peer, tag(1));
         EXPECT_TRUE(rank.check(View(mine), Payload{65}).intact());
         rank.release(mine);
       },
@@ -330,7 +332,7 @@ TEST(Ipc, AKernelReachesTheSharedPinnedMemoryOfEveryNeighbour) {
         rank.fill(device.view(), Payload{65});
         finish(rank, rank.copy(View(opened), device.view(), Stream{0}, Engine::kernel));
         rank.close_memory(opened);
-        tell_now(rank, peer, tag(1));
+        send_control_now(rank, peer, tag(1));
       });
 }
 

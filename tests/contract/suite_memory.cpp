@@ -127,13 +127,13 @@ TEST(Memory, ABufferInUseIsNotReleased) {
       const Scratch into(rank, Memory::pageable, 64_B);
       const Op receiving = rank.receive(peer, tag(0), into.view());
       EXPECT_THROW(rank.release(into.buffer()), UsageError);
-      tell_now(rank, peer, tag(1));
+      send_control_now(rank, peer, tag(1));
       finish(rank, receiving);
       EXPECT_TRUE(rank.check(into.view(), kContent).intact()) << "the refused release spoiled the buffer";
     } else {
       const Scratch from(rank, Memory::pageable, 64_B);
       rank.fill(from.view(), kContent);
-      hear_now(rank, peer, tag(1));
+      recv_control_now(rank, peer, tag(1));
       finish(rank, rank.send(peer, tag(0), from.view()));
     }
     meet(rank, peer);

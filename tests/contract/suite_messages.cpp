@@ -115,11 +115,11 @@ TEST(Messages, AReceiveMayBePostedBeforeTheSend) {
         const Scratch into(rank, Memory::pinned, size);
         rank.fill(into.view(), kSentinel);
         const Op receiving = rank.receive(peer, tag(0), into.view());
-        tell_now(rank, peer, tag(1));
+        send_control_now(rank, peer, tag(1));
         finish(rank, receiving);
         EXPECT_TRUE(rank.check(into.view(), kContent).intact());
       } else {
-        hear_now(rank, peer, tag(1));
+        recv_control_now(rank, peer, tag(1));
         send_filled(rank, peer, tag(0), Memory::pinned, size, kContent);
       }
     }
@@ -130,13 +130,13 @@ TEST(Messages, AReceiveMayBePostedAfterTheSend) {
   on_every_pair([](Rank& rank, RankId peer) {
     for (const Bytes size : {64_B, 300'000_B}) {
       if (first(rank, peer)) {
-        hear_now(rank, peer, tag(1));
+        recv_control_now(rank, peer, tag(1));
         receive_filled(rank, peer, tag(0), Memory::pinned, size, kContent);
       } else {
         const Scratch from(rank, Memory::pinned, size);
         rank.fill(from.view(), kContent);
         const Op sending = rank.send(peer, tag(0), from.view());
-        tell_now(rank, peer, tag(1));
+        send_control_now(rank, peer, tag(1));
         finish(rank, sending);
       }
     }
@@ -151,11 +151,11 @@ TEST(Messages, ASentBufferMayBeWrittenAgainOnceTheSendHasEnded) {
         rank.fill(scratch.view(), kContent);
         finish(rank, rank.send(peer, tag(0), scratch.view()));
         rank.fill(scratch.view(), Payload{99});
-        tell_now(rank, peer, tag(1));
+        send_control_now(rank, peer, tag(1));
       } else {
         rank.fill(scratch.view(), kSentinel);
         const Op receiving = rank.receive(peer, tag(0), scratch.view());
-        hear_now(rank, peer, tag(1));
+        recv_control_now(rank, peer, tag(1));
         finish(rank, receiving);
         EXPECT_TRUE(rank.check(scratch.view(), kContent).intact());
       }

@@ -13,7 +13,7 @@ void on_every_target(const std::function<void(Rank&, RankId peer, Buffer theirs)
   on_every_pair([&](Rank& rank, RankId peer) {
     if (!rank.path_to(peer).one_sided) return;
     if (first(rank, peer)) {
-      const auto handle = hear_now(rank, peer, tag(0)).as<IpcHandle>();
+      const auto handle = recv_control_now(rank, peer, tag(0)).as<IpcHandle>();
       const Buffer theirs = rank.open_memory(peer, handle);
       origin(rank, peer, theirs);
       rank.close_memory(theirs);
@@ -22,7 +22,7 @@ void on_every_target(const std::function<void(Rank&, RankId peer, Buffer theirs)
       const Scratch mine(rank, Memory::device, kSize);
       if (!rank.path_to(peer).same_node) rank.register_memory(mine.buffer());
       rank.fill(mine.view(), kSentinel);
-      tell_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine.buffer())));
+      send_control_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine.buffer())));
       target(rank, peer, mine.buffer());
       meet(rank, peer);
     }
@@ -64,7 +64,7 @@ TEST(OneSided, ASignalComesAfterTheDataOfItsPut) {
           const Source source(rank, kSize);
           const Op put = rank.put(View(theirs), source.filled(Payload{70}), Stream{n}, engine, Signal{Tag{n}});
           finish(rank, put);
-          hear_now(rank, peer, tag(4));
+          recv_control_now(rank, peer, tag(4));
           ++n;
         }
       },
@@ -75,7 +75,7 @@ TEST(OneSided, ASignalComesAfterTheDataOfItsPut) {
           const Verdict verdict = rank.check(View(mine), Payload{70});
           EXPECT_TRUE(verdict.intact()) << to_string(verdict);
           rank.fill(View(mine), kSentinel);
-          tell_now(rank, peer, tag(4));
+          send_control_now(rank, peer, tag(4));
         }
       });
 }
@@ -92,10 +92,10 @@ TEST(OneSided, SignalsOfOneTagAreTakenOneByOneAndWaitForTheirTaker) {
                                   Stream{0}, Engine::dma, Signal{Tag{1}}));
         }
         finish_all(rank, puts);
-        tell_now(rank, peer, tag(2));
+        send_control_now(rank, peer, tag(2));
       },
       [](Rank& rank, RankId peer, Buffer mine) {
-        hear_now(rank, peer, tag(2));  // all were raised before anybody waits
+        recv_control_now(rank, peer, tag(2));  // all were raised before anybody waits
         for (std::uint64_t i = 0; i < kPuts; ++i) {
           take_signal(rank, peer, Tag{1});
           EXPECT_TRUE(rank.check(View(mine, 1000_B * i, 1000_B), Payload{71}).intact());
@@ -111,7 +111,7 @@ TEST(OneSided, ASignalThatIsGivenUpGoesToTheNextTaker) {
   on_every_target(
       [](Rank& rank, RankId peer, Buffer theirs) {
         const Source source(rank, 8_B);
-        hear_now(rank, peer, tag(2));
+        recv_control_now(rank, peer, tag(2));
         finish(rank,
                rank.put(View(theirs, 0_B, 8_B), source.filled(Payload{72}), Stream{0}, Engine::dma, Signal{Tag{1}, 5}));
       },
@@ -120,7 +120,7 @@ TEST(OneSided, ASignalThatIsGivenUpGoesToTheNextTaker) {
         std::uint64_t value = 1;
         rank.abandon(rank.await_signal(peer, Tag{1}, forgotten));
         const Op next = rank.await_signal(peer, Tag{1}, value);
-        tell_now(rank, peer, tag(2));
+        send_control_now(rank, peer, tag(2));
         finish(rank, next);
         EXPECT_EQ(value, 5U);
         EXPECT_EQ(forgotten, 1U) << "an abandoned await_signal was written";
@@ -148,10 +148,10 @@ TEST(OneSided, APutNeedsNoSignalAndTakesNothingButItsBytes) {
       [](Rank& rank, RankId peer, Buffer theirs) {
         const Source source(rank, 1000_B);
         finish(rank, rank.put(View(theirs, 500_B, 1000_B), source.filled(Payload{74}), Stream{0}, Engine::dma, {}));
-        tell_now(rank, peer, tag(1));
+        send_control_now(rank, peer, tag(1));
       },
       [](Rank& rank, RankId peer, Buffer mine) {
-        hear_now(rank, peer, tag(1));
+        recv_control_now(rank, peer, tag(1));
         EXPECT_TRUE(rank.check(View(mine, 0_B, 500_B), kSentinel).intact());
         EXPECT_TRUE(rank.check(View(mine, 500_B, 1000_B), Payload{74}).intact());
       });

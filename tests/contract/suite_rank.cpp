@@ -142,14 +142,14 @@ TEST(WhereAmI, NamingAStepChangesNothing) {
   on_every_pair([](Rank& rank, RankId peer) {
     const Scratch scratch(rank, Memory::pinned, 64_B);
     rank.fill(scratch.view(), Payload{3});
-    ControlMessage heard;
-    const Op op = rank.recv_control(peer, tag(0), heard);
+    ControlMessage received;
+    const Op op = rank.recv_control(peer, tag(0), received);
     rank.step("any words");
     rank.step("");
     EXPECT_TRUE(rank.check(scratch.view(), Payload{3}).intact());
-    tell_now(rank, peer, tag(0), ControlMessage(7));
+    send_control_now(rank, peer, tag(0), ControlMessage(7));
     finish(rank, op);
-    EXPECT_EQ(heard.as<int>(), 7);
+    EXPECT_EQ(received.as<int>(), 7);
   });
 }
 

@@ -47,18 +47,18 @@ TEST(Wait, ReturnsTheOneThatEndedWhateverItsPlaceInTheSpan) {
   on_every_pair([](Rank& rank, RankId peer) {
     if (first(rank, peer)) {
       ControlMessage never;
-      ControlMessage heard;
-      const Op span[] = {rank.recv_control(peer, tag(0), never), rank.recv_control(peer, tag(1), heard)};
+      ControlMessage received;
+      const Op span[] = {rank.recv_control(peer, tag(0), never), rank.recv_control(peer, tag(1), received)};
       const auto done = rank.wait_any(span, soon(rank));
       ASSERT_TRUE(done);
       EXPECT_EQ(done->index, 1U);
-      EXPECT_EQ(heard.as<int>(), 5);
-      tell_now(rank, peer, tag(2));
+      EXPECT_EQ(received.as<int>(), 5);
+      send_control_now(rank, peer, tag(2));
       finish(rank, span[0]);
     } else {
-      tell_now(rank, peer, tag(1), ControlMessage(5));
-      hear_now(rank, peer, tag(2));
-      tell_now(rank, peer, tag(0));
+      send_control_now(rank, peer, tag(1), ControlMessage(5));
+      recv_control_now(rank, peer, tag(2));
+      send_control_now(rank, peer, tag(0));
     }
   });
 }
@@ -70,11 +70,11 @@ TEST(Wait, MixesAllKindsOfOperations) {
     const Scratch device(rank, Memory::device, 5000_B);
     rank.fill(from.view(), Payload{51});
     rank.fill(into.view(), kSentinel);
-    ControlMessage heard;
+    ControlMessage received;
     finish_all(rank, {rank.copy(device.view(), from.view(), Stream{1}, Engine::dma),
-                      rank.receive(peer, tag(0), into.view()), rank.recv_control(peer, tag(1), heard),
+                      rank.receive(peer, tag(0), into.view()), rank.recv_control(peer, tag(1), received),
                       rank.send(peer, tag(0), from.view()), rank.send_control(peer, tag(1), ControlMessage(6))});
-    EXPECT_EQ(heard.as<int>(), 6);
+    EXPECT_EQ(received.as<int>(), 6);
     EXPECT_TRUE(rank.check(into.view(), Payload{51}).intact());
     EXPECT_TRUE(rank.check(device.view(), Payload{51}).intact());
   });
@@ -106,17 +106,17 @@ TEST(Wait, ForNothingIsRefused) {
 
 TEST(Wait, ReturnsNothingOnceTheDeadlineHasPassed) {
   on_every_pair([](Rank& rank, RankId peer) {
-    ControlMessage heard;
-    const Op hearing = rank.recv_control(peer, tag(0), heard);
+    ControlMessage received;
+    const Op receiving = rank.recv_control(peer, tag(0), received);
     const Seconds deadline = rank.now() + kShortly;
-    EXPECT_FALSE(rank.wait_any({&hearing, 1}, deadline));
+    EXPECT_FALSE(rank.wait_any({&receiving, 1}, deadline));
     EXPECT_GE(rank.now(), deadline);
     EXPECT_LT(rank.now(), deadline + kSlack);
     // The operation is still in flight: it ends when the peer speaks.
     meet(rank, peer);
-    const Op telling = rank.send_control(peer, tag(0), ControlMessage(4));
-    finish_all(rank, {hearing, telling});
-    EXPECT_EQ(heard.as<int>(), 4);
+    const Op sending = rank.send_control(peer, tag(0), ControlMessage(4));
+    finish_all(rank, {receiving, sending});
+    EXPECT_EQ(received.as<int>(), 4);
   });
 }
 
@@ -133,14 +133,14 @@ TEST(Wait, ADeadlineInThePastOnlyLooks) {
 
 TEST(Wait, ADeadlineInThePastDoesNotEndWhatIsInFlight) {
   on_every_pair([](Rank& rank, RankId peer) {
-    ControlMessage heard;
-    const Op hearing = rank.recv_control(peer, tag(0), heard);
+    ControlMessage received;
+    const Op receiving = rank.recv_control(peer, tag(0), received);
     const Seconds before = rank.now();
-    for (int i = 0; i < 10; ++i) EXPECT_FALSE(rank.wait_any({&hearing, 1}, Seconds{0}));
+    for (int i = 0; i < 10; ++i) EXPECT_FALSE(rank.wait_any({&receiving, 1}, Seconds{0}));
     EXPECT_LT(rank.now(), before + kSlack);
     meet(rank, peer);
-    finish_all(rank, {rank.send_control(peer, tag(0), ControlMessage(3)), hearing});
-    EXPECT_EQ(heard.as<int>(), 3);
+    finish_all(rank, {rank.send_control(peer, tag(0), ControlMessage(3)), receiving});
+    EXPECT_EQ(received.as<int>(), 3);
   });
 }
 
@@ -188,7 +188,7 @@ TEST(Abandon, WhatComesTooLateHurtsNobody) {
     for (const Op op : late) wait(rank, op, rank.now() + kShortly);
     meet(rank, peer);
     EXPECT_TRUE(rank.check(innocent.view(), Payload{53}).intact());
-    EXPECT_EQ(forgotten.as<int>(), 1) << "an abandoned hear was written";
+    EXPECT_EQ(forgotten.as<int>(), 1) << "an abandoned recv_control was written";
   });
 }
 

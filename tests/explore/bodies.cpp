@@ -13,10 +13,10 @@ constexpr Tag kMeet{tags::kFirstFree.value};
 
 /// Both have come here: buffers that the other may have had open can go.
 void connect_ends(Rank& rank, RankId peer) {
-  ControlMessage heard;
-  const Op told = rank.send_control(peer, kMeet, ControlMessage());
-  wait(rank, rank.recv_control(peer, kMeet, heard), kLong);
-  wait(rank, told, kLong);
+  ControlMessage received;
+  const Op sent = rank.send_control(peer, kMeet, ControlMessage());
+  wait(rank, rank.recv_control(peer, kMeet, received), kLong);
+  wait(rank, sent, kLong);
 }
 
 std::vector<View> messages(const Exchange& exchange, Rank& rank, int count) {

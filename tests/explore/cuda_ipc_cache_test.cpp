@@ -46,7 +46,7 @@ TEST_P(ExploredCache, OpensTheBufferAgainForEachMessageThatComesAlone) {
 }
 
 // What is read in the same exchange keeps its buffer open, so how many lookups hit depends on how many RGET headers are
-// heard before the first copies end. Never is the cache emptied of what is in use: that would be found.
+// received before the first copies end. Never is the cache emptied of what is in use: that would be found.
 TEST_P(ExploredCache, HitsWhatIsStillInUse) {
   EXPECT_THAT(endings_of({{1, 0}, {4, 0}}),
               UnorderedElementsAre(Key("0 hits, 0 misses, 0 evicted | 0 hits, 4 misses, 3 evicted"),
@@ -81,10 +81,10 @@ Scenario replaces_a_buffer(std::size_t cache) {
     return chosen;
   };
   const auto synchronize = [](Rank& rank, RankId peer) {
-    ControlMessage heard;
-    const Op told = rank.send_control(peer, tags::kFirstFree, ControlMessage());
-    wait(rank, rank.recv_control(peer, tags::kFirstFree, heard), kLong);
-    wait(rank, told, kLong);
+    ControlMessage received;
+    const Op sent = rank.send_control(peer, tags::kFirstFree, ControlMessage());
+    wait(rank, rank.recv_control(peer, tags::kFirstFree, received), kLong);
+    wait(rank, sent, kLong);
   };
   const Body sender = [=](Rank& rank, Witness& witness) {
     View first(rank.allocate(Memory::device, kSize));

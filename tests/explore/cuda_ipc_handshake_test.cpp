@@ -82,8 +82,8 @@ std::string endings_of(Fidelity fidelity, Bytes eager) {
       text += std::string(access ? "access" : "none") + ", late " + (late[0] ? "1" : "0") + (late[1] ? "1" : "0") +
               ":" + to_text(endings) + "\n";
       if (eager > Bytes{}) continue;
-      // With headers, which are answered, each end hears all that the other one says of the handshake. So it must end
-      // in a state that the machines alone can end in.
+      // With headers, which are answered, each end receives all that the other one says of the handshake. So it must
+      // end in a state that the machines alone can end in.
       const Endings possible = endings_of_machines(job);
       EXPECT_TRUE(std::ranges::includes(possible, endings)) << text << "the machines:" << to_text(possible);
     }
@@ -104,11 +104,11 @@ struct Expected {
 /// Computed by the explorer, and read by people. The first rank's state stands first.
 ///
 /// With headers, which wait for an answer: BAD beside INIT or SENT: after five requests to a peer that is late a rank
-/// gives up. SENT beside BAD: a refusal that nobody tells. Both INIT: one asked at most five times, and the other never
-/// sent. A late rank that sends before it hears the request is not late.
+/// gives up. SENT beside BAD: a refusal that nobody sends. Both INIT: one asked at most five times, and the other never
+/// sent. A late rank that sends before it receives the request is not late.
 ///
-/// Small messages wait for no answer, so all may be over before a rank hears the answer to its request: it stays SENT,
-/// although the peer has acknowledged, is not ready or, in the repaired handshake too, has refused.
+/// Small messages wait for no answer, so all may be over before a rank receives the answer to its request: it stays
+/// SENT, although the peer has acknowledged, is not ready or, in the repaired handshake too, has refused.
 constexpr std::array kExpected{
     Expected{Fidelity::design, 0_B,
              "access, late 00: (ACKED | OK) (OK | ACKED) (OK | OK)\n"

@@ -17,7 +17,7 @@ constexpr Seconds kLong{1000};
 constexpr Tag kMeet{tags::kFirstFree.value};
 constexpr Bytes kSize = 64_B;
 
-/// Looks at the packets that one end tells and hears, and knows nothing of the endpoint's own books.
+/// Looks at the packets that one end sends and receives, and knows nothing of the endpoint's own books.
 class Inspector final : public DecoratedRank {
  public:
   Inspector(Rank& inner, Witness& witness) : DecoratedRank(inner), witness_(witness) {}
@@ -27,23 +27,23 @@ class Inspector final : public DecoratedRank {
       const auto kind = kind_of(message);
       if (kind == PacketKind::request) ++requests_;
       witness_.require(requests_ <= 5, "more than five requests");
-      look_at(kind, "tells");
+      look_at(kind, "sends");
     }
     return DecoratedRank::send_control(peer, tag, message);
   }
   Op recv_control(RankId peer, Tag tag, ControlMessage& into) override {
     const Op op = DecoratedRank::recv_control(peer, tag, into);
     if (tag.value == tags::kIpcFifo.value) {
-      hearing_ = op;
+      receiving_ = op;
       into_ = &into;
     }
     return op;
   }
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override {
     const auto ended = DecoratedRank::wait_any(ops, deadline);
-    if (ended && ops[ended->index] == hearing_) {
-      look_at(kind_of(*into_), "hears");
-      hearing_ = Op{};
+    if (ended && ops[ended->index] == receiving_) {
+      look_at(kind_of(*into_), "receives");
+      receiving_ = Op{};
       into_ = nullptr;
     }
     return ended;
@@ -57,7 +57,7 @@ class Inspector final : public DecoratedRank {
     if (message.bytes().size() == kConnectMessageSize) return std::nullopt;
     return packet_of(message).kind;
   }
-  /// Who tells an ACK has enabled IPC before, and who hears it enables it then.
+  /// Who sends an ACK has enabled IPC before, and who receives it enables it then.
   void look_at(std::optional<PacketKind> kind, const std::string& does) {
     if (kind == PacketKind::ack) agreed_ = true;
     if (kind == PacketKind::rget) witness_.require(agreed_, does + " an RGET header before IPC was agreed on");
@@ -66,7 +66,7 @@ class Inspector final : public DecoratedRank {
   Witness& witness_;
   int requests_ = 0;
   bool agreed_ = false;
-  Op hearing_{};
+  Op receiving_{};
   const ControlMessage* into_ = nullptr;
 };
 
@@ -136,10 +136,10 @@ void converse(const IpcJob& job, Rank& plain_rank, Witness& witness) {
     witness.ending(job.ending(channel));
     witness.unwatch();
   }
-  ControlMessage heard;
-  const Op told = rank.send_control(peer, kMeet, ControlMessage());
-  wait(rank, rank.recv_control(peer, kMeet, heard), kLong);
-  wait(rank, told, kLong);
+  ControlMessage received;
+  const Op sent = rank.send_control(peer, kMeet, ControlMessage());
+  wait(rank, rank.recv_control(peer, kMeet, received), kLong);
+  wait(rank, sent, kLong);
   for (const View& view : from) rank.release(view.buffer);
   for (const View& view : to) rank.release(view.buffer);
 }
@@ -159,7 +159,7 @@ std::vector<Sends> times(int count, const std::vector<Sends>& exchanges) {
 Scenario scenario_of(const IpcJob& job) {
   const Body body = [job](Rank& rank, Witness& witness) { converse(job, rank, witness); };
   Scenario scenario{.bodies = {body, body}};
-  scenario.late_tells = job.late_tells;
+  scenario.late_sends = job.late_sends;
   if (!job.peer_access) scenario.path.peer_access = Answer::refused("no peer access");
   return scenario;
 }

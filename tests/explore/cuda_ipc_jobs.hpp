@@ -22,7 +22,7 @@ struct IpcJob {
   bool peer_access = true;
   std::array<bool, 2> late{};
   Bytes eager{};  ///< 0: each message that is staged has a header of its own
-  bool late_tells = false;
+  bool late_sends = false;
   int buffers = 0;  ///< that a rank's messages take in turn; 0: as many as it sends at once
   std::size_t cache = 0;
   Eviction eviction = Eviction::lru;
@@ -32,8 +32,8 @@ struct IpcJob {
 /// `exchanges`, so many times.
 std::vector<Sends> times(int count, const std::vector<Sends>& exchanges);
 
-/// Both ranks connect and exchange. Required: everything arrives; at most five REQs; an RGET header is told and heard
-/// only by an end that has told or heard an ACK before.
+/// Both ranks connect and exchange. Required: everything arrives; at most five REQs; an RGET header is sent and
+/// received only by an end that has sent or received an ACK before.
 Scenario scenario_of(const IpcJob& job);
 
 }  // namespace twinlink::explore

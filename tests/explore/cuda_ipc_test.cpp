@@ -38,9 +38,9 @@ TEST_P(ExploredCudaIpc, DeliversWithAndWithoutPeerAccess) {
 }
 
 TEST_P(ExploredCudaIpc, DeliversWhenControlMessagesEndLate) {
-  clean_exploration_of({.fidelity = GetParam(), .exchanges = {{1, 0}, {1, 0}}, .late_tells = true});
+  clean_exploration_of({.fidelity = GetParam(), .exchanges = {{1, 0}, {1, 0}}, .late_sends = true});
   clean_exploration_of(
-      {.fidelity = GetParam(), .exchanges = {{1, 1}}, .peer_access = false, .eager = 256_B, .late_tells = true});
+      {.fidelity = GetParam(), .exchanges = {{1, 1}}, .peer_access = false, .eager = 256_B, .late_sends = true});
 }
 
 TEST_P(ExploredCudaIpc, GoesOnAlikeWhereItLooksAlike) {
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Of, ExploredCudaIpc, testing::ValuesIn(handshake::kFide
                          [](const auto& param) { return test_name(to_string(param.param)); });
 
 /// The first rank's state stands first. Computed by the explorer, and read by people: who asks and is refused in
-/// silence stays SENT; who was late stays INIT, and so does the other, whom it told.
+/// silence stays SENT; who was late stays INIT, and so does the other, who learned of it.
 TEST(CudaIpcEndings, DependOnWhoSendsAndOnPeerAccess) {
   std::string text;
   for (const Fidelity fidelity : handshake::kFidelities) {

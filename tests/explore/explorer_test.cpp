@@ -29,7 +29,7 @@ TEST(Explorer, KeepsMessagesOfOneTagInOrder) {
 }
 
 TEST(Explorer, FindsBothOrdersOfTwoSenders) {
-  EXPECT_THAT(endings_of(explore(two_tellers())), ElementsAre("- | - | first", "- | - | second"));
+  EXPECT_THAT(endings_of(explore(two_senders())), ElementsAre("- | - | first", "- | - | second"));
 }
 
 TEST(Explorer, EndsCopiesOfOneStreamInOrderAndOfTwoInAny) {
@@ -40,9 +40,9 @@ TEST(Explorer, EndsCopiesOfOneStreamInOrderAndOfTwoInAny) {
 }
 
 TEST(Explorer, CountsEveryStateWithoutReduction) {
-  // Rank 0 waits for its tell and ends; nothing else happens: started, ended, taken.
-  const Scenario one_tell{.bodies = {[](Rank& rank, Witness&) { send_control(rank, 1, kA); }, nothing}};
-  const ExploreResult every = explore(one_tell, {.reduction = Reduction::none});
+  // Rank 0 waits for its send_control and ends; nothing else happens: started, ended, taken.
+  const Scenario one_send{.bodies = {[](Rank& rank, Witness&) { send_control(rank, 1, kA); }, nothing}};
+  const ExploreResult every = explore(one_send, {.reduction = Reduction::none});
   EXPECT_EQ(every.states, 3U);
   EXPECT_EQ(every.steps, 2U);
   // Two such ranks: three states each, in all combinations.
@@ -71,8 +71,8 @@ TEST(Explorer, AnEagerSendNeedsNoReceiveAndALargeOneDoes) {
 
 TEST(Explorer, ADeadlineIsAWaitForEver) {
   const ExploreResult result = explore({.bodies = {[](Rank& rank, Witness& witness) {
-                                                     ControlMessage heard;
-                                                     const Op op = rank.recv_control(RankId{1}, kA, heard);
+                                                     ControlMessage received;
+                                                     const Op op = rank.recv_control(RankId{1}, kA, received);
                                                      witness.ending(to_string(wait(rank, op, Seconds{1})));
                                                    },
                                                    nothing}});
@@ -83,24 +83,24 @@ TEST(Explorer, ADeadlineIsAWaitForEver) {
 TEST(Explorer, ARankThatOnlyLooksSeesTheMessageOrNot) {
   const ExploreResult result =
       explore({.bodies = {[](Rank& rank, Witness& witness) {
-                            ControlMessage heard;
-                            const Op op = rank.recv_control(RankId{1}, kA, heard);
-                            witness.ending(rank.wait_any({&op, 1}, Seconds{0}) ? "heard" : "not yet");
+                            ControlMessage received;
+                            const Op op = rank.recv_control(RankId{1}, kA, received);
+                            witness.ending(rank.wait_any({&op, 1}, Seconds{0}) ? "received" : "not yet");
                           },
                           [](Rank& rank, Witness&) { send_control(rank, 0, kA); }}});
-  EXPECT_THAT(endings_of(result), ElementsAre("heard | -", "not yet | -"));
+  EXPECT_THAT(endings_of(result), ElementsAre("not yet | -", "received | -"));
 }
 
 TEST(Explorer, ALoopThatOnlyLooksComesToAnEnd) {
   const ExploreResult result = explore({.bodies = {[](Rank& rank, Witness& witness) {
-                                                     ControlMessage heard;
-                                                     const Op op = rank.recv_control(RankId{1}, kA, heard);
+                                                     ControlMessage received;
+                                                     const Op op = rank.recv_control(RankId{1}, kA, received);
                                                      while (!rank.wait_any({&op, 1}, Seconds{0})) continue;
-                                                     witness.ending("heard");
+                                                     witness.ending("received");
                                                    },
                                                    [](Rank& rank, Witness&) { send_control(rank, 0, kA); }}});
   EXPECT_TRUE(result.clean()) << to_string(result);
-  EXPECT_THAT(endings_of(result), ElementsAre("heard | -"));
+  EXPECT_THAT(endings_of(result), ElementsAre("received | -"));
 }
 
 TEST(Explorer, FindsMemoryThatIsWrittenWhileItIsRead) {
@@ -134,7 +134,7 @@ TEST(Explorer, AnExceptionEndsItsRankAndNoOther) {
 }
 
 TEST(Explorer, GivesUpBeyondItsLimits) {
-  EXPECT_FALSE(explore(two_tellers(), {.states = 2}).complete);
+  EXPECT_FALSE(explore(two_senders(), {.states = 2}).complete);
   const Scenario endless{.bodies = {[](Rank& rank, Witness&) {
                                       for (;;) send_control(rank, 1, kA);
                                     },
@@ -144,24 +144,23 @@ TEST(Explorer, GivesUpBeyondItsLimits) {
   EXPECT_THAT(result.violations, SizeIs(1));
 }
 
-/// Counts, on its stack alone, how often it heard the first of two peers before the second.
+/// Counts, on its stack alone, how often it received the first of two peers before the second.
 Scenario hidden_memory(bool watched) {
-  const Body teller = [](Rank& rank, Witness&) { send_control(rank, 2, kA); };
-  return {
-      .bodies = {
-          teller, teller, [=](Rank& rank, Witness& witness) {
-            std::array<ControlMessage, 2> heard;
-            std::vector<Op> ops{rank.recv_control(RankId{0}, kA, heard[0]), rank.recv_control(RankId{1}, kA, heard[1])};
-            std::uint64_t first = 0;
-            const std::function<std::uint64_t()> digest = [&] { return first; };
-            if (watched) witness.watch(digest);
-            first = rank.wait_any(ops, kLong)->index;
-            ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(first));
-            rank.wait_any(ops, kLong);
-            const View scratch(rank.allocate(Memory::pinned, 8_B));
-            wait(rank, rank.copy(scratch, scratch, Stream{0}, Engine::dma), kLong);
-            witness.ending(first == 0 ? "first" : "second");
-          }}};
+  const Body sender = [](Rank& rank, Witness&) { send_control(rank, 2, kA); };
+  return {.bodies = {sender, sender, [=](Rank& rank, Witness& witness) {
+                       std::array<ControlMessage, 2> received;
+                       std::vector<Op> ops{rank.recv_control(RankId{0}, kA, received[0]),
+                                           rank.recv_control(RankId{1}, kA, received[1])};
+                       std::uint64_t first = 0;
+                       const std::function<std::uint64_t()> digest = [&] { return first; };
+                       if (watched) witness.watch(digest);
+                       first = rank.wait_any(ops, kLong)->index;
+                       ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(first));
+                       rank.wait_any(ops, kLong);
+                       const View scratch(rank.allocate(Memory::pinned, 8_B));
+                       wait(rank, rank.copy(scratch, scratch, Stream{0}, Engine::dma), kLong);
+                       witness.ending(first == 0 ? "first" : "second");
+                     }}};
 }
 
 TEST(Explorer, SeesWhereLooksDeceive) {

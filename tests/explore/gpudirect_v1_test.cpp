@@ -27,7 +27,7 @@ using testing::Pair;
 constexpr Bytes kChunk = 16_B;
 constexpr Tag kNobodysTag{tags::kFirstFree.value + 1};
 
-/// A receiver whose first grant goes astray: it is told where nobody hears it.
+/// A receiver whose first grant goes astray: it is sent where nobody receives it.
 class LosesAGrant final : public DecoratedRank {
  public:
   using DecoratedRank::DecoratedRank;
@@ -139,7 +139,7 @@ TEST(SeededBug, ACreditLost) {
             EndsWith("rank 0 | receive credit | WAITS FOR EVER for recv_control rank 1\n"
                      "rank 1 | grant credit | WAITS FOR EVER for receive pinned[0+16] of rank 1 <- rank 0\n")));
 
-  // The last word of the sender was "filled": of the second chunk, while it heard no grant for the third.
+  // The last word of the sender was "filled": of the second chunk, while it received no grant for the third.
   const ExploreResult shared = explore(with_a_lost_grant(exchange_of(chunks("shared", "1", 3, 0)), 1));
   EXPECT_THAT(finding_with(shared, "WAITS FOR EVER").trace,
               AllOf(HasSubstr("rank 1 | copy in | copy shared pinned[0+16] -> device[0+16] stream 1 | ended\n"

@@ -27,14 +27,14 @@ void send_control(Rank& rank, RankId peer, Tag tag, const ControlMessage& messag
 }
 
 ControlMessage recv_control(Rank& rank, RankId peer, Tag tag) {
-  ControlMessage heard;
-  wait(rank, rank.recv_control(peer, tag, heard), kLong);
-  return heard;
+  ControlMessage received;
+  wait(rank, rank.recv_control(peer, tag, received), kLong);
+  return received;
 }
 
 // ---- stale: a reader that remembers a handle ------------------------------------------------------------------------
 
-/// Rank 0 shares a buffer, and replaces it when rank 1 has read it. Rank 1 opens what it was told first, or last.
+/// Rank 0 shares a buffer, and replaces it when rank 1 has read it. Rank 1 opens what it was sent first, or last.
 Scenario reads_twice(bool with_the_old_handle) {
   const Body owner = [](Rank& rank, Witness&) {
     for (int i = 0; i < 2; ++i) {
@@ -120,7 +120,7 @@ TEST(ForgedHandle, IsRefused) {
   }
 }
 
-// ---- a protocol that is told a stale handle -------------------------------------------------------------------------
+// ---- a protocol that is sent a stale handle -------------------------------------------------------------------------
 
 /// A rank whose exports of device memory give the handle of a buffer that it has released.
 class ExportsWhatIsGone final : public DecoratedRank {

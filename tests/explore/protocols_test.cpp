@@ -22,7 +22,7 @@ class ExploredProtocol : public testing::TestWithParam<std::string> {
   /// All that a protocol may do with messages that are both sent and received: deliver them, whatever ends first.
   static void expect_delivered(Scenario scenario, const Limits& limits = {.likeness = Likeness::looks}) {
     // cuda-ipc has so many in flight that the orders of their ends would hide all else; its own tests have some.
-    scenario.late_tells = GetParam() != "cuda-ipc";
+    scenario.late_sends = GetParam() != "cuda-ipc";
     // Between neighbours, unless only the adapter can do it.
     if (!find_protocol(GetParam()).supports(scenario.path).usable()) scenario.path = apart();
     const ExploreResult result = explore(scenario, limits);

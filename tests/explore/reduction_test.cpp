@@ -27,7 +27,7 @@ struct Small {
 std::vector<Small> small_scenarios() {
   return {{"messages_of_two_tags", messages_of_two_tags(), true},
           {"messages_of_one_tag", messages_of_one_tag(), true},
-          {"two_tellers", two_tellers(), true},
+          {"two_senders", two_senders(), true},
           {"copies_of_one_stream", two_copies(Stream{0}, Stream{0}, true), true},
           {"copies_of_two_streams", two_copies(Stream{0}, Stream{1}, false), true},
           {"eager", both_send_first(8_B, 8_B), true},

@@ -32,16 +32,16 @@ void send_control(Rank& rank, RankId peer, Tag tag, const ControlMessage& messag
 }
 
 ControlMessage recv_control(Rank& rank, RankId peer, Tag tag) {
-  ControlMessage heard;
-  wait(rank, rank.recv_control(peer, tag, heard), kLong);
-  return heard;
+  ControlMessage received;
+  wait(rank, rank.recv_control(peer, tag, received), kLong);
+  return received;
 }
 
 void copy(Rank& rank, View to, View from) { wait(rank, rank.copy(to, from, Stream{0}, Engine::dma), kLong); }
 
 // ---- a receiver that fetches the bytes from the sender's memory, and then says so -----------------------------------
 
-enum class Fetch { right, closes_too_early, tells_too_early, sender_frees_too_early };
+enum class Fetch { right, closes_too_early, sends_too_early, sender_frees_too_early };
 
 Scenario fetch(Fetch fault) {
   const Body sender = [=](Rank& rank, Witness&) {
@@ -65,14 +65,14 @@ Scenario fetch(Fetch fault) {
     const Buffer theirs = rank.open_memory(kSender, handle);
     rank.step("fetch");
     const Op fetching = rank.copy(message, View(theirs), Stream{0}, Engine::dma);
-    if (fault == Fetch::tells_too_early) {
+    if (fault == Fetch::sends_too_early) {
       rank.step("send done");
       send_control(rank, kSender, kDone);
     }
     if (fault != Fetch::closes_too_early) wait(rank, fetching, kLong);
     rank.step("close");
     rank.close_memory(theirs);
-    if (fault != Fetch::tells_too_early) {
+    if (fault != Fetch::sends_too_early) {
       rank.step("send done");
       send_control(rank, kSender, kDone);
     }
@@ -106,7 +106,7 @@ TEST(SeededBug, ACloseWithACopyInFlight) {
 
 TEST(SeededBug, ADoneBeforeItIsDone) {
   // The sender may free its memory while the copy still reads it.
-  const Finding found = finding_with(explore(fetch(Fetch::tells_too_early)), "rank 0 threw");
+  const Finding found = finding_with(explore(fetch(Fetch::sends_too_early)), "rank 0 threw");
   EXPECT_THAT(found.what, HasSubstr("cannot be released: a peer has it open"));
   EXPECT_THAT(found.trace,
               AllOf(HasSubstr("rank 1 | send done | send_control rank 0 0 B\n"),
@@ -181,14 +181,14 @@ Scenario enabling(bool answers_first) {
     send_control(rank, kSender, kAnswer);
     rank.step("receive header");
     ControlMessage header;
-    const Op heard = rank.recv_control(kSender, kHeader, header);
+    const Op received = rank.recv_control(kSender, kHeader, header);
     if (answers_first) {
-      const std::array ops{enabling, heard};
+      const std::array ops{enabling, received};
       const bool enabled = rank.wait_any(ops, kLong)->index == 0;
       witness.require(enabled, "a header came before this side had enabled what it asks for");
-      wait(rank, enabled ? heard : enabling, kLong);
+      wait(rank, enabled ? received : enabling, kLong);
     } else {
-      wait(rank, heard, kLong);
+      wait(rank, received, kLong);
     }
   };
   return {.bodies = {sender, receiver}};

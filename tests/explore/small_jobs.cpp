@@ -13,9 +13,9 @@ void send_control(Rank& rank, int peer, Tag tag, int value) {
 }
 
 int recv_control(Rank& rank, int peer, Tag tag) {
-  ControlMessage heard;
-  wait(rank, rank.recv_control(RankId{peer}, tag, heard), kLong);
-  return heard.as<int>();
+  ControlMessage received;
+  wait(rank, rank.recv_control(RankId{peer}, tag, received), kLong);
+  return received.as<int>();
 }
 
 void say_first(Rank& rank, Witness& witness, Op a, Op b) {
@@ -32,9 +32,9 @@ Scenario messages_of_two_tags() {
                        send_control(rank, 1, kB);
                      },
                      [](Rank& rank, Witness& witness) {
-                       std::array<ControlMessage, 2> heard;
-                       const Op a = rank.recv_control(RankId{0}, kA, heard[0]);
-                       say_first(rank, witness, a, rank.recv_control(RankId{0}, kB, heard[1]));
+                       std::array<ControlMessage, 2> received;
+                       const Op a = rank.recv_control(RankId{0}, kA, received[0]);
+                       say_first(rank, witness, a, rank.recv_control(RankId{0}, kB, received[1]));
                      }}};
 }
 
@@ -44,9 +44,9 @@ Scenario messages_of_one_tag() {
                        send_control(rank, 1, kA);
                      },
                      [](Rank& rank, Witness& witness) {
-                       std::array<ControlMessage, 2> heard;
-                       const Op a = rank.recv_control(RankId{0}, kA, heard[0]);
-                       say_first(rank, witness, a, rank.recv_control(RankId{0}, kA, heard[1]));
+                       std::array<ControlMessage, 2> received;
+                       const Op a = rank.recv_control(RankId{0}, kA, received[0]);
+                       say_first(rank, witness, a, rank.recv_control(RankId{0}, kA, received[1]));
                      }}};
 }
 
@@ -61,13 +61,13 @@ Scenario two_copies(Stream first, Stream second, bool reversed) {
           }}};
 }
 
-Scenario two_tellers() {
+Scenario two_senders() {
   return {.bodies = {[](Rank& rank, Witness&) { send_control(rank, 2, kA); },
                      [](Rank& rank, Witness&) { send_control(rank, 2, kA); },
                      [](Rank& rank, Witness& witness) {
-                       std::array<ControlMessage, 2> heard;
-                       const Op a = rank.recv_control(RankId{0}, kA, heard[0]);
-                       say_first(rank, witness, a, rank.recv_control(RankId{1}, kA, heard[1]));
+                       std::array<ControlMessage, 2> received;
+                       const Op a = rank.recv_control(RankId{0}, kA, received[0]);
+                       say_first(rank, witness, a, rank.recv_control(RankId{1}, kA, received[1]));
                      }}};
 }
 
@@ -140,22 +140,22 @@ Scenario put_behind_a_copy(bool put_first) {
                        const View mine(rank.allocate(Memory::device, 8_B));
                        wait(rank, rank.send_control(RankId{1}, kA, ControlMessage(rank.export_memory(mine.buffer))),
                             kLong);
-                       ControlMessage heard;
-                       const Op hearing = rank.recv_control(RankId{1}, kB, heard);
+                       ControlMessage received;
+                       const Op receiving = rank.recv_control(RankId{1}, kB, received);
                        std::uint64_t value = 0;
-                       say_first(rank, witness, hearing, rank.await_signal(RankId{1}, kSignal, value));
+                       say_first(rank, witness, receiving, rank.await_signal(RankId{1}, kSignal, value));
                        witness.require(value == 7, "a wrong signal");
                        send_control(rank, 1, kB);
                      },
                      [=](Rank& rank, Witness& witness) {
-                       ControlMessage heard;
-                       wait(rank, rank.recv_control(RankId{0}, kA, heard), kLong);
-                       const Buffer theirs = rank.open_memory(RankId{0}, heard.as<IpcHandle>());
+                       ControlMessage received;
+                       wait(rank, rank.recv_control(RankId{0}, kA, received), kLong);
+                       const Buffer theirs = rank.open_memory(RankId{0}, received.as<IpcHandle>());
                        const View one(rank.allocate(Memory::pinned, 8_B));
                        const View two(rank.allocate(Memory::device, 8_B));
                        const Op copy = rank.copy(two, one, Stream{0}, Engine::dma);
                        const Op put = rank.put(View(theirs), two, Stream{0}, Engine::dma, Signal{kSignal, 7});
-                       std::vector<Op> ops{rank.recv_control(RankId{0}, kB, heard), put_first ? put : copy,
+                       std::vector<Op> ops{rank.recv_control(RankId{0}, kB, received), put_first ? put : copy,
                                            put_first ? copy : put, rank.send_control(RankId{0}, kB, ControlMessage())};
                        std::string order;
                        const std::function<std::uint64_t()> digest = [&] {

@@ -13,19 +13,19 @@ inline constexpr Tag kA{64};
 inline constexpr Tag kB{65};
 inline constexpr Tag kSignal{3};
 
-/// Tells `value`, and waits until that has ended.
+/// Sends `value`, and waits until that has ended.
 void send_control(Rank& rank, int peer, Tag tag, int value = 0);
 int recv_control(Rank& rank, int peer, Tag tag);
 /// Waits for one of the two, says which came, then waits for the other.
 void say_first(Rank& rank, Witness& witness, Op a, Op b);
 
-/// Rank 0 tells two messages; rank 1 says which it heard first.
+/// Rank 0 sends two messages; rank 1 says which it received first.
 Scenario messages_of_two_tags();
 Scenario messages_of_one_tag();
 /// Which of two copies ended first; `reversed` has the second first in the span.
 Scenario two_copies(Stream first, Stream second, bool reversed);
-/// Three ranks; the last hears the other two, and says in which order.
-Scenario two_tellers();
+/// Three ranks; the last receives the other two, and says in which order.
+Scenario two_senders();
 Scenario both_send_first(Bytes size, Bytes eager_limit);
 /// Rank 1 overwrites its memory either after or while rank 0 reads it, as `waits` says.
 Scenario overwrites_what_a_peer_reads(bool waits);

@@ -35,10 +35,10 @@ struct Puts {
 
 void connect_ends(Rank& rank, RankId peer) {
   rank.step("meet");
-  ControlMessage heard;
-  const Op told = rank.send_control(peer, tags::kFirstFree, ControlMessage());
-  wait(rank, rank.recv_control(peer, tags::kFirstFree, heard), kLong);
-  wait(rank, told, kLong);
+  ControlMessage received;
+  const Op sent = rank.send_control(peer, tags::kFirstFree, ControlMessage());
+  wait(rank, rank.recv_control(peer, tags::kFirstFree, received), kLong);
+  wait(rank, sent, kLong);
 }
 
 /// The same buffers in every exchange. After each, all puts have ended: so what was sent is overwritten at once, and

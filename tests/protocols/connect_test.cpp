@@ -19,7 +19,7 @@ using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
 
-/// Opens nothing, as if what the peer has told of were gone.
+/// Opens nothing, as if what the peer has named were gone.
 class OpensNothing final : public DecoratedRank {
  public:
   using DecoratedRank::DecoratedRank;
@@ -56,7 +56,7 @@ TEST_P(ConnectionRefused, IsSaidByEveryExchange) {
         EXPECT_EQ(outcome.status, Status::peer_failed);
         EXPECT_THAT(outcome.reason, AllOf(HasSubstr(GetParam().step), HasSubstr("refused on purpose")));
       } else {
-        // The other may have gone by then, with what it has told of.
+        // The other may have gone by then, with what it has named.
         EXPECT_FALSE(outcome.ok());
         EXPECT_THAT(outcome.reason, AnyOf(HasSubstr("'receive opened'"), HasSubstr(GetParam().step)));
       }

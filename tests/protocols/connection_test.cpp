@@ -45,7 +45,7 @@ class Side {
     EXPECT_EQ(wait(rank_, rank_.recv_control(peer_, tag, message), deadline()), Status::delivered);
     return message.as<std::uint64_t>();
   }
-  [[nodiscard]] bool hears_nothing(Tag tag) const {
+  [[nodiscard]] bool receives_nothing(Tag tag) const {
     ControlMessage message;
     return wait(rank_, rank_.recv_control(peer_, tag, message), rank_.now()) == Status::timed_out;
   }
@@ -103,7 +103,7 @@ void expect_to_connect(const Side& side) {
 TEST(ConnectionHandshake, LeavesNothingBehind) {
   on_both_sides([](const Side& side) {
     expect_to_connect(side);
-    for (const Tag tag : {tags::kConnect, kControlTags, kOthers}) EXPECT_TRUE(side.hears_nothing(tag));
+    for (const Tag tag : {tags::kConnect, kControlTags, kOthers}) EXPECT_TRUE(side.receives_nothing(tag));
   });
 }
 
@@ -135,7 +135,7 @@ TEST(ConnectionHandshake, IsNotThatOfAnEndThatHasGivenUp) {
   });
 }
 
-/// A mark that nobody has heard stays where the next ones meet.
+/// A mark that nobody has received stays where the next ones meet.
 TEST(ConnectionHandshake, IsNotThatOfAnEndThatAwaitsSignals) {
   on_both_sides([](const Side& side) {
     expect_to_connect(side);

@@ -13,8 +13,8 @@ void play(std::size_t pieces, std::size_t buffers, std::size_t batch) {
   std::size_t freed = 0;
   std::size_t grants = 0;
   while (freed < pieces) {
-    while (sent < pieces && (!credits.sender_hears_before(sent) || grants > 0)) {
-      if (credits.sender_hears_before(sent)) --grants;
+    while (sent < pieces && (!credits.sender_awaits_grant_before(sent) || grants > 0)) {
+      if (credits.sender_awaits_grant_before(sent)) --grants;
       ++sent;
     }
     ASSERT_LE(sent - freed, buffers) << pieces << " pieces, " << buffers << " buffers, batches of " << batch;
@@ -35,10 +35,10 @@ TEST(Credits, NeverOverrunNeverStallAndLeaveNoneOver) {
 
 TEST(Credits, ComeInBatches) {
   const Credits credits(20, 8, 4);
-  EXPECT_FALSE(credits.sender_hears_before(7));
-  EXPECT_TRUE(credits.sender_hears_before(8));
-  EXPECT_FALSE(credits.sender_hears_before(9)) << "the grant before it counts for four";
-  EXPECT_TRUE(credits.sender_hears_before(12));
+  EXPECT_FALSE(credits.sender_awaits_grant_before(7));
+  EXPECT_TRUE(credits.sender_awaits_grant_before(8));
+  EXPECT_FALSE(credits.sender_awaits_grant_before(9)) << "the grant before it counts for four";
+  EXPECT_TRUE(credits.sender_awaits_grant_before(12));
   EXPECT_FALSE(credits.receiver_grants_after(2));
   EXPECT_TRUE(credits.receiver_grants_after(3));
 }

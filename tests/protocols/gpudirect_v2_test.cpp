@@ -21,32 +21,32 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr int kMessages = 3;
-constexpr int kToldApart = kMessages - 1;
+constexpr int kPlacesOfTheirOwn = kMessages - 1;
 
-/// Tells the places of a batch to nobody, from one of them on.
+/// Sends the places of a batch to nobody, from one of them on.
 class SilentAboutPlaces final : public DecoratedRank {
  public:
-  SilentAboutPlaces(Rank& inner, int told) : DecoratedRank(inner), told_(told) {}
+  SilentAboutPlaces(Rank& inner, int sent) : DecoratedRank(inner), sent_(sent) {}
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
     const bool place = tag == tags::kPlace && message.bytes().size() != kConnectMessageSize;
-    const bool silent = place && told_-- <= 0;
+    const bool silent = place && sent_-- <= 0;
     return DecoratedRank::send_control(peer, silent ? tags::kFirstFree : tag, message);
   }
 
  private:
-  int told_;
+  int sent_;
 };
 
 class SilentPeer : public testing::TestWithParam<std::string> {
  protected:
   [[nodiscard]] static bool pulls() { return GetParam() == "kernel-pull"; }
   /// By rank: what becomes of a batch from rank 0 to rank 1 whose messages lie irregularly at both ends. The end that
-  /// does not move the bytes tells the places of so many.
-  [[nodiscard]] static std::array<Outcome, 2> outcomes(int told) {
+  /// does not move the bytes sends the places of so many.
+  [[nodiscard]] static std::array<Outcome, 2> outcomes(int sent) {
     std::array<Outcome, 2> outcomes;
     run_fake_world({}, [&](Rank& plain) {
       const bool sends = plain.id().value == 0;
-      SilentAboutPlaces silent(plain, told);
+      SilentAboutPlaces silent(plain, sent);
       Rank& rank = sends == pulls() ? static_cast<Rank&>(silent) : plain;
       const Buffer buffer = rank.allocate(Memory::device, 100_B, Locality::near);
       const std::vector<View> window{{buffer, 0_B, 8_B}, {buffer, 8_B, 8_B}, {buffer, 50_B, 8_B}};
@@ -60,18 +60,19 @@ class SilentPeer : public testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(SilentPeer, DeliversIfItTellsAllPlaces) {
-  for (const Outcome& outcome : outcomes(kToldApart)) EXPECT_TRUE(outcome.ok()) << outcome.reason;
+TEST_P(SilentPeer, DeliversIfItSendsAllPlaces) {
+  for (const Outcome& outcome : outcomes(kPlacesOfTheirOwn)) EXPECT_TRUE(outcome.ok()) << outcome.reason;
 }
 
 TEST_P(SilentPeer, AboutThePlacesOfABatchIsATimeoutOfTheStepThatNeedsThem) {
   const std::string step = pulls() ? "'pull'" : GetParam() == "copy-engine" ? "'peer copy'" : "'push'";
-  for (const int told : {0, 1}) {
-    const auto both = outcomes(told);
+  for (const int sent : {0, 1}) {
+    const auto both = outcomes(sent);
     const Outcome& mover = both[pulls() ? 1 : 0];
     const Outcome& silent = both[pulls() ? 0 : 1];
     EXPECT_EQ(mover.status, Status::timed_out) << mover.reason;
-    EXPECT_THAT(mover.reason, AllOf(HasSubstr("step " + step), HasSubstr("places of a batch were not told in time")));
+    EXPECT_THAT(mover.reason,
+                AllOf(HasSubstr("step " + step), HasSubstr("places of a batch were not received in time")));
     EXPECT_EQ(silent.status, Status::timed_out) << silent.reason;
   }
 }

@@ -66,7 +66,7 @@ std::vector<Step> all_steps(const Configuration& from, const Scenario& scenario,
       Configuration taken = from;
       const HandshakeEvent event = taken.queue[who].front();
       taken.queue[who].pop_front();
-      steps.push_back(make_step(taken, scenario, who, "hears " + std::string(to_string(event)), event, false, rows));
+      steps.push_back(make_step(taken, scenario, who, "receives " + std::string(to_string(event)), event, false, rows));
     }
   }
   return steps;

@@ -207,7 +207,7 @@ TEST(HandshakeEndings, WhoWaitsWhenNothingIsUnderWayWaitsForEver) {
 
 TEST(HandshakeEndings, ASilentRefusalLeavesTheAskerWaiting) {
   const std::vector<std::string> story{"rank 0: sends a GPU buffer, send REQ",
-                                       "rank 1: hears REQ, check access: no access"};
+                                       "rank 1: receives REQ, check access: no access"};
   for (const Fidelity fidelity : {Fidelity::design, Fidelity::openmpi_4_1, Fidelity::openmpi_5}) {
     const Exploration all({.fidelity = fidelity, .peer_access = false});
     EXPECT_EQ(all.story(State::sent, State::bad), story) << to_string(fidelity);
@@ -219,11 +219,11 @@ TEST(HandshakeEndings, WhoHasGivenUpLeavesALatePeerWaiting) {
   std::vector<std::string> story;
   for (int i = 0; i < kMaxTries; ++i) {
     story.emplace_back("rank 0: sends a GPU buffer, send REQ");
-    story.emplace_back("rank 1: hears REQ, answer NOTREADY");
-    story.emplace_back("rank 0: hears NOTREADY");
+    story.emplace_back("rank 1: receives REQ, answer NOTREADY");
+    story.emplace_back("rank 0: receives NOTREADY");
   }
   story.insert(story.end(), {"rank 0: sends a GPU buffer", "rank 1: begins to use CUDA",
-                             "rank 1: sends a GPU buffer, send REQ", "rank 0: hears REQ"});
+                             "rank 1: sends a GPU buffer, send REQ", "rank 0: receives REQ"});
   for (const Fidelity fidelity : {Fidelity::design, Fidelity::openmpi_4_1}) {
     const Exploration all({.fidelity = fidelity, .peer_access = true, .late = {false, true}});
     EXPECT_EQ(all.story(State::bad, State::sent), story) << to_string(fidelity);
@@ -245,7 +245,7 @@ TEST(HandshakeEndings, SomeRulesAreNeverUsed) {
     }
   }
   // One request per side and one answer to each: ACKED never meets a request. Without NOTREADY nobody tries twice, and
-  // who is BAD has heard the only request there is.
+  // who is BAD has received the only request there is.
   EXPECT_THAT(unused, ElementsAre("design: ACKED, REQ", "openmpi-4.1: ACKED, REQ", "openmpi-5: INIT, send",
                                   "openmpi-5: ACKED, REQ", "openmpi-5: BAD, REQ", "repaired: ACKED, REQ"));
 }

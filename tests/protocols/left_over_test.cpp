@@ -59,7 +59,7 @@ class End {
     return protocol.connect(rank_, peer_, settings);
   }
 
-  /// Messages that lie in buffers of their own, so that the places of a batch are told one by one.
+  /// Messages that lie in buffers of their own, so that the places of a batch are sent one by one.
   [[nodiscard]] std::vector<View> window(std::size_t messages = 3) const {
     std::vector<View> views;
     while (views.size() < messages) views.emplace_back(rank_.allocate(Memory::device, kLength));
@@ -209,7 +209,7 @@ TEST_P(LeftOver, LaterDeliveredIsNotTakenForAnother) {
     const std::vector<View> former = end.window();
     const auto failing = failed_connection(end, former, true);
     end.alone(0, [&] {
-      // Who comes late may still find what was told, and the memory.
+      // Who comes late may still find what was sent, and the memory.
       const Outcome outcome = end.exchange(*failing, former);
       EXPECT_TRUE(!outcome.ok() || end.intact(former, 1)) << "reported as delivered";
     });
@@ -261,7 +261,7 @@ class FailsOnce final : public DecoratedRank {
   int copies_ = 0;
 };
 
-/// The sender has told that all slots are filled when the receiver's copy fails.
+/// The sender has sent that all slots are filled when the receiver's copy fails.
 TEST(LeftOverOfSharedBuffers, FilledIsNotTakenForAnother) {
   const Connection way{"gpudirect-v1", {{"buffers", "shared"}}, 0};
   run_fake_world({}, [&](Rank& rank) {

@@ -30,7 +30,7 @@ class SharedBuffersTest : public testing::Test {
   SharedBuffers shared{rank, kPeer};
 };
 
-TEST_F(SharedBuffersTest, TellEachHandleOnceAndThenTheBuffersOwnNumber) {
+TEST_F(SharedBuffersTest, SendEachHandleOnceAndThenTheBuffersOwnNumber) {
   const Buffer a = rank.allocate(Memory::device, 8_B, Locality::near);
   const Buffer b = rank.allocate(Memory::device, 8_B, Locality::near);
   EXPECT_TRUE(shared.name_of(b).handle);
@@ -74,7 +74,7 @@ Settings settings_of(const std::string& protocol, const std::map<std::string, st
   return settings;
 }
 
-/// How many handles both ranks tell for messages both ways, out of and into the first, first, second, first buffer of
+/// How many handles both ranks send for messages both ways, out of and into the first, first, second, first buffer of
 /// theirs. Every message arrives whole, where it belongs.
 int handles_of(const std::string& protocol) {
   std::array<int, 2> handles{};
@@ -131,8 +131,8 @@ TEST(HandlesInMessages, AHeaderThatNamesTheMemoryOfNoneBeforeIsRefused) {
 
 class AfterAFailedConnection : public testing::TestWithParam<std::string> {};
 
-/// The receiver of the first connection has a batch whose second place nobody hears. The next connection takes it for
-/// its own.
+/// The receiver of the first connection has a batch whose second place nobody receives. The next connection takes it
+/// for its own.
 TEST_P(AfterAFailedConnection, NothingIsReportedAsDeliveredThatWasNot) {
   std::array<bool, 2> ok{};
   Verdict arrived;

@@ -118,7 +118,7 @@ class FakeRank final : public Rank {
     Status status = Status::delivered;
     std::optional<FakeWorld::Mailbox> from{};
     View to{};                        ///< of a receive
-    ControlMessage* into = nullptr;   ///< of a hear
+    ControlMessage* into = nullptr;   ///< of a recv_control
     std::uint64_t* signal = nullptr;  ///< of an await_signal
   };
 

@@ -51,7 +51,7 @@ std::string packing_text(const Settings& settings) {
 }
 
 /// Which protocols ran at the same time, in any order.
-std::string company(const bench::Series& series) {
+std::string other_pairs(const bench::Series& series) {
   std::vector<std::string> protocols;
   for (const bench::OtherPair& pair : series.beside) protocols.push_back(pair.protocol);
   std::ranges::sort(protocols);
@@ -59,7 +59,7 @@ std::string company(const bench::Series& series) {
 }
 
 /// The same with places and settings.
-std::string company_at(const bench::Series& series) {
+std::string other_pairs_at(const bench::Series& series) {
   std::vector<std::string> pairs;
   for (const bench::OtherPair& pair : series.beside) pairs.push_back(pair.where_and_what());
   std::ranges::sort(pairs);
@@ -67,7 +67,7 @@ std::string company_at(const bench::Series& series) {
 }
 
 /// Does the file tell what ran at the same time? Another tool's says it in words at most.
-bool tells_company(const Recording& recording) {
+bool names_other_pairs(const Recording& recording) {
   return bench::provenance_of(recording.environment) == bench::Provenance::own;
 }
 
@@ -79,8 +79,8 @@ std::vector<std::string> mismatches(const Recording& measured_file, const Record
   note_difference(result, "pattern", to_string(measured.pattern), to_string(simulated.pattern));
   note_told(result, "protocol", measured.protocol, simulated.protocol);
   note_difference(result, "layout", packing_text(measured.settings), packing_text(simulated.settings));
-  if (tells_company(measured_file) && tells_company(simulated_file)) {
-    note_difference(result, "pairs at once", company(measured), company(simulated));
+  if (names_other_pairs(measured_file) && names_other_pairs(simulated_file)) {
+    note_difference(result, "pairs at once", other_pairs(measured), other_pairs(simulated));
   }
   return result;
 }
@@ -105,9 +105,9 @@ void note_untold(std::vector<std::string>& notes, const Recording& recording, co
     notes.push_back(
         fmt::format("the {} file does not tell its window; the other has {}", recording.world, other.window));
   }
-  if (!tells_company(recording) && !other.beside.empty()) {
+  if (!names_other_pairs(recording) && !other.beside.empty()) {
     notes.push_back(fmt::format("the {} file does not tell which pairs ran at once; the other ran {}", recording.world,
-                                company(other)));
+                                other_pairs(other)));
   }
 }
 
@@ -120,8 +120,8 @@ void note_settings(std::vector<std::string>& notes, const bench::Series& measure
   if (measured.told.window && simulated.told.window) {
     note_difference(notes, "window", std::to_string(measured.window), std::to_string(simulated.window));
   }
-  if (company(measured) == company(simulated)) {
-    note_difference(notes, "other pairs", company_at(measured), company_at(simulated));
+  if (other_pairs(measured) == other_pairs(simulated)) {
+    note_difference(notes, "other pairs", other_pairs_at(measured), other_pairs_at(simulated));
   }
   note_told(notes, "sender", measured.from, simulated.from);
   note_told(notes, "receiver", measured.to, simulated.to);

@@ -19,20 +19,20 @@ void finish(Rank& rank, RankId peer, Op op, std::string_view what, Patience pati
   throw CheckError(fmt::format("rank {}: {} rank {}: {}", rank.id().value, what, peer.value, to_string(status)));
 }
 
-void tell_text(Rank& rank, RankId peer, std::string_view text, Patience patience) {
-  tell_now(rank, peer, ControlMessage(std::uint64_t{text.size()}), patience);
+void send_text(Rank& rank, RankId peer, std::string_view text, Patience patience) {
+  send_control_now(rank, peer, ControlMessage(std::uint64_t{text.size()}), patience);
   for (; !text.empty(); text.remove_prefix(std::min(text.size(), ControlMessage::kCapacity))) {
     ControlMessage message;
     message.assign(std::as_bytes(std::span(text.substr(0, ControlMessage::kCapacity))));
-    tell_now(rank, peer, message, patience);
+    send_control_now(rank, peer, message, patience);
   }
 }
 
-std::string hear_text(Rank& rank, RankId peer, Patience patience) {
-  const auto size = hear_now(rank, peer, patience).as<std::uint64_t>();
+std::string recv_text(Rank& rank, RankId peer, Patience patience) {
+  const auto size = recv_control_now(rank, peer, patience).as<std::uint64_t>();
   std::string text;
   while (text.size() < size) {
-    const ControlMessage message = hear_now(rank, peer, patience);
+    const ControlMessage message = recv_control_now(rank, peer, patience);
     for (const std::byte byte : message.bytes()) text += std::to_integer<char>(byte);
   }
   return text;
@@ -40,34 +40,34 @@ std::string hear_text(Rank& rank, RankId peer, Patience patience) {
 
 }  // namespace
 
-void tell_now(Rank& rank, RankId peer, const ControlMessage& message, Patience patience) {
+void send_control_now(Rank& rank, RankId peer, const ControlMessage& message, Patience patience) {
   finish(rank, peer, rank.send_control(peer, kBenchTag, message), "a control message to", patience);
 }
 
-ControlMessage hear_now(Rank& rank, RankId peer, Patience patience) {
+ControlMessage recv_control_now(Rank& rank, RankId peer, Patience patience) {
   ControlMessage message;
   finish(rank, peer, rank.recv_control(peer, kBenchTag, message), "a control message from", patience);
   return message;
 }
 
 void synchronize(Rank& rank, RankId peer, Patience patience) {
-  tell_now(rank, peer, ControlMessage(), patience);
-  hear_now(rank, peer, patience);
+  send_control_now(rank, peer, ControlMessage(), patience);
+  recv_control_now(rank, peer, patience);
 }
 
 void answer(Rank& rank, RankId peer, bool leading, Patience patience) {
   if (leading) {
-    hear_now(rank, peer, patience);
+    recv_control_now(rank, peer, patience);
   } else {
-    tell_now(rank, peer, ControlMessage(), patience);
+    send_control_now(rank, peer, ControlMessage(), patience);
   }
 }
 
 void meet_all(Rank& rank, Patience patience) {
   constexpr RankId kHost{0};
   if (rank.id() != kHost) return synchronize(rank, kHost, patience);
-  for (int guest = 1; guest < rank.ranks(); ++guest) hear_now(rank, RankId{guest}, patience);
-  for (int guest = 1; guest < rank.ranks(); ++guest) tell_now(rank, RankId{guest}, ControlMessage(), patience);
+  for (int guest = 1; guest < rank.ranks(); ++guest) recv_control_now(rank, RankId{guest}, patience);
+  for (int guest = 1; guest < rank.ranks(); ++guest) send_control_now(rank, RankId{guest}, ControlMessage(), patience);
 }
 
 void meet_in(Rank& rank, std::span<const RankId> group, Patience patience) { agree_in(rank, group, 0, patience); }
@@ -79,18 +79,18 @@ std::array<RankId, 2> leader_first(RankId self, RankId peer, bool leading) {
 int agree_in(Rank& rank, std::span<const RankId> group, int mine, Patience patience) {
   const RankId host = group.front();
   if (rank.id() != host) {
-    tell_now(rank, host, ControlMessage(mine), patience);
-    return hear_now(rank, host, patience).as<int>();
+    send_control_now(rank, host, ControlMessage(mine), patience);
+    return recv_control_now(rank, host, patience).as<int>();
   }
   const auto guests = group.subspan(1);
-  for (const RankId guest : guests) mine = std::min(mine, hear_now(rank, guest, patience).as<int>());
-  for (const RankId guest : guests) tell_now(rank, guest, ControlMessage(mine), patience);
+  for (const RankId guest : guests) mine = std::min(mine, recv_control_now(rank, guest, patience).as<int>());
+  for (const RankId guest : guests) send_control_now(rank, guest, ControlMessage(mine), patience);
   return mine;
 }
 
 int agree(Rank& rank, RankId peer, bool leading, int mine, Patience patience) {
-  if (!leading) return hear_now(rank, peer, patience).as<int>();
-  tell_now(rank, peer, ControlMessage(mine), patience);
+  if (!leading) return recv_control_now(rank, peer, patience).as<int>();
+  send_control_now(rank, peer, ControlMessage(mine), patience);
   return mine;
 }
 
@@ -110,7 +110,7 @@ Listener::~Listener() {
   }
 }
 
-bool Listener::heard_all() {
+bool Listener::received_all() {
   while (!awaited_.empty()) {
     const auto completion = rank_.wait_any(awaited_, rank_.now());
     if (!completion) return false;
@@ -125,11 +125,11 @@ bool Listener::heard_all() {
 
 std::vector<std::string> gather(Rank& rank, std::string_view mine, Patience patience) {
   if (rank.id() != RankId{0}) {
-    tell_text(rank, RankId{0}, mine, patience);
+    send_text(rank, RankId{0}, mine, patience);
     return {};
   }
   std::vector<std::string> texts{std::string(mine)};
-  for (int guest = 1; guest < rank.ranks(); ++guest) texts.push_back(hear_text(rank, RankId{guest}, patience));
+  for (int guest = 1; guest < rank.ranks(); ++guest) texts.push_back(recv_text(rank, RankId{guest}, patience));
   return texts;
 }
 

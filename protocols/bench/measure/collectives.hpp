@@ -16,8 +16,8 @@ struct Patience {
   Seconds longest{};
 };
 
-void tell_now(Rank& rank, RankId peer, const ControlMessage& message, Patience patience);
-ControlMessage hear_now(Rank& rank, RankId peer, Patience patience);
+void send_control_now(Rank& rank, RankId peer, const ControlMessage& message, Patience patience);
+ControlMessage recv_control_now(Rank& rank, RankId peer, Patience patience);
 
 /// Both ranks have come here: what either did before has happened.
 void synchronize(Rank& rank, RankId peer, Patience patience);
@@ -45,7 +45,7 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   /// Has every message arrived? Asks, and does not wait.
-  [[nodiscard]] bool heard_all();
+  [[nodiscard]] bool received_all();
 
  private:
   Rank& rank_;

@@ -52,22 +52,22 @@ void PairGroup::outlast(int counted, const std::function<void()>& round) {
   const RankId host = leaders_.front();
   const bool hosting = rank_.id() == host;
   // To the host: this pair's rounds are over. From the host: those of all are.
-  if (!hosting) tell_now(rank_, host, ControlMessage(), patience_);
+  if (!hosting) send_control_now(rank_, host, ControlMessage(), patience_);
   const std::vector<RankId> guests(leaders_.begin() + 1, leaders_.end());
   Listener listener(rank_, hosting ? guests : std::vector{host});
-  while (!listener.heard_all()) {
-    tell_now(rank_, peer_, ControlMessage(true), patience_);
+  while (!listener.received_all()) {
+    send_control_now(rank_, peer_, ControlMessage(true), patience_);
     run(rounds, round);
   }
   if (hosting) {
-    for (const RankId guest : guests) tell_now(rank_, guest, ControlMessage(), patience_);
+    for (const RankId guest : guests) send_control_now(rank_, guest, ControlMessage(), patience_);
   }
-  tell_now(rank_, peer_, ControlMessage(false), patience_);
+  send_control_now(rank_, peer_, ControlMessage(false), patience_);
 }
 
 /// The other end of a pair learns from its leader whether there is more.
 void PairGroup::follow(int rounds, const std::function<void()>& round) {
-  while (hear_now(rank_, peer_, patience_).as<bool>()) run(rounds, round);
+  while (recv_control_now(rank_, peer_, patience_).as<bool>()) run(rounds, round);
 }
 
 }  // namespace twinlink::bench

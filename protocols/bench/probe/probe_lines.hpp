@@ -1,4 +1,4 @@
-// The findings of probes as JSON: what a probe file holds, and what the ranks send_control rank 0.
+// The findings of probes as JSON: what a probe file holds, and what the ranks send to rank 0.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

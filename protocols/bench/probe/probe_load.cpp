@@ -57,7 +57,7 @@ class HostCopies {
 
 constexpr std::array kDirections{CopyWay::out, CopyWay::in};
 
-/// What the CPU does until the next line of a program runs, behind another copy: `host` of a platform's copies.
+/// What the CPU does until the next line of a program runs, behind another copy: `overhead` of a platform's copies.
 void probe_start(Prober& prober, HostCopies& copies, CopyWay direction) {
   const std::string name = "start copy " + copies.words(direction);
   for (const Bytes size : prober.plan().sizes) {
@@ -188,8 +188,8 @@ void probe_ring_of(Prober& prober, std::span<const RankId> group) {
 
   const ScopedBuffer own(rank, Memory::device, prober.largest());
   const ScopedBuffer shared(rank, Memory::device, prober.largest());
-  tell_now(rank, previous, ControlMessage(rank.export_memory(shared.buffer())), prober.patience());
-  const Buffer theirs = rank.open_memory(next, hear_now(rank, next, prober.patience()).as<IpcHandle>());
+  send_control_now(rank, previous, ControlMessage(rank.export_memory(shared.buffer())), prober.patience());
+  const Buffer theirs = rank.open_memory(next, recv_control_now(rank, next, prober.patience()).as<IpcHandle>());
   twinlink::Payload pattern{};  // the same on all of them
   const auto probe = [&](const std::string& name, const Move& whole, Buffer source, Buffer target) {
     for (const Bytes size : prober.plan().sizes) {

@@ -44,18 +44,19 @@ void probe_handle(Prober& prober, RankId owner, const IpcHandle& handle) {
 void probe_handles(Prober& prober, RankId peer, bool leading) {
   for (const Bytes size : mapped_sizes(prober.plan().sizes)) {
     if (leading) {
-      probe_handle(prober, peer, hear_now(prober.rank(), peer, prober.patience()).as<IpcHandle>());
+      probe_handle(prober, peer, recv_control_now(prober.rank(), peer, prober.patience()).as<IpcHandle>());
       synchronize(prober.rank(), peer, prober.patience());
     } else {
       const ScopedBuffer memory(prober.rank(), Memory::device, size);
-      tell_now(prober.rank(), peer, ControlMessage(prober.rank().export_memory(memory.buffer())), prober.patience());
+      send_control_now(prober.rank(), peer, ControlMessage(prober.rank().export_memory(memory.buffer())),
+                       prober.patience());
       synchronize(prober.rank(), peer, {prober.plan().patience});
     }
   }
 }
 
 /// Does the copying rank write the other's memory, or read it?
-enum class Direction { write, read };
+enum class PeerWay { write, read };
 
 /// The rank that copies.
 class PeerCopier {
@@ -65,12 +66,13 @@ class PeerCopier {
         owner_(owner),
         direct_(prober.rank().path_to(owner).peer_access.yes),
         own_(prober.rank(), Memory::device, prober.largest()),
-        remote_(prober.rank().open_memory(owner, hear_now(prober.rank(), owner, prober.patience()).as<IpcHandle>())) {}
+        remote_(prober.rank().open_memory(owner,
+                                          recv_control_now(prober.rank(), owner, prober.patience()).as<IpcHandle>())) {}
 
   /// Can this machine copy so between the two? The owner learns it too.
-  bool offers(Direction way, Engine engine) {
+  bool offers(PeerWay way, Engine engine) {
     const Buffer own = own_.buffer();
-    const bool writes = way == Direction::write;
+    const bool writes = way == PeerWay::write;
     const bool possible = (direct_ || engine == Engine::dma) &&
                           can_copy(prober_, words(way, engine), writes ? remote_ : own, writes ? own : remote_, engine);
     return agree(prober_.rank(), owner_, true, possible ? 1 : 0, prober_.patience()) != 0;
@@ -80,8 +82,8 @@ class PeerCopier {
     if (prober_.plan().verify) prober_.rank().fill(own_.first(size), pattern);
     synchronize(prober_.rank(), owner_, prober_.patience());
     const Move move{View(remote_, Bytes{}, size), own_.first(size)};
-    measure(Direction::write, move, engine);
-    measure_queued(Direction::write, move, engine);
+    measure(PeerWay::write, move, engine);
+    measure_queued(PeerWay::write, move, engine);
     if (prober_.times_cpu_at(size)) measure_start(move, engine);
     synchronize(prober_.rank(), owner_, prober_.patience());
   }
@@ -90,9 +92,9 @@ class PeerCopier {
     if (prober_.plan().verify) prober_.rank().fill(own_.first(size), kSentinel);
     synchronize(prober_.rank(), owner_, prober_.patience());
     const Move move{own_.first(size), View(remote_, Bytes{}, size)};
-    measure(Direction::read, move, engine);
+    measure(PeerWay::read, move, engine);
     // Kernels follow each other alike, and what the driver stages does both ways.
-    if (engine == Engine::dma && direct_) measure_queued(Direction::read, move, engine);
+    if (engine == Engine::dma && direct_) measure_queued(PeerWay::read, move, engine);
     if (prober_.plan().verify) prober_.expect(own_.first(size), pattern, "peer copy read");
     synchronize(prober_.rank(), owner_, prober_.patience());
   }
@@ -101,39 +103,39 @@ class PeerCopier {
 
  private:
   /// As can_copy() wants them.
-  [[nodiscard]] std::string_view words(Direction way, Engine engine) const {
+  [[nodiscard]] std::string_view words(PeerWay way, Engine engine) const {
     if (engine == Engine::resident) return "resident-push";
-    if (engine == Engine::kernel) return way == Direction::write ? "kernel-push" : "kernel-pull";
+    if (engine == Engine::kernel) return way == PeerWay::write ? "kernel-push" : "kernel-pull";
     if (!direct_)
-      return way == Direction::write ? "staged into the memory of a peer" : "staged from the memory of a peer";
-    return way == Direction::write ? kPeerWrites : kPeerReads;
+      return way == PeerWay::write ? "staged into the memory of a peer" : "staged from the memory of a peer";
+    return way == PeerWay::write ? kPeerWrites : kPeerReads;
   }
 
   /// Of the line that says what one takes alone.
-  [[nodiscard]] std::string line(Direction way, Engine engine) const {
+  [[nodiscard]] std::string line(PeerWay way, Engine engine) const {
     if (engine != Engine::dma) return fmt::format("copy {}", words(way, engine));
-    return fmt::format("peer copy {} {}", way == Direction::write ? "write" : "read", direct_ ? "direct" : "staged");
+    return fmt::format("peer copy {} {}", way == PeerWay::write ? "write" : "read", direct_ ? "direct" : "staged");
   }
 
   void record(const std::string& name, Bytes size, Rounds rounds, bool moves_bytes) {
     prober_.record(name, place_of(prober_, owner_), size, std::move(rounds), moves_bytes);
   }
 
-  void measure(Direction way, const Move& move, Engine engine) {
+  void measure(PeerWay way, const Move& move, Engine engine) {
     const Bytes size = move.to.length;
     record(line(way, engine), size, prober_.sample(size, [&] { prober_.copy(move.to, move.from, engine); }), true);
   }
 
   Op start(const Move& move, Engine engine) { return prober_.rank().copy(move.to, move.from, Stream{0}, engine); }
 
-  void measure_queued(Direction way, const Move& move, Engine engine) {
+  void measure_queued(PeerWay way, const Move& move, Engine engine) {
     const std::string name = "queued " + line(way, engine);
     const Bytes size = move.to.length;
     record(name, size, prober_.sample_queued(name, size, [&] { return start(move, engine); }), true);
   }
 
   void measure_start(const Move& move, Engine engine) {
-    const std::string name = "start " + line(Direction::write, engine);
+    const std::string name = "start " + line(PeerWay::write, engine);
     const Bytes size = move.to.length;
     record(name, size, prober_.sample_start(name, size, [&] { return start(move, engine); }), false);
   }
@@ -151,10 +153,11 @@ class PeerOwner {
  public:
   PeerOwner(Prober& prober, RankId copier)
       : prober_(prober), copier_(copier), memory_(prober.rank(), Memory::device, prober.largest()) {
-    tell_now(prober.rank(), copier, ControlMessage(prober.rank().export_memory(memory_.buffer())), prober.patience());
+    send_control_now(prober.rank(), copier, ControlMessage(prober.rank().export_memory(memory_.buffer())),
+                     prober.patience());
   }
 
-  bool offers(Direction, Engine) { return agree(prober_.rank(), copier_, false, 0, prober_.patience()) != 0; }
+  bool offers(PeerWay, Engine) { return agree(prober_.rank(), copier_, false, 0, prober_.patience()) != 0; }
 
   void write(Bytes size, twinlink::Payload pattern, Engine) {
     if (prober_.plan().verify) prober_.rank().fill(memory_.first(size), kSentinel);
@@ -183,11 +186,11 @@ template <class End>
 void copy_all_sizes(Prober& prober, End& end) {
   std::uint64_t seed = 0;
   for (const Engine engine : {Engine::dma, Engine::kernel, Engine::resident}) {
-    for (const Direction way : {Direction::write, Direction::read}) {
-      if (engine == Engine::resident && way == Direction::read) continue;  // it only writes
+    for (const PeerWay way : {PeerWay::write, PeerWay::read}) {
+      if (engine == Engine::resident && way == PeerWay::read) continue;  // it only writes
       if (!end.offers(way, engine)) continue;
       for (const Bytes size : prober.plan().sizes) {
-        if (way == Direction::write) {
+        if (way == PeerWay::write) {
           end.write(size, {++seed}, engine);
         } else {
           end.read(size, {++seed}, engine);
@@ -240,9 +243,9 @@ class Messages {
 void probe_control(Prober& prober, RankId peer, bool leading, const std::string& name) {
   constexpr std::uint64_t kContent = 0;
   Rounds rounds = prober.sample_with(peer, leading, Bytes{sizeof kContent}, [&] {
-    if (leading) tell_now(prober.rank(), peer, ControlMessage(kContent), prober.patience());
-    hear_now(prober.rank(), peer, prober.patience());
-    if (!leading) tell_now(prober.rank(), peer, ControlMessage(kContent), prober.patience());
+    if (leading) send_control_now(prober.rank(), peer, ControlMessage(kContent), prober.patience());
+    recv_control_now(prober.rank(), peer, prober.patience());
+    if (!leading) send_control_now(prober.rank(), peer, ControlMessage(kContent), prober.patience());
   });
   rounds /= 2;
   if (leading) prober.record(name, place_of(prober, peer), Bytes{sizeof kContent}, std::move(rounds), false);

@@ -28,8 +28,9 @@ class SignalEnd {
         peer_(peer),
         own_(prober.rank(), Memory::device, room(prober)),
         written_(prober.rank(), Memory::device, room(prober)) {
-    tell_now(prober.rank(), peer, ControlMessage(prober.rank().export_memory(written_.buffer())), prober.patience());
-    const auto handle = hear_now(prober.rank(), peer, prober.patience()).as<IpcHandle>();
+    send_control_now(prober.rank(), peer, ControlMessage(prober.rank().export_memory(written_.buffer())),
+                     prober.patience());
+    const auto handle = recv_control_now(prober.rank(), peer, prober.patience()).as<IpcHandle>();
     theirs_ = prober.rank().open_memory(peer, handle);
   }
 

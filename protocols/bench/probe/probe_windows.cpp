@@ -17,7 +17,7 @@ namespace {
 constexpr Bytes kLargestByCpu = 64_KiB;
 constexpr Tag kWindowTag{tags::kFirstFree.value + 2};
 
-/// One end of such a window: the leader sends, the follower receives, and tells when it has all.
+/// One end of such a window: the leader sends, the follower receives, and answers when it has all.
 class WindowEnd {
  public:
   WindowEnd(Prober& prober, RankId peer, bool leading)
@@ -89,28 +89,28 @@ class WindowEnd {
     const View view = memory_.first(size);
     record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
       if (!leading_) {
-        hear_now(prober_.rank(), peer_, prober_.patience());
+        recv_control_now(prober_.rank(), peer_, prober_.patience());
         prober_.finish(prober_.rank().send(peer_, kWindowTag, view), name, size);
         return 0.0;
       }
       Op receive;
       const double time_us =
           time_round(prober_.rank(), [&] { receive = prober_.rank().receive(peer_, kWindowTag, view); });
-      tell_now(prober_.rank(), peer_, ControlMessage(), prober_.patience());
+      send_control_now(prober_.rank(), peer_, ControlMessage(), prober_.patience());
       prober_.finish(receive, name, size);
       return time_us;
     }));
   }
 
   /// Control messages both ways: the share of one each way.
-  void probe_both_tell(const std::string& name) {
+  void probe_control_both_ways(const std::string& name) {
     record(name, kControlSize, false, prober_.sample_with(peer_, leading_, kControlSize, [&] {
-      std::array<Op, kQueuedCopies> told{};
-      std::array<Op, kQueuedCopies> heard{};
-      for (Op& op : told) op = prober_.rank().send_control(peer_, kWindowTag, ControlMessage(std::uint64_t{}));
-      for (Op& op : heard) op = prober_.rank().recv_control(peer_, kWindowTag, heard_);
-      for (const Op op : told) prober_.finish(op, name, kControlSize);
-      end_round(heard, name, kControlSize);
+      std::array<Op, kQueuedCopies> sent{};
+      std::array<Op, kQueuedCopies> received{};
+      for (Op& op : sent) op = prober_.rank().send_control(peer_, kWindowTag, ControlMessage(std::uint64_t{}));
+      for (Op& op : received) op = prober_.rank().recv_control(peer_, kWindowTag, received_);
+      for (const Op op : sent) prober_.finish(op, name, kControlSize);
+      end_round(received, name, kControlSize);
     }) /= kQueuedCopies);
   }
 
@@ -140,7 +140,7 @@ class WindowEnd {
   RankId peer_;
   bool leading_;
   ScopedBuffer memory_;
-  ControlMessage heard_{};
+  ControlMessage received_{};
 };
 
 }  // namespace
@@ -152,7 +152,7 @@ void probe_windows(Prober& prober, RankId peer, bool leading) {
   end.probe_queued(fmt::format("queued message {}", where));
   end.probe_both_ways(fmt::format("queued message {} both-ways", where));
   end.probe_await(fmt::format("start receive {}", where));
-  end.probe_both_tell(fmt::format("queued bare control message {} both-ways", where));
+  end.probe_control_both_ways(fmt::format("queued bare control message {} both-ways", where));
 }
 
 }  // namespace twinlink::bench

@@ -19,7 +19,7 @@ std::function<double()> timed(Rank& rank, const std::function<void()>& round) {
 }
 
 /// `count` rounds that tell their time themselves.
-Rounds told_rounds(int count, const std::function<double()>& timed) {
+Rounds timed_rounds(int count, const std::function<double()>& timed) {
   Rounds rounds;
   for (int i = 0; i < count; ++i) rounds.times_us.push_back(timed());
   return rounds;
@@ -40,7 +40,7 @@ Rounds Prober::sample_timed_with(RankId peer, bool leading, Bytes size, const st
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, [&] { timed(); });
   const int rounds = agree(rank_, peer, leading, rounds_within(plan_.budget, trial, wanted.iterations), patience());
   synchronize(rank_, peer, patience());
-  return told_rounds(rounds, timed);
+  return timed_rounds(rounds, timed);
 }
 
 Rounds Prober::sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round) {
@@ -102,7 +102,7 @@ Rounds Prober::sample_rounds(Bytes size, const std::function<double()>& timed) {
   const Repeats& wanted = repeats(size);
   const auto whole = [&] { timed(); };
   const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, whole);
-  return told_rounds(rounds_within(plan_.budget, trial, wanted.iterations), timed);
+  return timed_rounds(rounds_within(plan_.budget, trial, wanted.iterations), timed);
 }
 
 Rounds Prober::sample_queued(std::string_view what, Bytes size, const std::function<Op()>& start) {

@@ -68,7 +68,7 @@ class Prober {
   /// As sample(), with something before every round that is not timed.
   Rounds sample_after(Bytes size, const std::function<void()>& prepare, const std::function<void()>& round);
 
-  /// As sample(), of nothing but looks in vain at an operation; 0 where it ends too soon for that.
+  /// As sample(), of nothing but failed polls of an operation; 0 where it ends too soon for that.
   Rounds sample_look(std::string_view what, Bytes size, const std::function<Op()>& start);
   /// As sample(), of nothing but the call that starts an operation behind another: what the CPU is busy for.
   Rounds sample_start(std::string_view what, Bytes size, const std::function<Op()>& start);

@@ -85,11 +85,11 @@ Op ExploreRank::receive(RankId peer, Tag tag, View to) {
 }
 
 Op ExploreRank::send_control(RankId peer, Tag tag, const ControlMessage& message) {
-  return outside([&] { return machine_.start_tell(id_, peer, tag, message); });
+  return outside([&] { return machine_.start_send_control(id_, peer, tag, message); });
 }
 
 Op ExploreRank::recv_control(RankId peer, Tag tag, ControlMessage& into) {
-  return outside([&] { return machine_.start_hear(id_, peer, tag, into); });
+  return outside([&] { return machine_.start_recv_control(id_, peer, tag, into); });
 }
 
 std::optional<Completion> ExploreRank::wait_any(std::span<const Op> ops, Seconds deadline) {

@@ -83,7 +83,7 @@ void Job::step(const Choice& choice) {
   const auto answer = machine_.commit(choice);
   Seat& seat = *seats_[static_cast<std::size_t>(choice.rank)];
   if (choice.kind == Choice::Kind::end) {
-    // A hear may have written its message into the fiber.
+    // A recv_control may have written its message into the fiber.
     seat.image.reset();
     seat.hash.reset();
     return;

@@ -75,8 +75,8 @@ class Machine {
   Op start_put(int rank, View to, View from, Stream stream, std::optional<Signal> signal);
   Op start_send(int rank, RankId peer, Tag tag, View from);
   Op start_receive(int rank, RankId peer, Tag tag, View to);
-  Op start_tell(int rank, RankId peer, Tag tag, const ControlMessage& message);
-  Op start_hear(int rank, RankId peer, Tag tag, ControlMessage& into);
+  Op start_send_control(int rank, RankId peer, Tag tag, const ControlMessage& message);
+  Op start_recv_control(int rank, RankId peer, Tag tag, ControlMessage& into);
   Op start_await(int rank, RankId peer, Tag tag, std::uint64_t& value);
   void abandon(int rank, Op op);
   /// Notes what the rank waits for. A UsageError for operations that are not in flight.

@@ -45,7 +45,7 @@ struct Scenario {
   Bytes eager_limit{1024};
   /// May a send_control() end later than at once? Where many are in flight, the orders of their ends are most of all
   /// orders.
-  bool late_tells = true;
+  bool late_sends = true;
 };
 
 enum class Reduction {
@@ -57,8 +57,8 @@ enum class Reduction {
 enum class Likeness {
   bytes,  ///< every byte of stacks, heaps and machine agrees. Always right, but what is left over in dead variables
           ///< makes one state look like many
-  looks   ///< the machine agrees, what each rank waits for and where, what it heard, and what it lets watch. Far fewer
-          ///< states, and right only for bodies that remember nothing else: compare_looks tells
+  looks   ///< the machine agrees, what each rank waits for and where, what it received, and what it lets watch. Far
+          ///< fewer states, and right only for bodies that remember nothing else: compare_looks tells
 };
 
 struct Limits {

@@ -36,7 +36,7 @@ void add_to(Hash& hash, const Inbox& channel) {
            static_cast<std::uint64_t>(channel.tag) * 4 + static_cast<std::uint64_t>(channel.plane));
   hash.add((static_cast<std::uint64_t>(channel.given) << 32U) | channel.asked, channel.raised.size());
   for (const std::uint64_t value : channel.raised) hash.add(value);
-  hash.add(channel.heard);
+  hash.add(channel.received);
   hash.add(channel.parcels.size(), channel.messages.size());
   for (const Parcel& parcel : channel.parcels) {
     hash.add(parcel.number * 4 + flags({parcel.eager, parcel.matched}), parcel.digest);

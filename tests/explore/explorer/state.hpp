@@ -50,7 +50,7 @@ struct Operation {
   Part from{};
   std::vector<Block> blocks{};     ///< of a copy or put
   std::optional<Signal> signal{};  ///< of a put
-  ControlMessage* into = nullptr;  ///< of a hear: on the fiber
+  ControlMessage* into = nullptr;  ///< of a recv_control: on the fiber
   std::uint64_t* value = nullptr;  ///< of an await: on the fiber
 };
 
@@ -71,11 +71,11 @@ struct Inbox {
   int to = 0;
   int tag = 0;
   Plane plane = Plane::data;
-  std::uint32_t given = 0;  ///< sends, tells or raises so far
-  std::uint32_t asked = 0;  ///< receives, hears or awaits so far
+  std::uint32_t given = 0;  ///< sends, control sends or raises so far
+  std::uint32_t asked = 0;  ///< receives, control receives or awaits so far
   std::vector<Parcel> parcels{};
   std::vector<ControlMessage> messages{};
-  std::uint64_t heard = 0;              ///< a digest of the control messages that were taken
+  std::uint64_t received = 0;           ///< a digest of the control messages that were taken
   std::vector<std::uint64_t> raised{};  ///< the values of signals that were not awaited yet
 };
 

@@ -140,19 +140,19 @@ Op Machine::start_receive(int rank, RankId peer, Tag tag, View to) {
   return Op{started.id};
 }
 
-Op Machine::start_tell(int rank, RankId peer, Tag tag, const ControlMessage& message) {
+Op Machine::start_send_control(int rank, RankId peer, Tag tag, const ControlMessage& message) {
   require_peer(rank, peer);
   Inbox& to_peer = channel(rank, peer.value, tag.value, Plane::control);
   to_peer.messages.push_back(message);
   return Op{insert(rank, {.id = make_id(Family::send_control, peer.value, tag.value, to_peer.given++),
                           .verb = Verb::send_control,
-                          .ended = !scenario_.late_tells,
+                          .ended = !scenario_.late_sends,
                           .peer = peer.value,
                           .tag = tag.value})
                 .id};
 }
 
-Op Machine::start_hear(int rank, RankId peer, Tag tag, ControlMessage& into) {
+Op Machine::start_recv_control(int rank, RankId peer, Tag tag, ControlMessage& into) {
   require_peer(rank, peer);
   Inbox& from_peer = channel(peer.value, rank, tag.value, Plane::control);
   return Op{insert(rank, {.id = make_id(Family::recv_control, peer.value, tag.value, from_peer.asked++),
@@ -292,10 +292,10 @@ void Machine::end(int rank, std::uint64_t id) {
         if (other.verb != Verb::recv_control || other.peer != op.peer || other.tag != op.tag || other.ended) continue;
         if (other.id > id) break;
         other.into->assign(messages.front().bytes());
-        Hash heard;
-        heard.add(from_peer.heard);
-        heard.add(messages.front().bytes());
-        from_peer.heard = heard.key().low;
+        Hash received;
+        received.add(from_peer.received);
+        received.add(messages.front().bytes());
+        from_peer.received = received.key().low;
         messages.erase(messages.begin());
         other.ended = true;
       }

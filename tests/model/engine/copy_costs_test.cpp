@@ -1,4 +1,4 @@
-// What a copy costs beside host, latency and flow: the engine's gap in a stream, and the CPU that learns of its
+// What a copy costs beside overhead, latency and flow: the engine's gap in a stream, and the CPU that learns of its
 // end. Closed forms on the sample machine.
 #include <gtest/gtest.h>
 

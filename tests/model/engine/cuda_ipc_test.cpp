@@ -40,7 +40,7 @@ struct Times {
 
 // ---- closed forms ---------------------------------------------------------------------------------------------------
 
-/// What a message by IPC costs the receiver: it ends when FIN has been told.
+/// What a message by IPC costs the receiver: it ends when FIN has been sent.
 Seconds by_ipc(Bytes size) { return kExport + kControl + kOverhead + size / kPeer + kHost; }
 
 TEST(CudaIpcTimes, AWarmMessageIsExportHeaderCopyAndFinAndTheFirstOneOpensToo) {
@@ -68,12 +68,12 @@ TEST(CudaIpcTimes, TheSenderWaitsForFin) {
     end.sleep_until(kStart);
     const Seconds ended = end.one_message(message);
     if (!end.sending()) return;
-    // FIN takes a control message; telling it occupies the receiver for a part of that.
+    // FIN takes a control message; sending it occupies the receiver for a part of that.
     EXPECT_NEAR((ended - kStart).microseconds(), (by_ipc(1_MiB) - kHost + kControl).microseconds(), kTolerance);
   });
 }
 
-/// Half a round of a warm ping-pong: the export is paid for every message, as in smcuda, and so is telling FIN.
+/// Half a round of a warm ping-pong: the export is paid for every message, as in smcuda, and so is sending FIN.
 TEST(CudaIpcTimes, PingPong) {
   constexpr int kRounds = 4;
   run_ipc_pair({}, [&](const IpcEnd& end) {
@@ -93,7 +93,7 @@ TEST(CudaIpcTimes, PingPong) {
   });
 }
 
-/// One fragment: header, clear to send, copy out, fragment, copy in, and telling that the fragment is free.
+/// One fragment: header, clear to send, copy out, fragment, copy in, and the message that the fragment is free.
 Seconds staged(Bytes size) {
   return kControl * 2 + kOverhead + size / kUp + kControl + kOverhead + size / kDown + kHost;
 }
@@ -115,8 +115,8 @@ TEST(CudaIpcTimes, AStagedMessageOfOneFragment) {
 }
 
 /// The REQ goes before the header, and the answer, ACK, before the clear to send; the header arrives while the receiver
-/// tells the ACK.
-TEST(CudaIpcTimes, TheHandshakeCostsTheFirstMessageOneMoreTell) {
+/// sends the ACK.
+TEST(CudaIpcTimes, TheHandshakeCostsTheFirstMessageOneMoreControlMessage) {
   EXPECT_NEAR(first_message({}, 100'000_B).microseconds(), (staged(100'000_B) + kHost).microseconds(), kTolerance);
 }
 
@@ -130,7 +130,7 @@ TEST(CudaIpcTimes, AnEmptyMessageIsItsHeader) {
 }
 
 /// Copies are synchronous, so only the two processes overlap: each fragment costs the receiver, the slower one here,
-/// its copy and the telling that the fragment is free.
+/// its copy and the message that the fragment is free.
 TEST(CudaIpcTimes, FragmentsArePacedByTheSlowerProcess) {
   constexpr Bytes kPayload = kIpcFragment - kIpcFragmentHeader;
   constexpr std::uint64_t kFragments = 8;
@@ -254,7 +254,7 @@ TEST_P(CudaIpcHandshake, BothSidesAskAtOnce) {
   EXPECT_EQ(ends, (code() ? Ends{State::acked, State::acked} : Ends{State::ok, State::ok}));
 }
 
-TEST_P(CudaIpcHandshake, WithoutAccessTheAskerWaitsForEverUnlessRefusalsAreTold) {
+TEST_P(CudaIpcHandshake, WithoutAccessTheAskerWaitsForEverUnlessRefusalsAreSent) {
   const Ends ends = after({.peer_access = false}, [](const IpcEnd& end) {
     for (int i = 0; i < 3; ++i) end.one_message(View(end.device(1_MiB)));
   });
@@ -276,7 +276,7 @@ TEST_P(CudaIpcHandshake, ALatePeerAsksItself) {
   switch (GetParam()) {
     case Fidelity::design:
     case Fidelity::repaired:
-      EXPECT_EQ(ends, (Ends{State::acked, State::ok})) << "rank 0 was told NOTREADY";
+      EXPECT_EQ(ends, (Ends{State::acked, State::ok})) << "rank 0 was sent NOTREADY";
       break;
     case Fidelity::openmpi_4_1:
     case Fidelity::openmpi_5:
@@ -332,7 +332,7 @@ TEST(CudaIpcTrace, AMessageByIpcInTheWordsOfTheScenario) {
         orders[end.sending() ? 0 : 1] = trace.order().substr(before);
       },
       traced);
-  // The first thing heard is the fragment of the first message, given back after that message was over.
+  // The first thing received is the fragment of the first message, given back after that message was over.
   EXPECT_EQ(orders[0], R"(rank 0 | export | export memory device[0+100000]
 rank 0 | send RGET header | send_control rank 1 128 B
 rank 0 | receive | recv_control rank 1

@@ -16,7 +16,7 @@ namespace {
 using namespace testing;  // NOLINT: the sample platform's numbers
 
 constexpr Seconds kLook = 0.2_us;
-constexpr Seconds kTell = 0.05_us;
+constexpr Seconds kSend = 0.05_us;
 constexpr Seconds kAtOnce{};  // of the clock at the start: a look, and no waiting
 
 Platform looking_platform() {
@@ -50,24 +50,24 @@ TEST(Look, AtACopyThatHasNotEndedTakesItsTime) {
 /// As posting the smallest message does.
 TEST(ControlMessage, KeepsItsSendersCpuBusyForAPartOfTheWay) {
   Platform platform = sample_platform();
-  platform.intra_node.send_overhead = with_source(Piecewise({{1_B, kTell}, {1_KiB, 3.0_us}}));
+  platform.intra_node.send_overhead = with_source(Piecewise({{1_B, kSend}, {1_KiB, 3.0_us}}));
   push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
     const Seconds start = rank.now();
     const Op op = rank.send_control(RankId{1}, tags::kFirstFree, ControlMessage());
-    expect_near(rank.now() - start, kTell);
+    expect_near(rank.now() - start, kSend);
     EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
-    expect_near(rank.now() - start, kTell);
+    expect_near(rank.now() - start, kSend);
   });
 }
 
 TEST(ControlMessage, KeepsTheCpuBusyThatAwaitsIt) {
   Platform platform = sample_platform();
-  platform.intra_node.control_receive_overhead = with_source(kTell);
+  platform.intra_node.control_receive_overhead = with_source(kSend);
   push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
     const Seconds start = rank.now();
-    ControlMessage heard;
-    const Op op = rank.recv_control(RankId{1}, tags::kFirstFree, heard);
-    expect_near(rank.now() - start, kTell);
+    ControlMessage received;
+    const Op op = rank.recv_control(RankId{1}, tags::kFirstFree, received);
+    expect_near(rank.now() - start, kSend);
     rank.abandon(op);
   });
 }
@@ -109,7 +109,7 @@ TEST(Look, AtAResidentKernelsCopyIsFree) {
 }
 
 /// The first copy has ended when it is looked for, and the one behind it has not.
-TEST(Look, FindsWhatHasEndedAndLooksAtTheNextInVain) {
+TEST(Look, FindsWhatHasEndedAndThenTheNextPollFails) {
   push(learning_platform(), kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
     const Seconds start = rank.now();
     const View part(own, Bytes{}, 1_KiB);
@@ -121,8 +121,8 @@ TEST(Look, FindsWhatHasEndedAndLooksAtTheNextInVain) {
   });
 }
 
-/// Two of seven copies have ended when the last has been started: after each, the newest is asked for in vain, and then
-/// the oldest that is left.
+/// Two of seven copies have ended when the last has been started: after each, the newest is asked for in a failed poll,
+/// and then the oldest that is left.
 TEST(Look, AsksForTheNewestAfterEachThatHasEnded) {
   push(learning_platform(), kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
     const Seconds start = rank.now();
@@ -137,16 +137,16 @@ TEST(Look, AsksForTheNewestAfterEachThatHasEnded) {
   });
 }
 
-TEST(Look, AtLettersIsFree) {
+TEST(Look, AtControlMessagesIsFree) {
   simulate(looking_platform(), kPeers, [](Rank& rank) {
     const RankId peer{1 - rank.id().value};
-    ControlMessage heard;
-    const Op hear = rank.recv_control(peer, tags::kReady, heard);
+    ControlMessage received;
+    const Op receive = rank.recv_control(peer, tags::kReady, received);
     const Seconds start = rank.now();
-    EXPECT_FALSE(rank.wait_any({&hear, 1}, kAtOnce));
+    EXPECT_FALSE(rank.wait_any({&receive, 1}, kAtOnce));
     expect_near(rank.now() - start, Seconds{});
     EXPECT_EQ(wait(rank, rank.send_control(peer, tags::kReady, ControlMessage()), kLong), Status::delivered);
-    EXPECT_EQ(wait(rank, hear, kLong), Status::delivered);
+    EXPECT_EQ(wait(rank, receive, kLong), Status::delivered);
   });
 }
 

@@ -18,15 +18,14 @@ inline const Place kFirstPeer{0, 1, {}};
 inline const Place kSecondPeer{0, 2, {}};
 inline const Place kOtherNode{1, 0, {}};
 inline constexpr Seconds kOverhead = kHost + kLatency;
-/// The two ends of a connection meet: hello, welcome and a beginning for each tag, which the CPU tells one after the
-/// other.
-constexpr Seconds meeting_of(int tags) { return kControl * 3 + kHost * (tags - 1); }
-/// A put of nothing that raises the beginning of the signals.
-inline constexpr Seconds kBeginning = kOverhead + kSignal;
+/// The handshake of a connection: request, reply and an epoch for each tag, which the CPU sends one after the other.
+constexpr Seconds handshake_of(int tags) { return kControl * 3 + kHost * (tags - 1); }
+/// A put of nothing that raises the epoch of the signals.
+inline constexpr Seconds kRaisedEpoch = kOverhead + kSignal;
 /// The two ends of gpudirect-v2 connect.
-inline constexpr Seconds kPeersMeet = meeting_of(3);
-/// And for flags: the mark, and the beginning that is raised by it.
-inline constexpr Seconds kPeersMeetWithFlags = kPeersMeet + kControl + kBeginning;
+inline constexpr Seconds kPeersConnect = handshake_of(3);
+/// And for flags: the mark, and the epoch that is raised by it.
+inline constexpr Seconds kPeersConnectWithFlags = kPeersConnect + kControl + kRaisedEpoch;
 
 /// When the first message of a new connection has arrived, byte for byte. Opening the connection is counted in.
 Seconds one_message(const std::string& name, std::vector<Place> places, Bytes size, const Settings& settings);

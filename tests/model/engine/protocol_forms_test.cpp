@@ -30,14 +30,14 @@ constexpr Seconds kFirstUse = kExport + kControl + kOpen;
 TEST(GpuDirectV2Forms, AKernelPushesAndRaisesItsFlag) {
   expect_time(
       one_message("gpudirect-v2", {kFirstPeer, kSecondPeer}, 1_MiB, with("gpudirect-v2", {{"engine", "kernel-push"}})),
-      kPeersMeetWithFlags + kFirstUse + kOverhead + 1_MiB / kKernelPush + kSignal);
+      kPeersConnectWithFlags + kFirstUse + kOverhead + 1_MiB / kKernelPush + kSignal);
 }
 
-/// The receiver's last step is its own: it tells the sender.
+/// The receiver's last step is its own: it sends the sender a control message.
 TEST(GpuDirectV2Forms, AKernelPulls) {
   expect_time(
       one_message("gpudirect-v2", {kFirstPeer, kSecondPeer}, 1_MiB, with("gpudirect-v2", {{"engine", "kernel-pull"}})),
-      kPeersMeet + kFirstUse + kOverhead + 1_MiB / kKernelPull + kHost);
+      kPeersConnect + kFirstUse + kOverhead + 1_MiB / kKernelPull + kHost);
 }
 
 TEST(GpuDirectV2Forms, AKernelHasNoDriverThatHelpsItBetweenHubs) {
@@ -50,9 +50,9 @@ TEST(GpuDirectV2Forms, AKernelHasNoDriverThatHelpsItBetweenHubs) {
   });
 }
 
-// The first message of a connection, which makes the heap. Behind the beginning the target opens its memory: with two
+// The first message of a connection, which makes the heap. Behind the epoch the target opens its memory: with two
 // control messages, for it names the places.
-constexpr Seconds kHeap = meeting_of(2) + kFirstUse + kBeginning + kHost + kControl;
+constexpr Seconds kHeap = handshake_of(2) + kFirstUse + kRaisedEpoch + kHost + kControl;
 
 TEST(SymmetricPutForms, AMessageIsAPutAndASignal) {
   expect_time(one_message("symmetric-put", {kFirstPeer, kSecondPeer}, 1_MiB, with("symmetric-put", {})),
@@ -99,8 +99,8 @@ TEST(GpuDirectV1Forms, CreditsForAllBuffersAtOnceStallTheWireAtEveryBatch) {
               kPipelined + stall * (kBlocks / 8 - 1));
 }
 
-// Both ends at once tell of their segments, and that they have opened them; sharing host memory costs nothing.
-constexpr Seconds kSegmentsMeet = meeting_of(4) + kControl * 2;
+// Both ends at once send their segments, and that they have opened them; sharing host memory costs nothing.
+constexpr Seconds kSegmentsConnect = handshake_of(4) + kControl * 2;
 
 /// Both sides wait for their copies, so only the two processes overlap: the receiver's copies, which are the slower
 /// ones, follow each other. It pays for every credit that the sender needs, one for each fragment beyond the third.
@@ -110,7 +110,7 @@ TEST(GpuDirectV1Forms, SmcudasStagedPathOverlapsOnlyBetweenTheTwoProcesses) {
   const Seconds out = kOverhead + kFragment / kUp;
   const Seconds in = kOverhead + kFragment / kDown;
   ASSERT_LT(out + kHost * 2, in) << "the form below is for a slower receiver";
-  const Seconds connected = kSegmentsMeet;
+  const Seconds connected = kSegmentsConnect;
   const Seconds cleared = kControl * 2;  // header, and clear to send
   expect_time(one_message("gpudirect-v1", {kFirstPeer, kSecondPeer}, kFragment * kFragments,
                           find_preset(find_protocol("gpudirect-v1"), "openmpi-smcuda-staged").settings),
@@ -123,7 +123,7 @@ void expect_automatic_chunks(Bytes message, Bytes chunk, int chunks) {
   ASSERT_EQ(automatic_chunk(message), chunk);
   ASSERT_EQ(chunk * static_cast<std::uint64_t>(chunks), message);
   ASSERT_LT(chunk / kUp + kOverhead + kControl * 2, chunk / kDown) << "the form below is for a slower receiver";
-  const Seconds connected = kSegmentsMeet;
+  const Seconds connected = kSegmentsConnect;
   const Seconds cleared = kControl * 2;
   expect_time(one_message("gpudirect-v1", {kFirstPeer, kSecondPeer}, message,
                           with("gpudirect-v1", {{"buffers", "shared"}}, {}, 4)),
@@ -184,25 +184,26 @@ Seconds batched_window(const std::string& engine, const char* batch) {
 
 TEST(BatchForms, AWindowIsOneCopyOfBlocks) {
   expect_time(batched_window("copy-engine", "64"),
-              kPeersMeet + kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
+              kPeersConnect + kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
 }
 
 /// What raises the flag waits behind the copy, and its own start is hidden by that.
 TEST(BatchForms, AWindowByAKernelIsOneCopyOfBlocksAndAFlag) {
-  expect_time(batched_window("kernel-push", "64"), kPeersMeetWithFlags + kFirstUse + kOverhead +
+  expect_time(batched_window("kernel-push", "64"), kPeersConnectWithFlags + kFirstUse + kOverhead +
                                                        kSmall * kMessages / kKernelPush + kKernelBlock * kMessages +
                                                        kSignal);
 }
 
 TEST(BatchForms, AWindowThatAKernelPullsIsOneCopyOfBlocks) {
-  expect_time(batched_window("kernel-pull", "64"),
-              kPeersMeet + kFirstUse + kOverhead + kSmall * kMessages / kKernelPull + kKernelBlock * kMessages + kHost);
+  expect_time(
+      batched_window("kernel-pull", "64"),
+      kPeersConnect + kFirstUse + kOverhead + kSmall * kMessages / kKernelPull + kKernelBlock * kMessages + kHost);
 }
 
 /// Two batches: the second ready comes while the first is opened, and its copy follows behind the first.
 TEST(BatchForms, AWindowOfTwoBatchesIsTwoCopies) {
   expect_time(batched_window("copy-engine", "32"),
-              kPeersMeet + kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
+              kPeersConnect + kFirstUse + kOverhead + kSmall * kMessages / kPeer + kEngineBlock * kMessages + kControl);
 }
 
 }  // namespace

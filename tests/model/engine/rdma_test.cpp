@@ -186,9 +186,9 @@ void put_and_expect(const std::vector<Place>& places, Memory from, Seconds expec
     rank.fill(View(mine), Payload{5});
     ControlMessage handle;
     EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kReady, handle), kLong), Status::delivered);
-    const Seconds heard = rank.now();
+    const Seconds received = rank.now();
     const Buffer theirs = rank.open_memory(peer, handle.as<IpcHandle>());
-    EXPECT_EQ(rank.now(), heard) << "a key came with the handle, and nothing is mapped";
+    EXPECT_EQ(rank.now(), received) << "a key came with the handle, and nothing is mapped";
     began = rank.now();
     EXPECT_EQ(wait(rank, rank.put(View(theirs), View(mine), Stream{}, Engine::dma, Signal{done}), kLong),
               Status::delivered);

@@ -38,7 +38,7 @@ TEST(Simulation, SimGridHasTheSettingsThatSuitTheseMachines) {
   });
 }
 
-TEST(Simulation, ACopyCostsHostThenLatencyThenFlow) {
+TEST(Simulation, ACopyCostsOverheadThenLatencyThenFlow) {
   run({kLoneGpu}, [](Rank& rank) {
     const Buffer device = rank.allocate(Memory::device, 1_MiB);
     const Buffer pinned = rank.allocate(Memory::pinned, 1_MiB);
@@ -135,7 +135,7 @@ TEST(Simulation, SharingIsEvenWhateverTheLatencies) {
   });
 }
 
-TEST(Simulation, AMessageCostsHostThenLatencyThenTheSlowestLink) {
+TEST(Simulation, AMessageCostsOverheadThenLatencyThenTheSlowestLink) {
   run({kLoneGpu, kOtherNode}, [](Rank& rank) {
     const RankId peer{1 - rank.id().value};
     const Buffer host = rank.allocate(Memory::pageable, 1_MiB);
@@ -264,13 +264,13 @@ TEST(ClosedForm, TwoPipelinedHopsWithDepthTwo) {
 TEST(ClosedForm, GpuDirectV2WithinAHub) {
   // The receiver's "ready", the copy, the sender's "delivered"; for the first time, so the buffer is exported and
   // opened.
-  const Seconds expected = kPeersMeet + kExport + kControl + kOpen + kOverhead + 1_MiB / kPeer + kControl;
+  const Seconds expected = kPeersConnect + kExport + kControl + kOpen + kOverhead + 1_MiB / kPeer + kControl;
   EXPECT_NEAR(one_message("gpudirect-v2", {kFirstPeer, kSecondPeer}, 1_MiB, {}).microseconds(), expected.microseconds(),
               kTolerance_us);
 }
 
 TEST(ClosedForm, GpuDirectV2FallsBackToTheDriversStagingBetweenHubs) {
-  const Seconds expected = kPeersMeet + kExport + kControl + kOpen + kOverhead + 1_MiB / kStagedPeer + kControl;
+  const Seconds expected = kPeersConnect + kExport + kControl + kOpen + kOverhead + 1_MiB / kStagedPeer + kControl;
   EXPECT_NEAR(one_message("gpudirect-v2", {kLoneGpu, kSecondPeer}, 1_MiB, {}).microseconds(), expected.microseconds(),
               kTolerance_us);
 }

@@ -163,7 +163,7 @@ TEST(Driver, KeepsTheQuieterPassOfEverySize) {
   // 4 B: a cold round, a checked one, one to warm up and three that count are over after 15 us; of 8 KiB each takes 18.
   const Seconds during_the_first{15e-6};
   EXPECT_THAT(medians(1, {}), as_quiet);
-  EXPECT_THAT(medians(1, during_the_first), Not(as_quiet)) << "the test's own company shows";
+  EXPECT_THAT(medians(1, during_the_first), Not(as_quiet)) << "what the test adds itself shows";
   EXPECT_THAT(medians(2, during_the_first), as_quiet);
   EXPECT_THAT(medians(2, {}), as_quiet) << "and no size is there twice";
 }

@@ -89,7 +89,7 @@ TEST_F(ExpectationFile, MustBeOfTheSameCurve) {
   EXPECT_THAT(refused([](Series& s) { s.from = "0/3"; }), "nothing was refused");
 }
 
-TEST_F(ExpectationFile, MustHaveTheSameCompany) {
+TEST_F(ExpectationFile, MustHaveTheSameOtherPairs) {
   const Settings settings{.chunk = 64_KiB, .depth = 2};
   result_.series.beside = {{.protocol = "staging", .settings = settings, .from = "0/2", .to = "0/3"}};
   EXPECT_THAT(refusal(), HasSubstr("what runs beside it is staging:chunk=64K:depth=2 there and nothing here"));

@@ -1,4 +1,4 @@
-// A rank that company on its host slows down at first.
+// A rank that others on its host slow down at first.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Paced devices against closed forms, on a clock that only the test moves. The same platform and the same times as in
-// tests/model/simulation_test.cpp.
+// tests/model/engine/simulation_test.cpp.
 #include "real/pace/paced_runtime.hpp"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::FieldsAre;
 using ::testing::Pair;
 
-TEST_F(PacedRuntimeTest, ACopyCostsHostThenLatencyThenFlow) {
+TEST_F(PacedRuntimeTest, ACopyCostsOverheadThenLatencyThenFlow) {
   std::byte* const device = runtime.allocate(kSize);
   std::byte* const pinned = host_memory(Memory::pinned);
   for (const Bytes size : {0_B, 1_B, 4_KiB, kSize}) {

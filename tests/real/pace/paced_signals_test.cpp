@@ -1,5 +1,5 @@
 // Who is told of the end of a paced put, and when. The same times as in tests/model/engine/kernel_signal_test.cpp and
-// tests/model/resident_test.cpp.
+// tests/model/engine/resident_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cstdint>

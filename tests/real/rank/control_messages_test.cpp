@@ -32,7 +32,7 @@ class TwoRanks : public testing::Test {
 
 TEST_F(TwoRanks, NothingIsTakenThatWasNotPosted) { EXPECT_FALSE(take()); }
 
-TEST_F(TwoRanks, LettersOfOneTagStayInOrderWhileTheBoxGoesRoundManyTimes) {
+TEST_F(TwoRanks, MessagesOfOneTagStayInOrderWhileTheBoxGoesRoundManyTimes) {
   constexpr int kRounds = 5 * static_cast<int>(kControlMessagesOfOrigin) + 3;
   for (int i = 0; i < kRounds; ++i) {
     ASSERT_TRUE(sender_.post(kOwner, kTag, ControlMessage(2 * i)));
@@ -43,7 +43,7 @@ TEST_F(TwoRanks, LettersOfOneTagStayInOrderWhileTheBoxGoesRoundManyTimes) {
   EXPECT_FALSE(take());
 }
 
-TEST_F(TwoRanks, AFullBoxTakesNoLetterUntilOneIsTakenOut) {
+TEST_F(TwoRanks, AFullBoxTakesNoMessageUntilOneIsTakenOut) {
   for (std::uint64_t i = 0; i < kControlMessagesOfOrigin; ++i) {
     ASSERT_TRUE(sender_.post(kOwner, kTag, ControlMessage(static_cast<int>(i))));
   }
@@ -69,7 +69,7 @@ TEST_F(TwoRanks, WhoLooksForOneTagKeepsTheOthersInOrder) {
   EXPECT_FALSE(take(kOther));
 }
 
-TEST_F(TwoRanks, WhoMakesRoomKeepsAllLettersInOrder) {
+TEST_F(TwoRanks, WhoMakesRoomKeepsAllMessagesInOrder) {
   int next = 0;
   for (int round = 0; round < 3; ++round) {
     for (std::uint64_t i = 0; i < kControlMessagesOfOrigin; ++i)
@@ -90,7 +90,7 @@ TEST_F(TwoRanks, TheTwoDirectionsHaveBoxesOfTheirOwn) {
   EXPECT_EQ(take(), 1);
 }
 
-TEST_F(TwoRanks, ALetterKeepsItsSizeAndItsFullCapacity) {
+TEST_F(TwoRanks, AMessageKeepsItsSizeAndItsFullCapacity) {
   using Full = std::array<unsigned char, ControlMessage::kCapacity>;
   Full full{};
   for (std::size_t i = 0; i < full.size(); ++i) full[i] = static_cast<unsigned char>(i + 1);

@@ -41,8 +41,8 @@ TEST_F(RangeRankTest, AnOperationLastsUntilItsEndIsSeen) {
   rank_.step("peer copy");
   const Op copy = rank_.copy({}, {}, Stream{}, Engine::dma);
   rank_.step("send delivered");
-  const Op told = rank_.send_control(RankId{1}, Tag{3}, ControlMessage());
-  wait(rank_, told, kNoDeadline);
+  const Op sent = rank_.send_control(RankId{1}, Tag{3}, ControlMessage());
+  wait(rank_, sent, kNoDeadline);
   wait(rank_, copy, kNoDeadline);
   EXPECT_THAT(diary_.lines, ElementsAre("begin peer copy: copy", "begin send delivered: send_control",
                                         "end send delivered: send_control", "end peer copy: copy"));
@@ -60,7 +60,7 @@ TEST_F(RangeRankTest, ACallIsARangeOfItsOwn) {
   EXPECT_THAT(diary_.lines, ElementsAre("begin receive place: open memory", "end receive place: open memory"));
 }
 
-TEST_F(RangeRankTest, TheInnerRankHearsEveryStep) {
+TEST_F(RangeRankTest, TheInnerRankLearnsEveryStep) {
   rank_.step("send");
   EXPECT_THAT(scripted_.steps(), ElementsAre("send"));
 }

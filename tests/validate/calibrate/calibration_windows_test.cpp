@@ -150,16 +150,16 @@ TEST(CalibrationOfWindows, WhatAControlMessageLeavesBesideSendingItIsAwaitingIt)
         .add_one("queued bare control message same-node both-ways", each_us, "0/1")
         .calibrate();
   };
-  constexpr double kTell = 0.05;
-  constexpr double kHear = 0.08;
-  const auto busy = controls(kTell, kTell + kHear + (kHear + kTell / 2) / kQueued);
-  EXPECT_NEAR(platform_of(busy).intra_node.control_receive_overhead.value().value.microseconds(), kHear, 1e-6);
+  constexpr double kSend = 0.05;
+  constexpr double kReceive = 0.08;
+  const auto busy = controls(kSend, kSend + kReceive + (kReceive + kSend / 2) / kQueued);
+  EXPECT_NEAR(platform_of(busy).intra_node.control_receive_overhead.value().value.microseconds(), kReceive, 1e-6);
   // Where the CPUs wait for the messages, it cannot be told.
   const auto waiting = controls(0.001, 2 * kControl / kQueued);
   EXPECT_EQ(platform_of(waiting).intra_node.control_receive_overhead.value().value, Seconds{});
 }
 
-TEST(CalibrationOfWindows, LooksInVainAreWhatTheirProbesSay) {
+TEST(CalibrationOfWindows, FailedPollsAreWhatTheirProbesSay) {
   const auto calibration = Probes().add_one("look copy", 0.21).calibrate();
   EXPECT_NEAR(platform_of(calibration).runtime.look.value().value.microseconds(), 0.21, 1e-6);
   for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
