@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -120,6 +121,15 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
     std::ranges::move(findings.lines, std::back_inserter(all.lines));
   }
   return all;
+}
+
+void require_found(const ProbeFindings& findings, const ProbePlan& plan) {
+  if (plan.only.empty() || !findings.lines.empty()) return;
+  std::string reasons;  // of a primitive that this machine lacks
+  for (const std::string& note : findings.notes) {
+    if (note.find(plan.only) != std::string::npos) reasons += "; " + note;
+  }
+  throw UsageError("no primitive has '" + plan.only + "' in its name" + reasons);
 }
 
 }  // namespace twinlink::bench

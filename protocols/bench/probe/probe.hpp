@@ -71,6 +71,9 @@ struct ProbePlan {
 /// wrong payload is a CheckError.
 ProbeFindings probe(Rank& rank, const ProbePlan& plan);
 
+/// For rank 0. A UsageError if `plan.only` is in the name of no line.
+void require_found(const ProbeFindings& findings, const ProbePlan& plan);
+
 nlohmann::json to_json(const ProbeFile& probes);
 /// An InputError that names `origin` and the member that is missing, wrong or unknown.
 ProbeFile probes_from_json(const nlohmann::json& json, const std::string& origin);

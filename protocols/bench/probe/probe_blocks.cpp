@@ -41,6 +41,7 @@ std::vector<Block> blocks_of(const BlockCopy& way, Bytes size, Bytes length) {
 void probe_block_copy(Prober& prober, const BlockCopy& way, Engine engine, Bytes length) {
   const std::string name = fmt::format("{} {} of {} B", engine == Engine::kernel ? "kernel-block" : "engine-block",
                                        way.words, length.count());
+  if (!prober.wants(name)) return;
   Rank& rank = prober.rank();
   for (const Bytes size : prober.plan().sizes) {
     if (size.count() % length.count() != 0 || size > length * kMostProbedBlocks) continue;

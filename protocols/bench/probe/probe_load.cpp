@@ -60,6 +60,7 @@ constexpr std::array kDirections{CopyWay::out, CopyWay::in};
 /// What the CPU does until the next line of a program runs, behind another copy: `overhead` of a platform's copies.
 void probe_start(Prober& prober, HostCopies& copies, CopyWay direction) {
   const std::string name = "start copy " + copies.words(direction);
+  if (!prober.wants(name)) return;
   for (const Bytes size : prober.plan().sizes) {
     if (!prober.times_cpu_at(size)) continue;
     const Move move = copies.move(direction).first(size);
@@ -77,6 +78,7 @@ void probe_finish(Prober& prober, HostCopies& copies) {
   Rank& rank = prober.rank();
   constexpr CopyWay kDirection = CopyWay::out;
   const std::string name = "finish ended copy";
+  if (!prober.wants(name)) return;
   const Bytes size = prober.plan().sizes.front();
   const Move move = copies.move(kDirection).first(size);
   const ScopedBuffer to(rank, Memory::pageable, kInCache);
@@ -99,6 +101,7 @@ void probe_finish(Prober& prober, HostCopies& copies) {
 void probe_look(Prober& prober) {
   constexpr Bytes kLong = 4_MiB;
   const std::string name = "look copy";
+  if (!prober.wants(name)) return;
   const ScopedBuffer device(prober.rank(), Memory::device, kLong);
   const ScopedBuffer host(prober.rank(), Memory::pinned, kLong);
   if (!can_copy(prober, "device-to-pinned near", host.buffer(), device.buffer())) return;
@@ -192,6 +195,7 @@ void probe_ring_of(Prober& prober, std::span<const RankId> group) {
   const Buffer theirs = rank.open_memory(next, recv_control_now(rank, next, prober.patience()).as<IpcHandle>());
   twinlink::Payload pattern{};  // the same on all of them
   const auto probe = [&](const std::string& name, const Move& whole, Buffer source, Buffer target) {
+    if (!prober.wants(name)) return;
     for (const Bytes size : prober.plan().sizes) {
       ++pattern.seed;
       if (prober.plan().verify) {

@@ -41,6 +41,9 @@ void probe_copy_within(Prober& prober, const std::string& words, Memory memory) 
 }
 
 void probe_allocation(Prober& prober, Memory memory) {
+  const std::string allocate_line = fmt::format("allocate {}", word(memory));
+  const std::string release_line = fmt::format("release {}", word(memory));
+  if (!prober.wants(allocate_line) && !prober.wants(release_line)) return;
   Rank& rank = prober.rank();
   std::vector<std::pair<Bytes, std::vector<double>>> releases;
   for (const Bytes size : prober.plan().sizes) {
@@ -53,11 +56,11 @@ void probe_allocation(Prober& prober, Memory memory) {
       allocation.push_back(time_round(rank, [&] { buffer = rank.allocate(memory, size); }));
       release.push_back(time_round(rank, [&] { rank.release(buffer); }));
     } while (static_cast<int>(allocation.size()) < rounds_within(prober.plan().budget, allocation, wanted));
-    prober.record(fmt::format("allocate {}", word(memory)), {}, size, {std::move(allocation)}, false);
+    prober.record(allocate_line, {}, size, {std::move(allocation)}, false);
     releases.emplace_back(size, std::move(release));
   }
   for (auto& [size, times_us] : releases) {
-    prober.record(fmt::format("release {}", word(memory)), {}, size, {std::move(times_us)}, false);
+    prober.record(release_line, {}, size, {std::move(times_us)}, false);
   }
 }
 
@@ -72,6 +75,9 @@ Answer device_memory_on_network(const Rank& rank) {
 
 /// What lets a network adapter reach device memory, and takes it back.
 void probe_registration(Prober& prober) {
+  const std::string register_line = "register device";
+  const std::string deregister_line = "deregister device";
+  if (!prober.wants(register_line) && !prober.wants(deregister_line)) return;
   Rank& rank = prober.rank();
   if (const Answer answer = device_memory_on_network(rank); !answer) {
     return prober.note(
@@ -91,9 +97,18 @@ void probe_registration(Prober& prober) {
       registration.push_back(time_round(rank, [&] { rank.register_memory(memory.buffer()); }));
       deregistration.push_back(time_round(rank, [&] { rank.deregister_memory(memory.buffer()); }));
     }
-    prober.record("register device", {}, size, {std::move(registration)}, false);
-    prober.record("deregister device", {}, size, {std::move(deregistration)}, false);
+    prober.record(register_line, {}, size, {std::move(registration)}, false);
+    prober.record(deregister_line, {}, size, {std::move(deregistration)}, false);
   }
+}
+
+void probe_export(Prober& prober) {
+  const std::string name = "handle export";
+  if (!prober.wants(name)) return;
+  Rank& rank = prober.rank();
+  const ScopedBuffer exported(rank, Memory::device, kHandleSize);
+  prober.record(name, {}, kHandleSize, prober.sample(kHandleSize, [&] { rank.export_memory(exported.buffer()); }),
+                false);
 }
 
 }  // namespace
@@ -113,9 +128,7 @@ void probe_local(Prober& prober) {
     probe_allocation(prober, memory);
   }
   probe_registration(prober);
-  const ScopedBuffer exported(rank, Memory::device, kHandleSize);
-  prober.record("handle export", {}, kHandleSize,
-                prober.sample(kHandleSize, [&] { rank.export_memory(exported.buffer()); }), false);
+  probe_export(prober);
 }
 
 }  // namespace twinlink::bench

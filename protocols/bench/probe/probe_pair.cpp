@@ -13,6 +13,14 @@ constexpr Tag kProbeTag{tags::kFirstFree.value + 1};
 
 std::string place_of(Prober& prober, RankId rank) { return to_string(prober.rank().place(rank)); }
 
+void send_handle(Prober& prober, RankId peer, const ScopedBuffer& memory) {
+  const IpcHandle handle = prober.rank().export_memory(memory.buffer());
+  send_control_now(prober.rank(), peer, ControlMessage(handle), prober.patience());
+}
+IpcHandle receive_handle(Prober& prober, RankId peer) {
+  return recv_control_now(prober.rank(), peer, prober.patience()).as<IpcHandle>();
+}
+
 /// Drivers map large pages whole: below that, allocations of all sizes cost the same.
 constexpr Bytes kSmallestMapped{2U << 20U};
 
@@ -23,6 +31,9 @@ std::vector<Bytes> mapped_sizes(const std::vector<Bytes>& sizes) {
   if (mapped.empty()) mapped.push_back(sizes.back());
   return mapped;
 }
+
+constexpr std::string_view kHandleOpen = "handle open";
+constexpr std::string_view kHandleClose = "handle close";
 
 /// Times how long it takes to map the peer's memory.
 void probe_handle(Prober& prober, RankId owner, const IpcHandle& handle) {
@@ -36,20 +47,20 @@ void probe_handle(Prober& prober, RankId owner, const IpcHandle& handle) {
     opening.push_back(time_round(rank, open));
     closing.push_back(time_round(rank, [&] { rank.close_memory(opened); }));
   }
-  prober.record("handle open", place_of(prober, owner), size, {std::move(opening)}, false);
-  prober.record("handle close", place_of(prober, owner), size, {std::move(closing)}, false);
+  prober.record(std::string(kHandleOpen), place_of(prober, owner), size, {std::move(opening)}, false);
+  prober.record(std::string(kHandleClose), place_of(prober, owner), size, {std::move(closing)}, false);
 }
 
 /// The follower's allocations of several sizes, mapped by the leader.
 void probe_handles(Prober& prober, RankId peer, bool leading) {
+  if (!prober.wants(kHandleOpen) && !prober.wants(kHandleClose)) return;
   for (const Bytes size : mapped_sizes(prober.plan().sizes)) {
     if (leading) {
-      probe_handle(prober, peer, recv_control_now(prober.rank(), peer, prober.patience()).as<IpcHandle>());
+      probe_handle(prober, peer, receive_handle(prober, peer));
       synchronize(prober.rank(), peer, prober.patience());
     } else {
       const ScopedBuffer memory(prober.rank(), Memory::device, size);
-      send_control_now(prober.rank(), peer, ControlMessage(prober.rank().export_memory(memory.buffer())),
-                       prober.patience());
+      send_handle(prober, peer, memory);
       synchronize(prober.rank(), peer, {prober.plan().patience});
     }
   }
@@ -58,16 +69,48 @@ void probe_handles(Prober& prober, RankId peer, bool leading) {
 /// Does the copying rank write the other's memory, or read it?
 enum class PeerWay { write, read };
 
+/// Of the line that says what a copy takes alone. `direct`: the devices reach each other's memory.
+std::string line_of(PeerWay way, Engine engine, bool direct) {
+  if (engine == Engine::resident) return "copy resident-push";
+  if (engine == Engine::kernel) return way == PeerWay::write ? "copy kernel-push" : "copy kernel-pull";
+  return fmt::format("peer copy {} {}", way == PeerWay::write ? "write" : "read", direct ? "direct" : "staged");
+}
+
+/// The lines of copies of one size; those that are not measured have no name. The same at both ends.
+struct PeerLines {
+  std::string alone{};
+  std::string queued{};
+  std::string start{};
+
+  [[nodiscard]] bool any() const { return !alone.empty() || !queued.empty() || !start.empty(); }
+};
+
+PeerLines lines_of(const Prober& prober, PeerWay way, Engine engine, bool direct, Bytes size) {
+  const auto wanted = [&](const std::string& name) { return prober.wants(name) ? name : std::string{}; };
+  const std::string name = line_of(way, engine, direct);
+  PeerLines lines{.alone = wanted(name)};
+  // Reading kernels follow each other as writing ones do, and what the driver stages is alike both ways.
+  if (way == PeerWay::write || (engine == Engine::dma && direct)) lines.queued = wanted("queued " + name);
+  if (way == PeerWay::write && prober.times_cpu_at(size)) lines.start = wanted("start " + name);
+  return lines;
+}
+
+/// Whether the devices reach each other's memory, as the leader sees it.
+bool agree_on_access(Prober& prober, RankId peer, bool leading) {
+  return agree(prober.rank(), peer, leading, prober.rank().path_to(peer).peer_access ? 1 : 0, prober.patience()) != 0;
+}
+
 /// The rank that copies.
 class PeerCopier {
  public:
   PeerCopier(Prober& prober, RankId owner)
       : prober_(prober),
         owner_(owner),
-        direct_(prober.rank().path_to(owner).peer_access.yes),
+        direct_(agree_on_access(prober, owner, true)),
         own_(prober.rank(), Memory::device, prober.largest()),
-        remote_(prober.rank().open_memory(owner,
-                                          recv_control_now(prober.rank(), owner, prober.patience()).as<IpcHandle>())) {}
+        remote_(prober.rank().open_memory(owner, receive_handle(prober, owner))) {}
+
+  [[nodiscard]] bool direct() const { return direct_; }
 
   /// Can this machine copy so between the two? The owner learns it too.
   bool offers(PeerWay way, Engine engine) {
@@ -78,23 +121,17 @@ class PeerCopier {
     return agree(prober_.rank(), owner_, true, possible ? 1 : 0, prober_.patience()) != 0;
   }
 
-  void write(Bytes size, twinlink::Payload pattern, Engine engine) {
+  void write(Bytes size, twinlink::Payload pattern, Engine engine, const PeerLines& lines) {
     if (prober_.plan().verify) prober_.rank().fill(own_.first(size), pattern);
     synchronize(prober_.rank(), owner_, prober_.patience());
-    const Move move{View(remote_, Bytes{}, size), own_.first(size)};
-    measure(PeerWay::write, move, engine);
-    measure_queued(PeerWay::write, move, engine);
-    if (prober_.times_cpu_at(size)) measure_start(move, engine);
+    measure({View(remote_, Bytes{}, size), own_.first(size)}, engine, lines);
     synchronize(prober_.rank(), owner_, prober_.patience());
   }
 
-  void read(Bytes size, twinlink::Payload pattern, Engine engine) {
+  void read(Bytes size, twinlink::Payload pattern, Engine engine, const PeerLines& lines) {
     if (prober_.plan().verify) prober_.rank().fill(own_.first(size), kSentinel);
     synchronize(prober_.rank(), owner_, prober_.patience());
-    const Move move{own_.first(size), View(remote_, Bytes{}, size)};
-    measure(PeerWay::read, move, engine);
-    // Kernels follow each other alike, and what the driver stages does both ways.
-    if (engine == Engine::dma && direct_) measure_queued(PeerWay::read, move, engine);
+    measure({own_.first(size), View(remote_, Bytes{}, size)}, engine, lines);
     if (prober_.plan().verify) prober_.expect(own_.first(size), pattern, "peer copy read");
     synchronize(prober_.rank(), owner_, prober_.patience());
   }
@@ -111,33 +148,18 @@ class PeerCopier {
     return way == PeerWay::write ? kPeerWrites : kPeerReads;
   }
 
-  /// Of the line that says what one takes alone.
-  [[nodiscard]] std::string line(PeerWay way, Engine engine) const {
-    if (engine != Engine::dma) return fmt::format("copy {}", words(way, engine));
-    return fmt::format("peer copy {} {}", way == PeerWay::write ? "write" : "read", direct_ ? "direct" : "staged");
-  }
-
   void record(const std::string& name, Bytes size, Rounds rounds, bool moves_bytes) {
     prober_.record(name, place_of(prober_, owner_), size, std::move(rounds), moves_bytes);
   }
 
-  void measure(PeerWay way, const Move& move, Engine engine) {
+  void measure(const Move& move, Engine engine, const PeerLines& lines) {
     const Bytes size = move.to.length;
-    record(line(way, engine), size, prober_.sample(size, [&] { prober_.copy(move.to, move.from, engine); }), true);
-  }
-
-  Op start(const Move& move, Engine engine) { return prober_.rank().copy(move.to, move.from, Stream{0}, engine); }
-
-  void measure_queued(PeerWay way, const Move& move, Engine engine) {
-    const std::string name = "queued " + line(way, engine);
-    const Bytes size = move.to.length;
-    record(name, size, prober_.sample_queued(name, size, [&] { return start(move, engine); }), true);
-  }
-
-  void measure_start(const Move& move, Engine engine) {
-    const std::string name = "start " + line(PeerWay::write, engine);
-    const Bytes size = move.to.length;
-    record(name, size, prober_.sample_start(name, size, [&] { return start(move, engine); }), false);
+    const auto start = [&] { return prober_.rank().copy(move.to, move.from, Stream{0}, engine); };
+    if (!lines.alone.empty()) {
+      record(lines.alone, size, prober_.sample(size, [&] { prober_.copy(move.to, move.from, engine); }), true);
+    }
+    if (!lines.queued.empty()) record(lines.queued, size, prober_.sample_queued(lines.queued, size, start), true);
+    if (!lines.start.empty()) record(lines.start, size, prober_.sample_start(lines.start, size, start), false);
   }
 
   Prober& prober_;
@@ -152,20 +174,24 @@ class PeerCopier {
 class PeerOwner {
  public:
   PeerOwner(Prober& prober, RankId copier)
-      : prober_(prober), copier_(copier), memory_(prober.rank(), Memory::device, prober.largest()) {
-    send_control_now(prober.rank(), copier, ControlMessage(prober.rank().export_memory(memory_.buffer())),
-                     prober.patience());
+      : prober_(prober),
+        copier_(copier),
+        direct_(agree_on_access(prober, copier, false)),
+        memory_(prober.rank(), Memory::device, prober.largest()) {
+    send_handle(prober, copier, memory_);
   }
+
+  [[nodiscard]] bool direct() const { return direct_; }
 
   bool offers(PeerWay, Engine) { return agree(prober_.rank(), copier_, false, 0, prober_.patience()) != 0; }
 
-  void write(Bytes size, twinlink::Payload pattern, Engine) {
+  void write(Bytes size, twinlink::Payload pattern, Engine, const PeerLines&) {
     if (prober_.plan().verify) prober_.rank().fill(memory_.first(size), kSentinel);
     wait_for_copier();
     if (prober_.plan().verify) prober_.expect(memory_.first(size), pattern, "peer copy write");
   }
 
-  void read(Bytes size, twinlink::Payload pattern, Engine) {
+  void read(Bytes size, twinlink::Payload pattern, Engine, const PeerLines&) {
     if (prober_.plan().verify) prober_.rank().fill(memory_.first(size), pattern);
     wait_for_copier();
   }
@@ -178,6 +204,7 @@ class PeerOwner {
 
   Prober& prober_;
   RankId copier_;
+  bool direct_;
   ScopedBuffer memory_;
 };
 
@@ -188,12 +215,16 @@ void copy_all_sizes(Prober& prober, End& end) {
   for (const Engine engine : {Engine::dma, Engine::kernel, Engine::resident}) {
     for (const PeerWay way : {PeerWay::write, PeerWay::read}) {
       if (engine == Engine::resident && way == PeerWay::read) continue;  // it only writes
-      if (!end.offers(way, engine)) continue;
+      const auto lines_at = [&](Bytes size) { return lines_of(prober, way, engine, end.direct(), size); };
+      const auto wanted = [&](Bytes size) { return lines_at(size).any(); };
+      if (std::ranges::none_of(prober.plan().sizes, wanted) || !end.offers(way, engine)) continue;
       for (const Bytes size : prober.plan().sizes) {
+        const PeerLines lines = lines_at(size);
+        if (!lines.any()) continue;
         if (way == PeerWay::write) {
-          end.write(size, {++seed}, engine);
+          end.write(size, {++seed}, engine, lines);
         } else {
-          end.read(size, {++seed}, engine);
+          end.read(size, {++seed}, engine, lines);
         }
       }
     }
@@ -241,6 +272,7 @@ class Messages {
 };
 
 void probe_control(Prober& prober, RankId peer, bool leading, const std::string& name) {
+  if (!prober.wants(name)) return;
   constexpr std::uint64_t kContent = 0;
   Rounds rounds = prober.sample_with(peer, leading, Bytes{sizeof kContent}, [&] {
     if (leading) send_control_now(prober.rank(), peer, ControlMessage(kContent), prober.patience());

@@ -20,6 +20,9 @@ struct Writer {
 constexpr std::array kWriters{Writer{Engine::dma, ""}, Writer{Engine::kernel, " by kernel"},
                               Writer{Engine::resident, " by resident kernel"}};
 
+/// Of the line of one put alone.
+std::string name_of(const Writer& writer) { return fmt::format("put and signal{} same-node", writer.words); }
+
 /// One end: memory that the peer writes, and the peer's, opened.
 class SignalEnd {
  public:
@@ -28,8 +31,8 @@ class SignalEnd {
         peer_(peer),
         own_(prober.rank(), Memory::device, room(prober)),
         written_(prober.rank(), Memory::device, room(prober)) {
-    send_control_now(prober.rank(), peer, ControlMessage(prober.rank().export_memory(written_.buffer())),
-                     prober.patience());
+    const IpcHandle mine = prober.rank().export_memory(written_.buffer());
+    send_control_now(prober.rank(), peer, ControlMessage(mine), prober.patience());
     const auto handle = recv_control_now(prober.rank(), peer, prober.patience()).as<IpcHandle>();
     theirs_ = prober.rank().open_memory(peer, handle);
   }
@@ -70,7 +73,8 @@ class SignalEnd {
 
 /// What one put of the smallest size with its signal costs that waits behind others of its stream.
 void probe_queued(Prober& prober, RankId peer, bool leading, SignalEnd& end, const Writer& writer) {
-  const std::string name = fmt::format("queued put and signal{} same-node", writer.words);
+  const std::string name = "queued " + name_of(writer);
+  if (!prober.wants(name)) return;
   const Bytes size = prober.plan().sizes.front();
   Rounds rounds = prober.sample_with(peer, leading, size, [&] {
     if (leading) {
@@ -88,6 +92,7 @@ void probe_queued(Prober& prober, RankId peer, bool leading, SignalEnd& end, con
 
 /// There and back.
 void probe_alone(Prober& prober, RankId peer, bool leading, SignalEnd& end, const Writer& writer, Bytes size) {
+  if (!prober.wants(name_of(writer))) return;
   Rank& rank = prober.rank();
   // The same at both ends, which may have made different probes before.
   const twinlink::Payload leaders{size.count() * 2};
@@ -101,12 +106,12 @@ void probe_alone(Prober& prober, RankId peer, bool leading, SignalEnd& end, cons
   });
   rounds /= 2;
   if (prober.plan().verify) end.expect(size, leading ? followers : leaders);
-  const std::string name = fmt::format("put and signal{} same-node", writer.words);
-  if (leading) prober.record(name, to_string(rank.place(peer)), size, std::move(rounds), true);
+  if (leading) prober.record(name_of(writer), to_string(rank.place(peer)), size, std::move(rounds), true);
 }
 
 /// Of a kernel also larger ones: the last of many blocks of threads waits for all others before it raises the signal.
 void probe_writer(Prober& prober, RankId peer, bool leading, SignalEnd& end, const Writer& writer) {
+  if (!prober.wants("queued " + name_of(writer))) return;  // which has the other name in it
   const Bytes least = prober.plan().sizes.front();
   const bool possible =
       leading && can(prober, fmt::format("signals{}", writer.words), [&] { end.put(writer.engine, least); });

@@ -29,6 +29,7 @@ class WindowEnd {
   /// A line for every size: the share of one message. Each has memory of its own, as messages that are under way at
   /// once must have: what caches hold of one does not count for the next.
   void probe_queued(const std::string& name) {
+    if (!prober_.wants(name)) return;
     for (const Bytes size : prober_.plan().sizes) {
       if (size * kQueuedCopies > kMaxWindowMemory) return;
       const View window = memory_.first(size * kQueuedCopies);
@@ -46,6 +47,7 @@ class WindowEnd {
 
   /// The same with as many messages the other way at the same time, of sizes whose bytes are not all that counts.
   void probe_both_ways(const std::string& name) {
+    if (!prober_.wants(name)) return;
     const Bytes largest = std::min(kLargestByCpu, prober_.largest());
     const ScopedBuffer in(prober_.rank(), Memory::pageable, largest * kQueuedCopies);
     for (const Bytes size : prober_.plan().sizes) {
@@ -70,6 +72,7 @@ class WindowEnd {
 
   /// What the CPU does to send a message to a peer that awaits it.
   void probe_start(const std::string& name) {
+    if (!prober_.wants(name)) return;
     for (const Bytes size : prober_.plan().sizes) {
       if (size > kLargestByCpu) return;
       record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
@@ -85,6 +88,7 @@ class WindowEnd {
 
   /// What the CPU does to await the smallest message, which has not been sent.
   void probe_await(const std::string& name) {
+    if (!prober_.wants(name)) return;
     const Bytes size = prober_.plan().sizes.front();
     const View view = memory_.first(size);
     record(name, size, false, prober_.sample_timed_with(peer_, leading_, size, [&] {
@@ -104,6 +108,7 @@ class WindowEnd {
 
   /// Control messages both ways: the share of one each way.
   void probe_control_both_ways(const std::string& name) {
+    if (!prober_.wants(name)) return;
     record(name, kControlSize, false, prober_.sample_with(peer_, leading_, kControlSize, [&] {
       std::array<Op, kQueuedCopies> sent{};
       std::array<Op, kQueuedCopies> received{};

@@ -49,7 +49,8 @@ class Prober {
   [[nodiscard]] Patience patience() const { return {plan_.timeout}; }
   [[nodiscard]] const Repeats& repeats(Bytes size) const { return size < plan_.large_from ? plan_.small : plan_.large; }
   [[nodiscard]] Bytes largest() const { return plan_.sizes.back(); }
-  /// Is a line of this name asked for?
+  /// Is a line of this name asked for? To be asked before anything is measured; ranks that measure together get the
+  /// same answer.
   [[nodiscard]] bool wants(std::string_view name) const { return name.find(plan_.only) != std::string_view::npos; }
   /// Is the CPU's part of an operation measured at this size? A few small ones do: it hardly depends on the size.
   [[nodiscard]] bool times_cpu_at(Bytes size) const { return size == plan_.sizes.front() || size == Bytes{4096}; }
@@ -89,7 +90,7 @@ class Prober {
   /// and checks what each has received. Both ends make the same call.
   void record_messages(const std::string& name, RankId peer, bool leading, const MessageMemory& memory, int in_turn,
                        const std::function<Rounds(Bytes size)>& sampler);
-  /// Writes a line, or adds another pass to the one that is there.
+  /// Writes a line, if it is asked for, or adds another pass to the one that is there.
   void record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes);
   /// The same text twice is one note.
   void note(std::string text);

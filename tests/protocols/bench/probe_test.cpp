@@ -9,6 +9,7 @@
 
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/trace/decorated_rank.hpp"
+#include "tests/protocols/bench/probe_world.hpp"
 #include "tests/protocols/bench/samples.hpp"
 #include "tests/protocols/bench/slow_at_first.hpp"
 #include "tests/support/fake_rank.hpp"
@@ -19,39 +20,6 @@ namespace {
 using testing::Contains;
 using testing::DoubleNear;
 using testing::HasSubstr;
-
-ProbePlan small_plan() {
-  return {.sizes = {4_B, 64_KiB}, .small = {.warmup = 1, .iterations = 2}, .large = {.warmup = 0, .iterations = 2}};
-}
-
-ProbeFindings probe_world(const FakeWorldOptions& world, const ProbePlan& plan = small_plan()) {
-  ProbeFindings findings;
-  run_fake_world(world, [&](Rank& rank) {
-    ProbeFindings mine = probe(rank, plan);
-    EXPECT_EQ(dynamic_cast<FakeRank&>(rank).live_buffers(), 0U);
-    if (rank.id() == RankId{0}) {
-      findings = std::move(mine);
-    } else {
-      EXPECT_TRUE(mine.lines.empty());
-    }
-  });
-  return findings;
-}
-
-/// The lines of that name, measured by `gpu`.
-std::vector<ProbeLine> lines(const ProbeFindings& findings, const std::string& name, const std::string& gpu = "0/0") {
-  std::vector<ProbeLine> found;
-  for (const ProbeLine& line : findings.lines) {
-    if (line.name == name && line.gpu == gpu) found.push_back(line);
-  }
-  return found;
-}
-
-std::set<std::string> names(const ProbeFindings& findings) {
-  std::set<std::string> all;
-  for (const ProbeLine& line : findings.lines) all.insert(line.name);
-  return all;
-}
 
 double transfer_us(Bytes size) { return 1 + 1e-3 * static_cast<double>(size.count()); }
 
@@ -85,7 +53,7 @@ TEST(Probe, KeepsTheQuieterPassOfEveryLine) {
   };
   const auto quiet = medians(1, {});
   const Seconds during_the_first{200e-6};
-  EXPECT_NE(medians(1, during_the_first), quiet) << "the test's own company shows";
+  EXPECT_NE(medians(1, during_the_first), quiet) << "what the test adds itself shows";
   EXPECT_EQ(medians(2, during_the_first), quiet);
 }
 
@@ -182,16 +150,6 @@ TEST(Probe, MeasuresEveryPrimitiveOfEveryRank) {
                                                    "0/0: no line for 'start receive same-node': it takes no time",
                                                    "0/1: no line for 'finish ended copy': it takes no time",
                                                    "0/1: no line for 'look copy': it takes no time"));
-}
-
-TEST(Probe, MeasuresOnlyWhatIsAskedFor) {
-  ProbePlan plan = small_plan();
-  plan.only = "peer copy read";
-  EXPECT_EQ(names(probe_world({}, plan)),
-            (std::set<std::string>{"peer copy read direct", "peer copy read direct of 2 GPUs",
-                                   "queued peer copy read direct"}));
-  plan.only = "message pageable";
-  EXPECT_THAT(names(probe_world({}, plan)), testing::Each(HasSubstr("message pageable")));
 }
 
 TEST(Probe, TellsHowFarItIs) {
