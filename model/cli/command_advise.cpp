@@ -168,7 +168,7 @@ ExitCode advise(AdviseOptions options, const std::string& command_line) {
     static_cast<void>(bench::make_settings(find_protocol(name), {.options = plan.options}));
   }
   require_two_devices(plan.places);
-  require_writable(options.output);
+  require_writable(options.output, input_of(options.platform));
   const Bytes largest = plan.sizes.back();
   const std::vector<Bytes> chunks = read_chunks(options.chunks, largest, plan.window);
   std::ranges::sort(options.depths);
@@ -203,7 +203,7 @@ ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair,
                         .references = true};
   if (size == Bytes{}) throw UsageError("--size: the smallest message that can be compared is 1 B");
   require_two_devices(plan.places);
-  require_writable(output);
+  require_writable(output, input_of(from));
   AdviceReport report = make_report(platform, plan, make_survey(platform, plan), Ranks::variants);
   report.command = command_line;
   report.environment = environment_of(platform, from.overrides);
@@ -218,10 +218,20 @@ void add_advise_command(Program& program) {
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
   command->option_defaults()->group("Search");
-  auto* const protocols = command->add_option("-p,--protocol", options->protocols, "Compare only these")
-                              ->delimiter(',')
-                              ->type_name("NAME,...")
-                              ->default_str("all");
+  const std::string protocol_option = "-p,--protocol";
+  const auto take_protocols = [options, protocol_option](const std::vector<std::string>& names) {
+    try {
+      options->protocols.clear();
+      for (const std::string& name : names) options->protocols.emplace_back(find_protocol(name).name());
+    } catch (const UsageError& error) {
+      throw CLI::ValidationError(protocol_option, error.what());
+    }
+  };
+  auto* const protocols =
+      command->add_option_function<std::vector<std::string>>(protocol_option, take_protocols, "Compare only these")
+          ->delimiter(',')
+          ->type_name("NAME,...")
+          ->default_str("all");
   bench::add_pattern_options(*command, options->pattern, options->window);
   bench::add_size_options(*command, options->sweep);
   command->option_defaults()->group("Search");
@@ -241,7 +251,8 @@ void add_advise_command(Program& program) {
                           [options](int jobs) { options->jobs = jobs; });
   bench::add_output_options(
       *command, options->output,
-      {{"table", bench::Format::table}, {"csv", bench::Format::csv}, {"json", bench::Format::json}});
+      {{"table", bench::Format::table}, {"csv", bench::Format::csv}, {"json", bench::Format::json}},
+      "protocol at a size");
   bench::add_examples(*command, {"twinlink-sim advise --platform keeneland-kids --from 0/0 --to 1/0",
                                  "twinlink-sim advise --platform h200-nvlink -p gpudirect-v1,staging -b 64K -e 4M"});
   command->callback(

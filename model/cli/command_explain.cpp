@@ -66,7 +66,8 @@ std::vector<LibraryChoice> library_choices(const Path& path, Bytes size) {
 }
 
 /// All that is known before the message is simulated.
-Explanation make_explanation(const Platform& platform, const std::vector<Place>& places, const ExplainOptions& options) {
+Explanation make_explanation(const Platform& platform, const std::vector<Place>& places,
+                             const ExplainOptions& options) {
   Explanation all{.platform = platform.name, .places = places, .size = options.size};
   for (Place& place : all.places) place.device = platform.node.gpus[static_cast<std::size_t>(place.gpu)].model;
   all.packing = make_packing(options.layout);
@@ -92,7 +93,7 @@ ExitCode explain(const ExplainOptions& options, const std::string& command_line)
   const Platform platform = read_platform(options.platform);
   const std::vector<Place> places = read_pair(options.pair, platform);
   if (options.output.format == bench::Format::csv) throw UsageError("--format csv is for --compare");
-  require_writable(options.output);
+  require_writable(options.output, input_of(options.platform));
   Explanation all = make_explanation(platform, places, options);
   const bool in_words = options.output.format != bench::Format::json;
   if (in_words) print_choice(all, std::cout);
@@ -173,7 +174,8 @@ void add_explain_command(Program& program) {
   }
   bench::add_output_options(
       *command, options->output,
-      {{"table", bench::Format::table}, {"csv", bench::Format::csv}, {"json", bench::Format::json}});
+      {{"table", bench::Format::table}, {"csv", bench::Format::csv}, {"json", bench::Format::json}},
+      "protocol and preset");
   command->get_option("--csv")->needs(compare);
   bench::add_examples(*command,
                       {"twinlink-sim explain --platform keeneland-kids --from 0/1 --to 0/2 -s 1M",

@@ -78,6 +78,7 @@ void print_figure(const Figure& figure, const std::vector<bench::Result>& result
 }
 
 ExitCode draw_figures(const FigureOptions& options, const std::string& command_line) {
+  bench::require_json_option(options.json);
   std::error_code error;
   std::filesystem::create_directories(options.out, error);
   if (error) throw EnvironmentError("create_directories " + options.out.string(), error.message());

@@ -31,6 +31,7 @@ nlohmann::json rules_json(handshake::Fidelity fidelity) {
 }
 
 ExitCode print(const HandshakeOptions& options) {
+  bench::require_json_option(options.json);
   const handshake::Fidelity fidelity = handshake::parse_fidelity(options.fidelity);
   std::cout << (options.dot ? handshake::dot_text(fidelity) : handshake::table_text(fidelity));
   bench::write_json_option(options.json, rules_json(fidelity));

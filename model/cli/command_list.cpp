@@ -16,12 +16,14 @@ namespace twinlink::model {
 namespace {
 
 ExitCode list_protocols(const std::filesystem::path& json) {
+  bench::require_json_option(json);
   bench::print_protocols(std::cout);
   bench::write_json_option(json, bench::protocols_json());
   return ExitCode::ok;
 }
 
 ExitCode list_platforms(const std::filesystem::path& wanted, const std::filesystem::path& json) {
+  bench::require_json_option(json);
   const std::filesystem::path folder = wanted.empty() ? platforms_folder() : wanted;
   std::error_code error;
   std::vector<std::filesystem::path> files;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/engine/machine.hpp"
+#include "model/platform/platform_file.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "model/platform/topology.hpp"
 #include "protocols/core/units.hpp"
@@ -69,6 +70,8 @@ Platform read_platform(const PlatformOptions& options) {
   set_within_node(platform, options.within_node);
   return platform;
 }
+
+bench::NamedFiles input_of(const PlatformOptions& options) { return {{"the platform", find_platform(options.file)}}; }
 
 void add_pair_options(CLI::App& command, PairOptions& options) {
   command.option_defaults()->group("Machine");

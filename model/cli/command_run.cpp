@@ -45,7 +45,7 @@ ExitCode run_all_pairs(const RunOptions& options, const std::string& command_lin
   const Platform platform = read_platform(options.platform);
   const Protocol& protocol = find_protocol(options.run.protocol);
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
-  require_writable(options.run);
+  require_writable(options.run, input_of(options.platform));
   bench::PairSeries pairs;
   simulate(platform, all_places(platform), [&](Rank& rank) {
     bench::PairSeries mine = bench::measure_all_pairs(rank, protocol, plan);
@@ -93,7 +93,7 @@ ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
   const bench::DefaultRepeats repeats = several ? bench::simulated_repeats_at_once() : bench::simulated_repeats();
   const std::vector<bench::PairPlan> pairs =
       make_pair_plans(options.run, repeats, [&all](const std::string& text) { return all.add(text); });
-  require_writable(options.run);
+  require_writable(options.run, input_of(options.platform));
   for (const auto& [protocol, plan] : pairs) note_fallback(*protocol, all.path(plan));
   std::vector<bench::Result> results;
   simulate(platform, all.places(), [&](Rank& rank) {
@@ -123,7 +123,7 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   const std::vector<Place> places = read_pair(options.pair, platform);
   const Protocol& protocol = find_protocol(options.run.protocol);
   bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
-  require_writable(options.run);
+  require_writable(options.run, input_of(options.platform));
   note_fallback(protocol, Topology(platform).path(places[0], places[1]));
 
   bench::Result result{.world = "simulated",

@@ -48,6 +48,8 @@ struct PlatformOptions {
 /// `options` must live until the command line has been parsed.
 void add_platform_options(CLI::App& command, PlatformOptions& options);
 Platform read_platform(const PlatformOptions& options);
+/// The file that it is read from, which no output may be.
+bench::NamedFiles input_of(const PlatformOptions& options);
 
 /// The two devices of a command: --from and --to. Empty texts take the platform's own pair: GPU 0 of the first two
 /// nodes, or GPUs 0 and 1 where there is one node.

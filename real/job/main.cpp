@@ -136,8 +136,17 @@ nlohmann::json environment_of(const Job& job, const std::optional<bench::Expecta
   return environment;
 }
 
+/// What no output of `run` and `probe` may be: the platform of --pace, and what --expect names.
+bench::NamedFiles inputs_of(const Options& options) {
+  bench::NamedFiles inputs = expected_files(options.run, options.expect);
+  inputs.push_back({"the platform", platform_file(options.job.pace)});
+  return inputs;
+}
+
 ExitCode run(const Options& options) {
-  if (!options.run.pairs.empty()) return run_pairs(options.job, options.run, options.expect, kProgram);
+  if (!options.run.pairs.empty()) {
+    return run_pairs(options.job, options.run, {options.expect, inputs_of(options)}, kProgram);
+  }
   Job job(options.job);
   Rank& rank = job.rank();
   bench::Plan plan;
@@ -149,7 +158,7 @@ ExitCode run(const Options& options) {
     plan.keep_samples = true;  // a measurement is stored with all that was seen
     require_ranks(rank, plan);
     if (rank.id() != plan.first) return;
-    require_writable(options.run);
+    require_writable(options.run, inputs_of(options));
     if (!options.expect.empty()) expectation = bench::read_expectation(options.expect, protocol->name(), plan);
     if (options.run.all_pairs) return;  // what a pair cannot do is told with its result
     require_path(*protocol, rank.path_to(plan.second));
@@ -179,16 +188,20 @@ ExitCode probe(const Options& options) {
   bench::ProbePlan plan;
   job.agree([&] {
     plan = make_plan(options.probe, bench::measured_repeats());
-    if (job.rank().id() == RankId{0}) require_writable(options.probe.output);
+    if (job.rank().id() == RankId{0}) require_writable(options.probe.output, inputs_of(options));
   });
   bench::Progress progress("parts of the probes",
                            bench::ProgressView::standard_error([&job] { return job.rank().now(); }));
   plan.on_progress = progress.listener();
+  bench::ProbeFindings findings;
+  job.run([&](Rank& self) { findings = bench::probe(self, plan); });
+  progress.clear();
+  job.agree([&] {
+    if (job.rank().id() == RankId{0}) require_found(findings, plan);
+  });
   job.run([&](Rank& self) {
-    bench::ProbeFindings findings = bench::probe(self, plan);
     job.conclude();
     if (self.id() != RankId{0}) return;
-    progress.clear();
     bench::deliver(bench::ProbeFile{.world = "measured",
                                     .program = kProgram,
                                     .command = options.job.command_line,
@@ -200,8 +213,10 @@ ExitCode probe(const Options& options) {
 }
 
 ExitCode list_protocols(const std::filesystem::path& json) {
+  const bool writes = launcher_rank().value_or(0) == 0;
+  if (writes) bench::require_json_option(json);
   bench::print_protocols(std::cout);
-  if (launcher_rank().value_or(0) == 0) bench::write_json_option(json, bench::protocols_json());
+  if (writes) bench::write_json_option(json, bench::protocols_json());
   return ExitCode::ok;
 }
 
@@ -301,7 +316,10 @@ int run_program(int argc, char** argv, Options& options) {
   discover_command->callback([&] {
     begin("discover", [&] {
       // One node, one file; other ranks have nothing to add.
-      return launcher_rank().value_or(0) == 0 ? discover(options.discover, std::cout) : ExitCode::ok;
+      if (launcher_rank().value_or(0) != 0) return ExitCode::ok;
+      bench::require_other_files({{"--out", found.out}, {"--json", found.json}},
+                                 {{"the topology", found.hwloc_xml}, {"the base", found.base}});
+      return discover(found, std::cout);
     });
   });
 

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/platform/platform_file.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "real/device/host_runtime.hpp"
 
@@ -70,6 +71,10 @@ void note_slow_copies(const Counts& counts, const std::string& platform) {
 }
 
 }  // namespace
+
+std::filesystem::path platform_file(const PaceOptions& options) {
+  return options.platform.empty() ? std::filesystem::path() : model::find_platform(options.platform);
+}
 
 Pace::Pace(const PaceOptions& options, WithinNode within_node, RankId self)
     : options_(options),

@@ -21,6 +21,9 @@ struct PaceOptions {
   std::string places{};                  ///< "0/1,0/2": the GPU of every rank; empty: ranks fill the nodes in order
 };
 
+/// The file that the platform is read from; empty: there is none. A UsageError for a name that is none.
+std::filesystem::path platform_file(const PaceOptions& options);
+
 class Pace {
  public:
   /// `self` is this process's rank. An InputError for a file that is wrong, a UsageError for places that are, and for

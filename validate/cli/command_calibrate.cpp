@@ -33,9 +33,11 @@ void add_options(CLI::App& calibrate, CalibrateOptions& options) {
   calibrate.add_option("--base", options.base, "Platform with the machine's topology and all that is not measured")
       ->type_name("NAME|FILE")
       ->required();
-  calibrate.add_option("--out", options.out, "The new platform; not the base")->type_name("FILE")->required();
+  calibrate.add_option("--out", options.out, "The new platform; another file than the base and the probes")
+      ->type_name("FILE")
+      ->required();
   bench::add_json_option(calibrate, options.json);
-  bench::add_examples(calibrate, {"twinlink-validate calibrate probes.json --base h200-nvlink.yaml --out mine.yaml",
+  bench::add_examples(calibrate, {"twinlink-validate calibrate probes.json --base h200-nvlink --out mine.yaml",
                                   "twinlink-validate calibrate a.json b.json --base old.yaml --out new.yaml "
                                   "--json report.json"});
   calibrate.add_flag("--force", options.force, "Go on if the probes are of another device model than the base's");
@@ -43,9 +45,11 @@ void add_options(CLI::App& calibrate, CalibrateOptions& options) {
 
 ExitCode run(const CalibrateOptions& options) {
   const std::filesystem::path base = model::find_platform(options.base);
-  require_another_file(options.out, base, "the base");
-  if (!options.json.empty()) bench::require_writable(options.json);
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
+  bench::NamedFiles inputs = bench::named("the probes", files);
+  inputs.push_back({"the base", base});
+  bench::require_other_files({{"--out", options.out}, {"--json", options.json}}, inputs);
+  bench::require_json_option(options.json);
   const Calibration calibration = calibrate(read_probe_set(files), base, options.force);
   std::cout << to_text(calibration_report(calibration)) << std::flush;
   bench::write_file(options.out, calibration.platform_text);

@@ -15,6 +15,7 @@
 
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "validate/cli/commands.hpp"
 #include "validate/compare/comparison.hpp"
 #include "validate/compare/report.hpp"
@@ -87,6 +88,10 @@ ExitCode run(const CompareOptions& options) {
     return percent ? std::optional(*percent / 100) : std::nullopt;
   };
   // A wrong name is reported before any work is done.
+  const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
+  bench::require_other_files(
+      {{"--report", options.report_file.value_or("")}, {"--json", options.json_file.value_or("")}},
+      bench::named("an input", files));
   std::vector<std::pair<std::string, ReportFormat>> reports;
   if (options.report_file) {
     reports.emplace_back(*options.report_file, options.report_format ? kFormats.find(*options.report_format)->second
@@ -94,7 +99,6 @@ ExitCode run(const CompareOptions& options) {
   }
   if (options.json_file) reports.emplace_back(*options.json_file, ReportFormat::json);
 
-  const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
   const auto comparison = compare_files(
       files, {.geometric_mean = fraction(options.max_error_percent), .p95 = fraction(options.max_p95_percent)},
       options.force);

@@ -14,6 +14,7 @@
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/print.hpp"
 #include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "protocols/registry.hpp"
 #include "validate/cli/commands.hpp"
 #include "validate/import/import.hpp"
@@ -53,7 +54,7 @@ void read_size(const std::string& text, ImportWishes& wishes) {
 }
 
 ExitCode run_import(const ImportOptions& options) {
-  require_another_file(options.out, options.file, "the file");
+  bench::require_other_files({{"--out", options.out}}, {{"the file", options.file}});
   const auto imported = import_file(options.file, options.tool, options.wishes);
   std::visit(
       [&](const auto& found) {

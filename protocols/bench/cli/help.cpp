@@ -183,6 +183,7 @@ std::string describe(const CLI::App& app, const CLI::ParseError& error) {
       return fmt::format("there is no option '{}'{}", word, meant);
     }
   }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !commands.empty()) return "a command is required";
   return error.what();
 }
 

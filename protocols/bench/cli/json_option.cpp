@@ -13,10 +13,14 @@ void add_json_option(CLI::App& app, std::filesystem::path& file) {
       ->group("Output");
 }
 
-void write_json_option(const std::filesystem::path& file, const nlohmann::json& json) {
+void require_json_option(const std::filesystem::path& file, const NamedFiles& inputs) {
   if (file.empty()) return;
+  require_other_files({{"--json", file}}, inputs);
   require_writable(file);
-  write_json_file(file, json);
+}
+
+void write_json_option(const std::filesystem::path& file, const nlohmann::json& json) {
+  if (!file.empty()) write_json_file(file, json);
 }
 
 }  // namespace twinlink::bench

@@ -182,7 +182,8 @@ void add_probe_options(CLI::App& app, ProbeOptions& options) {
       ->type_name("TEXT")
       ->group("Sizes and pattern");
   add_sweep_options(app, options.sweep);
-  add_output_options(app, options.output, {{"table", Format::table}, {"csv", Format::csv}, {"json", Format::json}});
+  add_output_options(app, options.output, {{"table", Format::table}, {"csv", Format::csv}, {"json", Format::json}},
+                     "primitive of a GPU at a size");
 }
 
 DefaultRepeats measured_repeats() {
@@ -199,17 +200,21 @@ DefaultRepeats simulated_repeats() { return everywhere({.warmup = 1, .iterations
 
 DefaultRepeats simulated_repeats_at_once() { return everywhere({.warmup = 2, .iterations = 20}); }
 
-void require_writable(const RunOptions& options) {
+void require_writable(const RunOptions& options, const NamedFiles& inputs) {
   require_writable(options.output);
   if (options.pairs.size() > 1 && is_special(options.output.json)) {
     throw UsageError(
         fmt::format("--json {}: several pairs have a file each, and this is none; --format json prints all",
                     options.output.json.string()));
   }
-  for (std::size_t pair = 1; pair < options.pairs.size(); ++pair) {
-    require_writable({.json = file_of_pair(options.output.json, pair)});
+  NamedFiles outputs{{"--json", options.output.json}, {"--csv", options.output.csv}, {"--trace", options.trace}};
+  for (std::size_t pair = 1; pair < options.pairs.size() && !options.output.json.empty(); ++pair) {
+    outputs.push_back({"--json", file_of_pair(options.output.json, pair)});
   }
-  if (!options.trace.empty()) require_writable(options.trace);
+  require_other_files(outputs, inputs);
+  for (const NamedFile& output : outputs) {
+    if (!output.file.empty()) require_writable(output.file);
+  }
 }
 
 Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {

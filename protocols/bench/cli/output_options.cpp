@@ -28,7 +28,8 @@ void show(const File& file, Format format, std::ostream& out) {
 
 }  // namespace
 
-void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats) {
+void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats,
+                        const std::string& row) {
   std::string names;
   for (const auto& [name, format] : formats) names += (names.empty() ? "" : ", ") + name;
   app.option_defaults()->group("Output");
@@ -41,10 +42,12 @@ void add_output_options(CLI::App& app, OutputOptions& options, const std::map<st
                     options.format = found->second;
                   });
   app.add_option("--json", options.json, "Also write the result to this file, as JSON")->type_name("FILE");
-  app.add_option("--csv", options.csv, "Also write the result to this file, one row per size")->type_name("FILE");
+  app.add_option("--csv", options.csv, fmt::format("Also write the result to this file, one row for each {}", row))
+      ->type_name("FILE");
 }
 
-void require_writable(const OutputOptions& options) {
+void require_writable(const OutputOptions& options, const NamedFiles& inputs) {
+  require_other_files({{"--json", options.json}, {"--csv", options.csv}}, inputs);
   for (const std::filesystem::path& file : {options.json, options.csv}) {
     if (!file.empty()) require_writable(file);
   }

@@ -11,6 +11,7 @@
 
 #include "protocols/bench/cli/pair_file.hpp"
 #include "protocols/bench/probe/probe.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/results/results.hpp"
 
 namespace twinlink::bench {
@@ -23,12 +24,13 @@ struct OutputOptions {
   std::filesystem::path csv{};   ///< empty: not written
 };
 
-/// `options` must live until the command line has been parsed.
-void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats);
+/// `options` must live until the command line has been parsed. `row`: what a row of --csv is of.
+void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats,
+                        const std::string& row = "size");
 
-/// A UsageError for a file that cannot be written: found at once, not after an hour of measuring. For the rank that
-/// writes; the others may be on hosts without that folder.
-void require_writable(const OutputOptions& options);
+/// A UsageError for a file that cannot be written, is one of `inputs`, or is to hold two things: found at once, not
+/// after an hour of measuring. For the rank that writes; the others may be on hosts without that folder.
+void require_writable(const OutputOptions& options, const NamedFiles& inputs = {});
 
 /// Shows the result on `out` in the format asked for and writes the files asked for.
 void deliver(const Result& result, const OutputOptions& options, std::ostream& out);

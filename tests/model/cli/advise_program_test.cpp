@@ -203,6 +203,7 @@ TEST(AdviseProgram, WrongUsageSaysWhatIsAllowed) {
                  "--from and --to are both 0/1: a comparison needs two devices");
   expect_refusal("advise " + kKids + "--to 0/7", "nodes are 0 to 119, GPUs 0 to 2");
   expect_refusal("advise " + kKids + "-e 64K --chunk 1M", "--chunk 1M is larger than the largest message, 64K (-e)");
+  expect_refusal("advise " + kKids + "--protocol host,stagin", "-p,--protocol: ");
   expect_refusal("advise " + kKids + "--protocol stagin", "did you mean 'staging'?");
   expect_refusal("advise " + kKids + "--chunk 16", "at least 1K is needed");
   expect_refusal("advise " + kKids + "--chunk 4K,x", "'x'");

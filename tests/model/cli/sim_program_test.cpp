@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/model/cli/sim_program.hpp"
 
@@ -214,7 +215,8 @@ TEST(SimProgram, WrongUsageEndsWithTwoAndSaysWhatIsAllowed) {
                  "has a 'piece'");
   expect_refusal("run --platform platforms/h200-nvlink.yaml --protocol host --intra-node loopback",
                  "needs a network adapter, and platform 'h200-nvlink' has none");
-  expect_refusal("", "subcommand is required");
+  expect_refusal("", "a command is required (--help");
+  expect_refusal("list", "a command is required");
 }
 
 TEST(SimProgram, ExplainShowsTheWayTheCostsAndTheChoice) {
@@ -301,6 +303,29 @@ TEST(SimProgram, AFilteredProbeIsPrintedInFull) {
   const Ended ended = run("probe " + kKids + "-b 1M -e 4M --only 'peer copy write'");
   EXPECT_EQ(ended.code, 0) << ended.text;
   EXPECT_THAT(ended.text, AllOf(HasSubstr("# peer copy write direct, 0/1 to 0/2\n"), Not(HasSubstr("# copy pinned"))));
+}
+
+TEST(SimProgram, AFilterThatMatchesNothingIsRefused) {
+  const Ended ended = run("probe " + kKids + "-b 1M -e 1M --only nosuch");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.text, HasSubstr("no primitive has 'nosuch' in its name"));
+}
+
+TEST(SimProgram, WhatIsReadIsNotOverwritten) {
+  const std::string file = ::testing::TempDir() + "twinlink-read-" + std::to_string(::getpid()) + ".yaml";
+  std::filesystem::copy_file(std::filesystem::path(TWINLINK_SOURCE_DIR) / "tests/bad_platforms/parts/good.yaml", file,
+                             std::filesystem::copy_options::overwrite_existing);
+  const auto size = std::filesystem::file_size(file);
+  for (const std::string& command :
+       {"check " + file + " --json ", "run --platform " + file + " -p host -b 4 -e 4 --json ",
+        "run --platform " + file + " -p host -b 4 -e 4 --trace ", "probe --platform " + file + " --csv ",
+        "explain --platform " + file + " --json ", "advise --platform " + file + " --csv "}) {
+    const Ended ended = run(command + file);
+    EXPECT_EQ(ended.code, 2) << command;
+    EXPECT_THAT(ended.text, HasSubstr(file + " would overwrite ")) << command;
+    EXPECT_EQ(std::filesystem::file_size(file), size) << command;
+  }
+  std::filesystem::remove(file);
 }
 
 TEST(SimProgram, PrintsTheHandshakeAsATableAndAsAGraph) {

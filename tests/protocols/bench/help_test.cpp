@@ -83,7 +83,8 @@ TEST(Describe, GuessesWhatAWordWasMeantToBe) {
   EXPECT_EQ(Sample().refusal({"quite-another"}), "there is no command 'quite-another'");
   EXPECT_EQ(Sample().refusal({"measure", "a", "--sise=3"}), "there is no option '--sise'; did you mean '--size'?");
   EXPECT_THAT(Sample().refusal({"measure", "a", "--colour"}), HasSubstr("--colour"));
-  EXPECT_THAT(Sample().refusal({"measure"}), HasSubstr("required"));
+  EXPECT_THAT(Sample().refusal({"measure"}), HasSubstr("file is required"));
+  EXPECT_EQ(Sample().refusal({}), "a command is required");
 }
 
 }  // namespace

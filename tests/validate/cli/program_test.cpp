@@ -140,6 +140,24 @@ TEST_F(Program, AllBadFilesAreNamedAtOnce) {
   EXPECT_THAT(run("compare missing.json broken.json").err, AllOf(HasSubstr("missing.json"), HasSubstr("broken.json")));
 }
 
+TEST_F(Program, WhatIsReadIsNotOverwritten) {
+  write_pair();
+  write("p.json", test::make_probes("measured", {{4, 5}, {8, 10}}));
+  const std::string before = read("m.json");
+  for (const std::string arguments :
+       {"settings m.json --json m.json", "table m.json s.json --json ./m.json",
+        "ceiling m.json p.json --line 'host message' --json m.json", "compare m.json s.json --json m.json",
+        "compare m.json s.json --report m.json", "compare m.json s.json --report r.json --json ./r.json"}) {
+    const auto ended = run(arguments);
+    EXPECT_EQ(ended.code, 2) << arguments;
+    EXPECT_THAT(ended.err, ::testing::AnyOf(HasSubstr("m.json would overwrite "), HasSubstr("the same file")))
+        << arguments;
+    EXPECT_THAT(ended.out, IsEmpty()) << arguments;
+    EXPECT_EQ(read("m.json"), before) << arguments;
+    EXPECT_FALSE(exists("r.json")) << arguments;
+  }
+}
+
 TEST_F(Program, ForceComparesDifferentProtocols) {
   write_pair();
   write("other.json", test::make_result("simulated", "gpudirect-v1", {{4, 10}}));
@@ -244,7 +262,7 @@ TEST_F(Program, BadImportsEndWithTwoAndWriteNothing) {
   expect_refused("osu.txt --pattern ring", "unknown pattern 'ring'");
   expect_refused("osu.txt --places foo,bar", "foo");
   expect_refused("osu.txt --size 0", "a copy of no bytes has no rate");
-  EXPECT_THAT(run("import osu.txt --out osu.txt").err, HasSubstr("osu.txt is the file itself"));
+  EXPECT_THAT(run("import osu.txt --out osu.txt").err, HasSubstr("--out osu.txt would overwrite the file"));
   EXPECT_EQ(read("osu.txt"), test::osu_latency_75());
   expect_refused("osu.txt --pattern bandwidth", "osu.txt measures pingpong");
   expect_refused("osu.txt --places 0/0", "is no pair of places");
