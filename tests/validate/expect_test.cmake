@@ -15,7 +15,7 @@ if(NOT code EQUAL 1 OR NOT said MATCHES "^not simulated: staging\n$")
   message(FATAL_ERROR "validate/scripts/expect ends with ${code} and says '${said}' when the curve 'staging' fails")
 endif()
 
-# commands_of(LIST): every curve of validate/LIST was asked for, and nothing else.
+# commands_of(LIST): every curve of validate/scripts/LIST was asked for, and nothing else.
 function(commands_of list)
   set(wanted)
   file(STRINGS ${SOURCE}/validate/scripts/${list} curves REGEX "^[^#]")
