@@ -10,7 +10,8 @@
 #   twinlink_add_mpi_test(NAME <name> TARGET <executable> RANKS <number>... [ARGS <argument>...] [LABELS <label>...])
 #     runs <executable> under mpirun, as test "<name>.ranks<number>" for each number of ranks. Label: mpi.
 #
-# A program that ends with exit code 77 cannot run here; its test counts as skipped.
+# A program that ends with exit code 77 cannot run here; its test counts as skipped. A GoogleTest program ends so if all
+# of its TESTs are skipped; if some are, it names them in the file TWINLINK_SKIPS, for ./check to list.
 include_guard()
 find_package(GTest REQUIRED)
 

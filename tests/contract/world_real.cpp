@@ -11,6 +11,7 @@
 #include "protocols/core/errors.hpp"
 #include "real/job/job.hpp"
 #include "tests/contract/world.hpp"
+#include "tests/support/note_skips.hpp"
 
 namespace twinlink::contract {
 namespace {
@@ -85,6 +86,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "the filter selects no test\n");
       return static_cast<int>(ExitCode::bad_usage);
     }
+    if (job.rank().id().value == 0) note_skips();
     if (tests.skipped_test_count() == tests.test_to_run_count()) return static_cast<int>(ExitCode::unavailable);
     return result;
   } catch (const Error& error) {

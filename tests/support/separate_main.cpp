@@ -16,6 +16,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/note_skips.hpp"
+
 namespace {
 
 constexpr int kSkipped = 77;
@@ -59,8 +61,9 @@ std::vector<std::string> wanted_tests() {
 int run_here(const std::string& name) {
   GTEST_FLAG_SET(filter, name);
   const int code = RUN_ALL_TESTS();
-  const bool skipped = code == 0 && testing::UnitTest::GetInstance()->skipped_test_count() > 0;
-  return skipped ? kSkipped : code;
+  if (code != 0 || testing::UnitTest::GetInstance()->skipped_test_count() == 0) return code;
+  twinlink::note_skips();
+  return kSkipped;
 }
 
 int run_apart(const std::string& name) {
