@@ -1,4 +1,4 @@
-// The example blocks of the READMEs: commands with what they print.
+// The example blocks of the texts: commands with what they print.
 //
 // An example is a block that is fenced as `console`. A line that begins with "$ " is a command, which goes on in the
 // next line behind a backslash; the lines up to the next command are what it prints. A line "..." stands for any number

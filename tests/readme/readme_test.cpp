@@ -1,4 +1,4 @@
-// What the READMEs show is what the programs print, and texts and folders keep their budgets.
+// What the texts show is what the programs print, and texts and folders keep their budgets.
 #include "tests/readme/examples.hpp"
 
 #include <algorithm>
@@ -22,12 +22,13 @@ using testing::SizeIs;
 const std::string kPrograms = "build/bin/";  ///< as the texts call them; the test's own are elsewhere
 
 std::vector<fs::path> texts() {
-  std::vector<fs::path> found{"README.md"};
+  std::vector<fs::path> found{"README.md", "CONTRIBUTING.md"};
   for (const char* folder : {"protocols", "model", "platforms", "real", "validate", "tests"}) {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(TWINLINK_SOURCE_DIR) / folder)) {
-      if (entry.path().filename() == "README.md") found.push_back(fs::relative(entry.path(), TWINLINK_SOURCE_DIR));
+      if (entry.path().extension() == ".md") found.push_back(fs::relative(entry.path(), TWINLINK_SOURCE_DIR));
     }
   }
+  std::ranges::sort(found);  // folders list their files in any order
   return found;
 }
 
@@ -108,9 +109,9 @@ TEST_P(ReadmeExamples, PrintWhatTheTextShows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ReadmeExamples, testing::ValuesIn(texts()), [](const auto& text) {
-  std::string name = text.param.parent_path().string();
+  std::string name = fs::path(text.param).replace_extension().string();
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return name.empty() ? std::string("root") : name;
+  return name;
 });
 
 /// README shows the first table of the page that validate/scripts/accuracy has written.
