@@ -132,7 +132,7 @@ AdviceReport make_report(const Platform& platform, const SurveyPlan& plan, Surve
                       .from = plan.places[0],
                       .to = plan.places[1]};
   for (Place* place : {&report.from, &report.to}) {
-    place->device = platform.node.gpus[static_cast<std::size_t>(place->gpu)].model;
+    place->device = platform.type_of(static_cast<std::size_t>(place->gpu)).model;
   }
   report.advice = make_advice(survey.contestants, ranks);
   report.survey = std::move(survey);

@@ -69,7 +69,7 @@ std::vector<LibraryChoice> library_choices(const Path& path, Bytes size) {
 Explanation make_explanation(const Platform& platform, const std::vector<Place>& places,
                              const ExplainOptions& options) {
   Explanation all{.platform = platform.name, .places = places, .size = options.size};
-  for (Place& place : all.places) place.device = platform.node.gpus[static_cast<std::size_t>(place.gpu)].model;
+  for (Place& place : all.places) place.device = platform.type_of(static_cast<std::size_t>(place.gpu)).model;
   all.packing = make_packing(options.layout);
   check_packing(all.packing, options.size);
   all.path = Topology(platform).path(places[0], places[1]);

@@ -9,13 +9,25 @@
 namespace twinlink::model {
 namespace {
 
-// The slots of one link of the platform, or of one adapter, in the table of a node's links.
-enum Slot : std::size_t { forward_slot, backward_slot, total_slot, slots_per_link };
+// The slots of one part in the table of a node's links.
+enum Slot : std::size_t { forward_slot, backward_slot, total_slot, dma_read_slot, dma_write_slot, slots_per_link };
 enum NicSlot : std::size_t { out_slot, in_slot, duplex_slot, slots_per_nic };
-// What an adapter gets from and to the memory of one GPU: for each adapter with each GPU.
-enum RdmaSlot : std::size_t { read_slot, write_slot, slots_per_rdma };
+enum VertexSlot : std::size_t { peer_read_slot, peer_write_slot, slots_per_vertex };  // of a hub or a memory
+enum MemorySlot : std::size_t { read_slot, write_slot, slots_per_memory };
+constexpr std::size_t kSlotsPerGpu = kCopyKinds;  // one engine for each kind of copies
 
-std::size_t slot_of_link(std::size_t link, Slot slot) { return link * slots_per_link + slot; }
+template <class T>
+std::size_t index_of(const std::vector<T>& things, std::string_view name) {
+  return static_cast<std::size_t>(std::ranges::find(things, name, &T::name) - things.begin());
+}
+
+/// Copies of one kind by the engines of one GPU share what these have. What kernels and CPUs move, each moves at its
+/// own rate.
+bool shares_engine(CopyKind kind) {
+  using enum CopyKind;
+  return kind == pinned_to_device || kind == device_to_pinned || kind == peer || kind == peer_read ||
+         kind == device_to_device;
+}
 
 /// What `table` has for `key`; what `make` gives, if that is asked for for the first time.
 template <class Key, class Value, class Make>
@@ -50,121 +62,200 @@ std::string simgrid_version() {
 }
 
 Machine::Machine(simgrid::s4u::Engine& engine, const Topology& topology, std::span<const Place> places)
-    : topology_(topology), network_(engine), rates_(rates_by_slot()) {
+    : topology_(topology), network_(engine) {
   for (const Place& place : places) topology.require(place);
+  lay_out_slots();
 }
 
-std::size_t Machine::slot_of_nic(const std::string& nic) const {
-  const Node& node = topology_.platform().node;
-  const auto index = static_cast<std::size_t>(std::ranges::find(node.nics, nic) - node.nics.begin());
-  return node.links.size() * slots_per_link + index * slots_per_nic;
-}
-
-std::size_t Machine::slot_of_rdma(const std::string& nic, std::size_t gpu) const {
-  const Node& node = topology_.platform().node;
-  const auto index = static_cast<std::size_t>(std::ranges::find(node.nics, nic) - node.nics.begin());
-  return node.links.size() * slots_per_link + node.nics.size() * slots_per_nic +
-         (index * node.gpus.size() + gpu) * slots_per_rdma;
-}
-
-std::size_t Machine::slot_of_no_link() const {
-  const Node& node = topology_.platform().node;
-  return node.links.size() * slots_per_link + node.nics.size() * (slots_per_nic + node.gpus.size() * slots_per_rdma);
-}
-
-/// Zero where the platform has no such link.
-std::vector<Rate> Machine::rates_by_slot() const {
+void Machine::lay_out_slots() {
   const Platform& platform = topology_.platform();
-  std::vector<Rate> rates(slot_of_no_link());
-  for (std::size_t i = 0; i < platform.node.links.size(); ++i) {
-    const Link& link = platform.node.links[i];
-    rates[slot_of_link(i, forward_slot)] = link.forward.value;
-    rates[slot_of_link(i, backward_slot)] = link.backward.value;
-    if (link.total) rates[slot_of_link(i, total_slot)] = link.total->value;
+  const Node& node = platform.node;
+  first_nic_ = node.links.size() * slots_per_link;
+  first_vertex_ = first_nic_ + node.nics.size() * slots_per_nic;
+  first_memory_ = first_vertex_ + (node.hubs.size() + node.memories.size()) * slots_per_vertex;
+  first_engine_ = first_memory_ + node.memories.size() * slots_per_memory;
+  no_link_ = first_engine_ + node.gpus.size() * kSlotsPerGpu;
+  rates_.resize(no_link_);
+  for (std::size_t i = 0; i < node.links.size(); ++i) {
+    rates_[i * slots_per_link + forward_slot] = node.links[i].forward.value;
+    rates_[i * slots_per_link + backward_slot] = node.links[i].backward.value;
+    rates_[i * slots_per_link + total_slot] = value_of(node.links[i].total);
+    rates_[i * slots_per_link + dma_read_slot] = value_of(node.links[i].dma_read);
+    rates_[i * slots_per_link + dma_write_slot] = value_of(node.links[i].dma_write);
   }
-  if (!platform.fabric) return rates;
-  for (const std::string& nic : platform.node.nics) {
-    rates[slot_of_nic(nic) + out_slot] = rates[slot_of_nic(nic) + in_slot] = platform.fabric->link.value;
-    if (platform.fabric->duplex) rates[slot_of_nic(nic) + duplex_slot] = platform.fabric->duplex->value;
-    for (std::size_t gpu = 0; gpu < platform.node.gpus.size(); ++gpu) {
-      const RdmaLimits* limits = topology_.rdma_limits(gpu, nic);
-      if (limits == nullptr) continue;
-      rates[slot_of_rdma(nic, gpu) + read_slot] = limits->read.value;
-      rates[slot_of_rdma(nic, gpu) + write_slot] = limits->write.value;
+  for (std::size_t i = 0; platform.fabric && i < node.nics.size(); ++i) {
+    const std::size_t nic = first_nic_ + i * slots_per_nic;
+    rates_[nic + out_slot] = rates_[nic + in_slot] = platform.fabric->link.value;
+    rates_[nic + duplex_slot] = value_of(platform.fabric->duplex);
+  }
+  const auto add_passing = [&](std::size_t index, const Passing& passing) {
+    rates_[first_vertex_ + index * slots_per_vertex + peer_read_slot] = value_of(passing.peer_read);
+    rates_[first_vertex_ + index * slots_per_vertex + peer_write_slot] = value_of(passing.peer_write);
+  };
+  for (std::size_t i = 0; i < node.hubs.size(); ++i) add_passing(i, node.hubs[i].passing);
+  for (std::size_t i = 0; i < node.memories.size(); ++i) {
+    add_passing(node.hubs.size() + i, node.memories[i].passing);
+    const std::size_t memory = first_memory_ + i * slots_per_memory;
+    rates_[memory + read_slot] = rates_[memory + write_slot] = value_of(node.memories[i].bandwidth);
+  }
+  for (std::size_t gpu = 0; gpu < node.gpus.size(); ++gpu) {
+    for (int i = 0; i < kCopyKinds; ++i) {
+      const auto kind = static_cast<CopyKind>(i);
+      const Cost* cost = topology_.cost_of(kind, gpu);
+      if (cost == nullptr || !shares_engine(kind)) continue;
+      rates_[first_engine_ + gpu * kSlotsPerGpu + static_cast<std::size_t>(i)] = value_of(cost->rate);
     }
   }
-  return rates;
 }
 
 simgrid::s4u::Link* Machine::make_link(int node, std::size_t slot) {
   // Nobody reads the names: short ones take less memory.
   const std::string name = std::to_string(node) + "/" + std::to_string(slot);
-  return slot == slot_of_no_link() ? network_.add_open_link(name) : network_.add_link(name, rates_[slot]);
+  return slot == no_link_ ? network_.add_open_link(name) : network_.add_link(name, rates_[slot].value());
 }
 
-Machine::LinkSlots Machine::slots_of(const Route& route) const {
-  LinkSlots slots;
-  const auto add = [&](std::size_t slot) {
-    // The way through host memory may cross a link's total twice.
-    if (std::ranges::find(slots, slot) == slots.end()) slots.push_back(slot);
-  };
+/// The links of a way, what they let devices have, and what the vertices between its ends let peer traffic have.
+void Machine::add_route(LinkSlots& slots, std::string_view from, const Route& route, Reach reach, bool peers) const {
+  const Node& node = topology_.platform().node;
+  const bool reads = reach == Reach::device_reads;
+  std::string_view here = from;
   for (const Hop& hop : route) {
-    add(slot_of_link(hop.link, hop.forward ? forward_slot : backward_slot));
-    if (topology_.platform().node.links[hop.link].total) add(slot_of_link(hop.link, total_slot));
+    if (peers && here != from && topology_.passing(here) != nullptr) {
+      const std::size_t hub = index_of(node.hubs, here);
+      const std::size_t vertex = hub < node.hubs.size() ? hub : hub + index_of(node.memories, here);
+      slots.push_back(first_vertex_ + vertex * slots_per_vertex + (reads ? peer_read_slot : peer_write_slot));
+    }
+    const std::size_t link = hop.link * slots_per_link;
+    slots.push_back(link + (hop.forward ? forward_slot : backward_slot));
+    slots.push_back(link + total_slot);
+    if (reach != Reach::cpu) slots.push_back(link + (reads ? dma_read_slot : dma_write_slot));
+    here = hop.forward ? node.links[hop.link].to : node.links[hop.link].from;
   }
-  return slots;
 }
 
-const Machine::LinkSlots& Machine::copy_slots(Location from, Location to) {
-  return remembered(copy_slots_, {from, to}, [&] {
-    LinkSlots slots = slots_of(topology_.copy_route(from, to));
-    if (slots.empty()) slots.push_back(slot_of_no_link());
+void Machine::add_memory(LinkSlots& slots, std::size_t memory, bool reads, bool writes) const {
+  if (reads) slots.push_back(first_memory_ + memory * slots_per_memory + read_slot);
+  if (writes) slots.push_back(first_memory_ + memory * slots_per_memory + write_slot);
+}
+
+/// Pageable bytes the CPU copies into or out of a buffer of the driver: memory reads and writes them once more.
+void Machine::add_copy_memories(LinkSlots& slots, End from, End to) const {
+  using enum Location::Kind;
+  if (from.location.kind == gpu && to.location.kind == gpu) {
+    const bool bounces = from.location != to.location && !topology_.peer_access(from.location.index, to.location.index);
+    if (bounces) add_memory(slots, topology_.bounce_memory(from.location.index, to.location.index), true, true);
+    return;
+  }
+  const bool host_to_host = from.location.kind == memory && to.location.kind == memory;
+  for (const End* end : {&from, &to}) {
+    if (end->location.kind != memory) continue;
+    const bool bounces = end->memory == Memory::pageable && !host_to_host;
+    add_memory(slots, end->location.index, end == &from || bounces, end == &to || bounces);
+  }
+}
+
+namespace {
+
+/// Each link once, for that is how SimGrid counts them, and none that never limits anybody.
+void tidy(std::vector<std::size_t>& slots, const std::vector<std::optional<Rate>>& rates) {
+  std::vector<std::size_t> kept;
+  for (const std::size_t slot : slots) {
+    if (rates[slot] && std::ranges::find(kept, slot) == kept.end()) kept.push_back(slot);
+  }
+  slots = std::move(kept);
+}
+
+}  // namespace
+
+Machine::CopySlots Machine::make_copy_slots(End from, End to) const {
+  const CopyCost copy = topology_.copy_cost(from, to);
+  CopySlots result{.limit = copy.rate};
+  const bool peers = from.location.kind == Location::Kind::gpu && to.location.kind == Location::Kind::gpu && copy.kind;
+  add_route(result.slots, topology_.name(from.location), topology_.copy_route(from.location, to.location), copy.reach,
+            peers);
+  add_copy_memories(result.slots, from, to);
+  if (copy.kind && copy.gpu) {
+    using enum CopyKind;
+    const CopyKind engine = *copy.kind == pageable_to_device   ? pinned_to_device
+                            : *copy.kind == device_to_pageable ? device_to_pinned
+                                                               : *copy.kind;
+    const std::size_t slot = first_engine_ + *copy.gpu * kSlotsPerGpu + static_cast<std::size_t>(engine);
+    result.slots.push_back(slot);
+    if (engine == *copy.kind && rates_[slot]) result.limit.reset();
+  }
+  tidy(result.slots, rates_);
+  if (result.slots.empty()) result.slots.push_back(no_link_);
+  return result;
+}
+
+/// Within a node, through host memory: the sender's CPU writes the bytes, and the receiver's reads them.
+const Machine::LinkSlots& Machine::message_slots(Location from, Location to) {
+  return remembered(message_slots_, {from, to}, [&] {
+    LinkSlots slots;
+    add_route(slots, topology_.name(from), topology_.copy_route(from, to), Reach::cpu, false);
+    if (from.kind == Location::Kind::memory) add_memory(slots, from.index, true, false);
+    if (to.kind == Location::Kind::memory) add_memory(slots, to.index, false, true);
+    tidy(slots, rates_);
+    if (slots.empty()) slots.push_back(no_link_);
     return slots;
   });
 }
 
 const Machine::LinkSlots& Machine::slots_out(Location from, const std::string& nic) {
   return remembered(slots_out_, {from, nic}, [&] {
-    LinkSlots slots = slots_of(topology_.to_nic_route(from, nic));
-    slots.push_back(slot_of_nic(nic) + out_slot);
-    if (topology_.platform().fabric->duplex) slots.push_back(slot_of_nic(nic) + duplex_slot);
-    if (is_limited(from, nic)) slots.push_back(slot_of_rdma(nic, from.index) + read_slot);
+    LinkSlots slots;
+    const bool host = from.kind == Location::Kind::memory;
+    add_route(slots, topology_.name(from), topology_.to_nic_route(from, nic), Reach::device_reads, !host);
+    if (host) add_memory(slots, from.index, true, false);
+    const std::size_t own = first_nic_ + index_of(topology_.platform().node.nics, nic) * slots_per_nic;
+    slots.push_back(own + out_slot);
+    slots.push_back(own + duplex_slot);
+    tidy(slots, rates_);
     return slots;
   });
 }
 
 const Machine::LinkSlots& Machine::slots_in(const std::string& nic, Location to) {
   return remembered(slots_in_, {nic, to}, [&] {
-    LinkSlots slots = slots_of(topology_.from_nic_route(nic, to));
-    slots.push_back(slot_of_nic(nic) + in_slot);
-    if (topology_.platform().fabric->duplex) slots.push_back(slot_of_nic(nic) + duplex_slot);
-    if (is_limited(to, nic)) slots.push_back(slot_of_rdma(nic, to.index) + write_slot);
+    LinkSlots slots;
+    const bool host = to.kind == Location::Kind::memory;
+    add_route(slots, nic, topology_.from_nic_route(nic, to), Reach::device_writes, !host);
+    if (host) add_memory(slots, to.index, false, true);
+    const std::size_t own = first_nic_ + index_of(topology_.platform().node.nics, nic) * slots_per_nic;
+    slots.push_back(own + in_slot);
+    slots.push_back(own + duplex_slot);
+    tidy(slots, rates_);
     return slots;
   });
 }
 
-/// Is there a limit to what the adapter reads and writes there?
-bool Machine::is_limited(Location location, const std::string& nic) const {
-  return location.kind == Location::Kind::gpu && topology_.rdma_limits(location.index, nic) != nullptr;
-}
-
 void Machine::append(FlowRoute& route, int node, const LinkSlots& slots) {
-  NodeLinks& links = nodes_.try_emplace(node, slot_of_no_link() + 1, nullptr).first->second;
+  NodeLinks& links = nodes_.try_emplace(node, no_link_ + 1, nullptr).first->second;
   for (const std::size_t slot : slots) {
     if (links[slot] == nullptr) links[slot] = make_link(node, slot);
     route.links.emplace_back(links[slot]);
   }
 }
 
+void Machine::append(FlowRoute& route, const FabricWay& way) {
+  const double each = topology_.platform().fabric->link.value.bytes_per_second();
+  for (const FabricWay::Hop& hop : way.hops) {
+    simgrid::s4u::Link*& link = between_switches_[hop.link];
+    if (link == nullptr) link = network_.add_link("f" + std::to_string(hop.link), Rate{each * hop.count});
+    route.links.emplace_back(link);
+  }
+}
+
 FlowRoute Machine::copy(int node, End from, End to) {
-  FlowRoute route{.limit = value_of(topology_.copy_cost(from, to).cost->rate)};
-  append(route, node, copy_slots(from.location, to.location));
+  const CopySlots& known = remembered(copy_slots_, {from, to}, [&] { return make_copy_slots(from, to); });
+  FlowRoute route{.limit = known.limit};
+  append(route, node, known.slots);
   return route;
 }
 
 FlowRoute Machine::message(int node, Location from, Location to, std::span<const RankId> copying) {
   FlowRoute route{.limit = value_of(topology_.platform().intra_node.rate)};
-  append(route, node, copy_slots(from, to));
+  append(route, node, message_slots(from, to));
   for (const RankId rank : copying) route.links.emplace_back(&cpu_of(rank));
   return route;
 }
@@ -188,6 +279,7 @@ void Machine::return_to_messages(RankId rank) {
 FlowRoute Machine::transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic) {
   FlowRoute route{.limit = value_of(topology_.platform().network->rate)};
   append(route, from.node, slots_out(from.location, from_nic));
+  append(route, topology_.fabric_way(from.node, from_nic, to.node, to_nic));
   append(route, to.node, slots_in(to_nic, to.location));
   if (const auto& duplex = topology_.platform().fabric->duplex; duplex && from.node == to.node && from_nic == to_nic) {
     // In loopback every byte passes the adapter both ways, and SimGrid counts a link of a route once.

@@ -58,30 +58,41 @@ class Machine {
  private:
   /// Indices into the links of any node.
   using LinkSlots = std::vector<std::size_t>;
-  /// The links of one node, see slot_of_link() and slot_of_nic(). Null until a flow crosses them.
+  /// The links of one node, by slot. Null until a flow crosses them.
   using NodeLinks = std::vector<simgrid::s4u::Link*>;
+  struct CopySlots {
+    LinkSlots slots{};
+    std::optional<Rate> limit{};
+  };
 
-  [[nodiscard]] std::size_t slot_of_nic(const std::string& nic) const;
-  [[nodiscard]] std::size_t slot_of_rdma(const std::string& nic, std::size_t gpu) const;
-  [[nodiscard]] std::size_t slot_of_no_link() const;
-  [[nodiscard]] std::vector<Rate> rates_by_slot() const;
+  void lay_out_slots();
   [[nodiscard]] simgrid::s4u::Link* make_link(int node, std::size_t slot);
-  [[nodiscard]] bool is_limited(Location location, const std::string& nic) const;
-  [[nodiscard]] LinkSlots slots_of(const Route& route) const;
-  [[nodiscard]] const LinkSlots& copy_slots(Location from, Location to);
+  void add_route(LinkSlots& slots, std::string_view from, const Route& route, Reach reach, bool peers) const;
+  void add_memory(LinkSlots& slots, std::size_t memory, bool reads, bool writes) const;
+  void add_copy_memories(LinkSlots& slots, End from, End to) const;
+  [[nodiscard]] CopySlots make_copy_slots(End from, End to) const;
+  [[nodiscard]] const LinkSlots& message_slots(Location from, Location to);
   [[nodiscard]] const LinkSlots& slots_out(Location from, const std::string& nic);
   [[nodiscard]] const LinkSlots& slots_in(const std::string& nic, Location to);
   void append(FlowRoute& route, int node, const LinkSlots& slots);
+  void append(FlowRoute& route, const FabricWay& way);
   [[nodiscard]] bool cpus_copy() const { return topology_.platform().intra_node.copied_by != CopiedBy::none; }
   [[nodiscard]] simgrid::s4u::Link& cpu_of(RankId rank);
 
   const Topology& topology_;
   FlowNetwork network_;
-  std::vector<Rate> rates_;  ///< of the links of any node
+  std::vector<std::optional<Rate>> rates_;  ///< by slot; nothing: never the limit, so that no flow needs the link
+  // Where in a node's links the slots of its parts begin.
+  std::size_t first_nic_ = 0;
+  std::size_t first_vertex_ = 0;  ///< of hubs, then of memories
+  std::size_t first_memory_ = 0;
+  std::size_t first_engine_ = 0;
+  std::size_t no_link_ = 0;
   std::unordered_map<int, NodeLinks> nodes_;
-  std::unordered_map<int, simgrid::s4u::Link*> cpus_;  ///< by rank: what it copies of messages; those in use so far
-  std::map<std::pair<Location, Location>, LinkSlots>
-      copy_slots_;  ///< worked out when first asked for, like those below
+  std::unordered_map<std::uint64_t, simgrid::s4u::Link*> between_switches_;  ///< those in use so far
+  std::unordered_map<int, simgrid::s4u::Link*> cpus_;    ///< by rank: what it copies of messages; those in use so far
+  std::map<std::pair<End, End>, CopySlots> copy_slots_;  ///< worked out when first asked for, like those below
+  std::map<std::pair<Location, Location>, LinkSlots> message_slots_;
   std::map<std::pair<Location, std::string>, LinkSlots> slots_out_;
   std::map<std::pair<std::string, Location>, LinkSlots> slots_in_;
 };

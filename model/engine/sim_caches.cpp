@@ -25,7 +25,7 @@ Bytes SimRank::lacking_in_caches(std::initializer_list<const Part*> parts, Bytes
 Rate SimRank::rate_of_cpus(const Operation& message) const {
   const Rate rate = world_.topology.platform().intra_node.rate->value;
   const Location from = message.from.allocation->site.location;
-  const auto link = world_.topology.narrowest(world_.topology.copy_route(from, target_of(message)));
+  const auto link = world_.topology.narrowest(world_.topology.copy_route(from, target_of(message)), Reach::cpu);
   return std::min(rate, link.value_or(rate));
 }
 

@@ -74,12 +74,12 @@ void SimRank::take_copy_cost(Operation& operation) {
   require_one_node(operation.to, operation.from);
   const End from = end_of(operation.from, operation.engine);
   const End to = end_of(operation.to, operation.engine);
-  const CopyCost cost = world_.topology.copy_cost(from, to);
+  const CopyCost& cost = world_.copy_cost(from, to);
   operation.report.cost = cost.name;
   operation.report.overhead = cost.cost->overhead.value;
   const CopyEnding ending = operation.signal ? world_.topology.put_ending(from, to, cost, operation.size)
                                              : world_.topology.copy_ending(from, cost);
-  operation.report.latency = cost.cost->latency.value.at(operation.size);
+  operation.report.latency = cost.latency(operation.size);
   operation.unhidden += ending.raising;
   operation.by_event = cost.by_event && !ending.signal_with_end;
   operation.report.completion = ending.completion;
@@ -136,8 +136,7 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   const NetworkCosts& costs = network_to(owner);
   operation->report.cost = "network";
   operation->report.overhead = costs.posting(Bytes{});  // the adapter reads the bytes
-  get_under_way(operation,
-                costs.latency.value.at(operation->size) + rdma_latency(operation->from) + rdma_latency(operation->to));
+  get_under_way(operation, costs.latency.value.at(operation->size) + way_of(*operation) + adapter_turn(owner));
   return operation->op;
 }
 

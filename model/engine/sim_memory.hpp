@@ -8,7 +8,7 @@
 
 #include "model/engine/content.hpp"
 #include "model/engine/machine.hpp"
-#include "model/platform/written.hpp"
+#include "model/engine/written.hpp"
 #include "protocols/core/rank.hpp"
 
 namespace twinlink::model {

@@ -19,13 +19,46 @@ const NetworkCosts& SimRank::network_to(RankId peer) const {
   return *platform.network;
 }
 
-/// What an end of a message adds to its latency if the adapter has to reach into device memory there.
-Seconds SimRank::rdma_latency(const Part& end) {
-  if (end.allocation->memory != Memory::device) return Seconds{};
-  const std::size_t gpu = end.allocation->site.location.index;
-  if (const auto known = rdma_latencies_.find(gpu); known != rdma_latencies_.end()) return known->second;
-  const RdmaLimits* limits = world_.topology.rdma_limits(gpu, world_.topology.platform().node.gpus[gpu].nic);
-  return rdma_latencies_[gpu] = limits == nullptr ? Seconds{} : limits->latency.value;
+const std::string& SimRank::nic_of(RankId rank) const {
+  return world_.topology.platform().node.gpus[static_cast<std::size_t>(place(rank).gpu)].nic;
+}
+
+/// What lies between two ends of a message adds to its latency, and so does an adapter's reaching into device memory.
+Seconds SimRank::way_between(RankId peer, Location from, Location to) {
+  const std::tuple key{peer, from, to};
+  if (const auto known = ways_.find(key); known != ways_.end()) return known->second;
+  if (by_shared_memory(peer)) return ways_[key] = world_.topology.message_way(from, to);
+  Seconds way = world_.topology.message_way(from, nic_of(id_), nic_of(peer), to) +
+                world_.topology.fabric_latency(place(id_).node, nic_of(id_), place(peer).node, nic_of(peer));
+  for (const Location& end : {from, to}) {
+    const auto& rdma = world_.topology.platform().fabric->rdma;
+    if (end.kind == Location::Kind::gpu && rdma) way += or_none(rdma->latency);
+  }
+  return ways_[key] = way;
+}
+
+Seconds SimRank::way_of(const Operation& send) {
+  return way_between(send.peer, send.from.allocation->site.location, target_of(send));
+}
+
+/// Control messages lie in the memories next to the GPUs.
+Seconds SimRank::way_of_control(RankId peer) {
+  const auto memory = [&](RankId rank) {
+    return Location{Location::Kind::memory, world_.topology.memory_near(static_cast<std::size_t>(place(rank).gpu))};
+  };
+  return way_between(peer, memory(id_), memory(peer));
+}
+
+/// How long a message has to wait until its adapter can take it.
+Seconds SimRank::adapter_turn(RankId peer) {
+  if (by_shared_memory(peer)) return {};
+  const std::vector<Nic>& nics = world_.topology.platform().node.nics;
+  const Nic& nic = *std::ranges::find(nics, nic_of(id_), &Nic::name);
+  if (!nic.gap) return {};
+  Seconds& next = world_.nic_turns.try_emplace({place(id_).node, nic.name}, now()).first->second;
+  const Seconds turn = std::max(now(), next);
+  next = turn + nic.gap->value;
+  return turn - now();
 }
 
 /// What it adds to a large message that the library copies piece by piece: the copy out of the shared buffer begins
@@ -36,9 +69,10 @@ Seconds SimRank::copying_through_shared_memory(RankId peer, Bytes size) const {
   if (!piece || !by_shared_memory(peer) || platform.intra_node.is_eager(size)) return Seconds{};
   const auto gpu = static_cast<std::size_t>(place(id_).gpu);
   const End memory{{Location::Kind::memory, world_.topology.memory_near(gpu)}, Memory::pageable};
-  const Cost& copy = *world_.topology.copy_cost(memory, memory).cost;
+  const CopyCost& found = world_.copy_cost(memory, memory);
+  const Cost& copy = *found.cost;
   const std::uint64_t pieces = (size.count() + piece->count() - 1) / piece->count();
-  return std::min(size, *piece) / copy.rate->value + copy.overhead.value * static_cast<double>(pieces);
+  return std::min(size, *piece) / *found.rate + copy.overhead.value * static_cast<double>(pieces);
 }
 
 /// Whose CPUs copy the bytes of a message: nobody's what goes through an adapter. Where the platform says how long an
@@ -62,7 +96,7 @@ std::vector<RankId> SimRank::copying_ranks(const Operation& send) const {
 /// what is left for the receiver's.
 std::vector<SimRank::Stage> SimRank::stages_of(const Operation& send) const {
   const NetworkCosts& costs = world_.topology.platform().intra_node;
-  const Bytes last = by_shared_memory(send.peer) ? costs.last_piece(send.size) : Bytes{};
+  const Bytes last = by_shared_memory(send.peer) ? costs.last_fragment(send.size) : Bytes{};
   std::vector<Stage> stages;
   if (last == Bytes{}) {
     stages.push_back({.copying = copying_ranks(send)});
@@ -117,8 +151,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->report.cost = by_shared_memory(to) ? "intra_node" : "network";
   operation->report.overhead = costs.posting(source.length);
   operation->report.completion = or_none(costs.send_completion);
-  operation->report.latency =
-      costs.latency.value.at(source.length) + rdma_latency(source) + copying_through_shared_memory(to, source.length);
+  operation->report.latency = costs.latency.value.at(source.length) + copying_through_shared_memory(to, source.length);
   operation->queue = &wires_[to];
   if (costs.gap) operation->gap = costs.gap->value.at(source.length);
   operation->stages = stages_of(*operation);
@@ -129,10 +162,10 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   if (!inbox.receives.empty()) {
     operation->partner = inbox.receives.front();
     inbox.receives.pop_front();
-    operation->report.latency += rdma_latency(operation->partner->to);
   } else {
     inbox.sends.push_back(operation);
   }
+  operation->report.latency += way_of(*operation) + adapter_turn(to);
   operation->due = now() + operation->report.latency;
   if (operation->partner || operation->eager) delay(operation, operation->due);
   return operation->op;
@@ -160,6 +193,8 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
   }
   const OperationPtr send = inbox.sends.front();
   inbox.sends.pop_front();
+  SimRank& sender = rank_object(from);
+  const Seconds way = sender.way_of(*send);
   send->partner = operation;
   // An eager message that came unexpected.
   if (send->state == Operation::State::ended) {
@@ -167,7 +202,8 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
     deliver(send);
   } else if (!send->eager) {
     // The sender has asked already; the answer that it may send takes one control message.
-    rank_object(from).delay(send, std::max(send->due, now() + costs.control.value) + rdma_latency(target));
+    const Seconds asked = now() + costs.control.value + way_of_control(from);
+    sender.delay(send, std::max(send->due, asked) + sender.way_of(*send) - way);
   }
   return operation->op;
 }
@@ -180,9 +216,10 @@ Op SimRank::send_control(RankId to, Tag tag, const ControlMessage& message) {
   operation->kind = Operation::Kind::send_control;
   operation->report.cost = by_shared_memory(to) ? "intra_node control" : "network control";
   operation->report.size = Bytes{message.bytes().size()};
-  operation->report.overhead = costs.telling();
-  operation->report.latency = costs.control.value - operation->report.overhead;
-  const Seconds arrival = now() + costs.control.value;
+  operation->report.overhead = costs.sending_control();
+  const Seconds whole = costs.control.value + way_of_control(to);
+  operation->report.latency = whole - operation->report.overhead;
+  const Seconds arrival = now() + whole;
   be_busy(operation->report.overhead);
   receiver.post(id_, tag, {arrival, message});
   complete(operation, Status::delivered);
@@ -193,7 +230,7 @@ Op SimRank::recv_control(RankId from, Tag tag, ControlMessage& into) {
   require_peer(from);
   const OperationPtr operation = make("recv_control");
   operation->into = &into;
-  be_busy(operation->report.overhead = network_to(from).hearing());
+  be_busy(operation->report.overhead = network_to(from).receiving_control());
   return await_next_arrival(operation, from, tag);
 }
 
@@ -203,9 +240,9 @@ Op SimRank::await_next_arrival(const OperationPtr& operation, RankId from, Tag t
   operation->peer = from;
   operation->tag = tag;
   Inbox& inbox = inbox_from(from, tag);
-  inbox.hears.push_back(operation);
-  if (inbox.arrivals.size() >= inbox.hears.size()) {
-    await_arrival(inbox, *std::next(inbox.arrivals.begin(), static_cast<std::ptrdiff_t>(inbox.hears.size()) - 1));
+  inbox.awaited.push_back(operation);
+  if (inbox.arrivals.size() >= inbox.awaited.size()) {
+    await_arrival(inbox, *std::next(inbox.arrivals.begin(), static_cast<std::ptrdiff_t>(inbox.awaited.size()) - 1));
   }
   return operation->op;
 }

@@ -7,6 +7,14 @@
 
 namespace twinlink::model {
 namespace s4u = simgrid::s4u;
+
+const CopyCost& SimWorld::copy_cost(End from, End to) {
+  const std::pair ends{from, to};
+  const auto known = copy_costs.find(ends);
+  return known != copy_costs.end() ? known->second
+                                   : copy_costs.emplace(ends, topology.copy_cost(from, to)).first->second;
+}
+
 void SimWorld::abort() {
   if (!failure) failure = std::current_exception();
   aborting = true;
@@ -15,7 +23,7 @@ void SimWorld::abort() {
 
 // ---- what happens while the rank's own code waits -------------------------------------------------------------------
 
-/// The latency of `operation` is over at `when`, or a arrival of `inbox` arrives.
+/// The latency of `operation` is over at `when`, or a control message of `inbox` comes in.
 void SimRank::schedule(Seconds when, OperationPtr operation, Inbox* inbox) {
   agenda_.push({.when = when, .number = events_++, .operation = std::move(operation), .inbox = inbox});
   if (when < timer_.when()) timer_.set(when);
@@ -50,26 +58,26 @@ void SimRank::flow_has_ended(const OperationPtr& operation) {
   }
 }
 
-/// A arrival to this rank is on its way.
+/// A control message to this rank is on its way.
 void SimRank::post(RankId source, Tag tag, const Arrival& arrival) {
   Inbox& inbox = inbox_from(source, tag);
   inbox.arrivals.push_back(arrival);
   // Otherwise the recv_control() that will take this arrival is still to come.
-  if (inbox.hears.size() >= inbox.arrivals.size()) await_arrival(inbox, inbox.arrivals.back());
+  if (inbox.awaited.size() >= inbox.arrivals.size()) await_arrival(inbox, inbox.arrivals.back());
 }
 
 /// A recv_control() waits for `arrival`, which may still be on its way.
 void SimRank::await_arrival(Inbox& inbox, const Arrival& arrival) { schedule(arrival.arrival, nullptr, &inbox); }
 
-/// Takes arrivals that have arrived.
+/// Takes the control messages that have come.
 void SimRank::take_arrivals(Inbox& inbox) {
-  while (!inbox.hears.empty() && !inbox.arrivals.empty() && reached(inbox.arrivals.front().arrival, now())) {
-    const OperationPtr hear = inbox.hears.front();
-    inbox.hears.pop_front();
-    if (hear->into != nullptr) *hear->into = inbox.arrivals.front().message;
-    if (hear->signal_value != nullptr) *hear->signal_value = inbox.arrivals.front().message.as<std::uint64_t>();
+  while (!inbox.awaited.empty() && !inbox.arrivals.empty() && reached(inbox.arrivals.front().arrival, now())) {
+    const OperationPtr receiver = inbox.awaited.front();
+    inbox.awaited.pop_front();
+    if (receiver->into != nullptr) *receiver->into = inbox.arrivals.front().message;
+    if (receiver->signal_value != nullptr) *receiver->signal_value = inbox.arrivals.front().message.as<std::uint64_t>();
     inbox.arrivals.pop_front();
-    complete(hear, Status::delivered);
+    complete(receiver, Status::delivered);
   }
 }
 
@@ -133,15 +141,15 @@ bool SimRank::see(Found found) {
 /// Asks for the copies of a stream, which end one after the other: for the oldest first, and where that has ended for
 /// the newest, which tells for all. Others go on meanwhile. What is told by a word in memory costs nothing.
 bool SimRank::look_at_copies(const Queue& stream) {
-  const auto& look = world_.topology.platform().runtime.look;
+  const auto& failed_poll = world_.topology.platform().runtime.failed_poll;
   const auto of_stream = [&](const OperationPtr& ended) { return ended->is_copy() && ended->queue == &stream; };
-  const auto in_vain = [&](const OperationPtr& copy) {
-    if (look && copy->by_event) be_busy(look->value);
+  const auto fail = [&](const OperationPtr& copy) {
+    if (failed_poll && copy->by_event) be_busy(failed_poll->value);
   };
   for (bool any = false;; any = true) {
     const auto oldest = std::ranges::find_if(ended_, of_stream);
     if (oldest == ended_.end()) {
-      if (!stream.operations.empty()) in_vain(stream.operations.front());
+      if (!stream.operations.empty()) fail(stream.operations.front());
       return any;
     }
     const OperationPtr first = *oldest;
@@ -151,7 +159,7 @@ bool SimRank::look_at_copies(const Queue& stream) {
     const auto left = std::ranges::count_if(ended_, of_stream) + std::ssize(stream.operations);
     if (left < 2) continue;
     if (!stream.operations.empty()) {
-      in_vain(stream.operations.back());
+      fail(stream.operations.back());
       continue;
     }
     be_busy((*std::find_if(ended_.rbegin(), ended_.rend(), of_stream))->report.completion);

@@ -54,7 +54,7 @@ SimRank::Inbox& SimRank::inbox_from(RankId source, Tag tag) { return inboxes_[{s
 
 Seconds SimRank::needed(const std::optional<Sourced<Seconds>>& cost, std::string_view name) const {
   if (cost) return cost->value;
-  throw InputError(world_.topology.platform().file + ": error: the platform's costs have no 'runtime." +
+  throw InputError(world_.topology.platform().file + ": error: the platform has no 'driver.runtime." +
                    std::string(name) + "', which this run needs");
 }
 
@@ -69,7 +69,7 @@ Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
     site.location = {Location::Kind::memory, near ? world_.topology.memory_near(gpu) : world_.topology.memory_far(gpu)};
   }
   if (kind == Memory::device) {
-    const Bytes capacity = world_.topology.platform().node.gpus[gpu].memory.value;
+    const Bytes capacity = world_.topology.platform().type_of(gpu).memory.value;
     const Bytes used = device_memory_used();
     if (size > capacity - used) {
       throw UsageError("out of device memory: " + to_string(place(id_)) + " has " + std::to_string(capacity.count()) +
@@ -234,10 +234,9 @@ FlowRoute SimRank::flow_route_of(Operation& operation) const {
     return world_.machine.copy(from.node, end_of(operation.from, operation.engine),
                                end_of(operation.to, operation.engine));
   }
-  const Node& node = world_.topology.platform().node;
   const Place& there = place(operation.peer);
-  const std::string& nic_here = node.gpus[static_cast<std::size_t>(place(id_).gpu)].nic;
-  const std::string& nic_there = node.gpus[static_cast<std::size_t>(there.gpu)].nic;
+  const std::string& nic_here = nic_of(id_);
+  const std::string& nic_there = nic_of(operation.peer);
   const Location target = target_of(operation);
   const bool by_memory = by_shared_memory(operation.peer);
   if (world_.observer) {
@@ -305,7 +304,7 @@ void SimRank::abandon(Op op) {
   operation->to.let_go();
   // Nobody waits any more for what has not begun to come. A send stays: the peer may have been told of it.
   Inbox& inbox = inboxes_[{operation->peer, operation->tag}];
-  if (operation->kind == Operation::Kind::recv_control) inbox.hears.remove(operation);
+  if (operation->kind == Operation::Kind::recv_control) inbox.awaited.remove(operation);
   if (operation->kind == Operation::Kind::receive) inbox.receives.remove(operation);
 }
 

@@ -58,9 +58,13 @@ struct SimWorld {
   std::map<std::pair<int, int>, Bytes> device_memory_used{};  ///< by node and GPU
   /// By whether the two are on one node, and their GPUs: nodes are alike.
   std::map<std::tuple<bool, int, int>, Path> paths{};
+  std::map<std::pair<End, End>, CopyCost> copy_costs{};  ///< asked for so far
+  std::map<std::pair<int, std::string>, Seconds>
+      nic_turns{};               ///< by node and adapter: when it can send the next message
   bool aborting = false;         ///< a rank has failed and all are being ended: no verb may wait any more
   std::exception_ptr failure{};  ///< the first one
 
+  [[nodiscard]] const CopyCost& copy_cost(End from, End to);
   /// Ends all ranks because of the exception that is being handled. The calling actor itself goes on.
   void abort();
 };
@@ -124,11 +128,11 @@ class SimRank final : public Rank {
   /// What has come, and what is awaited, from one peer with one tag.
   struct Inbox {
     std::list<Arrival> arrivals;
-    std::list<OperationPtr> hears;
+    std::list<OperationPtr> awaited;   ///< control messages that this rank waits for
     std::list<OperationPtr> sends;     ///< of the peer, not yet matched
     std::list<OperationPtr> receives;  ///< of this rank, not yet matched
   };
-  /// What happens by itself: the latency of an operation is over, or a arrival that is waited for arrives.
+  /// What happens by itself: the latency of an operation is over, or a control message comes in.
   struct Due {
     Seconds when{};
     std::uint64_t number = 0;  ///< of this rank's events; those of one time happen in this order
@@ -164,7 +168,11 @@ class SimRank final : public Rank {
   [[nodiscard]] Inbox& inbox_from(RankId source, Tag tag);
   [[nodiscard]] bool by_shared_memory(RankId peer) const;  ///< and not through the adapter
   [[nodiscard]] const NetworkCosts& network_to(RankId peer) const;
-  [[nodiscard]] Seconds rdma_latency(const Part& end);
+  [[nodiscard]] const std::string& nic_of(RankId rank) const;
+  [[nodiscard]] Seconds way_between(RankId peer, Location from, Location to);
+  [[nodiscard]] Seconds way_of(const Operation& send);
+  [[nodiscard]] Seconds way_of_control(RankId peer);
+  Seconds adapter_turn(RankId peer);
   [[nodiscard]] Seconds copying_through_shared_memory(RankId peer, Bytes size) const;
   [[nodiscard]] std::vector<RankId> copying_ranks(const Operation& send) const;
   [[nodiscard]] std::vector<Stage> stages_of(const Operation& send) const;
@@ -209,7 +217,8 @@ class SimRank final : public Rank {
   SimWorld& world_;
   RankId id_;
   SimMemory memory_;
-  std::map<std::size_t, Seconds> rdma_latencies_;    ///< by GPU, worked out when first needed; nodes are alike
+  std::map<std::tuple<RankId, Location, Location>, Seconds>
+      ways_;                                         ///< of messages to peers, worked out when first needed
   std::map<std::pair<RankId, Tag>, Inbox> inboxes_;  ///< by source and tag
 
   std::uint64_t next_op_ = 1;

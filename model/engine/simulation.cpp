@@ -45,7 +45,7 @@ Seconds simulate(const Platform& platform, std::span<const Place> places, const 
   Machine machine(engine, topology, places);
   Clock clock;
   SimWorld world{.topology = topology, .machine = machine, .clock = clock, .places = {places.begin(), places.end()}};
-  for (Place& place : world.places) place.device = platform.node.gpus[static_cast<std::size_t>(place.gpu)].model;
+  for (Place& place : world.places) place.device = platform.type_of(static_cast<std::size_t>(place.gpu)).model;
   world.observer = options.observer;
   world.ranks.resize(places.size(), nullptr);
 

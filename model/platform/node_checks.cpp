@@ -22,6 +22,8 @@ class NodeCheck {
   void run() {
     check_counts();
     check_names();
+    for (const Nic& nic : node_.nics) nics_.push_back(nic.name);
+    for (const GpuType& type : platform_.gpu_types) types_.push_back(type.name);
     for (const Gpu& gpu : node_.gpus) check_references(gpu);
     for (const Link& link : node_.links) check_ends(link);
     // Without its links a node has no routes; saying so as well would not help.
@@ -62,6 +64,11 @@ class NodeCheck {
     if (node_.count > 1 && !platform_.fabric) {
       error({"count"}, std::to_string(node_.count) + " nodes need a 'fabric' that joins them");
     }
+    const auto places = platform_.fabric ? platform_.fabric->nodes() : std::nullopt;
+    if (places && node_.count > *places) {
+      error({"count"},
+            std::to_string(node_.count) + " nodes, and the fabric's 'size' has places for " + std::to_string(*places));
+    }
   }
 
   /// Names are joined by '.' and '/' elsewhere: in the paths of --set, in the simulator's names of hosts and links.
@@ -79,18 +86,21 @@ class NodeCheck {
       vertices_.push_back(name);
     };
     for (const std::string& memory : memories_) add(memory, {"memories", memory});
-    for (const std::string& hub : node_.hubs) add(hub, {"hubs"});
-    for (const std::string& nic : node_.nics) add(nic, {"nics"});
+    for (const Hub& hub : node_.hubs) add(hub.name, {"hubs", hub.name});
+    for (const Nic& nic : node_.nics) add(nic.name, {"nics", nic.name});
     for (const Gpu& gpu : node_.gpus) add(gpu.name, {"gpus", gpu.name});
     for (const Link& link : node_.links) check_name(link.name, {"links", link.name});
   }
 
   void check_references(const Gpu& gpu) {
     const std::string where = "in GPU '" + gpu.name + "'";
-    require(gpu.memory_near, memories_, "memory", {"gpus", gpu.name, "memory_near"}, "'memory_near' " + where);
-    if (!gpu.nic.empty()) require(gpu.nic, node_.nics, "NIC", {"gpus", gpu.name, "nic"}, "'nic' " + where);
-    if (gpu.nic.empty() && platform_.fabric) {
-      error({"gpus", gpu.name}, "missing key 'nic' " + where + ": the platform has a fabric");
+    require(gpu.type, types_, "GPU type", {"gpus", gpu.name, "type"}, "'type' " + where);
+    if (!gpu.memory_near.empty()) {
+      require(gpu.memory_near, memories_, "memory", {"gpus", gpu.name, "memory_near"}, "'memory_near' " + where);
+    }
+    if (!gpu.nic.empty()) require(gpu.nic, nics_, "NIC", {"gpus", gpu.name, "nic"}, "'nic' " + where);
+    if (nics_.empty() && platform_.fabric) {
+      error({"gpus", gpu.name}, "no adapter for GPU '" + gpu.name + "': the platform has a fabric and no 'nics'");
     }
   }
 
@@ -103,39 +113,23 @@ class NodeCheck {
     }
   }
 
-  void check_peers(const Topology& topology, std::size_t a, std::size_t b) {
-    if (!topology.peer_access(a, b)) return;
-    const Gpu& first = node_.gpus[a];
-    const Gpu& second = node_.gpus[b];
-    try {
-      static_cast<void>(topology.route(first.name, second.name, Topology::Across::past_host_memory));
-    } catch (const InputError&) {
-      error({"gpus", second.name, "peer_domain"}, "no route past host memory from '" + first.name + "' to '" +
-                                                      second.name + "', which share the peer domain '" +
-                                                      second.peer_domain + "'");
+  /// Names whom a vertex does not reach, once.
+  void check_ways(const Topology& topology, const std::string& from, const std::vector<std::string>& to,
+                  std::initializer_list<std::string_view> path) {
+    std::string missing;
+    for (const std::string& other : to) {
+      if (!topology.has_route(from, other)) missing += (missing.empty() ? "'" : ", '") + other + "'";
     }
+    if (!missing.empty()) error(path, "no route from '" + from + "' to " + missing);
   }
 
   void check_routes() {
     const Topology topology(platform_);
-    const auto check = [&](const std::string& from, const std::string& to,
-                           std::initializer_list<std::string_view> path) {
-      try {
-        static_cast<void>(topology.route(from, to));
-      } catch (const InputError&) {
-        error(path, "no route from '" + from + "' to '" + to + "'");
-      }
-    };
     for (const Gpu& gpu : node_.gpus) {
-      for (const std::string& memory : memories_) check(gpu.name, memory, {"gpus", gpu.name});
-      if (!gpu.nic.empty()) check(gpu.name, gpu.nic, {"gpus", gpu.name});
+      check_ways(topology, gpu.name, memories_, {"gpus", gpu.name});
+      check_ways(topology, gpu.name, gpu.nic.empty() ? nics_ : std::vector{gpu.nic}, {"gpus", gpu.name});
     }
-    for (const std::string& memory : memories_) {
-      for (const std::string& nic : node_.nics) check(memory, nic, {"memories", memory});
-    }
-    for (std::size_t a = 0; a < node_.gpus.size(); ++a) {
-      for (std::size_t b = a + 1; b < node_.gpus.size(); ++b) check_peers(topology, a, b);
-    }
+    for (const std::string& memory : memories_) check_ways(topology, memory, nics_, {"memories", memory});
   }
 
   const Platform& platform_;
@@ -143,6 +137,8 @@ class NodeCheck {
   const YamlValue& nodes_;
   Diagnostics& diagnostics_;
   std::vector<std::string> memories_{};
+  std::vector<std::string> nics_{};
+  std::vector<std::string> types_{};
   std::vector<std::string> vertices_{};
   bool sound_ = true;
 };
@@ -151,6 +147,19 @@ class NodeCheck {
 
 void check_node(const Platform& platform, const YamlValue& nodes, Diagnostics& diagnostics) {
   NodeCheck(platform, nodes, diagnostics).run();
+}
+
+void complete_node(Platform& platform) {
+  const Topology topology(platform);
+  Node& node = platform.node;
+  const auto best = [&](const Gpu& gpu, const auto& things) {
+    const auto distance = [&](const auto& thing) { return topology.route(gpu.name, thing.name).size(); };
+    return std::ranges::min(things, {}, distance).name;
+  };
+  for (Gpu& gpu : node.gpus) {
+    if (gpu.memory_near.empty()) gpu.memory_near = best(gpu, node.memories);
+    if (gpu.nic.empty() && !node.nics.empty()) gpu.nic = best(gpu, node.nics);
+  }
 }
 
 }  // namespace twinlink::model

@@ -12,4 +12,8 @@ namespace twinlink::model {
 /// file that platform.node was read from, for the places in messages.
 void check_node(const Platform& platform, const YamlValue& nodes, Diagnostics& diagnostics);
 
+/// Gives each GPU the memory and the adapter next to it where the file does not name them. `platform` has passed
+/// check_node().
+void complete_node(Platform& platform);
+
 }  // namespace twinlink::model

@@ -12,32 +12,20 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kQualityNames{"measured", "datasheet", "derived", "assumed"};
 
-constexpr std::array<std::string_view, kCopyClasses> kCopyClassNames{"pinned-to-device-near",
-                                                                     "pinned-to-device-far",
-                                                                     "device-to-pinned-near",
-                                                                     "device-to-pinned-far",
-                                                                     "pageable-to-device-near",
-                                                                     "pageable-to-device-far",
-                                                                     "device-to-pageable-near",
-                                                                     "device-to-pageable-far",
-                                                                     "device-to-device",
-                                                                     "peer",
-                                                                     "peer-read",
-                                                                     "host-to-host",
-                                                                     "kernel-push",
-                                                                     "kernel-pull",
-                                                                     "kernel-local",
-                                                                     "kernel-to-pinned",
-                                                                     "kernel-from-pinned",
-                                                                     "resident-push"};
+constexpr std::array<std::string_view, kCopyKinds> kCopyKindNames{
+    "pinned-to-device",   "device-to-pinned", "pageable-to-device",
+    "device-to-pageable", "device-to-device", "peer",
+    "peer-read",          "host-to-host",     "kernel-push",
+    "kernel-pull",        "kernel-local",     "kernel-to-pinned",
+    "kernel-from-pinned", "resident-push"};
 
 }  // namespace
 
 std::string_view to_string(Quality quality) { return kQualityNames.at(static_cast<std::size_t>(quality)); }
 
-std::string_view to_string(RdmaDistance way) {
-  constexpr std::array<std::string_view, 3> kNames{"switch", "near", "far"};
-  return kNames.at(static_cast<std::size_t>(way));
+std::string_view to_string(Forwards forwards) {
+  constexpr std::array<std::string_view, kForwards.size()> kNames{"none", "adapters", "all"};
+  return kNames.at(static_cast<std::size_t>(forwards));
 }
 
 std::string_view to_string(CopiedBy copied_by) {
@@ -45,25 +33,19 @@ std::string_view to_string(CopiedBy copied_by) {
   return kNames.at(static_cast<std::size_t>(copied_by));
 }
 
-std::string_view to_string(CopyClass copy_class) { return kCopyClassNames.at(static_cast<std::size_t>(copy_class)); }
+std::string_view to_string(CopyKind kind) { return kCopyKindNames.at(static_cast<std::size_t>(kind)); }
 
-bool reads_host_memory(CopyClass copy_class) {
-  switch (copy_class) {
-    case CopyClass::pinned_to_device_near:
-    case CopyClass::pinned_to_device_far:
-    case CopyClass::pageable_to_device_near:
-    case CopyClass::pageable_to_device_far:
-    case CopyClass::host_to_host:
-    case CopyClass::kernel_from_pinned:
-      return true;
-    default:
-      return false;
-  }
+bool reads_host_memory(CopyKind kind) {
+  using enum CopyKind;
+  return kind == pinned_to_device || kind == pageable_to_device || kind == host_to_host || kind == kernel_from_pinned;
 }
 
-bool ends_by_event(CopyClass copy_class) {
-  return copy_class != CopyClass::host_to_host && copy_class != CopyClass::resident_push;
+bool reads_far_end(CopyKind kind) {
+  using enum CopyKind;
+  return reads_host_memory(kind) || kind == peer_read || kind == kernel_pull;
 }
+
+bool ends_by_event(CopyKind kind) { return kind != CopyKind::host_to_host && kind != CopyKind::resident_push; }
 
 Piecewise::Piecewise(std::vector<Knot> knots) : knots_(std::move(knots)) {
   assert(!knots_.empty());
@@ -80,6 +62,12 @@ Seconds Piecewise::at(Bytes size) const {
   return below.cost + (above->cost - below.cost) * fraction;
 }
 
+const GpuType& Platform::type_of(std::size_t gpu) const {
+  const auto found = std::ranges::find(gpu_types, node.gpus[gpu].type, &GpuType::name);
+  assert(found != gpu_types.end());
+  return *found;
+}
+
 void set_within_node(Platform& platform, const WithinNode& within_node) {
   if (within_node.loopback && !platform.fabric) {
     throw UsageError("--intra-node loopback needs a network adapter, and platform '" + platform.name + "' has none");
@@ -87,9 +75,9 @@ void set_within_node(Platform& platform, const WithinNode& within_node) {
   if (within_node.loopback && within_node.copy_size) {
     throw UsageError("--smp-copy-size is for shared memory, and --intra-node loopback does not use it");
   }
-  if (within_node.copy_size && platform.intra_node.piece && platform.intra_node.copied_by == CopiedBy::both) {
-    throw UsageError("--smp-copy-size is for platforms that say nothing of pieces, and platform '" + platform.name +
-                     "' has a 'piece': --set costs.intra_node.piece=SIZE changes it");
+  if (within_node.copy_size && platform.intra_node.fragment && platform.intra_node.copied_by == CopiedBy::both) {
+    throw UsageError("--smp-copy-size is for platforms that say nothing of fragments, and platform '" + platform.name +
+                     "' has a 'fragment': --set mpi.intra_node.fragment=SIZE changes it");
   }
   platform.within_node = within_node;
 }

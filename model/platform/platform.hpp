@@ -7,87 +7,77 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "model/platform/fabric.hpp"
+#include "model/platform/sourced.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/core/units.hpp"
 
 namespace twinlink::model {
-
-/// Where a number comes from.
-enum class Quality { measured, datasheet, derived, assumed };
-inline constexpr std::array kQualities{Quality::measured, Quality::datasheet, Quality::derived, Quality::assumed};
-std::string_view to_string(Quality quality);
-
-struct Source {
-  Quality quality = Quality::assumed;
-  std::string text{};  ///< the reference or the derivation, in words
-
-  bool operator==(const Source&) const = default;
-};
-
-/// A number of the platform file with its source.
-template <class T>
-struct Sourced {
-  T value{};
-  Source source{};
-
-  bool operator==(const Sourced&) const = default;
-};
-
-/// A cost that a platform need not have: none.
-inline Seconds or_none(const std::optional<Sourced<Seconds>>& cost) { return cost ? cost->value : Seconds{}; }
-
-/// A cost that depends on the size: linear between its points, constant before the first and after the last.
-class Piecewise {
- public:
-  struct Knot {
-    Bytes size{};
-    Seconds cost{};
-  };
-  Piecewise() = default;
-  /// `knots` ascend by size and are not empty.
-  explicit Piecewise(std::vector<Knot> knots);
-  /// The same at all sizes.
-  explicit Piecewise(Seconds cost) : knots_{{.cost = cost}} {}
-  [[nodiscard]] Seconds at(Bytes size) const;
-  [[nodiscard]] const std::vector<Knot>& knots() const { return knots_; }
-
- private:
-  std::vector<Knot> knots_{Knot{}};
-};
 
 /// A link joins two vertices of the node's graph. Each direction has its own bandwidth; all flows share it evenly.
 struct Link {
   std::string name{};
   std::string from{};
   std::string to{};
-  Sourced<Rate> forward{};               ///< from -> to
-  Sourced<Rate> backward{};              ///< to -> from
-  std::optional<Sourced<Rate>> total{};  ///< both directions together, where that is less than their sum
+  Sourced<Rate> forward{};                    ///< from -> to, of all `count`
+  Sourced<Rate> backward{};                   ///< to -> from
+  std::optional<Sourced<Rate>> total{};       ///< both directions together, where that is less than their sum
+  std::optional<Sourced<Rate>> dma_read{};    ///< what reads by devices across it get together; absent: as the link
+  std::optional<Sourced<Rate>> dma_write{};   ///< and writes by devices
+  std::optional<Sourced<Seconds>> latency{};  ///< of one crossing
+  int count = 1;                              ///< so many in parallel, over which traffic is spread
+};
+
+/// Which peer traffic a vertex passes on: what GPUs and adapters read and write in GPUs past host memory.
+enum class Forwards { none, adapters, all };
+inline constexpr std::array kForwards{Forwards::none, Forwards::adapters, Forwards::all};
+/// As the platform file spells it: "none", "adapters", "all".
+std::string_view to_string(Forwards forwards);
+
+/// What a hub or a memory does with what passes it.
+struct Passing {
+  std::optional<Sourced<Seconds>> latency{};
+  Forwards forwards = Forwards::none;
+  std::optional<Sourced<Rate>> peer_read{};   ///< what all peer reads through it get together; absent: what links give
+  std::optional<Sourced<Rate>> peer_write{};  ///< and all peer writes
 };
 
 struct Gpu {
   std::string name{};
-  std::string model{};
-  Sourced<Bytes> memory{};
-  int capability_major = 0;
-  int capability_minor = 0;
-  bool unified_addressing = true;
+  std::string type{};         ///< one of Platform::gpu_types
   std::string memory_near{};  ///< the memory (NUMA domain) on its socket
-  std::string nic{};          ///< the adapter that it uses
-  std::string peer_domain{};  ///< GPUs of one peer domain reach each other's memory: an I/O hub, an NVLink fabric
+  std::string nic{};          ///< the adapter that it uses; empty without a fabric
 };
 
 struct HostMemory {
   std::string name{};
   Sourced<Rate> copy_rate{};  ///< memcpy by one core, bytes copied per second
+  /// What all reads of its DRAM get together, and what all writes get; absent: never the limit.
+  std::optional<Sourced<Rate>> bandwidth{};
   /// How much of it the caches of its CPUs hold: what was used last; absent: all that is ever used.
   std::optional<Sourced<Bytes>> cache{};
+  Passing passing{};
 };
 
-/// What an operation costs beside the links that it crosses: the calling CPU is busy for `host`, then nothing moves for
-/// `latency`, then the bytes flow at no more than `rate` (absent: whatever the links allow). A copy that waits for the
+/// An inner vertex: a socket, an I/O hub, a switch.
+struct Hub {
+  std::string name{};
+  Passing passing{.forwards = Forwards::all};
+};
+
+struct Nic {
+  std::string name{};
+  std::optional<Sourced<Seconds>> latency{};  ///< of passing it
+  std::optional<Sourced<Seconds>> gap{};      ///< least time between two messages that it sends
+};
+
+/// What an operation costs beside the links that it crosses: the calling CPU is busy for `overhead`, then nothing moves
+/// for `latency` and that of the way, then the bytes flow; all of its kind on one GPU get `rate` together (absent:
+/// whatever the way allows). A copy that waits for the
 /// one before it in its stream flows no earlier than `gap`, by its size, after that one's last byte (absent: 0).
 /// What `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0).
 struct Cost {
@@ -98,48 +88,61 @@ struct Cost {
   std::optional<Sourced<Piecewise>> cpu_written{};  ///< of copies from host memory only; by the bytes so written
 };
 
-/// The classes of copies that a driver distinguishes.
-enum class CopyClass {
-  pinned_to_device_near,
-  pinned_to_device_far,
-  device_to_pinned_near,
-  device_to_pinned_far,
-  pageable_to_device_near,
-  pageable_to_device_far,
-  device_to_pageable_near,
-  device_to_pageable_far,
+/// The kinds of copies that a driver distinguishes.
+enum class CopyKind {
+  pinned_to_device,
+  device_to_pinned,
+  pageable_to_device,
+  device_to_pageable,
   device_to_device,    ///< within one GPU
-  peer,                ///< into the memory of a GPU of its peer domain, by the copy engine
+  peer,                ///< into the memory of a peer, by the copy engine
   peer_read,           ///< out of it; absent: as `peer`
   host_to_host,        ///< memcpy
-  kernel_push,         ///< a kernel stores into the memory of a GPU of its peer domain
-  kernel_pull,         ///< a kernel loads from the memory of a GPU of its peer domain
+  kernel_push,         ///< a kernel stores into the memory of a peer
+  kernel_pull,         ///< a kernel loads from the memory of a peer
   kernel_local,        ///< a kernel copies within its GPU
   kernel_to_pinned,    ///< a kernel stores into page-locked host memory
   kernel_from_pinned,  ///< a kernel loads from page-locked host memory
-  resident_push        ///< a resident kernel stores into the memory of a GPU of its peer domain
+  resident_push        ///< a resident kernel stores into the memory of a peer
 };
-inline constexpr int kCopyClasses = 18;
-/// As the platform file spells it: "pinned-to-device-near".
-std::string_view to_string(CopyClass copy_class);
+inline constexpr int kCopyKinds = 14;
+/// As the platform file spells it: "pinned-to-device".
+std::string_view to_string(CopyKind kind);
 /// Do such copies read host memory?
-bool reads_host_memory(CopyClass copy_class);
+bool reads_host_memory(CopyKind kind);
+/// Do the bytes come from the far end of the way? A request crosses it first, so that the way's latency counts twice.
+bool reads_far_end(CopyKind kind);
 /// Does the CPU learn by an event that such a copy is over? What the CPU has done itself it knows, and a resident
 /// kernel tells it by a word in host memory.
-bool ends_by_event(CopyClass copy_class);
+bool ends_by_event(CopyKind kind);
+using CopyCosts = std::map<CopyKind, Cost>;
 
-/// A copy between GPUs of different peer domains: the driver moves it through host memory.
-struct StagedPeer {
-  std::string from_domain{};
-  std::string to_domain{};
-  Cost cost{};
+/// A kind of GPU: its data sheet, and what its copy engines and kernels cost.
+struct GpuType {
+  std::string name{};
+  std::string model{};
+  Sourced<Bytes> memory{};
+  int capability_major = 0;
+  int capability_minor = 0;
+  bool unified_addressing = true;
+  CopyCosts copies{};
+};
+
+/// How the driver copies between GPUs that do not reach each other: chunks through a bounce buffer in host memory.
+struct Fallback {
+  Cost cost{};            ///< without a rate
+  std::string through{};  ///< where the bounce buffer lies: "source" and "target" are the memories near them
+  Sourced<Bytes> chunk{};
+  Sourced<Seconds> per_chunk{};
+  /// After so many chunks the driver waits for both copies, and what the shorter one does of the last is not hidden.
+  int in_flight = 1;
 };
 
 /// Whose CPU copies the bytes of a message within a node.
 enum class CopiedBy {
   none,      ///< nobody's: each message has the rate for itself, and moves whatever the ranks do
   receiver,  ///< a single copy, by the receiver in the kernel: CMA, KNEM, XPMEM
-  both       ///< the sender copies into shared memory, the receiver out of it, at the same time but for `piece`
+  both       ///< the sender copies into shared memory, the receiver out of it, at the same time but for `fragment`
 };
 inline constexpr std::array kCopiedBy{CopiedBy::none, CopiedBy::receiver, CopiedBy::both};
 /// As the platform file spells it: "none", "receiver", "both".
@@ -159,7 +162,7 @@ struct NetworkCosts {
   CopiedBy copied_by = CopiedBy::none;
   /// Within a node only, with a `copied_by` other than `none`: where both CPUs copy, what the sender's copies of a
   /// message that is not eager before the receiver's can begin; absent: both begin at once.
-  std::optional<Sourced<Bytes>> piece{};
+  std::optional<Sourced<Bytes>> fragment{};
   /// Within a node only: what takes the place of `rate` for bytes that the memory's `cache` does not hold, at the end
   /// that lacks more of them; absent: the caches make no difference.
   std::optional<Sourced<Rate>> uncached{};
@@ -178,15 +181,15 @@ struct NetworkCosts {
   [[nodiscard]] Seconds posting(Bytes size) const { return send_overhead.value.at(size); }
   /// Of a message of `size` that CPUs copy in pieces, the last one, which the receiver's CPU copies when the sender's
   /// is through. Nothing of others, whose bytes all flow at once.
-  [[nodiscard]] Bytes last_piece(Bytes size) const {
-    return piece && copied_by == CopiedBy::both && !is_eager(size) ? std::min(size, piece->value) : Bytes{};
+  [[nodiscard]] Bytes last_fragment(Bytes size) const {
+    return fragment && copied_by == CopiedBy::both && !is_eager(size) ? std::min(size, fragment->value) : Bytes{};
   }
   /// Of the same: what goes with the request, so that the sender's CPU has copied it when it has posted the message.
-  [[nodiscard]] Bytes first_part(Bytes size) const { return std::min(eager_limit.value, last_piece(size)); }
+  [[nodiscard]] Bytes first_part(Bytes size) const { return std::min(eager_limit.value, last_fragment(size)); }
   /// The CPU posts a control message, as it does the smallest message; a part of `control`.
-  [[nodiscard]] Seconds telling() const { return std::min(posting(Bytes{}), control.value); }
+  [[nodiscard]] Seconds sending_control() const { return std::min(posting(Bytes{}), control.value); }
   /// The CPU awaits a control message and takes it in.
-  [[nodiscard]] Seconds hearing() const { return or_none(control_receive_overhead); }
+  [[nodiscard]] Seconds receiving_control() const { return or_none(control_receive_overhead); }
   /// The receiver's CPU takes one of `size` in.
   [[nodiscard]] Seconds taking_in(Bytes size) const {
     return completion && is_eager(size) ? completion->value.at(size) : Seconds{};
@@ -220,48 +223,18 @@ struct RuntimeCosts {
   /// in `kernel_signal`, or that stays on the GPU, tells the CPU itself.
   std::optional<Sourced<Seconds>> completion{};
   /// The CPU asks in vain whether a copy has ended; absent: 0.
-  std::optional<Sourced<Seconds>> look{};
+  std::optional<Sourced<Seconds>> failed_poll{};
 };
 
 struct Node {
   int count = 1;
   std::vector<HostMemory> memories{};
   std::vector<Gpu> gpus{};
-  std::vector<std::string> nics{};
-  std::vector<std::string> hubs{};  ///< inner vertices: sockets, I/O hubs, switches
+  std::vector<Nic> nics{};
+  std::vector<Hub> hubs{};
   std::vector<Link> links{};
-};
-
-/// What an adapter that reads and writes device memory gets between one GPU and itself, all its flows together.
-struct RdmaLimits {
-  Sourced<Rate> read{};        ///< the adapter reads device memory, to send it
-  Sourced<Rate> write{};       ///< the adapter writes device memory, which it has received
-  Sourced<Seconds> latency{};  ///< what an end in device memory adds to a message's latency
-};
-
-/// GPUDirect RDMA: the adapters read and write device memory. Which limits hold is decided by what lies between GPU and
-/// adapter: see RdmaDistance.
-struct Rdma {
-  std::string hypothetical{};                  ///< why the real machine cannot do it; empty if it can
-  std::optional<RdmaLimits> through_switch{};  ///< absent: the links alone limit it
-  std::optional<RdmaLimits> near{};            ///< absent: it does not work there
-  std::optional<RdmaLimits> far{};             ///< absent: it does not work there
-};
-
-/// What lies between a GPU and an adapter of its node.
-enum class RdmaDistance {
-  through_switch,  ///< PCIe switches only
-  near,            ///< the root complex of one socket: a hub that has a link to a host memory, or the memory itself
-  far              ///< two sockets
-};
-/// As the platform file spells it: "switch", "near", "far".
-std::string_view to_string(RdmaDistance way);
-
-/// How nodes are joined: a switch that never blocks; an adapter's link is the only limit.
-struct Fabric {
-  Sourced<Rate> link{};                   ///< of one adapter, each way
-  std::optional<Sourced<Rate>> duplex{};  ///< both ways together, where that is less than twice `link`
-  std::optional<Rdma> rdma{};             ///< none: the adapters reach host memory only
+  /// Pairs of GPUs that reach each other's memory, where that does not follow from the ways; absent: it does.
+  std::optional<std::vector<std::pair<std::string, std::string>>> peers{};
 };
 
 /// How the MPI library carries messages within a node. Whoever runs the library chooses, so the file does not say it.
@@ -277,14 +250,18 @@ struct Platform {
   std::string name{};
   std::string description{};
   std::string file{};  ///< where it was read from
+  std::vector<GpuType> gpu_types{};
   Node node{};
   std::optional<Fabric> fabric{};  ///< none: a single node
-  std::map<CopyClass, Cost> copies{};
-  std::vector<StagedPeer> staged_peers{};
+  CopyCosts copies{};              ///< of host memory, and what no type of GPU says of itself
+  std::optional<Fallback> fallback{};
   std::optional<NetworkCosts> network{};  ///< between nodes
   NetworkCosts intra_node{};              ///< MPI through shared memory
   RuntimeCosts runtime{};
   WithinNode within_node{};
+
+  /// `gpu` is an index into Node::gpus, whose type is one of gpu_types.
+  [[nodiscard]] const GpuType& type_of(std::size_t gpu) const;
 };
 
 /// A UsageError for a way that `platform` does not have.

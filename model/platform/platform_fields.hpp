@@ -14,26 +14,34 @@ namespace twinlink::model {
 template <class T, class Part>
 concept Either = std::same_as<std::remove_const_t<T>, Part>;
 
+void each_field(Either<Passing> auto& passing, const auto& visit) {
+  visit("latency", passing.latency);
+  visit("peer_read", passing.peer_read);
+  visit("peer_write", passing.peer_write);
+}
+
 void each_field(Either<HostMemory> auto& memory, const auto& visit) {
   visit("copy_rate", memory.copy_rate);
+  visit("bandwidth", memory.bandwidth);
   visit("cache", memory.cache);
+  each_field(memory.passing, visit);
 }
 
-void each_field(Either<RdmaLimits> auto& limits, const auto& visit) {
-  visit("read", limits.read);
-  visit("write", limits.write);
-  visit("latency", limits.latency);
+void each_field(Either<Hub> auto& hub, const auto& visit) { each_field(hub.passing, visit); }
+
+void each_field(Either<Nic> auto& nic, const auto& visit) {
+  visit("latency", nic.latency);
+  visit("gap", nic.gap);
 }
 
-void each_field(Either<Rdma> auto& rdma, const auto& visit) {
-  visit(to_string(RdmaDistance::through_switch), rdma.through_switch);
-  visit(to_string(RdmaDistance::near), rdma.near);
-  visit(to_string(RdmaDistance::far), rdma.far);
-}
+void each_field(Either<GpuType> auto& type, const auto& visit) { visit("memory", type.memory); }
+
+void each_field(Either<Rdma> auto& rdma, const auto& visit) { visit("latency", rdma.latency); }
 
 void each_field(Either<Fabric> auto& fabric, const auto& visit) {
   visit("link", fabric.link);
   visit("duplex", fabric.duplex);
+  visit("latency", fabric.latency);
   visit("rdma", fabric.rdma);
 }
 
@@ -45,6 +53,14 @@ void each_field(Either<Cost> auto& cost, const auto& visit) {
   visit("cpu_written", cost.cpu_written);
 }
 
+void each_field(Either<Fallback> auto& fallback, const auto& visit) {
+  visit("overhead", fallback.cost.overhead);
+  visit("latency", fallback.cost.latency);
+  visit("gap", fallback.cost.gap);
+  visit("chunk", fallback.chunk);
+  visit("per_chunk", fallback.per_chunk);
+}
+
 void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("send_overhead", costs.send_overhead);
   visit("receive_overhead", costs.receive_overhead);
@@ -52,7 +68,7 @@ void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("rate", costs.rate);
   visit("uncached", costs.uncached);
   visit("eager_limit", costs.eager_limit);
-  visit("piece", costs.piece);
+  visit("fragment", costs.fragment);
   visit("control", costs.control);
   visit("control_receive_overhead", costs.control_receive_overhead);
   visit("gap", costs.gap);
@@ -77,7 +93,7 @@ void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {
   visit("register_per_gib", costs.register_per_gib);
   visit("deregister", costs.deregister);
   visit("completion", costs.completion);
-  visit("look", costs.look);
+  visit("failed_poll", costs.failed_poll);
 }
 
 template <class T>

@@ -54,14 +54,25 @@ class NumberList {
   void add(const std::string& path, const T& part) {
     each_field(part, [&](std::string_view key, const auto& field) { add(path + "." + std::string(key), field); });
   }
+  template <class T>
+  void add_named(const std::string& path, const std::vector<T>& things) {
+    for (const T& thing : things) add(path + "." + thing.name, thing);
+  }
+  void add(const std::string& path, const CopyCosts& copies) {
+    for (const auto& [kind, cost] : copies) add(path + "." + std::string(to_string(kind)), cost);
+  }
   void add(const std::string& path, const Node& node) {
-    for (const HostMemory& memory : node.memories) add(path + ".memories." + memory.name, memory);
-    for (const Gpu& gpu : node.gpus) add(path + ".gpus." + gpu.name + ".memory", gpu.memory);
+    add_named(path + ".memories", node.memories);
+    add_named(path + ".hubs", node.hubs);
+    add_named(path + ".nics", node.nics);
     for (const Link& link : node.links) {
       const std::string name = path + ".links." + link.name;
       add(name + ".forward", link.forward);
       add(name + ".backward", link.backward);
       add(name + ".total", link.total);
+      add(name + ".dma_read", link.dma_read);
+      add(name + ".dma_write", link.dma_write);
+      add(name + ".latency", link.latency);
     }
   }
 
@@ -83,17 +94,17 @@ std::string format_bytes(Bytes size) {
 
 std::vector<NumberEntry> all_numbers(const Platform& platform) {
   NumberList list;
+  for (const GpuType& type : platform.gpu_types) {
+    list.add("gpu_types." + type.name, type);
+    list.add("gpu_types." + type.name + ".copies", type.copies);
+  }
   list.add("nodes", platform.node);
   list.add("fabric", platform.fabric);
-  for (const auto& [copy_class, cost] : platform.copies) {
-    list.add("costs.copies." + std::string(to_string(copy_class)), cost);
-  }
-  for (std::size_t i = 0; i < platform.staged_peers.size(); ++i) {
-    list.add("costs.staged_peers." + std::to_string(i), platform.staged_peers[i].cost);
-  }
-  list.add("costs.network", platform.network);
-  list.add("costs.intra_node", platform.intra_node);
-  list.add("costs.runtime", platform.runtime);
+  list.add("driver.copies", platform.copies);
+  list.add("driver.fallback", platform.fallback);
+  list.add("driver.runtime", platform.runtime);
+  list.add("mpi.network", platform.network);
+  list.add("mpi.intra_node", platform.intra_node);
   return std::move(list.entries);
 }
 

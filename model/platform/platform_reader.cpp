@@ -1,22 +1,23 @@
 #include "model/platform/platform_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <memory>
 #include <utility>
 
 #include "model/platform/node_checks.hpp"
+#include "model/platform/platform_fields.hpp"
 #include "model/platform/platform_file.hpp"
-#include "model/platform/topology.hpp"
 #include "model/platform/yaml_document.hpp"
 #include "model/platform/yaml_events.hpp"
+#include "model/platform/yaml_ranges.hpp"
 #include "model/platform/yaml_section.hpp"
-#include "protocols/core/edit_distance.hpp"
 
 namespace twinlink::model {
 namespace {
 
-constexpr int kSchema = 1;
+constexpr int kSchema = 2;
 constexpr int kMostNodes = 1'000'000;
 
 void read_sources(Section& root, const YamlValue& document, ReadContext& context) {
@@ -27,124 +28,221 @@ void read_sources(Section& root, const YamlValue& document, ReadContext& context
   for (const auto& entry : sources->entries) context.named_sources[entry.key] = section.text(entry.key);
 }
 
+/// All numbers of a part that has a list of them.
+template <HasFields Part>
+void read_numbers(Section& section, Part& part) {
+  each_field(part, [&](std::string_view key, auto& field) {
+    if constexpr (requires { section.take(key, field); }) section.take(key, field);
+  });
+}
+
+/// A word of a few.
+template <class Word, std::size_t count>
+Word read_word(Section& section, std::string_view key, const std::string& where, const std::array<Word, count>& words,
+               Word otherwise) {
+  if (section.find(key) == nullptr) return otherwise;
+  const std::string text = section.text(key);
+  const auto* const found = std::ranges::find(words, text, [](Word word) { return to_string(word); });
+  if (found != words.end()) return *found;
+  std::string choices;
+  for (const Word word : words) choices += (choices.empty() ? "" : ", ") + std::string(to_string(word));
+  section.error(section.position(key),
+                "'" + std::string(key) + "' in " + where + ": '" + text + "' is not one of " + choices);
+  return otherwise;
+}
+
+// ---- copies ---------------------------------------------------------------------------------------------------------
+
+Cost read_cost(Section& section, CopyKind kind) {
+  Cost cost;
+  read_numbers(section, cost);
+  if (cost.cpu_written && !reads_host_memory(kind)) {
+    section.error(section.position("cpu_written"), "'cpu_written' belongs to copies from host memory, and '" +
+                                                       std::string(to_string(kind)) + "' is none");
+  }
+  return cost;
+}
+
+CopyCosts read_copies(Section& section) {
+  CopyCosts costs;
+  if (section.find("copies") == nullptr) return costs;
+  section.nested("copies", "'copies'", [&](Section& copies) {
+    for (int i = 0; i < kCopyKinds; ++i) {
+      const auto kind = static_cast<CopyKind>(i);
+      const std::string name(to_string(kind));
+      if (copies.find(name) == nullptr) continue;
+      copies.nested(name, "copies '" + name + "'", [&](Section& cost) { costs[kind] = read_cost(cost, kind); });
+    }
+  });
+  return costs;
+}
+
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-void read_capability(Section& section, Gpu& gpu) {
+void read_capability(Section& section, GpuType& type) {
   const std::string text = section.text("capability");
   const char* const end = text.data() + text.size();
-  const auto [point, first] = std::from_chars(text.data(), end, gpu.capability_major);
+  const auto [point, first] = std::from_chars(text.data(), end, type.capability_major);
   if (first == std::errc{} && point != end && *point == '.') {
-    const auto [stop, second] = std::from_chars(point + 1, end, gpu.capability_minor);
-    if (second == std::errc{} && stop == end && gpu.capability_major >= 0 && gpu.capability_minor >= 0) return;
+    const auto [stop, second] = std::from_chars(point + 1, end, type.capability_minor);
+    if (second == std::errc{} && stop == end && type.capability_major >= 0 && type.capability_minor >= 0) return;
   }
   if (!text.empty()) {
-    section.error(section.position("capability"),
-                  "'capability' in GPU '" + gpu.name + "': '" + text + "' is no compute capability such as \"2.0\"");
+    section.error(section.position("capability"), "'capability' in GPU type '" + type.name + "': '" + text +
+                                                      "' is no compute capability such as \"2.0\"");
   }
 }
 
+GpuType read_gpu_type(const std::string& name, Section& section) {
+  GpuType type{.name = name, .model = section.text("model")};
+  read_numbers(section, type);
+  read_capability(section, type);
+  type.unified_addressing = section.optional("unified_addressing", &Section::boolean).value_or(true);
+  type.copies = read_copies(section);
+  return type;
+}
+
 Gpu read_gpu(const std::string& name, Section& section) {
-  Gpu gpu{.name = name, .model = section.text("model"), .memory = section.bytes("memory")};
-  read_capability(section, gpu);
-  gpu.unified_addressing = section.boolean("unified_addressing");
-  gpu.memory_near = section.text("memory_near");
-  gpu.nic = section.optional("nic", &Section::text).value_or("");
-  gpu.peer_domain = section.text("peer_domain");
-  return gpu;
+  return {.name = name,
+          .type = section.text("type"),
+          .memory_near = section.optional("memory_near", &Section::text).value_or(""),
+          .nic = section.optional("nic", &Section::text).value_or("")};
 }
 
 /// `bandwidth` stands for the directions that are not given by themselves.
 Link read_link(const std::string& name, Section& section) {
+  constexpr int kMostLinks = 1024;
   Link link{.name = name, .from = section.text("from"), .to = section.text("to")};
+  if (section.find("count") != nullptr) link.count = section.integer("count", 1, kMostLinks);
+  const auto of_all = [&](Sourced<Rate> each) {
+    each.value = Rate{each.value.bytes_per_second() * link.count};
+    return each;
+  };
   const auto both = section.optional("bandwidth", &Section::rate);
   const auto direction = [&](std::string_view key) {
-    return both ? section.optional(key, &Section::rate).value_or(*both) : section.rate(key);
+    return of_all(both ? section.optional(key, &Section::rate).value_or(*both) : section.rate(key));
   };
   link.forward = direction("forward");
   link.backward = direction("backward");
-  link.total = section.optional("total", &Section::rate);
+  for (const auto& [key, rate] : {std::pair("total", &link.total), std::pair("dma_read", &link.dma_read),
+                                  std::pair("dma_write", &link.dma_write)}) {
+    if (const auto each = section.optional(key, &Section::rate)) *rate = of_all(*each);
+  }
+  section.take("latency", link.latency);
   return link;
+}
+
+void read_forwarding(Section& section, const std::string& where, Passing& passing) {
+  passing.forwards = read_word(section, "forwards", where, kForwards, passing.forwards);
+}
+
+void read_peers(Section& section, Node& node) {
+  if (section.find("peers") == nullptr) return;
+  node.peers.emplace();
+  for (const std::string& pair : section.texts("peers")) {
+    const std::size_t space = pair.find(' ');
+    const std::pair names(pair.substr(0, space), space == std::string::npos ? "" : pair.substr(space + 1));
+    const auto known = [&](const std::string& name) {
+      return std::ranges::find(node.gpus, name, &Gpu::name) != node.gpus.end();
+    };
+    if (known(names.first) && known(names.second) && names.first != names.second) {
+      node.peers->push_back(names);
+    } else {
+      section.error(section.position("peers"),
+                    "'peers' in 'nodes': '" + pair + "' is no pair of GPUs, as in 'gpu0 gpu1'");
+    }
+  }
 }
 
 Node read_node(Section& section) {
   Node node;
   node.count = section.integer("count", 1, kMostNodes);
-  section.each("memories", "memory", [&](const std::string& name, Section& memory) {
-    node.memories.push_back({name, memory.rate("copy_rate"), memory.optional("cache", &Section::bytes)});
+  section.each("memories", "memory", [&](const std::string& name, Section& map) {
+    HostMemory memory{.name = name};
+    read_numbers(map, memory);
+    read_forwarding(map, "memory '" + name + "'", memory.passing);
+    node.memories.push_back(std::move(memory));
   });
-  node.hubs = section.texts("hubs");
-  node.nics = section.texts("nics");
+  if (section.find("hubs") != nullptr) {
+    section.each("hubs", "hub", [&](const std::string& name, Section& map) {
+      Hub hub{.name = name};
+      read_numbers(map, hub);
+      read_forwarding(map, "hub '" + name + "'", hub.passing);
+      node.hubs.push_back(std::move(hub));
+    });
+  }
+  if (section.find("nics") != nullptr) {
+    section.each("nics", "NIC", [&](const std::string& name, Section& map) {
+      Nic nic{.name = name};
+      read_numbers(map, nic);
+      node.nics.push_back(std::move(nic));
+    });
+  }
   section.each("gpus", "GPU", [&](const std::string& name, Section& gpu) { node.gpus.push_back(read_gpu(name, gpu)); });
   section.each("links", "link",
                [&](const std::string& name, Section& link) { node.links.push_back(read_link(name, link)); });
+  read_peers(section, node);
   return node;
 }
 
-// ---- fabric ---------------------------------------------------------------------------------------------------------
-
-Rdma read_rdma(Section& section) {
-  Rdma rdma{.hypothetical = section.optional("hypothetical", &Section::text).value_or("")};
-  const auto read = [&](RdmaDistance way, std::optional<RdmaLimits>& limits) {
-    const std::string name(to_string(way));
-    if (section.find(name) == nullptr) return;
-    section.nested(name, "rdma '" + name + "'", [&](Section& map) {
-      limits = RdmaLimits{map.rate("read"), map.rate("write"), map.seconds("latency")};
-    });
-  };
-  read(RdmaDistance::through_switch, rdma.through_switch);
-  read(RdmaDistance::near, rdma.near);
-  read(RdmaDistance::far, rdma.far);
-  return rdma;
+void read_shape(Section& section, Fabric& fabric) {
+  constexpr int kMost = 1'000'000;
+  fabric.shape = read_word(section, "shape", "'fabric'", kFabricShapes, FabricShape::one_switch);
+  fabric.routing = read_word(section, "routing", "'fabric'", kFabricRoutings, FabricRouting::by_target);
+  fabric.size = section.integers("size", 1, kMost);
+  if (section.find("oversubscription") != nullptr) {
+    fabric.oversubscription = section.integer("oversubscription", 1, kMost);
+  }
+  if (const std::string wrong = fabric.wrong_size(); !wrong.empty()) {
+    section.error(section.position("size"), "'size' in 'fabric': " + wrong);
+    fabric.shape = FabricShape::one_switch;
+  }
 }
 
 Fabric read_fabric(Section& section) {
-  Fabric fabric{.link = section.rate("link"), .duplex = section.optional("duplex", &Section::rate)};
-  if (section.find("rdma") != nullptr) {
-    section.nested("rdma", "'rdma'", [&](Section& rdma) { fabric.rdma = read_rdma(rdma); });
-  }
+  Fabric fabric;
+  read_numbers(section, fabric);
+  read_shape(section, fabric);
+  if (section.find("rdma") == nullptr) return fabric;
+  section.nested("rdma", "'rdma'", [&](Section& map) {
+    Rdma& rdma = fabric.rdma.emplace();
+    rdma.hypothetical = map.optional("hypothetical", &Section::text).value_or("");
+    read_numbers(map, rdma);
+  });
   return fabric;
 }
 
-// ---- costs ----------------------------------------------------------------------------------------------------------
+// ---- driver and library ---------------------------------------------------------------------------------------------
 
-Cost read_cost(Section& section) {
-  return {.overhead = section.seconds("overhead"),
-          .latency = section.piecewise("latency"),
-          .rate = section.optional("rate", &Section::rate),
-          .gap = section.optional("gap", &Section::piecewise)};
+Fallback read_fallback(Section& section, const std::vector<HostMemory>& memories) {
+  constexpr int kMostInFlight = 1024;
+  Fallback fallback;
+  read_numbers(section, fallback);
+  fallback.through = section.optional("through", &Section::text).value_or("source");
+  std::vector<std::string> places{"source", "target"};
+  for (const HostMemory& memory : memories) places.push_back(memory.name);
+  if (!fallback.through.empty() && std::ranges::find(places, fallback.through) == places.end()) {
+    section.error(section.position("through"),
+                  "'through' in 'fallback': '" + fallback.through + "' is neither 'source' nor 'target' nor a memory");
+  }
+  if (section.find("in_flight") != nullptr) fallback.in_flight = section.integer("in_flight", 1, kMostInFlight);
+  if (fallback.chunk.value == Bytes{} && section.find("chunk") != nullptr) {
+    section.error(section.position("chunk"), "'chunk' in 'fallback' must not be 0 B");
+  }
+  return fallback;
 }
 
-Cost read_cost(Section& section, CopyClass copy_class) {
-  Cost cost = read_cost(section);
-  if (reads_host_memory(copy_class)) cost.cpu_written = section.optional("cpu_written", &Section::piecewise);
-  return cost;
-}
-
-NetworkCosts read_network(Section& section) {
-  return {.send_overhead = section.piecewise("send_overhead"),
-          .receive_overhead = section.seconds("receive_overhead"),
-          .latency = section.piecewise("latency"),
-          .rate = section.optional("rate", &Section::rate),
-          .eager_limit = section.bytes("eager_limit"),
-          .control = section.seconds("control"),
-          .control_receive_overhead = section.optional("control_receive_overhead", &Section::seconds),
-          .gap = section.optional("gap", &Section::piecewise),
-          .completion = section.optional("completion", &Section::piecewise),
-          .send_completion = section.optional("send_completion", &Section::seconds)};
-}
-
-CopiedBy read_copied_by(Section& section) {
-  const std::string word = section.optional("copied_by", &Section::text).value_or("none");
-  const auto* const found = std::ranges::find(kCopiedBy, word, [](CopiedBy by) { return to_string(by); });
-  if (found != kCopiedBy.end()) return *found;
-  section.error(section.position("copied_by"),
-                "'copied_by' in 'intra_node': '" + word + "' is not one of none, receiver, both");
-  return CopiedBy::none;
+void read_driver(Section& section, Platform& platform) {
+  platform.copies = read_copies(section);
+  if (section.find("fallback") != nullptr) {
+    section.nested("fallback", "'fallback'",
+                   [&](Section& map) { platform.fallback = read_fallback(map, platform.node.memories); });
+  }
+  section.nested("runtime", "'runtime'", [&](Section& map) { read_numbers(map, platform.runtime); });
 }
 
 /// Bytes that caches do not hold take longer than others, and only where something says what caches hold.
-void read_uncached(Section& section, const Node& node, NetworkCosts& costs) {
-  costs.uncached = section.optional("uncached", &Section::rate);
+void check_uncached(Section& section, const Node& node, const NetworkCosts& costs) {
   if (!costs.uncached) return;
   const bool cached = std::ranges::any_of(node.memories, [](const HostMemory& m) { return m.cache.has_value(); });
   if (!cached) {
@@ -155,14 +253,24 @@ void read_uncached(Section& section, const Node& node, NetworkCosts& costs) {
   }
 }
 
+NetworkCosts read_network(Section& section) {
+  NetworkCosts costs;
+  read_numbers(section, costs);
+  for (const auto& [key, is_there] :
+       {std::pair("fragment", costs.fragment.has_value()), std::pair("uncached", costs.uncached.has_value())}) {
+    if (is_there) section.error(section.position(key), "'" + std::string(key) + "' belongs to 'intra_node'");
+  }
+  return costs;
+}
+
 NetworkCosts read_intra_node(Section& section, const Node& node) {
-  NetworkCosts costs = read_network(section);
-  read_uncached(section, node, costs);
-  costs.piece = section.optional("piece", &Section::bytes);
-  costs.copied_by = read_copied_by(section);
-  if (costs.piece && (costs.copied_by == CopiedBy::none || costs.piece->value < costs.eager_limit.value)) {
-    section.error(section.position("piece"),
-                  "'piece' in 'intra_node' needs 'copied_by' and is not below 'eager_limit'");
+  NetworkCosts costs;
+  read_numbers(section, costs);
+  costs.copied_by = read_word(section, "copied_by", "'intra_node'", kCopiedBy, CopiedBy::none);
+  check_uncached(section, node, costs);
+  if (costs.fragment && (costs.copied_by == CopiedBy::none || costs.fragment->value < costs.eager_limit.value)) {
+    section.error(section.position("fragment"),
+                  "'fragment' in 'intra_node' needs 'copied_by' and is not below 'eager_limit'");
   }
   if (costs.copied_by != CopiedBy::none && !costs.rate) {
     section.error(section.position("copied_by"),
@@ -171,98 +279,15 @@ NetworkCosts read_intra_node(Section& section, const Node& node) {
   return costs;
 }
 
-RuntimeCosts read_runtime(Section& section) {
-  return {.allocate_device = section.seconds("allocate_device"),
-          .ipc_export = section.seconds("ipc_export"),
-          .ipc_open = section.seconds("ipc_open"),
-          .ipc_close = section.seconds("ipc_close"),
-          .pin_base = section.seconds("pin_base"),
-          .pin_per_gib = section.seconds("pin_per_gib"),
-          .engine_block = section.optional("engine_block", &Section::seconds),
-          .kernel_block = section.optional("kernel_block", &Section::seconds),
-          .signal = section.optional("signal", &Section::seconds),
-          .kernel_signal = section.optional("kernel_signal", &Section::piecewise),
-          .signal_gap = section.optional("signal_gap", &Section::seconds),
-          .kernel_signal_gap = section.optional("kernel_signal_gap", &Section::seconds),
-          .register_base = section.optional("register_base", &Section::seconds),
-          .register_per_gib = section.optional("register_per_gib", &Section::seconds),
-          .deregister = section.optional("deregister", &Section::seconds),
-          .completion = section.optional("completion", &Section::seconds),
-          .look = section.optional("look", &Section::seconds)};
-}
-
-/// Host memory is copied at the rate of the slowest memory, unless the file gives a rate for it.
-void complete_host_to_host(Platform& platform) {
-  const auto found = platform.copies.find(CopyClass::host_to_host);
-  if (found == platform.copies.end() || found->second.rate || platform.node.memories.empty()) return;
-  found->second.rate = std::ranges::min(platform.node.memories, {}, [](const HostMemory& memory) {
-                         return memory.copy_rate.value;
-                       }).copy_rate;
-}
-
-void read_copies(Section& costs, Platform& platform) {
-  costs.nested("copies", "'copies'", [&](Section& copies) {
-    for (int i = 0; i < kCopyClasses; ++i) {
-      const auto copy_class = static_cast<CopyClass>(i);
-      const std::string name(to_string(copy_class));
-      if (copies.find(name) == nullptr) continue;
-      copies.nested(name, "copies '" + name + "'",
-                    [&](Section& cost) { platform.copies[copy_class] = read_cost(cost, copy_class); });
-    }
-  });
-  complete_host_to_host(platform);
-}
-
-/// GPUs of one peer domain that are too old for peer access have their copies staged.
-bool needs_staging_within(const Platform& platform, const std::string& domain) {
-  const Topology topology(platform);
-  const std::vector<Gpu>& gpus = platform.node.gpus;
-  for (std::size_t a = 0; a < gpus.size(); ++a) {
-    for (std::size_t b = a + 1; b < gpus.size(); ++b) {
-      if (gpus[a].peer_domain == domain && gpus[b].peer_domain == domain && !topology.peer_access(a, b)) return true;
-    }
-  }
-  return false;
-}
-
-void read_staged_peers(Section& costs, Platform& platform) {
-  std::vector<std::string> domains;
-  for (const Gpu& gpu : platform.node.gpus) domains.push_back(gpu.peer_domain);
-  costs.each_item("staged_peers", "a staged peer", [&](Section& section) {
-    StagedPeer staged{section.text("from"), section.text("to"), read_cost(section)};
-    for (const char* key : {"from", "to"}) {
-      const std::string& domain = *key == 'f' ? staged.from_domain : staged.to_domain;
-      if (domain.empty() || std::ranges::find(domains, domain) != domains.end()) continue;
-      section.error(section.position(key),
-                    "'" + std::string(key) + "' in a staged peer: no GPU has the peer domain '" + domain + "'");
-    }
-    if (!staged.from_domain.empty() && staged.from_domain == staged.to_domain &&
-        !needs_staging_within(platform, staged.from_domain)) {
-      section.error(section.position("to"),
-                    "a staged peer within '" + staged.to_domain + "' is never used: no two GPUs there need it");
-    }
-    const auto is_same = [&](const StagedPeer& other) {
-      return other.from_domain == staged.from_domain && other.to_domain == staged.to_domain;
-    };
-    if (!staged.from_domain.empty() && !staged.to_domain.empty() &&
-        std::ranges::any_of(platform.staged_peers, is_same)) {
-      section.error(section.position(), "two entries for '" + staged_name(staged) + "'");
-    }
-    platform.staged_peers.push_back(std::move(staged));
-  });
-}
-
-void read_costs(Section& costs, Platform& platform) {
-  read_copies(costs, platform);
-  read_staged_peers(costs, platform);
+void read_mpi(Section& section, Platform& platform) {
   if (platform.fabric) {
-    costs.nested("network", "'network'", [&](Section& section) { platform.network = read_network(section); });
-  } else if (const YamlValue* network = costs.find("network")) {
-    costs.error(network->position, "'network' in 'costs' belongs to a 'fabric', and this platform has none");
+    section.nested("network", "'network'", [&](Section& map) { platform.network = read_network(map); });
+  } else {
+    // Of a library that a single node uses as well.
+    section.find("network");
   }
-  costs.nested("intra_node", "'intra_node'",
-               [&](Section& section) { platform.intra_node = read_intra_node(section, platform.node); });
-  costs.nested("runtime", "'runtime'", [&](Section& section) { platform.runtime = read_runtime(section); });
+  section.nested("intra_node", "'intra_node'",
+                 [&](Section& map) { platform.intra_node = read_intra_node(map, platform.node); });
 }
 
 // ---- the whole ------------------------------------------------------------------------------------------------------
@@ -272,10 +297,20 @@ bool has_our_schema(const YamlValue& document, Diagnostics& diagnostics) {
   const YamlValue* schema = document.find("schema");
   const std::string ours = std::to_string(kSchema);
   if (schema != nullptr && schema->text == ours) return true;
-  diagnostics.error(
-      schema == nullptr ? document.position : schema->position,
+  std::string message =
       (schema == nullptr ? "missing key 'schema' in the platform" : "unknown schema '" + schema->text + "'") +
-          "; this program reads schema " + ours);
+      "; this program reads schema " + ours;
+  if (schema != nullptr && schema->text == "1") {
+    message +=
+        ". What became of schema 1: 'costs.copies.X-near' is 'driver.copies.X', and '-far' follows from the way "
+        "('latency' of links and hubs); 'costs.runtime' is 'driver.runtime'; 'costs.staged_peers' is "
+        "'driver.fallback'; "
+        "'costs.network' and 'costs.intra_node' are under 'mpi', 'piece' is 'fragment', 'look' is 'failed_poll'; GPUs "
+        "have a 'type' in 'gpu_types', and 'peer_domain' follows from what hubs and memories forward; 'hubs' and "
+        "'nics' "
+        "are maps; 'fabric.rdma.near' and '.far' are 'peer_read' and 'peer_write' of hubs and memories";
+  }
+  diagnostics.error(schema == nullptr ? document.position : schema->position, message);
   return false;
 }
 
@@ -285,11 +320,14 @@ void read_document(const YamlValue& document, Platform& platform, ReadContext& c
   read_sources(root, document, context);
   platform.name = root.text("name");
   platform.description = root.text("description");
+  root.each("gpu_types", "GPU type",
+            [&](const std::string& name, Section& type) { platform.gpu_types.push_back(read_gpu_type(name, type)); });
   root.nested("nodes", "'nodes'", [&](Section& nodes) { platform.node = read_node(nodes); });
   if (root.find("fabric") != nullptr) {
     root.nested("fabric", "'fabric'", [&](Section& fabric) { platform.fabric = read_fabric(fabric); });
   }
-  root.nested("costs", "'costs'", [&](Section& costs) { read_costs(costs, platform); });
+  root.nested("driver", "'driver'", [&](Section& driver) { read_driver(driver, platform); });
+  root.nested("mpi", "'mpi'", [&](Section& mpi) { read_mpi(mpi, platform); });
 }
 
 /// Checks and takes apart a document of our schema.
@@ -298,6 +336,7 @@ Platform make_platform(const YamlValue& document, std::string name, ReadContext&
   read_document(document, platform, context);
   if (const YamlValue* nodes = document.find("nodes")) check_node(platform, *nodes, context.diagnostics);
   context.diagnostics.throw_if_any();
+  complete_node(platform);
   return platform;
 }
 
@@ -323,12 +362,13 @@ Platform read_platform_text(const std::string& text, const std::string& name) {
   ReadContext context;
   YamlBudget budget;
   const auto file = std::make_shared<const std::string>(name);
-  const std::optional<YamlValue> document = parse_yaml(text, file, budget, context.diagnostics);
+  std::optional<YamlValue> document = parse_yaml(text, file, budget, context.diagnostics);
   if (document && document->kind != YamlValue::Kind::map) {
     context.diagnostics.error({file}, "a platform is a map: lines of 'key: value'");
   }
   context.diagnostics.throw_if_any();
   require_our_schema(*document, context.diagnostics);
+  expand_ranges(*document, context.diagnostics);
   return make_platform(*document, name, context);
 }
 

@@ -39,11 +39,6 @@ class MapBuilder {
     for (const std::string& name : names) list.items.emplace_back(name);
     if (!names.empty()) add(key, std::move(list));
   }
-  void add(std::string_view key, const std::vector<StagedPeer>& peers) {
-    YamlValue list(Kind::list, {});
-    for (const StagedPeer& peer : peers) list.items.push_back(map_of(peer));
-    if (!peers.empty()) add(key, std::move(list));
-  }
   template <class T>
   void add(std::string_view key, const Sourced<T>& number) {
     add(key, yaml_number(yaml_value(number.value, kExact), number.source.quality, one_line(number.source.text)));
@@ -73,49 +68,85 @@ class MapBuilder {
   void fill(const std::vector<T>& things) {
     for (const T& thing : things) add(thing.name, thing);
   }
-  void fill(const std::map<CopyClass, Cost>& copies) {
-    for (const auto& [copy_class, cost] : copies) add(to_string(copy_class), cost);
-  }
-  void fill(const StagedPeer& staged) {
-    add("from", staged.from_domain);
-    add("to", staged.to_domain);
-    fill(staged.cost);
+  void fill(const CopyCosts& copies) {
+    for (const auto& [kind, cost] : copies) add(to_string(kind), cost);
   }
   void fill(const Rdma& rdma) {
     add("hypothetical", rdma.hypothetical);
     fill<Rdma>(rdma);
+  }
+  void fill(const Fabric& fabric) {
+    fill<Fabric>(fabric);
+    if (fabric.shape == FabricShape::one_switch) return;
+    add("shape", std::string(to_string(fabric.shape)));
+    YamlValue size(Kind::list, {});
+    for (const int number : fabric.size) size.items.emplace_back(std::to_string(number));
+    add("size", std::move(size));
+    if (fabric.routing != FabricRouting::by_target) add("routing", std::string(to_string(fabric.routing)));
+    if (fabric.oversubscription != 1) add("oversubscription", YamlValue(std::to_string(fabric.oversubscription)));
+  }
+  void fill(const HostMemory& memory) {
+    fill<HostMemory>(memory);
+    add_forwards(memory.passing, Forwards::none);
+  }
+  void fill(const Hub& hub) {
+    fill<Hub>(hub);
+    add_forwards(hub.passing, Forwards::all);
+  }
+  void fill(const Fallback& fallback) {
+    fill<Fallback>(fallback);
+    add("through", fallback.through);
+    add("in_flight", YamlValue(std::to_string(fallback.in_flight)));
   }
   void fill(const NetworkCosts& costs) {
     fill<NetworkCosts>(costs);
     if (costs.copied_by != CopiedBy::none) add("copied_by", std::string(to_string(costs.copied_by)));
   }
   void fill(const Link& link) {
+    const auto each = [&](Sourced<Rate> of_all) {
+      of_all.value = Rate{of_all.value.bytes_per_second() / link.count};
+      return of_all;
+    };
     add("from", link.from);
     add("to", link.to);
     if (link.forward == link.backward) {
-      add("bandwidth", link.forward);
+      add("bandwidth", each(link.forward));
     } else {
-      add("forward", link.forward);
-      add("backward", link.backward);
+      add("forward", each(link.forward));
+      add("backward", each(link.backward));
     }
-    add("total", link.total);
+    if (link.total) add("total", each(*link.total));
+    if (link.dma_read) add("dma_read", each(*link.dma_read));
+    if (link.dma_write) add("dma_write", each(*link.dma_write));
+    add("latency", link.latency);
+    if (link.count != 1) add("count", YamlValue(std::to_string(link.count)));
+  }
+  void fill(const GpuType& type) {
+    add("model", type.model);
+    add("memory", type.memory);
+    add("capability", fmt::format("{}.{}", type.capability_major, type.capability_minor));
+    if (!type.unified_addressing) add("unified_addressing", YamlValue("false"));
+    if (!type.copies.empty()) add("copies", type.copies);
   }
   void fill(const Gpu& gpu) {
-    add("model", gpu.model);
-    add("memory", gpu.memory);
-    add("capability", fmt::format("{}.{}", gpu.capability_major, gpu.capability_minor));
-    add("unified_addressing", fmt::format("{}", gpu.unified_addressing));
+    add("type", gpu.type);
     add("memory_near", gpu.memory_near);
     add("nic", gpu.nic);
-    add("peer_domain", gpu.peer_domain);
   }
   void fill(const Node& node) {
     add("count", std::to_string(node.count));
     add("memories", node.memories);
-    add("hubs", node.hubs);
-    add("nics", node.nics);
+    if (!node.hubs.empty()) add("hubs", node.hubs);
+    if (!node.nics.empty()) add("nics", node.nics);
     add("gpus", node.gpus);
     add("links", node.links);
+    if (!node.peers) return;
+    YamlValue list(Kind::list, {});
+    for (const auto& [first, second] : *node.peers) list.items.emplace_back(first + " " + second);
+    add("peers", std::move(list));
+  }
+  void add_forwards(const Passing& passing, Forwards otherwise) {
+    if (passing.forwards != otherwise) add("forwards", std::string(to_string(passing.forwards)));
   }
 };
 
@@ -138,18 +169,21 @@ YamlValue name_sources(YamlValue& tree) {
 }  // namespace
 
 std::string platform_text(const Platform& platform, const std::vector<std::string>& heading) {
-  MapBuilder costs;
-  costs.add("copies", platform.copies);
-  costs.add("staged_peers", platform.staged_peers);
-  costs.add("network", platform.network);
-  costs.add("intra_node", platform.intra_node);
-  costs.add("runtime", platform.runtime);
+  MapBuilder driver;
+  if (!platform.copies.empty()) driver.add("copies", platform.copies);
+  driver.add("fallback", platform.fallback);
+  driver.add("runtime", platform.runtime);
+  MapBuilder mpi;
+  mpi.add("network", platform.network);
+  mpi.add("intra_node", platform.intra_node);
   MapBuilder parts;
+  parts.add("gpu_types", platform.gpu_types);
   parts.add("nodes", platform.node);
   parts.add("fabric", platform.fabric);
-  parts.add("costs", std::move(costs.map));
+  parts.add("driver", std::move(driver.map));
+  parts.add("mpi", std::move(mpi.map));
   MapBuilder document;
-  document.add("schema", YamlValue("1"));
+  document.add("schema", YamlValue("2"));
   document.add("name", platform.name);
   document.add("description", platform.description);
   if (YamlValue sources = name_sources(parts.map); !sources.entries.empty())

@@ -2,29 +2,27 @@
 
 #include <algorithm>
 #include <cassert>
-#include <deque>
+#include <functional>
+#include <limits>
 #include <map>
+#include <set>
+#include <utility>
 
 namespace twinlink::model {
 namespace {
 
-bool is_host(Memory memory) { return memory != Memory::device; }
+template <class T>
+const T* find_named(const std::vector<T>& things, std::string_view name) {
+  const auto found = std::ranges::find(things, name, &T::name);
+  return found == things.end() ? nullptr : &*found;
+}
 
-CopyClass host_copy_class(bool to_device, bool pageable, bool near) {
-  using enum CopyClass;
-  if (to_device) {
-    if (pageable) return near ? pageable_to_device_near : pageable_to_device_far;
-    return near ? pinned_to_device_near : pinned_to_device_far;
-  }
-  if (pageable) return near ? device_to_pageable_near : device_to_pageable_far;
-  return near ? device_to_pinned_near : device_to_pinned_far;
+Rate width(const Link& link, bool forward) {
+  const Rate one_way = forward ? link.forward.value : link.backward.value;
+  return link.total ? std::min(one_way, link.total->value) : one_way;
 }
 
 }  // namespace
-
-std::string staged_name(const StagedPeer& staged) {
-  return "staged peer " + staged.from_domain + " -> " + staged.to_domain;
-}
 
 Topology::Topology(const Platform& platform) : platform_(platform) {}
 
@@ -51,57 +49,137 @@ std::size_t Topology::memory_far(std::size_t gpu) const {
   return farthest;
 }
 
-Route Topology::route(std::string_view from, std::string_view to, Across across) const {
-  if (auto found = find_route(from, to, across)) return *std::move(found);
+Route Topology::route(std::string_view from, std::string_view to, Traffic traffic) const {
+  if (const auto& found = find_route(from, to, traffic)) return *found;
   throw InputError(platform_.file + ": error: no route from '" + std::string(from) + "' to '" + std::string(to) + "'");
 }
 
-std::optional<Route> Topology::find_route(std::string_view from, std::string_view to, Across across) const {
-  const Node& node = platform_.node;
-  const auto forwards = [&](std::string_view vertex) {
-    return std::ranges::find(node.gpus, vertex, &Gpu::name) == node.gpus.end() &&
-           std::ranges::find(node.nics, vertex) == node.nics.end() &&
-           (across == Across::host_memory_too ||
-            std::ranges::find(node.memories, vertex, &HostMemory::name) == node.memories.end());
+const Passing* Topology::passing(std::string_view vertex) const {
+  if (const Hub* hub = find_named(platform_.node.hubs, vertex)) return &hub->passing;
+  const HostMemory* memory = find_named(platform_.node.memories, vertex);
+  return memory == nullptr ? nullptr : &memory->passing;
+}
+
+bool Topology::forwards(std::string_view vertex, Traffic traffic) const {
+  const Passing* between = passing(vertex);
+  if (between == nullptr) return false;
+  switch (traffic) {
+    case Traffic::host:
+      return true;
+    case Traffic::adapter:
+      return between->forwards != Forwards::none;
+    case Traffic::peers:
+      return between->forwards == Forwards::all;
+  }
+  return false;
+}
+
+/// Over links that let `at_least` through. Breadth first; of ways with as many hops the widest, and the first of these.
+std::optional<Route> Topology::fewest_hops(std::string_view from, std::string_view to, Traffic traffic,
+                                           Rate at_least) const {
+  struct Reached {
+    Route route{};
+    Rate width{};
   };
-  // Breadth first; links are tried in the order of the file, so that equal routes are always decided the same way.
-  std::map<std::string_view, Route> reached{{from, {}}};
-  for (std::deque<std::string_view> frontier{from}; !frontier.empty(); frontier.pop_front()) {
-    const std::string_view here = frontier.front();
-    if (here == to) return reached[here];
-    if (here != from && !forwards(here)) continue;
-    for (std::size_t i = 0; i < node.links.size(); ++i) {
-      const Link& link = node.links[i];
-      if (link.from != here && link.to != here) continue;
-      const bool forward = link.from == here;
-      const std::string_view next = forward ? link.to : link.from;
-      if (reached.contains(next)) continue;
-      Route route = reached[here];
-      route.push_back({i, forward});
-      reached[next] = std::move(route);
-      frontier.push_back(next);
+  constexpr Rate kAny{std::numeric_limits<double>::max()};
+  const Node& node = platform_.node;
+  std::map<std::string_view, Reached> reached{{from, {{}, kAny}}};
+  std::vector<std::string_view> frontier{from};
+  while (!frontier.empty() && !reached.contains(to)) {
+    std::map<std::string_view, Reached> next;
+    std::vector<std::string_view> found;
+    for (const std::string_view here : frontier) {
+      if (here != from && !forwards(here, traffic)) continue;
+      const Reached& way = reached.at(here);
+      for (std::size_t i = 0; i < node.links.size(); ++i) {
+        const Link& link = node.links[i];
+        if (link.from != here && link.to != here) continue;
+        const bool forward = link.from == here;
+        const std::string_view there = forward ? link.to : link.from;
+        const Rate narrowest = std::min(way.width, width(link, forward));
+        if (reached.contains(there) || width(link, forward) < at_least) continue;
+        const auto known = next.find(there);
+        if (known != next.end() && known->second.width >= narrowest) continue;
+        if (known == next.end()) found.push_back(there);
+        Route route = way.route;
+        route.push_back({i, forward});
+        next[there] = {std::move(route), narrowest};
+      }
     }
+    reached.merge(next);
+    frontier = std::move(found);
+  }
+  const auto arrived = reached.find(to);
+  return arrived == reached.end() ? std::nullopt : std::optional(arrived->second.route);
+}
+
+/// The platform's own text, which stays; empty for what is no vertex.
+std::string_view Topology::own_name(std::string_view vertex) const {
+  const Node& node = platform_.node;
+  if (const auto* hub = find_named(node.hubs, vertex)) return hub->name;
+  if (const auto* memory = find_named(node.memories, vertex)) return memory->name;
+  if (const auto* gpu = find_named(node.gpus, vertex)) return gpu->name;
+  const auto* nic = find_named(node.nics, vertex);
+  return nic == nullptr ? std::string_view() : std::string_view(nic->name);
+}
+
+const std::optional<Route>& Topology::find_route(std::string_view from, std::string_view to, Traffic traffic) const {
+  if (const auto known = routes_.find({from, to, traffic}); known != routes_.end()) return known->second;
+  return routes_.emplace(std::tuple(own_name(from), own_name(to), traffic), best_route(from, to, traffic))
+      .first->second;
+}
+
+std::optional<Route> Topology::best_route(std::string_view from, std::string_view to, Traffic traffic) const {
+  if (traffic == Traffic::host) return fewest_hops(from, to, traffic, Rate{});
+  std::set<double, std::greater<>> widths;
+  for (const Link& link : platform_.node.links) {
+    widths.insert(width(link, true).bytes_per_second());
+    widths.insert(width(link, false).bytes_per_second());
+  }
+  for (const double at_least : widths) {
+    if (auto found = fewest_hops(from, to, traffic, Rate{at_least})) return found;
   }
   return std::nullopt;
 }
 
-std::optional<Rate> Topology::narrowest(const Route& route) const {
+std::optional<Rate> Topology::narrowest(const Route& route, Reach reach) const {
   std::optional<Rate> least;
-  const auto narrow = [&](Rate rate) { least = least ? std::min(*least, rate) : rate; };
   for (const Hop& hop : route) {
     const Link& link = platform_.node.links[hop.link];
-    narrow(hop.forward ? link.forward.value : link.backward.value);
-    if (link.total) narrow(link.total->value);
+    Rate rate = width(link, hop.forward);
+    if (reach == Reach::device_reads && link.dma_read) rate = std::min(rate, link.dma_read->value);
+    if (reach == Reach::device_writes && link.dma_write) rate = std::min(rate, link.dma_write->value);
+    least = least ? std::min(*least, rate) : rate;
   }
   return least;
+}
+
+Seconds Topology::latency(const Route& route) const {
+  Seconds sum{};
+  for (std::size_t i = 0; i < route.size(); ++i) {
+    const Link& link = platform_.node.links[route[i].link];
+    sum += or_none(link.latency);
+    if (i + 1 == route.size()) break;
+    if (const Passing* between = passing(route[i].forward ? link.to : link.from)) sum += or_none(between->latency);
+  }
+  return sum;
+}
+
+std::size_t Topology::bounce_memory(std::size_t from, std::size_t to) const {
+  const std::string through = platform_.fallback ? platform_.fallback->through : "source";
+  if (through == "target") return memory_near(to);
+  return through == "source" || through.empty() ? memory_near(from) : memory_index(through);
 }
 
 Route Topology::copy_route(Location from, Location to) const {
   if (from == to) return {};
   using enum Location::Kind;
   if (from.kind == gpu && to.kind == gpu) {
-    if (peer_access(from.index, to.index)) return route(name(from), name(to), Across::past_host_memory);
-    const Location host{memory, memory_near(from.index)};
+    if (peer_access(from.index, to.index)) {
+      if (const auto& found = find_route(name(from), name(to), Traffic::peers)) return *found;
+      return route(name(from), name(to));  // the file names these two as peers
+    }
+    const Location host{memory, bounce_memory(from.index, to.index)};
     Route route = copy_route(from, host);
     const Route second = copy_route(host, to);
     route.insert(route.end(), second.begin(), second.end());
@@ -112,7 +190,7 @@ Route Topology::copy_route(Location from, Location to) const {
 
 Route Topology::nic_route(std::string_view from, std::string_view to, bool device_memory) const {
   if (device_memory) {
-    if (auto peer_to_peer = find_route(from, to, Across::past_host_memory)) return *std::move(peer_to_peer);
+    if (const auto& peer_to_peer = find_route(from, to, Traffic::adapter)) return *peer_to_peer;
   }
   return route(from, to);
 }
@@ -125,62 +203,51 @@ Route Topology::from_nic_route(std::string_view nic, Location to) const {
   return nic_route(nic, name(to), to.kind == Location::Kind::gpu);
 }
 
-RdmaDistance Topology::rdma_distance(std::size_t gpu, std::string_view nic) const {
-  const Node& node = platform_.node;
-  const auto is_memory = [&](std::string_view vertex) {
-    return std::ranges::find(node.memories, vertex, &HostMemory::name) != node.memories.end();
-  };
-  const auto is_root_complex = [&](std::string_view vertex) {
-    return vertex != nic && std::ranges::any_of(node.links, [&](const Link& link) {
-             return (link.from == vertex && is_memory(link.to)) || (link.to == vertex && is_memory(link.from));
-           });
-  };
-  const auto passes = [&](const Route& way, const auto& what) {
-    return std::ranges::count_if(way, [&](const Hop& hop) {
-      const Link& link = node.links[hop.link];
-      return what(hop.forward ? link.to : link.from);
-    });
-  };
-  const std::string& from = node.gpus[gpu].name;
-  const auto past_host_memory = find_route(from, nic, Across::past_host_memory);
-  const auto sockets =
-      past_host_memory ? passes(*past_host_memory, is_root_complex) : passes(route(from, nic), is_memory);
-  if (sockets == 0) return RdmaDistance::through_switch;
-  return sockets == 1 ? RdmaDistance::near : RdmaDistance::far;
+Seconds Topology::message_way(Location from, std::string_view from_nic, std::string_view to_nic, Location to) const {
+  const auto passing_it = [&](std::string_view nic) { return or_none(find_named(platform_.node.nics, nic)->latency); };
+  return latency(to_nic_route(from, from_nic)) * 2 + passing_it(from_nic) + passing_it(to_nic) +
+         latency(from_nic_route(to_nic, to));
 }
 
-const RdmaLimits* Topology::rdma_limits(std::size_t gpu, std::string_view nic) const {
-  if (!platform_.fabric || !platform_.fabric->rdma) return nullptr;
-  const Rdma& rdma = *platform_.fabric->rdma;
-  const auto pointer = [](const std::optional<RdmaLimits>& limits) { return limits ? &*limits : nullptr; };
-  switch (rdma_distance(gpu, nic)) {
-    case RdmaDistance::through_switch:
-      return pointer(rdma.through_switch);
-    case RdmaDistance::near:
-      return pointer(rdma.near);
-    case RdmaDistance::far:
-      return pointer(rdma.far);
-  }
-  return nullptr;
+FabricWay Topology::fabric_way(int from_node, std::string_view from_nic, int to_node, std::string_view to_nic) const {
+  if (from_node == to_node) return {};
+  const std::vector<Nic>& nics = platform_.node.nics;
+  const auto port = [&](int node, std::string_view nic) {
+    const auto index = std::ranges::find(nics, nic, &Nic::name) - nics.begin();
+    return FabricPort{.node = node, .nic = static_cast<int>(index), .nics = static_cast<int>(nics.size())};
+  };
+  return model::fabric_way(platform_.fabric.value(), port(from_node, from_nic), port(to_node, to_nic));
 }
+
+Seconds Topology::fabric_latency(int from_node, std::string_view from_nic, int to_node, std::string_view to_nic) const {
+  if (!platform_.fabric->latency) return {};
+  return platform_.fabric->latency->value * (fabric_way(from_node, from_nic, to_node, to_nic).switches - 1);
+}
+
+Seconds Topology::message_way(Location from, Location to) const { return latency(copy_route(from, to)); }
 
 /// Does the adapter of a GPU read and write its memory?
 Answer Topology::rdma(std::size_t gpu) const {
   const Gpu& device = platform_.node.gpus[gpu];
+  const GpuType& type = platform_.type_of(gpu);
   const std::optional<Rdma>& described = platform_.fabric->rdma;
-  if (device.capability_major < 3 && (!described || described->hypothetical.empty())) {
-    return Answer::refused("Fermi has no GPUDirect RDMA: " + device.name + " (" + device.model +
-                           ") has compute capability " + std::to_string(device.capability_major) + "." +
-                           std::to_string(device.capability_minor) + ", and it began with 3.0");
+  if (type.capability_major < 3 && (!described || described->hypothetical.empty())) {
+    return Answer::refused("Fermi has no GPUDirect RDMA: " + device.name + " (" + type.model +
+                           ") has compute capability " + std::to_string(type.capability_major) + "." +
+                           std::to_string(type.capability_minor) + ", and it began with 3.0");
   }
   if (!described) {
     return Answer::refused("platform '" + platform_.name + "' describes no adapter that reads or writes device memory");
   }
-  const RdmaDistance way = rdma_distance(gpu, device.nic);
-  if (way == RdmaDistance::through_switch || rdma_limits(gpu, device.nic) != nullptr) return Answer::granted();
-  return Answer::refused("platform '" + platform_.name + "' has no 'fabric.rdma." + std::string(to_string(way)) +
-                         "', and the way from " + device.name + " to " + device.nic +
-                         (way == RdmaDistance::near ? " passes a root complex" : " leaves the socket"));
+  if (find_route(device.name, device.nic, Traffic::adapter)) return Answer::granted();
+  for (const Hop& hop : route(device.name, device.nic)) {
+    const Link& link = platform_.node.links[hop.link];
+    const std::string& next = hop.forward ? link.to : link.from;
+    if (next == device.nic || forwards(next, Traffic::adapter)) continue;
+    return Answer::refused("the way from " + device.name + " to " + device.nic + " leads through " + next +
+                           ", which forwards no peer traffic on platform '" + platform_.name + "'");
+  }
+  return Answer::granted();
 }
 
 Answer Topology::device_memory_on_network(const Place& a, const Place& b) const {
@@ -195,22 +262,29 @@ Answer Topology::device_memory_on_network(const Place& a, const Place& b) const 
 }
 
 Answer Topology::peer_access(std::size_t a, std::size_t b) const {
-  const Gpu& first = platform_.node.gpus[a];
-  const Gpu& second = platform_.node.gpus[b];
-  for (const Gpu* gpu : {&first, &second}) {
-    if (gpu->capability_major < 2) {
-      return Answer::refused(gpu->name + " (" + gpu->model + ") has compute capability " +
-                             std::to_string(gpu->capability_major) + "." + std::to_string(gpu->capability_minor) +
+  const Node& node = platform_.node;
+  const std::string& first = node.gpus[a].name;
+  const std::string& second = node.gpus[b].name;
+  for (const std::size_t gpu : {a, b}) {
+    const GpuType& type = platform_.type_of(gpu);
+    if (type.capability_major < 2) {
+      return Answer::refused(node.gpus[gpu].name + " (" + type.model + ") has compute capability " +
+                             std::to_string(type.capability_major) + "." + std::to_string(type.capability_minor) +
                              ", and peer access needs 2.0");
     }
-    if (!gpu->unified_addressing) return Answer::refused(gpu->name + " has no unified addressing");
+    if (!type.unified_addressing) return Answer::refused(node.gpus[gpu].name + " has no unified addressing");
   }
-  if (first.peer_domain != second.peer_domain) {
-    return Answer::refused("no peer access between " + first.name + " (" + first.peer_domain + ") and " + second.name +
-                           " (" + second.peer_domain +
-                           "): peer-to-peer traffic is not forwarded from one to the other");
+  if (a == b) return Answer::granted();
+  if (node.peers) {
+    if (std::ranges::find(*node.peers, std::pair(first, second)) != node.peers->end() ||
+        std::ranges::find(*node.peers, std::pair(second, first)) != node.peers->end()) {
+      return Answer::granted();
+    }
+    return Answer::refused("no peer access between " + first + " and " + second + ": they are not among the 'peers'");
   }
-  return Answer::granted();
+  if (find_route(first, second, Traffic::peers)) return Answer::granted();
+  return Answer::refused("no peer access between " + first + " and " + second +
+                         ": no way past host memory forwards peer-to-peer traffic from one to the other");
 }
 
 void Topology::require(const Place& place) const {
@@ -239,87 +313,6 @@ Path Topology::path(const Place& a, const Place& b) const {
   path.one_sided = path.same_node ? path.device_mapping : path.device_memory_on_network;
   if (path.device_memory_on_network) path.hypothetical = platform_.fabric->rdma->hypothetical;
   return path;
-}
-
-/// The class of a kernel's copy; nothing where no kernel can do it.
-std::optional<CopyClass> Topology::kernel_class(End from, End to) const {
-  using enum CopyClass;
-  if (from.resident || to.resident) {
-    // Also into memory of its own GPU, where a peer shares that.
-    const bool pushes = from.resident && !is_host(to.memory) && peer_access(from.location.index, to.location.index);
-    return pushes ? std::optional(resident_push) : std::nullopt;
-  }
-  if (from.kernel && to.kernel) return from.location == to.location ? std::optional(kernel_local) : std::nullopt;
-  const bool pinned = from.memory == Memory::pinned || from.memory == Memory::shared_pinned ||
-                      to.memory == Memory::pinned || to.memory == Memory::shared_pinned;
-  if (pinned) return from.kernel ? kernel_to_pinned : kernel_from_pinned;
-  if (is_host(from.memory) || is_host(to.memory) || from.location == to.location) return std::nullopt;
-  if (!peer_access(from.location.index, to.location.index)) return std::nullopt;
-  return from.kernel ? kernel_push : kernel_pull;
-}
-
-CopyCost Topology::find_copy_cost(End from, End to) const {
-  const auto of = [&](CopyClass copy_class, bool occupies_cpu) {
-    const auto found = platform_.copies.find(copy_class);
-    return CopyCost{.cost = found == platform_.copies.end() ? nullptr : &found->second,
-                    .name = std::string(to_string(copy_class)),
-                    .occupies_cpu = occupies_cpu,
-                    .by_event = ends_by_event(copy_class)};
-  };
-  if (from.kernel || to.kernel) {
-    const auto by_kernel = kernel_class(from, to);
-    return by_kernel ? of(*by_kernel, false) : CopyCost{.name = "copy by a kernel that cannot reach both ends"};
-  }
-  if (is_host(from.memory) && is_host(to.memory)) return of(CopyClass::host_to_host, true);
-  if (is_host(from.memory) || is_host(to.memory)) {
-    const bool to_device = is_host(from.memory);
-    const End& host = to_device ? from : to;
-    const End& gpu = to_device ? to : from;
-    const bool pageable = host.memory == Memory::pageable;
-    const bool near = host.location.index == memory_near(gpu.location.index);
-    return of(host_copy_class(to_device, pageable, near), pageable);
-  }
-  if (from.location == to.location) return of(CopyClass::device_to_device, false);
-  if (peer_access(from.location.index, to.location.index)) {
-    const bool reads = to.own && !from.own && platform_.copies.contains(CopyClass::peer_read);
-    return of(reads ? CopyClass::peer_read : CopyClass::peer, false);
-  }
-  const std::string& from_domain = platform_.node.gpus[from.location.index].peer_domain;
-  const std::string& to_domain = platform_.node.gpus[to.location.index].peer_domain;
-  CopyCost staged{.name = staged_name({.from_domain = from_domain, .to_domain = to_domain})};
-  for (const StagedPeer& candidate : platform_.staged_peers) {
-    if (candidate.from_domain == from_domain && candidate.to_domain == to_domain) staged.cost = &candidate.cost;
-  }
-  return staged;
-}
-
-CopyCost Topology::copy_cost(End from, End to) const {
-  CopyCost found = find_copy_cost(from, to);
-  if (found.cost == nullptr) {
-    throw InputError(platform_.file + ": error: the platform's costs have no '" + found.name +
-                     "', which this run needs");
-  }
-  return found;
-}
-
-CopyEnding Topology::copy_ending(const End& from, const CopyCost& copy) const {
-  if (!copy.by_event) return {.signal_with_end = from.resident};
-  return {.completion = or_none(platform_.runtime.completion)};
-}
-
-CopyEnding Topology::put_ending(const End& from, const End& to, const CopyCost& copy, Bytes size) const {
-  const RuntimeCosts& costs = platform_.runtime;
-  CopyEnding ending = copy_ending(from, copy);
-  if (!copy.by_event) return ending;
-  // A kernel writes the peer's flag and a word of its own CPU together.
-  if ((from.kernel || to.kernel) && costs.kernel_signal) {
-    return {.raising = costs.kernel_signal->value.at(size),
-            .signal_with_end = true,
-            .behind_signal = or_none(costs.kernel_signal_gap)};
-  }
-  // Otherwise the engine's queue raises it, and goes on after that.
-  ending.behind_signal = or_none(costs.signal_gap);
-  return ending;
 }
 
 const std::string& Topology::name(Location location) const {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "model/platform/platform.hpp"
@@ -42,12 +44,24 @@ struct End {
   friend auto operator<=>(const End&, const End&) = default;
 };
 
+/// Who moves bytes over a link: a CPU, or a device that reads or writes what lies beyond it.
+enum class Reach { cpu, device_reads, device_writes };
+
 /// What a copy between two locations costs, and under which name the platform file has it.
 struct CopyCost {
-  const Cost* cost = nullptr;  ///< owned by the platform
-  std::string name{};          ///< "pinned-to-device-near", "staged peer ioh0 -> ioh1"
-  bool occupies_cpu = false;   ///< the calling CPU is busy until the copy has ended
-  bool by_event = true;        ///< the CPU learns of its end by an event, see ends_by_event(CopyClass)
+  const Cost* cost = nullptr;  ///< owned by the platform; null: it has none
+  std::string name{};          ///< "pinned-to-device", "fallback"
+  std::string path{};          ///< where the platform file has it: "driver.copies.peer"
+  Seconds way{};               ///< the latency of the way, which is not in `cost`
+  std::optional<Rate> rate{};  ///< the most at which its bytes flow
+  Reach reach = Reach::cpu;
+  std::optional<CopyKind> kind{};    ///< absent: the fallback
+  std::optional<std::size_t> gpu{};  ///< whose engine copies: all copies of this kind on it share `rate`
+  bool occupies_cpu = false;         ///< the calling CPU is busy until the copy has ended
+  bool by_event = true;              ///< the CPU learns of its end by an event, see ends_by_event(CopyKind)
+
+  /// From its start, the CPU's overhead aside, until its first byte flows. `cost` is not null.
+  [[nodiscard]] Seconds latency(Bytes size) const { return cost->latency.value.at(size) + way; }
 };
 
 /// What follows the last byte of a copy: who is told of it, and how.
@@ -58,12 +72,10 @@ struct CopyEnding {
   Seconds behind_signal{};       ///< from its signal until its queue goes on, beside the next copy's gap
 };
 
-/// The name of an entry of the table of staged copies between peer domains: "staged peer ioh0 -> ioh1".
-std::string staged_name(const StagedPeer& staged);
-
+/// For one thread: what it has worked out once it remembers.
 class Topology {
  public:
-  /// `platform` must outlive this object.
+  /// `platform` must outlive this object, and not change meanwhile.
   explicit Topology(const Platform& platform);
 
   [[nodiscard]] const Platform& platform() const { return platform_; }
@@ -74,24 +86,46 @@ class Topology {
   /// Whether two GPUs of a node reach each other's memory, by index.
   [[nodiscard]] Answer peer_access(std::size_t a, std::size_t b) const;
 
-  /// What lies on the way between two vertices: GPUs and adapters never do; host memory does, unless the traffic is
-  /// peer-to-peer.
-  enum class Across { host_memory_too, past_host_memory };
-  /// The fewest hops between two vertices. An InputError if there is no way.
-  [[nodiscard]] Route route(std::string_view from, std::string_view to, Across across = Across::host_memory_too) const;
-  /// The way that a copy takes: directly, or between GPUs of different peer domains through the host memory next to the
-  /// source. Empty within one location.
+  /// Whose bytes take a way, which decides what lies on it. GPUs and adapters never do.
+  enum class Traffic {
+    host,     ///< from or to host memory: passes hubs and memories
+    adapter,  ///< between a GPU and an adapter: passes what forwards that
+    peers     ///< between GPUs: passes what forwards all
+  };
+  /// The best way between two vertices: of host traffic the one with the fewest hops, of these the widest; of peer
+  /// traffic the widest, of these the one with the fewest hops; of equal ones the one whose links come first in the
+  /// file. An InputError if there is no way.
+  [[nodiscard]] Route route(std::string_view from, std::string_view to, Traffic traffic = Traffic::host) const;
+  [[nodiscard]] bool has_route(std::string_view from, std::string_view to) const {
+    return find_route(from, to, Traffic::host).has_value();
+  }
+  /// The way that a copy takes: directly, or between GPUs that do not reach each other through the bounce buffer of the
+  /// driver's fallback. Empty within one location.
   [[nodiscard]] Route copy_route(Location from, Location to) const;
+  /// The memory with the bounce buffer of copies between two such GPUs.
+  [[nodiscard]] std::size_t bounce_memory(std::size_t from, std::size_t to) const;
   /// What the narrowest link of a route lets through in its direction. Nothing for a route without links.
-  [[nodiscard]] std::optional<Rate> narrowest(const Route& route) const;
-  /// The way between a location and an adapter of its node; from and to a GPU past host memory, where there is one.
+  [[nodiscard]] std::optional<Rate> narrowest(const Route& route, Reach reach) const;
+  /// What the links of a way, and what lies between its ends, add up to: one crossing.
+  [[nodiscard]] Seconds latency(const Route& route) const;
+  /// The way between a location and an adapter of its node; from and to a GPU as peer traffic, where there is such a
+  /// way.
   [[nodiscard]] Route to_nic_route(Location from, std::string_view nic) const;
   [[nodiscard]] Route from_nic_route(std::string_view nic, Location to) const;
-
-  /// What an adapter that reads or writes the memory of a GPU has to pass.
-  [[nodiscard]] RdmaDistance rdma_distance(std::size_t gpu, std::string_view nic) const;
-  /// What it gets there. nullptr: what the links give, or nothing where the platform says that it does not work.
-  [[nodiscard]] const RdmaLimits* rdma_limits(std::size_t gpu, std::string_view nic) const;
+  /// What the ways of a message through adapters add to its latency: the sender's adapter reads the bytes, so that
+  /// their way is crossed twice, and the receiver's writes them.
+  [[nodiscard]] Seconds message_way(Location from, std::string_view from_nic, std::string_view to_nic,
+                                    Location to) const;
+  /// What the switches between two nodes add to that.
+  [[nodiscard]] Seconds fabric_latency(int from_node, std::string_view from_nic, int to_node,
+                                       std::string_view to_nic) const;
+  /// The way of a message through the fabric: none within a node.
+  [[nodiscard]] FabricWay fabric_way(int from_node, std::string_view from_nic, int to_node,
+                                     std::string_view to_nic) const;
+  /// The same within a node, through host memory: from one CPU to the other.
+  [[nodiscard]] Seconds message_way(Location from, Location to) const;
+  /// What a vertex of a node does with what passes it. nullptr: it is a GPU or an adapter.
+  [[nodiscard]] const Passing* passing(std::string_view vertex) const;
 
   /// The path between the GPUs of two places. A UsageError for a place that the platform does not have.
   [[nodiscard]] Path path(const Place& a, const Place& b) const;
@@ -100,12 +134,14 @@ class Topology {
 
   /// Can a kernel move bytes between these ends? One of them says that the kernel runs there.
   [[nodiscard]] bool kernel_reaches(End from, End to) const {
-    return (from.kernel || to.kernel) && kernel_class(from, to).has_value();
+    return (from.kernel || to.kernel) && kernel_kind(from, to).has_value();
   }
   /// An InputError that names the entry where the platform does not have it.
   [[nodiscard]] CopyCost copy_cost(End from, End to) const;
   /// The same, with `cost` null where the platform does not have the entry.
   [[nodiscard]] CopyCost find_copy_cost(End from, End to) const;
+  /// What a kind of copies costs on a GPU, by what its type says or else the driver. nullptr where neither does.
+  [[nodiscard]] const Cost* cost_of(CopyKind kind, std::optional<std::size_t> gpu) const;
   /// What follows a copy within a node, whose `copy.cost` is not null.
   [[nodiscard]] CopyEnding copy_ending(const End& from, const CopyCost& copy) const;
   /// And what follows a put of `size` bytes that raises a signal.
@@ -121,13 +157,23 @@ class Topology {
 
  private:
   [[nodiscard]] std::size_t memory_index(std::string_view name) const;
-  [[nodiscard]] std::optional<Route> find_route(std::string_view from, std::string_view to, Across across) const;
+  [[nodiscard]] bool forwards(std::string_view vertex, Traffic traffic) const;
+  [[nodiscard]] std::optional<Route> fewest_hops(std::string_view from, std::string_view to, Traffic traffic,
+                                                 Rate at_least) const;
+  [[nodiscard]] const std::optional<Route>& find_route(std::string_view from, std::string_view to,
+                                                       Traffic traffic) const;
+  [[nodiscard]] std::optional<Route> best_route(std::string_view from, std::string_view to, Traffic traffic) const;
+  [[nodiscard]] std::string_view own_name(std::string_view vertex) const;
+  [[nodiscard]] std::optional<Rate> host_copy_rate(CopyKind kind, std::size_t gpu, std::size_t memory) const;
+  [[nodiscard]] Rate fallback_rate(std::size_t from, std::size_t to) const;
   [[nodiscard]] Route nic_route(std::string_view from, std::string_view to, bool device_memory) const;
   [[nodiscard]] Answer rdma(std::size_t gpu) const;
   [[nodiscard]] Answer device_memory_on_network(const Place& a, const Place& b) const;
-  [[nodiscard]] std::optional<CopyClass> kernel_class(End from, End to) const;
+  [[nodiscard]] std::optional<CopyKind> kernel_kind(End from, End to) const;
 
   const Platform& platform_;
+  /// Found so far. The names are the platform's.
+  mutable std::map<std::tuple<std::string_view, std::string_view, Traffic>, std::optional<Route>> routes_{};
 };
 
 }  // namespace twinlink::model

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/platform/yaml_events.hpp"
+#include "model/platform/yaml_ranges.hpp"
 
 namespace twinlink::model {
 namespace fs = std::filesystem;
@@ -91,6 +92,7 @@ class Loader {
       diagnostics_.error(document->position, "a platform is a map: lines of 'key: value'");
       return std::nullopt;
     }
+    expand_ranges(*document, diagnostics_);
     open_.push_back(file);
     std::optional<YamlValue> result = merge_includes(*std::move(document), file);
     open_.pop_back();

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <memory>
 #include <optional>
@@ -38,13 +39,16 @@ struct IsOptional<std::optional<Sourced<T>>> : std::true_type {};
 /// The keys of all numbers that some part of a platform may leave out.
 const std::set<std::string_view>& optional_numbers() {
   static const std::set<std::string_view> keys = [] {
-    std::set<std::string_view> found{"forward", "backward", "total"};  // of links, which have names of their own
+    std::set<std::string_view> found{"forward",  "backward",  "total",
+                                     "dma_read", "dma_write", "latency"};  // of links, which have names of their own
     const auto add = [&](std::string_view key, const auto& field) {
       if constexpr (IsOptional<std::remove_cvref_t<decltype(field)>>::value) found.insert(key);
     };
     const auto add_all = [&]<class Part>(const Part& part) { each_field(part, add); };
     add_all(HostMemory{});
+    add_all(Nic{});
     add_all(Fabric{});
+    add_all(Rdma{});
     add_all(Cost{});
     add_all(NetworkCosts{});
     add_all(RuntimeCosts{});
@@ -56,10 +60,11 @@ const std::set<std::string_view>& optional_numbers() {
 /// Adds a number or a word that a platform may leave out, so that a what-if can give it. Whether it belongs here, the
 /// reader knows.
 YamlValue* add_optional(YamlValue& parent, std::string_view key, const Position& position) {
-  constexpr std::string_view kOptionalWord = "copied_by";
+  constexpr std::array<std::string_view, 7> kOptionalWords{"copied_by", "forwards", "through",         "in_flight",
+                                                           "count",     "routing",  "oversubscription"};
   if (parent.kind != YamlValue::Kind::map || parent.is_number()) return nullptr;
   const bool is_number = optional_numbers().contains(key);
-  if (!is_number && key != kOptionalWord) return nullptr;
+  if (!is_number && std::ranges::find(kOptionalWords, key) == kOptionalWords.end()) return nullptr;
   YamlValue value(is_number ? YamlValue::Kind::map : YamlValue::Kind::scalar, position);
   if (is_number) value.entries.push_back({"value", position, {}});
   parent.entries.push_back({std::string(key), position, std::move(value)});

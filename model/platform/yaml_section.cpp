@@ -66,7 +66,11 @@ std::string Section::text(std::string_view key) {
 
 int Section::integer(std::string_view key, int least, int most) {
   const std::string text = this->text(key);
-  if (text.empty()) return least;
+  return text.empty() ? least : whole_number(text, position(key), named(key), least, most);
+}
+
+int Section::whole_number(const std::string& text, const Position& where, const std::string& what, int least,
+                          int most) {
   int result = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), result);
   const bool leading_zero = text.size() > 1 && text[0] == '0';
@@ -74,9 +78,17 @@ int Section::integer(std::string_view key, int least, int most) {
       result <= most) {
     return result;
   }
-  error(position(key), named(key) + ": '" + text + "' is not a whole number from " + std::to_string(least) + " to " +
-                           std::to_string(most) + (leading_zero ? " without leading zeros" : ""));
+  error(where, what + ": '" + text + "' is not a whole number from " + std::to_string(least) + " to " +
+                   std::to_string(most) + (leading_zero ? " without leading zeros" : ""));
   return least;
+}
+
+std::vector<int> Section::integers(std::string_view key, int least, int most) {
+  std::vector<int> result;
+  for (const std::string& text : texts(key)) {
+    result.push_back(whole_number(text, position(key), "an item of " + named(key), least, most));
+  }
+  return result;
 }
 
 bool Section::boolean(std::string_view key) {
@@ -201,16 +213,6 @@ void Section::each(std::string_view key, const std::string& noun,
   for (const auto& entry : maps->entries) {
     Section section(entry.value, noun + " '" + entry.key + "'", context_);
     if (entry.value.kind == Kind::map) read(entry.key, section);
-  }
-}
-
-void Section::each_item(std::string_view key, const std::string& noun, const std::function<void(Section&)>& read) {
-  const YamlValue* list = find(key);
-  if (list == nullptr) return;
-  if (list->kind != Kind::list) error(list->position, named(key) + " must be a list");
-  for (const YamlValue& item : list->items) {
-    Section section(item, noun, context_);
-    if (item.kind == Kind::map) read(section);
   }
 }
 

@@ -43,6 +43,8 @@ class Section {
   /// A decimal number from `least` to `most`.
   int integer(std::string_view key, int least, int most);
   bool boolean(std::string_view key);
+  /// A list of decimal numbers from `least` to `most`; empty if the key is missing.
+  std::vector<int> integers(std::string_view key, int least, int most);
   /// A list of texts; empty if the key is missing.
   std::vector<std::string> texts(std::string_view key);
 
@@ -59,15 +61,24 @@ class Section {
     return (this->*read)(key);
   }
 
+  /// What the key must have; of an optional one, what it has if it is there.
+  void take(std::string_view key, Sourced<Bytes>& into) { into = bytes(key); }
+  void take(std::string_view key, Sourced<Seconds>& into) { into = seconds(key); }
+  void take(std::string_view key, Sourced<Rate>& into) { into = rate(key); }
+  void take(std::string_view key, Sourced<Piecewise>& into) { into = piecewise(key); }
+  template <class T>
+  void take(std::string_view key, std::optional<Sourced<T>>& into) {
+    if (find(key) != nullptr) take(key, into.emplace());
+  }
+
   /// Gives `read` the map under `key`.
   void nested(std::string_view key, const std::string& what, const std::function<void(Section&)>& read);
   /// Gives `read` each map in the map under `key`, with its name; `noun` says what they are: "link".
   void each(std::string_view key, const std::string& noun,
             const std::function<void(const std::string& name, Section&)>& read);
-  /// Gives `read` each map in the list under `key`, which may be missing.
-  void each_item(std::string_view key, const std::string& noun, const std::function<void(Section&)>& read);
 
  private:
+  int whole_number(const std::string& text, const Position& where, const std::string& what, int least, int most);
   template <class T>
   Sourced<T> number(std::string_view key, T (*parse)(std::string_view));
   template <class T>

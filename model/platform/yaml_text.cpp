@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -107,11 +108,17 @@ bool can_fold(std::string_view text) {
 /// The comments of the files that a document was read from.
 class Comments {
  public:
-  /// The lines of comment right above `position`, without what stands before them.
+  /// The lines of comment right above `position`, without what stands before them: for the first key of that line, and
+  /// once where a range has made many of it.
   std::vector<std::string> above(const Position& position) {
     std::vector<std::string> result;
     if (position.line == 0 || !position.file) return result;
     const std::vector<std::string>& lines = lines_of(*position.file);
+    const auto own = static_cast<std::size_t>(position.line) - 1;
+    if (own >= lines.size() || lines[own].find_first_not_of(' ') + 1 != static_cast<std::size_t>(position.column)) {
+      return result;
+    }
+    if (!told_.emplace(*position.file, position.line).second) return result;
     for (auto line = static_cast<std::size_t>(position.line) - 1; line-- > 0 && line < lines.size();) {
       const std::size_t start = lines[line].find_first_not_of(' ');
       if (start == std::string::npos || lines[line][start] != '#') break;
@@ -134,6 +141,7 @@ class Comments {
   }
 
   std::map<std::string, std::vector<std::string>> files_{};
+  std::set<std::pair<std::string, int>> told_{};
 };
 
 class Writer {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,7 +13,7 @@
 namespace twinlink::real {
 namespace {
 
-using model::CopyClass;
+using model::CopyKind;
 using model::Cost;
 using model::NetworkCosts;
 using model::Platform;
@@ -40,12 +39,12 @@ Cost cost(Seconds overhead, Seconds latency, std::optional<Rate> rate = std::nul
 }
 
 void guess_copies(Platform& platform) {
-  using enum CopyClass;
+  using enum CopyKind;
   auto& copies = platform.copies;
-  copies[pinned_to_device_near] = copies[pinned_to_device_far] = cost(2.0_us, 4.0_us);
-  copies[device_to_pinned_near] = copies[device_to_pinned_far] = cost(2.0_us, 5.0_us);
-  copies[pageable_to_device_near] = copies[pageable_to_device_far] = cost(2.0_us, 6.0_us, 10.0_GBps);
-  copies[device_to_pageable_near] = copies[device_to_pageable_far] = cost(2.0_us, 10.0_us, 10.0_GBps);
+  copies[pinned_to_device] = cost(2.0_us, 4.0_us);
+  copies[device_to_pinned] = cost(2.0_us, 5.0_us);
+  copies[pageable_to_device] = cost(2.0_us, 6.0_us, 10.0_GBps);
+  copies[device_to_pageable] = cost(2.0_us, 10.0_us, 10.0_GBps);
   copies[device_to_device] = cost(2.0_us, 4.0_us, 500.0_GBps);
   copies[peer] = copies[peer_read] = cost(2.0_us, 5.0_us);
   copies[host_to_host] = cost(0.1_us, 0.0_us);
@@ -102,15 +101,8 @@ class Borrow {
   std::string from_;
 };
 
-/// The driver stages copies between every two peer domains, whichever way.
-void stage_between_domains(Platform& platform, const Cost& cost) {
-  std::set<std::string> domains;
-  for (const model::Gpu& gpu : platform.node.gpus) domains.insert(gpu.peer_domain);
-  for (const std::string& from : domains) {
-    for (const std::string& to : domains) {
-      if (from != to) platform.staged_peers.push_back({from, to, cost});
-    }
-  }
+model::Fallback guessed_fallback() {
+  return {.cost = cost(2.0_us, 20.0_us), .through = "source", .chunk = guessed(1_MiB), .per_chunk = guessed(10.0_us)};
 }
 
 void guess_costs(Platform& platform) {
@@ -118,7 +110,7 @@ void guess_costs(Platform& platform) {
   guess_copies(platform);
   platform.intra_node = guessed_shared_memory();
   platform.runtime = guessed_runtime();
-  stage_between_domains(platform, cost(2.0_us, 20.0_us, 5.0_GBps));
+  platform.fallback = guessed_fallback();
 }
 
 void borrow_costs(Platform& platform, const Platform& base) {
@@ -134,12 +126,16 @@ void borrow_costs(Platform& platform, const Platform& base) {
     memory.copy_rate = borrowed(like.copy_rate);
     memory.cache = borrowed(like.cache);
   }
-  guess_copies(platform);  // a base of one NUMA domain has none for a far one
-  for (const auto& [copy_class, cost] : base.copies) platform.copies[copy_class] = borrowed(cost);
+  guess_copies(platform);
+  for (const auto& [kind, cost] : base.copies) platform.copies[kind] = borrowed(cost);
+  for (const model::GpuType& type : base.gpu_types) {
+    for (const auto& [kind, cost] : type.copies) platform.copies[kind] = borrowed(cost);
+  }
   platform.intra_node = borrowed(base.intra_node);
   platform.runtime = borrowed(base.runtime);
-  stage_between_domains(
-      platform, base.staged_peers.empty() ? cost(2.0_us, 20.0_us, 5.0_GBps) : borrowed(base.staged_peers.front().cost));
+  platform.fallback = base.fallback ? borrowed(*base.fallback) : guessed_fallback();
+  const auto has_memory = [&](const model::HostMemory& memory) { return memory.name == platform.fallback->through; };
+  if (std::ranges::none_of(platform.node.memories, has_memory)) platform.fallback->through = "source";
   const auto has_adapter = [](const model::Gpu& gpu) { return !gpu.nic.empty(); };
   if (!base.fabric || !base.network || !std::ranges::all_of(platform.node.gpus, has_adapter)) return;
   platform.fabric = borrowed(*base.fabric);

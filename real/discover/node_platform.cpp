@@ -58,6 +58,7 @@ class Builder {
     add_nvlinks();
     add_pcie();
     add_sockets();
+    add_peers();
     choose_adapters();
     assume_costs(result_.platform, base);
     describe();
@@ -95,10 +96,10 @@ class Builder {
 
   void add_vertices() {
     model::Node& node = result_.platform.node;
-    for (const NumaFacts& memory : node_.memories) node.memories.push_back({memory_name(memory.number), {}});
-    for (std::size_t s = 0; s < node_.sockets.size(); ++s) node.hubs.push_back(socket_name(s));
+    for (const NumaFacts& memory : node_.memories) node.memories.push_back({.name = memory_name(memory.number)});
+    for (std::size_t s = 0; s < node_.sockets.size(); ++s) node.hubs.push_back({.name = socket_name(s)});
     for (const PcieTree::Hub& hub : tree_.hubs()) {
-      node.hubs.push_back(hub.name);
+      node.hubs.push_back({.name = hub.name});
       heading(fmt::format("{}: PCIe bridge {}", hub.name, node_.pci[hub.bridge].bus_id));
     }
     for (std::size_t i = 0; i < node_.pci.size(); ++i) {
@@ -106,12 +107,12 @@ class Builder {
       std::string name = safe_name(node_.pci[i].name);
       // Whatever it is called, no other part of the node has that name.
       const auto taken = [&] {
-        return std::ranges::find(node.nics, name) != node.nics.end() ||
-               std::ranges::find(node.hubs, name) != node.hubs.end() || name.starts_with("gpu") ||
+        return std::ranges::find(node.nics, name, &model::Nic::name) != node.nics.end() ||
+               std::ranges::find(node.hubs, name, &model::Hub::name) != node.hubs.end() || name.starts_with("gpu") ||
                name.starts_with("numa") || name == kSwitch;
       };
       while (taken()) name = "nic_" + name;
-      node.nics.push_back(name);
+      node.nics.push_back({.name = name});
       nics_.emplace_back(name, i);
       heading(fmt::format("{}: {} {}", name, node_.pci[i].infiniband ? "OpenFabrics adapter" : "network adapter",
                           node_.pci[i].bus_id));
@@ -129,50 +130,49 @@ class Builder {
     return matrix.empty() ? "unknown" : matrix[gpus_[a]][gpus_[b]];
   }
 
-  /// GPUs of one domain all reach each other. Access that is not transitive does not fit into domains; each GPU then
-  /// goes into the first domain of which it reaches everyone.
-  std::vector<std::size_t> peer_domains() {
-    std::vector<std::size_t> domain_of;
-    std::size_t domains = 0;
-    for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-      std::size_t domain = 0;
-      const auto fits = [&] {
-        for (std::size_t other = 0; other < gpu; ++other) {
-          if (domain_of[other] == domain && !granted(gpu, other)) return false;
-        }
-        return true;
-      };
-      while (!fits()) ++domain;
-      domain_of.push_back(domain);
-      domains = std::max(domains, domain + 1);
-    }
+  /// Who reaches whom, where the wiring does not say the same.
+  void add_peers() {
+    if (gpus_.size() < 2) return;
+    const model::Topology topology(result_.platform);
+    std::vector<std::pair<std::string, std::string>> peers;
+    bool follows = true;
     for (std::size_t a = 0; a < gpus_.size(); ++a) {
       for (std::size_t b = a + 1; b < gpus_.size(); ++b) {
-        if (domain_of[a] == domain_of[b] || !granted(a, b)) continue;
-        note(
-            fmt::format("{} and {} reach each other's memory, which the file cannot say: peer access is not "
-                        "transitive here",
-                        gpu_name(a), gpu_name(b)));
+        if (granted(a, b)) peers.emplace_back(gpu_name(a), gpu_name(b));
+        follows = follows && granted(a, b) == topology.peer_access(a, b).yes;
       }
     }
-    return domain_of;
+    if (!follows) result_.platform.node.peers = std::move(peers);
+  }
+
+  /// GPUs that are alike are of one type.
+  [[nodiscard]] std::string type_of(const GpuFacts& gpu) {
+    model::GpuType type{.model = gpu.model.empty() ? "unknown GPU" : gpu.model};
+    type.memory = gpu.memory ? model::Sourced<Bytes>{*gpu.memory, {Quality::measured, memory_source(gpu)}}
+                             : model::Sourced<Bytes>{8_GiB, guess("no driver tells the size of the GPU's memory")};
+    type.capability_major = gpu.capability_major > 0 ? gpu.capability_major : 7;
+    type.capability_minor = gpu.capability_major > 0 ? gpu.capability_minor : 0;
+    for (const model::GpuType& known : result_.platform.gpu_types) {
+      if (known.model == type.model && known.memory.value == type.memory.value) return known.name;
+    }
+    type.name = safe_name(type.model);
+    if (std::ranges::find(result_.platform.gpu_types, type.name, &model::GpuType::name) !=
+        result_.platform.gpu_types.end()) {
+      type.name += fmt::format("-{}", result_.platform.gpu_types.size());
+    }
+    result_.platform.gpu_types.push_back(type);
+    return type.name;
   }
 
   void add_gpus() {
-    const std::vector<std::size_t> domains = peer_domains();
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
       const GpuFacts& gpu = facts(i);
       const PciFacts* const pci = pci_of(gpu);
-      model::Gpu entry{.name = gpu_name(i), .model = gpu.model.empty() ? "unknown GPU" : gpu.model};
-      entry.memory = gpu.memory ? model::Sourced<Bytes>{*gpu.memory, {Quality::measured, memory_source(gpu)}}
-                                : model::Sourced<Bytes>{8_GiB, guess("no driver tells the size of the GPU's memory")};
-      entry.capability_major = gpu.capability_major > 0 ? gpu.capability_major : 7;
-      entry.capability_minor = gpu.capability_major > 0 ? gpu.capability_minor : 0;
+      model::Gpu entry{.name = gpu_name(i), .type = type_of(gpu)};
       entry.memory_near = memory_name(pci == nullptr ? node_.memories.front().number : pci->numa);
-      entry.peer_domain = fmt::format("peers{}", domains[i]);
       result_.platform.node.gpus.push_back(entry);
-      heading(fmt::format("{}: {}, {}, {}", entry.name, entry.model, gpu.uuid.empty() ? "UUID unknown" : gpu.uuid,
-                          gpu.bus_id));
+      heading(fmt::format("{}: {}, {}, {}", entry.name, result_.platform.type_of(i).model,
+                          gpu.uuid.empty() ? "UUID unknown" : gpu.uuid, gpu.bus_id));
       if (const std::string unknown = unknown_of(gpu); !unknown.empty()) {
         note(fmt::format("{}: no driver tells its {}; the file has guesses", entry.name, unknown));
       }
@@ -251,7 +251,6 @@ class Builder {
     return {nominal.rate, {Quality::derived, std::move(nominal.source)}};
   }
 
-  /// First of all links: of ways with equally many hops the first in the file is taken, and peers use NVLink.
   void add_nvlinks() {
     bool has_switch = false;
     for (std::size_t a = 0; a < gpus_.size(); ++a) {
@@ -263,7 +262,7 @@ class Builder {
       const auto links = links_to_switch(a);
       if (links.empty()) continue;
       add_link(gpu_name(a) + "-nvlink", gpu_name(a), kSwitch, nvlink(a, links));
-      if (!std::exchange(has_switch, true)) result_.platform.node.hubs.emplace_back(kSwitch);
+      if (!std::exchange(has_switch, true)) result_.platform.node.hubs.push_back({.name = kSwitch});
     }
   }
 
@@ -334,7 +333,7 @@ class Builder {
 
   void describe() {
     std::vector<std::string> models;
-    for (const model::Gpu& gpu : result_.platform.node.gpus) models.push_back(gpu.model);
+    for (std::size_t i = 0; i < gpus_.size(); ++i) models.push_back(result_.platform.type_of(i).model);
     std::vector<std::string> cpus;
     for (const SocketFacts& socket : node_.sockets) {
       cpus.push_back(socket.cpu_model.empty() ? "unknown CPU" : socket.cpu_model);

@@ -98,7 +98,7 @@ Place Pace::place_of(RankId rank) const {
     throw UsageError(fmt::format("platform '{}' has no GPU for rank {}: {} nodes of {} GPUs", platform_.name,
                                  rank.value, platform_.node.count, gpus));
   }
-  place.device = "emulated " + platform_.node.gpus[static_cast<std::size_t>(place.gpu)].model;
+  place.device = "emulated " + platform_.type_of(static_cast<std::size_t>(place.gpu)).model;
   return place;
 }
 
@@ -114,7 +114,7 @@ std::unique_ptr<PacedRuntime> Pace::make_runtime(const std::string& host) const 
     role.node_gpus.emplace(emulated_uuid(host, device_number(place)), gpu);
   }
   auto emulated = std::make_unique<HostRuntime>(host, device_number(place_), HostPeers::all,
-                                                platform_.node.gpus[role.gpu].memory.value);
+                                                platform_.type_of(role.gpu).memory.value);
   return std::make_unique<PacedRuntime>(std::move(emulated), std::move(role), *clock_);
 }
 

@@ -16,14 +16,9 @@ using model::End;
 using model::Location;
 
 /// On an idle machine: the smallest of the copy's own rate and all that its bytes cross.
-Rate rate_alone(const model::Platform& platform, const model::Cost& cost, const model::Route& route) {
-  Rate rate = cost.rate ? cost.rate->value : Rate{std::numeric_limits<double>::infinity()};
-  for (const model::Hop& hop : route) {
-    const model::Link& link = platform.node.links[hop.link];
-    rate = std::min(rate, hop.forward ? link.forward.value : link.backward.value);
-    if (link.total) rate = std::min(rate, link.total->value);
-  }
-  return rate;
+Rate rate_alone(const model::Topology& topology, const model::CopyCost& copy, const model::Route& route) {
+  const Rate limit = copy.rate.value_or(Rate{std::numeric_limits<double>::infinity()});
+  return std::min(limit, topology.narrowest(route, copy.reach).value_or(limit));
 }
 
 /// A cost with a share that grows with the size.
@@ -32,12 +27,12 @@ Seconds per_gib(Seconds base, Seconds share, Bytes size) {
 }
 
 /// The device as the platform describes it; what tells devices apart stays.
-DeviceInfo described_by(const model::Gpu& gpu, DeviceInfo device) {
-  device.name = "emulated " + gpu.model;
-  device.capability_major = gpu.capability_major;
-  device.capability_minor = gpu.capability_minor;
-  device.unified_addressing = gpu.unified_addressing;
-  device.memory = gpu.memory.value;
+DeviceInfo described_by(const model::GpuType& type, DeviceInfo device) {
+  device.name = "emulated " + type.model;
+  device.capability_major = type.capability_major;
+  device.capability_minor = type.capability_minor;
+  device.unified_addressing = type.unified_addressing;
+  device.memory = type.memory.value;
   return device;
 }
 
@@ -47,7 +42,7 @@ PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, Pace
     : inner_(std::move(inner)),
       role_(std::move(role)),
       clock_(clock),
-      device_(described_by(role_.topology.platform().node.gpus[role_.gpu], inner_->device())) {}
+      device_(described_by(role_.topology.platform().type_of(role_.gpu), inner_->device())) {}
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
@@ -64,7 +59,7 @@ End PacedRuntime::end_of(const std::byte* address, Engine engine) const {
 
 Seconds PacedRuntime::needed(const std::optional<model::Sourced<Seconds>>& cost, std::string_view name) const {
   if (cost) return cost->value;
-  throw InputError(role_.topology.platform().file + ": error: the platform's costs have no 'runtime." +
+  throw InputError(role_.topology.platform().file + ": error: the platform has no 'driver.runtime." +
                    std::string(name) + "', which this run needs");
 }
 
@@ -153,13 +148,13 @@ const PacedRuntime::PacedPath& PacedRuntime::paced_path(const std::byte* from, c
   const model::Topology& topology = role_.topology;
   const model::CopyCost cost = topology.copy_cost(source, target);
   const model::Route route = topology.copy_route(source.location, target.location);
-  const PacedPath way{cost, rate_alone(topology.platform(), *cost.cost, route), &counts_[cost.name]};
+  const PacedPath way{cost, rate_alone(topology, cost, route), &counts_[cost.name]};
   return paced_paths_.emplace(ends, way).first->second;
 }
 
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
   const model::Cost& cost = *copy.way->copy.cost;
-  const Seconds ready = posted + cost.latency.value.at(copy.size);
+  const Seconds ready = posted + copy.way->copy.latency(copy.size);
   const Seconds turn = cost.gap ? queue.signal_end + cost.gap->value.at(copy.size) : queue.flow_end;
   queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.size / copy.way->rate;
   queue.signal_end = queue.flow_end + copy.signal;

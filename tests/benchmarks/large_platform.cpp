@@ -20,24 +20,18 @@ Link link(const std::string& name, const std::string& from, const std::string& t
 
 Node node_of(int gpus) {
   Node node;
-  node.hubs = {"nvswitch", "pcie0", "pcie1"};
+  node.hubs = {{.name = "nvswitch"}, {.name = "pcie0"}, {.name = "pcie1"}};
   node.links.push_back(link("sockets", "numa0", "numa1", 40.0_GBps));
   for (const std::string socket : {"0", "1"}) {
-    node.memories.push_back({"numa" + socket, sourced(10.0_GBps)});
-    node.nics.push_back("nic" + socket);
+    node.memories.push_back({.name = "numa" + socket, .copy_rate = sourced(10.0_GBps)});
+    node.nics.push_back({.name = "nic" + socket});
     node.links.push_back(link("root" + socket, "pcie" + socket, "numa" + socket, 60.0_GBps));
     node.links.push_back(link("nic" + socket + "-pcie", "nic" + socket, "pcie" + socket, 25.0_GBps));
   }
   for (int i = 0; i < gpus; ++i) {
     const std::string socket = i < gpus / 2 ? "0" : "1";
     const std::string name = "gpu" + std::to_string(i);
-    node.gpus.push_back({.name = name,
-                         .model = "Sample",
-                         .memory = sourced(40_GiB),
-                         .capability_major = 9,
-                         .memory_near = "numa" + socket,
-                         .nic = "nic" + socket,
-                         .peer_domain = "nvlink"});
+    node.gpus.push_back({.name = name, .type = "sample", .memory_near = "numa" + socket, .nic = "nic" + socket});
     node.links.push_back(link(name + "-pcie", name, "pcie" + socket, 25.0_GBps));
     node.links.push_back(link(name + "-nvlink", name, "nvswitch", 300.0_GBps));
   }
@@ -48,15 +42,15 @@ Node node_of(int gpus) {
 
 Platform large_platform(int nodes, int gpus_per_node) {
   Platform platform{.name = "large", .description = "round numbers", .file = "large_platform.cpp"};
+  platform.gpu_types = {{.name = "sample", .model = "Sample", .memory = sourced(40_GiB), .capability_major = 9}};
   platform.node = node_of(gpus_per_node);
   platform.node.count = nodes;
   platform.fabric = Fabric{.link = sourced(25.0_GBps)};
 
-  using enum CopyClass;
-  for (const CopyClass copy_class :
-       {pinned_to_device_near, pinned_to_device_far, pageable_to_device_near, pageable_to_device_far,
-        device_to_pinned_near, device_to_pinned_far, device_to_pageable_near, device_to_pageable_far, host_to_host}) {
-    platform.copies[copy_class] = cost(12.0_GBps);
+  using enum CopyKind;
+  for (const CopyKind kind :
+       {pinned_to_device, device_to_pinned, pageable_to_device, device_to_pageable, host_to_host}) {
+    platform.copies[kind] = cost(12.0_GBps);
   }
   platform.copies[device_to_device] = cost(600.0_GBps);
   platform.copies[peer] = cost(250.0_GBps);

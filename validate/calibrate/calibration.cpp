@@ -82,7 +82,22 @@ class Calibrator {
       if (is_new) groups_.push_back({.path = path});
       groups_[place->second].lines.push_back({&probe, *primitive});
     }
+    for (Group& group : groups_) split_longer_ways(group);
     uncached_ = split_uncached(groups_, topology_, probes_, edit_);
+  }
+
+  /// Copies that cross more links than others of their kind, such as those of far memory, tell of these links. The kind
+  /// is told by the others.
+  void split_longer_ways(Group& group) {
+    if (group.path.find(".copies.") == std::string::npos) return;
+    const auto hops = [&](const Meant& meant) {
+      return topology_.copy_route(meant.primitive.from.location, meant.primitive.to.location).size();
+    };
+    const std::size_t fewest = hops(std::ranges::min(group.lines, {}, hops));
+    const auto longer = std::ranges::stable_partition(group.lines, [&](const Meant& m) { return hops(m) == fewest; });
+    if (longer.empty()) return;
+    longer_ways_.push_back({.path = group.path, .lines = {longer.begin(), longer.end()}});
+    group.lines.erase(longer.begin(), longer.end());
   }
 
   // ---- fits ---------------------------------------------------------------------------------------------------------
@@ -116,6 +131,8 @@ class Calibrator {
       case Kind::queued_control:
       case Kind::finish:
         return;  // fit_on_top(), CopyFits and MessageFits
+      case Kind::control:
+        return set(group.path, fit_constant(observations_of(group)) - message_way(group.first(), topology_), group);
       default:
         return set(group.path, fit_constant(observations_of(group)), group);
     }
@@ -155,11 +172,11 @@ class Calibrator {
 
   void fit_pinning(const Group& group) {
     if (const std::optional<LineFit> line = fit_line(observations_of(group))) {
-      set("costs.runtime.pin_base", line->base, group);
-      set("costs.runtime.pin_per_gib", line->per_byte * static_cast<double>((1_GiB).count()), group);
+      set("driver.runtime.pin_base", line->base, group);
+      set("driver.runtime.pin_per_gib", line->per_byte * static_cast<double>((1_GiB).count()), group);
     } else {
       result_.notes.push_back(
-          "costs.runtime.pin_base, pin_per_gib: the sizes of the probes do not tell them; they stay");
+          "driver.runtime.pin_base, pin_per_gib: the sizes of the probes do not tell them; they stay");
     }
   }
 
@@ -193,7 +210,7 @@ class Calibrator {
     const Platform platform = edit_.platform();
     const Topology topology(platform);
     std::map<std::pair<std::string, std::string>, std::vector<Row>> rows_by_probe;
-    for (const Group& group : groups_) {
+    const auto rows_of = [&](const Group& group) {
       std::vector<Row> all;
       for (const Meant& meant : group.lines) {
         const bench::ProbeLine& line = meant.probe->line;
@@ -204,11 +221,18 @@ class Calibrator {
                        .simulated_us = time->microseconds()});
         rows_by_probe[{group.path, line.name}].push_back(all.back());
       }
+      return all;
+    };
+    for (const Group& group : longer_ways_) rows_of(group);
+    for (const Group& group : groups_) {
+      const std::vector<Row> all = rows_of(group);
       if (all.empty()) continue;
       edit_.set_source(source_name(group.path), source_text(group, probes_, summarize_errors(all)));
       note_narrow_links(group, topology);
     }
-    for (const Group& group : groups_) {
+    std::vector<Group> described = groups_;
+    std::ranges::copy(longer_ways_, std::back_inserter(described));
+    for (const Group& group : described) {
       for (const Meant& meant : group.lines) {
         auto found = rows_by_probe.extract({group.path, meant.probe->line.name});
         if (found) result_.fits.push_back({meant.probe->line.name, group.path, summarize_errors(found.mapped())});
@@ -220,11 +244,11 @@ class Calibrator {
   void note_narrow_links(const Group& group, const Topology& topology) {
     const Primitive& first = group.first();
     if (first.kind != Kind::copy) return;
-    const model::Cost* cost = topology.find_copy_cost(first.from, first.to).cost;
+    const std::optional<Rate> rate = topology.find_copy_cost(first.from, first.to).rate;
     const std::optional<Rate> narrowest = narrowest_link(first, topology);
-    if (cost == nullptr || !cost->rate || !narrowest || cost->rate->value <= *narrowest) return;
+    if (!rate || !narrowest || *rate <= *narrowest) return;
     result_.notes.push_back(fmt::format("{}.rate: {}, but a link of the base on the way has only {}", group.path,
-                                        format_rate(cost->rate->value), format_rate(*narrowest)));
+                                        format_rate(*rate), format_rate(*narrowest)));
   }
 
   [[nodiscard]] std::vector<std::string> heading() const {
@@ -255,7 +279,8 @@ class Calibrator {
   Platform base_;
   Topology topology_;
   std::vector<Group> groups_{};
-  std::optional<Group> uncached_{};  ///< one of them when it is fitted, which is last
+  std::vector<Group> longer_ways_{};  ///< predicted, and not fitted
+  std::optional<Group> uncached_{};   ///< one of them when it is fitted, which is last
   Calibration result_{};
   CopyFits copies_{probes_, groups_, topology_, edit_, result_.notes};
   MessageFits messages_{probes_, groups_, topology_, edit_, result_.notes};

@@ -15,7 +15,7 @@ namespace twinlink::validate {
 /// How well the calibrated platform meets the probes of one name.
 struct FitQuality {
   std::string probe{};    ///< "copy pinned-to-device near"
-  std::string path{};     ///< the platform's entry that they went to: "costs.copies.pinned-to-device-near"
+  std::string path{};     ///< the platform's entry that they went to: "driver.copies.pinned-to-device"
   ErrorSummary errors{};  ///< of the platform's times on an idle machine against the probes
 };
 

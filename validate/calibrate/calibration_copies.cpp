@@ -115,7 +115,7 @@ std::optional<Seconds> CopyFits::most_to_start(const Group& group) const {
   if (first.kind == Kind::queued && by_kernel(group)) return group.shortest();
   if (first.kind != Kind::queued_signal && first.kind != Kind::queued_kernel_signal) return std::nullopt;
   const bool by_engine = first.kind == Kind::queued_signal;
-  const Group* const alone = find_group(groups_, by_engine ? "costs.runtime.signal" : "costs.runtime.kernel_signal");
+  const Group* const alone = find_group(groups_, by_engine ? "driver.runtime.signal" : "driver.runtime.kernel_signal");
   if (alone == nullptr) return std::nullopt;
   return (group.shortest() * kQueued - alone->shortest()) / (kQueued - 1) * (1 - kTolerance);
 }
@@ -147,7 +147,7 @@ void CopyFits::fit(const Group& group) {
   const Primitive& first = group.first();
   const model::CopyCost found = base_.find_copy_cost(first.from, first.to);
   const model::Cost* cost = found.cost;
-  if (cost != nullptr && "costs.copies." + found.name != group.path) begin_as(group.path, found);
+  if (cost != nullptr && found.path != group.path) begin_as(group.path, found);
   const Seconds other = completion_of(first);
   std::optional<Seconds> overhead = host_or_alike(group.path);
   if (!overhead && cost != nullptr) overhead = cost->overhead.value;
@@ -157,18 +157,51 @@ void CopyFits::fit(const Group& group) {
   }
   const Seconds busy = overhead_share(group, group.path + ".overhead", overhead.value_or(Seconds{}), other) + other;
   std::optional<Rate> known = narrowest_link(first, base_);
-  if (cost != nullptr && cost->rate) known = cost->rate->value;
-  const std::optional<Rate> rate = fit_latency(group, observations_of(group), {.busy = busy, .base = known},
+  if (found.rate) known = found.rate;
+  if (!found.kind) return fit_fallback(group, busy);
+  const std::optional<Rate> rate = fit_latency(group, observations_beside_way(group), {.busy = busy, .base = known},
                                                group.path + ".rate", probes_, edit_, notes_);
-  if (!rate || group.path != "costs.copies." + std::string(to_string(model::CopyClass::host_to_host))) return;
+  if (!rate || found.kind != model::CopyKind::host_to_host) return;
   for (const std::string& memory : memories_of(group, base_)) {
     set_fit(edit_, fmt::format("nodes.memories.{}.copy_rate", memory), *rate, group, probes_);
   }
 }
 
-/// A class that the base has under another's name begins as that one; the probes replace what they tell.
+/// The bytes' way is in no number of the copy.
+std::vector<Observation> CopyFits::observations_beside_way(const Group& group) const {
+  std::vector<Observation> observations;
+  for (const Meant& meant : group.lines) {
+    observations.push_back(observation_of(meant));
+    observations.back().busy = base_.find_copy_cost(meant.primitive.from, meant.primitive.to).way;
+  }
+  return observations;
+}
+
+/// What each chunk takes beside its two copies, which the parts tell: bytes at so many chunks in that time.
+void CopyFits::fit_fallback(const Group& group, Seconds busy) {
+  model::Platform platform = base_.platform();
+  const Bytes chunk = platform.fallback->chunk.value;
+  platform.fallback->per_chunk.value = {};
+  const Topology without(platform);
+  std::vector<Observation> observations = observations_beside_way(group);
+  for (std::size_t i = 0; i < observations.size(); ++i) {
+    const Primitive& line = group.lines[i].primitive;
+    observations[i].busy += observations[i].size / without.copy_cost(line.from, line.to).rate.value();
+  }
+  const auto known = base_.platform().fallback->per_chunk.value;
+  const auto base =
+      known > Seconds{} ? std::optional(Rate{static_cast<double>(chunk.count()) / known.value()}) : std::nullopt;
+  const auto rate = fit_latency(group, observations, {.busy = busy, .base = base}, "", probes_, edit_, notes_);
+  if (rate) {
+    set_fit(edit_, group.path + ".per_chunk", chunk / *rate, group, probes_);
+  } else {
+    notes_.push_back(group.path + ".per_chunk: the sizes of the probes do not tell it; it stays");
+  }
+}
+
+/// A kind that the base has under another's name begins as that one; the probes replace what they tell.
 void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
-  const std::string source = source_alike("costs.copies." + other.name);
+  const std::string source = source_alike(other.path);
   const auto derive = [&](const std::string& key, const auto& value) {
     if (!measured_.contains(path + key)) edit_.set(path + key, value, model::Quality::derived, source);
   };
@@ -181,7 +214,7 @@ void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
 /// What the CPU does to learn that such a copy has ended.
 Seconds CopyFits::completion_of(const Primitive& copy) const {
   if (!base_.find_copy_cost(copy.from, copy.to).by_event) return {};
-  const auto measured = measured_.find("costs.runtime.completion");
+  const auto measured = measured_.find("driver.runtime.completion");
   if (measured != measured_.end()) return measured->second;
   return or_none(base_.platform().runtime.completion);
 }
@@ -216,8 +249,7 @@ void CopyFits::fit_gap(const Group& group, const Topology& topology) {
 }
 
 void CopyFits::fit_gaps_alike(const Topology& topology) {
-  for (const auto& [copy, cost] : topology.platform().copies) {
-    const std::string path = copy_path(copy);
+  for (const std::string& path : copy_paths(topology.platform())) {
     const std::optional<std::string> alike = path_alike(path);
     if (gaps_.contains(path + ".gap") || !alike) continue;
     const auto other = gaps_.find(*alike + ".gap");
@@ -278,6 +310,7 @@ std::optional<Rate> fit_latency(const Group& group, std::span<const Observation>
   } else {
     notes.push_back(group.path + ".latency: the bytes of these sizes take longer; it stays");
   }
+  if (rate_path.empty()) return curve.rate;
   if (curve.rate) {
     set_fit(edit, rate_path, *curve.rate, queues_tell ? *known.queues : group, probes);
   } else {

@@ -46,6 +46,8 @@ class CopyFits {
   Seconds overhead_share(const Group& group, const std::string& path, Seconds overhead, Seconds other);
   void begin_as(const std::string& path, const model::CopyCost& other);
   [[nodiscard]] Seconds completion_of(const Primitive& copy) const;
+  [[nodiscard]] std::vector<Observation> observations_beside_way(const Group& group) const;
+  void fit_fallback(const Group& group, Seconds busy);
 
   const ProbeSet& probes_;
   const std::vector<Group>& groups_;
@@ -62,8 +64,9 @@ struct KnownOfLatency {
   std::optional<Rate> base{};     ///< the base's rate
   const Group* queues = nullptr;  ///< of those that follow each other; null: there are none
 };
-/// Latency and rate, at `rate_path`, of copies or messages. Where queues show a higher rate than those alone, that is
-/// the rate, and what one alone takes longer is its latency, which queues hide. Returns the rate if the sizes tell it.
+/// Latency and rate, at `rate_path` unless that is empty, of copies or messages. Where queues show a higher rate than
+/// those alone, that is the rate, and what one alone takes longer is its latency, which queues hide. Returns the rate
+/// if the sizes tell it.
 std::optional<Rate> fit_latency(const Group& group, std::span<const Observation> observations,
                                 const KnownOfLatency& known, const std::string& rate_path, const ProbeSet& probes,
                                 PlatformEdit& edit, std::vector<std::string>& notes);

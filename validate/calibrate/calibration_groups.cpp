@@ -12,22 +12,20 @@
 namespace twinlink::validate {
 namespace {
 
-using model::CopyClass;
+using model::CopyKind;
 
 /// Copies that are started, and follow each other, alike: the same engine makes them. No probe tells the first of a
 /// pair apart.
 struct Alike {
-  CopyClass copy{};
-  CopyClass probed{};
+  CopyKind copy{};
+  CopyKind probed{};
 };
-constexpr std::array kAlike{Alike{CopyClass::pinned_to_device_far, CopyClass::pinned_to_device_near},
-                            Alike{CopyClass::device_to_pinned_far, CopyClass::device_to_pinned_near},
-                            Alike{CopyClass::device_to_device, CopyClass::peer},
-                            Alike{CopyClass::peer_read, CopyClass::peer},
-                            Alike{CopyClass::kernel_pull, CopyClass::kernel_push},
-                            Alike{CopyClass::kernel_local, CopyClass::kernel_push},
-                            Alike{CopyClass::kernel_to_pinned, CopyClass::kernel_push},
-                            Alike{CopyClass::kernel_from_pinned, CopyClass::kernel_push}};
+constexpr std::array kAlike{Alike{CopyKind::device_to_device, CopyKind::peer},
+                            Alike{CopyKind::peer_read, CopyKind::peer},
+                            Alike{CopyKind::kernel_pull, CopyKind::kernel_push},
+                            Alike{CopyKind::kernel_local, CopyKind::kernel_push},
+                            Alike{CopyKind::kernel_to_pinned, CopyKind::kernel_push},
+                            Alike{CopyKind::kernel_from_pinned, CopyKind::kernel_push}};
 
 std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
 
@@ -49,9 +47,9 @@ std::vector<std::string> check_machine(const ProbeSet& probes, const model::Plat
     }
     for (const auto& [place, model] : origin.devices) {
       const auto gpu = static_cast<std::size_t>(parse_place(place).gpu);
-      if (gpu >= base.node.gpus.size() || base.node.gpus[gpu].model == model) continue;
+      if (gpu >= base.node.gpus.size() || base.type_of(gpu).model == model) continue;
       findings.insert(fmt::format("{}: error: probes of a '{}', but GPU {} of the base is a '{}'", origin.file, model,
-                                  gpu, base.node.gpus[gpu].model));
+                                  gpu, base.type_of(gpu).model));
     }
   }
   if (!findings.empty() && !force) throw InputError(fmt::format("{}", fmt::join(findings, "\n")));
@@ -74,15 +72,26 @@ std::vector<Observation> observations_of(const Group& group) {
   return observations;
 }
 
-std::string copy_path(CopyClass copy) { return fmt::format("costs.copies.{}", to_string(copy)); }
-
 std::optional<std::string> path_alike(std::string_view path) {
-  const auto* const found = std::ranges::find(kAlike, path, [](const Alike& pair) { return copy_path(pair.copy); });
-  return found == kAlike.end() ? std::nullopt : std::optional(copy_path(found->probed));
+  const std::string_view kind = path.substr(path.rfind('.') + 1);
+  const auto* const found = std::ranges::find(kAlike, kind, [](const Alike& pair) { return to_string(pair.copy); });
+  if (found == kAlike.end() || path.find(".copies.") == std::string_view::npos) return std::nullopt;
+  return std::string(path.substr(0, path.size() - kind.size())) + std::string(to_string(found->probed));
+}
+
+std::vector<std::string> copy_paths(const model::Platform& platform) {
+  std::vector<std::string> paths;
+  const auto add = [&](const std::string& owner, const model::CopyCosts& copies) {
+    for (const auto& [kind, cost] : copies) paths.push_back(fmt::format("{}.copies.{}", owner, to_string(kind)));
+  };
+  for (const model::GpuType& type : platform.gpu_types) add("gpu_types." + type.name, type.copies);
+  add("driver", platform.copies);
+  return paths;
 }
 
 std::string source_name(std::string_view path) {
-  for (const std::string_view prefix : {"costs.", "copies.", "runtime."}) {
+  if (const std::size_t copies = path.find("copies."); copies != std::string_view::npos) path.remove_prefix(copies);
+  for (const std::string_view prefix : {"driver.", "mpi.", "copies.", "runtime."}) {
     if (path.starts_with(prefix)) path.remove_prefix(prefix.size());
   }
   std::string name(kSourcePrefix);

@@ -45,13 +45,13 @@ std::vector<Observation> observations_of(const Group& group);
 /// of its models. With `force`, notes instead.
 std::vector<std::string> check_machine(const ProbeSet& probes, const model::Platform& base, bool force);
 
-/// Where a platform keeps a class of copies: "costs.copies.peer".
-std::string copy_path(model::CopyClass copy);
+/// Where a platform keeps its copies: "driver.copies.host-to-host", "gpu_types.m2090.copies.peer".
+std::vector<std::string> copy_paths(const model::Platform& platform);
 /// Where it keeps those that the same engine starts and makes follow each other as the copies at `path`, and that have
 /// probes of it where those at `path` have none. Nothing: there are none.
 std::optional<std::string> path_alike(std::string_view path);
 
-/// The name of a fit among the sources: "costs.copies.peer" -> "fit-peer".
+/// The name of a fit among the sources: "driver.copies.peer" -> "fit-peer".
 std::string source_name(std::string_view path);
 /// Its text: the probes, their spread, and how far the finished platform is from them.
 std::string source_text(const Group& group, const ProbeSet& probes, const ErrorSummary& errors);

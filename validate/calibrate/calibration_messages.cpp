@@ -90,10 +90,10 @@ void MessageFits::fit_cpu() {
   for (const Group& group : groups_) fit_end(group);
 }
 
-/// The costs of the network at `path`, "costs.intra_node", as far as they are known.
+/// The costs of the network at `path`, "mpi.intra_node", as far as they are known.
 model::NetworkCosts& MessageFits::network_at(const std::string& path) {
   const model::Platform& base = base_.platform();
-  const bool within = path == "costs.intra_node";
+  const bool within = path == "mpi.intra_node";
   return networks_.try_emplace(path, within ? base.intra_node : base.network.value()).first->second;
 }
 
@@ -107,7 +107,7 @@ void MessageFits::fit_start(const Group& group) {
       network_at(network).receive_overhead.value = fit_constant(observations_of(group));
       return set_fit(edit_, group.path, network_at(network).receive_overhead.value, group, probes_);
     case Primitive::Kind::control:
-      network_at(network).control.value = fit_constant(observations_of(group));
+      network_at(network).control.value = fit_constant(observations_of(group)) - message_way(group.first(), base_);
       return;  // to be known here: as a number of the platform it is no part of a message
     default:
       return;
@@ -117,8 +117,8 @@ void MessageFits::fit_start(const Group& group) {
 void MessageFits::fit_end(const Group& group) {
   const std::string network(group.path, 0, group.path.rfind('.'));
   if (group.first().kind == Primitive::Kind::queued_control) {
-    return set_fit(edit_, group.path, hearing_of(network_at(network), fit_constant(observations_of(group))), group,
-                   probes_);
+    return set_fit(edit_, group.path, receiving_control_of(network_at(network), fit_constant(observations_of(group))),
+                   group, probes_);
   }
   if (group.first().kind != Primitive::Kind::completion) return;
   const Group* const messages = find_group(groups_, network);
@@ -159,10 +159,11 @@ void MessageFits::limit_posting(const Group& messages) {
 std::vector<Observation> MessageFits::observations_beside_cpu(const Group& messages) {
   limit_posting(messages);
   const model::NetworkCosts& costs = network_at(messages.path);
-  std::vector<Observation> observations = observations_of(messages);
-  for (Observation& o : observations) {
-    o.busy = costs.posting(o.size) + costs.taking_in(o.size);
-    o.again = costs.last_piece(o.size) - costs.first_part(o.size);
+  std::vector<Observation> observations;
+  for (const Meant& meant : messages.lines) {
+    Observation& o = observations.emplace_back(observation_of(meant));
+    o.busy = message_way(meant.primitive, base_) + costs.posting(o.size) + costs.taking_in(o.size);
+    o.again = costs.last_fragment(o.size) - costs.first_part(o.size);
   }
   return observations;
 }

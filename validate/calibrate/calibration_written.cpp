@@ -115,12 +115,6 @@ void fit_written(const Group& group, const model::Topology& topology, const Prob
   }
   const Piecewise curve = none ? Piecewise{} : few_points(differences);
   set_fit(edit, group.path, curve, group, probes);
-  for (const auto& [copy, cost] : topology.platform().copies) {
-    const std::optional<std::string> alike = path_alike(copy_path(copy));
-    if (!reads_host_memory(copy) || alike != copy_path(first, topology)) continue;
-    edit.set(copy_path(copy) + ".cpu_written", curve, model::Quality::derived,
-             "that of " + group.path + ": the same engine, and no probe tells this one");
-  }
 }
 
 }  // namespace twinlink::validate

@@ -91,10 +91,10 @@ void put_in_order(YamlValue& map, const std::array<std::string_view, count>& ord
 }
 
 void put_in_order(YamlValue& document) {
-  put_in_order(document,
-               std::array<std::string_view, 7>{"schema", "name", "description", "sources", "nodes", "fabric", "costs"});
-  if (YamlValue* costs = document.find("costs")) {
-    put_in_order(*costs, std::array<std::string_view, 5>{"copies", "staged_peers", "network", "intra_node", "runtime"});
+  put_in_order(document, std::array<std::string_view, 9>{"schema", "name", "description", "sources", "gpu_types",
+                                                         "nodes", "fabric", "driver", "mpi"});
+  if (YamlValue* driver = document.find("driver")) {
+    put_in_order(*driver, std::array<std::string_view, 3>{"copies", "fallback", "runtime"});
   }
 }
 

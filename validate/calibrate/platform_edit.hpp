@@ -12,7 +12,7 @@
 namespace twinlink::validate {
 
 struct NumberChange {
-  std::string path{};    ///< "costs.copies.peer.rate"
+  std::string path{};    ///< "driver.copies.peer.rate"
   std::string before{};  ///< for people; empty if the base does not have it
   std::string after{};
 };

@@ -12,6 +12,6 @@ namespace twinlink::validate {
 Seconds predict_controls(const model::NetworkCosts& network);
 /// What the CPU does to await a control message and take it in, of which predict_controls() makes `time`. Zero where
 /// the way of the messages decides.
-Seconds hearing_of(const model::NetworkCosts& network, Seconds time);
+Seconds receiving_control_of(const model::NetworkCosts& network, Seconds time);
 
 }  // namespace twinlink::validate

@@ -15,7 +15,7 @@ constexpr double kQueued = bench::kQueuedCopies;
 
 /// What the sender's CPU has a part in. The rest it has copied when it posted the message.
 Seconds flow_from_sender(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const Bytes posted = network_of(primitive, topology.platform()).first_part(size);
+  const Bytes posted = network_of(primitive, topology).first_part(size);
   return flow_of_message(primitive, size, topology) * (1 - share_of(posted, size));
 }
 
@@ -46,44 +46,45 @@ bool lacks_in_caches(const Primitive& primitive, Bytes size, const Topology& top
 }
 
 Seconds flow_of_message(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts& network = network_of(primitive, topology.platform());
+  const model::NetworkCosts network = network_of(primitive, topology);
   const bool uncached = network.uncached && lacks_in_caches(primitive, size, topology);
-  return flow_time(size, narrowest_link(primitive, topology), uncached ? network.uncached : network.rate);
+  const auto& rate = uncached ? network.uncached : network.rate;
+  return flow_time(size, narrowest_link(primitive, topology), rate ? std::optional(rate->value) : std::nullopt);
 }
 
 Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts& network = network_of(primitive, topology.platform());
-  const Seconds last = flow_of_message(primitive, size, topology) * share_of(network.last_piece(size), size);
+  const model::NetworkCosts network = network_of(primitive, topology);
+  const Seconds last = flow_of_message(primitive, size, topology) * share_of(network.last_fragment(size), size);
   return network.posting(size) + network.latency.value.at(size) + flow_from_sender(primitive, size, topology) + last +
          network.taking_in(size);
 }
 
 Seconds beside_gaps(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts& network = network_of(primitive, topology.platform());
+  const model::NetworkCosts network = network_of(primitive, topology);
   // A CPU that copies in pieces posts all messages first, and the latency of the first one hides behind that.
-  const bool by_sender = network.last_piece(size) > Bytes{};
+  const bool by_sender = network.last_fragment(size) > Bytes{};
   const Seconds hidden =
       by_sender ? std::min(network.latency.value.at(size), network.posting(size) * (kQueued - 1)) : Seconds{};
   return predict_message(primitive, size, topology) - hidden + network.control.value;
 }
 
 Seconds interval_beside_gap(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts& network = network_of(primitive, topology.platform());
-  const bool by_sender = network.last_piece(size) > Bytes{};
+  const model::NetworkCosts network = network_of(primitive, topology);
+  const bool by_sender = network.last_fragment(size) > Bytes{};
   return flow_from_sender(primitive, size, topology) + (by_sender ? sending(network, size) : Seconds{});
 }
 
 Seconds predict_window(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts& network = network_of(primitive, topology.platform());
+  const model::NetworkCosts network = network_of(primitive, topology);
   const Seconds gap = network.gap ? network.gap->value.at(size) : Seconds{};
   const Seconds each = std::max(network.posting(size), interval_beside_gap(primitive, size, topology) + gap);
-  const Seconds sent = sending(network, size) * kQueued + network.hearing();
+  const Seconds sent = sending(network, size) * kQueued + network.receiving_control();
   const Seconds taken_in = (network.receive_overhead.value + network.taking_in(size)) * kQueued + network.control.value;
   return std::max({beside_gaps(primitive, size, topology) + each * (kQueued - 1), sent, taken_in}) / kQueued;
 }
 
 std::optional<Seconds> predict_both_ways(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts& network = network_of(primitive, topology.platform());
+  const model::NetworkCosts network = network_of(primitive, topology);
   if (!network.completion) return std::nullopt;
   const Seconds completion = network.taking_in(size);
   const Seconds comes = predict_message(primitive, size, topology) - network.posting(size) - completion;

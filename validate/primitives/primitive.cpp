@@ -49,8 +49,8 @@ std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, cons
   const model::CopyCost found = topology.find_copy_cost(primitive.from, primitive.to);
   if (found.cost == nullptr) return std::nullopt;
   return CopyTimes{.overhead = found.cost->overhead.value,
-                   .latency = found.cost->latency.value.at(size),
-                   .flow = flow_time(size, narrowest_link(primitive, topology), found.cost->rate),
+                   .latency = found.latency(size),
+                   .flow = flow_time(size, narrowest_link(primitive, topology), found.rate),
                    .completion = topology.copy_ending(primitive.from, found).completion,
                    .by_event = found.by_event,
                    .gap = found.cost->gap ? found.cost->gap->value.at(size) : Seconds{}};
@@ -75,14 +75,14 @@ std::optional<Seconds> predict_put(const Primitive& primitive, Bytes size, const
 std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto times = copy_times(primitive, size, topology);
   if (!times) return std::nullopt;
-  return share_of_queue(*times, times->by_event ? or_none(topology.platform().runtime.look) : Seconds{});
+  return share_of_queue(*times, times->by_event ? or_none(topology.platform().runtime.failed_poll) : Seconds{});
 }
 
 /// Of a queue of puts with signals, what comes beside the intervals between them: the first until it is there, and the
 /// answer to the last signal, unless the sender takes longer to learn that its put has ended; a kernel that raises the
 /// signal tells it by itself.
-Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Seconds signal, const Platform& platform) {
-  const Seconds answered = signal + network_of(primitive, platform).control.value;
+Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Seconds signal, const Topology& topology) {
+  const Seconds answered = signal + network_of(primitive, topology).control.value;
   return times.until_there() + (primitive.from.kernel ? answered : std::max(times.completion, answered));
 }
 
@@ -94,7 +94,7 @@ std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes s
   const auto times = copy_times(primitive, size, topology);
   if (!times || !signal) return std::nullopt;
   const Seconds interval = times->flow + times->gap + *signal + or_none(signal_gap);
-  const Seconds beside = beside_signals(primitive, *times, *signal, topology.platform());
+  const Seconds beside = beside_signals(primitive, *times, *signal, topology);
   return (beside + std::max(times->overhead, interval) * (kInARow - 1)) / kInARow;
 }
 
@@ -112,44 +112,54 @@ std::optional<Seconds> predict_start(const Primitive& primitive, const Topology&
 
 }  // namespace
 
-const model::NetworkCosts& network_of(const Primitive& primitive, const Platform& platform) {
-  return primitive.same_node ? platform.intra_node : *platform.network;
+model::NetworkCosts network_of(const Primitive& primitive, const Topology& topology) {
+  const Platform& platform = topology.platform();
+  model::NetworkCosts costs = primitive.same_node ? platform.intra_node : platform.network.value();
+  if (!primitive.messages()) return costs;
+  const Seconds way = message_way(primitive, topology);
+  if (way == Seconds{}) return costs;
+  std::vector<model::Piecewise::Knot> knots = costs.latency.value.knots();
+  for (auto& knot : knots) knot.cost += way;
+  costs.latency.value = model::Piecewise(std::move(knots));
+  costs.control.value += way;
+  return costs;
 }
 
-Seconds flow_time(Bytes size, std::optional<Rate> narrowest, const std::optional<Sourced<Rate>>& rate) {
-  if (rate) narrow(narrowest, rate->value);
+Seconds message_way(const Primitive& primitive, const Topology& topology) {
+  if (primitive.same_node) return topology.message_way(primitive.from.location, primitive.to.location);
+  const auto nic = [&](int gpu) -> const std::string& {
+    return topology.platform().node.gpus[static_cast<std::size_t>(gpu)].nic;
+  };
+  return topology.message_way(primitive.from.location, nic(primitive.gpu), nic(primitive.peer_gpu),
+                              primitive.to.location);
+}
+
+Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate> rate) {
+  narrow(narrowest, rate);
   return narrowest ? size / *narrowest : Seconds{};
 }
 
 std::string copy_path(const Primitive& primitive, const Topology& topology) {
-  const std::string name = topology.find_copy_cost(primitive.from, primitive.to).name;
-  const auto& staged = topology.platform().staged_peers;
-  for (std::size_t i = 0; i < staged.size(); ++i) {
-    if (model::staged_name(staged[i]) == name) return fmt::format("costs.staged_peers.{}", i);
-  }
+  std::string path = topology.find_copy_cost(primitive.from, primitive.to).path;
   // A base that does not tell reads from writes still gets a number of their own.
   const bool reads = primitive.to.own && !primitive.from.own;
-  if (reads && name == to_string(model::CopyClass::peer))
-    return fmt::format("costs.copies.{}", to_string(model::CopyClass::peer_read));
-  for (int i = 0; i < model::kCopyClasses; ++i) {
-    if (to_string(static_cast<model::CopyClass>(i)) == name) return "costs.copies." + name;
-  }
-  return {};
+  if (reads && path.ends_with(".peer")) path += "-read";
+  return path;
 }
 
 std::string cost_path(const Primitive& primitive, const Topology& topology) {
-  const std::string_view network = primitive.same_node ? "costs.intra_node" : "costs.network";
+  const std::string_view network = primitive.same_node ? "mpi.intra_node" : "mpi.network";
   switch (primitive.kind) {
     case Kind::copy:
       return copy_path(primitive, topology);
     case Kind::engine_block:
-      return "costs.runtime.engine_block";
+      return "driver.runtime.engine_block";
     case Kind::kernel_block:
-      return "costs.runtime.kernel_block";
+      return "driver.runtime.kernel_block";
     case Kind::signal:
-      return "costs.runtime.signal";
+      return "driver.runtime.signal";
     case Kind::kernel_signal:
-      return "costs.runtime.kernel_signal";
+      return "driver.runtime.kernel_signal";
     case Kind::written_copy:
       return copy_path(primitive, topology) + ".cpu_written";
     case Kind::start:
@@ -157,13 +167,13 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
     case Kind::queued:
       return copy_path(primitive, topology) + ".gap";
     case Kind::queued_signal:
-      return "costs.runtime.signal_gap";
+      return "driver.runtime.signal_gap";
     case Kind::queued_kernel_signal:
-      return "costs.runtime.kernel_signal_gap";
+      return "driver.runtime.kernel_signal_gap";
     case Kind::finish:
-      return "costs.runtime.completion";
+      return "driver.runtime.completion";
     case Kind::look:
-      return "costs.runtime.look";
+      return "driver.runtime.failed_poll";
     case Kind::message:
       return std::string(network);
     case Kind::start_message:
@@ -179,28 +189,32 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
     case Kind::queued_control:
       return fmt::format("{}.control_receive_overhead", network);
     case Kind::allocate_device:
-      return "costs.runtime.allocate_device";
+      return "driver.runtime.allocate_device";
     case Kind::pin:
-      return "costs.runtime.pin_base";
+      return "driver.runtime.pin_base";
     case Kind::ipc_export:
-      return "costs.runtime.ipc_export";
+      return "driver.runtime.ipc_export";
     case Kind::ipc_open:
-      return "costs.runtime.ipc_open";
+      return "driver.runtime.ipc_open";
     case Kind::ipc_close:
-      return "costs.runtime.ipc_close";
+      return "driver.runtime.ipc_close";
   }
   return {};
 }
 
 std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& topology) {
+  using model::Reach;
   const Platform& platform = topology.platform();
   if (primitive.same_node) {
-    return topology.narrowest(topology.copy_route(primitive.from.location, primitive.to.location));
+    const model::Route route = topology.copy_route(primitive.from.location, primitive.to.location);
+    if (!primitive.copies()) return topology.narrowest(route, Reach::cpu);
+    return topology.narrowest(route, topology.find_copy_cost(primitive.from, primitive.to).reach);
   }
   const auto nic = [&](int gpu) { return platform.node.gpus[static_cast<std::size_t>(gpu)].nic; };
   std::optional<Rate> narrowest =
-      topology.narrowest(topology.to_nic_route(primitive.from.location, nic(primitive.gpu)));
-  narrow(narrowest, topology.narrowest(topology.from_nic_route(nic(primitive.peer_gpu), primitive.to.location)));
+      topology.narrowest(topology.to_nic_route(primitive.from.location, nic(primitive.gpu)), Reach::device_reads);
+  narrow(narrowest, topology.narrowest(topology.from_nic_route(nic(primitive.peer_gpu), primitive.to.location),
+                                       Reach::device_writes));
   narrow(narrowest, platform.fabric->link.value);
   if (platform.fabric->duplex) narrow(narrowest, platform.fabric->duplex->value);
   return narrowest;
@@ -212,7 +226,7 @@ std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds t
   const auto signal =
       primitive.kind == Primitive::Kind::queued_signal ? value_of(runtime.signal) : kernel_signal(runtime, size);
   if (!times || !signal) return std::nullopt;
-  const Seconds beside = beside_signals(primitive, *times, *signal, topology.platform());
+  const Seconds beside = beside_signals(primitive, *times, *signal, topology);
   const Seconds each = (time * kInARow - beside) / (kInARow - 1);
   return each - times->flow - times->gap - *signal;
 }
@@ -229,7 +243,7 @@ std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, con
 std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Topology& topology) {
   const Platform& platform = topology.platform();
   const model::RuntimeCosts& runtime = platform.runtime;
-  const model::NetworkCosts& network = network_of(primitive, platform);
+  const model::NetworkCosts network = network_of(primitive, topology);
   switch (primitive.kind) {
     case Kind::copy:
       return predict_copy(primitive, size, topology);
@@ -255,7 +269,7 @@ std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Top
     case Kind::finish:
       return plus(Seconds{}, runtime.completion, 1);
     case Kind::look:
-      return plus(Seconds{}, runtime.look, 1);
+      return plus(Seconds{}, runtime.failed_poll, 1);
     case Kind::message:
       return predict_message(primitive, size, topology);
     case Kind::start_message:

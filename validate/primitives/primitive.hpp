@@ -64,21 +64,23 @@ struct Primitive {
 std::optional<Primitive> find_primitive(const bench::ProbeLine& line, const model::Topology& topology,
                                         std::string& reason);
 
-/// Where the platform keeps what `primitive` costs: "costs.copies.peer", "costs.staged_peers.0", "costs.network",
-/// "costs.runtime.ipc_open". Of a copy with something on top, where that is; of a part of a copy the number that stands
-/// for it: "costs.copies.peer.overhead".
+/// Where the platform keeps what `primitive` costs: "driver.copies.peer", "driver.fallback", "mpi.network",
+/// "driver.runtime.ipc_open". Of a copy with something on top, where that is; of a part of a copy the number that
+/// stands for it: "driver.copies.peer.overhead".
 std::string cost_path(const Primitive& primitive, const model::Topology& topology);
-/// Of what copies(): where the copy itself is, "costs.copies.peer".
+/// Of what copies(): where the copy itself is, "driver.copies.peer".
 std::string copy_path(const Primitive& primitive, const model::Topology& topology);
 
 /// The narrowest link on the way, the fabric included. Nothing if there is no link.
 std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topology& topology);
 
-/// The costs of the messages that `primitive` is, or comes with.
-const model::NetworkCosts& network_of(const Primitive& primitive, const model::Platform& platform);
+/// The costs of the messages that `primitive` is, with their way in latency and control; or comes with, without it.
+model::NetworkCosts network_of(const Primitive& primitive, const model::Topology& topology);
+/// What the way of a message adds.
+Seconds message_way(const Primitive& primitive, const model::Topology& topology);
 /// What `size` bytes take over links of which the narrowest is known, and at no more than `rate`. Zero where nothing
 /// limits them.
-Seconds flow_time(Bytes size, std::optional<Rate> narrowest, const std::optional<model::Sourced<Rate>>& rate);
+Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate> rate);
 
 /// Of queued puts with signals that took `time`: the number that only they tell, `signal_gap` or
 /// `kernel_signal_gap`; not positive where the rest takes all of it. Nothing if

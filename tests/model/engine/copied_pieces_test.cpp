@@ -32,7 +32,7 @@ BehindALargeOne behind_a_large_one(const Platform& platform, Bytes size) {
 
 Platform with_pieces(Bytes piece) {
   Platform platform = copied_by(CopiedBy::both);
-  platform.intra_node.piece = Sourced<Bytes>{piece, {Quality::assumed, "a round number"}};
+  platform.intra_node.fragment = Sourced<Bytes>{piece, {Quality::assumed, "a round number"}};
   return platform;
 }
 

@@ -27,7 +27,7 @@ Sourced<T> sourced(T value) {
 
 Platform with_gap() {
   Platform platform = sample_platform();
-  platform.copies[CopyClass::pinned_to_device_near].gap = sourced(Piecewise(kGap));
+  platform.copies[CopyKind::pinned_to_device].gap = sourced(Piecewise(kGap));
   return platform;
 }
 
@@ -166,7 +166,7 @@ TEST(Completion, IsPaidForEachCopyByWhoeverWaits) {
 /// The CPU has made it itself, and looks at nothing to know that it has ended.
 TEST(Completion, OfOthersIsNotPaidByWhoeverWaitsForACopyBetweenHostBuffers) {
   Platform platform = with_completion();
-  platform.runtime.look = sourced(0.2_us);
+  platform.runtime.failed_poll = sourced(0.2_us);
   alone(platform, [](Rank& rank, Buffer device, Buffer pinned) {
     const Op copy = rank.copy({device, {}, 1_KiB}, {pinned, {}, 1_KiB}, Stream{}, Engine::dma);
     const Buffer memory = rank.allocate(Memory::pageable, 128_MiB);

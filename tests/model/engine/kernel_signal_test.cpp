@@ -82,7 +82,7 @@ TEST(KernelSignal, IsNotThatOfTheCopyEngine) {
 TEST(Gap, BeginsBehindTheSignalOfThePutBefore) {
   constexpr Seconds kGap = 2.5_us;
   Platform platform = sample_platform();
-  platform.copies.at(CopyClass::peer).gap = with_source(Piecewise(kGap));
+  platform.copies.at(CopyKind::peer).gap = with_source(Piecewise(kGap));
   push(platform, kPeers, 2, [&](Rank& rank, Buffer own, Buffer theirs) {
     const Seconds flow = 1_MiB / kPeer;
     const Seconds first = rank.now() + kOverhead + flow + kSignal;

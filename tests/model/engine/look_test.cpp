@@ -21,7 +21,7 @@ constexpr Seconds kAtOnce{};  // of the clock at the start: a look, and no waiti
 
 Platform looking_platform() {
   Platform platform = sample_platform();
-  platform.runtime.look = with_source(kLook);
+  platform.runtime.failed_poll = with_source(kLook);
   return platform;
 }
 

@@ -114,8 +114,8 @@ TEST(ProbeLoad, WhoWroteTheSourceShowsWhatThePlatformSays) {
   const Source guess{Quality::assumed, "a round number"};
   const auto constant = [&](Seconds extra) { return Sourced<Piecewise>{Piecewise({{Bytes{}, extra}}), guess}; };
   Platform platform = sample_platform();
-  platform.copies[CopyClass::pinned_to_device_near].cpu_written = constant(3.0_us);
-  platform.copies[CopyClass::pageable_to_device_near].cpu_written = constant(5.0_us);
+  platform.copies[CopyKind::pinned_to_device].cpu_written = constant(3.0_us);
+  platform.copies[CopyKind::pageable_to_device].cpu_written = constant(5.0_us);
   const Medians medians(platform);
   const auto extra_us = [&](const std::string& name) {
     return medians.us(name + " cpu-written", 1_MiB) - medians.us(name, 1_MiB);
@@ -141,18 +141,17 @@ Found probe_names(const Platform& platform, const Place& second = {0, 2, {}}) {
   return found;
 }
 
-TEST(Probe, APlatformWithoutFarCopiesHasAllOtherLines) {
+TEST(Probe, APlatformWithoutAKindOfCopiesHasAllOtherLines) {
   Platform platform = sample_platform();
-  const std::set far{CopyClass::pinned_to_device_far, CopyClass::device_to_pinned_far,
-                     CopyClass::pageable_to_device_far, CopyClass::device_to_pageable_far};
-  std::erase_if(platform.copies, [&](const auto& entry) { return far.contains(entry.first); });
+  platform.copies.erase(CopyKind::device_to_pinned);
   const Found found = probe_names(platform);
   EXPECT_TRUE(found.names.contains("copy pinned-to-device near"));
+  EXPECT_TRUE(found.names.contains("copy pinned-to-device far"));
   EXPECT_TRUE(found.names.contains("peer copy write direct of 2 GPUs"));
-  EXPECT_FALSE(found.names.contains("copy pinned-to-device far"));
+  EXPECT_FALSE(found.names.contains("copy device-to-pinned far"));
   EXPECT_TRUE(std::ranges::any_of(found.notes, [](const std::string& note) {
     return note.starts_with("0/1: no copies device-to-shared-pinned far: ") &&
-           note.find("'device-to-pinned-far'") != std::string::npos;
+           note.find("'driver.copies.device-to-pinned'") != std::string::npos;
   }));
 }
 
@@ -168,7 +167,7 @@ TEST(Probe, RanksThatShareAGpuSayWhySignalsAreNotMeasured) {
 TEST(Probe, APlatformWithoutAnyCopiesStillHasMessages) {
   Platform platform = sample_platform();
   platform.copies.clear();
-  platform.staged_peers.clear();
+  platform.fallback.reset();
   const Found found = probe_names(platform);
   EXPECT_TRUE(found.names.contains("message pinned same-node"));
   for (const std::string& name : found.names) EXPECT_EQ(name.find("copy"), std::string::npos) << name;

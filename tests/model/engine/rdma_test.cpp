@@ -47,39 +47,40 @@ void expect_near(Seconds actual, Seconds expected) {
 
 TEST(ClosedFormV3, DirectBesideTheAdapterItsReadingIsTheSlowest) {
   const Timed timed = v3({kNear, kOtherNear}, 1_MiB, direct());
-  const Seconds message = kOverhead + kNearExtra * 2 + 1_MiB / kNearRead;
+  const Seconds message = kOverhead + kRdmaExtra * 2 + 1_MiB / kNearRead;
   expect_near(timed.cold, registration(1_MiB) + message);
   expect_near(timed.warm, message);
 }
 
 TEST(ClosedFormV3, DirectIntoDeviceMemoryItsWritingMayBeTheSlowest) {
   Platform platform = sample_platform_with_rdma();
-  platform.fabric.value().rdma.value().near.value().read.value = Rate{10e9};
+  for (Hub& hub : platform.node.hubs) hub.passing.peer_read.value().value = Rate{10e9};
   const Timed timed = v3({kNear, kOtherNear}, 1_MiB, direct(), platform);
-  expect_near(timed.warm, kOverhead + kNearExtra * 2 + 1_MiB / kNearWrite);
+  expect_near(timed.warm, kOverhead + kRdmaExtra * 2 + 1_MiB / kNearWrite);
 }
 
 TEST(ClosedFormV3, DirectBeyondTheLimitsOfTheRootComplexTheWireIsTheSlowest) {
   Platform platform = sample_platform_with_rdma();
-  RdmaLimits& near = platform.fabric.value().rdma.value().near.value();
-  near.read.value = near.write.value = Rate{10e9};
+  for (Hub& hub : platform.node.hubs) {
+    hub.passing.peer_read.value().value = hub.passing.peer_write.value().value = Rate{10e9};
+  }
   const Timed timed = v3({kNear, kOtherNear}, 1_MiB, direct(), platform);
-  expect_near(timed.warm, kOverhead + kNearExtra * 2 + 1_MiB / kWire);
+  expect_near(timed.warm, kOverhead + kRdmaExtra * 2 + 1_MiB / kWire);
 }
 
 TEST(ClosedFormV3, FarFromTheAdapterAtBothEnds) {
   const Timed timed = v3({kFar, kOtherFar}, 1_MiB, direct());
-  expect_near(timed.warm, kOverhead + kFarExtra * 2 + 1_MiB / kFarWrite);
+  expect_near(timed.warm, kOverhead + kRdmaExtra * 2 + kSocketHop * 3 + 1_MiB / kFarWrite);
 }
 
 TEST(ClosedFormV3, FarFromTheAdapterAtOneEnd) {
   const Timed timed = v3({kFar, kOtherNear}, 1_MiB, direct());
-  expect_near(timed.warm, kOverhead + kFarExtra + kNearExtra + 1_MiB / kFarRead);
+  expect_near(timed.warm, kOverhead + kRdmaExtra * 2 + kSocketHop * 2 + 1_MiB / kFarRead);
 }
 
 TEST(ClosedFormV3, UpToTheLimitsAMessageIsDirect) {
   const Timed timed = v3({kNear, kOtherNear}, 64_KiB, limits("64K", "64K"));
-  expect_near(timed.warm, kOverhead + kNearExtra * 2 + 64_KiB / kNearRead);
+  expect_near(timed.warm, kOverhead + kRdmaExtra * 2 + 64_KiB / kNearRead);
 }
 
 TEST(ClosedFormV3, OneByteBeyondTheLimitsItIsStaged) {
@@ -95,7 +96,7 @@ TEST(ClosedFormV3, BetweenTheLimitsOnlyTheReceiverIsDirect) {
   settings.chunk = chunk;
   const Timed timed = v3({kNear, kOtherNear}, chunk * chunks, settings);
   // The adapter's writing is the slowest hop; after the first chunk has been copied out it never rests.
-  expect_near(timed.warm, kOverhead + chunk / kUp + kOverhead + kNearExtra + (chunk * chunks) / kNearWrite);
+  expect_near(timed.warm, kOverhead + chunk / kUp + kOverhead + kRdmaExtra + (chunk * chunks) / kNearWrite);
 }
 
 TEST(ClosedFormV3, BetweenTheLimitsOnlyTheSenderIsDirect) {
@@ -105,7 +106,7 @@ TEST(ClosedFormV3, BetweenTheLimitsOnlyTheSenderIsDirect) {
   settings.chunk = chunk;
   const Timed timed = v3({kNear, kOtherNear}, chunk * chunks, settings);
   // The adapter's reading is the slowest hop; the last chunk is copied in after it.
-  expect_near(timed.warm, kOverhead + kNearExtra + (chunk * chunks) / kNearRead + kOverhead + chunk / kDown);
+  expect_near(timed.warm, kOverhead + kRdmaExtra + (chunk * chunks) / kNearRead + kOverhead + chunk / kDown);
 }
 
 TEST(ClosedFormV3, AboveBothLimitsItIsThePipelineOfV1) {
@@ -120,7 +121,7 @@ TEST(ClosedFormV3, WithoutACacheEveryMessageRegistersAndDeregisters) {
   Settings settings = direct();
   settings.options["registration_cache"] = "off";
   const Timed timed = v3({kNear, kOtherNear}, 1_MiB, settings);
-  const Seconds message = kOverhead + kNearExtra * 2 + 1_MiB / kNearRead;
+  const Seconds message = kOverhead + kRdmaExtra * 2 + 1_MiB / kNearRead;
   expect_near(timed.warm, registration(1_MiB) + message + kDeregister);
   EXPECT_EQ(timed.counters.at(0).value, 0U) << "hits";
   EXPECT_EQ(timed.counters.at(1).value, 2U) << "misses";
@@ -143,11 +144,11 @@ TEST(Rdma, WhatAnAdapterReadsFromOneGpuIsSharedByAllItsFlows) {
     const Seconds start = rank.now();
     const Op op = sends ? rank.send(peer, tags::kData, View(buffer)) : rank.receive(peer, tags::kData, View(buffer));
     EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
-    expect_near(rank.now() - start, kOverhead + kNearExtra * 2 + 2_MiB / kNearRead);
+    expect_near(rank.now() - start, kOverhead + kRdmaExtra * 2 + 2_MiB / kNearRead);
   });
 }
 
-TEST(Rdma, EachGpuHasALimitOfItsOwn) {
+TEST(Rdma, GpusOfOneSocketShareWhatItForwards) {
   const std::vector<Place> places{{0, 1, {}}, {0, 2, {}}, {1, 0, {}}, {2, 0, {}}};
   simulate(sample_platform_with_rdma(), places, [](Rank& rank) {
     const bool sends = rank.id().value < 2;
@@ -157,7 +158,7 @@ TEST(Rdma, EachGpuHasALimitOfItsOwn) {
     const Seconds start = rank.now();
     const Op op = sends ? rank.send(peer, tags::kData, View(buffer)) : rank.receive(peer, tags::kData, View(buffer));
     EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
-    expect_near(rank.now() - start, kOverhead + kFarExtra + kNearExtra + 1_MiB / kFarRead);
+    expect_near(rank.now() - start, kOverhead + kRdmaExtra * 2 + kSocketHop * 2 + 2_MiB / kFarRead);
   });
 }
 
@@ -199,15 +200,15 @@ void put_and_expect(const std::vector<Place>& places, Memory from, Seconds expec
 }
 
 TEST(Rdma, APutToAnotherNodeCostsWhatADirectMessageCosts) {
-  put_and_expect({kNear, kOtherNear}, Memory::device, kOverhead + kNearExtra * 2 + 1_MiB / kNearRead);
+  put_and_expect({kNear, kOtherNear}, Memory::device, kOverhead + kRdmaExtra * 2 + 1_MiB / kNearRead);
 }
 
 TEST(Rdma, APutToAFarGpuOfAnotherNodeIsAsSlowAsItsWriting) {
-  put_and_expect({kNear, kOtherFar}, Memory::device, kOverhead + kNearExtra + kFarExtra + 1_MiB / kFarWrite);
+  put_and_expect({kNear, kOtherFar}, Memory::device, kOverhead + kRdmaExtra * 2 + kSocketHop + 1_MiB / kFarWrite);
 }
 
 TEST(Rdma, APutFromHostMemoryIsLimitedAtItsTargetOnly) {
-  put_and_expect({kNear, kOtherNear}, Memory::pinned, kOverhead + kNearExtra + 1_MiB / kNearWrite);
+  put_and_expect({kNear, kOtherNear}, Memory::pinned, kOverhead + kRdmaExtra + 1_MiB / kNearWrite);
 }
 
 TEST(Rdma, ALateReceivePaysForItsDeviceMemoryToo) {
@@ -219,7 +220,7 @@ TEST(Rdma, ALateReceivePaysForItsDeviceMemoryToo) {
     constexpr Seconds kLate = 100.0_us;
     if (rank.id().value == 0) {
       EXPECT_EQ(wait(rank, rank.send(peer, tags::kData, View(buffer)), kLong), Status::delivered);
-      expect_near(rank.now() - start, kLate + kControl + kFarExtra + 1_MiB / kFarWrite);
+      expect_near(rank.now() - start, kLate + kControl + kSocketHop * 2 + kRdmaExtra + 1_MiB / kFarWrite);
     } else {
       ControlMessage nothing;
       EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kFirstFree, nothing), start + kLate), Status::timed_out);
@@ -235,7 +236,7 @@ TEST(Rdma, APlatformWithoutTheCostOfRegisteringSaysSo) {
     v3({kNear, kOtherNear}, 4_KiB, direct(), platform);
     FAIL() << "registered for nothing";
   } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no 'runtime.register_base', which this run needs"));
+    EXPECT_THAT(error.what(), HasSubstr("no 'driver.runtime.register_base', which this run needs"));
   }
 }
 

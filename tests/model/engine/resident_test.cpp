@@ -97,14 +97,14 @@ TEST(Resident, DoesNotReachBeyondItsPeerDomain) {
 
 TEST(Resident, NeedsItsCostOnThePlatform) {
   Platform platform = sample_platform();
-  platform.copies.erase(CopyClass::resident_push);
+  platform.copies.erase(CopyKind::resident_push);
   push(platform, kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
     try {
       rank.put(View(theirs), View(own), Stream{}, Engine::resident, {});
       FAIL() << "accepted";
     } catch (const InputError& error) {
       EXPECT_STREQ(error.what(),
-                   "sample.yaml: error: the platform's costs have no 'resident-push', which this run needs");
+                   "sample.yaml: error: the platform has no 'driver.copies.resident-push', which this run needs");
     }
   });
 }

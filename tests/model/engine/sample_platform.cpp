@@ -12,12 +12,17 @@ Cost cost(Rate rate) {
   return {.overhead = sourced(kHost), .latency = sourced(Piecewise({{Bytes{}, kLatency}})), .rate = sourced(rate)};
 }
 
-Gpu gpu(const std::string& name, const std::string& memory, const std::string& hub) {
-  Gpu gpu{.name = name, .model = "Sample", .memory = sourced(6_GiB), .capability_major = 2};
-  gpu.memory_near = memory;
-  gpu.nic = "nic0";
-  gpu.peer_domain = hub;
-  return gpu;
+Gpu gpu(const std::string& name, const std::string& memory) {
+  return {.name = name, .type = "sample", .memory_near = memory, .nic = "nic0"};
+}
+
+/// Copies from one GPU into the other one by one, at kStagedPeer on an idle machine.
+Fallback fallback() {
+  constexpr Bytes kChunk = 1_MiB;
+  return {.cost = {.overhead = sourced(kHost), .latency = sourced(Piecewise({{Bytes{}, kLatency}}))},
+          .through = "source",
+          .chunk = sourced(kChunk),
+          .per_chunk = sourced(kChunk / kStagedPeer - kChunk / kUp - kChunk / kDown)};
 }
 
 Link link(const std::string& name, const std::string& from, const std::string& to, Rate rate) {
@@ -30,10 +35,12 @@ Platform sample_platform() {
   Platform platform{.name = "sample", .description = "round numbers", .file = "sample.yaml"};
   Node& node = platform.node;
   node.count = 4;
-  node.memories = {{"memory0", sourced(Rate{8e9})}, {"memory1", sourced(Rate{8e9})}};
-  node.gpus = {gpu("gpu0", "memory0", "hub0"), gpu("gpu1", "memory1", "hub1"), gpu("gpu2", "memory1", "hub1")};
-  node.nics = {"nic0"};
-  node.hubs = {"hub0", "hub1"};
+  platform.gpu_types = {{.name = "sample", .model = "Sample", .memory = sourced(6_GiB), .capability_major = 2}};
+  node.memories = {{.name = "memory0", .copy_rate = sourced(Rate{8e9})},
+                   {.name = "memory1", .copy_rate = sourced(Rate{8e9})}};
+  node.gpus = {gpu("gpu0", "memory0"), gpu("gpu1", "memory1"), gpu("gpu2", "memory1")};
+  node.nics = {{.name = "nic0"}};
+  node.hubs = {{.name = "hub0"}, {.name = "hub1"}};
   node.links = {link("sockets", "memory0", "memory1", Rate{20e9}),
                 link("up0", "hub0", "memory0", kHub),
                 link("up1", "hub1", "memory1", kHub),
@@ -43,15 +50,9 @@ Platform sample_platform() {
                 link("nic", "nic0", "hub0", Rate{8e9})};
   platform.fabric = Fabric{.link = sourced(kWire)};
 
-  using enum CopyClass;
-  for (const CopyClass c :
-       {pinned_to_device_near, pinned_to_device_far, pageable_to_device_near, pageable_to_device_far}) {
-    platform.copies[c] = cost(kDown);
-  }
-  for (const CopyClass c :
-       {device_to_pinned_near, device_to_pinned_far, device_to_pageable_near, device_to_pageable_far}) {
-    platform.copies[c] = cost(kUp);
-  }
+  using enum CopyKind;
+  for (const CopyKind c : {pinned_to_device, pageable_to_device}) platform.copies[c] = cost(kDown);
+  for (const CopyKind c : {device_to_pinned, device_to_pageable}) platform.copies[c] = cost(kUp);
   platform.copies[device_to_device] = cost(Rate{50e9});
   platform.copies[peer] = cost(kPeer);
   platform.copies[host_to_host] = cost(Rate{8e9});
@@ -61,7 +62,7 @@ Platform sample_platform() {
   platform.copies[kernel_local] = cost(Rate{50e9});
   platform.copies[kernel_to_pinned] = cost(kUp);
   platform.copies[kernel_from_pinned] = cost(kDown);
-  platform.staged_peers = {{"hub0", "hub1", cost(kStagedPeer)}, {"hub1", "hub0", cost(kStagedPeer)}};
+  platform.fallback = fallback();
 
   NetworkCosts network{.send_overhead = sourced(Piecewise({{Bytes{}, kHost}})), .receive_overhead = sourced(Seconds{})};
   network.latency = sourced(Piecewise({{Bytes{}, kLatency}}));
@@ -85,11 +86,16 @@ Platform sample_platform() {
 
 Platform sample_platform_with_rdma() {
   Platform platform = sample_platform();
-  for (Gpu& gpu : platform.node.gpus) gpu.capability_major = 3;
-  Rdma rdma;
-  rdma.near = RdmaLimits{sourced(kNearRead), sourced(kNearWrite), sourced(kNearExtra)};
-  rdma.far = RdmaLimits{sourced(kFarRead), sourced(kFarWrite), sourced(kFarExtra)};
-  platform.fabric.value().rdma = rdma;
+  platform.gpu_types.front().capability_major = 3;
+  for (Hub& hub : platform.node.hubs) {
+    hub.passing.peer_read = sourced(kNearRead);
+    hub.passing.peer_write = sourced(kNearWrite);
+  }
+  for (HostMemory& memory : platform.node.memories) {
+    memory.passing = {.forwards = Forwards::adapters, .peer_read = sourced(kFarRead), .peer_write = sourced(kFarWrite)};
+  }
+  platform.node.links.front().latency = sourced(kSocketHop);
+  platform.fabric.value().rdma = Rdma{.latency = sourced(kRdmaExtra)};
   return platform;
 }
 

@@ -29,13 +29,13 @@ inline constexpr Seconds kRegister = 16.0_us;
 inline constexpr Seconds kRegisterPerGib{64e-3};
 inline constexpr Seconds kDeregister = 10.0_us;
 
-// What an adapter gets that reaches into device memory, of a GPU on its own socket and on the other.
+// What reads and writes of device memory by adapters get from a hub, and from a socket. Between the sockets lies a hop.
 inline constexpr Rate kNearRead{1e9};
 inline constexpr Rate kNearWrite{2e9};
-inline constexpr Seconds kNearExtra = 0.5_us;
 inline constexpr Rate kFarRead{0.25e9};
 inline constexpr Rate kFarWrite{0.2e9};
-inline constexpr Seconds kFarExtra = 1.0_us;
+inline constexpr Seconds kRdmaExtra = 0.5_us;
+inline constexpr Seconds kSocketHop = 0.2_us;
 
 /// Two memories; gpu0 and nic0 on hub0, gpu1 and gpu2 on hub1; four nodes.
 Platform sample_platform();

@@ -116,7 +116,7 @@ TEST(Simulation, GpusOfOneHubShareItsLinkEvenly) {
 /// What shares a link shares it evenly however long the rest of its way is: latency does not weigh.
 TEST(Simulation, SharingIsEvenWhateverTheLatencies) {
   Platform platform = sample_platform();
-  platform.copies[CopyClass::device_to_pinned_far].latency.value = Piecewise({{Bytes{}, 9.0_us}});
+  platform.node.links.front().latency = Sourced<Seconds>{.value = 5.0_us};  // between the sockets
   for (Link& link : platform.node.links) {
     if (link.name == "up1") link.forward.value = Rate{6e9};
   }

@@ -32,7 +32,7 @@ void expect_signals(const Platform& platform, Engine engine, Seconds first, Seco
 
 TEST(SignalGap, ComesBesideTheGapOfTheNextPut) {
   Platform platform = sample_platform();
-  platform.copies.at(CopyClass::peer).gap = with_source(Piecewise(kGap));
+  platform.copies.at(CopyKind::peer).gap = with_source(Piecewise(kGap));
   platform.runtime.signal_gap = with_source(kBehindSignal);
   const Seconds each = 1_MiB / kPeer + kSignal;
   expect_signals(platform, Engine::dma, kOverhead + each, kBehindSignal + kGap + each);
@@ -41,7 +41,7 @@ TEST(SignalGap, ComesBesideTheGapOfTheNextPut) {
 TEST(SignalGap, OfAKernelIsANumberOfItsOwn) {
   constexpr Seconds kKernelSignal = 2.0_us;
   Platform platform = sample_platform();
-  platform.copies.at(CopyClass::kernel_push).gap = with_source(Piecewise(kGap));
+  platform.copies.at(CopyKind::kernel_push).gap = with_source(Piecewise(kGap));
   platform.runtime.signal_gap = with_source(100.0_us);
   platform.runtime.kernel_signal = with_source(Piecewise(kKernelSignal));
   platform.runtime.kernel_signal_gap = with_source(kBehindSignal);
@@ -82,8 +82,8 @@ TEST(Gap, IsNothingToTheFirstMessage) {
 
 TEST(PeerRead, HasANumberOfItsOwnWhereThePlatformTellsOne) {
   Platform platform = sample_platform();
-  platform.copies[CopyClass::peer_read] = platform.copies.at(CopyClass::peer);
-  platform.copies.at(CopyClass::peer_read).latency = with_source(Piecewise({{1_B, 7.0_us}}));
+  platform.copies[CopyKind::peer_read] = platform.copies.at(CopyKind::peer);
+  platform.copies.at(CopyKind::peer_read).latency = with_source(Piecewise({{1_B, 7.0_us}}));
   push(platform, kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
     Seconds start = rank.now();
     EXPECT_EQ(wait(rank, rank.copy(View(own), View(theirs), Stream{}, Engine::dma), kLong), Status::delivered);

@@ -15,7 +15,7 @@ namespace twinlink::real {
 namespace {
 
 using namespace model::testing;  // NOLINT: the sample platform's numbers
-using model::CopyClass;
+using model::CopyKind;
 using ::testing::ElementsAre;
 using ::testing::FieldsAre;
 using ::testing::Pair;
@@ -54,9 +54,10 @@ class PacedWithOtherRates : public PacedRuntimeTest {
   PacedWithOtherRates() : PacedRuntimeTest(changed()) {}
   static model::Platform changed() {
     model::Platform platform = sample_platform();
-    platform.copies[CopyClass::pinned_to_device_far].rate->value = Rate{1e9};
-    platform.copies[CopyClass::pinned_to_device_near].rate.reset();
-    platform.copies[CopyClass::peer].rate->value = Rate{100e9};
+    platform.node.links.front().dma_read = {Rate{1e9}, {}};  // between the sockets
+    platform.node.links.front().latency = {kSocketHop, {}};
+    platform.copies[CopyKind::pinned_to_device].rate.reset();
+    platform.copies[CopyKind::peer].rate->value = Rate{100e9};
     model::Link& bus = *std::ranges::find(platform.node.links, "bus1", &model::Link::name);
     bus.forward.value = Rate{7e9};
     bus.total = {Rate{6e9}, {}};
@@ -74,8 +75,8 @@ TEST_F(PacedWithOtherRates, TheNarrowestLinkOfTheRouteLimits) {
   expect_time(device, peer_memory(2), fixed + kSize / Rate{6e9});
 }
 
-TEST_F(PacedWithOtherRates, FarMemoryHasItsOwnCosts) {
-  const Seconds time = kHost + kLatency + kSize / Rate{1e9};
+TEST_F(PacedWithOtherRates, FarMemoryLiesBeyondTheSocketsLink) {
+  const Seconds time = kHost + kLatency + kSocketHop * 2 + kSize / Rate{1e9};
   std::byte* const device = runtime.allocate(kSize);
   expect_time(device, host_memory(Memory::pinned, Locality::far), time);
   // What is near to its owner beyond the sockets is far from here.
@@ -101,7 +102,7 @@ class PacedWithGap : public PacedRuntimeTest {
   PacedWithGap() : PacedRuntimeTest(with_costs()) {}
   static model::Platform with_costs() {
     model::Platform platform = sample_platform();
-    platform.copies[CopyClass::pinned_to_device_near].gap = {model::Piecewise(kGap), {}};
+    platform.copies[CopyKind::pinned_to_device].gap = {model::Piecewise(kGap), {}};
     platform.runtime.completion = {kCompletion, {}};
     return platform;
   }
@@ -187,12 +188,12 @@ TEST_F(PacedRuntimeTest, CopiesThatTheHostMovesTooLateAreCounted) {
   const auto on_host = Pair("host-to-host", ElementsAre(Pair(kSize, FieldsAre(1, 0))));
   const auto small = Pair(4_KiB, FieldsAre(1, 0));
   EXPECT_THAT(runtime.counts(),
-              ElementsAre(on_host, Pair("pinned-to-device-near", ElementsAre(small, Pair(kSize, FieldsAre(1, 0))))))
+              ElementsAre(on_host, Pair("pinned-to-device", ElementsAre(small, Pair(kSize, FieldsAre(1, 0))))))
       << "what is still under way does not count yet";
   clock.wait_until(clock.now() + 1.0_s);
   move_all();
   EXPECT_THAT(runtime.counts(),
-              ElementsAre(on_host, Pair("pinned-to-device-near", ElementsAre(small, Pair(kSize, FieldsAre(2, 1))))));
+              ElementsAre(on_host, Pair("pinned-to-device", ElementsAre(small, Pair(kSize, FieldsAre(2, 1))))));
 }
 
 TEST_F(PacedRuntimeTest, SynchronizeTakesThePlatformsTime) {
@@ -223,7 +224,7 @@ class PacedWithoutCosts : public PacedRuntimeTest {
   PacedWithoutCosts() : PacedRuntimeTest(bare()) {}
   static model::Platform bare() {
     model::Platform platform = sample_platform();
-    platform.copies.erase(CopyClass::kernel_local);
+    platform.copies.erase(CopyKind::kernel_local);
     platform.runtime.engine_block.reset();
     return platform;
   }
@@ -241,9 +242,9 @@ TEST_F(PacedWithoutCosts, WhatThePlatformHasNoCostForIsNamed) {
     return "accepted";
   };
   EXPECT_EQ(refusal([&] { runtime.copy_blocks(device, device, blocks, Stream{0}, Engine::dma); }),
-            "sample.yaml: error: the platform's costs have no 'runtime.engine_block', which this run needs");
+            "sample.yaml: error: the platform has no 'driver.runtime.engine_block', which this run needs");
   EXPECT_EQ(refusal([&] { runtime.copy(device, device, 8_B, Stream{0}, Engine::kernel); }),
-            "sample.yaml: error: the platform's costs have no 'kernel-local', which this run needs");
+            "sample.yaml: error: the platform has no 'driver.copies.kernel-local', which this run needs");
 }
 
 TEST_F(PacedRuntimeTest, TheDeviceIsThePlatforms) {

@@ -52,7 +52,7 @@ Probes whole_machine() {
 TEST(CalibrationOfCpus, GivesTheCostsBackThatProbesWereMadeOf) {
   const auto calibration = whole_machine().calibrate();
   const model::Platform platform = platform_of(calibration);
-  const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
+  const model::Cost& cost = platform.copies.at(model::CopyKind::pinned_to_device);
   EXPECT_NEAR(cost.overhead.value.microseconds(), kHost, 1e-3);
   EXPECT_EQ(cost.overhead.source.quality, model::Quality::measured);
   EXPECT_THAT(cost.overhead.source.text, HasSubstr("start copy pinned-to-device near"));
@@ -81,7 +81,7 @@ TEST(CalibrationOfCpus, LargeCopiesTellTheErrorOfTheRateAndNoGap) {
                                .add("queued copy pinned-to-device near", queued)
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
-  const auto& gap = platform.copies.at(model::CopyClass::pinned_to_device_near).gap;
+  const auto& gap = platform.copies.at(model::CopyKind::pinned_to_device).gap;
   EXPECT_NEAR(gap.value().value.at(16_MiB).microseconds(), kGap, 0.1);
 }
 
@@ -95,7 +95,7 @@ TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfPutsLeavesForIt) 
                                .add_one("queued put and signal by kernel same-node",
                                         (kPut + kEach * (bench::kQueuedCopies - 1)) / bench::kQueuedCopies, "0/1")
                                .calibrate();
-  const auto host = platform_of(calibration).copies.at(model::CopyClass::kernel_push).overhead;
+  const auto host = platform_of(calibration).copies.at(model::CopyKind::kernel_push).overhead;
   EXPECT_NEAR(host.value.microseconds(), kEach * (1 - kTolerance), 1e-3);
   EXPECT_EQ(host.source.quality, model::Quality::derived);
   EXPECT_THAT(host.source.text, HasSubstr("queued put and signal by kernel same-node"));
@@ -110,14 +110,14 @@ TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfKernelsLeavesForI
                                .add_one("queued copy kernel-push", kEach, "0/1")
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
-  EXPECT_NEAR(platform.copies.at(model::CopyClass::kernel_push).overhead.value.microseconds(), kEach, 1e-3);
+  EXPECT_NEAR(platform.copies.at(model::CopyKind::kernel_push).overhead.value.microseconds(), kEach, 1e-3);
   EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), 1.4, 1e-3);
 }
 
 TEST(CalibrationOfCpus, WithoutTheirLinesNothingIsThereThatTheBaseLacks) {
   const model::Platform platform = platform_of(Probes().add("copy pinned-to-device near", line(7, kRate)).calibrate());
   EXPECT_FALSE(platform.runtime.completion);
-  EXPECT_FALSE(platform.copies.at(model::CopyClass::pinned_to_device_near).gap);
+  EXPECT_FALSE(platform.copies.at(model::CopyKind::pinned_to_device).gap);
 }
 
 TEST(CalibrationOfCpus, TheNextProbesLeaveWhatTheyDoNotTell) {
@@ -126,7 +126,7 @@ TEST(CalibrationOfCpus, TheNextProbesLeaveWhatTheyDoNotTell) {
   const double whole_us = kHost + kCompletion + 5;
   const auto again = Probes().add("copy pinned-to-device near", line(whole_us, kRate)).calibrate(first);
   const model::Platform platform = platform_of(again);
-  const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
+  const model::Cost& cost = platform.copies.at(model::CopyKind::pinned_to_device);
   EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), 5, 1e-3) << "the base's host and completion come off";
   EXPECT_NEAR(cost.gap.value().value.at(1_MiB).microseconds(), kGap, 0.1);
   EXPECT_EQ(cost.overhead.source.quality, model::Quality::measured);
@@ -140,16 +140,16 @@ TEST(CalibrationOfCpus, CopiesWithoutALineTakeTheirSiblings) {
                                .add("copy pageable-to-device near", line(8, 15))
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
-  const model::Cost& local = platform.copies.at(model::CopyClass::kernel_local);
+  const model::Cost& local = platform.copies.at(model::CopyKind::kernel_local);
   EXPECT_NEAR(local.overhead.value.microseconds(), 3, 1e-3);
   EXPECT_EQ(local.overhead.source.quality, model::Quality::derived);
-  EXPECT_THAT(local.overhead.source.text, HasSubstr("that of costs.copies.kernel-push.overhead"));
+  EXPECT_THAT(local.overhead.source.text, HasSubstr("that of driver.copies.kernel-push.overhead"));
   EXPECT_NEAR(local.latency.value.at(1_KiB).microseconds(), 5, 1e-3);
   // Of a copy that was not measured, the base's latency belongs to the base's host.
   const model::Platform base = model::read_platform(kBase);
-  const auto pull = model::CopyClass::kernel_pull;
+  const auto pull = model::CopyKind::kernel_pull;
   EXPECT_EQ(platform.copies.at(pull).overhead.value, base.copies.at(pull).overhead.value);
-  const auto pageable = model::CopyClass::pageable_to_device_near;
+  const auto pageable = model::CopyKind::pageable_to_device;
   EXPECT_EQ(platform.copies.at(pageable).overhead.value, base.copies.at(pageable).overhead.value)
       << "the CPU does all of it";
 }
@@ -157,7 +157,7 @@ TEST(CalibrationOfCpus, CopiesWithoutALineTakeTheirSiblings) {
 TEST(CalibrationOfCpus, CopiesByTheCpuHaveNoCompletion) {
   const auto platform =
       platform_of(Probes().add_one("finish ended copy", 0.6).add("copy host-to-host", line(1, 12)).calibrate());
-  const model::Cost& cost = platform.copies.at(model::CopyClass::host_to_host);
+  const model::Cost& cost = platform.copies.at(model::CopyKind::host_to_host);
   EXPECT_NEAR((cost.overhead.value + cost.latency.value.at(1_KiB)).microseconds(), 1, 1e-3);
 }
 
@@ -167,8 +167,8 @@ TEST(CalibrationOfCpus, AMeasuredHostThatExceedsTheWholeIsTakenBack) {
                                .add_one("finish ended copy", 0.6)
                                .add("copy pinned-to-device near", line(2.1, kRate))
                                .calibrate();
-  EXPECT_NEAR(platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near).overhead.value.microseconds(),
-              1.5, 1e-3);
+  EXPECT_NEAR(platform_of(calibration).copies.at(model::CopyKind::pinned_to_device).overhead.value.microseconds(), 1.5,
+              1e-3);
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("overhead: 2.00 us measured, but all takes only 1.50 us")));
 }
 
@@ -179,7 +179,7 @@ TEST(CalibrationOfCpus, AGapIsNeverNegative) {
                                .add("queued copy pinned-to-device near", line(1, 2 * kRate))
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
-  const auto& gap = platform.copies.at(model::CopyClass::pinned_to_device_near).gap;
+  const auto& gap = platform.copies.at(model::CopyKind::pinned_to_device).gap;
   EXPECT_EQ(gap.value().value.at(1_B), Seconds{});
   EXPECT_EQ(gap.value().value.at(4_MiB), Seconds{});
 }
@@ -194,7 +194,7 @@ TEST(CalibrationOfCpus, SizesThatTheCpuLimitsTellWhatAGapIsAtMost) {
                                .add_one("queued copy pinned-to-device near", kEach)
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
-  const auto& gap = platform.copies.at(model::CopyClass::pinned_to_device_near).gap;
+  const auto& gap = platform.copies.at(model::CopyKind::pinned_to_device).gap;
   EXPECT_NEAR(gap.value().value.at(1_B).microseconds(), (kEach * bench::kQueuedCopies - 7) / (bench::kQueuedCopies - 1),
               1e-3);
 }
@@ -215,7 +215,7 @@ TEST(CalibrationOfCpus, AGapMayDependOnTheSize) {
                                .add("queued copy pinned-to-device near", queued, "0/0", {}, 64_KiB, 4_MiB)
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
-  const auto& gap = platform.copies.at(model::CopyClass::pinned_to_device_near).gap;
+  const auto& gap = platform.copies.at(model::CopyKind::pinned_to_device).gap;
   EXPECT_NEAR(gap.value().value.at(64_KiB).microseconds(), kSmall, 0.2);
   EXPECT_NEAR(gap.value().value.at(4_MiB).microseconds(), kLarge, 0.2);
 }

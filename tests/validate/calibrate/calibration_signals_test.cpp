@@ -91,7 +91,7 @@ TEST(CalibrationOfSignals, AResidentKernelTellsItsCpuWithoutACompletion) {
                                .add("copy resident-push", line(2.4, 200), "0/0", "0/1")
                                .add_one("put and signal by resident kernel same-node", 2.5, "0/1")
                                .calibrate();
-  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::resident_push);
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyKind::resident_push);
   EXPECT_NEAR(cost.overhead.value.microseconds(), 0.4, 1e-3);
   EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), 2, 1e-3);
   EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), 200e9, 200e9 * 1e-3);

@@ -36,7 +36,7 @@ std::filesystem::path base_with(const test::ScratchFolder& folder, const std::st
 TEST(Calibration, ACopyTellsLatencyAndRate) {
   const auto calibration = Probes().add("copy pinned-to-device near", line(7, 50)).calibrate();
   const model::Platform platform = platform_of(calibration);
-  const model::Cost& cost = platform.copies.at(model::CopyClass::pinned_to_device_near);
+  const model::Cost& cost = platform.copies.at(model::CopyKind::pinned_to_device);
   EXPECT_EQ(cost.overhead.value, 2.0_us) << "stays: a probe waits for the end, so it cannot tell";
   EXPECT_EQ(cost.overhead.source.quality, model::Quality::assumed);
   EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), 5, 1e-3);
@@ -51,17 +51,16 @@ TEST(Calibration, WhatIsNotProbedStays) {
   const auto calibration = Probes().add("copy pinned-to-device near", line(7, 50)).calibrate();
   const auto before = all_numbers(model::read_platform(kBase));
   for (const model::NumberEntry& entry : all_numbers(platform_of(calibration))) {
-    if (entry.path.starts_with("costs.copies.pinned-to-device-near.")) continue;
+    if (entry.path.starts_with("driver.copies.pinned-to-device.")) continue;
     const auto same = std::ranges::find(before, entry.path, &model::NumberEntry::path);
     ASSERT_NE(same, before.end()) << entry.path;
     EXPECT_EQ(entry.value, same->value) << entry.path;
     EXPECT_EQ(entry.source.text, same->source.text) << entry.path;
   }
-  EXPECT_THAT(calibration.kept, Contains(Field(&model::NumberEntry::path, "costs.copies.peer.rate")));
-  EXPECT_THAT(calibration.kept,
-              Not(Contains(Field(&model::NumberEntry::path, "costs.copies.pinned-to-device-near.rate"))));
+  EXPECT_THAT(calibration.kept, Contains(Field(&model::NumberEntry::path, "driver.copies.peer.rate")));
+  EXPECT_THAT(calibration.kept, Not(Contains(Field(&model::NumberEntry::path, "driver.copies.pinned-to-device.rate"))));
   ASSERT_EQ(calibration.replaced.size(), 2U);
-  EXPECT_EQ(calibration.replaced[0].path, "costs.copies.pinned-to-device-near.latency");
+  EXPECT_EQ(calibration.replaced[0].path, "driver.copies.pinned-to-device.latency");
   EXPECT_EQ(calibration.replaced[1].before, "55.57 GB/s");
   EXPECT_EQ(calibration.replaced[1].after, "50 GB/s");
 }
@@ -71,7 +70,7 @@ TEST(Calibration, LinesThatTheSimulationChargesAlikeAreFittedTogether) {
                                .add("copy pinned-to-device near", line(6, 50))
                                .add("copy shared-pinned-to-device near", line(6.6, 50))
                                .calibrate();
-  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyKind::pinned_to_device);
   EXPECT_NEAR((cost.overhead.value + cost.latency.value.at(Bytes{1})).microseconds(), 6.3, 0.05);
   ASSERT_EQ(calibration.fits.size(), 2U) << "but each says how well it is met";
   EXPECT_GT(calibration.fits[0].errors.bias, 0.01);
@@ -122,7 +121,7 @@ TEST(Calibration, BlocksAndSignalsAreWhatComesOnTopOfCopies) {
 TEST(Calibration, HostCopiesTellTheMemory) {
   const auto platform = platform_of(Probes().add("copy host-to-host", line(1, 12)).calibrate());
   EXPECT_NEAR(platform.node.memories[0].copy_rate.value.bytes_per_second(), 12e9, 1e6);
-  EXPECT_NEAR(platform.copies.at(model::CopyClass::host_to_host).rate.value().value.bytes_per_second(), 12e9, 1e6);
+  EXPECT_NEAR(platform.copies.at(model::CopyKind::host_to_host).rate.value().value.bytes_per_second(), 12e9, 1e6);
 }
 
 TEST(Calibration, WhatTheBaseLacksIsAdded) {
@@ -131,7 +130,7 @@ TEST(Calibration, WhatTheBaseLacksIsAdded) {
   const std::size_t from = text.find("    kernel-push:");
   const auto base = base_with(folder, text.substr(from, text.find("    kernel-pull:") - from), "");
   const auto calibration = Probes().add("copy kernel-push", line(9, 350), "0/0", "0/1").calibrate(base);
-  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::kernel_push);
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyKind::kernel_push);
   EXPECT_EQ(cost.overhead.value, Seconds{});
   EXPECT_EQ(cost.overhead.source.quality, model::Quality::assumed);
   EXPECT_NEAR(cost.latency.value.at(Bytes{1}).microseconds(), 9, 1e-3);
@@ -141,7 +140,7 @@ TEST(Calibration, WhatTheBaseLacksIsAdded) {
 TEST(Calibration, AResidentKernelHasAClassOfItsOwn) {
   const auto calibration = Probes().add("copy resident-push", line(3, 300), "0/0", "0/1").calibrate();
   const auto platform = platform_of(calibration);
-  const model::Cost cost = platform.copies.at(model::CopyClass::resident_push);
+  const model::Cost cost = platform.copies.at(model::CopyKind::resident_push);
   EXPECT_NEAR(cost.latency.value.at(Bytes{1}).microseconds(), 3, 1e-3);
   EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), 300e9, 300e9 * 1e-3);
 }
@@ -153,18 +152,18 @@ TEST(Calibration, WhatTheCpuNeedsToLearnOfAnEndIsNoLatency) {
   const auto calibration =
       Probes().add("copy pinned-to-device near", line(7, 50)).add("copy host-to-host", line(1, 12)).calibrate(base);
   const auto platform = platform_of(calibration);
-  const auto latency = [&](model::CopyClass copy_class) {
-    return platform.copies.at(copy_class).latency.value.at(1_KiB).microseconds();
+  const auto latency = [&](model::CopyKind kind) {
+    return platform.copies.at(kind).latency.value.at(1_KiB).microseconds();
   };
-  EXPECT_NEAR(latency(model::CopyClass::pinned_to_device_near), 7 - 2 - 1.5, 1e-3);
-  const Seconds overhead = platform.copies.at(model::CopyClass::host_to_host).overhead.value;
-  EXPECT_NEAR(latency(model::CopyClass::host_to_host), 1 - overhead.microseconds(), 1e-3);
+  EXPECT_NEAR(latency(model::CopyKind::pinned_to_device), 7 - 2 - 1.5, 1e-3);
+  const Seconds overhead = platform.copies.at(model::CopyKind::host_to_host).overhead.value;
+  EXPECT_NEAR(latency(model::CopyKind::host_to_host), 1 - overhead.microseconds(), 1e-3);
   for (const auto& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
 }
 
 TEST(Calibration, AHostShareThatExceedsTheWholeIsTakenBack) {
   const auto calibration = Probes().add("copy pinned-to-device near", line(1.5, 50)).calibrate();
-  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyKind::pinned_to_device);
   EXPECT_NEAR(cost.overhead.value.microseconds(), 1.5, 1e-3);
   EXPECT_EQ(cost.overhead.source.quality, model::Quality::derived);
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("all takes only 1.50 us")));
@@ -173,10 +172,9 @@ TEST(Calibration, AHostShareThatExceedsTheWholeIsTakenBack) {
 TEST(Calibration, SmallSizesLeaveTheRate) {
   const auto calibration =
       Probes().add("copy pinned-to-device near", line(7, 50), "0/0", {}, Bytes{1}, 1_KiB).calibrate();
-  const model::Cost cost = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  const model::Cost cost = platform_of(calibration).copies.at(model::CopyKind::pinned_to_device);
   EXPECT_EQ(cost.rate.value().value.bytes_per_second(), 55.57e9);
-  EXPECT_THAT(calibration.notes,
-              Contains(HasSubstr("pinned-to-device-near.rate: the sizes of the probes do not tell")));
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("pinned-to-device.rate: the sizes of the probes do not tell")));
 }
 
 TEST(Calibration, OneLargeSizeTellsNoLatency) {
@@ -185,10 +183,10 @@ TEST(Calibration, OneLargeSizeTellsNoLatency) {
                                .add("copy pinned-to-device near", line(7, 25), "0/0", {}, 512_MiB, 512_MiB)
                                .add("copy device-to-device", line(7, 900))
                                .calibrate();
-  const model::Cost before = model::read_platform(kBase).copies.at(model::CopyClass::pinned_to_device_near);
-  const model::Cost after = platform_of(calibration).copies.at(model::CopyClass::pinned_to_device_near);
+  const model::Cost before = model::read_platform(kBase).copies.at(model::CopyKind::pinned_to_device);
+  const model::Cost after = platform_of(calibration).copies.at(model::CopyKind::pinned_to_device);
   EXPECT_EQ(after.latency.value.at(4_B), before.latency.value.at(4_B));
-  EXPECT_THAT(calibration.notes, Contains(HasSubstr("pinned-to-device-near.latency: the bytes of these sizes")));
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("pinned-to-device.latency: the bytes of these sizes")));
 }
 
 TEST(Calibration, ALinkThatIsTooNarrowIsNoted) {
@@ -239,7 +237,7 @@ TEST(Calibration, SimulatedProbesAreNotCalledMeasured) {
   Probes probes;
   probes.add("copy device-to-device", line(7, 900));
   probes.set().simulated = true;
-  const model::Cost cost = platform_of(probes.calibrate()).copies.at(model::CopyClass::device_to_device);
+  const model::Cost cost = platform_of(probes.calibrate()).copies.at(model::CopyKind::device_to_device);
   EXPECT_EQ(cost.rate.value().source.quality, model::Quality::derived);
 }
 
@@ -254,7 +252,7 @@ TEST(Calibration, ACalibratedPlatformIsABaseAgain) {
   Probes later;
   later.add("peer copy write direct", line(8, 400), "0/0", "0/1", Bytes{1}, 1_KiB);
   later.set().files[0].date = "2027-01-02";
-  const model::Cost cost = platform_of(later.calibrate(first)).copies.at(model::CopyClass::peer);
+  const model::Cost cost = platform_of(later.calibrate(first)).copies.at(model::CopyKind::peer);
   EXPECT_THAT(cost.rate.value().source.text, HasSubstr("2026-11-21"));
   EXPECT_THAT(cost.latency.source.text, HasSubstr("2027-01-02"));
 }
@@ -268,15 +266,15 @@ TEST(Calibration, CommentsOnTheTopologyStayAndThoseOnCostsGo) {
   EXPECT_THAT(text, Not(HasSubstr("# What a kernel's loads and stores reach was not measured")));
   EXPECT_THAT(text, Not(HasSubstr("No table of KIDS")));
   EXPECT_THAT(text, Not(HasSubstr("include")));
-  EXPECT_LT(text.find("schema: 1"), text.find("sources:"));
-  EXPECT_LT(text.find("nodes:"), text.find("costs:"));
+  EXPECT_LT(text.find("schema: 2"), text.find("sources:"));
+  EXPECT_LT(text.find("nodes:"), text.find("driver:"));
 }
 
 TEST(Calibration, TheReportNamesWhatWasReplacedAndWhatStayed) {
   const auto text = to_text(calibration_report(
       Probes().add("copy pinned-to-device near", line(7, 50)).add_one("release device", 5).calibrate()));
-  EXPECT_THAT(text, AllOf(HasSubstr("costs.copies.pinned-to-device-near.rate     55.57 GB/s"), HasSubstr("50 GB/s"),
-                          HasSubstr("Stayed as in the base"), HasSubstr("costs.copies.peer.rate"),
+  EXPECT_THAT(text, AllOf(HasSubstr("driver.copies.pinned-to-device.rate     55.57 GB/s"), HasSubstr("50 GB/s"),
+                          HasSubstr("Stayed as in the base"), HasSubstr("driver.copies.peer.rate"),
                           HasSubstr("* release device: no number of a platform stands for it")));
 }
 
@@ -289,18 +287,18 @@ TEST(Calibration, TheStoredProbesGiveTheRatesOfThePlatformMadeByHand) {
 
   const model::Platform by_hand = model::read_platform(kBase);
   const model::Platform calibrated = platform_of(calibration);
-  for (const auto& [copy_class, cost] : calibrated.copies) {
+  for (const auto& [kind, cost] : calibrated.copies) {
     // Caches give small copies more than the one by hand says; its rate is that of the largest.
-    if (copy_class == model::CopyClass::host_to_host) continue;
+    if (kind == model::CopyKind::host_to_host) continue;
     // The one made by hand does not tell reads of a peer's memory from writes.
-    const auto known = copy_class == model::CopyClass::peer_read ? model::CopyClass::peer : copy_class;
+    const auto known = kind == model::CopyKind::peer_read ? model::CopyKind::peer : kind;
     const double expected = by_hand.copies.at(known).rate.value().value.bytes_per_second();
-    EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), expected, 0.02 * expected) << to_string(copy_class);
-    EXPECT_LE(cost.latency.value.knots().size(), 7U) << to_string(copy_class);
+    EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), expected, 0.02 * expected) << to_string(kind);
+    EXPECT_LE(cost.latency.value.knots().size(), 7U) << to_string(kind);
   }
   for (const FitQuality& fit : calibration.fits) {
     // Caches make host copies of 64 KiB to 1 MiB faster than a latency and a rate can say.
-    if (fit.probe == "copy host-to-host" || !fit.path.starts_with("costs.copies.")) continue;
+    if (fit.probe == "copy host-to-host" || !fit.path.starts_with("driver.copies.")) continue;
     EXPECT_LE(fit.errors.geometric_mean, 0.06) << fit.probe;
   }
 }

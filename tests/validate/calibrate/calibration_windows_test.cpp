@@ -138,7 +138,7 @@ TEST(CalibrationOfWindows, WithoutMessagesAloneThereIsNoCompletion) {
                                .add_one("handle export", 0.2)
                                .calibrate();
   EXPECT_FALSE(platform_of(calibration).intra_node.completion);
-  EXPECT_THAT(calibration.notes, Contains(HasSubstr("costs.intra_node.completion: told only beside")));
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("mpi.intra_node.completion: told only beside")));
 }
 
 /// Sending one takes what posting the smallest message does.
@@ -161,7 +161,7 @@ TEST(CalibrationOfWindows, WhatAControlMessageLeavesBesideSendingItIsAwaitingIt)
 
 TEST(CalibrationOfWindows, FailedPollsAreWhatTheirProbesSay) {
   const auto calibration = Probes().add_one("look copy", 0.21).calibrate();
-  EXPECT_NEAR(platform_of(calibration).runtime.look.value().value.microseconds(), 0.21, 1e-6);
+  EXPECT_NEAR(platform_of(calibration).runtime.failed_poll.value().value.microseconds(), 0.21, 1e-6);
   for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
 }
 

@@ -13,7 +13,7 @@
 namespace twinlink::validate {
 namespace {
 
-using model::CopyClass;
+using model::CopyKind;
 using test::kPlatforms;
 using test::line;
 using test::platform_of;
@@ -43,7 +43,7 @@ std::vector<double> sizes_of(const model::Piecewise& curve) {
 
 TEST(CalibrationOfWrittenSources, GivesTheCurveBackThatProbesWereMadeOf) {
   const auto calibration = copies(plus_extra(line(6, 50))).calibrate();
-  const auto curve = platform_of(calibration).copies.at(CopyClass::pinned_to_device_near).cpu_written.value();
+  const auto curve = platform_of(calibration).copies.at(CopyKind::pinned_to_device).cpu_written.value();
   EXPECT_EQ(curve.value.at(1_KiB), Seconds{});
   EXPECT_NEAR(curve.value.at(512_KiB).microseconds(), extra_us(512 * kKiB), 0.3);
   EXPECT_NEAR(curve.value.at(64_MiB).microseconds(), extra_us(1024 * kKiB), 0.3);
@@ -60,18 +60,18 @@ TEST(CalibrationOfWrittenSources, TakesTheLinesOfTheSameJob) {
                                .add("copy pageable-to-device near", uneven)
                                .add("copy pageable-to-device near cpu-written", plus_extra(uneven))
                                .calibrate();
-  const auto curve = platform_of(calibration).copies.at(CopyClass::pageable_to_device_near).cpu_written.value();
+  const auto curve = platform_of(calibration).copies.at(CopyKind::pageable_to_device).cpu_written.value();
   EXPECT_NEAR(curve.value.at(256_KiB).microseconds(), extra_us(256 * kKiB), 0.2);
 }
 
 TEST(CalibrationOfWrittenSources, AreNotWrittenWhereTheyTakeNoLonger) {
   const auto calibration = copies([](double bytes) { return line(6, 50)(bytes) * (1 + kTolerance / 2); }).calibrate();
-  EXPECT_FALSE(platform_of(calibration).copies.at(CopyClass::pinned_to_device_near).cpu_written);
+  EXPECT_FALSE(platform_of(calibration).copies.at(CopyKind::pinned_to_device).cpu_written);
 }
 
 TEST(CalibrationOfWrittenSources, AreNeverFasterThanOthers) {
   const auto calibration = copies([](double bytes) { return line(6, 50)(bytes) * 0.8; }).calibrate();
-  EXPECT_FALSE(platform_of(calibration).copies.at(CopyClass::pinned_to_device_near).cpu_written);
+  EXPECT_FALSE(platform_of(calibration).copies.at(CopyKind::pinned_to_device).cpu_written);
 }
 
 TEST(CalibrationOfWrittenSources, WithoutTheirOtherLinesNothingIsKnown) {
@@ -79,7 +79,7 @@ TEST(CalibrationOfWrittenSources, WithoutTheirOtherLinesNothingIsKnown) {
                                .add("copy pinned-to-device near", line(6, 50), "0/1")
                                .add("copy pinned-to-device near cpu-written", plus_extra(line(6, 50)), "0/0")
                                .calibrate();
-  EXPECT_FALSE(platform_of(calibration).copies.at(CopyClass::pinned_to_device_near).cpu_written);
+  EXPECT_FALSE(platform_of(calibration).copies.at(CopyKind::pinned_to_device).cpu_written);
   EXPECT_THAT(calibration.notes, ::testing::Contains(HasSubstr("no lines of the same job")));
 }
 
@@ -88,18 +88,8 @@ TEST(CalibrationOfWrittenSources, ThatTakeNoLongerTakeTheBasesCurveAway) {
   const auto base = folder.path() / "base.yaml";
   const auto first = copies(plus_extra(line(6, 50))).calibrate();
   std::ofstream(base) << first.platform_text;
-  const auto curve = platform_of(copies(line(6, 50)).calibrate(base)).copies.at(CopyClass::pinned_to_device_near);
+  const auto curve = platform_of(copies(line(6, 50)).calibrate(base)).copies.at(CopyKind::pinned_to_device);
   EXPECT_EQ(curve.cpu_written.value().value.at(1_MiB), Seconds{});
-}
-
-TEST(CalibrationOfWrittenSources, FarCopiesHaveWhatNearOnesHave) {
-  const auto calibration = copies(plus_extra(line(6, 50))).calibrate(kPlatforms / "keeneland-kids.yaml", true);
-  const model::Platform platform = platform_of(calibration);
-  const auto near = platform.copies.at(CopyClass::pinned_to_device_near).cpu_written.value();
-  const auto far = platform.copies.at(CopyClass::pinned_to_device_far).cpu_written.value();
-  EXPECT_EQ(far.value.at(1_MiB), near.value.at(1_MiB));
-  EXPECT_EQ(far.source.quality, model::Quality::derived);
-  EXPECT_FALSE(platform.copies.at(CopyClass::pageable_to_device_near).cpu_written);
 }
 
 TEST(FewPoints, MeetAllDifferencesWithinTheirNoise) {

@@ -47,12 +47,12 @@ TEST_F(CalibrateProgram, WritesAPlatformAndSaysWhatItDid) {
   const auto ended = calibrate("p.json", "--out out.yaml --json report.json");
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(read("report.json"),
-              AllOf(HasSubstr("\"path\": \"costs.copies.device-to-device.rate\""), HasSubstr("\"geometric_mean\": ")));
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("Replaced"), HasSubstr("costs.copies.device-to-device.rate"),
+              AllOf(HasSubstr("\"path\": \"driver.copies.device-to-device.rate\""), HasSubstr("\"geometric_mean\": ")));
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("Replaced"), HasSubstr("driver.copies.device-to-device.rate"),
                                HasSubstr("Stayed as in the base"), HasSubstr("p.json")));
   EXPECT_THAT(ended.err, IsEmpty());
   const model::Platform platform = model::read_platform(folder_.path() / "out.yaml");
-  EXPECT_NEAR(platform.copies.at(model::CopyClass::device_to_device).rate.value().value.bytes_per_second(), 21e9, 1e9);
+  EXPECT_NEAR(platform.copies.at(model::CopyKind::device_to_device).rate.value().value.bytes_per_second(), 21e9, 1e9);
   EXPECT_FALSE(exists("out.yaml.partial"));
 }
 
@@ -193,7 +193,7 @@ void FullCircle::expect_full_circle(const std::string& base) {
   const double in_windows = unseen + growth_at_the_end(within);
   // Whether a queue's newest copy has ended when it is asked for decides whether the CPU asks once more.
   const auto us = [](const auto& cost) { return cost ? cost->value.microseconds() : 0; };
-  const double question_us = (us(truth.runtime.completion) + us(truth.runtime.look)) / bench::kQueuedCopies;
+  const double question_us = (us(truth.runtime.completion) + us(truth.runtime.failed_poll)) / bench::kQueuedCopies;
   double sum = 0;
   for (const auto& [key, time] : before) {
     const bool of_the_rate = key.name.starts_with("queued message same-node") && !within.is_eager(key.size);
@@ -209,16 +209,16 @@ void FullCircle::expect_full_circle(const std::string& base) {
   EXPECT_LE(sum / static_cast<double>(before.size()), kTolerance);
 
   const std::map<std::string, std::string> rests{
-      {"costs.intra_node.send_completion", "queued message same-node both-ways"},
-      {"costs.runtime.signal_gap", "queued put and signal same-node"},
-      {"costs.runtime.kernel_signal_gap", "queued put and signal by kernel same-node"}};
+      {"mpi.intra_node.send_completion", "queued message same-node both-ways"},
+      {"driver.runtime.signal_gap", "queued put and signal same-node"},
+      {"driver.runtime.kernel_signal_gap", "queued put and signal by kernel same-node"}};
   // A curve may have other points than the base's.
   const model::Platform platform = model::read_platform(folder_.path() / "out.yaml");
   std::map<std::string, double> numbers;
   for (const model::NumberEntry& entry : all_numbers(platform)) numbers[entry.path] = entry.value;
   for (const model::NumberEntry& entry : all_numbers(model::read_platform(base))) {
     if (entry.path.find(".latency") != std::string::npos || entry.path.find('[') != std::string::npos) continue;
-    const double allowed = entry.path == "costs.intra_node.rate" ? in_windows : unseen;
+    const double allowed = entry.path == "mpi.intra_node.rate" ? in_windows : unseen;
     // What a line leaves beside other numbers, bytes, signal and gap, bears the errors of these.
     const auto whole = rests.find(entry.path);
     const double least = whole == rests.end() ? 0 : before.at({whole->second, "0/0", "0/1", 1_B}) * 1e-6;
@@ -235,12 +235,14 @@ TEST_P(FullCircle, JustWrittenSourcesComeOutAsTheyWere) {
     return model::Sourced<model::Piecewise>{model::Piecewise({{16_KiB, Seconds{}}, {256_KiB, most / 4}, {1_MiB, most}}),
                                             {model::Quality::assumed, "a guess"}};
   };
-  const auto far = platform.copies.find(model::CopyClass::pinned_to_device_far);
-  if (far != platform.copies.end()) far->second.cpu_written = curve(40.0_us);
-  platform.copies.at(model::CopyClass::pinned_to_device_near).cpu_written = curve(40.0_us);
-  platform.copies.at(model::CopyClass::pageable_to_device_near).cpu_written = curve(60.0_us);
-  const model::Platform found = expect_full_circle_of(platform);
-  EXPECT_EQ(found.copies.contains(model::CopyClass::pinned_to_device_far), far != platform.copies.end());
+  for (const auto& [kind, most] :
+       {std::pair{model::CopyKind::pinned_to_device, 40.0_us}, {model::CopyKind::pageable_to_device, 60.0_us}}) {
+    for (model::GpuType& type : platform.gpu_types) {
+      if (type.copies.contains(kind)) type.copies.at(kind).cpu_written = curve(most);
+    }
+    if (platform.copies.contains(kind)) platform.copies.at(kind).cpu_written = curve(most);
+  }
+  expect_full_circle_of(platform);
 }
 
 /// Of a platform where CPUs, and not their way, decide how long control messages take.

@@ -102,7 +102,7 @@ TEST(CurveSettings, AResultIsOfThePlatformThatItWasSimulatedOn) {
             "s.json: error: simulated on platform 'other' of example.yaml, and not on 'example' of example.yaml");
   EXPECT_EQ(refusal("platform_file", "mine.yaml"),
             "s.json: error: simulated on platform 'example' of mine.yaml, and not on 'example' of example.yaml");
-  EXPECT_THAT(refusal("overrides", {"costs.runtime.signal=1us"}), HasSubstr("with other values"));
+  EXPECT_THAT(refusal("overrides", {"driver.runtime.signal=1us"}), HasSubstr("with other values"));
   EXPECT_THAT(refusal("intra_node", "loopback"), HasSubstr("with other values or ways within the node"));
   EXPECT_THAT(refusal("smp_copy_size_bytes", 8192), HasSubstr("with other values or ways within the node"));
   EXPECT_THAT(refusal("platform", nullptr), HasSubstr("environment.platform"));

@@ -1,5 +1,5 @@
 // What it adds to a copy that a CPU has just written its source. Closed forms on the sample machine.
-#include "model/platform/written.hpp"
+#include "model/engine/written.hpp"
 
 #include <gtest/gtest.h>
 
@@ -55,8 +55,8 @@ Sourced<Piecewise> curve(std::vector<Piecewise::Knot> knots) {
 
 Platform with_extras() {
   Platform platform = sample_platform();
-  platform.copies[CopyClass::pinned_to_device_near].cpu_written = curve({{Bytes{}, Seconds{}}, {1_MiB, kCopyExtra}});
-  platform.copies[CopyClass::pageable_to_device_near].cpu_written = curve({{Bytes{}, kPageableExtra}});
+  platform.copies[CopyKind::pinned_to_device].cpu_written = curve({{Bytes{}, Seconds{}}, {1_MiB, kCopyExtra}});
+  platform.copies[CopyKind::pageable_to_device].cpu_written = curve({{Bytes{}, kPageableExtra}});
   return platform;
 }
 

@@ -1,4 +1,4 @@
-#include "model/platform/written.hpp"
+#include "model/engine/written.hpp"
 
 #include <iterator>
 

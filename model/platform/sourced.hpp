@@ -1,0 +1,57 @@
+// Numbers of a platform file, in SI units, with their sources.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocols/core/units.hpp"
+
+namespace twinlink::model {
+
+/// Where a number comes from.
+enum class Quality { measured, datasheet, derived, assumed };
+inline constexpr std::array kQualities{Quality::measured, Quality::datasheet, Quality::derived, Quality::assumed};
+std::string_view to_string(Quality quality);
+
+struct Source {
+  Quality quality = Quality::assumed;
+  std::string text{};  ///< the reference or the derivation, in words
+
+  bool operator==(const Source&) const = default;
+};
+
+/// A number of the platform file with its source.
+template <class T>
+struct Sourced {
+  T value{};
+  Source source{};
+
+  bool operator==(const Sourced&) const = default;
+};
+
+/// A cost that a platform need not have: none.
+inline Seconds or_none(const std::optional<Sourced<Seconds>>& cost) { return cost ? cost->value : Seconds{}; }
+
+/// A cost that depends on the size: linear between its points, constant before the first and after the last.
+class Piecewise {
+ public:
+  struct Knot {
+    Bytes size{};
+    Seconds cost{};
+  };
+  Piecewise() = default;
+  /// `knots` ascend by size and are not empty.
+  explicit Piecewise(std::vector<Knot> knots);
+  /// The same at all sizes.
+  explicit Piecewise(Seconds cost) : knots_{{.cost = cost}} {}
+  [[nodiscard]] Seconds at(Bytes size) const;
+  [[nodiscard]] const std::vector<Knot>& knots() const { return knots_; }
+
+ private:
+  std::vector<Knot> knots_{Knot{}};
+};
+
+}  // namespace twinlink::model
