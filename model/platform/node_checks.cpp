@@ -123,6 +123,17 @@ class NodeCheck {
     if (!missing.empty()) error(path, "no route from '" + from + "' to " + missing);
   }
 
+  /// Copies between GPUs that do not reach each other need the driver's fallback. Said once.
+  void check_fallback(const Topology& topology) {
+    for (std::size_t a = 0; a < node_.gpus.size() && !platform_.fallback; ++a) {
+      for (std::size_t b = a + 1; b < node_.gpus.size(); ++b) {
+        if (topology.peer_access(a, b)) continue;
+        return error({"gpus"}, "there is no 'driver.fallback', which copies between '" + node_.gpus[a].name + "' and '" +
+                                   node_.gpus[b].name + "' need: they do not reach each other's memory");
+      }
+    }
+  }
+
   void check_routes() {
     const Topology topology(platform_);
     for (const Gpu& gpu : node_.gpus) {
@@ -130,6 +141,7 @@ class NodeCheck {
       check_ways(topology, gpu.name, gpu.nic.empty() ? nics_ : std::vector{gpu.nic}, {"gpus", gpu.name});
     }
     for (const std::string& memory : memories_) check_ways(topology, memory, nics_, {"memories", memory});
+    if (sound_) check_fallback(topology);
   }
 
   const Platform& platform_;

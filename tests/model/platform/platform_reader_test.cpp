@@ -164,7 +164,10 @@ TEST_F(IncludingPlatform, ManyThingsAlikeAreSaidOnce) {
       "  links:\n"
       "    'gpu[1-3]-bus': {from: 'gpu[1-3]', to: hub0, count: 2, bandwidth: {value: 4 GB/s, assumed: guess}}\n"
       "    nic1: {from: hca1, to: hub0, bandwidth: {value: 4 GB/s, assumed: guess}}\n"
-      "  peers: ['gpu0 gpu[1-3]']\n");
+      "  peers: ['gpu0 gpu[1-3]']\n"
+      "driver:\n"
+      "  fallback: {overhead: {value: 2 us, assumed: guess}, latency: {value: 20 us, assumed: guess},\n"
+      "             chunk: {value: 1 MiB, assumed: guess}, per_chunk: {value: 5 us, assumed: guess}}\n");
   ASSERT_EQ(platform.node.gpus.size(), 4U);
   EXPECT_EQ(platform.node.gpus[1].nic, "hca0");
   EXPECT_EQ(platform.node.gpus[2].nic, "hca1");
