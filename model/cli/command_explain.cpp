@@ -1,19 +1,17 @@
-#include <algorithm>
 #include <iostream>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
 #include "model/cli/explanation.hpp"
-#include "model/engine/sim_rank.hpp"
-#include "model/engine/simulation.hpp"
+#include "model/cli/observed_message.hpp"
+#include "model/platform/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/settings_options.hpp"
-#include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/results/files.hpp"
-#include "protocols/core/tags.hpp"
 #include "protocols/cuda_aware.hpp"
 #include "protocols/registry.hpp"
 
@@ -30,16 +28,6 @@ struct ExplainOptions {
   bool compare = false;
   bench::OutputOptions output{};
 };
-
-/// The first protocol for GPU messages that may run without a fallback. The registry lists the shortest way first.
-const Protocol& choose(const Path& path) {
-  for (const Protocol* protocol : all_protocols()) {
-    if (protocol->message_memory() == Memory::device && protocol->supports(path).kind == Support::Kind::yes) {
-      return *protocol;
-    }
-  }
-  throw UnavailableError("no protocol can move device memory between these two");
-}
 
 std::string why_not(const Protocol& protocol, const Protocol& chosen, const Support& support) {
   if (protocol.message_memory() != Memory::device) return "not chosen: it moves host memory only";
@@ -76,7 +64,7 @@ Explanation make_explanation(const Platform& platform, const std::vector<Place>&
   if (all.path.same_node) {
     all.within_node = platform.within_node.loopback ? "in loopback through the adapter" : "through shared memory";
   }
-  const Protocol& chosen = choose(all.path);
+  const Protocol& chosen = shortest_way(all.path);
   for (const Protocol* each : all_protocols()) {
     all.verdicts.push_back(
         {std::string(each->name()), each == &chosen ? "chosen" : why_not(*each, chosen, each->supports(all.path))});
@@ -98,45 +86,10 @@ ExitCode explain(const ExplainOptions& options, const std::string& command_line)
   const bool in_words = options.output.format != bench::Format::json;
   if (in_words) print_choice(all, std::cout);
   const Protocol& protocol = find_protocol(all.protocol);
-  const Packing& packing = all.packing;
-  const Seconds timeout = all.settings.timeout;
-
-  std::vector<OpReport> reports;
-  Seconds began{};
-  Seconds delivered{};
-  const auto body = [&](Rank& rank) {
-    const RankId peer{1 - rank.id().value};
-    const View message(rank.allocate(message_memory(protocol, packing), packing.layout.extent(options.size)));
-    const PackedBuffers packed(rank, protocol, packing, options.size, options.size);
-    auto channel = twinlink::connect(rank, peer, protocol, all.settings, packing, packed);
-    // The first message pays for buffers and handles; the second is explained.
-    for (int round = 0; round < 2; ++round) {
-      if (rank.id().value == 0) began = rank.now();
-      const Outcome outcome = rank.id().value == 0 ? channel->send(message) : channel->receive(message);
-      if (!outcome.ok()) throw Error(outcome.reason);
-      if (rank.id().value == 1) delivered = rank.now();
-      all.path_taken = channel->path_taken();
-      if (round == 0 && rank.id().value == 1) reports.clear();
-      rank.step("");  // what follows is no part of the protocol
-      ControlMessage round_over;
-      const Tag tag = tags::kFirstFree;
-      const Op op =
-          rank.id().value == 0 ? rank.recv_control(peer, tag, round_over) : rank.send_control(peer, tag, round_over);
-      if (wait(rank, op, rank.now() + timeout) != Status::delivered) throw Error("the peer is lost");
-    }
-    // The peer may have the packed buffers open until its end is closed too.
-    channel.reset();
-    bench::synchronize(rank, peer, bench::Patience{timeout});
-  };
-  simulate(platform, places, body, {.observer = [&](const OpReport& report) { reports.push_back(report); }});
-  std::erase_if(reports, [](const OpReport& r) { return r.step.empty(); });
-  std::ranges::stable_sort(reports, {}, &OpReport::started);
-  for (OpReport& report : reports) {
-    report.started = report.started - began;
-    report.ended = report.ended - began;
-  }
-  all.steps = steps_of(reports);
-  all.delivered = delivered - began;
+  ObservedMessage message = observe_message(platform, places, protocol, all.settings, all.packing, options.size);
+  all.path_taken = std::move(message.path_taken);
+  all.steps = steps_of(message.reports);
+  all.delivered = message.delivered;
 
   nlohmann::json json = to_json(all);
   json["program"] = program_name();

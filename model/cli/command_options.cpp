@@ -16,6 +16,17 @@ namespace {
 
 const std::string kSharedMemory = "shared-memory";
 const std::string kLoopback = "loopback";
+const std::string kMachine = "The machine: keeneland-kids, another name that 'list platforms' shows, or a YAML file";
+
+/// What a command changes of the machine that its file describes.
+void add_change_options(CLI::App& command, PlatformOptions& options) {
+  command.option_defaults()->group("Machine");
+  command
+      .add_option("--set", options.overrides,
+                  "Another value for a number of the platform: nodes.links.qpi.forward='9 GB/s'; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATH=VALUE");
+}
 
 }  // namespace
 
@@ -52,16 +63,14 @@ void add_within_node_options(CLI::App& command, WithinNode& within_node) {
 
 void add_platform_options(CLI::App& command, PlatformOptions& options) {
   command.option_defaults()->group("Machine");
-  command
-      .add_option("--platform", options.file,
-                  "The machine: keeneland-kids, another name that 'list platforms' shows, or a YAML file")
-      ->type_name("NAME|FILE")
-      ->required();
-  command
-      .add_option("--set", options.overrides,
-                  "Another value for a number of the platform: nodes.links.qpi.forward='9 GB/s'; may be repeated")
-      ->allow_extra_args(false)
-      ->type_name("PATH=VALUE");
+  command.add_option("--platform", options.file, kMachine)->type_name("NAME|FILE")->required();
+  add_change_options(command, options);
+  add_within_node_options(command, options.within_node);
+}
+
+void add_platform_argument(CLI::App& command, PlatformOptions& options) {
+  command.add_option("platform", options.file, kMachine)->type_name("PLATFORM")->required();
+  add_change_options(command, options);
   add_within_node_options(command, options.within_node);
 }
 

@@ -35,6 +35,7 @@ void add_advise_command(Program& program);
 void add_check_command(Program& program);
 void add_figure_command(Program& program);
 void add_handshake_command(Program& program);
+void add_draw_command(Program& program);
 
 /// --intra-node and --smp-copy-size: how the simulated MPI library carries messages within a node.
 void add_within_node_options(CLI::App& command, WithinNode& within_node);
@@ -47,6 +48,8 @@ struct PlatformOptions {
 };
 /// `options` must live until the command line has been parsed.
 void add_platform_options(CLI::App& command, PlatformOptions& options);
+/// The same for a command that takes the machine as its argument: PLATFORM.
+void add_platform_argument(CLI::App& command, PlatformOptions& options);
 Platform read_platform(const PlatformOptions& options);
 /// The file that it is read from, which no output may be.
 bench::NamedFiles input_of(const PlatformOptions& options);

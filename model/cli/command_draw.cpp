@@ -1,0 +1,96 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "model/cli/commands.hpp"
+#include "model/cli/observed_message.hpp"
+#include "model/platform/topology.hpp"
+#include "model/tools/drawing.hpp"
+#include "model/tools/graphviz.hpp"
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/settings_options.hpp"
+#include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
+#include "protocols/registry.hpp"
+
+namespace twinlink::model {
+namespace {
+
+struct DrawOptions {
+  PlatformOptions platform{};
+  PairOptions pair{};
+  std::string protocol{};  ///< empty: the one that would be chosen
+  Bytes size{1U << 20U};
+  bench::SettingsOptions settings{};
+  std::filesystem::path out{};
+};
+
+/// Where the steps of a message go, each way once: pieces of a message follow each other on the same.
+Drawing message_drawing(const DrawOptions& options, const Platform& platform) {
+  const std::vector<Place> places = read_pair(options.pair, platform);
+  if (places[0] == places[1]) throw UsageError("--from and --to are the same device: there is no way to draw");
+  const Path path = Topology(platform).path(places[0], places[1]);
+  const Protocol& protocol = options.protocol.empty() ? shortest_way(path) : find_protocol(options.protocol);
+  const Settings settings = make_settings(protocol, options.settings);
+  const ObservedMessage message = observe_message(platform, places, protocol, settings, {}, options.size);
+
+  Drawing drawing{
+      .title = fmt::format("{} on {}: a message of {} from {} to {}, {}", protocol.name(), platform.name,
+                           format_size(options.size), to_string(places[0]), to_string(places[1]), message.path_taken),
+      .nodes = {places[0].node}};
+  if (places[1].node != places[0].node) drawing.nodes.push_back(places[1].node);
+  for (const OpReport& report : message.reports) {
+    const auto rank = static_cast<std::size_t>(report.rank.value);
+    for (const Crossing& crossing : crossings_of(report.route, places[rank].node, places[1 - rank].node)) {
+      if (std::ranges::find(drawing.way, crossing) == drawing.way.end()) drawing.way.push_back(crossing);
+    }
+  }
+  return drawing;
+}
+
+ExitCode draw(const DrawOptions& options) {
+  const std::string kind = options.out.extension().string();
+  if (kind != ".dot" && kind != ".svg") {
+    throw UsageError("--out " + options.out.string() + ": a name that ends in .dot or .svg is expected");
+  }
+  bench::require_other_files({{"--out", options.out}}, input_of(options.platform));
+  bench::require_writable(options.out);
+  const Platform platform = read_platform(options.platform);
+  const bool with_message = !options.pair.from.empty() || !options.pair.to.empty();
+  if (!options.protocol.empty() && !with_message) {
+    throw UsageError("--protocol is of a message: --from and --to name its devices");
+  }
+  const std::string dot = to_dot(platform, with_message ? message_drawing(options, platform) : Drawing{});
+  bench::write_file(options.out, kind == ".dot" ? dot : svg_of(dot));
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_draw_command(Program& program) {
+  auto* command = program.app.add_subcommand(
+      "draw", "Draw a node as a graph of memories, hubs, adapters, GPUs and links, and the way of a message on it");
+  const auto options = std::make_shared<DrawOptions>();
+  add_platform_argument(*command, options->platform);
+  command->option_defaults()->group("Message");
+  command->add_option("--from", options->pair.from, "Draw the way of a message from this device")
+      ->type_name("NODE/GPU")
+      ->default_str("no message");
+  command->add_option("--to", options->pair.to, "Draw the way of a message to this device")
+      ->type_name("NODE/GPU")
+      ->default_str("no message");
+  bench::add_protocol_option(*command, options->protocol, "Which protocol moves it")
+      ->default_str("the one that 'explain' names");
+  bench::add_size_option(*command, "-s,--size", options->size, "Message size");
+  bench::add_settings_options(*command, options->settings);
+  command->option_defaults()->group("Output");
+  command->add_option("--out", options->out, "FILE.dot for Graphviz, or FILE.svg, which its program 'dot' makes")
+      ->type_name("FILE")
+      ->required();
+  bench::add_examples(*command, {"twinlink-sim draw keeneland-kids --out kids.svg",
+                                 "twinlink-sim draw keeneland-kids --from 0/0 --to 1/1 -p gpudirect-v1 --out way.dot"});
+  command->callback([&program, options] { program.action = [options] { return draw(*options); }; });
+}
+
+}  // namespace twinlink::model

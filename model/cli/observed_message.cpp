@@ -1,0 +1,63 @@
+#include "model/cli/observed_message.hpp"
+
+#include <algorithm>
+
+#include "model/engine/simulation.hpp"
+#include "protocols/bench/measure/collectives.hpp"
+#include "protocols/core/errors.hpp"
+#include "protocols/core/tags.hpp"
+#include "protocols/registry.hpp"
+
+namespace twinlink::model {
+
+const Protocol& shortest_way(const Path& path) {
+  for (const Protocol* protocol : all_protocols()) {
+    if (protocol->message_memory() == Memory::device && protocol->supports(path).kind == Support::Kind::yes) {
+      return *protocol;
+    }
+  }
+  throw UnavailableError("no protocol can move device memory between these two");
+}
+
+ObservedMessage observe_message(const Platform& platform, const std::vector<Place>& places, const Protocol& protocol,
+                                const Settings& settings, const Packing& packing, Bytes size) {
+  const Seconds timeout = settings.timeout;
+  ObservedMessage all;
+  std::vector<OpReport>& reports = all.reports;
+  Seconds began{};
+  Seconds delivered{};
+  const auto body = [&](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const View message(rank.allocate(message_memory(protocol, packing), packing.layout.extent(size)));
+    const PackedBuffers packed(rank, protocol, packing, size, size);
+    auto channel = twinlink::connect(rank, peer, protocol, settings, packing, packed);
+    for (int round = 0; round < 2; ++round) {
+      if (rank.id().value == 0) began = rank.now();
+      const Outcome outcome = rank.id().value == 0 ? channel->send(message) : channel->receive(message);
+      if (!outcome.ok()) throw Error(outcome.reason);
+      if (rank.id().value == 1) delivered = rank.now();
+      all.path_taken = channel->path_taken();
+      if (round == 0 && rank.id().value == 1) reports.clear();
+      rank.step("");  // what follows is no part of the protocol
+      ControlMessage round_over;
+      const Tag tag = tags::kFirstFree;
+      const Op op =
+          rank.id().value == 0 ? rank.recv_control(peer, tag, round_over) : rank.send_control(peer, tag, round_over);
+      if (wait(rank, op, rank.now() + timeout) != Status::delivered) throw Error("the peer is lost");
+    }
+    // The peer may have the packed buffers open until its end is closed too.
+    channel.reset();
+    bench::synchronize(rank, peer, bench::Patience{timeout});
+  };
+  simulate(platform, places, body, {.observer = [&](const OpReport& report) { reports.push_back(report); }});
+  std::erase_if(reports, [](const OpReport& r) { return r.step.empty(); });
+  std::ranges::stable_sort(reports, {}, &OpReport::started);
+  for (OpReport& report : reports) {
+    report.started = report.started - began;
+    report.ended = report.ended - began;
+  }
+  all.delivered = delivered - began;
+  return all;
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,29 @@
+// One message of a protocol, simulated and watched: what each step did.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/engine/sim_rank.hpp"
+#include "protocols/bench/cli/layout_options.hpp"
+#include "protocols/core/path.hpp"
+#include "protocols/core/protocol.hpp"
+
+namespace twinlink::model {
+
+/// The first protocol for GPU messages that may run without a fallback: the registry lists the shortest way first. An
+/// UnavailableError if there is none.
+const Protocol& shortest_way(const Path& path);
+
+struct ObservedMessage {
+  std::vector<OpReport> reports{};  ///< in the order in which they began; times count from the start of the message
+  std::string path_taken{};
+  Seconds delivered{};
+};
+
+/// Sends two messages of `size` from the first of two places to the second, and tells of the second one: the first pays
+/// for buffers and handles.
+ObservedMessage observe_message(const Platform& platform, const std::vector<Place>& places, const Protocol& protocol,
+                                const Settings& settings, const Packing& packing, Bytes size);
+
+}  // namespace twinlink::model

@@ -1,0 +1,71 @@
+// twinlink-sim draw, as a user runs it.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/cli/sim_program.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string content(const std::string& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+TEST(DrawProgram, DrawsTheWayThatAMessageReallyTakes) {
+  const std::string file = ::testing::TempDir() + "twinlink-way.dot";
+  const Ended ended =
+      run("draw platforms/keeneland-kids.yaml --from 0/0 --to 1/1 -p gpudirect-v1 --out '" + file + "'");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  const std::string dot = content(file);
+  EXPECT_THAT(dot, AllOf(HasSubstr("gpudirect-v1 on keeneland-kids"), HasSubstr("cluster_1"), HasSubstr("1: gpu0-pcie"),
+                         HasSubstr(": hca0-pcie"), HasSubstr(": gpu1-pcie"), Not(HasSubstr(": gpu2-pcie"))));
+}
+
+TEST(DrawProgram, WithoutDevicesItDrawsTheNodeAlone) {
+  const std::string file = ::testing::TempDir() + "twinlink-node.dot";
+  EXPECT_EQ(run("draw h200-nvlink --out '" + file + "'").code, 0);
+  EXPECT_THAT(content(file), AllOf(HasSubstr("NVIDIA H200"), Not(HasSubstr("color=red"))));
+}
+
+TEST(DrawProgram, SvgIsMadeByGraphvizOrTheErrorNamesItsPackage) {
+  const std::string file = ::testing::TempDir() + "twinlink-node.svg";
+  std::filesystem::remove(file);
+  const Ended ended = run("draw h200-nvlink --out '" + file + "'");
+  if (ended.code == 0) {
+    EXPECT_THAT(content(file), AllOf(HasSubstr("<svg"), HasSubstr("</svg>"), HasSubstr("gpu1")));
+  } else {
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_THAT(ended.text, HasSubstr("apt-get install graphviz"));
+    EXPECT_FALSE(std::filesystem::exists(file));
+  }
+}
+
+TEST(DrawProgram, RefusesWhatMakesNoSense) {
+  EXPECT_THAT(run("draw h200-nvlink --out picture.png").text, HasSubstr(".dot or .svg"));
+  EXPECT_THAT(run("draw h200-nvlink -p host --out picture.dot").text, HasSubstr("--from and --to"));
+  EXPECT_THAT(run("draw h200-nvlink --from 0/1 --to 0/1 --out picture.dot").text, HasSubstr("same device"));
+  EXPECT_FALSE(std::filesystem::exists(std::string(TWINLINK_SOURCE_DIR) + "/picture.dot"));
+}
+
+TEST(DrawProgram, NeverOverwritesItsInput) {
+  const std::string file = ::testing::TempDir() + "twinlink-input.dot";
+  std::filesystem::copy_file(std::string(TWINLINK_SOURCE_DIR) + "/platforms/keeneland-kfs.yaml", file,
+                             std::filesystem::copy_options::overwrite_existing);
+  const std::string before = content(file);
+  const Ended ended = run("draw '" + file + "' --out '" + ::testing::TempDir() + "./twinlink-input.dot'");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(content(file), before);
+}
+
+}  // namespace
+}  // namespace twinlink::model
