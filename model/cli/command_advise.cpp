@@ -180,7 +180,7 @@ ExitCode advise(AdviseOptions options, const std::string& command_line) {
   progress.clear();
   AdviceReport report = make_report(platform, plan, std::move(survey), Ranks::protocols);
   report.command = command_line;
-  report.environment = environment_of(platform, options.platform.overrides);
+  report.environment = environment_of(platform, options.platform);
   report.singles = std::move(singles.ours);
   report.libraries = std::move(singles.libraries);
   deliver(report, options.output, print_advice);
@@ -206,7 +206,7 @@ ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair,
   require_writable(output, input_of(from));
   AdviceReport report = make_report(platform, plan, make_survey(platform, plan), Ranks::variants);
   report.command = command_line;
-  report.environment = environment_of(platform, from.overrides);
+  report.environment = environment_of(platform, from);
   deliver(report, output, print_comparison);
   return ExitCode::ok;
 }

@@ -94,7 +94,7 @@ ExitCode explain(const ExplainOptions& options, const std::string& command_line)
   nlohmann::json json = to_json(all);
   json["program"] = program_name();
   json["command"] = command_line;
-  json["environment"] = environment_of(platform, options.platform.overrides);
+  json["environment"] = environment_of(platform, options.platform);
   if (in_words) {
     print_steps(all, std::cout);
   } else {

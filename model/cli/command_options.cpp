@@ -26,6 +26,17 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
                   "Another value for a number of the platform: nodes.links.qpi.forward='9 GB/s'; may be repeated")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
+  command
+      .add_option("--degrade", options.faults.degraded,
+                  "A link that has a share of its bandwidth only, such as qpi=50%; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("LINK=PERCENT%");
+  command
+      .add_option("--fail", options.faults.failed,
+                  "A link that is gone, or an adapter or a hub with all its links: ways lead elsewhere, or the run is "
+                  "refused; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("LINK|PART");
 }
 
 }  // namespace
@@ -75,7 +86,7 @@ void add_platform_argument(CLI::App& command, PlatformOptions& options) {
 }
 
 Platform read_platform(const PlatformOptions& options) {
-  Platform platform = read_platform(options.file, options.overrides);
+  Platform platform = read_platform(options.file, options.overrides, options.faults);
   set_within_node(platform, options.within_node);
   return platform;
 }
@@ -102,18 +113,21 @@ std::vector<Place> read_pair(const PairOptions& options, const Platform& platfor
   return places;
 }
 
-nlohmann::json environment_of(const Platform& platform, const std::vector<std::string>& overrides) {
+nlohmann::json environment_of(const Platform& platform, const PlatformOptions& options) {
   nlohmann::json settings;
   for (const SimGridSetting& setting : simgrid_settings()) settings[setting.name] = setting.value;
   const WithinNode& within_node = platform.within_node;
   nlohmann::json environment{{"platform", platform.name},
                              {"platform_file", platform.file},
                              {"platform_description", platform.description},
-                             {"overrides", overrides},
+                             {"overrides", options.overrides},
                              {"intra_node", within_node.loopback ? kLoopback : kSharedMemory},
                              {"simgrid", simgrid_version()},
                              {"simgrid_settings", settings}};
   if (within_node.copy_size) environment["smp_copy_size_bytes"] = within_node.copy_size->count();
+  const auto& [degraded, failed] = options.faults;
+  if (!degraded.empty()) environment["degraded"] = degraded;
+  if (!failed.empty()) environment["failed"] = failed;
   return environment;
 }
 

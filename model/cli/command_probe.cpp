@@ -42,7 +42,7 @@ ExitCode probe(const ProbeOptions& options, const std::string& command_line) {
   bench::deliver(bench::ProbeFile{.world = "simulated",
                                   .program = program_name(),
                                   .command = command_line,
-                                  .environment = environment_of(platform, options.platform.overrides),
+                                  .environment = environment_of(platform, options.platform),
                                   .findings = std::move(findings)},
                  options.probe.output, std::cout);
   return ExitCode::ok;

@@ -55,7 +55,7 @@ ExitCode run_all_pairs(const RunOptions& options, const std::string& command_lin
   bench::deliver(bench::PairFile{.world = "simulated",
                                  .program = program_name(),
                                  .command = command_line,
-                                 .environment = environment_of(platform, options.platform.overrides),
+                                 .environment = environment_of(platform, options.platform),
                                  .pairs = std::move(pairs)},
                  options.run.output, std::cout);
   return ExitCode::ok;
@@ -102,7 +102,7 @@ ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
       results.push_back({.world = "simulated",
                          .program = program_name(),
                          .command = command_line,
-                         .environment = environment_of(platform, options.platform.overrides),
+                         .environment = environment_of(platform, options.platform),
                          .series = std::move(series)});
     }
   });
@@ -129,7 +129,7 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   bench::Result result{.world = "simulated",
                        .program = program_name(),
                        .command = command_line,
-                       .environment = environment_of(platform, options.platform.overrides)};
+                       .environment = environment_of(platform, options.platform)};
   bench::LiveRows rows(result, options.run.output, std::cout);
   plan.on_point = rows.listener();
   std::string trace;

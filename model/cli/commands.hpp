@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "model/platform/platform.hpp"
+#include "model/tools/faults.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/path.hpp"
@@ -40,10 +41,12 @@ void add_draw_command(Program& program);
 /// --intra-node and --smp-copy-size: how the simulated MPI library carries messages within a node.
 void add_within_node_options(CLI::App& command, WithinNode& within_node);
 
-/// Which machine is simulated: --platform and --set, and how the library on it carries messages within a node.
+/// Which machine is simulated: --platform, what --set, --degrade and --fail change of it, and how the library on it
+/// carries messages within a node.
 struct PlatformOptions {
   std::filesystem::path file{};
   std::vector<std::string> overrides{};
+  Faults faults{};
   WithinNode within_node{};
 };
 /// `options` must live until the command line has been parsed.
@@ -68,8 +71,8 @@ std::vector<Place> read_pair(const PairOptions& options, const Platform& platfor
 ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair, Bytes size,
                            const bench::OutputOptions& output, const std::string& command_line);
 
-/// The environment block of simulated results: the same in every run.
-nlohmann::json environment_of(const Platform& platform, const std::vector<std::string>& overrides);
+/// The environment block of simulated results: the same in every run. `options` say what is not as in the file.
+nlohmann::json environment_of(const Platform& platform, const PlatformOptions& options);
 
 /// How long the simulations themselves take.
 Seconds wall_clock();

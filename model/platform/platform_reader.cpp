@@ -346,7 +346,8 @@ void require_our_schema(const YamlValue& document, Diagnostics& diagnostics) {
 
 }  // namespace
 
-Platform read_platform(const std::filesystem::path& named, std::span<const std::string> overrides) {
+Platform read_platform(const std::filesystem::path& named, std::span<const std::string> overrides,
+                       const std::function<void(YamlValue&)>& change) {
   const std::filesystem::path file = find_platform(named);
   ReadContext context;
   std::optional<YamlValue> loaded = load_yaml(file, context.diagnostics);
@@ -354,6 +355,7 @@ Platform read_platform(const std::filesystem::path& named, std::span<const std::
   YamlValue document = std::move(*loaded);
   require_our_schema(document, context.diagnostics);
   for (const std::string& assignment : overrides) apply_override(document, assignment);
+  if (change) change(document);
   require_our_schema(document, context.diagnostics);
   return make_platform(document, file.lexically_normal().string(), context);
 }

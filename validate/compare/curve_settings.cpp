@@ -94,7 +94,7 @@ void require_simulated_on(const model::Platform& platform, const bench::Result& 
                                  own_file, platform.name, their_file));
   }
   if (!environment.text_list("overrides").empty() || environment.text("intra_node") != "shared-memory" ||
-      environment.has("smp_copy_size_bytes")) {
+      environment.has("smp_copy_size_bytes") || environment.has("degraded") || environment.has("failed")) {
     throw InputError(
         fmt::format("{}: error: simulated with other values or ways within the node than {} has", file, their_file));
   }

@@ -1,0 +1,161 @@
+#include "model/tools/faults.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "model/platform/platform_reader.hpp"
+#include "model/platform/yaml_document.hpp"
+#include "protocols/core/edit_distance.hpp"
+#include "protocols/core/errors.hpp"
+
+namespace twinlink::model {
+namespace {
+
+struct Degraded {
+  std::string link{};
+  double share = 1;  ///< above 0, at most 1
+  std::string text{};
+};
+
+[[noreturn]] void refuse(std::string_view option, const std::string& text, const std::string& why) {
+  throw UsageError(fmt::format("{} {}: {}", option, text, why));
+}
+
+Degraded parse_degraded(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  const char* const end = value.data() + value.size();
+  double percent = 0;
+  const auto [stop, error] = std::from_chars(value.data(), end, percent);
+  if (error != std::errc{} || stop + 1 != end || *stop != '%' || !(percent > 0) || percent > 100) {
+    refuse("--degrade", text, "LINK=PERCENT% is expected, above 0% and at most 100%, such as qpi=50%");
+  }
+  return {text.substr(0, equals), percent / 100, text};
+}
+
+[[noreturn]] void refuse_name(std::string_view option, const std::string& text, const std::string& name,
+                              const std::string& kind, const std::vector<std::string>& names) {
+  const std::string meant = closest(name, names);
+  refuse(option, text,
+         fmt::format("there is no {} '{}'{}; there is: {}", kind, name,
+                     meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant), fmt::join(names, ", ")));
+}
+
+std::vector<std::string> link_names(const Node& node) {
+  std::vector<std::string> names;
+  for (const Link& link : node.links) names.push_back(link.name);
+  return names;
+}
+
+/// The links that are gone when the parts of these names are.
+std::set<std::string> links_of(const std::vector<std::string>& failed, const Node& node) {
+  std::vector<std::string> names = link_names(node);
+  for (const Nic& nic : node.nics) names.push_back(nic.name);
+  for (const Hub& hub : node.hubs) names.push_back(hub.name);
+  std::set<std::string> links;
+  for (const std::string& name : failed) {
+    if (std::ranges::find(names, name) == names.end()) {
+      refuse_name("--fail", name, name, "link, adapter or hub", names);
+    }
+    const bool is_link = std::ranges::find(node.links, name, &Link::name) != node.links.end();
+    for (const Link& link : node.links) {
+      if (link.name == name || (!is_link && (link.from == name || link.to == name))) links.insert(link.name);
+    }
+  }
+  return links;
+}
+
+/// Whose last link is gone.
+std::set<std::string> dead_adapters(const Node& node, const std::set<std::string>& gone) {
+  std::set<std::string> dead;
+  for (const Nic& nic : node.nics) {
+    const bool reached = std::ranges::any_of(node.links, [&](const Link& link) {
+      return !gone.contains(link.name) && (link.from == nic.name || link.to == nic.name);
+    });
+    if (!reached) dead.insert(nic.name);
+  }
+  return dead;
+}
+
+void erase_entries(YamlValue& nodes, std::string_view section, const std::set<std::string>& names) {
+  if (YamlValue* map = nodes.find(section)) {
+    std::erase_if(map->entries, [&](const YamlValue::Entry& entry) { return names.contains(entry.key); });
+  }
+}
+
+/// Takes the parts out of the file, so that it is checked without them. A file may name the adapter of a GPU; where
+/// that one is dead, a library finds another.
+void take_out(YamlValue& document, const std::set<std::string>& links, const std::set<std::string>& adapters) {
+  YamlValue* nodes = document.find("nodes");
+  if (nodes == nullptr) return;
+  erase_entries(*nodes, "links", links);
+  erase_entries(*nodes, "nics", adapters);
+  YamlValue* gpus = nodes->find("gpus");
+  if (gpus == nullptr) return;
+  for (YamlValue::Entry& gpu : gpus->entries) {
+    std::erase_if(gpu.value.entries, [&](const YamlValue::Entry& entry) {
+      return entry.key == "nic" && adapters.contains(entry.value.text);
+    });
+  }
+}
+
+/// The findings without their places, which are of a file that is not at fault.
+std::string without_places(const std::string& findings) {
+  constexpr std::string_view kError = "error: ";
+  std::string all;
+  std::istringstream lines(findings);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t at = line.find(kError);
+    all += (all.empty() ? "" : "; ") + (at == std::string::npos ? line : line.substr(at + kError.size()));
+  }
+  return all;
+}
+
+void degrade(Link& link, const Degraded& how) {
+  const auto shrink = [&](Sourced<Rate>& rate) {
+    rate.value = Rate{rate.value.bytes_per_second() * how.share};
+    rate.source = {Quality::assumed, "--degrade " + how.text + " on the command line"};
+  };
+  shrink(link.forward);
+  shrink(link.backward);
+  for (auto* rate : {&link.total, &link.dma_read, &link.dma_write}) {
+    if (*rate) shrink(**rate);
+  }
+}
+
+}  // namespace
+
+Platform read_platform(const std::filesystem::path& named, std::span<const std::string> overrides,
+                       const Faults& faults) {
+  // First as it is: what is wrong with the file itself is not the faults' doing.
+  Platform platform = read_platform(named, overrides);
+  if (!faults.failed.empty()) {
+    const std::set<std::string> links = links_of(faults.failed, platform.node);
+    const std::set<std::string> adapters = dead_adapters(platform.node, links);
+    try {
+      platform = read_platform(named, overrides, [&](YamlValue& document) { take_out(document, links, adapters); });
+    } catch (const InputError& error) {
+      throw UsageError(
+          fmt::format("--fail {} cuts parts off: {}", fmt::join(faults.failed, ", "), without_places(error.what())));
+    }
+  }
+  for (const std::string& text : faults.degraded) {
+    const Degraded how = parse_degraded(text);
+    const auto link = std::ranges::find(platform.node.links, how.link, &Link::name);
+    if (link == platform.node.links.end()) {
+      refuse_name("--degrade", text, how.link, "link", link_names(platform.node));
+    }
+    degrade(*link, how);
+  }
+  return platform;
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,28 @@
+// A machine that is not well: links at a share of their bandwidth, and parts that are gone.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/platform/platform.hpp"
+
+namespace twinlink::model {
+
+/// As the command line has them.
+struct Faults {
+  std::vector<std::string> degraded{};  ///< "LINK=50%"
+  std::vector<std::string> failed{};    ///< a link; an adapter or a hub stands for all links that end at it
+
+  [[nodiscard]] bool none() const { return degraded.empty() && failed.empty(); }
+};
+
+/// Reads a platform as read_platform() does, and lets it have `faults`. All rates of a degraded link shrink alike. What
+/// failed is not there: ways lead elsewhere, an adapter without links is gone, and its GPUs take the nearest that is
+/// left. A UsageError for a name that the platform does not have, and for a fault that cuts off what every run needs:
+/// it says who does not reach whom.
+Platform read_platform(const std::filesystem::path& named, std::span<const std::string> overrides,
+                       const Faults& faults);
+
+}  // namespace twinlink::model
