@@ -1,4 +1,4 @@
-// Faults of a machine, as a user runs them.
+// diff and faults, as a user runs them.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -15,6 +15,38 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const std::string kPeers = "--platform platforms/keeneland-kids.yaml -p gpudirect-v2 --from 0/1 --to 0/2 ";
+
+/// The median of the one size that was run.
+double time_of(const std::string& arguments) {
+  const Ended ended = run("run " + arguments + " --format csv | tail -n 1 | cut -d, -f13");
+  return ended.text.empty() ? 0 : std::atof(ended.text.c_str());
+}
+
+TEST(DiffProgram, AFileDoesNotDifferFromItself) {
+  const Ended ended = run("diff platforms/keeneland-kids.yaml platforms/keeneland-kids.yaml");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("No part, word or number differs"), Not(HasSubstr("Only in"))));
+}
+
+TEST(DiffProgram, ShowsWhatADifferenceDoesToARun) {
+  const Ended ended =
+      run("diff keeneland-kids tests/data/two_adapters.yaml -p gpudirect-v1 --from 0/1 --to 1/1 -b 4M -e 4M");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("nodes.nics.hca1"), HasSubstr("nodes.links.hca1-pcie"),
+                                ContainsRegex("\n4M +[0-9.]+ +[0-9.]+ +[01]\\.[0-9]{4}\n")));
+}
+
+TEST(DiffProgram, WhatOneRefusesIsSaidAndTheOtherIsTimed) {
+  const Ended ended = run("diff keeneland-kids h200-nvlink -p gpudirect-v2 --from 0/0 --to 0/1 -b 1M -e 1M");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, ContainsRegex("\n1M +"));
+}
+
+TEST(DiffProgram, WritesJson) {
+  const Ended ended = run("diff keeneland-kids keeneland-kfs --json /dev/stdout");
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("\"only_a\""), HasSubstr("\"unit\": \"B/s\"")));
+  EXPECT_EQ(run("diff keeneland-kids keeneland-kfs --from 0/0").code, 2);
+}
 
 TEST(FaultsProgram, HalfALinkDoublesTheTimeOfABulkMessage) {
   const std::string bulk = kPeers + "-b 256M -e 256M --set 'nodes.links.gpu1-pcie.bandwidth=4 GB/s' ";
@@ -44,7 +76,7 @@ TEST(FaultsProgram, StandInTheResult) {
 }
 
 TEST(ToolsProgram, HelpHasExamplesAndShortLines) {
-  for (const std::string command : {"draw"}) {
+  for (const std::string command : {"draw", "diff"}) {
     const Ended help = run(command + " --help");
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_THAT(help.text, ContainsRegex("\nExamples:\n  twinlink-sim .*\n  twinlink-sim ")) << command;

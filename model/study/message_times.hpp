@@ -1,0 +1,39 @@
+// The same messages on several platforms, each simulated in a process of its own.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/platform/platform.hpp"
+#include "protocols/bench/cli/progress.hpp"
+#include "protocols/bench/results/results.hpp"
+#include "protocols/core/path.hpp"
+#include "protocols/core/protocol.hpp"
+
+namespace twinlink::model {
+
+/// What is simulated: warm messages, as 'run' measures them.
+struct TimesPlan {
+  const Protocol* protocol = nullptr;
+  Settings settings{};
+  std::vector<Place> places{};  ///< two
+  std::vector<Bytes> sizes{};   ///< ascending
+  bench::Pattern pattern = bench::Pattern::pingpong;
+  int window = 1;
+  int at_once = 1;                  ///< simulations at a time
+  bench::OnProgress on_progress{};  ///< told of simulations
+};
+
+struct MessageTimes {
+  std::vector<double> us{};  ///< one-way, by size; empty if it was refused
+  std::string path{};        ///< the way that the largest message took
+  std::string refused{};     ///< why the platform, the protocol or the way does not allow it
+};
+
+/// Times of each platform that `platforms` give, which are asked for in the process that simulates them. What is not
+/// allowed on one of them is told, and is no error.
+std::vector<MessageTimes> message_times(std::span<const std::function<Platform()>> platforms, const TimesPlan& plan);
+
+}  // namespace twinlink::model
