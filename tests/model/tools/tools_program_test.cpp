@@ -1,4 +1,4 @@
-// diff and faults, as a user runs them.
+// diff, sensitivity and faults, as a user runs them.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -48,6 +48,21 @@ TEST(DiffProgram, WritesJson) {
   EXPECT_EQ(run("diff keeneland-kids keeneland-kfs --from 0/0").code, 2);
 }
 
+TEST(SensitivityProgram, ShowsTheLargestFirstAndCountsTheRest) {
+  const Ended ended = run("sensitivity keeneland-kids -p gpudirect-v2 --from 0/1 --to 0/2 -b 64M");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, ContainsRegex("which is\n +-0\\.98. %  gpu_types.m2090.copies.peer.rate  "));
+  EXPECT_THAT(ended.text, ContainsRegex("\n[0-9]+ numbers have no influence\n$"));
+}
+
+TEST(SensitivityProgram, SetComesFirst) {
+  const Ended ended =
+      run("sensitivity keeneland-kids -p gpudirect-v2 --from 0/1 --to 0/2 -b 64M "
+          "--set 'nodes.links.gpu1-pcie.bandwidth=1 GB/s' --json /dev/stdout");
+  EXPECT_THAT(ended.text, ContainsRegex("which is\n +-0\\.9.. %  nodes.links.gpu1-pcie.bandwidth  +1 GB/s"));
+  EXPECT_THAT(ended.text, HasSubstr("\"without_influence\""));
+}
+
 TEST(FaultsProgram, HalfALinkDoublesTheTimeOfABulkMessage) {
   const std::string bulk = kPeers + "-b 256M -e 256M --set 'nodes.links.gpu1-pcie.bandwidth=4 GB/s' ";
   EXPECT_NEAR(time_of(bulk + "--degrade gpu1-pcie=50%") / time_of(bulk), 2, 0.002);
@@ -76,7 +91,7 @@ TEST(FaultsProgram, StandInTheResult) {
 }
 
 TEST(ToolsProgram, HelpHasExamplesAndShortLines) {
-  for (const std::string command : {"draw", "diff"}) {
+  for (const std::string command : {"draw", "diff", "sensitivity"}) {
     const Ended help = run(command + " --help");
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_THAT(help.text, ContainsRegex("\nExamples:\n  twinlink-sim .*\n  twinlink-sim ")) << command;

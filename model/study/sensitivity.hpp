@@ -1,0 +1,31 @@
+// Which numbers of a platform a message's time depends on, and how much.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/platform/platform.hpp"
+#include "model/study/message_times.hpp"
+
+namespace twinlink::model {
+
+/// What one number does to the time.
+struct Influence {
+  std::string path{};  ///< as an override names it; a point of a curve ends in "[4K]"
+  std::string text{};  ///< its value
+  double percent = 0;  ///< by how many per cent the time grows when the number grows by one per cent
+};
+
+struct Sensitivity {
+  double time_us = 0;
+  std::string path{};
+  std::vector<Influence> influences{};  ///< the largest first, whatever its sign; none is 0
+  std::vector<std::string> without{};   ///< numbers that change nothing
+  std::vector<std::string> refused{};   ///< numbers that can be neither larger nor smaller
+};
+
+/// Of the one size of `plan`, which is simulated once for each number. An UnavailableError or UsageError if the message
+/// cannot be sent on the platform as it is.
+Sensitivity sensitivity_of(const Platform& platform, const TimesPlan& plan);
+
+}  // namespace twinlink::model
