@@ -1,0 +1,63 @@
+#include <iostream>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "model/cli/commands.hpp"
+#include "model/platform/platform_numbers.hpp"
+#include "model/platform/platform_reader.hpp"
+#include "model/platform/platform_writer.hpp"
+#include "model/tools/import/import_topology.hpp"
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/results/files.hpp"
+
+namespace twinlink::model {
+namespace {
+
+struct ImportOptions {
+  std::filesystem::path file{};
+  std::filesystem::path out{};
+  std::string name{};  ///< empty: that of the file to write
+};
+
+ExitCode import_file(const ImportOptions& options) {
+  require_no_input(options.out, std::vector{options.file});
+  bench::require_writable(options.out);
+  const std::string name = options.name.empty() ? options.out.stem().string() : options.name;
+  const ImportedPlatform imported = import_topology(bench::read_file(options.file), options.file.string(), name);
+  const std::string text = platform_text(imported.platform, imported.heading);
+  // As strictly as if somebody had written it.
+  const Platform platform = read_platform_text(text, options.out.string());
+  bench::write_file(options.out, text);
+  std::size_t guesses = 0;
+  const std::vector<NumberEntry> numbers = all_numbers(platform);
+  for (const NumberEntry& number : numbers) guesses += number.source.quality == Quality::assumed ? 1 : 0;
+  std::cout << fmt::format("{}: {}\n", options.out.string(), platform.description);
+  std::cout << fmt::format("{} of {} numbers are assumed; the heading of the file says what\n", guesses,
+                           numbers.size());
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_import_command(Program& program) {
+  auto* command = program.app.add_subcommand(
+      "import", "Write a platform from what another tool says of a node; what it does not tell is assumed, and marked");
+  const auto options = std::make_shared<ImportOptions>();
+  command
+      ->add_option("file", options->file,
+                   "The output of 'nvidia-smi topo -m', the file of NCCL_TOPO_DUMP_FILE, or that of 'lstopo FILE.xml'; "
+                   "its content says which it is")
+      ->required()
+      ->type_name("FILE");
+  command->option_defaults()->group("Output");
+  command->add_option("--out", options->out, "The platform file to write")->required()->type_name("NEW.yaml");
+  command->add_option("--name", options->name, "The name of the platform")
+      ->type_name("NAME")
+      ->default_str("that of NEW.yaml");
+  bench::add_examples(*command, {"nvidia-smi topo -m > topo.txt; twinlink-sim import topo.txt --out node.yaml",
+                                 "twinlink-sim import nccl-topology.xml --out node.yaml --name dgx"});
+  command->callback([&program, options] { program.action = [options] { return import_file(*options); }; });
+}
+
+}  // namespace twinlink::model

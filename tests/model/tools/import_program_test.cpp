@@ -1,0 +1,45 @@
+// twinlink-sim import, as a user runs it.
+#include <filesystem>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/cli/sim_program.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+TEST(ImportProgram, WritesAPlatformThatRuns) {
+  for (const std::string file :
+       {"tests/data/topo_mesh.txt", "tests/data/nccl_switch.xml", "tests/real/topologies/two_sockets.xml"}) {
+    const std::string out = ::testing::TempDir() + "twinlink-imported.yaml";
+    const Ended ended = run("import " + file + " --name mine --out '" + out + "'");
+    EXPECT_EQ(ended.code, 0) << ended.text;
+    EXPECT_THAT(ended.text, ContainsRegex("[0-9]+ of [0-9]+ numbers are assumed"));
+    EXPECT_EQ(run("check '" + out + "'").code, 0);
+    EXPECT_THAT(run("run --platform '" + out + "' -p staging --from 0/0 --to 0/1 -b 1M -e 1M").text,
+                HasSubstr("staged through pageable"));
+    EXPECT_THAT(run("run --platform '" + out + "' --set nodes.count=2 -p gpudirect-v3 --to 1/0 -b 1M -e 1M").code, 0);
+  }
+}
+
+TEST(ImportProgram, WritesNothingWhereItDoesNotUnderstand) {
+  const std::string out = ::testing::TempDir() + "twinlink-not-imported.yaml";
+  const Ended ended = run("import README.md --out '" + out + "'");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.text, HasSubstr("README.md:1: error: "));
+  EXPECT_FALSE(std::filesystem::exists(out));
+  EXPECT_THAT(run("import tests/data/topo_mesh.txt --out ./tests/data/topo_mesh.txt").text, HasSubstr("is the input"));
+}
+
+TEST(ImportProgram, HelpHasExamples) {
+  EXPECT_THAT(run("import --help").text, AllOf(HasSubstr("\nExamples:\n  "), HasSubstr("nvidia-smi topo -m")));
+}
+
+}  // namespace
+}  // namespace twinlink::model
