@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/platform/sourced.hpp"
+#include "model/yaml/sourced.hpp"
 #include "protocols/core/units.hpp"
 
 namespace twinlink::model {

@@ -128,8 +128,8 @@ class NodeCheck {
     for (std::size_t a = 0; a < node_.gpus.size() && !platform_.fallback; ++a) {
       for (std::size_t b = a + 1; b < node_.gpus.size(); ++b) {
         if (topology.peer_access(a, b)) continue;
-        return error({"gpus"}, "there is no 'driver.fallback', which copies between '" + node_.gpus[a].name + "' and '" +
-                                   node_.gpus[b].name + "' need: they do not reach each other's memory");
+        return error({"gpus"}, "there is no 'driver.fallback', which copies between '" + node_.gpus[a].name +
+                                   "' and '" + node_.gpus[b].name + "' need: they do not reach each other's memory");
       }
     }
   }

@@ -1,9 +1,9 @@
 // What must hold between the parts of a node, beyond the form of its file.
 #pragma once
 
-#include "model/platform/diagnostics.hpp"
 #include "model/platform/platform.hpp"
-#include "model/platform/yaml_document.hpp"
+#include "model/yaml/diagnostics.hpp"
+#include "model/yaml/yaml_document.hpp"
 
 namespace twinlink::model {
 

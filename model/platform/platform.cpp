@@ -10,8 +10,6 @@
 namespace twinlink::model {
 namespace {
 
-constexpr std::array<std::string_view, 4> kQualityNames{"measured", "datasheet", "derived", "assumed"};
-
 constexpr std::array<std::string_view, kCopyKinds> kCopyKindNames{
     "pinned-to-device",   "device-to-pinned", "pageable-to-device",
     "device-to-pageable", "device-to-device", "peer",
@@ -20,8 +18,6 @@ constexpr std::array<std::string_view, kCopyKinds> kCopyKindNames{
     "kernel-from-pinned", "resident-push"};
 
 }  // namespace
-
-std::string_view to_string(Quality quality) { return kQualityNames.at(static_cast<std::size_t>(quality)); }
 
 std::string_view to_string(Forwards forwards) {
   constexpr std::array<std::string_view, kForwards.size()> kNames{"none", "adapters", "all"};
@@ -46,21 +42,6 @@ bool reads_far_end(CopyKind kind) {
 }
 
 bool ends_by_event(CopyKind kind) { return kind != CopyKind::host_to_host && kind != CopyKind::resident_push; }
-
-Piecewise::Piecewise(std::vector<Knot> knots) : knots_(std::move(knots)) {
-  assert(!knots_.empty());
-  assert(std::ranges::adjacent_find(knots_, std::ranges::greater_equal{}, &Knot::size) == knots_.end());
-}
-
-Seconds Piecewise::at(Bytes size) const {
-  const auto above = std::ranges::upper_bound(knots_, size, {}, &Knot::size);
-  if (above == knots_.begin()) return knots_.front().cost;
-  if (above == knots_.end()) return knots_.back().cost;
-  const Knot& below = *std::prev(above);
-  const double fraction =
-      static_cast<double>((size - below.size).count()) / static_cast<double>((above->size - below.size).count());
-  return below.cost + (above->cost - below.cost) * fraction;
-}
 
 const GpuType& Platform::type_of(std::size_t gpu) const {
   const auto found = std::ranges::find(gpu_types, node.gpus[gpu].type, &GpuType::name);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "model/platform/fabric.hpp"
-#include "model/platform/sourced.hpp"
+#include "model/yaml/sourced.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/core/units.hpp"
 

@@ -11,21 +11,6 @@
 namespace twinlink::model {
 namespace {
 
-struct ByteUnit {
-  const char* name;
-  std::uint64_t factor;
-};
-
-constexpr std::array<ByteUnit, 9> kByteUnits{{{"B", 1},
-                                              {"kB", 1'000},
-                                              {"KiB", 1ULL << 10U},
-                                              {"MB", 1'000'000},
-                                              {"MiB", 1ULL << 20U},
-                                              {"GB", 1'000'000'000},
-                                              {"GiB", 1ULL << 30U},
-                                              {"TB", 1'000'000'000'000},
-                                              {"TiB", 1ULL << 40U}}};
-
 /// Each add() appends what it is given.
 class NumberList {
  public:
@@ -83,14 +68,6 @@ class NumberList {
 };
 
 }  // namespace
-
-std::string format_bytes(Bytes size) {
-  ByteUnit largest = kByteUnits.front();
-  for (const ByteUnit& unit : kByteUnits) {
-    if (size > Bytes{} && size.count() % unit.factor == 0) largest = unit;
-  }
-  return std::to_string(size.count() / largest.factor) + " " + largest.name;
-}
 
 std::vector<NumberEntry> all_numbers(const Platform& platform) {
   NumberList list;

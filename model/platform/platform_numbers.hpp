@@ -16,9 +16,6 @@ struct NumberEntry {
   Source source{};
 };
 
-/// In the largest unit, decimal or binary, that gives a whole number: "6 GB", "12 KiB". parse_bytes() reads it back.
-std::string format_bytes(Bytes size);
-
 /// All numbers that have a source, in the order of the platform's structs.
 std::vector<NumberEntry> all_numbers(const Platform& platform);
 

@@ -9,10 +9,11 @@
 #include "model/platform/node_checks.hpp"
 #include "model/platform/platform_fields.hpp"
 #include "model/platform/platform_file.hpp"
-#include "model/platform/yaml_document.hpp"
-#include "model/platform/yaml_events.hpp"
-#include "model/platform/yaml_ranges.hpp"
-#include "model/platform/yaml_section.hpp"
+#include "model/platform/yaml_override.hpp"
+#include "model/yaml/yaml_document.hpp"
+#include "model/yaml/yaml_events.hpp"
+#include "model/yaml/yaml_ranges.hpp"
+#include "model/yaml/yaml_section.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "model/platform/platform.hpp"
-#include "model/platform/yaml_document.hpp"
+#include "model/yaml/yaml_document.hpp"
 
 namespace twinlink::model {
 

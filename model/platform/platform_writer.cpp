@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "model/platform/platform_fields.hpp"
-#include "model/platform/yaml_number.hpp"
-#include "model/platform/yaml_text.hpp"
+#include "model/yaml/yaml_number.hpp"
+#include "model/yaml/yaml_text.hpp"
 
 namespace twinlink::model {
 namespace {

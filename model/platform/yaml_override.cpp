@@ -1,3 +1,5 @@
+#include "model/platform/yaml_override.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -8,7 +10,6 @@
 #include <utility>
 
 #include "model/platform/platform_fields.hpp"
-#include "model/platform/yaml_document.hpp"
 #include "protocols/core/edit_distance.hpp"
 #include "protocols/core/errors.hpp"
 

@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "model/platform/platform_reader.hpp"
-#include "model/platform/yaml_document.hpp"
+#include "model/yaml/yaml_document.hpp"
 #include "protocols/core/edit_distance.hpp"
 #include "protocols/core/errors.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "model/platform/platform_writer.hpp"
-#include "model/platform/yaml_events.hpp"
+#include "model/yaml/yaml_events.hpp"
 
 namespace twinlink::model {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "model/platform/platform.hpp"
-#include "model/platform/yaml_document.hpp"
+#include "model/yaml/yaml_document.hpp"
 
 namespace twinlink::model {
 

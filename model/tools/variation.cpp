@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "model/platform/platform_reader.hpp"
-#include "model/platform/yaml_number.hpp"
-#include "model/platform/yaml_text.hpp"
 #include "model/tools/platform_tree.hpp"
+#include "model/yaml/yaml_number.hpp"
+#include "model/yaml/yaml_text.hpp"
 #include "protocols/core/units.hpp"
 
 namespace twinlink::model {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/platform/platform.hpp"
-#include "model/platform/yaml_document.hpp"
+#include "model/yaml/yaml_document.hpp"
 
 namespace twinlink::model {
 

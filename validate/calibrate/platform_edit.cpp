@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "model/platform/platform_reader.hpp"
-#include "model/platform/yaml_text.hpp"
+#include "model/yaml/yaml_text.hpp"
 
 namespace twinlink::validate {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "model/platform/platform.hpp"
-#include "model/platform/yaml_document.hpp"
-#include "model/platform/yaml_number.hpp"
+#include "model/yaml/yaml_document.hpp"
+#include "model/yaml/yaml_number.hpp"
 
 namespace twinlink::validate {
 

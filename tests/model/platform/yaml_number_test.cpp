@@ -1,8 +1,8 @@
-#include "model/platform/yaml_number.hpp"
+#include "model/yaml/yaml_number.hpp"
 
 #include <gtest/gtest.h>
 
-#include "model/platform/yaml_text.hpp"
+#include "model/yaml/yaml_text.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -1,4 +1,4 @@
-#include "model/platform/yaml_text.hpp"
+#include "model/yaml/yaml_text.hpp"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 
 #include "model/platform/platform_numbers.hpp"
 #include "model/platform/platform_reader.hpp"
-#include "model/platform/yaml_events.hpp"
+#include "model/yaml/yaml_events.hpp"
 
 namespace twinlink::model {
 namespace {

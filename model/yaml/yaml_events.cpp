@@ -1,4 +1,4 @@
-#include "model/platform/yaml_events.hpp"
+#include "model/yaml/yaml_events.hpp"
 
 #include <map>
 #include <sstream>

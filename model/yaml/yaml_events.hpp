@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "model/platform/yaml_document.hpp"
+#include "model/yaml/yaml_document.hpp"
 
 namespace twinlink::model {
 

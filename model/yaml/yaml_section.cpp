@@ -1,4 +1,4 @@
-#include "model/platform/yaml_section.hpp"
+#include "model/yaml/yaml_section.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "model/platform/diagnostics.hpp"
-#include "model/platform/platform.hpp"
-#include "model/platform/yaml_document.hpp"
+#include "model/yaml/diagnostics.hpp"
+#include "model/yaml/sourced.hpp"
+#include "model/yaml/yaml_document.hpp"
 
 namespace twinlink::model {
 

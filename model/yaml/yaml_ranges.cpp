@@ -1,4 +1,4 @@
-#include "model/platform/yaml_ranges.hpp"
+#include "model/yaml/yaml_ranges.hpp"
 
 #include <charconv>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "model/platform/yaml_document.hpp"
+#include "model/yaml/yaml_document.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "model/platform/yaml_events.hpp"
-#include "model/platform/yaml_ranges.hpp"
+#include "model/yaml/yaml_events.hpp"
+#include "model/yaml/yaml_ranges.hpp"
 
 namespace twinlink::model {
 namespace fs = std::filesystem;

@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "model/platform/platform.hpp"
-#include "model/platform/yaml_document.hpp"
+#include "model/yaml/sourced.hpp"
+#include "model/yaml/yaml_document.hpp"
 
 namespace twinlink::model {
 

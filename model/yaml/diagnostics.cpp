@@ -1,4 +1,4 @@
-#include "model/platform/diagnostics.hpp"
+#include "model/yaml/diagnostics.hpp"
 
 #include <algorithm>
 #include <set>

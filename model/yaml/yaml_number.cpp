@@ -1,4 +1,4 @@
-#include "model/platform/yaml_number.hpp"
+#include "model/yaml/yaml_number.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,6 @@
 #include <array>
 #include <cmath>
 #include <utility>
-
-#include "model/platform/platform_numbers.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -54,4 +54,7 @@ class Piecewise {
   std::vector<Knot> knots_{Knot{}};
 };
 
+/// In the largest unit, decimal or binary, that gives a whole number: "6 GB", "12 KiB". parse_bytes() reads it back.
+std::string format_bytes(Bytes size);
+
 }  // namespace twinlink::model

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/platform/diagnostics.hpp"
+#include "model/yaml/diagnostics.hpp"
 
 namespace twinlink::model {
 
@@ -52,10 +52,5 @@ struct YamlValue::Entry {
 /// file). Maps are merged and the including file wins; a number (a map with the key `value`) is replaced as a whole,
 /// and so is a list. What is wrong goes into `diagnostics`; the result is nothing if a part could not be read at all.
 std::optional<YamlValue> load_yaml(const std::filesystem::path& file, Diagnostics& diagnostics);
-
-/// Replaces one value: "PATH=VALUE", with PATH as in "nodes.links.qpi.forward" or "costs.staged_peers.0.rate". Of a
-/// number, the value is replaced and its source becomes "assumed". A UsageError says what there is instead of a path
-/// element that is missing.
-void apply_override(YamlValue& document, std::string_view assignment);
 
 }  // namespace twinlink::model

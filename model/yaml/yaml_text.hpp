@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/platform/yaml_document.hpp"
+#include "model/yaml/yaml_document.hpp"
 
 namespace twinlink::model {
 

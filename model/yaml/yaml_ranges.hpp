@@ -1,8 +1,8 @@
 // Many things alike in a few lines: 'gpu[0-7]: {nic: hca[0-3]}'.
 #pragma once
 
-#include "model/platform/diagnostics.hpp"
-#include "model/platform/yaml_document.hpp"
+#include "model/yaml/diagnostics.hpp"
+#include "model/yaml/yaml_document.hpp"
 
 namespace twinlink::model {
 

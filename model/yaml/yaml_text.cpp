@@ -1,4 +1,4 @@
-#include "model/platform/yaml_text.hpp"
+#include "model/yaml/yaml_text.hpp"
 
 #include <algorithm>
 #include <array>
