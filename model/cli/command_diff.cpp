@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/platform/platform_file.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "model/platform/topology.hpp"
 #include "model/study/message_times.hpp"
@@ -136,6 +137,8 @@ nlohmann::json to_json(const RunDifference& run, const std::string& protocol) {
 }
 
 ExitCode diff(const DiffOptions& options, const std::string& command_line) {
+  bench::require_json_option(options.json,
+                             bench::named("a platform", {find_platform(options.a), find_platform(options.b)}));
   const Platform a = read_platform(options.a);
   const Platform b = read_platform(options.b);
   if (options.protocol.empty() && !(options.pair.from.empty() && options.pair.to.empty())) {

@@ -10,6 +10,7 @@
 #include "model/tools/import/import_topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -21,7 +22,7 @@ struct ImportOptions {
 };
 
 ExitCode import_file(const ImportOptions& options) {
-  require_no_input(options.out, std::vector{options.file});
+  bench::require_other_files({{"--out", options.out}}, {{"the input", options.file}});
   bench::require_writable(options.out);
   const std::string name = options.name.empty() ? options.out.stem().string() : options.name;
   const ImportedPlatform imported = import_topology(bench::read_file(options.file), options.file.string(), name);

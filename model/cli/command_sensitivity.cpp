@@ -82,6 +82,7 @@ nlohmann::json to_json(const Sensitivity& found) {
 }
 
 ExitCode sensitivity(const SensitivityOptions& options, const std::string& command_line) {
+  bench::require_json_option(options.json, input_of(options.platform));
   const Platform platform = read_platform(options.platform);
   TimesPlan plan = plan_of(options, platform);
   bench::Progress progress("simulations", bench::ProgressView::standard_error(wall_clock));

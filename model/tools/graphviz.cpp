@@ -38,8 +38,9 @@ std::string content(std::FILE* file) {
   return text;
 }
 
-[[noreturn]] void become_dot(std::FILE* in, std::FILE* out) {
-  if (::dup2(::fileno(in), STDIN_FILENO) >= 0 && ::dup2(::fileno(out), STDOUT_FILENO) >= 0) {
+[[noreturn]] void become_dot(std::FILE* in, std::FILE* out, std::FILE* errors) {
+  if (::dup2(::fileno(in), STDIN_FILENO) >= 0 && ::dup2(::fileno(out), STDOUT_FILENO) >= 0 &&
+      ::dup2(::fileno(errors), STDERR_FILENO) >= 0) {
     ::execlp("dot", "dot", "-Tsvg", static_cast<char*>(nullptr));
   }
   ::_exit(kNoProgram);
@@ -51,13 +52,14 @@ std::string svg_of(const std::string& dot_text) {
   // Files, not pipes: neither side waits for the other to read.
   const TemporaryFile in = temporary_file();
   const TemporaryFile out = temporary_file();
+  const TemporaryFile errors = temporary_file();  // of a picture that came out well they mean nothing to a user
   if (std::fwrite(dot_text.data(), 1, dot_text.size(), in.get()) != dot_text.size() || std::fflush(in.get()) != 0) {
     throw EnvironmentError("fwrite", std::strerror(errno));
   }
   std::rewind(in.get());
   const pid_t id = ::fork();
   if (id < 0) throw EnvironmentError("fork", std::strerror(errno));
-  if (id == 0) become_dot(in.get(), out.get());
+  if (id == 0) become_dot(in.get(), out.get(), errors.get());
   int status = 0;
   while (::waitpid(id, &status, 0) < 0) {
     if (errno != EINTR) throw EnvironmentError("waitpid", std::strerror(errno));
@@ -66,7 +68,7 @@ std::string svg_of(const std::string& dot_text) {
     throw EnvironmentError("dot -Tsvg",
                            "no such program; 'apt-get install graphviz' installs it, and FILE.dot needs none");
   }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw EnvironmentError("dot -Tsvg", "it failed");
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw EnvironmentError("dot -Tsvg", content(errors.get()));
   return content(out.get());
 }
 

@@ -34,7 +34,8 @@ TEST(ImportProgram, WritesNothingWhereItDoesNotUnderstand) {
   EXPECT_EQ(ended.code, 2);
   EXPECT_THAT(ended.text, HasSubstr("README.md:1: error: "));
   EXPECT_FALSE(std::filesystem::exists(out));
-  EXPECT_THAT(run("import tests/data/topo_mesh.txt --out ./tests/data/topo_mesh.txt").text, HasSubstr("is the input"));
+  EXPECT_THAT(run("import tests/data/topo_mesh.txt --out ./tests/data/topo_mesh.txt").text,
+              HasSubstr("would overwrite the input"));
 }
 
 TEST(ImportProgram, HelpHasExamples) {
