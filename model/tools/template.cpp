@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "model/platform/yaml_document.hpp"
+#include "model/yaml/yaml_document.hpp"
 #include "protocols/core/edit_distance.hpp"
 #include "protocols/core/errors.hpp"
 
