@@ -23,7 +23,7 @@ Platform try_out(const std::string& text, const std::filesystem::path& out) {
   const std::filesystem::path trial = out.parent_path() / ("." + out.filename().string() + ".trial.yaml");
   bench::write_file(trial, text);
   try {
-    const Platform platform = read_platform(trial);
+    Platform platform = read_platform(trial);
     std::filesystem::remove(trial);
     return platform;
   } catch (const Error&) {
