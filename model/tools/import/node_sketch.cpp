@@ -24,7 +24,7 @@ constexpr std::array<PcieGeneration, 6> kPcie{
 constexpr int kMostLanes = 32;
 constexpr int kLanes = 16;
 
-double lane_GBps(const PcieGeneration& generation) {
+double lane_gigabytes(const PcieGeneration& generation) {
   return generation.transfers / 8 * generation.payload / generation.coded;
 }
 
@@ -37,10 +37,9 @@ const char* const kSocketHop = "a hop between sockets adds about 120 ns to a rea
 
 std::optional<Sourced<Rate>> pcie_rate(double gigatransfers, int lanes, const std::string& said_by) {
   if (lanes < 1 || lanes > kMostLanes) return std::nullopt;
-  for (std::size_t g = 0; g < kPcie.size(); ++g) {
-    const PcieGeneration& one = kPcie.at(g);
+  for (const PcieGeneration& one : kPcie) {
     if (std::abs(one.transfers - gigatransfers) > 0.01 * one.transfers) continue;
-    return Sourced<Rate>{Rate{lane_GBps(one) * lanes * 1e9},
+    return Sourced<Rate>{Rate{lane_gigabytes(one) * lanes * 1e9},
                          {Quality::derived, fmt::format("{} GT/s x {} lanes x {}/{}, before packet headers; {}",
                                                         one.transfers, lanes, one.payload, one.coded, said_by)}};
   }
@@ -49,7 +48,7 @@ std::optional<Sourced<Rate>> pcie_rate(double gigatransfers, int lanes, const st
 
 Sourced<Rate> assumed_pcie(int generation) {
   const PcieGeneration& one = kPcie.at(static_cast<std::size_t>(generation - 1));
-  return assumed(Rate{lane_GBps(one) * kLanes * 1e9},
+  return assumed(Rate{lane_gigabytes(one) * kLanes * 1e9},
                  fmt::format("PCIe Gen{} x{}, for nobody says how wide this link is", generation, kLanes));
 }
 
@@ -69,7 +68,7 @@ std::string safe_name(std::string name) {
   return name.empty() ? "unnamed" : name;
 }
 
-NodeSketch::NodeSketch(std::string origin, const std::string& file) : origin_(std::move(origin)), file_(file) {}
+NodeSketch::NodeSketch(std::string origin, std::string file) : origin_(std::move(origin)), file_(std::move(file)) {}
 
 void NodeSketch::assume(const std::string& text) {
   if (std::ranges::find(assumptions_, text) == assumptions_.end()) assumptions_.push_back(text);
@@ -127,7 +126,7 @@ std::string NodeSketch::type_of(const SketchedGpu& gpu) {
 
 std::string NodeSketch::add_gpu(const SketchedGpu& gpu, const std::string& about) {
   std::string type = type_of(gpu);
-  const std::string name = fmt::format("gpu{}", platform_.node.gpus.size());
+  std::string name = fmt::format("gpu{}", platform_.node.gpus.size());
   platform_.node.gpus.push_back({.name = name, .type = std::move(type)});
   if (!about.empty()) remark(name + ": " + about);
   return name;

@@ -34,7 +34,7 @@ std::string safe_name(std::string name);
 class NodeSketch {
  public:
   /// `origin` and `file` stand in the heading.
-  NodeSketch(std::string origin, const std::string& file);
+  NodeSketch(std::string origin, std::string file);
 
   /// "numa0", with its root complex "root0" and the links of both to those that were there before.
   void add_domain(int number);
@@ -46,7 +46,7 @@ class NodeSketch {
   /// GPUs are numbered in this order. Returns "gpu0".
   std::string add_gpu(const SketchedGpu& gpu, const std::string& about);
   /// Returns its name, which differs from all others. `rate` is of its network link, if it is known.
-  std::string add_adapter(const std::string& name, std::optional<Sourced<Rate>> rate, const std::string& about);
+  std::string add_adapter(const std::string& wanted, std::optional<Sourced<Rate>> rate, const std::string& about);
   /// A PCIe link, with the latency of one.
   void add_pcie(const std::string& from, const std::string& to, const Sourced<Rate>& rate);
   /// `count` links side by side, each of `each`.

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
 
-XmlText::XmlText(const std::string& text, const std::string& file) : text_(text), file_(file) {
-  const pugi::xml_parse_result result = document_.load_buffer(text.data(), text.size());
+XmlText::XmlText(std::string text, std::string file) : text_(std::move(text)), file_(std::move(file)) {
+  const pugi::xml_parse_result result = document_.load_buffer(text_.data(), text_.size());
   if (!result) throw InputError(place(result.offset) + ": error: this is no XML: " + result.description());
 }
 

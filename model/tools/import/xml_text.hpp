@@ -12,7 +12,7 @@ namespace twinlink::model {
 class XmlText {
  public:
   /// An InputError with the place if `text` is no XML. `file` is the name for messages.
-  XmlText(const std::string& text, const std::string& file);
+  XmlText(std::string text, std::string file);
 
   [[nodiscard]] pugi::xml_node root() const { return document_.document_element(); }
   /// Throws an InputError: "file:line: error: message".
