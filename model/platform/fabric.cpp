@@ -16,7 +16,7 @@ std::uint64_t link_number(int kind, std::int64_t a, std::int64_t b) {
 }
 
 // Kinds of links between switches.
-enum Kind : int { leaf_up, leaf_down, pod_up, pod_down, local, global, ring_forward, ring_backward };
+enum LinkKind : int { leaf_up, leaf_down, pod_up, pod_down, local, global, ring_forward, ring_backward };
 constexpr int kDimensions = 8;  // of a torus, at most
 
 class Tree {
@@ -56,7 +56,7 @@ class Tree {
     const FabricPort& port = fabric_.routing == FabricRouting::by_source ? from_ : to_;
     return port.node * port.nics + port.nic;
   }
-  void add(FabricWay& way, Kind kind, std::int64_t which, int chosen, int all) const {
+  void add(FabricWay& way, LinkKind kind, std::int64_t which, int chosen, int all) const {
     if (fabric_.routing == FabricRouting::spread) {
       way.hops.push_back({link_number(kind, which, 0), all});
     } else {
