@@ -23,7 +23,7 @@ class XmlText {
  private:
   [[nodiscard]] std::string place(std::ptrdiff_t offset) const;
 
-  const std::string& text_;
+  std::string text_;  ///< which places in it are counted in
   std::string file_;
   pugi::xml_document document_{};
 };
