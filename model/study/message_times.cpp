@@ -16,12 +16,12 @@
 namespace twinlink::model {
 namespace {
 
-const std::string kRefused = "refused";
+const std::string kRefusedKey = "refused";
 
 /// To the simulation's own precision, so that equal times are equal.
-double rounded(double time_us) { return std::round(time_us * 1e6) / 1e6; }
+double to_picoseconds(double time_us) { return std::round(time_us * 1e6) / 1e6; }
 
-std::string refusal(const std::string& why) { return bench::to_text({{kRefused, why}}); }
+std::string refusal(const std::string& why) { return bench::to_text({{kRefusedKey, why}}); }
 
 /// In a child process. Without rounds to warm up: the round that proves the payload comes first.
 std::string simulate_times(const std::function<Platform()>& make_platform, const TimesPlan& plan) {
@@ -54,9 +54,9 @@ std::string simulate_times(const std::function<Platform()>& make_platform, const
 
 MessageTimes read_answer(const std::string& text) {
   const nlohmann::json answer = nlohmann::json::parse(text);
-  if (answer.contains(kRefused)) return {.refused = answer.at(kRefused).get<std::string>()};
+  if (answer.contains(kRefusedKey)) return {.refused = answer.at(kRefusedKey).get<std::string>()};
   MessageTimes times{.path = answer.at("path").get<std::string>()};
-  for (const nlohmann::json& time : answer.at("us")) times.us.push_back(rounded(time.get<double>()));
+  for (const nlohmann::json& time : answer.at("us")) times.us.push_back(to_picoseconds(time.get<double>()));
   return times;
 }
 
