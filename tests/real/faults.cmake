@@ -45,14 +45,14 @@ function(fault_test name)
 endfunction()
 set(run PROGRAM twinlink-real ARGUMENTS run --device @DEVICE@ @RESULT@)
 
-# A rank is killed (kill -9) in the midst of its messages.
-fault_test(killed_gpudirect_v2 ${run} --protocol gpudirect-v2 -e 64K FAULT MPI:500
+# A rank is killed (kill -9) in the midst of its messages, all of one size: no row is printed before.
+fault_test(killed_gpudirect_v2 ${run} --protocol gpudirect-v2 -b 64K -e 64K -i 100000 FAULT MPI:500
   CODE fails SAYS "rank 1 .*exited on signal 9" SILENT)
-fault_test(killed_staging ${run} --protocol staging -e 64K FAULT MPI:500
+fault_test(killed_staging ${run} --protocol staging -b 64K -e 64K -i 100000 FAULT MPI:500
   CODE fails SAYS "rank 1 .*exited on signal 9" SILENT)
 fault_test(killed_cuda_ipc ${run} --protocol cuda-ipc -b 1M -e 1M FAULT MPI:100
   CODE fails SAYS "rank 1 .*exited on signal 9" SILENT)
-fault_test(killed_symmetric_put ${run} --protocol symmetric-put -e 64K FAULT MPI:200
+fault_test(killed_symmetric_put ${run} --protocol symmetric-put -b 64K -e 64K -i 100000 FAULT MPI:200
   CODE fails SAYS "rank 1 .*exited on signal 9" SILENT)
 
 # The device is full: for both ranks, and for one of which the other hopes for messages.
