@@ -113,6 +113,19 @@ TEST(Simulation, GpusOfOneHubShareItsLinkEvenly) {
   });
 }
 
+/// The link would carry both at once.
+TEST(Simulation, CopiesOfOneKindShareTheEngineOfTheirGpu) {
+  simulate(sample_platform(), std::vector<Place>{kFirstPeer}, [](Rank& rank) {
+    const Buffer device = rank.allocate(Memory::device, 16_MiB);
+    const Buffer pinned = rank.allocate(Memory::pinned, 16_MiB);
+    const Op first = rank.copy(View(device, {}, 8_MiB), View(pinned, {}, 8_MiB), Stream{0}, Engine::dma);
+    const Op second = rank.copy(View(device, 8_MiB, 8_MiB), View(pinned, 8_MiB, 8_MiB), Stream{1}, Engine::dma);
+    EXPECT_EQ(wait(rank, first, kLong), Status::delivered);
+    EXPECT_EQ(wait(rank, second, kLong), Status::delivered);
+    EXPECT_NEAR(rank.now().microseconds(), (kHost + kLatency + 16_MiB / kDown).microseconds(), kTolerance_us);
+  });
+}
+
 /// What shares a link shares it evenly however long the rest of its way is: latency does not weigh.
 TEST(Simulation, SharingIsEvenWhateverTheLatencies) {
   Platform platform = sample_platform();
