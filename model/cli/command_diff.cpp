@@ -168,8 +168,8 @@ void add_diff_command(Program& program) {
   auto* command = program.app.add_subcommand(
       "diff", "Say what differs between two platforms, and what that does to the times of a protocol");
   const auto options = std::make_shared<DiffOptions>();
-  command->add_option("a", options->a, "A platform: the name of one, or a YAML file")->required()->type_name("A");
-  command->add_option("b", options->b, "Another one")->required()->type_name("B");
+  command->add_option("first", options->a, "A platform: the name of one, or a YAML file")->required()->type_name("A");
+  command->add_option("second", options->b, "Another one")->required()->type_name("B");
   command->option_defaults()->group("Run");
   bench::add_protocol_option(*command, options->protocol, "Run this protocol on both")->default_str("none");
   add_pair_options(*command, options->pair);
