@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 
 namespace twinlink::model {
 namespace {
+
+using Hops = std::map<std::string_view, std::size_t>;
 
 class NodeCheck {
  public:
@@ -114,11 +117,11 @@ class NodeCheck {
   }
 
   /// Names whom a vertex does not reach, once.
-  void check_ways(const Topology& topology, const std::string& from, const std::vector<std::string>& to,
+  void check_ways(const Hops& hops, const std::string& from, const std::vector<std::string>& to,
                   std::initializer_list<std::string_view> path) {
     std::string missing;
     for (const std::string& other : to) {
-      if (!topology.has_route(from, other)) missing += (missing.empty() ? "'" : ", '") + other + "'";
+      if (!hops.contains(other)) missing += (missing.empty() ? "'" : ", '") + other + "'";
     }
     if (!missing.empty()) error(path, "no route from '" + from + "' to " + missing);
   }
@@ -137,10 +140,13 @@ class NodeCheck {
   void check_routes() {
     const Topology topology(platform_);
     for (const Gpu& gpu : node_.gpus) {
-      check_ways(topology, gpu.name, memories_, {"gpus", gpu.name});
-      check_ways(topology, gpu.name, gpu.nic.empty() ? nics_ : std::vector{gpu.nic}, {"gpus", gpu.name});
+      const Hops hops = topology.hops_from(gpu.name);
+      check_ways(hops, gpu.name, memories_, {"gpus", gpu.name});
+      check_ways(hops, gpu.name, gpu.nic.empty() ? nics_ : std::vector{gpu.nic}, {"gpus", gpu.name});
     }
-    for (const std::string& memory : memories_) check_ways(topology, memory, nics_, {"memories", memory});
+    for (const std::string& memory : memories_) {
+      check_ways(topology.hops_from(memory), memory, nics_, {"memories", memory});
+    }
     if (sound_) check_fallback(topology);
   }
 
@@ -164,14 +170,24 @@ void check_node(const Platform& platform, const YamlValue& nodes, Diagnostics& d
 void complete_node(Platform& platform) {
   const Topology topology(platform);
   Node& node = platform.node;
-  const auto best = [&](const Gpu& gpu, const auto& things) {
-    const auto distance = [&](const auto& thing) { return topology.route(gpu.name, thing.name).size(); };
-    return std::ranges::min(things, {}, distance).name;
-  };
   for (Gpu& gpu : node.gpus) {
-    if (gpu.memory_near.empty()) gpu.memory_near = best(gpu, node.memories);
-    if (gpu.nic.empty() && !node.nics.empty()) gpu.nic = best(gpu, node.nics);
+    const Hops hops = topology.hops_from(gpu.name);
+    const auto nearest = [&](const auto& things) {
+      return std::ranges::min(things, {}, [&](const auto& thing) { return hops.at(thing.name); }).name;
+    };
+    if (gpu.memory_near.empty()) gpu.memory_near = nearest(node.memories);
+    if (gpu.nic.empty() && !node.nics.empty()) gpu.nic = nearest(node.nics);
   }
+}
+
+std::string safe_name(std::string name, const std::string& otherwise) {
+  std::ranges::replace_if(
+      name,
+      [](char c) {
+        return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-';
+      },
+      '_');
+  return name.empty() ? otherwise : name;
 }
 
 }  // namespace twinlink::model

@@ -1,6 +1,8 @@
 // What must hold between the parts of a node, beyond the form of its file.
 #pragma once
 
+#include <string>
+
 #include "model/platform/platform.hpp"
 #include "model/yaml/diagnostics.hpp"
 #include "model/yaml/yaml_document.hpp"
@@ -15,5 +17,8 @@ void check_node(const Platform& platform, const YamlValue& nodes, Diagnostics& d
 /// Gives each GPU the memory and the adapter next to it where the file does not name them. `platform` has passed
 /// check_node().
 void complete_node(Platform& platform);
+
+/// `name` as a part may have it: of what systems say, only letters, digits, '_' and '-'. `otherwise` if it is empty.
+std::string safe_name(std::string name, const std::string& otherwise);
 
 }  // namespace twinlink::model

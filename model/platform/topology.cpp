@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <map>
@@ -24,7 +25,13 @@ Rate width(const Link& link, bool forward) {
 
 }  // namespace
 
-Topology::Topology(const Platform& platform) : platform_(platform) {}
+Topology::Topology(const Platform& platform) : platform_(platform) {
+  const std::vector<Link>& links = platform.node.links;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    exits_[links[i].from].push_back({{i, true}, links[i].to, width(links[i], true)});
+    exits_[links[i].to].push_back({{i, false}, links[i].from, width(links[i], false)});
+  }
+}
 
 std::size_t Topology::memory_index(std::string_view name) const {
   const auto& memories = platform_.node.memories;
@@ -52,6 +59,19 @@ std::size_t Topology::memory_far(std::size_t gpu) const {
 Route Topology::route(std::string_view from, std::string_view to, Traffic traffic) const {
   if (const auto& found = find_route(from, to, traffic)) return *found;
   throw InputError(platform_.file + ": error: no route from '" + std::string(from) + "' to '" + std::string(to) + "'");
+}
+
+std::map<std::string_view, std::size_t> Topology::hops_from(std::string_view from) const {
+  std::map<std::string_view, std::size_t> hops{{from, 0}};
+  for (std::deque<std::string_view> frontier{from}; !frontier.empty(); frontier.pop_front()) {
+    const std::string_view here = frontier.front();
+    const auto exits = exits_.find(here);
+    if (exits == exits_.end() || (here != from && !forwards(here, Traffic::host))) continue;
+    for (const Exit& exit : exits->second) {
+      if (hops.try_emplace(exit.to, hops.at(here) + 1).second) frontier.push_back(exit.to);
+    }
+  }
+  return hops;
 }
 
 const Passing* Topology::passing(std::string_view vertex) const {
@@ -82,28 +102,24 @@ std::optional<Route> Topology::fewest_hops(std::string_view from, std::string_vi
     Rate width{};
   };
   constexpr Rate kAny{std::numeric_limits<double>::max()};
-  const Node& node = platform_.node;
   std::map<std::string_view, Reached> reached{{from, {{}, kAny}}};
   std::vector<std::string_view> frontier{from};
   while (!frontier.empty() && !reached.contains(to)) {
     std::map<std::string_view, Reached> next;
     std::vector<std::string_view> found;
     for (const std::string_view here : frontier) {
-      if (here != from && !forwards(here, traffic)) continue;
+      const auto exits = exits_.find(here);
+      if (exits == exits_.end() || (here != from && !forwards(here, traffic))) continue;
       const Reached& way = reached.at(here);
-      for (std::size_t i = 0; i < node.links.size(); ++i) {
-        const Link& link = node.links[i];
-        if (link.from != here && link.to != here) continue;
-        const bool forward = link.from == here;
-        const std::string_view there = forward ? link.to : link.from;
-        const Rate narrowest = std::min(way.width, width(link, forward));
-        if (reached.contains(there) || width(link, forward) < at_least) continue;
-        const auto known = next.find(there);
+      for (const Exit& exit : exits->second) {
+        const Rate narrowest = std::min(way.width, exit.width);
+        if (exit.width < at_least || reached.contains(exit.to)) continue;
+        const auto known = next.find(exit.to);
         if (known != next.end() && known->second.width >= narrowest) continue;
-        if (known == next.end()) found.push_back(there);
+        if (known == next.end()) found.push_back(exit.to);
         Route route = way.route;
-        route.push_back({i, forward});
-        next[there] = {std::move(route), narrowest};
+        route.push_back(exit.hop);
+        next[exit.to] = {std::move(route), narrowest};
       }
     }
     reached.merge(next);
@@ -210,7 +226,7 @@ Seconds Topology::message_way(Location from, std::string_view from_nic, std::str
 }
 
 FabricWay Topology::fabric_way(int from_node, std::string_view from_nic, int to_node, std::string_view to_nic) const {
-  if (from_node == to_node) return {};
+  if (from_node == to_node || platform_.fabric->shape == FabricShape::one_switch) return {};
   const std::vector<Nic>& nics = platform_.node.nics;
   const auto port = [&](int node, std::string_view nic) {
     const auto index = std::ranges::find(nics, nic, &Nic::name) - nics.begin();

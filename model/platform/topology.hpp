@@ -96,9 +96,8 @@ class Topology {
   /// traffic the widest, of these the one with the fewest hops; of equal ones the one whose links come first in the
   /// file. An InputError if there is no way.
   [[nodiscard]] Route route(std::string_view from, std::string_view to, Traffic traffic = Traffic::host) const;
-  [[nodiscard]] bool has_route(std::string_view from, std::string_view to) const {
-    return find_route(from, to, Traffic::host).has_value();
-  }
+  /// How many links host traffic crosses at least from a vertex to each that it reaches.
+  [[nodiscard]] std::map<std::string_view, std::size_t> hops_from(std::string_view from) const;
   /// The way that a copy takes: directly, or between GPUs that do not reach each other through the bounce buffer of the
   /// driver's fallback. Empty within one location.
   [[nodiscard]] Route copy_route(Location from, Location to) const;
@@ -171,7 +170,15 @@ class Topology {
   [[nodiscard]] Answer device_memory_on_network(const Place& a, const Place& b) const;
   [[nodiscard]] std::optional<CopyKind> kernel_kind(End from, End to) const;
 
+  /// A link at one of its ends.
+  struct Exit {
+    Hop hop{};
+    std::string_view to{};
+    Rate width{};  ///< what it lets through in that direction
+  };
+
   const Platform& platform_;
+  std::map<std::string_view, std::vector<Exit>> exits_{};  ///< of each vertex, in the order of the file
   /// Found so far. The names are the platform's.
   mutable std::map<std::tuple<std::string_view, std::string_view, Traffic>, std::optional<Route>> routes_{};
 };

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "model/platform/node_checks.hpp"
 #include "model/platform/topology.hpp"
 #include "protocols/core/errors.hpp"
 #include "real/discover/assumed_costs.hpp"
@@ -20,21 +21,11 @@ using model::Quality;
 using Kind = PciFacts::Kind;
 
 constexpr const char* kSwitch = "nvswitch";
+constexpr const char* kUnnamed = "nic";
 
 std::string memory_name(int number) { return fmt::format("numa{}", number); }
 std::string socket_name(std::size_t index) { return fmt::format("socket{}", index); }
 std::string gpu_name(std::size_t index) { return fmt::format("gpu{}", index); }
-
-/// Of what the system says, only letters, digits, '_' and '-': names stand in paths and lists.
-std::string safe_name(std::string name) {
-  std::ranges::replace_if(
-      name,
-      [](char c) {
-        return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-';
-      },
-      '_');
-  return name.empty() ? "nic" : name;
-}
 
 /// "2 x Xeon, Opteron".
 std::string counted(const std::vector<std::string>& names) {
@@ -104,7 +95,7 @@ class Builder {
     }
     for (std::size_t i = 0; i < node_.pci.size(); ++i) {
       if (node_.pci[i].kind != Kind::adapter) continue;
-      std::string name = safe_name(node_.pci[i].name);
+      std::string name = model::safe_name(node_.pci[i].name, kUnnamed);
       // Whatever it is called, no other part of the node has that name.
       const auto taken = [&] {
         return std::ranges::find(node.nics, name, &model::Nic::name) != node.nics.end() ||
@@ -155,7 +146,7 @@ class Builder {
     for (const model::GpuType& known : result_.platform.gpu_types) {
       if (known.model == type.model && known.memory.value == type.memory.value) return known.name;
     }
-    type.name = safe_name(type.model);
+    type.name = model::safe_name(type.model, kUnnamed);
     if (std::ranges::find(result_.platform.gpu_types, type.name, &model::GpuType::name) !=
         result_.platform.gpu_types.end()) {
       type.name += fmt::format("-{}", result_.platform.gpu_types.size());
@@ -338,7 +329,7 @@ class Builder {
     for (const SocketFacts& socket : node_.sockets) {
       cpus.push_back(socket.cpu_model.empty() ? "unknown CPU" : socket.cpu_model);
     }
-    result_.platform.name = safe_name(node_.name);
+    result_.platform.name = model::safe_name(node_.name, kUnnamed);
     result_.platform.description =
         fmt::format("{}; {}; {} NUMA {}", counted(cpus), counted(models), node_.memories.size(),
                     node_.memories.size() == 1 ? "domain" : "domains");

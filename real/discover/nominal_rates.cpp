@@ -2,27 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
+
+#include "model/platform/pcie.hpp"
 
 namespace twinlink::real {
 namespace {
 
-struct PcieGeneration {
-  double transfers;  ///< per second and lane, in 10^9
-  double payload;    ///< of which data are, per unit of `coded`
-  double coded;
-};
-
-// PCI Express Base Specifications 1.1 to 6.0: line coding, and in generation 6 flits of 256 B with 236 B of packets.
-constexpr std::array<PcieGeneration, 6> kPcie{
-    {{2.5, 8, 10}, {5, 8, 10}, {8, 128, 130}, {16, 128, 130}, {32, 128, 130}, {64, 236, 256}}};
-constexpr int kMostLanes = 32;
-
-/// In 10^9 bytes per second.
-double lane_rate(const PcieGeneration& generation) {
-  return generation.transfers / 8 * generation.payload / generation.coded;
-}
+using model::pcie_generations;
 
 struct NvlinkGeneration {
   int generation;
@@ -48,11 +35,12 @@ NvlinkGeneration nvlink_of_capability(int major) {
 }  // namespace
 
 std::optional<NominalRate> pcie_rate(int generation, int lanes) {
-  if (generation < 1 || generation > static_cast<int>(kPcie.size()) || lanes < 1 || lanes > kMostLanes) {
+  if (generation < 1 || generation > static_cast<int>(pcie_generations().size()) || lanes < 1 ||
+      lanes > model::kMostPcieLanes) {
     return std::nullopt;
   }
-  const PcieGeneration& one = kPcie.at(static_cast<std::size_t>(generation - 1));
-  return NominalRate{Rate{lane_rate(one) * lanes * 1e9},
+  const model::PcieGeneration& one = pcie_generations()[static_cast<std::size_t>(generation - 1)];
+  return NominalRate{Rate{one.lane_rate() * lanes * 1e9},
                      fmt::format("nominal: PCIe Gen{} x{}, {} GT/s x {} lanes x {}/{}, before packet headers",
                                  generation, lanes, one.transfers, lanes, one.payload, one.coded)};
 }
@@ -61,9 +49,9 @@ std::optional<NominalRate> pcie_rate_of_status(double gigabytes_per_second) {
   if (!(gigabytes_per_second > 0)) return std::nullopt;
   double rate = gigabytes_per_second;
   std::string names;
-  for (std::size_t g = 0; g < kPcie.size(); ++g) {
+  for (std::size_t g = 0; g < pcie_generations().size(); ++g) {
     for (const int lanes : {1, 4, 8, 16}) {
-      const double nominal = lane_rate(kPcie.at(g)) * lanes;
+      const double nominal = pcie_generations()[g].lane_rate() * lanes;
       if (std::abs(nominal - gigabytes_per_second) > 0.005 * gigabytes_per_second) continue;
       if (names.empty()) rate = nominal;  // the system's number is a rounded one
       names += fmt::format("{}PCIe Gen{} x{}", names.empty() ? "" : " or ", g + 1, lanes);

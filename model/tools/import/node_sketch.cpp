@@ -1,32 +1,20 @@
 #include "model/tools/import/node_sketch.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "model/platform/node_checks.hpp"
+#include "model/platform/pcie.hpp"
 #include "model/tools/import/assumed_costs.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
 namespace {
 
-struct PcieGeneration {
-  double transfers;  ///< per second and lane, in 10^9
-  double payload;    ///< of which data are, per unit of `coded`
-  double coded;
-};
-
-// PCI Express Base Specifications 1.1 to 6.0: line coding, and in generation 6 flits of 256 B with 236 B of packets.
-constexpr std::array<PcieGeneration, 6> kPcie{
-    {{2.5, 8, 10}, {5, 8, 10}, {8, 128, 130}, {16, 128, 130}, {32, 128, 130}, {64, 236, 256}}};
-constexpr int kMostLanes = 32;
 constexpr int kLanes = 16;
-
-double lane_gigabytes(const PcieGeneration& generation) {
-  return generation.transfers / 8 * generation.payload / generation.coded;
-}
+const char* const kUnnamed = "unnamed";
 
 const char* const kCrossing = "a crossing of PCIe takes about 150 ns (pcie-bench, SIGCOMM 2018)";
 const char* const kMemoryLink = "memory of a NUMA domain; many copies at once would tell";
@@ -36,10 +24,10 @@ const char* const kSocketHop = "a hop between sockets adds about 120 ns to a rea
 }  // namespace
 
 std::optional<Sourced<Rate>> pcie_rate(double gigatransfers, int lanes, const std::string& said_by) {
-  if (lanes < 1 || lanes > kMostLanes) return std::nullopt;
-  for (const PcieGeneration& one : kPcie) {
+  if (lanes < 1 || lanes > kMostPcieLanes) return std::nullopt;
+  for (const PcieGeneration& one : pcie_generations()) {
     if (std::abs(one.transfers - gigatransfers) > 0.01 * one.transfers) continue;
-    return Sourced<Rate>{Rate{lane_gigabytes(one) * lanes * 1e9},
+    return Sourced<Rate>{Rate{one.lane_rate() * lanes * 1e9},
                          {Quality::derived, fmt::format("{} GT/s x {} lanes x {}/{}, before packet headers; {}",
                                                         one.transfers, lanes, one.payload, one.coded, said_by)}};
   }
@@ -47,8 +35,8 @@ std::optional<Sourced<Rate>> pcie_rate(double gigatransfers, int lanes, const st
 }
 
 Sourced<Rate> assumed_pcie(int generation) {
-  const PcieGeneration& one = kPcie.at(static_cast<std::size_t>(generation - 1));
-  return assumed(Rate{lane_gigabytes(one) * kLanes * 1e9},
+  const PcieGeneration& one = pcie_generations()[static_cast<std::size_t>(generation - 1)];
+  return assumed(Rate{one.lane_rate() * kLanes * 1e9},
                  fmt::format("PCIe Gen{} x{}, for nobody says how wide this link is", generation, kLanes));
 }
 
@@ -56,16 +44,6 @@ Rate nvlink_rate(const std::pair<int, int>& capability) {
   if (capability.first < 7) return 20.0_GBps;
   if (capability == std::pair(8, 6)) return Rate{14.0625e9};
   return capability.first < 10 ? 25.0_GBps : 50.0_GBps;
-}
-
-std::string safe_name(std::string name) {
-  std::ranges::replace_if(
-      name,
-      [](char c) {
-        return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-';
-      },
-      '_');
-  return name.empty() ? "unnamed" : name;
 }
 
 NodeSketch::NodeSketch(std::string origin, std::string file) : origin_(std::move(origin)), file_(std::move(file)) {}
@@ -134,7 +112,7 @@ std::string NodeSketch::add_gpu(const SketchedGpu& gpu, const std::string& about
 
 std::string NodeSketch::add_adapter(const std::string& wanted, std::optional<Sourced<Rate>> rate,
                                     const std::string& about) {
-  std::string name = safe_name(wanted);
+  std::string name = safe_name(wanted, kUnnamed);
   while (is_taken(name) || name.starts_with("gpu") || name.starts_with("numa") || name.starts_with("root")) {
     name = "nic_" + name;
   }
@@ -181,7 +159,7 @@ ImportedPlatform NodeSketch::finish(const std::string& name) {
   Node& node = platform_.node;
   if (node.gpus.empty()) throw InputError(file_ + ": error: a platform needs a GPU, and there is none in this file");
   add_fabric();
-  platform_.name = safe_name(name);
+  platform_.name = safe_name(name, kUnnamed);
   platform_.description =
       fmt::format("{} GPU{}, {} NUMA domain{} and {} adapter{}, imported from {}", node.gpus.size(),
                   node.gpus.size() == 1 ? "" : "s", node.memories.size(), node.memories.size() == 1 ? "" : "s",

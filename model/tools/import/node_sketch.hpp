@@ -28,9 +28,6 @@ Sourced<Rate> assumed_pcie(int generation);
 /// One NVLink, by the compute capability of its GPU.
 Rate nvlink_rate(const std::pair<int, int>& capability);
 
-/// Only letters, digits, '_' and '-': names stand in paths and lists.
-std::string safe_name(std::string name);
-
 class NodeSketch {
  public:
   /// `origin` and `file` stand in the heading.
