@@ -1,25 +1,21 @@
 #include "model/study/survey.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "model/engine/simulation.hpp"
 #include "model/platform/topology.hpp"
 #include "model/study/child_process.hpp"
+#include "model/study/warm_messages.hpp"
 #include "protocols/bench/cli/options.hpp"
-#include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {
 namespace {
-
-constexpr std::string_view kRefused = "refused";  // the member of a child's answer that tells why there are no times
 
 /// A variant, and the settings that its tunings are put into.
 struct Candidate {
@@ -58,41 +54,23 @@ struct Task {
   std::vector<Bytes> sizes{};
 };
 
-/// As 'run' measures, but without rounds to warm up: the round that proves the payload, which comes first, grows the
-/// buffers and opens the handles.
 bench::Plan plan_of(const Task& task, const SurveyPlan& survey) {
-  bench::Repeats repeats = bench::simulated_repeats().latency_small;
-  repeats.warmup = 0;
   Settings settings = task.candidate.base;
   settings.chunk = task.tuning.chunk == Bytes{} ? task.candidate.whole(survey) : task.tuning.chunk;
   settings.depth = task.tuning.depth;
-  return {.pattern = survey.pattern,
-          .sizes = task.sizes,
-          .window = survey.window,
-          .small = repeats,
-          .large = repeats,
-          .settings = settings};
+  return warm_plan(survey.pattern, task.sizes, survey.window, std::move(settings));
 }
 
 /// In a child process: the times as JSON, or why the protocol refuses the settings.
 std::string simulate_task(const Task& task, const Platform& platform, const SurveyPlan& survey) {
-  const bench::Plan plan = plan_of(task, survey);
-  bench::Series series;
-  try {
-    simulate(platform, survey.places, [&](Rank& rank) {
-      bench::Series mine = bench::measure(rank, *task.candidate.protocol, plan);
-      if (rank.id() == plan.first) series = std::move(mine);
-    });
-  } catch (const UsageError& error) {
-    return bench::to_text({{kRefused, error.what()}});
-  } catch (const UnavailableError& error) {
-    return bench::to_text({{kRefused, error.what()}});
-  }
-  nlohmann::json answer = nlohmann::json::array();
-  for (const bench::Point& point : series.points) {
-    answer.push_back({{"bytes", point.size.count()}, {"time_us", point.time_us.median}, {"path", point.path}});
-  }
-  return bench::to_text(answer);
+  return answer_or_refusal([&] {
+    const bench::Series series = warm_series(platform, survey.places, *task.candidate.protocol, plan_of(task, survey));
+    nlohmann::json answer = nlohmann::json::array();
+    for (const bench::Point& point : series.points) {
+      answer.push_back({{"bytes", point.size.count()}, {"time_us", point.time_us.median}, {"path", point.path}});
+    }
+    return bench::to_text(answer);
+  });
 }
 
 std::vector<std::string> simulate_tasks(const std::vector<Task>& tasks, const Platform& platform,
@@ -102,16 +80,13 @@ std::vector<std::string> simulate_tasks(const std::vector<Task>& tasks, const Pl
   return in_child_processes(works, plan.at_once, plan.on_progress);
 }
 
-/// To the simulation's own precision, so that equal times are equal.
-double rounded(double time_us) { return std::round(time_us * 1e6) / 1e6; }
-
 /// Adds the times that `answer` holds to those of its protocol. Returns why there are none; empty if there are.
 std::string take_answer(Contestant& contestant, const Task& task, const std::string& text) {
   const nlohmann::json answer = nlohmann::json::parse(text);
   if (answer.is_object()) return answer.at(kRefused).get<std::string>();
   for (const nlohmann::json& point : answer) {
     contestant.samples[Bytes{point.at("bytes").get<std::uint64_t>()}].push_back(
-        {task.tuning, rounded(point.at("time_us").get<double>()), point.at("path").get<std::string>()});
+        {task.tuning, to_picoseconds(point.at("time_us").get<double>()), point.at("path").get<std::string>()});
   }
   return {};
 }

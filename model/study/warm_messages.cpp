@@ -1,0 +1,53 @@
+#include "model/study/warm_messages.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "model/engine/simulation.hpp"
+#include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/results/files.hpp"
+#include "protocols/core/errors.hpp"
+
+namespace twinlink::model {
+namespace {
+
+std::string refusal(const std::string& why) { return bench::to_text({{kRefused, why}}); }
+
+}  // namespace
+
+bench::Plan warm_plan(bench::Pattern pattern, std::vector<Bytes> sizes, int window, Settings settings) {
+  bench::Repeats repeats = bench::simulated_repeats().latency_small;
+  repeats.warmup = 0;
+  return {.pattern = pattern,
+          .sizes = std::move(sizes),
+          .window = window,
+          .small = repeats,
+          .large = repeats,
+          .settings = std::move(settings)};
+}
+
+bench::Series warm_series(const Platform& platform, std::span<const Place> places, const Protocol& protocol,
+                          const bench::Plan& plan) {
+  bench::Series series;
+  simulate(platform, places, [&](Rank& rank) {
+    bench::Series mine = bench::measure(rank, protocol, plan);
+    if (rank.id() == plan.first) series = std::move(mine);
+  });
+  return series;
+}
+
+std::string answer_or_refusal(const std::function<std::string()>& answer) {
+  try {
+    return answer();
+  } catch (const UsageError& error) {
+    return refusal(error.what());
+  } catch (const UnavailableError& error) {
+    return refusal(error.what());
+  }
+}
+
+double to_picoseconds(double time_us) { return std::round(time_us * 1e6) / 1e6; }
+
+}  // namespace twinlink::model

@@ -1,0 +1,33 @@
+// What studies simulate in child processes: warm messages, and what the child answers.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/platform/platform.hpp"
+#include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/results/results.hpp"
+#include "protocols/core/path.hpp"
+#include "protocols/core/protocol.hpp"
+
+namespace twinlink::model {
+
+/// As 'run' measures, but without rounds to warm up: the round that proves the payload, which comes first, grows the
+/// buffers and opens the handles.
+bench::Plan warm_plan(bench::Pattern pattern, std::vector<Bytes> sizes, int window, Settings settings);
+/// What the first rank measures. Once per process, as every simulation.
+bench::Series warm_series(const Platform& platform, std::span<const Place> places, const Protocol& protocol,
+                          const bench::Plan& plan);
+
+/// The member of a child's answer that tells why there are no times.
+inline constexpr std::string_view kRefused = "refused";
+/// What `answer` gives, or, as JSON, why settings or a way are refused.
+std::string answer_or_refusal(const std::function<std::string()>& answer);
+
+/// To the simulation's own precision, so that equal times are equal.
+double to_picoseconds(double time_us);
+
+}  // namespace twinlink::model
