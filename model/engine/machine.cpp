@@ -40,6 +40,15 @@ std::optional<Rate> value_of(const std::optional<Sourced<Rate>>& rate) {
   return rate ? std::optional(rate->value) : std::nullopt;
 }
 
+/// Each link once, for that is how SimGrid counts them, and none that never limits anybody.
+void tidy(std::vector<std::size_t>& slots, const std::vector<std::optional<Rate>>& rates) {
+  std::vector<std::size_t> kept;
+  for (const std::size_t slot : slots) {
+    if (rates[slot] && std::ranges::find(kept, slot) == kept.end()) kept.push_back(slot);
+  }
+  slots = std::move(kept);
+}
+
 }  // namespace
 
 std::span<const SimGridSetting> simgrid_settings() {
@@ -153,19 +162,6 @@ void Machine::add_copy_memories(LinkSlots& slots, End from, End to) const {
     add_memory(slots, end->location.index, end == &from || bounces, end == &to || bounces);
   }
 }
-
-namespace {
-
-/// Each link once, for that is how SimGrid counts them, and none that never limits anybody.
-void tidy(std::vector<std::size_t>& slots, const std::vector<std::optional<Rate>>& rates) {
-  std::vector<std::size_t> kept;
-  for (const std::size_t slot : slots) {
-    if (rates[slot] && std::ranges::find(kept, slot) == kept.end()) kept.push_back(slot);
-  }
-  slots = std::move(kept);
-}
-
-}  // namespace
 
 Machine::CopySlots Machine::make_copy_slots(End from, End to) const {
   const CopyCost copy = topology_.copy_cost(from, to);

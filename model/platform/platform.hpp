@@ -75,11 +75,11 @@ struct Nic {
   std::optional<Sourced<Seconds>> gap{};      ///< least time between two messages that it sends
 };
 
-/// What an operation costs beside the links that it crosses: the calling CPU is busy for `overhead`, then nothing moves
-/// for `latency` and that of the way, then the bytes flow; all of its kind on one GPU get `rate` together (absent:
-/// whatever the way allows). A copy that waits for the
-/// one before it in its stream flows no earlier than `gap`, by its size, after that one's last byte (absent: 0).
-/// What `cpu_written` says comes on top where a CPU wrote the source last and nobody has read it since (absent: 0).
+/// What an operation costs beside what it crosses: the calling CPU is busy for `overhead`, then nothing moves for
+/// `latency` and that of the way, then the bytes flow; all of its kind on one GPU get `rate` together (absent: whatever
+/// the way allows). A copy that waits for the one before it in its stream flows no earlier than `gap`, by its size,
+/// after that one's last byte (absent: 0). What `cpu_written` says comes on top where a CPU wrote the source last and
+/// nobody has read it since (absent: 0).
 struct Cost {
   Sourced<Seconds> overhead{};
   Sourced<Piecewise> latency{};

@@ -29,6 +29,16 @@ void each_field(Either<HostMemory> auto& memory, const auto& visit) {
 
 void each_field(Either<Hub> auto& hub, const auto& visit) { each_field(hub.passing, visit); }
 
+/// Rates as they are of all links in parallel.
+void each_field(Either<Link> auto& link, const auto& visit) {
+  visit("forward", link.forward);
+  visit("backward", link.backward);
+  visit("total", link.total);
+  visit("dma_read", link.dma_read);
+  visit("dma_write", link.dma_write);
+  visit("latency", link.latency);
+}
+
 void each_field(Either<Nic> auto& nic, const auto& visit) {
   visit("latency", nic.latency);
   visit("gap", nic.gap);

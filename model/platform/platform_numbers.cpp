@@ -50,15 +50,7 @@ class NumberList {
     add_named(path + ".memories", node.memories);
     add_named(path + ".hubs", node.hubs);
     add_named(path + ".nics", node.nics);
-    for (const Link& link : node.links) {
-      const std::string name = path + ".links." + link.name;
-      add(name + ".forward", link.forward);
-      add(name + ".backward", link.backward);
-      add(name + ".total", link.total);
-      add(name + ".dma_read", link.dma_read);
-      add(name + ".dma_write", link.dma_write);
-      add(name + ".latency", link.latency);
-    }
+    add_named(path + ".links", node.links);
   }
 
  private:

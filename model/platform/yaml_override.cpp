@@ -40,13 +40,14 @@ struct IsOptional<std::optional<Sourced<T>>> : std::true_type {};
 /// The keys of all numbers that some part of a platform may leave out.
 const std::set<std::string_view>& optional_numbers() {
   static const std::set<std::string_view> keys = [] {
-    std::set<std::string_view> found{"forward",  "backward",  "total",
-                                     "dma_read", "dma_write", "latency"};  // of links, which have names of their own
+    // `bandwidth` may stand for these two.
+    std::set<std::string_view> found{"forward", "backward"};
     const auto add = [&](std::string_view key, const auto& field) {
       if constexpr (IsOptional<std::remove_cvref_t<decltype(field)>>::value) found.insert(key);
     };
     const auto add_all = [&]<class Part>(const Part& part) { each_field(part, add); };
     add_all(HostMemory{});
+    add_all(Link{});
     add_all(Nic{});
     add_all(Fabric{});
     add_all(Rdma{});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "model/engine/simulation.hpp"
@@ -83,45 +84,40 @@ TEST(Fabric, ATorusGoesTheShorterWayRound) {
   EXPECT_NE(links(way(torus, 0, 1)), links(way(torus, 1, 0))) << "each direction is a link of its own";
 }
 
-/// Each rank sends to the one whose number is two higher, all at once.
-void expect_sent(const Platform& platform, Seconds expected) {
-  const std::vector<Place> places{{0, 0, {}}, {1, 0, {}}, {2, 0, {}}, {3, 0, {}}};
+/// The first two ranks send to the two others, at once; `expected` tells when each is through.
+void expect_sent(const Platform& platform, const std::vector<Place>& places, Bytes size,
+                 const std::function<Seconds(RankId)>& expected) {
   simulate(platform, places, [&](Rank& rank) {
     const bool sends = rank.id().value < 2;
     const RankId peer{(rank.id().value + 2) % 4};
-    const Buffer buffer = rank.allocate(Memory::pinned, 1_MiB);
+    const Buffer buffer = rank.allocate(Memory::pinned, size);
     const Op op = sends ? rank.send(peer, tags::kData, View(buffer)) : rank.receive(peer, tags::kData, View(buffer));
     EXPECT_EQ(wait(rank, op, Seconds{10}), Status::delivered);
-    EXPECT_NEAR(rank.now().microseconds(), expected.microseconds(), kTolerance_us);
+    EXPECT_NEAR(rank.now().microseconds(), expected(rank.id()).microseconds(), kTolerance_us);
   });
 }
+
+const std::vector<Place> kFourNodes{{0, 0, {}}, {1, 0, {}}, {2, 0, {}}, {3, 0, {}}};
 
 TEST(Fabric, MessagesShareAnUplinkWhereThereIsOneForTwo) {
   Platform platform = sample_platform();
   platform.fabric = fabric(FabricShape::fat_tree, {2, 2}, 2);
-  expect_sent(platform, kHost + kLatency + kSwitch * 2 + 2_MiB / kWire);
+  expect_sent(platform, kFourNodes, 1_MiB, [](RankId) { return kHost + kLatency + kSwitch * 2 + 2_MiB / kWire; });
 }
 
 TEST(Fabric, MessagesHaveALinkEachWhereAsManyGoUpAsDown) {
   Platform platform = sample_platform();
   platform.fabric = fabric(FabricShape::fat_tree, {2, 2});
-  expect_sent(platform, kHost + kLatency + kSwitch * 2 + 1_MiB / kWire);
+  expect_sent(platform, kFourNodes, 1_MiB, [](RankId) { return kHost + kLatency + kSwitch * 2 + 1_MiB / kWire; });
 }
 
 TEST(Fabric, AnAdapterBeginsNoMessageSoonerThanItsGapAllows) {
   Platform platform = sample_platform();
   platform.node.nics.front().gap = Sourced<Seconds>{.value = 3.0_us};
   // Two ranks of one node, which share the adapter.
-  const std::vector<Place> places{{0, 0, {}}, {0, 0, {}}, {1, 0, {}}, {2, 0, {}}};
-  simulate(platform, places, [&](Rank& rank) {
-    const bool sends = rank.id().value < 2;
-    const RankId peer{(rank.id().value + 2) % 4};
-    const Buffer buffer = rank.allocate(Memory::pinned, 1_KiB);
-    const Op op = sends ? rank.send(peer, tags::kData, View(buffer)) : rank.receive(peer, tags::kData, View(buffer));
-    EXPECT_EQ(wait(rank, op, Seconds{10}), Status::delivered);
-    const bool second = rank.id().value % 2 == 1;
-    const Seconds expected = kHost + kLatency + (second ? 3.0_us : Seconds{}) + 1_KiB / kWire;
-    EXPECT_NEAR(rank.now().microseconds(), expected.microseconds(), kTolerance_us);
+  expect_sent(platform, {{0, 0, {}}, {0, 0, {}}, {1, 0, {}}, {2, 0, {}}}, 1_KiB, [](RankId rank) {
+    const bool second = rank.value % 2 == 1;
+    return kHost + kLatency + (second ? 3.0_us : Seconds{}) + 1_KiB / kWire;
   });
 }
 
