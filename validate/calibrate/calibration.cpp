@@ -206,10 +206,17 @@ class Calibrator {
 
   // ---- what came of it ----------------------------------------------------------------------------------------------
 
+  /// Those of one name that go to one entry.
+  struct Lines {
+    std::vector<Row> rows{};
+    TimeShares shares{};  ///< their sum
+  };
+
   void describe_fits() {
     const Platform platform = edit_.platform();
     const Topology topology(platform);
-    std::map<std::pair<std::string, std::string>, std::vector<Row>> rows_by_probe;
+    const TimeSplit split(platform);
+    std::map<std::pair<std::string, std::string>, Lines> lines_by_probe;
     const auto rows_of = [&](const Group& group) {
       std::vector<Row> all;
       for (const Meant& meant : group.lines) {
@@ -219,7 +226,9 @@ class Calibrator {
         all.push_back({.key = {line.name, line.gpu, line.peer, line.size},
                        .measured_us = line.time_us.median,
                        .simulated_us = time->microseconds()});
-        rows_by_probe[{group.path, line.name}].push_back(all.back());
+        Lines& lines = lines_by_probe[{group.path, line.name}];
+        lines.rows.push_back(all.back());
+        lines.shares += split.shares(meant.primitive, line.size, meant.time()).value();
       }
       return all;
     };
@@ -232,12 +241,19 @@ class Calibrator {
     }
     std::vector<Group> described = groups_;
     std::ranges::copy(longer_ways_, std::back_inserter(described));
+    std::size_t count = 0;
     for (const Group& group : described) {
       for (const Meant& meant : group.lines) {
-        auto found = rows_by_probe.extract({group.path, meant.probe->line.name});
-        if (found) result_.fits.push_back({meant.probe->line.name, group.path, summarize_errors(found.mapped())});
+        auto found = lines_by_probe.extract({group.path, meant.probe->line.name});
+        if (!found) continue;
+        auto& [rows, shares] = found.mapped();
+        result_.shares += shares;
+        count += rows.size();
+        shares /= static_cast<double>(rows.size());
+        result_.fits.push_back({meant.probe->line.name, group.path, summarize_errors(rows), shares});
       }
     }
+    if (count > 0) result_.shares /= static_cast<double>(count);
   }
 
   /// A rate that the base's links do not let through would be of no use, silently.

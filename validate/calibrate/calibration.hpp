@@ -8,6 +8,7 @@
 #include "model/platform/platform_numbers.hpp"
 #include "validate/calibrate/platform_edit.hpp"
 #include "validate/calibrate/probe_set.hpp"
+#include "validate/calibrate/time_shares.hpp"
 #include "validate/compare/error_metrics.hpp"
 
 namespace twinlink::validate {
@@ -17,6 +18,7 @@ struct FitQuality {
   std::string probe{};    ///< "copy pinned-to-device near"
   std::string path{};     ///< the platform's entry that they went to: "driver.copies.pinned-to-device"
   ErrorSummary errors{};  ///< of the platform's times on an idle machine against the probes
+  TimeShares shares{};    ///< the mean of all lines
 };
 
 struct UnusedProbe {
@@ -30,6 +32,7 @@ struct Calibration {
   std::vector<NumberChange> replaced{};    ///< in the order of the fits
   std::vector<model::NumberEntry> kept{};  ///< a curve has one entry, without its points
   std::vector<FitQuality> fits{};          ///< in the order of the probes
+  TimeShares shares{};                     ///< the mean of all lines of `fits`
   std::vector<UnusedProbe> unused{};
   std::vector<std::string> notes{};
   std::string platform_text{};  ///< the file, which the platform's reader has accepted

@@ -32,6 +32,36 @@ Table fits(const Calibration& calibration) {
   return table;
 }
 
+std::vector<std::string> share_row(const std::string& name, std::size_t lines, const TimeShares& shares) {
+  const auto percent = [](double share) { return fmt::format("{:.1f} %", share * 100); };
+  return {name,
+          std::to_string(lines),
+          percent(shares.start),
+          percent(shares.way),
+          percent(shares.bytes),
+          percent(shares.parts()),
+          percent(shares.residual),
+          percent(shares.left_over)};
+}
+
+Table shares(const Calibration& calibration) {
+  Table table{
+      .columns = {
+          {"probe", kLeft}, {"lines"}, {"start"}, {"way"}, {"bytes"}, {"all parts"}, {"residual"}, {"left over"}}};
+  std::size_t lines = 0;
+  for (const FitQuality& fit : calibration.fits) {
+    table.rows.push_back(share_row(fit.probe, fit.errors.n, fit.shares));
+    lines += fit.errors.n;
+  }
+  table.rows.push_back(share_row("all", lines, calibration.shares));
+  return table;
+}
+
+nlohmann::json to_json(const TimeShares& shares) {
+  return {{"start", shares.start},   {"way", shares.way},           {"bytes", shares.bytes},
+          {"parts", shares.parts()}, {"residual", shares.residual}, {"left_over", shares.left_over}};
+}
+
 Table kept_numbers(const Calibration& calibration) {
   Table table{.columns = {{"number", kLeft}, {"value", kLeft}, {"source", kLeft}}};
   for (const model::NumberEntry& entry : calibration.kept) {
@@ -62,6 +92,12 @@ Document calibration_report(const Calibration& calibration) {
   document.emplace_back(replaced_numbers(calibration));
   document.emplace_back(Heading{2, "How well the platform meets the probes"});
   document.emplace_back(fits(calibration));
+  document.emplace_back(Heading{2, "What the measured time goes to"});
+  document.emplace_back(Paragraph{
+      "Shares of the measured time, the mean of all lines. Parts: starts, gaps and ends; the latencies of the "
+      "way; the bytes at the rates. Residual: the latency by size that no part explains. Left over: what the "
+      "platform misses."});
+  document.emplace_back(shares(calibration));
   document.emplace_back(Heading{2, "Stayed as in the base"});
   document.emplace_back(kept_numbers(calibration));
   if (!calibration.unused.empty()) {
@@ -76,7 +112,8 @@ Document calibration_report(const Calibration& calibration) {
 }
 
 nlohmann::json to_json(const Calibration& calibration) {
-  nlohmann::json json{{"base", calibration.base}, {"notes", calibration.notes}};
+  nlohmann::json json{
+      {"base", calibration.base}, {"notes", calibration.notes}, {"shares", to_json(calibration.shares)}};
   for (const char* list : {"probes", "replaced", "kept", "fits", "unused"}) json[list] = nlohmann::json::array();
   for (const ProbeOrigin& origin : calibration.origins) {
     json["probes"].push_back(
@@ -100,6 +137,7 @@ nlohmann::json to_json(const Calibration& calibration) {
          {"geometric_mean", fit.errors.geometric_mean},
          {"bias", fit.errors.bias},
          {"max", fit.errors.max},
+         {"shares", to_json(fit.shares)},
          {"max_at", {{"devices", devices(fit.errors.max_at)}, {"bytes", fit.errors.max_at.size.count()}}}});
   }
   for (const UnusedProbe& unused : calibration.unused) {
