@@ -129,7 +129,7 @@ void Machine::add_route(LinkSlots& slots, std::string_view from, const Route& ro
   const bool reads = reach == Reach::device_reads;
   std::string_view here = from;
   for (const Hop& hop : route) {
-    if (peers && here != from && topology_.passing(here) != nullptr) {
+    if (peers && here != from && topology_.ways().passing(here) != nullptr) {
       const std::size_t hub = index_of(node.hubs, here);
       const std::size_t vertex = hub < node.hubs.size() ? hub : hub + index_of(node.memories, here);
       slots.push_back(first_vertex_ + vertex * slots_per_vertex + (reads ? peer_read_slot : peer_write_slot));

@@ -140,12 +140,12 @@ class NodeCheck {
   void check_routes() {
     const Topology topology(platform_);
     for (const Gpu& gpu : node_.gpus) {
-      const Hops hops = topology.hops_from(gpu.name);
+      const Hops hops = topology.ways().hops_from(gpu.name);
       check_ways(hops, gpu.name, memories_, {"gpus", gpu.name});
       check_ways(hops, gpu.name, gpu.nic.empty() ? nics_ : std::vector{gpu.nic}, {"gpus", gpu.name});
     }
     for (const std::string& memory : memories_) {
-      check_ways(topology.hops_from(memory), memory, nics_, {"memories", memory});
+      check_ways(topology.ways().hops_from(memory), memory, nics_, {"memories", memory});
     }
     if (sound_) check_fallback(topology);
   }
@@ -171,7 +171,7 @@ void complete_node(Platform& platform) {
   const Topology topology(platform);
   Node& node = platform.node;
   for (Gpu& gpu : node.gpus) {
-    const Hops hops = topology.hops_from(gpu.name);
+    const Hops hops = topology.ways().hops_from(gpu.name);
     const auto nearest = [&](const auto& things) {
       return std::ranges::min(things, {}, [&](const auto& thing) { return hops.at(thing.name); }).name;
     };

@@ -2,12 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <deque>
-#include <functional>
-#include <limits>
-#include <map>
-#include <set>
-#include <utility>
 
 namespace twinlink::model {
 namespace {
@@ -18,20 +12,9 @@ const T* find_named(const std::vector<T>& things, std::string_view name) {
   return found == things.end() ? nullptr : &*found;
 }
 
-Rate width(const Link& link, bool forward) {
-  const Rate one_way = forward ? link.forward.value : link.backward.value;
-  return link.total ? std::min(one_way, link.total->value) : one_way;
-}
-
 }  // namespace
 
-Topology::Topology(const Platform& platform) : platform_(platform) {
-  const std::vector<Link>& links = platform.node.links;
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    exits_[links[i].from].push_back({{i, true}, links[i].to, width(links[i], true)});
-    exits_[links[i].to].push_back({{i, false}, links[i].from, width(links[i], false)});
-  }
-}
+Topology::Topology(const Platform& platform) : platform_(platform) {}
 
 std::size_t Topology::memory_index(std::string_view name) const {
   const auto& memories = platform_.node.memories;
@@ -57,112 +40,15 @@ std::size_t Topology::memory_far(std::size_t gpu) const {
 }
 
 Route Topology::route(std::string_view from, std::string_view to, Traffic traffic) const {
-  if (const auto& found = find_route(from, to, traffic)) return *found;
+  if (const Way* found = ways_.find(from, to, traffic)) return found->route;
   throw InputError(platform_.file + ": error: no route from '" + std::string(from) + "' to '" + std::string(to) + "'");
-}
-
-std::map<std::string_view, std::size_t> Topology::hops_from(std::string_view from) const {
-  std::map<std::string_view, std::size_t> hops{{from, 0}};
-  for (std::deque<std::string_view> frontier{from}; !frontier.empty(); frontier.pop_front()) {
-    const std::string_view here = frontier.front();
-    const auto exits = exits_.find(here);
-    if (exits == exits_.end() || (here != from && !forwards(here, Traffic::host))) continue;
-    for (const Exit& exit : exits->second) {
-      if (hops.try_emplace(exit.to, hops.at(here) + 1).second) frontier.push_back(exit.to);
-    }
-  }
-  return hops;
-}
-
-const Passing* Topology::passing(std::string_view vertex) const {
-  if (const Hub* hub = find_named(platform_.node.hubs, vertex)) return &hub->passing;
-  const HostMemory* memory = find_named(platform_.node.memories, vertex);
-  return memory == nullptr ? nullptr : &memory->passing;
-}
-
-bool Topology::forwards(std::string_view vertex, Traffic traffic) const {
-  const Passing* between = passing(vertex);
-  if (between == nullptr) return false;
-  switch (traffic) {
-    case Traffic::host:
-      return true;
-    case Traffic::adapter:
-      return between->forwards != Forwards::none;
-    case Traffic::peers:
-      return between->forwards == Forwards::all;
-  }
-  return false;
-}
-
-/// Over links that let `at_least` through. Breadth first; of ways with as many hops the widest, and the first of these.
-std::optional<Route> Topology::fewest_hops(std::string_view from, std::string_view to, Traffic traffic,
-                                           Rate at_least) const {
-  struct Reached {
-    Route route{};
-    Rate width{};
-  };
-  constexpr Rate kAny{std::numeric_limits<double>::max()};
-  std::map<std::string_view, Reached> reached{{from, {{}, kAny}}};
-  std::vector<std::string_view> frontier{from};
-  while (!frontier.empty() && !reached.contains(to)) {
-    std::map<std::string_view, Reached> next;
-    std::vector<std::string_view> found;
-    for (const std::string_view here : frontier) {
-      const auto exits = exits_.find(here);
-      if (exits == exits_.end() || (here != from && !forwards(here, traffic))) continue;
-      const Reached& way = reached.at(here);
-      for (const Exit& exit : exits->second) {
-        const Rate narrowest = std::min(way.width, exit.width);
-        if (exit.width < at_least || reached.contains(exit.to)) continue;
-        const auto known = next.find(exit.to);
-        if (known != next.end() && known->second.width >= narrowest) continue;
-        if (known == next.end()) found.push_back(exit.to);
-        Route route = way.route;
-        route.push_back(exit.hop);
-        next[exit.to] = {std::move(route), narrowest};
-      }
-    }
-    reached.merge(next);
-    frontier = std::move(found);
-  }
-  const auto arrived = reached.find(to);
-  return arrived == reached.end() ? std::nullopt : std::optional(arrived->second.route);
-}
-
-/// The platform's own text, which stays; empty for what is no vertex.
-std::string_view Topology::own_name(std::string_view vertex) const {
-  const Node& node = platform_.node;
-  if (const auto* hub = find_named(node.hubs, vertex)) return hub->name;
-  if (const auto* memory = find_named(node.memories, vertex)) return memory->name;
-  if (const auto* gpu = find_named(node.gpus, vertex)) return gpu->name;
-  const auto* nic = find_named(node.nics, vertex);
-  return nic == nullptr ? std::string_view() : std::string_view(nic->name);
-}
-
-const std::optional<Route>& Topology::find_route(std::string_view from, std::string_view to, Traffic traffic) const {
-  if (const auto known = routes_.find({from, to, traffic}); known != routes_.end()) return known->second;
-  return routes_.emplace(std::tuple(own_name(from), own_name(to), traffic), best_route(from, to, traffic))
-      .first->second;
-}
-
-std::optional<Route> Topology::best_route(std::string_view from, std::string_view to, Traffic traffic) const {
-  if (traffic == Traffic::host) return fewest_hops(from, to, traffic, Rate{});
-  std::set<double, std::greater<>> widths;
-  for (const Link& link : platform_.node.links) {
-    widths.insert(width(link, true).bytes_per_second());
-    widths.insert(width(link, false).bytes_per_second());
-  }
-  for (const double at_least : widths) {
-    if (auto found = fewest_hops(from, to, traffic, Rate{at_least})) return found;
-  }
-  return std::nullopt;
 }
 
 std::optional<Rate> Topology::narrowest(const Route& route, Reach reach) const {
   std::optional<Rate> least;
   for (const Hop& hop : route) {
     const Link& link = platform_.node.links[hop.link];
-    Rate rate = width(link, hop.forward);
+    Rate rate = link_width(link, hop.forward);
     if (reach == Reach::device_reads && link.dma_read) rate = std::min(rate, link.dma_read->value);
     if (reach == Reach::device_writes && link.dma_write) rate = std::min(rate, link.dma_write->value);
     least = least ? std::min(*least, rate) : rate;
@@ -176,7 +62,8 @@ Seconds Topology::latency(const Route& route) const {
     const Link& link = platform_.node.links[route[i].link];
     sum += or_none(link.latency);
     if (i + 1 == route.size()) break;
-    if (const Passing* between = passing(route[i].forward ? link.to : link.from)) sum += or_none(between->latency);
+    if (const Passing* between = ways_.passing(route[i].forward ? link.to : link.from))
+      sum += or_none(between->latency);
   }
   return sum;
 }
@@ -192,7 +79,7 @@ Route Topology::copy_route(Location from, Location to) const {
   using enum Location::Kind;
   if (from.kind == gpu && to.kind == gpu) {
     if (peer_access(from.index, to.index)) {
-      if (const auto& found = find_route(name(from), name(to), Traffic::peers)) return *found;
+      if (const Way* found = ways_.find(name(from), name(to), Traffic::peers)) return found->route;
       return route(name(from), name(to));  // the file names these two as peers
     }
     const Location host{memory, bounce_memory(from.index, to.index)};
@@ -206,7 +93,7 @@ Route Topology::copy_route(Location from, Location to) const {
 
 Route Topology::nic_route(std::string_view from, std::string_view to, bool device_memory) const {
   if (device_memory) {
-    if (const auto& peer_to_peer = find_route(from, to, Traffic::adapter)) return *peer_to_peer;
+    if (const Way* peer_to_peer = ways_.find(from, to, Traffic::adapter)) return peer_to_peer->route;
   }
   return route(from, to);
 }
@@ -255,11 +142,11 @@ Answer Topology::rdma(std::size_t gpu) const {
   if (!described) {
     return Answer::refused("platform '" + platform_.name + "' describes no adapter that reads or writes device memory");
   }
-  if (find_route(device.name, device.nic, Traffic::adapter)) return Answer::granted();
+  if (ways_.find(device.name, device.nic, Traffic::adapter) != nullptr) return Answer::granted();
   for (const Hop& hop : route(device.name, device.nic)) {
     const Link& link = platform_.node.links[hop.link];
     const std::string& next = hop.forward ? link.to : link.from;
-    if (next == device.nic || forwards(next, Traffic::adapter)) continue;
+    if (next == device.nic || ways_.forwards(next, Traffic::adapter)) continue;
     return Answer::refused("the way from " + device.name + " to " + device.nic + " leads through " + next +
                            ", which forwards no peer traffic on platform '" + platform_.name + "'");
   }
@@ -298,7 +185,7 @@ Answer Topology::peer_access(std::size_t a, std::size_t b) const {
     }
     return Answer::refused("no peer access between " + first + " and " + second + ": they are not among the 'peers'");
   }
-  if (find_route(first, second, Traffic::peers)) return Answer::granted();
+  if (ways_.find(first, second, Traffic::peers) != nullptr) return Answer::granted();
   return Answer::refused("no peer access between " + first + " and " + second +
                          ": no way past host memory forwards peer-to-peer traffic from one to the other");
 }

@@ -3,26 +3,16 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "model/platform/platform.hpp"
+#include "model/platform/ways.hpp"
 #include "protocols/core/path.hpp"
 
 namespace twinlink::model {
-
-/// One link of a route, in the direction in which it is crossed.
-struct Hop {
-  std::size_t link = 0;  ///< index into Node::links
-  bool forward = true;   ///< from Link::from to Link::to
-
-  friend bool operator==(const Hop&, const Hop&) = default;
-};
-using Route = std::vector<Hop>;
 
 /// Where the bytes of a buffer lie within a node: a GPU or a host memory, by index.
 struct Location {
@@ -86,18 +76,9 @@ class Topology {
   /// Whether two GPUs of a node reach each other's memory, by index.
   [[nodiscard]] Answer peer_access(std::size_t a, std::size_t b) const;
 
-  /// Whose bytes take a way, which decides what lies on it. GPUs and adapters never do.
-  enum class Traffic {
-    host,     ///< from or to host memory: passes hubs and memories
-    adapter,  ///< between a GPU and an adapter: passes what forwards that
-    peers     ///< between GPUs: passes what forwards all
-  };
-  /// The best way between two vertices: of host traffic the one with the fewest hops, of these the widest; of peer
-  /// traffic the widest, of these the one with the fewest hops; of equal ones the one whose links come first in the
-  /// file. An InputError if there is no way.
+  /// The best way between two vertices, see Ways::find(). An InputError if there is none.
   [[nodiscard]] Route route(std::string_view from, std::string_view to, Traffic traffic = Traffic::host) const;
-  /// How many links host traffic crosses at least from a vertex to each that it reaches.
-  [[nodiscard]] std::map<std::string_view, std::size_t> hops_from(std::string_view from) const;
+  [[nodiscard]] const Ways& ways() const { return ways_; }
   /// The way that a copy takes: directly, or between GPUs that do not reach each other through the bounce buffer of the
   /// driver's fallback. Empty within one location.
   [[nodiscard]] Route copy_route(Location from, Location to) const;
@@ -123,8 +104,6 @@ class Topology {
                                      std::string_view to_nic) const;
   /// The same within a node, through host memory: from one CPU to the other.
   [[nodiscard]] Seconds message_way(Location from, Location to) const;
-  /// What a vertex of a node does with what passes it. nullptr: it is a GPU or an adapter.
-  [[nodiscard]] const Passing* passing(std::string_view vertex) const;
 
   /// The path between the GPUs of two places. A UsageError for a place that the platform does not have.
   [[nodiscard]] Path path(const Place& a, const Place& b) const;
@@ -156,13 +135,6 @@ class Topology {
 
  private:
   [[nodiscard]] std::size_t memory_index(std::string_view name) const;
-  [[nodiscard]] bool forwards(std::string_view vertex, Traffic traffic) const;
-  [[nodiscard]] std::optional<Route> fewest_hops(std::string_view from, std::string_view to, Traffic traffic,
-                                                 Rate at_least) const;
-  [[nodiscard]] const std::optional<Route>& find_route(std::string_view from, std::string_view to,
-                                                       Traffic traffic) const;
-  [[nodiscard]] std::optional<Route> best_route(std::string_view from, std::string_view to, Traffic traffic) const;
-  [[nodiscard]] std::string_view own_name(std::string_view vertex) const;
   [[nodiscard]] std::optional<Rate> host_copy_rate(CopyKind kind, std::size_t gpu, std::size_t memory) const;
   [[nodiscard]] Rate fallback_rate(std::size_t from, std::size_t to) const;
   [[nodiscard]] Route nic_route(std::string_view from, std::string_view to, bool device_memory) const;
@@ -170,17 +142,8 @@ class Topology {
   [[nodiscard]] Answer device_memory_on_network(const Place& a, const Place& b) const;
   [[nodiscard]] std::optional<CopyKind> kernel_kind(End from, End to) const;
 
-  /// A link at one of its ends.
-  struct Exit {
-    Hop hop{};
-    std::string_view to{};
-    Rate width{};  ///< what it lets through in that direction
-  };
-
   const Platform& platform_;
-  std::map<std::string_view, std::vector<Exit>> exits_{};  ///< of each vertex, in the order of the file
-  /// Found so far. The names are the platform's.
-  mutable std::map<std::tuple<std::string_view, std::string_view, Traffic>, std::optional<Route>> routes_{};
+  Ways ways_{platform_.node};
 };
 
 }  // namespace twinlink::model

@@ -1,0 +1,80 @@
+// The best ways through the graph of one node, which is made of its links.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/platform/platform.hpp"
+
+namespace twinlink::model {
+
+/// One link of a route, in the direction in which it is crossed.
+struct Hop {
+  std::size_t link = 0;  ///< index into Node::links
+  bool forward = true;   ///< from Link::from to Link::to
+
+  friend bool operator==(const Hop&, const Hop&) = default;
+};
+using Route = std::vector<Hop>;
+
+/// Whose bytes take a way, which decides what lies on it. GPUs and adapters never do.
+enum class Traffic {
+  host,     ///< from or to host memory: passes hubs and memories
+  adapter,  ///< between a GPU and an adapter: passes what forwards that
+  peers     ///< between GPUs: passes what forwards all
+};
+
+struct Way {
+  Route route{};
+  Rate width{};                  ///< what its narrowest link lets through
+  std::optional<Route> other{};  ///< as good a one: nothing but the order of the links decides against it
+};
+
+/// For one thread: what it has worked out once it remembers.
+class Ways {
+ public:
+  /// `node` must outlive this object, and not change meanwhile.
+  explicit Ways(const Node& node);
+
+  /// The best way between two vertices: of host traffic the one with the fewest hops, of these the widest; of peer
+  /// traffic the widest, of these the one with the fewest hops; of equal ones the one whose links come first. nullptr:
+  /// there is none. What is returned stays.
+  [[nodiscard]] const Way* find(std::string_view from, std::string_view to, Traffic traffic) const;
+  /// How many links host traffic crosses at least from a vertex to each that it reaches.
+  [[nodiscard]] std::map<std::string_view, std::size_t> hops_from(std::string_view from) const;
+  /// What a vertex does with what passes it. nullptr: it is a GPU or an adapter.
+  [[nodiscard]] const Passing* passing(std::string_view vertex) const;
+  /// Does it pass such traffic on?
+  [[nodiscard]] bool forwards(std::string_view vertex, Traffic traffic) const;
+
+ private:
+  /// A link at one of its ends.
+  struct Exit {
+    Hop hop{};
+    std::size_t to = 0;
+    Rate width{};  ///< what it lets through in that direction
+  };
+  struct Vertex {
+    std::string_view name{};  ///< the node's own text
+    const Passing* passing = nullptr;
+    std::vector<Exit> exits{};  ///< in the order of the file
+  };
+  using Targets = std::vector<std::optional<Way>>;  ///< by vertex
+
+  [[nodiscard]] const Targets& from(std::size_t vertex, Traffic traffic) const;
+  [[nodiscard]] Targets fewest_hops(std::size_t from, Traffic traffic, Rate at_least) const;
+
+  std::vector<Vertex> vertices_{};
+  std::map<std::string_view, std::size_t> index_{};
+  std::vector<Rate> widths_{};  ///< of all links, from the widest on
+  mutable std::map<std::pair<std::size_t, Traffic>, Targets> found_{};
+};
+
+/// What a link lets through in one direction.
+Rate link_width(const Link& link, bool forward);
+
+}  // namespace twinlink::model
