@@ -7,6 +7,7 @@
 #include "model/cli/commands.hpp"
 #include "model/platform/platform_numbers.hpp"
 #include "model/platform/platform_reader.hpp"
+#include "model/tools/wiring.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
 
@@ -48,11 +49,15 @@ ExitCode check(const CheckOptions& options) {
       const Platform platform = read_platform(file, {});
       std::cout << fmt::format("{}: ok: {}, {} node(s) with {} GPU(s)\n", file.string(), platform.name,
                                platform.node.count, platform.node.gpus.size());
+      const std::vector<std::string> warnings = wiring_warnings(platform);
+      std::cout << std::flush;
+      for (const std::string& warning : warnings) std::cerr << fmt::format("{}: warning: {}\n", file.string(), warning);
       if (options.numbers) print_numbers(platform);
       platforms.push_back({{"file", file.string()},
                            {"name", platform.name},
                            {"nodes", platform.node.count},
-                           {"gpus_per_node", platform.node.gpus.size()}});
+                           {"gpus_per_node", platform.node.gpus.size()},
+                           {"warnings", warnings}});
       if (options.numbers) platforms.back()["numbers"] = numbers_json(platform);
     } catch (const InputError& error) {
       platforms.push_back({{"file", file.string()}, {"errors", error.what()}});
@@ -67,7 +72,8 @@ ExitCode check(const CheckOptions& options) {
 }  // namespace
 
 void add_check_command(Program& program) {
-  auto* command = program.app.add_subcommand("check", "Check platform files; every error is shown with its place");
+  auto* command = program.app.add_subcommand(
+      "check", "Check platform files; every error is shown with its place, what is likely a mistake as a warning");
   const auto options = std::make_shared<CheckOptions>();
   command->add_option("files", options->files, "Platform files")->required()->type_name("FILE");
   command->add_flag("--numbers", options->numbers, "List every number with its value and source");

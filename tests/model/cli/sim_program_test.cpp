@@ -250,12 +250,26 @@ TEST(SimProgram, ExplainShowsWhatTheCpuNeedsToLearnOfAnEnd) {
 }
 
 TEST(SimProgram, CheckShowsEveryErrorOfEveryFile) {
-  EXPECT_EQ(run("check platforms/*.yaml").code, 0);
+  const Ended shipped = run("check platforms/*.yaml");
+  EXPECT_EQ(shipped.code, 0);
+  EXPECT_THAT(shipped.text, Not(HasSubstr("warning")));
   const Ended ended =
       run("check platforms/keeneland-kids.yaml tests/bad_platforms/empty.yaml tests/bad_platforms/negative.yaml");
   EXPECT_EQ(ended.code, 2);
   EXPECT_THAT(ended.text,
               AllOf(HasSubstr("keeneland-kids.yaml: ok"), HasSubstr("empty.yaml"), HasSubstr("negative.yaml")));
+}
+
+TEST(SimProgram, CheckWarnsOfWhatIsMostLikelyAMistake) {
+  const std::string unused = "no way of a copy, message or peer crosses to-spare";
+  const Ended ended = run("check tests/data/two_qpis.yaml");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("two_qpis.yaml: ok"), HasSubstr("two_qpis.yaml: warning: " + unused),
+                                HasSubstr("two_qpis.yaml: warning: no way takes qpi2, beside 'qpi'")));
+  const Ended quiet = run("check tests/data/two_qpis.yaml 2>/dev/null | cat");
+  EXPECT_THAT(quiet.text, Not(HasSubstr("warning"))) << "standard error has them";
+  EXPECT_THAT(run("check tests/data/two_qpis.yaml --json /dev/stdout 2>/dev/null | cat").text,
+              HasSubstr('"' + unused + '"'));
 }
 
 TEST(SimProgram, ProbesBothHubsAndTheNetwork) {
