@@ -28,9 +28,10 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
       ->type_name("PATH=VALUE");
   command
       .add_option("--degrade", options.faults.degraded,
-                  "A link that has a share of its bandwidth only, such as qpi=50%; may be repeated")
+                  "A link, adapter, hub or memory that has a share of its bandwidth only, such as qpi=50%; may be "
+                  "repeated")
       ->allow_extra_args(false)
-      ->type_name("LINK=PERCENT%");
+      ->type_name("PART=PERCENT%");
   command
       .add_option("--fail", options.faults.failed,
                   "A link that is gone, or an adapter or a hub with all its links: ways lead elsewhere, or the run is "

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "model/platform/degraded.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "model/yaml/yaml_document.hpp"
 #include "protocols/core/edit_distance.hpp"
@@ -20,9 +21,8 @@ namespace twinlink::model {
 namespace {
 
 struct Degraded {
-  std::string link{};
+  std::string part{};
   double share = 1;  ///< above 0, at most 1
-  std::string text{};
 };
 
 [[noreturn]] void refuse(std::string_view option, const std::string& text, const std::string& why) {
@@ -36,9 +36,9 @@ Degraded parse_degraded(const std::string& text) {
   double percent = 0;
   const auto [stop, error] = std::from_chars(value.data(), end, percent);
   if (error != std::errc{} || stop + 1 != end || *stop != '%' || !(percent > 0) || percent > 100) {
-    refuse("--degrade", text, "LINK=PERCENT% is expected, above 0% and at most 100%, such as qpi=50%");
+    refuse("--degrade", text, "PART=PERCENT% is expected, above 0% and at most 100%, such as qpi=50%");
   }
-  return {text.substr(0, equals), percent / 100, text};
+  return {text.substr(0, equals), percent / 100};
 }
 
 [[noreturn]] void refuse_name(std::string_view option, const std::string& text, const std::string& name,
@@ -49,15 +49,10 @@ Degraded parse_degraded(const std::string& text) {
                      meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant), fmt::join(names, ", ")));
 }
 
-std::vector<std::string> link_names(const Node& node) {
-  std::vector<std::string> names;
-  for (const Link& link : node.links) names.push_back(link.name);
-  return names;
-}
-
 /// The links that are gone when the parts of these names are.
 std::set<std::string> links_of(const std::vector<std::string>& failed, const Node& node) {
-  std::vector<std::string> names = link_names(node);
+  std::vector<std::string> names;
+  for (const Link& link : node.links) names.push_back(link.name);
   for (const Nic& nic : node.nics) names.push_back(nic.name);
   for (const Hub& hub : node.hubs) names.push_back(hub.name);
   std::set<std::string> links;
@@ -119,18 +114,6 @@ std::string without_places(const std::string& findings) {
   return all;
 }
 
-void degrade(Link& link, const Degraded& how) {
-  const auto shrink = [&](Sourced<Rate>& rate) {
-    rate.value = Rate{rate.value.bytes_per_second() * how.share};
-    rate.source = {Quality::assumed, "--degrade " + how.text + " on the command line"};
-  };
-  shrink(link.forward);
-  shrink(link.backward);
-  for (auto* rate : {&link.total, &link.dma_read, &link.dma_write}) {
-    if (*rate) shrink(**rate);
-  }
-}
-
 }  // namespace
 
 Platform read_platform(const std::filesystem::path& named, std::span<const std::string> overrides,
@@ -149,11 +132,8 @@ Platform read_platform(const std::filesystem::path& named, std::span<const std::
   }
   for (const std::string& text : faults.degraded) {
     const Degraded how = parse_degraded(text);
-    const auto link = std::ranges::find(platform.node.links, how.link, &Link::name);
-    if (link == platform.node.links.end()) {
-      refuse_name("--degrade", text, how.link, "link", link_names(platform.node));
-    }
-    degrade(*link, how);
+    if (degrade(platform, how.part, how.share, "--degrade " + text + " on the command line")) continue;
+    refuse_name("--degrade", text, how.part, "link, adapter, hub or memory", degradable_parts(platform.node));
   }
   return platform;
 }

@@ -12,13 +12,13 @@ namespace twinlink::model {
 
 /// As the command line has them.
 struct Faults {
-  std::vector<std::string> degraded{};  ///< "LINK=50%"
+  std::vector<std::string> degraded{};  ///< "PART=50%", see degrade()
   std::vector<std::string> failed{};    ///< a link; an adapter or a hub stands for all links that end at it
 
   [[nodiscard]] bool none() const { return degraded.empty() && failed.empty(); }
 };
 
-/// Reads a platform as read_platform() does, and lets it have `faults`. All rates of a degraded link shrink alike. What
+/// Reads a platform as read_platform() does, and lets it have `faults`. All rates of a degraded part shrink alike. What
 /// failed is not there: ways lead elsewhere, an adapter without links is gone, and its GPUs take the nearest that is
 /// left. A UsageError for a name that the platform does not have, and for a fault that cuts off what every run needs:
 /// it says who does not reach whom.

@@ -44,6 +44,26 @@ TEST(Faults, ADegradedLinkHasAShareOfAllItsRates) {
   EXPECT_DOUBLE_EQ(link_of(platform, "gpu0-pcie").forward.value.bytes_per_second(), 7.31e9) << "no other link";
 }
 
+TEST(Faults, ADegradedHubStandsForItsLinks) {
+  const Platform platform = sick("keeneland-kids", {.degraded = {"ioh1=25%"}});
+  for (const std::string name : {"gpu1-pcie", "gpu2-pcie"}) {
+    EXPECT_DOUBLE_EQ(link_of(platform, name).forward.value.bytes_per_second(), 7.31e9 / 4) << name;
+  }
+  EXPECT_DOUBLE_EQ(link_of(platform, "ioh1-qpi").backward.value.bytes_per_second(), 11.4e9 / 4);
+  EXPECT_DOUBLE_EQ(link_of(platform, "qpi").forward.value.bytes_per_second(), 11.4e9) << "ends at the memories";
+}
+
+TEST(Faults, ADegradedMemoryHasAShareOfItsDramAndOfWhatCoresCopy) {
+  const Platform platform = sick("dgx-a100", {.degraded = {"numa1=50%"}});
+  const Platform well = sick("dgx-a100", {});
+  const auto rates = [](const HostMemory& memory) {
+    return std::pair(memory.copy_rate.value.bytes_per_second(), memory.bandwidth.value().value.bytes_per_second());
+  };
+  const auto [copy_rate, bandwidth] = rates(well.node.memories[1]);
+  EXPECT_EQ(rates(platform.node.memories[1]), std::pair(copy_rate / 2, bandwidth / 2));
+  EXPECT_EQ(rates(platform.node.memories[0]), rates(well.node.memories[0]));
+}
+
 TEST(Faults, NoneIsTheMachineAsItIs) {
   const Platform platform = sick("keeneland-kids", {});
   EXPECT_EQ(platform.node.links.size(), read_platform("platforms/keeneland-kids.yaml").node.links.size());
@@ -89,7 +109,7 @@ TEST(Faults, AnUnknownNameIsToldFromARightOne) {
 
 TEST(Faults, AShareIsAboveNothingAndNotAboveAll) {
   for (const std::string text : {"qpi", "qpi=", "qpi=50", "qpi=0%", "qpi=-5%", "qpi=101%", "qpi=nan%", "qpi=5%%"}) {
-    EXPECT_THAT(refusal("keeneland-kids", {.degraded = {text}}), HasSubstr("LINK=PERCENT% is expected")) << text;
+    EXPECT_THAT(refusal("keeneland-kids", {.degraded = {text}}), HasSubstr("PART=PERCENT% is expected")) << text;
   }
 }
 
