@@ -263,7 +263,7 @@ class Calibrator {
     const std::optional<Rate> rate = topology.find_copy_cost(first.from, first.to).rate;
     const std::optional<Rate> narrowest = narrowest_link(first, topology);
     if (!rate || !narrowest || *rate <= *narrowest) return;
-    result_.notes.push_back(fmt::format("{}.rate: {}, but a link of the base on the way has only {}", group.path,
+    result_.notes.push_back(fmt::format("{}.rate: {}, but the base has only {} on the way", group.path,
                                         format_rate(*rate), format_rate(*narrowest)));
   }
 

@@ -28,6 +28,36 @@ void narrow(std::optional<Rate>& narrowest, const std::optional<Rate>& rate) {
   if (rate) narrow(narrowest, *rate);
 }
 
+bool is_memory(const model::End& end) { return end.location.kind == model::Location::Kind::memory; }
+
+/// What the DRAM gives that a copy reads or writes, the bounce buffer of the driver's fallback included.
+std::optional<Rate> slowest_memory(const Primitive& primitive, const Topology& topology) {
+  const auto& memories = topology.platform().node.memories;
+  std::optional<Rate> slowest;
+  const auto pass = [&](std::size_t memory) {
+    if (const auto& bandwidth = memories[memory].bandwidth) narrow(slowest, bandwidth->value);
+  };
+  const auto& [from, to] = std::pair(primitive.from.location, primitive.to.location);
+  for (const model::End* end : {&primitive.from, &primitive.to}) {
+    if (is_memory(*end)) pass(end->location.index);
+  }
+  const bool between_gpus = !is_memory(primitive.from) && !is_memory(primitive.to) && from != to;
+  if (between_gpus && !topology.peer_access(from.index, to.index)) pass(topology.bounce_memory(from.index, to.index));
+  return slowest;
+}
+
+/// What lies between the links of a way between GPUs lets peer traffic have.
+std::optional<Rate> slowest_forwarding(const model::Route& route, bool reads, const Topology& topology) {
+  std::optional<Rate> slowest;
+  for (std::size_t i = 0; i + 1 < route.size(); ++i) {
+    const model::Link& link = topology.platform().node.links[route[i].link];
+    const model::Passing* passing = topology.ways().passing(route[i].forward ? link.to : link.from);
+    if (passing == nullptr) continue;
+    if (const auto& rate = reads ? passing->peer_read : passing->peer_write) narrow(slowest, rate->value);
+  }
+  return slowest;
+}
+
 std::optional<Seconds> value_of(const std::optional<Sourced<Seconds>>& time) {
   return time ? std::optional(time->value) : std::nullopt;
 }
@@ -208,7 +238,12 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& t
   if (primitive.same_node) {
     const model::Route route = topology.copy_route(primitive.from.location, primitive.to.location);
     if (!primitive.copies()) return topology.narrowest(route, Reach::cpu);
-    return topology.narrowest(route, topology.find_copy_cost(primitive.from, primitive.to).reach);
+    const model::CopyCost copy = topology.find_copy_cost(primitive.from, primitive.to);
+    std::optional<Rate> narrowest = topology.narrowest(route, copy.reach);
+    narrow(narrowest, slowest_memory(primitive, topology));
+    const bool peers = !is_memory(primitive.from) && !is_memory(primitive.to) && copy.kind;
+    if (peers) narrow(narrowest, slowest_forwarding(route, copy.reach == Reach::device_reads, topology));
+    return narrowest;
   }
   const auto nic = [&](int gpu) { return platform.node.gpus[static_cast<std::size_t>(gpu)].nic; };
   std::optional<Rate> narrowest =

@@ -71,7 +71,8 @@ std::string cost_path(const Primitive& primitive, const model::Topology& topolog
 /// Of what copies(): where the copy itself is, "driver.copies.peer".
 std::string copy_path(const Primitive& primitive, const model::Topology& topology);
 
-/// The narrowest link on the way, the fabric included. Nothing if there is no link.
+/// The narrowest of what lies on the way: links, the fabric, and for copies DRAM and what hubs and memories let peers
+/// have. Nothing if nothing limits it.
 std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topology& topology);
 
 /// The costs of the messages that `primitive` is, with their way in latency and control; or comes with, without it.

@@ -1,0 +1,52 @@
+// What limits the bytes of a copy beside its links.
+#include <gtest/gtest.h>
+
+#include "model/platform/platform_reader.hpp"
+#include "validate/primitives/primitive.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+class Narrowest : public ::testing::Test {
+ protected:
+  [[nodiscard]] double gigabytes(const std::string& name, const std::string& peer = {}) const {
+    const model::Topology topology(platform_);
+    std::string reason;
+    const auto primitive = find_primitive({.name = name, .gpu = "0/0", .peer = peer, .size = 1_MiB}, topology, reason);
+    return narrowest_link(primitive.value(), topology).value().bytes_per_second() / 1e9;
+  }
+  static model::Sourced<Rate> rate(double gigabytes) { return {.value = Rate{gigabytes * 1e9}}; }
+
+  model::Platform platform_ =
+      model::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/workstation.yaml");
+};
+
+TEST_F(Narrowest, IsALinkOnAMachineWithFastMemory) {
+  EXPECT_DOUBLE_EQ(gigabytes("copy pinned-to-device near"), 28.8);
+  EXPECT_DOUBLE_EQ(gigabytes("peer copy write direct", "0/1"), 28.8);
+}
+
+TEST_F(Narrowest, IsTheDramThatACopyReadsOrWrites) {
+  platform_.node.memories.front().bandwidth = rate(5);
+  EXPECT_DOUBLE_EQ(gigabytes("copy pinned-to-device near"), 5);
+  EXPECT_DOUBLE_EQ(gigabytes("copy device-to-pageable near"), 5);
+  EXPECT_DOUBLE_EQ(gigabytes("copy host-to-host"), 5);
+  EXPECT_DOUBLE_EQ(gigabytes("peer copy write direct", "0/1"), 28.8) << "peers pass it by";
+}
+
+TEST_F(Narrowest, IsTheDramOfTheBounceBuffer) {
+  platform_.node.hubs.front().passing.forwards = model::Forwards::none;
+  platform_.node.memories.front().bandwidth = rate(5);
+  EXPECT_DOUBLE_EQ(gigabytes("peer copy write staged", "0/1"), 5);
+}
+
+TEST_F(Narrowest, IsWhatAHubLetsPeersHave) {
+  platform_.node.hubs.front().passing.peer_read = rate(3);
+  platform_.node.hubs.front().passing.peer_write = rate(4);
+  EXPECT_DOUBLE_EQ(gigabytes("peer copy write direct", "0/1"), 4);
+  EXPECT_DOUBLE_EQ(gigabytes("peer copy read direct", "0/1"), 3);
+  EXPECT_DOUBLE_EQ(gigabytes("copy pinned-to-device near"), 28.8) << "which is no peer traffic";
+}
+
+}  // namespace
+}  // namespace twinlink::validate
