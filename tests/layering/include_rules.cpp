@@ -93,9 +93,14 @@ const std::vector<Part>& parts() {
        "validate/calibrate/",
        {"core", "results", "probe", "platform", "yaml", "compare", "primitives"},
        validate},
+      {"suspect",
+       "validate/suspect/",
+       {"core", "results", "probe", "platform", "compare", "primitives", "calibrate"},
+       validate},
       {"validate cli",
        "validate/cli/",
-       {"core", "protocols", "results", "measure", "bench cli", "platform", "import", "compare", "calibrate"},
+       {"core", "protocols", "results", "measure", "bench cli", "platform", "import", "compare", "calibrate",
+        "suspect"},
        validate},
       {"tests", "tests/", {"*"}, {}}};
   return all;

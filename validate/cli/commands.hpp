@@ -17,6 +17,7 @@ using Action = std::function<ExitCode()>;
 /// Each adds its command; when that is parsed, it sets `action`, which must live until then.
 void add_compare_command(CLI::App& app, Action& action);
 void add_calibrate_command(CLI::App& app, Action& action);
+void add_suspect_command(CLI::App& app, Action& action);
 void add_ceiling_command(CLI::App& app, Action& action);
 void add_import_command(CLI::App& app, Action& action);
 void add_table_command(CLI::App& app, Action& action);

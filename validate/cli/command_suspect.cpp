@@ -1,0 +1,70 @@
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "model/platform/platform_file.hpp"
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/json_option.hpp"
+#include "validate/cli/commands.hpp"
+#include "validate/suspect/suspect_report.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+struct SuspectOptions {
+  std::vector<std::string> files{};
+  std::string base{};
+  double tolerance_percent = 10;
+  std::filesystem::path json{};
+  bool force = false;
+};
+
+void add_options(CLI::App& suspect, SuspectOptions& options) {
+  suspect.footer(
+      "Each link, memory and hub in turn has the share of its bandwidth with which the platform meets the copies best. "
+      "A simulation has the same machine with --degrade PART=50%. 1 means that the node is slower than the platform "
+      "says.");
+  suspect.add_option("probes", options.files, "Probe files of one machine")->type_name("PROBES")->required();
+  suspect.add_option("--base", options.base, "Platform that the machine should be like")
+      ->type_name("NAME|FILE")
+      ->required();
+  suspect
+      .add_option("--tolerance", options.tolerance_percent,
+                  "Copies slower by up to this, and parts that lack no more, are no matter, in %")
+      ->type_name("PERCENT")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 99.0).description(""));
+  bench::add_json_option(suspect, options.json);
+  suspect.add_flag("--force", options.force, "Go on if the probes are of another device model than the base's");
+  bench::add_examples(suspect, {"twinlink-validate suspect probes.json --base dgx-a100",
+                                "twinlink-validate suspect probes.json --base mine.yaml --tolerance 5 --json s.json"});
+}
+
+ExitCode run(const SuspectOptions& options) {
+  const std::filesystem::path base = model::find_platform(options.base);
+  const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
+  bench::NamedFiles inputs = bench::named("the probes", files);
+  inputs.push_back({"the base", base});
+  bench::require_json_option(options.json, inputs);
+  const Suspicion suspicion =
+      find_suspects(read_probe_set(files), base, options.tolerance_percent / 100, options.force);
+  std::cout << to_text(suspect_report(suspicion)) << std::flush;
+  bench::write_json_option(options.json, to_json(suspicion));
+  return suspicion.verdict == Suspicion::Verdict::as_fast ? ExitCode::ok : ExitCode::failed;
+}
+
+}  // namespace
+
+void add_suspect_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<SuspectOptions>();
+  CLI::App& command = *app.add_subcommand("suspect", "Name the part that makes a machine slower than its platform");
+  add_options(command, *options);
+  command.callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace twinlink::validate
