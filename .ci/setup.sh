@@ -12,7 +12,7 @@ build_packages=(g++ cmake ninja-build pkg-config libsimgrid-dev libopenmpi-dev o
 # differs between versions, and is not checked elsewhere.
 clang_format=clang-format-16
 clang_tidy=clang-tidy-16
-check_packages=(libgtest-dev libgmock-dev libbenchmark-dev)
+check_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3-jsonschema python3-yaml)
 if [[ $(. /etc/os-release 2>/dev/null && echo "$ID $VERSION_ID") == "debian 13" ]]; then
   clang_tidy=clang-tidy-19
 else

@@ -8,6 +8,7 @@
 #include "model/cli/commands.hpp"
 #include "model/platform/platform_file.hpp"
 #include "model/platform/platform_reader.hpp"
+#include "model/tools/platform_schema.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/cli/protocol_list.hpp"
@@ -47,10 +48,18 @@ ExitCode list_platforms(const std::filesystem::path& wanted, const std::filesyst
   return ExitCode::ok;
 }
 
+ExitCode list_schema(const std::filesystem::path& json) {
+  bench::require_json_option(json);
+  std::cout << platform_schema();
+  bench::write_json_option(json, nlohmann::json::parse(platform_schema()));
+  return ExitCode::ok;
+}
+
 }  // namespace
 
 void add_list_command(Program& program) {
-  auto* command = program.app.add_subcommand("list", "Say which protocols and platforms there are");
+  auto* command = program.app.add_subcommand(
+      "list", "Say which protocols and platforms there are, and what form platform files have");
   command->require_subcommand(1);
   const auto json = std::make_shared<std::filesystem::path>();
   auto* protocols = command->add_subcommand("protocols", "All protocols with their options, defaults and presets");
@@ -62,8 +71,12 @@ void add_list_command(Program& program) {
   bench::add_json_option(*platforms, *json);
   platforms->callback(
       [&program, folder, json] { program.action = [folder, json] { return list_platforms(*folder, *json); }; });
-  for (auto* each : {command, protocols, platforms}) {
-    bench::add_examples(*each, {"twinlink-sim list protocols", "twinlink-sim list platforms --json platforms.json"});
+  auto* schema = command->add_subcommand("schema", "The form of a platform file as a JSON Schema, for editors");
+  bench::add_json_option(*schema, *json);
+  schema->callback([&program, json] { program.action = [json] { return list_schema(*json); }; });
+  for (auto* each : {command, protocols, platforms, schema}) {
+    bench::add_examples(*each, {"twinlink-sim list protocols", "twinlink-sim list platforms --json platforms.json",
+                                "twinlink-sim list schema"});
   }
 }
 
