@@ -6,6 +6,9 @@
 //   4. staged whole: a small message, one copy on each side (gpudirect-v1)
 //   5. pipeline:     everything else, in blocks through pinned memory (gpudirect-v1)
 //
+// Where GPU and adapter share no page-locked buffer, 4 and 5 copy between two host buffers (staging, memory=pinned).
+// MVAPICH2 with CUDA IPC off takes an adapter in loopback within a node, where there is one, and no IPC then.
+//
 // Both ends see the same path and the same sizes, so both choose alike without asking each other. The ways are opened
 // when they are needed first. With `library=mpi` the device pointers really go to the MPI library of the job, which
 // does all this by itself.
@@ -31,9 +34,19 @@ constexpr std::array kOptions{
     Option{"library", "own|mpi", "own", "own: Twinlink's protocols; mpi: the MPI library gets the device pointers"},
     Option{"rules", "mvapich2|openmpi", "mvapich2", "whose order and limits the choice follows"},
     Option{"ipc_from", "SIZE", "32K", "mvapich2: messages of this size and more go by CUDA IPC"},
-    Option{"whole_to", "SIZE", "16K", "messages up to this size are staged whole, larger ones as a pipeline"}};
+    Option{"whole_to", "SIZE", "16K", "messages up to this size are staged whole, larger ones as a pipeline"},
+    Option{"use_cuda", "0|1", "1", "mvapich2: does the library take device pointers at all?"},
+    Option{"ipc", "0|1", "1",
+           "mvapich2: 0: no CUDA IPC, but within a node the adapter in loopback, where there is one"},
+    Option{"shared_memory", "0|1", "0", "mvapich2 with ipc=0: shared memory instead of the adapter"},
+    Option{"smp_copy_size", "SIZE", "256K", "mvapich2 in shared memory: the size of the copies of a large message"}};
 
-constexpr std::array kAliases{Alias{"MV2_CUDA_BLOCK_SIZE", "chunk", "mvapich2"}};
+constexpr std::array kAliases{Alias{"MV2_CUDA_BLOCK_SIZE", "chunk", "mvapich2"},
+                              Alias{"MV2_USE_CUDA", "use_cuda", "mvapich2"},
+                              Alias{"MV2_CUDA_IPC", "ipc", "mvapich2"},
+                              Alias{"MV2_CUDA_IPC_THRESHOLD", "ipc_from", "mvapich2"},
+                              Alias{"MV2_USE_SHARED_MEM", "shared_memory", "mvapich2"},
+                              Alias{"MV2_SMP_SEND_BUF_SIZE", "smp_copy_size", "mvapich2"}};
 
 /// Where this differs, the user has asked for it.
 constexpr int kDefaultDepth = 64;
@@ -145,16 +158,28 @@ class CudaAware final : public Protocol {
         Preset{"mvapich2",
                "CUDA IPC from 32 KiB (MVAPICH2-GDR's manual), whole messages to 16 KiB, its eager limit",
                {.depth = 64, .options = {{"rules", "mvapich2"}}}},
+        Preset{"mvapich2-1.8",
+               "the same with blocks of 64 KiB, the default of the older manuals",
+               {.chunk = 64_KiB, .depth = 64, .options = {{"rules", "mvapich2"}}}},
         Preset{"openmpi",
                "smcuda within a node whatever the size; whole messages to 12 KiB, openib's eager limit",
                {.depth = 64, .options = {{"rules", "openmpi"}, {"whole_to", "12K"}}}}};
     return presets;
   }
   [[nodiscard]] bool delegates() const override { return true; }
-  [[nodiscard]] Support supports(const Path&) const override { return {}; }
+  [[nodiscard]] Support supports(const Path& path) const override {
+    if (path.cuda_aware_mpi) return {};
+    return {Support::Kind::no, path.cuda_aware_mpi.reason};
+  }
   [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
     check_settings(*this, settings);
-    if (OptionReader(*this, settings).choice<Mover>("library") == Mover::own) {
+    require_support(*this, rank.path_to(peer));
+    const OptionReader read(*this, settings);
+    if (!read.choice<bool>("use_cuda")) {
+      throw UnavailableError(
+          "protocol 'cuda-aware' cannot run here: with MV2_USE_CUDA=0 the library takes no device pointers");
+    }
+    if (read.choice<Mover>("library") == Mover::own) {
       return std::make_unique<ChoosingChannel>(rank, peer, settings);
     }
     if (const Answer& allowed = rank.path_to(peer).device_memory_on_network; !allowed) {
@@ -169,8 +194,11 @@ class CudaAware final : public Protocol {
 CudaAwareRules cuda_aware_rules(const Settings& settings) {
   const OptionReader read(cuda_aware_protocol(), settings);
   CudaAwareRules rules{.library = read.choice<CudaAwareRules::Library>("rules"),
+                       .ipc = read.choice<bool>("ipc"),
                        .ipc_from = read.size("ipc_from"),
-                       .whole_to = read.size("whole_to")};
+                       .whole_to = read.size("whole_to"),
+                       .shared_memory = read.choice<bool>("shared_memory")};
+  if (settings.options.contains("smp_copy_size")) rules.smp_copy_size = read.size("smp_copy_size");
   if (settings.chunk != Bytes{}) rules.chunk = settings.chunk;
   if (settings.depth != kDefaultDepth) rules.depth = settings.depth;
   return rules;
@@ -179,6 +207,11 @@ CudaAwareRules cuda_aware_rules(const Settings& settings) {
 CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, Bytes size) {
   const auto with_defaults = [](const char* protocol, std::string reason) {
     return CudaAwareChoice{protocol, find_protocol(protocol).defaults(), std::move(reason)};
+  };
+  const auto through_host = [&](CudaAwareChoice choice) {
+    if (path.shared_buffers) return choice;
+    choice.settings.options = {{"memory", "pinned"}};
+    return CudaAwareChoice{"staging", std::move(choice.settings), choice.reason + "; " + path.shared_buffers.reason};
   };
   const auto pipeline = [&](const char* protocol, const char* preset, std::string reason) {
     Settings settings = find_preset(find_protocol(protocol), preset).settings;
@@ -192,19 +225,22 @@ CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, B
   };
   const bool openmpi = rules.library == CudaAwareRules::Library::openmpi;
   if (path.same_device) return with_defaults("gpudirect-v2", "both ranks use one device: a copy within it");
-  if (path.same_node && path.device_mapping && openmpi) {
+  const bool may_map = path.same_node && !path.loopback && path.device_mapping && rules.ipc;
+  if (may_map && openmpi) {
     return with_defaults("cuda-ipc", "one node: smcuda asks for CUDA IPC, and stages what it may not read");
   }
-  if (path.same_node && path.device_mapping && path.peer_access && size >= rules.ipc_from) {
+  if (may_map && path.peer_access && size >= rules.ipc_from) {
     return with_defaults("cuda-ipc", "one node with peer access, and at least " + format_size(rules.ipc_from));
   }
+  const char* const preset = openmpi ? "openmpi-openib" : "mvapich2";
   if (find_protocol("gpudirect-v3").supports(path).usable()) {
-    return pipeline("gpudirect-v3", openmpi ? "openmpi-openib" : "mvapich2", "the adapter reaches device memory");
+    return pipeline("gpudirect-v3", preset, "the adapter reaches device memory");
   }
   if (size <= rules.whole_to) {
-    return with_defaults("gpudirect-v1", "at most " + format_size(rules.whole_to) + ": whole, a copy on each side");
+    return through_host(
+        with_defaults("gpudirect-v1", "at most " + format_size(rules.whole_to) + ": whole, a copy on each side"));
   }
-  return pipeline("gpudirect-v1", "mvapich2", "no way past host memory: a pipeline through it");
+  return through_host(pipeline("gpudirect-v1", preset, "no way past host memory: a pipeline through it"));
 }
 
 std::string describe(const CudaAwareRules& rules) {

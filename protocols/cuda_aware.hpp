@@ -14,10 +14,18 @@ namespace twinlink {
 struct CudaAwareRules {
   enum class Library { mvapich2, openmpi };
   Library library = Library::mvapich2;
-  Bytes ipc_from{};              ///< messages of this size and more go by CUDA IPC
+  bool ipc = true;               ///< CUDA IPC may be used
+  Bytes ipc_from{};              ///< messages of this size and more go by it
   Bytes whole_to{};              ///< messages up to this size are staged whole; beyond, as a pipeline
   std::optional<Bytes> chunk{};  ///< of the pipelines (gpudirect-v1 and v3) instead of their presets' own
   std::optional<int> depth{};
+  /// What carries messages within a node where CUDA IPC is off: an adapter in loopback, where there is one, or shared
+  /// memory with copies of `smp_copy_size`.
+  bool shared_memory = false;
+  std::optional<Bytes> smp_copy_size{};
+
+  /// Do messages within a node take an adapter where there is one?
+  [[nodiscard]] bool loopback() const { return library == Library::mvapich2 && !ipc && !shared_memory; }
 };
 
 /// One way, as the protocol takes it.

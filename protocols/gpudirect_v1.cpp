@@ -43,7 +43,7 @@ constexpr std::array kOptions{
     Option{"credits", "COUNT", "0", "the receiver grants so many at once; 0: posted receives are enough"},
     Option{"copies", "asynchronous|synchronous", "asynchronous", "synchronous: the CPU waits for every copy"}};
 
-/// Of a fragment of smcuda (Open MPI's source).
+/// Of a fragment of Open MPI's pipeline (its source).
 constexpr Bytes kFragmentHeader = 32_B;
 
 constexpr std::array kAliases{Alias{"MV2_CUDA_BLOCK_SIZE", "chunk", "mvapich2"},
@@ -68,6 +68,9 @@ class GpuDirectV1 final : public Protocol {
         Preset{"mvapich2-1.8",
                "the same with blocks of 64 KiB (the default of the older manuals)",
                {.chunk = 64_KiB, .depth = 8, .options = {{"credits", "8"}}}},
+        Preset{"openmpi-openib",
+               "between nodes: fragments of 128 KiB, 3 under way, each side waits for its copies (Open MPI's source)",
+               {.chunk = 128_KiB - kFragmentHeader, .depth = 3, .options = {{"copies", "synchronous"}}}},
         Preset{"openmpi-smcuda-staged",
                "fragments of 128 KiB, 3 under way, each side waits for its copies (Open MPI's source)",
                {.chunk = 128_KiB - kFragmentHeader,
@@ -75,10 +78,14 @@ class GpuDirectV1 final : public Protocol {
                 .options = {{"buffers", "shared"}, {"credits", "1"}, {"copies", "synchronous"}}}}};
     return presets;
   }
-  [[nodiscard]] Support supports(const Path&) const override { return {}; }
+  [[nodiscard]] Support supports(const Path& path) const override {
+    if (path.shared_buffers) return {};
+    return {Support::Kind::no, path.shared_buffers.reason};
+  }
 
   [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
     check_settings(*this, settings);
+    require_support(*this, rank.path_to(peer));
     const OptionReader read(*this, settings);
     const auto credits = read.count("credits");
     const bool synchronous = read.choice<Copies>("copies") == Copies::synchronous;

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <iostream>
-#include <iterator>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -8,36 +7,41 @@
 #include "model/cli/commands.hpp"
 #include "model/platform/platform_file.hpp"
 #include "model/platform/platform_reader.hpp"
+#include "model/platform/topology.hpp"
 #include "model/study/child_process.hpp"
 #include "model/study/figures.hpp"
+#include "model/study/gnuplot.hpp"
 #include "protocols/bench/cli/csv.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/pair_file.hpp"
 #include "protocols/bench/cli/progress.hpp"
-#include "protocols/bench/results/chart.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/registry.hpp"
 
 namespace twinlink::model {
 namespace {
 
 struct FigureOptions {
-  std::filesystem::path platforms{};  ///< empty: beside the program
+  std::vector<std::string> names{};
+  std::vector<std::string> overrides{};
+  std::filesystem::path platform{};  ///< instead of each figure's own
   std::filesystem::path out = "results";
   std::filesystem::path json{};
   WithinNode within_node{};
   bench::RunOptions run{};
 };
 
-bench::Result make_result(const FigureCurve& curve, const Platform& platform, const FigureOptions& options,
+bench::Result make_result(const bench::FigureCurve& curve, const Platform& platform, const FigureOptions& options,
                           const std::string& command_line) {
   const auto in_child = [&] {
-    return bench::to_text(to_json(bench::Result{.world = "simulated",
-                                                .program = program_name(),
-                                                .command = command_line,
-                                                .environment = environment_of(platform, {}),
-                                                .series = simulate_curve(curve, platform, options.run)}));
+    return bench::to_text(
+        to_json(bench::Result{.world = "simulated",
+                              .program = program_name(),
+                              .command = command_line,
+                              .environment = environment_of(platform, {.overrides = options.overrides}),
+                              .series = simulate_curve(curve, platform, options.run)}));
   };
   bench::Result result = bench::result_from_json(nlohmann::json::parse(in_child_process(in_child)), curve.id);
   write_json(result, options.out / (curve.id + ".json"));
@@ -45,36 +49,29 @@ bench::Result make_result(const FigureCurve& curve, const Platform& platform, co
   return result;
 }
 
-void print_table(const std::vector<bench::Result>& results) {
-  std::cout << "\n      size";
-  for (std::size_t i = 0; i < results.size(); ++i) std::cout << fmt::format("{:>10}", fmt::format("({})", i + 1));
-  std::cout << "   MB/s\n";
-  for (std::size_t row = 0; row < results[0].series.points.size(); ++row) {
-    std::cout << fmt::format("{:>10}", format_size(results[0].series.points[row].size));
-    for (const bench::Result& result : results) {
-      std::cout << fmt::format("{:>10.1f}", result.series.points[row].bandwidth_MBps);
-    }
-    std::cout << "\n";
-  }
-  std::cout << "\n";
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const bench::Series& series = results[i].series;
-    std::cout << fmt::format("  ({}) {}\n      {} to {}: {}\n", i + 1, series.label, series.from, series.to,
-                             series.points.back().path);
+/// The picture is extra: the figure is done without it.
+void plot(const bench::Figure& figure, std::span<const bench::DrawnCurve> drawn, const std::filesystem::path& out) {
+  try {
+    bench::write_file(out / (figure.id + ".svg"), svg_plot(figure, drawn, "simulated"));
+  } catch (const EnvironmentError& error) {
+    std::cerr << "twinlink-sim: note: no " << figure.id << ".svg: " << error.what() << "\n";
   }
 }
 
-void print_figure(const Figure& figure, const std::vector<bench::Result>& results) {
-  std::vector<bench::Curve> curves;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    bench::Curve curve{.label = fmt::format("({}) {}", i + 1, results[i].series.label)};
-    for (const bench::Point& point : results[i].series.points) {
-      curve.points.push_back({point.size, point.bandwidth_MBps});
-    }
-    curves.push_back(std::move(curve));
+bool is_asked_for(const bench::Figure& figure, const FigureOptions& options) {
+  return options.names.empty() || std::ranges::find(options.names, figure.id) != options.names.end();
+}
+
+/// A curve whose devices or ways the platform does not have is left out, with the reason.
+bool can_run(const bench::FigureCurve& curve, const Platform& platform) {
+  try {
+    const std::string why = why_not(curve, Topology(platform).path(curve.from, curve.to));
+    if (why.empty()) return true;
+    throw UnavailableError(why);
+  } catch (const Error& error) {
+    std::cerr << "twinlink-sim: note: left out: " << curve.label << ": " << error.what() << "\n";
+    return false;
   }
-  std::cout << bench::draw_chart(curves, {.title = figure.title + " (simulated)"});
-  print_table(results);
 }
 
 ExitCode draw_figures(const FigureOptions& options, const std::string& command_line) {
@@ -82,27 +79,32 @@ ExitCode draw_figures(const FigureOptions& options, const std::string& command_l
   std::error_code error;
   std::filesystem::create_directories(options.out, error);
   if (error) throw EnvironmentError("create_directories " + options.out.string(), error.message());
-  const std::filesystem::path folder = options.platforms.empty() ? platforms_folder() : options.platforms;
   bench::Progress progress("curves", bench::ProgressView::standard_error(wall_clock));
   std::size_t curves = 0;
-  for (const Figure& figure : keeneland_figures()) curves += figure.curves.size();
+  for (const bench::Figure& figure : bench::keeneland_figures()) {
+    if (is_asked_for(figure, options)) curves += figure.curves.size();
+  }
   std::size_t done = 0;
   std::vector<bench::Result> all;
-  for (const Figure& figure : keeneland_figures()) {
-    Platform platform = read_platform(folder / figure.platform, {});
+  for (const bench::Figure& figure : bench::keeneland_figures()) {
+    if (!is_asked_for(figure, options)) continue;
+    Platform platform = read_platform(
+        options.platform.empty() ? platforms_folder() / figure.platform : options.platform, options.overrides);
     set_within_node(platform, options.within_node);
-    std::vector<bench::Result> results;
-    for (const FigureCurve& curve : figure.curves) {
-      results.push_back(make_result(curve, platform, options, command_line));
+    std::vector<bench::DrawnCurve> drawn;
+    for (const bench::FigureCurve& curve : figure.curves) {
+      if (can_run(curve, platform)) {
+        all.push_back(make_result(curve, platform, options, command_line));
+        drawn.push_back({&curve, all.back().series});
+      }
       progress.show(++done, curves);
     }
     progress.clear();
-    print_figure(figure, results);
-    std::cout << "\n";
-    std::ranges::move(results, std::back_inserter(all));
+    std::cout << figure_text(figure, drawn, "simulated") << "\n";
+    plot(figure, drawn, options.out);
   }
   bench::write_json_option(options.json, to_json(all));
-  std::cout << "Result files (JSON and CSV, one per curve) are in " << options.out.string() << "\n";
+  std::cout << "Result files (JSON and CSV, one per curve) and plots (SVG) are in " << options.out.string() << "\n";
   return ExitCode::ok;
 }
 
@@ -110,18 +112,26 @@ ExitCode draw_figures(const FigureOptions& options, const std::string& command_l
 
 void add_figure_command(Program& program) {
   auto* command = program.app.add_subcommand(
-      "figure", "Simulate both figures of \"GPUDirect Performance on Keeneland\": plot, table and result files");
+      "figure", "Simulate the figures of \"GPUDirect Performance on Keeneland\": plots, tables and result files");
   const auto options = std::make_shared<FigureOptions>();
-  command->add_option("--platforms", options->platforms, "The folder of the platform files")
-      ->type_name("FOLDER")
-      ->default_str("beside this program");
+  bench::add_figure_names(*command, options->names);
+  command
+      ->add_option("--platform", options->platform, "Another machine instead of the figure's own: a name or YAML file")
+      ->type_name("NAME|FILE");
+  command
+      ->add_option("--set", options->overrides,
+                   "Another value for a number of the platform: nodes.links.qpi.forward='9 GB/s'; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATH=VALUE");
   command->add_option("--out", options->out, "The folder for result files; made if missing")
       ->type_name("FOLDER")
       ->capture_default_str()
       ->take_last();
   add_within_node_options(*command, options->within_node);
   bench::add_json_option(*command, options->json);
-  bench::add_examples(*command, {"twinlink-sim figure", "twinlink-sim figure --out figures --intra-node loopback"});
+  bench::add_examples(
+      *command,
+      {"twinlink-sim figure", "twinlink-sim figure keeneland-kids --set nodes.links.hca0-pcie.to=ioh1 --out figures"});
   command->callback([&program, options] {
     program.action = [&program, options] { return draw_figures(*options, program.command_line); };
   });

@@ -10,6 +10,8 @@
 #include "model/platform/platform_reader.hpp"
 #include "model/platform/topology.hpp"
 #include "protocols/core/units.hpp"
+#include "protocols/cuda_aware.hpp"
+#include "protocols/registry.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -89,6 +91,17 @@ void add_platform_argument(CLI::App& command, PlatformOptions& options) {
 Platform read_platform(const PlatformOptions& options) {
   Platform platform = read_platform(options.file, options.overrides, options.faults);
   set_within_node(platform, options.within_node);
+  return platform;
+}
+
+Platform read_platform(const PlatformOptions& options, const Protocol& protocol, const Settings& settings) {
+  Platform platform = read_platform(options);
+  if (&protocol != &find_protocol("cuda-aware")) return platform;
+  const CudaAwareRules rules = cuda_aware_rules(settings);
+  WithinNode within_node = platform.within_node;
+  within_node.loopback = within_node.loopback || (rules.loopback() && platform.fabric);
+  if (!within_node.loopback && rules.smp_copy_size) within_node.copy_size = rules.smp_copy_size;
+  set_within_node(platform, within_node);
   return platform;
 }
 

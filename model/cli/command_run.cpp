@@ -119,9 +119,9 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
     if (options.pair.from.empty() && options.pair.to.empty()) return run_all_pairs(options, command_line);
     throw UsageError("--all-pairs runs every pair: --from and --to have no meaning beside it");
   }
-  const Platform platform = read_platform(options.platform);
-  const std::vector<Place> places = read_pair(options.pair, platform);
   const Protocol& protocol = find_protocol(options.run.protocol);
+  const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
+  const std::vector<Place> places = read_pair(options.pair, platform);
   bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
   require_writable(options.run, input_of(options.platform));
   note_fallback(protocol, Topology(platform).path(places[0], places[1]));

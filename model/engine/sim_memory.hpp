@@ -24,8 +24,9 @@ struct Allocation {
   int in_use = 0;             ///< the owner's operations in flight, abandoned ones not counted
   int opened = 0;             ///< how often peers have it open
   bool exported = false;
-  int registrations = 0;   ///< with the network adapter
-  WrittenBytes written{};  ///< of host memory
+  int registrations = 0;          ///< with the network adapter
+  bool in_library_cache = false;  ///< pageable memory that the MPI library has registered and keeps so
+  WrittenBytes written{};         ///< of host memory
 
   /// These bytes have just been written, by a CPU or somebody else. Of device memory nobody remembers it.
   void was_written(Bytes at, Bytes length, bool by_cpu) {

@@ -117,6 +117,17 @@ void SimRank::require_sendable(const Part& part, RankId peer) const {
                    std::to_string(peer.value) + ": " + allowed.reason);
 }
 
+/// A message that is not eager leaves from where it lies and arrives there, so the adapter must know the memory. The
+/// library registers pageable memory when it first meets it, and keeps that in a cache; page-locked memory the adapter
+/// knows, for its driver and the GPU's share the pages.
+void SimRank::register_pageable(const Part& part, RankId peer) {
+  Allocation& memory = *part.allocation;
+  const RuntimeCosts& costs = world_.topology.platform().runtime;
+  if (by_shared_memory(peer) || network_to(peer).is_eager(part.length) || memory.memory != Memory::pageable) return;
+  if (std::exchange(memory.in_library_cache, true) || !costs.register_base || !costs.register_per_gib) return;
+  be_busy(per_gib(costs.register_base->value, costs.register_per_gib->value, memory.content.size()));
+}
+
 void SimRank::require_registered(const Part& part) const {
   if (part.allocation->registrations > 0) return;
   throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
@@ -137,6 +148,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   require_peer(to);
   const Part source = memory_.part(from);
   require_sendable(source, to);
+  register_pageable(source, to);
   SimRank& receiver = rank_object(to);
   const NetworkCosts& costs = network_to(to);
   const OperationPtr operation = make("send");
@@ -175,6 +187,7 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
   require_peer(from);
   const Part target = memory_.part(to);
   require_sendable(target, from);
+  register_pageable(target, from);
   const NetworkCosts& costs = network_to(from);
   const OperationPtr operation = make("receive");
   operation->kind = Operation::Kind::receive;

@@ -7,6 +7,11 @@
 
 namespace twinlink::model {
 
+/// A cost with a share that grows with the size.
+inline Seconds per_gib(Seconds base, Seconds share, Bytes size) {
+  return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
+}
+
 struct SimRank::Operation {
   enum class State {
     unmatched,  ///< a receive, or a send above the eager limit, whose partner has not come

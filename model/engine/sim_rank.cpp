@@ -8,14 +8,6 @@
 #include "model/engine/sim_operation.hpp"
 
 namespace twinlink::model {
-namespace {
-
-/// A cost with a share that grows with the size.
-Seconds per_gib(Seconds base, Seconds share, Bytes size) {
-  return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
-}
-
-}  // namespace
 
 SimRank::SimRank(SimWorld& world, RankId id)
     : Rank({.id = id,

@@ -163,6 +163,7 @@ class SimRank final : public Rank {
   OperationPtr make(std::string verb);
   void require_sendable(const Part& part, RankId peer) const;
   void require_registered(const Part& part) const;
+  void register_pageable(const Part& part, RankId peer);
   void require_peer(RankId rank) const;                   ///< another rank than this one
   [[nodiscard]] SimRank& rank_object(RankId rank) const;  ///< in this process as all are
   [[nodiscard]] Inbox& inbox_from(RankId source, Tag tag);

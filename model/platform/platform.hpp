@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/platform/fabric.hpp"
+#include "model/platform/software.hpp"
 #include "model/yaml/sourced.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/core/units.hpp"
@@ -250,6 +251,7 @@ struct Platform {
   std::string name{};
   std::string description{};
   std::string file{};  ///< where it was read from
+  Software software{};
   std::vector<GpuType> gpu_types{};
   Node node{};
   std::optional<Fabric> fabric{};  ///< none: a single node

@@ -321,6 +321,9 @@ void read_document(const YamlValue& document, Platform& platform, ReadContext& c
   read_sources(root, document, context);
   platform.name = root.text("name");
   platform.description = root.text("description");
+  if (root.find("software") != nullptr) {
+    root.nested("software", "'software'", [&](Section& map) { platform.software = read_software(map); });
+  }
   root.each("gpu_types", "GPU type",
             [&](const std::string& name, Section& type) { platform.gpu_types.push_back(read_gpu_type(name, type)); });
   root.nested("nodes", "'nodes'", [&](Section& nodes) { platform.node = read_node(nodes); });

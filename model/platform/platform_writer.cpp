@@ -128,6 +128,15 @@ class MapBuilder {
     if (!type.unified_addressing) add("unified_addressing", YamlValue("false"));
     if (!type.copies.empty()) add("copies", type.copies);
   }
+  void fill(const Software& software) {
+    for (const auto& [key, version] : {std::pair("cuda", &software.cuda), std::pair("driver", &software.driver),
+                                       std::pair("kernel", &software.kernel)}) {
+      if (*version) add(key, to_string(**version));
+    }
+    add("mpi", software.mpi);
+    if (software.kernel_patch) add("kernel_patch", YamlValue("true"));
+    if (software.nic_interop) add("nic_interop", YamlValue("true"));
+  }
   void fill(const Gpu& gpu) {
     add("type", gpu.type);
     add("memory_near", gpu.memory_near);
@@ -177,6 +186,9 @@ std::string platform_text(const Platform& platform, const std::vector<std::strin
   mpi.add("network", platform.network);
   mpi.add("intra_node", platform.intra_node);
   MapBuilder parts;
+  MapBuilder software;
+  software.add("software", platform.software);
+  if (!software.map.find("software")->entries.empty()) parts.map = std::move(software.map);
   parts.add("gpu_types", platform.gpu_types);
   parts.add("nodes", platform.node);
   parts.add("fabric", platform.fabric);

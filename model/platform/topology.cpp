@@ -139,6 +139,7 @@ Answer Topology::rdma(std::size_t gpu) const {
                            ") has compute capability " + std::to_string(type.capability_major) + "." +
                            std::to_string(type.capability_minor) + ", and it began with 3.0");
   }
+  if (Answer versions = platform_.software.rdma(); !versions) return versions;
   if (!described) {
     return Answer::refused("platform '" + platform_.name + "' describes no adapter that reads or writes device memory");
   }
@@ -178,6 +179,7 @@ Answer Topology::peer_access(std::size_t a, std::size_t b) const {
     if (!type.unified_addressing) return Answer::refused(node.gpus[gpu].name + " has no unified addressing");
   }
   if (a == b) return Answer::granted();
+  if (Answer versions = platform_.software.peer_access(); !versions) return versions;
   if (node.peers) {
     if (std::ranges::find(*node.peers, std::pair(first, second)) != node.peers->end() ||
         std::ranges::find(*node.peers, std::pair(second, first)) != node.peers->end()) {
@@ -203,7 +205,9 @@ void Topology::require(const Place& place) const {
 Path Topology::path(const Place& a, const Place& b) const {
   require(a);
   require(b);
-  Path path{.same_node = a.node == b.node, .same_device = a == b};
+  Path path{.same_node = a.node == b.node,
+            .same_device = a == b,
+            .loopback = a.node == b.node && platform_.within_node.loopback};
   // Two ranks that share a GPU or sit on one node see each other's memory through the driver of that node.
   if (path.same_node) {
     path.peer_access = peer_access(static_cast<std::size_t>(a.gpu), static_cast<std::size_t>(b.gpu));
@@ -214,6 +218,8 @@ Path Topology::path(const Place& a, const Place& b) const {
   }
   path.device_memory_on_network = device_memory_on_network(a, b);
   path.one_sided = path.same_node ? path.device_mapping : path.device_memory_on_network;
+  if (!path.same_node || platform_.within_node.loopback) path.shared_buffers = platform_.software.shared_buffers();
+  path.cuda_aware_mpi = platform_.software.cuda_aware_mpi();
   if (path.device_memory_on_network) path.hypothetical = platform_.fabric->rdma->hypothetical;
   return path;
 }

@@ -62,8 +62,10 @@ const std::set<std::string_view>& optional_numbers() {
 /// Adds a number or a word that a platform may leave out, so that a what-if can give it. Whether it belongs here, the
 /// reader knows.
 YamlValue* add_optional(YamlValue& parent, std::string_view key, const Position& position) {
-  constexpr std::array<std::string_view, 7> kOptionalWords{"copied_by", "forwards", "through",         "in_flight",
-                                                           "count",     "routing",  "oversubscription"};
+  constexpr std::array<std::string_view, 15> kOptionalWords{
+      "copied_by", "forwards",         "through",     "in_flight",   "count",
+      "routing",   "oversubscription", "cuda",        "driver",      "kernel",
+      "mpi",       "kernel_patch",     "nic_interop", "memory_near", "nic"};
   if (parent.kind != YamlValue::Kind::map || parent.is_number()) return nullptr;
   const bool is_number = optional_numbers().contains(key);
   if (!is_number && std::ranges::find(kOptionalWords, key) == kOptionalWords.end()) return nullptr;
@@ -110,6 +112,10 @@ void apply_override(YamlValue& document, std::string_view assignment) {
 
   std::string_view path = assignment.substr(0, equals);
   if (constexpr std::string_view kValue = ".value"; path.ends_with(kValue)) path.remove_suffix(kValue.size());
+  // A platform that says nothing of versions may be asked about them.
+  if (path.starts_with("software.") && document.find("software") == nullptr) {
+    document.entries.push_back({"software", here, YamlValue(YamlValue::Kind::map, here)});
+  }
   YamlValue& target = resolve(document, path, assignment, here);
   if (target.is_number()) {
     const YamlValue source(YamlValue::Kind::scalar, here, "--set on the command line");

@@ -36,6 +36,7 @@ Place parse_place(std::string_view text);
 struct Path {
   bool same_node = false;
   bool same_device = false;
+  bool loopback = false;  ///< on one node, but messages pass through the adapter and back
 
   /// May the copy engine of either GPU read and write the other's memory? Decided by the checks that every
   /// peer-to-peer program makes: unified addressing, compute capability 2.0 or later, and peer access granted both
@@ -51,6 +52,12 @@ struct Path {
 
   /// May send() and receive() be given device memory: does the adapter, or the MPI library, read and write it?
   Answer device_memory_on_network{};
+
+  /// May the GPU and the network adapter use one page-locked buffer (GPUDirect v1)? Granted where no adapter is asked.
+  Answer shared_buffers = Answer::granted();
+
+  /// Does the MPI library take device pointers?
+  Answer cuda_aware_mpi = Answer::granted();
 
   /// Why an adapter that reads and writes device memory exists here on paper only; empty where it does exist.
   std::string hypothetical{};

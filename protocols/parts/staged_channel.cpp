@@ -18,8 +18,8 @@ StagedChannel::StagedChannel(Rank& rank, RankId peer, Settings settings, const S
       peer_(peer),
       settings_(std::move(settings)),
       style_(style),
-      in_{.buffers = StagingBuffers(rank, style.memory)},
-      out_{.buffers = StagingBuffers(rank, style.memory)},
+      in_{.buffers = StagingBuffers(rank, style.memory), .network = StagingBuffers(rank, style.memory)},
+      out_{.buffers = StagingBuffers(rank, style.memory), .network = StagingBuffers(rank, style.memory)},
       lanes_{Lane{.pieces = {}, .steps = receiving_steps()}, Lane{.pieces = {}, .steps = sending_steps()}} {
   for (Lane& lane : lanes_) lane.depth = static_cast<std::size_t>(settings_.depth);
 }
@@ -28,21 +28,30 @@ std::vector<Step> StagedChannel::sending_steps() {
   const auto copy_out = [this](const Piece& p) {
     return pipeline_copy(rank_, out_.buffers.at(p), p.bytes, kOutStream, style_.synchronous, deadline_);
   };
+  const auto host_copy = [this](const Piece& p) -> Started {
+    return rank_.copy(out_.network.at(p), out_.buffers.at(p), kHostStream, Engine::dma);
+  };
   // Of the pieces that wait for one grant only the first receives it: those behind it are sent after it.
   const auto recv_credit = [this](const Piece& p) -> Started {
     if (!out_.credits.sender_awaits_grant_before(p.number)) return Outcome{};
     return rank_.recv_control(peer_, tags::kCredit, credit_);
   };
   const auto send = [this](const Piece& p) {
-    return rank_.send(peer_, data_tag(out_.wholes[p.number], settings_.chunk), out_.buffers.at(p));
+    return rank_.send(peer_, data_tag(out_.wholes[p.number], settings_.chunk), network_side(out_).at(p));
   };
-  if (style_.credits == 0) return {{"copy out", copy_out}, {"send", send}};
-  return {{"copy out", copy_out}, {"receive credit", recv_credit}, {"send", send}};
+  std::vector<Step> steps{{"copy out", copy_out}};
+  if (!style_.shared) steps.push_back({"host copy", host_copy});
+  if (style_.credits > 0) steps.push_back({"receive credit", recv_credit});
+  steps.push_back({"send", send});
+  return steps;
 }
 
 std::vector<Step> StagedChannel::receiving_steps() {
   const auto receive = [this](const Piece& p) {
-    return rank_.receive(peer_, data_tag(in_.wholes[p.number], settings_.chunk), in_.buffers.at(p));
+    return rank_.receive(peer_, data_tag(in_.wholes[p.number], settings_.chunk), network_side(in_).at(p));
+  };
+  const auto host_copy = [this](const Piece& p) -> Started {
+    return rank_.copy(in_.buffers.at(p), in_.network.at(p), kHostStream, Engine::dma);
   };
   const auto copy_in = [this](const Piece& p) {
     return pipeline_copy(rank_, p.bytes, in_.buffers.at(p), kInStream, style_.synchronous, deadline_);
@@ -51,8 +60,11 @@ std::vector<Step> StagedChannel::receiving_steps() {
     if (!in_.credits.receiver_grants_after(p.number)) return Outcome{};
     return rank_.send_control(peer_, tags::kCredit, credit_);
   };
-  if (style_.credits == 0) return {{"receive", receive}, {"copy in", copy_in}};
-  return {{"receive", receive}, {"copy in", copy_in}, {"grant credit", grant_credit}};
+  std::vector<Step> steps{{"receive", receive}};
+  if (!style_.shared) steps.push_back({"host copy", host_copy});
+  steps.push_back({"copy in", copy_in});
+  if (style_.credits > 0) steps.push_back({"grant credit", grant_credit});
+  return steps;
 }
 
 void StagedChannel::prepare(StagedFlow& flow, Lane& lane, std::span<const View> messages) const {
@@ -60,6 +72,7 @@ void StagedChannel::prepare(StagedFlow& flow, Lane& lane, std::span<const View> 
   whole_lengths(messages, settings_.chunk, flow.wholes);
   flow.credits = Credits(lane.pieces.size(), lane.depth, style_.credits);
   flow.buffers.reserve(lane.pieces, lane.depth);
+  if (!style_.shared) flow.network.reserve(lane.pieces, lane.depth);
 }
 
 Outcome StagedChannel::do_exchange(std::span<const View> outgoing, std::span<const View> incoming) {
@@ -70,7 +83,8 @@ Outcome StagedChannel::do_exchange(std::span<const View> outgoing, std::span<con
 }
 
 std::string StagedChannel::path_taken() const {
-  return "staged through " + std::string(to_string(style_.memory)) + " host memory";
+  const std::string text = "staged through " + std::string(to_string(style_.memory)) + " host memory";
+  return style_.shared ? text : text + " that the adapter does not share";
 }
 
 }  // namespace twinlink

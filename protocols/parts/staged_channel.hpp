@@ -16,10 +16,13 @@ namespace twinlink {
 /// One stream per direction, so that copies out and copies in use both copy engines at once.
 inline constexpr Stream kOutStream{0};
 inline constexpr Stream kInStream{1};
+/// Copies by the CPU wait for none of these.
+inline constexpr Stream kHostStream{2};
 
 /// In what the protocols that share this path differ.
 struct StagedStyle {
   Memory memory = Memory::pageable;  ///< of the host buffers
+  bool shared = true;                ///< GPU and network use one buffer; otherwise the CPU copies between two
   std::size_t credits = 0;           ///< the receiver grants so many at once; 0: posted receives are enough
   bool synchronous = false;          ///< the CPU waits for every copy
 };
@@ -37,12 +40,16 @@ class StagedChannel : public Channel {
   /// One direction of the exchange under way. Kept for the next one: to make such things anew takes as long as a small
   /// message.
   struct StagedFlow {
-    StagingBuffers buffers;
+    StagingBuffers buffers;  ///< the GPU's
+    StagingBuffers network;  ///< the adapter's, where that has its own
     Credits credits{0, 1, 0};
     std::vector<Bytes> wholes{};  ///< by piece, the length of its message
   };
   [[nodiscard]] std::vector<Step> sending_steps();
   [[nodiscard]] std::vector<Step> receiving_steps();
+  [[nodiscard]] const StagingBuffers& network_side(const StagedFlow& flow) const {
+    return style_.shared ? flow.buffers : flow.network;
+  }
   void prepare(StagedFlow& flow, Lane& lane, std::span<const View> messages) const;
 
   Rank& rank_;

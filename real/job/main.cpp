@@ -23,6 +23,7 @@
 #include "protocols/bench/cli/program.hpp"
 #include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/cli/protocol_list.hpp"
+#include "protocols/bench/figure/figures.hpp"
 #include "protocols/bench/measure/all_pairs.hpp"
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/measure/expectation.hpp"
@@ -31,6 +32,7 @@
 #include "protocols/bench/results/files.hpp"
 #include "protocols/registry.hpp"
 #include "real/discover/discover.hpp"
+#include "real/job/figure.hpp"
 #include "real/job/job.hpp"
 #include "real/job/run_pairs.hpp"
 #include "real/system/launch.hpp"
@@ -48,6 +50,7 @@ struct Options {
   std::filesystem::path expect{};  ///< of run: a simulated result of the same curve; empty: nothing is expected
   bench::ProbeOptions probe{};
   DiscoverOptions discover{};
+  FigureOptions figure{};
 };
 
 /// An option that takes one of `names`.
@@ -293,6 +296,20 @@ int run_program(int argc, char** argv, Options& options) {
   bench::add_examples(*probe_command, {"mpirun -n 2 twinlink-real probe --device cuda --json probes.json",
                                        "mpirun -n 2 twinlink-real probe --only message -e 64K"});
   probe_command->callback([&] { begin("probe", [&] { return probe(options); }); });
+
+  auto* figure_command = app.add_subcommand(
+      "figure", "Measure what this machine has of the figures of \"GPUDirect Performance on Keeneland\"");
+  add_job_options(*figure_command, options.job);
+  bench::add_figure_names(*figure_command, options.figure.names);
+  bench::add_size_options(*figure_command, options.figure.run.sweep);
+  figure_command->add_option("--out", options.figure.out, "The folder for result files; made if missing")
+      ->type_name("FOLDER")
+      ->capture_default_str()
+      ->group("Output");
+  bench::add_examples(*figure_command, {"mpirun -n 2 twinlink-real figure --device cuda",
+                                        "mpirun -n 2 twinlink-real figure keeneland-kids -e 1M --out here"});
+  figure_command->callback(
+      [&] { begin("figure", [&] { return measure_figures(options.job, options.figure, kProgram); }); });
 
   auto* discover_command = app.add_subcommand(
       "discover", "Write this node's topology as a platform file; needs neither mpirun nor GPUs in use");

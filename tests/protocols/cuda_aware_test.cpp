@@ -39,7 +39,7 @@ TEST(CudaAware, Mvapich2TakesIpcForLargeMessagesOfPeers) {
 TEST(CudaAware, SmallMessagesAreStagedWholeAndLargeOnesInBlocks) {
   EXPECT_EQ(choose_protocol(rules("mvapich2"), far_apart(false), 16_KiB).settings.chunk, Bytes{});
   EXPECT_EQ(choose_protocol(rules("mvapich2"), far_apart(false), 16_KiB + 1_B).settings.chunk, 256_KiB);
-  EXPECT_EQ(choose_protocol(rules("openmpi"), far_apart(false), 12_KiB + 1_B).settings.chunk, 256_KiB);
+  EXPECT_EQ(choose_protocol(rules("openmpi"), far_apart(false), 12_KiB + 1_B).settings.chunk, 128_KiB - 32_B);
 }
 
 TEST(CudaAware, OpenMpiTakesSmcudaWithinANodeWhateverTheSize) {
@@ -64,6 +64,56 @@ TEST(CudaAware, ChunkAndDepthOfTheUserAreThoseOfThePipelines) {
   EXPECT_EQ(staged.options.at("credits"), "4") << "no more than there are buffers";
   EXPECT_EQ(choose_protocol(chosen, far_apart(true), 1_MiB).settings.chunk, 128_KiB);
   EXPECT_EQ(choose_protocol(chosen, far_apart(false), 16_KiB).settings.chunk, Bytes{}) << "staged whole";
+}
+
+Settings switched(const std::vector<std::pair<const char*, const char*>>& switches) {
+  const Protocol& protocol = find_protocol("cuda-aware");
+  Settings settings = find_preset(protocol, "mvapich2").settings;
+  for (const auto& [name, value] : switches) set_option(protocol, settings, name, value);
+  return settings;
+}
+
+/// "The loopback interface is used on machines with InfiniBand adapters if MV2_USE_CUDA=1 and MV2_CUDA_IPC=0."
+TEST(CudaAware, Mvapich2WithoutIpcTakesTheLoopbackUnlessItIsToldToUseSharedMemory) {
+  EXPECT_FALSE(cuda_aware_rules(switched({})).loopback());
+  EXPECT_TRUE(cuda_aware_rules(switched({{"MV2_CUDA_IPC", "0"}})).loopback());
+  EXPECT_FALSE(cuda_aware_rules(switched({{"MV2_CUDA_IPC", "0"}, {"MV2_USE_SHARED_MEM", "1"}})).loopback());
+  EXPECT_EQ(cuda_aware_rules(switched({{"MV2_SMP_SEND_BUF_SIZE", "65536"}})).smp_copy_size, 64_KiB);
+}
+
+TEST(CudaAware, NoIpcWhereItIsOffOrMessagesGoInLoopback) {
+  const CudaAwareRules off = cuda_aware_rules(switched({{"MV2_CUDA_IPC", "0"}}));
+  EXPECT_EQ(choose_protocol(off, neighbours(true), 1_MiB).protocol, "gpudirect-v1");
+  Path loopback = neighbours(true);
+  loopback.loopback = true;
+  EXPECT_EQ(choose_protocol(rules("mvapich2"), loopback, 1_MiB).protocol, "gpudirect-v1");
+  EXPECT_EQ(choose_protocol(rules("openmpi"), loopback, 1_MiB).protocol, "gpudirect-v1");
+}
+
+/// Without GPUDirect v1 the data are copied once more in host memory, on both sides.
+TEST(CudaAware, WithoutSharedBuffersTheCpuCopiesBetweenTwo) {
+  Path path = far_apart(false);
+  path.shared_buffers = Answer::refused("CUDA 3.0");
+  for (const Bytes size : {4_B, 1_MiB}) {
+    const CudaAwareChoice choice = choose_protocol(rules("mvapich2"), path, size);
+    EXPECT_EQ(choice.protocol, "staging");
+    EXPECT_EQ(choice.settings.options.at("memory"), "pinned");
+    EXPECT_THAT(choice.reason, HasSubstr("CUDA 3.0"));
+  }
+}
+
+/// Open MPI "substitutes cuMemcpy for memcpy": each side waits for its copy of every fragment.
+TEST(CudaAware, OpenMpiBetweenNodesHasAPipelineOfItsOwn) {
+  const Settings openmpi = choose_protocol(rules("openmpi"), far_apart(false), 1_MiB).settings;
+  EXPECT_EQ(openmpi.options.at("copies"), "synchronous");
+  EXPECT_FALSE(openmpi.options.contains("credits"));
+  EXPECT_EQ(choose_protocol(rules("mvapich2-1.8"), far_apart(false), 1_MiB).settings.chunk, 64_KiB);
+}
+
+TEST(CudaAware, ALibraryThatTakesNoDevicePointersIsRefused) {
+  Path path = far_apart(false);
+  path.cuda_aware_mpi = Answer::refused("mvapich2 1.7 takes no device pointers");
+  EXPECT_EQ(find_protocol("cuda-aware").supports(path).kind, Support::Kind::no);
 }
 
 TEST(CudaAware, OneDeviceNeedsNoTransport) {

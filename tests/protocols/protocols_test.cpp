@@ -122,6 +122,13 @@ TEST(Support, RdmaGoesWhereTheAdapterReachesDeviceMemoryWhateverTheNodes) {
   EXPECT_EQ(v3.supports(path).kind, Support::Kind::yes) << "in loopback";
 }
 
+TEST(Support, SharedBuffersNeedDriversThatShareThem) {
+  Path path;
+  path.shared_buffers = Answer::refused("CUDA 3.0");
+  EXPECT_EQ(find_protocol("gpudirect-v1").supports(path).kind, Support::Kind::no);
+  EXPECT_EQ(find_protocol("staging").supports(path).kind, Support::Kind::yes);
+}
+
 TEST(Support, StagingThroughTheHostWorksEverywhere) {
   for (const std::string_view name : {"host", "staging", "gpudirect-v1"}) {
     EXPECT_EQ(find_protocol(name).supports(Path{}).kind, Support::Kind::yes) << name;

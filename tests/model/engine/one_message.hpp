@@ -18,6 +18,8 @@ inline const Place kFirstPeer{0, 1, {}};
 inline const Place kSecondPeer{0, 2, {}};
 inline const Place kOtherNode{1, 0, {}};
 inline constexpr Seconds kOverhead = kHost + kLatency;
+/// What the adapter's learning of 1 MiB of pageable memory takes. Both ends do it at the same time, once.
+inline constexpr Seconds kLearning = kRegister + kRegisterPerGib / 1024;
 /// The handshake of a connection: request, reply and an epoch for each tag, which the CPU sends one after the other.
 constexpr Seconds handshake_of(int tags) { return kControl * 3 + kHost * (tags - 1); }
 /// A put of nothing that raises the epoch of the signals.

@@ -65,6 +65,36 @@ TEST(SymmetricPutForms, AKernelsPut) {
       kHeap + kOverhead + 1_MiB / kKernelPush + kSignal);
 }
 
+TEST(HostForms, PageableMemoryCostsTheAdapterARegistrationOncePinnedMemoryNone) {
+  simulate(sample_platform(), std::vector{kLoneGpu, kOtherNode}, [](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    for (const Memory memory : {Memory::pageable, Memory::pinned}) {
+      const Buffer host = rank.allocate(memory, 1_MiB);
+      for (const bool first : {true, false}) {
+        for (const Bytes size : {kEager, 1_MiB}) {
+          const bool large = size > kEager;
+          const View view{host, {}, size};
+          const Seconds start = rank.now();
+          const Op op =
+              rank.id().value == 0 ? rank.send(peer, tags::kData, view) : rank.receive(peer, tags::kData, view);
+          EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+          const Seconds learning = first && large && memory == Memory::pageable ? kLearning : Seconds{};
+          EXPECT_NEAR((rank.now() - start).microseconds(), (learning + kHost + kLatency + size / kWire).microseconds(),
+                      kTolerance_us)
+              << to_string(memory) << ", " << size.count();
+        }
+      }
+    }
+  });
+}
+
+/// Page-locked buffers that the adapter does not share: the CPU copies once more on either side.
+TEST(StagingForms, TwoHostBuffersCostAHostCopyOnEitherSide) {
+  const Seconds host_copy = kOverhead + 1_MiB / Rate{8e9};
+  const Seconds expected = kOverhead * 3 + 1_MiB / kUp + host_copy + 1_MiB / kWire + host_copy + 1_MiB / kDown;
+  expect_time(one_message("staging", {kLoneGpu, kOtherNode}, 1_MiB, with("staging", {{"memory", "pinned"}})), expected);
+}
+
 /// With one buffer nothing overlaps but the copy out with the copy in before it: send, copy in, credit, send, ...
 TEST(GpuDirectV1Forms, CreditsOfASingleBufferSerialiseThePipeline) {
   constexpr Bytes kChunk = 256_KiB;

@@ -107,7 +107,7 @@ TEST(SimulatedKids, HostPingPongIsWithin3PercentOfQdrAtEverySize) {
     if (row.at("dataset") != "qdr_mlx4_host" || row.at("metric") != "mpi_latency" || row.at("bytes") == "0") continue;
     ++seen;
     const Bytes size{std::stoull(row.at("bytes"))};
-    const FigureCurve curve{.protocol = "host", .from = {0, 0, {}}, .to = {1, 0, {}}};
+    const bench::FigureCurve curve{.protocol = "host", .from = {0, 0, {}}, .to = {1, 0, {}}};
     const double simulated = std::stod(in_child_process([&] {
       bench::RunOptions options;
       options.sweep = {.begin = size, .end = size};
@@ -126,9 +126,9 @@ struct Drawn {
 
 Drawn draw() {
   Drawn drawn;
-  for (const Figure& figure : keeneland_figures()) {
+  for (const bench::Figure& figure : bench::keeneland_figures()) {
     const Platform platform = read(figure.platform);
-    for (const FigureCurve& curve : figure.curves) {
+    for (const bench::FigureCurve& curve : figure.curves) {
       const std::string text = in_child_process([&] {
         return to_json(bench::Result{.world = "simulated", .series = simulate_curve(curve, platform, {})}).dump();
       });
@@ -150,15 +150,21 @@ TEST(Figures, CurvesComeInTheOrderThatThePageGives) {
   for (std::size_t i = 0; i < sizes; ++i) {
     EXPECT_LT(curve.at("kfs-copy-pageable")[i], curve.at("kfs-copy-pinned")[i]);
     EXPECT_LT(curve.at("kfs-gpu-gpu")[i], curve.at("kfs-v1")[i]);
-    EXPECT_LE(curve.at("kfs-v1")[i], curve.at("kfs-library")[i]);
-    EXPECT_LT(curve.at("kfs-library")[i], curve.at("kfs-host")[i]);
-    EXPECT_LT(curve.at("kids-gpu-gpu")[i], curve.at("kids-v1")[i]);
-    EXPECT_LT(curve.at("kids-v1")[i], curve.at("kids-v2-one-hub")[i]) << "GPUDirect v2 within a hub is above both";
-    EXPECT_LT(curve.at("kids-v2-refused")[i], curve.at("kids-v2-one-hub")[i]);
+    EXPECT_LT(curve.at("kfs-unshared")[i], curve.at("kfs-v1")[i]) << "the copy that GPUDirect v1 removes";
+    EXPECT_LE(curve.at("kfs-v1")[i], curve.at("kfs-library-256K")[i]);
+    EXPECT_LT(curve.at("kfs-library-256K")[i], curve.at("kfs-host")[i]);
+    for (const char* other :
+         {"kids-fallback-0-1", "kids-fallback-1-0", "kids-explicit-pinned", "kids-explicit-pageable"}) {
+      EXPECT_LE(curve.at(other)[i], curve.at("kids-peer")[i]) << other << " at " << i;
+    }
   }
-  EXPECT_GT(curve.at("kfs-library").back(), 2 * curve.at("kfs-v1").back()) << "three hops overlap";
-  EXPECT_EQ(drawn.path.at("kids-v2-one-hub"), "peer copy by the copy engine");
-  EXPECT_THAT(drawn.path.at("kids-v2-refused"), HasSubstr("staged through the host by the driver: no peer access"));
+  EXPECT_GT(curve.at("kids-peer").back(), curve.at("kids-stores").back());
+  EXPECT_GT(curve.at("kids-stores").back(), curve.at("kids-loads").back());
+  EXPECT_GT(curve.at("kfs-library").back(), 1.5 * curve.at("kfs-v1").back()) << "three hops overlap";
+  EXPECT_GT(curve.at("kfs-library-512K").back(), curve.at("kfs-library").back()) << "as the page advises";
+  EXPECT_LT(curve.at("kids-fallback-0-1").back(), curve.at("kids-fallback-1-0").back()) << "as on mirage";
+  EXPECT_EQ(drawn.path.at("kids-peer"), "peer copy by the copy engine");
+  EXPECT_THAT(drawn.path.at("kids-fallback-0-1"), HasSubstr("staged through the host by the driver: no peer access"));
 }
 
 }  // namespace

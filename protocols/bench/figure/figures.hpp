@@ -1,0 +1,70 @@
+// The two figures of "GPUDirect Performance on Keeneland": which curves they have. The page gives their order, markers
+// and colours and what each curve is, not its numbers. Simulated on the page's machines, measured on this one.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/results/results.hpp"
+#include "protocols/core/path.hpp"
+#include "protocols/core/rank.hpp"
+
+namespace twinlink::bench {
+
+enum class Marker { diamond, circle, square, triangle, cross, star };
+
+struct FigureCurve {
+  std::string id{};  ///< of its result files
+  std::string label{};
+  std::optional<Memory> copy{};  ///< a copy between the GPU and host memory of this kind; else `protocol`
+  std::string protocol{};
+  Place from{};
+  Place to{};
+  /// What the protocol must answer to the path; absent: whatever it does.
+  std::optional<Support::Kind> support{};
+  Pattern pattern = Pattern::pingpong;  ///< half of a round trip, as the page has it; bandwidth: this direction alone
+  SettingsOptions settings{};
+  Marker marker = Marker::circle;
+  std::string colour = "black";
+  bool of_the_page = true;  ///< others are in the table and the files, not in the plot
+};
+
+struct Figure {
+  std::string id{};  ///< of its plot
+  std::string title{};
+  std::string platform{};  ///< file name within the folder of platforms
+  std::vector<FigureCurve> curves{};
+  /// By id, pairs of curves of which the page says that the second is faster.
+  std::vector<std::pair<std::string, std::string>> rising{};
+};
+
+std::span<const Figure> keeneland_figures();
+/// The argument that names some of them.
+void add_figure_names(CLI::App& app, std::vector<std::string>& names);
+
+/// Why two devices have no such curve; empty: they have.
+std::string why_not(const FigureCurve& curve, const Path& path);
+/// Makes `options` those of a curve; sizes and repeats stay. A copy runs no protocol, and its settings are not used.
+void set_curve(RunOptions& options, const FigureCurve& curve);
+/// Every rank calls it; the series is complete on plan.first.
+Series measure_curve(Rank& rank, const FigureCurve& curve, const Plan& plan);
+
+/// A figure with what became of its curves, in their order.
+struct DrawnCurve {
+  const FigureCurve* curve = nullptr;
+  Series series{};
+};
+
+/// The plot in plain text, a table of MB/s by size, the way of each curve, and where the page's order does not come
+/// out. `world` is "simulated" or "measured". A UsageError if there is nothing to draw.
+std::string figure_text(const Figure& figure, std::span<const DrawnCurve> curves, std::string_view world);
+
+/// The sizes at which the page's order does not come out, one line for each pair of curves; empty if it does.
+std::string against_the_page(const Figure& figure, std::span<const DrawnCurve> curves);
+
+}  // namespace twinlink::bench

@@ -1,0 +1,103 @@
+#include "real/job/figure.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <span>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "protocols/bench/cli/csv.hpp"
+#include "protocols/bench/cli/progress.hpp"
+#include "protocols/bench/figure/figures.hpp"
+#include "protocols/bench/results/files.hpp"
+
+namespace twinlink::real {
+namespace {
+
+/// A curve of the two ranks, and of which figure.
+struct Wanted {
+  const bench::Figure* figure = nullptr;
+  const bench::FigureCurve* curve = nullptr;
+  bench::Plan plan{};
+};
+
+/// What the ranks can run; why not the rest, line by line into `left_out`.
+std::vector<Wanted> wanted_curves(const FigureOptions& options, const Path& path, std::vector<std::string>& left_out) {
+  std::vector<Wanted> wanted;
+  for (const bench::Figure& figure : bench::keeneland_figures()) {
+    if (!options.names.empty() && std::ranges::find(options.names, figure.id) == options.names.end()) continue;
+    for (const bench::FigureCurve& curve : figure.curves) {
+      if (const std::string why = why_not(curve, path); !why.empty()) {
+        left_out.push_back(fmt::format("{}: {}", curve.label, why));
+        continue;
+      }
+      bench::RunOptions run = options.run;
+      set_curve(run, curve);
+      wanted.push_back({&figure, &curve, make_plan(run, bench::measured_repeats())});
+    }
+  }
+  return wanted;
+}
+
+void write(const bench::Result& result, const std::filesystem::path& out, const std::string& id) {
+  write_json(result, out / (id + ".json"));
+  write_csv(result, out / (id + ".csv"));
+}
+
+void print(const FigureOptions& options, std::span<const bench::DrawnCurve> drawn) {
+  for (const bench::Figure& figure : bench::keeneland_figures()) {
+    std::vector<bench::DrawnCurve> mine;
+    for (const bench::DrawnCurve& each : drawn) {
+      const bool ours = std::ranges::any_of(figure.curves, [&](const auto& curve) { return &curve == each.curve; });
+      if (ours) mine.push_back(each);
+    }
+    if (!mine.empty()) std::cout << figure_text(figure, mine, "measured") << "\n";
+  }
+  std::cout << "Result files (JSON and CSV, one per curve) are in " << options.out.string() << "\n";
+}
+
+}  // namespace
+
+ExitCode measure_figures(const JobOptions& job_options, const FigureOptions& options, const std::string& program) {
+  Job job(job_options);
+  Rank& rank = job.rank();
+  std::vector<Wanted> wanted;
+  std::vector<std::string> left_out;
+  job.agree([&] {
+    if (rank.ranks() < 2) throw UsageError("this job has 1 rank, and a message needs two: start with mpirun -n 2");
+    if (rank.id().value > 1) return;
+    wanted = wanted_curves(options, rank.path_to(RankId{1 - rank.id().value}), left_out);
+    if (wanted.empty()) throw UnavailableError("no curve can be measured between these two ranks: " + left_out.front());
+    if (rank.id() != RankId{0}) return;
+    std::error_code error;
+    std::filesystem::create_directories(options.out, error);
+    if (error) throw EnvironmentError("create_directories " + options.out.string(), error.message());
+  });
+  bench::Progress progress("curves", bench::ProgressView::standard_error([&rank] { return rank.now(); }));
+  job.run([&](Rank& self) {
+    std::vector<bench::DrawnCurve> drawn;
+    for (const Wanted& each : wanted) {
+      drawn.push_back({each.curve, measure_curve(self, *each.curve, each.plan)});
+      drawn.back().series.label = each.curve->label;
+      drawn.back().series.clock = "host";
+      progress.show(drawn.size(), wanted.size());
+    }
+    progress.clear();
+    job.conclude();
+    if (self.id() != RankId{0}) return;
+    for (const auto& [curve, series] : drawn) {
+      write({.world = "measured",
+             .program = program,
+             .command = job_options.command_line,
+             .environment = job.environment(),
+             .series = series},
+            options.out, curve->id);
+    }
+    print(options, drawn);
+    for (const std::string& line : left_out) std::cout << "left out: " << line << "\n";
+  });
+  return ExitCode::ok;
+}
+
+}  // namespace twinlink::real
