@@ -31,9 +31,9 @@ bool shares_engine(CopyKind kind) {
 
 /// What `table` has for `key`; what `make` gives, if that is asked for for the first time.
 template <class Key, class Value, class Make>
-const Value& remembered(std::map<Key, Value>& table, const Key& key, Make make) {
+const Value& remembered(std::map<Key, Value>& table, Key key, Make make) {
   const auto known = table.find(key);
-  return known != table.end() ? known->second : table.emplace(key, make()).first->second;
+  return known != table.end() ? known->second : table.emplace(std::move(key), make()).first->second;
 }
 
 std::optional<Rate> value_of(const std::optional<Sourced<Rate>>& rate) {
