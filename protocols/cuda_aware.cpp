@@ -254,6 +254,21 @@ std::string describe(const CudaAwareRules& rules) {
   return text;
 }
 
+std::span<const DeviceCall> device_calls() {
+  static constexpr std::string_view kReduces = "collective reductions take none";
+  static constexpr std::string_view kOneSided = "one-sided calls take none";
+  static constexpr std::array<DeviceCall, 32> calls{
+      {{"MPI_Send", {}},       {"MPI_Bsend", {}},        {"MPI_Ssend", {}},           {"MPI_Rsend", {}},
+       {"MPI_Isend", {}},      {"MPI_Ibsend", {}},       {"MPI_Issend", {}},          {"MPI_Irsend", {}},
+       {"MPI_Send_init", {}},  {"MPI_Bsend_init", {}},   {"MPI_Ssend_init", {}},      {"MPI_Rsend_init", {}},
+       {"MPI_Recv", {}},       {"MPI_Irecv", {}},        {"MPI_Recv_init", {}},       {"MPI_Sendrecv", {}},
+       {"MPI_Bcast", {}},      {"MPI_Gather", {}},       {"MPI_Gatherv", {}},         {"MPI_Allgather", {}},
+       {"MPI_Allgatherv", {}}, {"MPI_Alltoall", {}},     {"MPI_Alltoallv", {}},       {"MPI_Scatter", {}},
+       {"MPI_Scatterv", {}},   {"MPI_Reduce", kReduces}, {"MPI_Allreduce", kReduces}, {"MPI_Reduce_scatter", kReduces},
+       {"MPI_Scan", kReduces}, {"MPI_Put", kOneSided},   {"MPI_Get", kOneSided},      {"MPI_Accumulate", kOneSided}}};
+  return calls;
+}
+
 const Protocol& cuda_aware_protocol() {
   static const CudaAware protocol;
   return protocol;

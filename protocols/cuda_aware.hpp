@@ -3,7 +3,9 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "protocols/core/path.hpp"
 #include "protocols/core/protocol.hpp"
@@ -40,6 +42,13 @@ CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, B
 
 /// The rules of a connection. A UsageError for options that make no sense.
 CudaAwareRules cuda_aware_rules(const Settings& settings);
+
+/// A call of MPI, and whether it takes device pointers: what Open MPI's answer to frequent questions says of 1.7.
+struct DeviceCall {
+  std::string_view name;     ///< "MPI_Send"
+  std::string_view refusal;  ///< why not; empty if it does
+};
+std::span<const DeviceCall> device_calls();
 
 /// The rules in words, one per line, in their order.
 std::string describe(const CudaAwareRules& rules);

@@ -62,7 +62,10 @@ Explanation make_explanation(const Platform& platform, const std::vector<Place>&
   check_packing(all.packing, options.size);
   all.path = Topology(platform).path(places[0], places[1]);
   if (all.path.same_node) {
-    all.within_node = platform.within_node.loopback ? "in loopback through the adapter" : "through shared memory";
+    all.within_node = platform.within_node.loopback ? "in loopback through the adapter"
+                      : platform.within_node.smcuda
+                          ? "through shared memory by smcuda, which ranks above sm and has neither KNEM nor CMA"
+                          : "through shared memory";
   }
   const Protocol& chosen = shortest_way(all.path);
   for (const Protocol* each : all_protocols()) {

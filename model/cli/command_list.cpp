@@ -12,6 +12,7 @@
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/cli/protocol_list.hpp"
+#include "protocols/cuda_aware.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -55,6 +56,17 @@ ExitCode list_schema(const std::filesystem::path& json) {
   return ExitCode::ok;
 }
 
+ExitCode list_calls(const std::filesystem::path& json) {
+  bench::require_json_option(json);
+  nlohmann::json calls = nlohmann::json::array();
+  for (const auto& [name, refusal] : device_calls()) {
+    std::cout << fmt::format("{:<20}{}\n", name, refusal.empty() ? "device pointers" : fmt::format("no: {}", refusal));
+    calls.push_back({{"name", name}, {"device_pointers", refusal.empty()}, {"reason", refusal}});
+  }
+  bench::write_json_option(json, calls);
+  return ExitCode::ok;
+}
+
 }  // namespace
 
 void add_list_command(Program& program) {
@@ -74,7 +86,10 @@ void add_list_command(Program& program) {
   auto* schema = command->add_subcommand("schema", "The form of a platform file as a JSON Schema, for editors");
   bench::add_json_option(*schema, *json);
   schema->callback([&program, json] { program.action = [json] { return list_schema(*json); }; });
-  for (auto* each : {command, protocols, platforms, schema}) {
+  auto* calls = command->add_subcommand("calls", "Which calls of a CUDA-aware MPI library take device pointers");
+  bench::add_json_option(*calls, *json);
+  calls->callback([&program, json] { program.action = [json] { return list_calls(*json); }; });
+  for (auto* each : {command, protocols, platforms, schema, calls}) {
     bench::add_examples(*each, {"twinlink-sim list protocols", "twinlink-sim list platforms --json platforms.json",
                                 "twinlink-sim list schema"});
   }

@@ -17,6 +17,7 @@ namespace twinlink::model {
 namespace {
 
 const std::string kSharedMemory = "shared-memory";
+const std::string kSmcuda = "smcuda";
 const std::string kLoopback = "loopback";
 const std::string kMachine = "The machine: keeneland-kids, another name that 'list platforms' shows, or a YAML file";
 
@@ -47,16 +48,17 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
 void add_within_node_options(CLI::App& command, WithinNode& within_node) {
   command.option_defaults()->group("Machine");
   const auto read = [&within_node](const std::string& text) {
-    if (text != kSharedMemory && text != kLoopback) {
-      throw CLI::ValidationError("--intra-node",
-                                 "unknown choice '" + text + "' (there are: " + kSharedMemory + ", " + kLoopback + ")");
+    if (text != kSharedMemory && text != kSmcuda && text != kLoopback) {
+      throw CLI::ValidationError("--intra-node", "unknown choice '" + text + "' (there are: " + kSharedMemory + ", " +
+                                                     kSmcuda + ", " + kLoopback + ")");
     }
     within_node.loopback = text == kLoopback;
+    within_node.smcuda = text == kSmcuda;
   };
   command
       .add_option_function<std::string>("--intra-node", read,
-                                        "How messages pass within a node: through shared-memory, or in loopback "
-                                        "through the adapter, as MVAPICH2 does with MV2_USE_CUDA=1")
+                                        "How messages pass within a node: through shared-memory; through that of Open "
+                                        "MPI's smcuda, without KNEM and CMA; or in loopback through the adapter")
       ->type_name("NAME")
       ->default_str(kSharedMemory);
   const auto read_size = [&within_node](const std::string& text) {
@@ -135,7 +137,9 @@ nlohmann::json environment_of(const Platform& platform, const PlatformOptions& o
                              {"platform_file", platform.file},
                              {"platform_description", platform.description},
                              {"overrides", options.overrides},
-                             {"intra_node", within_node.loopback ? kLoopback : kSharedMemory},
+                             {"intra_node", within_node.loopback ? kLoopback
+                                            : within_node.smcuda ? kSmcuda
+                                                                 : kSharedMemory},
                              {"simgrid", simgrid_version()},
                              {"simgrid_settings", settings}};
   if (within_node.copy_size) environment["smp_copy_size_bytes"] = within_node.copy_size->count();

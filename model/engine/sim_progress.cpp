@@ -87,6 +87,7 @@ void SimRank::take_arrivals(Inbox& inbox) {
 void SimRank::be_busy(Seconds duration) {
   if (world_.aborting || duration <= Seconds{}) return;
   world_.machine.leave_messages(id_);
+  cpu_time_ += duration;
   alarm_.sleep_until(now() + duration);
   world_.machine.return_to_messages(id_);
 }

@@ -80,6 +80,7 @@ class SimRank final : public Rank {
   void finish();
 
   Seconds now() override { return world_.clock.now(); }
+  [[nodiscard]] std::optional<Seconds> cpu_time() const override { return cpu_time_; }
   [[nodiscard]] const Path& path_to(RankId peer) const override;
 
   Buffer allocate(Memory kind, Bytes size, Locality locality) override;
@@ -235,6 +236,7 @@ class SimRank final : public Rank {
   std::map<int, Queue> streams_;   ///< by index, once used
   std::map<RankId, Queue> wires_;  ///< by receiver, in the order in which messages are ready
   Alarm alarm_;
+  Seconds cpu_time_{};
 
   std::string step_;
 };

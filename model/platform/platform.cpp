@@ -61,6 +61,9 @@ void set_within_node(Platform& platform, const WithinNode& within_node) {
                      "' has a 'fragment': --set mpi.intra_node.fragment=SIZE changes it");
   }
   platform.within_node = within_node;
+  if (within_node.smcuda && platform.intra_node.copied_by == CopiedBy::receiver) {
+    platform.intra_node.copied_by = CopiedBy::both;
+  }
 }
 
 }  // namespace twinlink::model

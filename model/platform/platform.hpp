@@ -242,6 +242,8 @@ struct Node {
 struct WithinNode {
   /// Through the adapter and back instead of through shared memory: what MVAPICH2 does by default with MV2_USE_CUDA.
   bool loopback = false;
+  /// Shared memory by Open MPI's smcuda, which ranks above sm once it is built and has no single copy (KNEM, CMA).
+  bool smcuda = false;
   /// Shared memory: messages above the eager limit are copied in and out of it in pieces of this size
   /// (MV2_SMP_SEND_BUF_SIZE); empty: pieces so small that the two copies overlap from the start.
   std::optional<Bytes> copy_size{};

@@ -212,6 +212,9 @@ class Rank {
   [[nodiscard]] virtual const Path& path_to(RankId peer) const = 0;
   /// Time since the start of the job: simulated, or the host's monotonic clock. The only clock that protocols know.
   virtual Seconds now() = 0;
+  /// How long this rank's CPU has been busy so far with what it started, took in and copied; waiting apart. Nothing
+  /// where the backend cannot tell that from waiting.
+  [[nodiscard]] virtual std::optional<Seconds> cpu_time() const { return std::nullopt; }
 
   // ---- memory -----------------------------------------------------------------------------------------------------
 
@@ -294,6 +297,8 @@ class Rank {
 
   /// Names the step of the protocol that the next operation belongs to, in the words of the protocol's scenario.
   virtual void step(std::string_view words) { static_cast<void>(words); }
+  /// The protocol has come to a state that no operation belongs to; traces show it.
+  virtual void state(std::string_view words) { static_cast<void>(words); }
 
  private:
   Position position_;

@@ -10,7 +10,7 @@
 //                                                   2. enable GET, answer ACK; or answer NOTREADY; or nothing
 //   2. receive; enable GET
 //
-//   a message by IPC (RGET)
+//   a message by IPC (RGET), from the size `rget_from` on
 //   1. export                                       1. receive
 //   2. send RGET header                             2. look up: opens the memory, unless it is open already
 //   3. receive                                      3. pull: the peer's device -> device, one copy for all of it

@@ -131,10 +131,10 @@ void CudaIpcEndpoint::perform(Action action) {
       send_control(words, {.kind = PacketKind::refusal});
       return;
     case Action::enable_get:
-      rank.step(words);
+      rank.state(words);
       return;
     case Action::check_access: {
-      rank.step(words);
+      rank.state(words);
       // Devices are told apart by what they are, not by their ordinals, which differ from process to process.
       const Path& path = rank.path_to(peer);
       react(path.same_device || path.peer_access ? HandshakeEvent::access_granted : HandshakeEvent::access_refused);

@@ -69,7 +69,7 @@ Outcome CudaIpcExchange::start_sends() {
     Outgoing& message = outgoing_[next_to_start_];
     const std::uint32_t number = first_out_ + static_cast<std::uint32_t>(next_to_start_);
     const Bytes length = message.bytes.length;
-    const bool by_ipc = end_.handshake().get_enabled();
+    const bool by_ipc = end_.handshake().get_enabled() && length >= end_.options.rget_from;
     const bool eager = length <= (by_ipc ? Bytes{} : end_.options.eager);
     if (eager && length > Bytes{} && !end_.has_free_slot()) return {};
     end_.about_to_send();

@@ -18,6 +18,7 @@ constexpr std::array kOptions{
     Option{"eviction", "lru|openmpi", "lru",
            "which one is closed when there are too many: unused for longest, or (as Open MPI does) released last"},
     Option{"eager", "SIZE", "256", "until IPC is on, messages up to this size travel with their header"},
+    Option{"rget_from", "SIZE", "0", "with IPC on, messages of this size and more go by it, smaller ones staged"},
     Option{"start", "ready|late", "ready", "late: a rank uses CUDA only from its own first send on"},
 };
 
@@ -58,6 +59,7 @@ CudaIpcOptions read_cuda_ipc_options(const Protocol& protocol, const Settings& s
                          .use_ipc = read.choice<bool>("ipc"),
                          .cache = read.count("cache"),
                          .eviction = read.choice<Eviction>("eviction"),
+                         .rget_from = read.size("rget_from"),
                          .late = read.choice<bool>("start"),
                          .payload = fragment - kIpcFragmentHeader,
                          .fragments = settings.depth};

@@ -22,6 +22,7 @@ struct CudaIpcOptions {
   std::size_t cache = 0;  ///< opened ranges that are kept; 0: all
   Eviction eviction = Eviction::lru;
   Bytes eager = 256_B;  ///< until IPC is on, messages up to this size (and one fragment) travel with their header
+  Bytes rget_from{};    ///< with IPC on, messages of this size and more go by it
   bool late = false;    ///< this rank uses CUDA only from its first send on
   Bytes payload = kIpcFragment - kIpcFragmentHeader;  ///< of one fragment
   int fragments = kIpcFragmentsInFlight;

@@ -11,6 +11,7 @@ class DecoratedRank : public Rank {
   explicit DecoratedRank(Rank& inner) : Rank(inner.position()), inner_(inner) {}
 
   Seconds now() override { return inner_.now(); }
+  [[nodiscard]] std::optional<Seconds> cpu_time() const override { return inner_.cpu_time(); }
   [[nodiscard]] const Path& path_to(RankId peer) const override { return inner_.path_to(peer); }
 
   Buffer allocate(Memory kind, Bytes size, Locality locality) override { return inner_.allocate(kind, size, locality); }
@@ -42,6 +43,7 @@ class DecoratedRank : public Rank {
   void fill(View view, Payload pattern) override { inner_.fill(view, pattern); }
   Verdict check(View view, Payload pattern) override { return inner_.check(view, pattern); }
   void step(std::string_view words) override { inner_.step(words); }
+  void state(std::string_view words) override { inner_.state(words); }
 
  protected:
   [[nodiscard]] Rank& inner() { return inner_; }

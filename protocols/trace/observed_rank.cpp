@@ -153,4 +153,11 @@ void ObservedRank::step(std::string_view words) {
   inner().step(words);
 }
 
+void ObservedRank::state(std::string_view words) {
+  step_ = words;
+  verb_begins("state");
+  inner().state(words);
+  call_ended([] { return std::string("state"); });
+}
+
 }  // namespace twinlink

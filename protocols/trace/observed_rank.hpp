@@ -33,6 +33,7 @@ class ObservedRank : public DecoratedRank {
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) final;
   void abandon(Op op) final;
   void step(std::string_view words) final;
+  void state(std::string_view words) final;
 
  protected:
   /// "copy device[0+4] -> device[0+4] stream 0": made only for those who ask.

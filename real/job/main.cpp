@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -146,7 +147,15 @@ bench::NamedFiles inputs_of(const Options& options) {
   return inputs;
 }
 
+/// MVAPICH2 reads its switches when it begins; other libraries do not know them.
+void pass_on_switches(const bench::NamedValues& options) {
+  for (const auto& [name, value] : options) {
+    if (name.starts_with("MV2_")) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+}
+
 ExitCode run(const Options& options) {
+  pass_on_switches(options.run.settings.options);
   if (!options.run.pairs.empty()) {
     return run_pairs(options.job, options.run, {options.expect, inputs_of(options)}, kProgram);
   }

@@ -85,11 +85,36 @@ std::string mpi_library_version() {
   return version.substr(0, version.find('\n'));
 }
 
-Answer mpi_reads_cuda_memory() {
-#ifdef MPIX_CUDA_AWARE_SUPPORT  // what it says is true of the library at build time; a job may run with another one
-  if (MPIX_Query_cuda_support() == 1) return Answer::granted();
-#endif
+Answer library_reads_cuda_memory(std::string_view library, std::optional<bool> says, const Environment& environment) {
+  const auto is_on = [&](const char* name) { return environment(name) == "1"; };
+  if (library.find("MVAPICH2") != std::string_view::npos) {
+    return is_on("MV2_USE_CUDA") ? Answer::granted()
+                                 : Answer::refused("MVAPICH2 takes device pointers only with MV2_USE_CUDA=1");
+  }
+  if (says.value_or(false)) return Answer::granted();
+  if (library.find("MPICH") != std::string_view::npos) {
+    return is_on("MPICH_GPU_SUPPORT_ENABLED")
+               ? Answer::granted()
+               : Answer::refused(
+                     "MPICH takes device pointers only where it was built for it, or as Cray's with "
+                     "MPICH_GPU_SUPPORT_ENABLED=1");
+  }
   return Answer::refused("the MPI library is not CUDA-aware");
+}
+
+Answer mpi_reads_cuda_memory() {
+  std::optional<bool> says;
+#if defined(MPIX_CUDA_AWARE_SUPPORT)  // what it says is true of the library at build time; a job may run with another
+                                      // one
+  says = MPIX_Query_cuda_support() == 1;
+#elif defined(MPIX_GPU_SUPPORT_CUDA)
+  int supported = 0;
+  says = MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &supported) == MPI_SUCCESS && supported != 0;
+#endif
+  return library_reads_cuda_memory(mpi_library_version(), says, [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  });
 }
 
 MessageType::MessageType(Bytes length, std::uint64_t largest) {

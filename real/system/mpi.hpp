@@ -4,9 +4,12 @@
 #include <mpi.h>
 
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <source_location>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -63,7 +66,11 @@ class Mpi {
 
 /// What the library says about itself, in one line.
 std::string mpi_library_version();
-/// Does the library read and write CUDA device memory?
+/// The value of a variable of the environment; empty if it is not set.
+using Environment = std::function<std::string(const char* name)>;
+/// Does the library of that version string read and write CUDA device memory? `says`: its own answer, where it has one.
+Answer library_reads_cuda_memory(std::string_view library, std::optional<bool> says, const Environment& environment);
+/// Does this job's?
 Answer mpi_reads_cuda_memory();
 
 /// Count and datatype of a message. MPI's counts are ints; longer messages get a datatype of their own.

@@ -44,7 +44,7 @@ std::string beside_cell(const std::vector<OtherPair>& pairs) {
 }
 
 /// The columns that came later stand at the end, for readers that count columns.
-constexpr std::string_view kContextColumns = "preset,options,layout,pack,clock,program,beside";
+constexpr std::string_view kContextColumns = "preset,options,layout,pack,clock,program,beside,cpu_us";
 
 std::string context_cells(const Result& result) {
   const Series& series = result.series;
@@ -76,8 +76,9 @@ std::string to_csv(const Result& result) {
       fmt::format("world,label,protocol,pattern,from,to,chunk_bytes,depth,window,cold_us,bytes,{},path,verified,{}\n",
                   kStatisticsColumns, kContextColumns);
   for (const Point& point : series.points) {
-    csv += fmt::format("{},{},{},{},{},{}\n", curve, point.size.count(), cells(point.time_us, point.bandwidth_MBps),
-                       csv_cell(point.path), point.verified, context);
+    csv += fmt::format("{},{},{},{},{},{},{}\n", curve, point.size.count(), cells(point.time_us, point.bandwidth_MBps),
+                       csv_cell(point.path), point.verified, context,
+                       cell_if(point.cpu_us.has_value(), point.cpu_us.value_or(0)));
   }
   return csv;
 }

@@ -67,8 +67,9 @@ void print_rows(const Result& result, std::ostream& out, std::size_t printed) {
   for (std::size_t row = printed; row < series.points.size(); ++row) {
     const Point& point = series.points[row];
     if (point.path != path) out << fmt::format("# path: {}\n", path = point.path);
-    if (row == 0) out << kHeadOfColumns << '\n';
-    out << columns(point.size, point.time_us, point.bandwidth_MBps) << '\n';
+    if (row == 0) out << kHeadOfColumns << (point.cpu_us ? "      cpu us" : "") << '\n';
+    out << columns(point.size, point.time_us, point.bandwidth_MBps)
+        << (point.cpu_us ? fmt::format(" {:>11.3f}", *point.cpu_us) : "") << '\n';
   }
 }
 

@@ -46,17 +46,32 @@ Point make_point(const Plan& plan, Bytes size, double directions, Rounds one_way
   return point;
 }
 
-/// All sizes, once for every pass. `directions` go at the same time; `path` tells the way of the size just measured.
-/// `telling`: as plan.first, which tells of every point.
+/// What a rank's CPU has spent since this began.
+class CpuTime {
+ public:
+  explicit CpuTime(const Rank& rank) : rank_(rank), start_(rank.cpu_time()) {}
+  /// On each of `messages`, in microseconds.
+  [[nodiscard]] std::optional<double> on_each(double messages) const {
+    const auto end = rank_.cpu_time();
+    return end && start_ ? std::optional((*end - *start_).microseconds() / messages) : std::nullopt;
+  }
+
+ private:
+  const Rank& rank_;
+  std::optional<Seconds> start_;
+};
+
+/// All sizes, once for every pass. `directions` go at the same time; `tell` adds what is known of the size just
+/// measured. `telling`: as plan.first, which tells of every point.
 void sweep(const Plan& plan, bool telling, Series& series, double directions,
-           const std::function<Rounds(Bytes)>& measure_size, const std::function<std::string()>& path) {
+           const std::function<Rounds(Bytes)>& measure_size, const std::function<void(Point&)>& tell) {
   std::vector<std::vector<Rounds>> one_way_us(plan.sizes.size());
   for (int pass = 1; pass <= plan.passes; ++pass) {
     for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
       one_way_us[i].push_back(measure_size(plan.sizes[i]));
       if (pass < plan.passes) continue;
       series.points.push_back(make_point(plan, plan.sizes[i], directions, merge_passes(one_way_us[i])));
-      series.points.back().path = path();
+      tell(series.points.back());
       if (telling && plan.on_point) plan.on_point(series);
     }
   }
@@ -100,7 +115,10 @@ class PairRun {
     const double directions = plan_.pattern == Pattern::bidirectional ? 2 : 1;
     sweep(
         plan_, leading_, series, directions, [this](Bytes size) { return measure_size(size); },
-        [this] { return channel_->path_taken(); });
+        [this](Point& point) {
+          point.path = channel_->path_taken();
+          point.cpu_us = cpu_us_;
+        });
     series.counters = channel_->counters();
     // The peer's end may have our buffers open until it is closed too.
     synchronize(rank_, peer_, patience_);
@@ -148,7 +166,10 @@ class PairRun {
     const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
     const int rounds = group_.agree(rounds_within(plan_.budget, trial, repeats.iterations));
     group_.synchronize();
+    const CpuTime cpu(rank_);
     Rounds timed{.times_us = time_rounds(rank_, rounds, one_round)};
+    // A round of a ping-pong sends and receives one message at this end, as the two ends of one do.
+    cpu_us_ = cpu.on_each(static_cast<double>(rounds) * window_size());
     group_.outlast(rounds, one_round);
     if (plan_.verify) verified_round(window, size);
     timed /= messages_in_turn(window_size());
@@ -212,6 +233,7 @@ class PairRun {
   std::optional<ScopedBuffer> in_;
   std::optional<PackedBuffers> packed_;
   std::unique_ptr<Channel> channel_;
+  std::optional<double> cpu_us_{};  ///< of the size just measured
   std::uint64_t verified_rounds_ = 0;
 };
 
@@ -235,7 +257,10 @@ class CopyRun {
     series.cold_us = time_round(rank_, [&] { round(plan_.sizes.front()); }) / 2;
     sweep(
         plan_, true, series, 1, [this](Bytes size) { return measure_size(size); },
-        [] { return "device memory to host memory and back"; });
+        [this](Point& point) {
+          point.path = "device memory to host memory and back";
+          point.cpu_us = cpu_us_;
+        });
     return series;
   }
 
@@ -246,7 +271,9 @@ class CopyRun {
     if (plan_.verify) verified_round(size);
     const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
     const int rounds = rounds_within(plan_.budget, trial, repeats.iterations);
+    const CpuTime cpu(rank_);
     Rounds timed{.times_us = time_rounds(rank_, rounds, one_round)};
+    cpu_us_ = cpu.on_each(2.0 * rounds);
     if (plan_.verify) verified_round(size);
     timed /= 2;
     return timed;
@@ -288,6 +315,7 @@ class CopyRun {
   std::string name_;
   ScopedBuffer device_;
   ScopedBuffer host_;
+  std::optional<double> cpu_us_{};
   std::uint64_t verified_rounds_ = 0;
 };
 

@@ -21,6 +21,7 @@ nlohmann::json to_json(const Point& point, Provenance provenance) {
   nlohmann::json json{
       {"bytes", point.size.count()}, {"bandwidth_MBps", point.bandwidth_MBps}, {"verified", point.verified}};
   write_text(json, "path", point.path, provenance);
+  if (point.cpu_us) json["cpu_us"] = *point.cpu_us;
   write_statistics(json, point.time_us);
   write_samples(json, point.samples_us);
   return json;
@@ -30,6 +31,7 @@ Point read_point(Members members, Provenance provenance) {
   Point point{.size = Bytes{members.count("bytes")},
               .time_us = read_statistics(members, provenance),
               .bandwidth_MBps = members.number("bandwidth_MBps"),
+              .cpu_us = members.has("cpu_us") ? std::optional(members.number("cpu_us")) : std::nullopt,
               .path = read_text(members, "path", provenance),
               .verified = members.flag("verified"),
               .samples_us = read_samples(members)};

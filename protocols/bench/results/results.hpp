@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +41,10 @@ Pattern find_pattern(std::string_view name);
 struct Point {
   Bytes size{};
   Statistics time_us{};
-  double bandwidth_MBps = 0;         ///< of the median
+  double bandwidth_MBps = 0;  ///< of the median
+  /// How long CPUs are busy with one message: both ends', but the sender's alone for Pattern::bandwidth. Absent where
+  /// the world cannot tell that from waiting.
+  std::optional<double> cpu_us{};
   std::string path{};                ///< the way that the messages really took; empty: an imported file tells none
   bool verified = false;             ///< the payload was compared byte for byte at this size
   std::vector<double> samples_us{};  ///< in the order in which they were taken; empty unless they were kept

@@ -207,7 +207,7 @@ TEST(SimProgram, WrongUsageEndsWithTwoAndSaysWhatIsAllowed) {
   expect_refusal("run " + kKids + "--protocol host --trace-times", "--trace-times requires --trace");
   expect_refusal("run " + kKids + "--protocol host --set schema=7", "unknown schema '7'");
   expect_refusal("run " + kKids + "--protocol host --intra-node shm",
-                 "unknown choice 'shm' (there are: shared-memory, loopback)");
+                 "unknown choice 'shm' (there are: shared-memory, smcuda, loopback)");
   expect_refusal("run " + kKids + "--protocol host --smp-copy-size 0", "a piece has a byte at least");
   expect_refusal("run " + kKids + "--protocol host --smp-copy-size 1K --intra-node loopback", "is for shared memory");
   expect_refusal("run " + kKids + "--protocol host --smp-copy-size 1K --set mpi.intra_node.copied_by=both " +
@@ -282,7 +282,7 @@ TEST(SimProgram, ProbesBothHubsAndTheNetwork) {
 
 TEST(SimProgram, HelpOfEveryCommandHasOneForm) {
   for (const std::string command : {"run", "probe", "figure", "explain", "advise", "handshake", "list",
-                                    "list protocols", "list platforms", "check"}) {
+                                    "list protocols", "list platforms", "list calls", "check"}) {
     const Ended help = run(command + " --help");
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_THAT(help.text, AllOf(HasSubstr("\nExamples:\n  twinlink-sim "), HasSubstr("\nExit codes: 0 "))) << command;

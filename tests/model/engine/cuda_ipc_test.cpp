@@ -17,6 +17,7 @@ namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr double kTolerance = 1e-4;  ///< in microseconds
@@ -155,6 +156,17 @@ TEST(CudaIpcWays, TheFirstMessageIsStagedAndTheSecondGoesByIpc) {
     EXPECT_EQ(counter(end.channel, "IPC messages"), 1U);
     EXPECT_EQ(counter(end.channel, "REQ sent"), end.sending() ? 1U : 0U);
     EXPECT_EQ(counter(end.channel, "cache misses"), end.sending() ? 0U : 1U);
+  });
+}
+
+/// The design's "large message RDMA": smaller ones stay staged although GET is on.
+TEST(CudaIpcWays, SmallMessagesStayStagedBelowTheThreshold) {
+  run_ipc_pair({.options = {{"rget_from", "512K"}}}, [](const IpcEnd& end) {
+    end.shake_hands();
+    end.one_message(View(end.device(512_KiB - 1_B)));
+    EXPECT_THAT(end.channel.path_taken(), StartsWith("staged"));
+    end.one_message(View(end.device(512_KiB)));
+    EXPECT_THAT(end.channel.path_taken(), StartsWith("CUDA IPC"));
   });
 }
 
@@ -312,18 +324,32 @@ INSTANTIATE_TEST_SUITE_P(Of, CudaIpcHandshake, ::testing::ValuesIn(handshake::kF
 
 // ---- the order ------------------------------------------------------------------------------------------------------
 
-TEST(CudaIpcTrace, AMessageByIpcInTheWordsOfTheScenario) {
-  std::array<Trace, 2> traces;
-  std::vector<std::unique_ptr<TracingRank>> ranks;
-  const Decorate traced = [&](Rank& rank) -> Rank& {
+/// What the two ranks of a pair did.
+struct Traced {
+  std::array<Trace, 2> traces{};
+  std::vector<std::unique_ptr<TracingRank>> ranks{};
+  Decorate decorate = [this](Rank& rank) -> Rank& {
     Trace& trace = traces[static_cast<std::size_t>(rank.id().value)];
     return *ranks.emplace_back(std::make_unique<TracingRank>(rank, trace));
   };
+};
+
+/// "Large message RDMA is enabled by setting a flag": first where the request came, then where the answer came.
+TEST(CudaIpcTrace, EnablingGetIsAStateOfBothEnds) {
+  Traced traced;
+  run_ipc_pair({}, [](const IpcEnd& end) { end.shake_hands(); }, traced.decorate);
+  EXPECT_THAT(traced.traces[1].order(), HasSubstr("rank 1 | check access | state\nrank 1 | enable GET | state\n"));
+  EXPECT_THAT(traced.traces[0].order(), HasSubstr("rank 0 | enable GET | state\n"));
+  EXPECT_THAT(traced.traces[0].order(), Not(HasSubstr("check access")));
+}
+
+TEST(CudaIpcTrace, AMessageByIpcInTheWordsOfTheScenario) {
+  Traced traced;
   std::array<std::string, 2> orders;
   run_ipc_pair(
       {},
       [&](const IpcEnd& end) {
-        const Trace& trace = traces[end.sending() ? 0 : 1];
+        const Trace& trace = traced.traces[end.sending() ? 0 : 1];
         const View message(end.device(100'000_B));
         end.shake_hands();
         end.sleep_until(kStart);
@@ -331,7 +357,7 @@ TEST(CudaIpcTrace, AMessageByIpcInTheWordsOfTheScenario) {
         end.one_message(message);
         orders[end.sending() ? 0 : 1] = trace.order().substr(before);
       },
-      traced);
+      traced.decorate);
   // The first thing received is the fragment of the first message, given back after that message was over.
   EXPECT_EQ(orders[0], R"(rank 0 | export | export memory device[0+100000]
 rank 0 | send RGET header | send_control rank 1 128 B

@@ -41,6 +41,19 @@ TEST(WithinNode, SharedMemoryHasItsOwnCosts) {
   expect_near(host_message(platform({}), kFirst, kSecond, 1_MiB), kHost + 1.0_us + 1_MiB / kSharedMemory);
 }
 
+/// smcuda has no KNEM or CMA: both CPUs copy, where otherwise the receiver's does alone. With one memory and no
+/// fragments both copy at the same time, so that only who is busy differs.
+TEST(WithinNode, SmcudaHasNoSingleCopy) {
+  for (const bool smcuda : {false, true}) {
+    Platform machine = sample_platform();
+    machine.intra_node.copied_by = CopiedBy::receiver;
+    set_within_node(machine, {.smcuda = smcuda});
+    EXPECT_EQ(machine.intra_node.copied_by, smcuda ? CopiedBy::both : CopiedBy::receiver);
+    set_within_node(machine, {.loopback = true});
+    EXPECT_TRUE(machine.within_node.loopback);
+  }
+}
+
 TEST(WithinNode, InLoopbackAMessageCostsWhatTheNetworkCosts) {
   expect_near(host_message(platform({.loopback = true}), kFirst, kSecond, 1_MiB),
               kOverhead + kSocketHop * 3 + 1_MiB / kWire);

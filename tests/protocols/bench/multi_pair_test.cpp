@@ -169,7 +169,7 @@ TEST(MultiPair, TheFilesKeepWhatRanBeside) {
   const Result read = result_from_json(to_json(results[1]), "test");
   ASSERT_THAT(read.series.beside, SizeIs(1));
   EXPECT_EQ(read.series.beside[0].where_and_what(), "0/1-:gpudirect-v1:chunk=256K:depth=8");
-  EXPECT_THAT(to_csv(results), HasSubstr(",twinlink-real 0.1.0,0/0-1/0:staging:chunk=0:depth=1\n"));
+  EXPECT_THAT(to_csv(results), HasSubstr(",twinlink-real 0.1.0,0/0-1/0:staging:chunk=0:depth=1,\n"));
   EXPECT_EQ(to_json(results).at("results").size(), 2U);
   nlohmann::json spoilt = to_json(results[1]);
   spoilt["beside"][0].erase("protocol");

@@ -110,15 +110,15 @@ TEST(Table, NamesThePreset) {
 
 constexpr const char* kCsvColumns =
     "world,label,protocol,pattern,from,to,chunk_bytes,depth,window,cold_us,bytes,n,time_us,min_us,max_us,p5_us,p95_us,"
-    "bandwidth_MBps,path,verified,preset,options,layout,pack,clock,program,beside\n";
+    "bandwidth_MBps,path,verified,preset,options,layout,pack,clock,program,beside,cpu_us\n";
 
 TEST(Csv, HasEveryColumnInEveryRow) {
   EXPECT_EQ(to_csv(sample_result()),
             std::string(kCsvColumns) +
                 "measured,\"GPU to GPU, \"\"pipelined\"\"\",gpudirect-v1,bandwidth,0/1,1/2,262144,8,64,181.5,4,"
-                "3,2.5,2.25,9.125,2.3,8.5,1.6,staged through pinned host memory,true,,,,,host,twinlink-real 0.1.0,\n"
+                "3,2.5,2.25,9.125,2.3,8.5,1.6,staged through pinned host memory,true,,,,,host,twinlink-real 0.1.0,,\n"
                 "measured,\"GPU to GPU, \"\"pipelined\"\"\",gpudirect-v1,bandwidth,0/1,1/2,262144,8,64,181.5,65536,"
-                "2,20.25,20,20.5,20.1,20.4,3236.346,\"peer copy, directly\",true,,,,,host,twinlink-real 0.1.0,\n");
+                "2,20.25,20,20.5,20.1,20.4,3236.346,\"peer copy, directly\",true,,,,,host,twinlink-real 0.1.0,,\n");
 }
 
 TEST(Csv, ARowTellsItsSettings) {
@@ -132,7 +132,7 @@ TEST(Csv, ARowTellsItsSettings) {
 TEST(Csv, WhatAnImportedCurveDoesNotTellIsEmpty) {
   EXPECT_EQ(to_csv(imported_result()), std::string(kCsvColumns) +
                                            "measured,osu_bw,,bandwidth,,,,,,,1024,,2,,,,,512,,false,,,,,host,"
-                                           "osu_bw 7.5,\n");
+                                           "osu_bw 7.5,,\n");
 }
 
 TEST(Csv, OfProbesHasARowForEveryLine) {
@@ -140,6 +140,18 @@ TEST(Csv, OfProbesHasARowForEveryLine) {
             "world,name,gpu,peer,bytes,n,time_us,min_us,max_us,p5_us,p95_us,bandwidth_MBps\n"
             "simulated,copy pinned-to-device near,0/1,,1048576,2,180,170,190,171,189,5825.422\n"
             "simulated,handle open,0/1,0/2,2097152,5,80,70,90,71,89,0\n");
+}
+
+/// A simulated clock can tell what CPUs spend from what they wait.
+TEST(Print, TheTimeOfCpusWhereItIsKnown) {
+  Result result = sample_result();
+  for (Point& point : result.series.points) point.cpu_us = 0.75;
+  EXPECT_THAT(to_csv(result), HasSubstr("0.1.0,,0.75\n"));
+  std::ostringstream text;
+  print_table(result, text);
+  EXPECT_THAT(text.str(), testing::AllOf(HasSubstr("MB/s      cpu us\n"), HasSubstr("       0.750\n")));
+  EXPECT_EQ(result_from_json(to_json(result), "here").series.points[0].cpu_us, 0.75);
+  EXPECT_FALSE(result_from_json(to_json(sample_result()), "here").series.points[0].cpu_us);
 }
 
 }  // namespace
