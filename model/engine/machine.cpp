@@ -148,7 +148,7 @@ void Machine::add_memory(LinkSlots& slots, std::size_t memory, bool reads, bool 
 }
 
 /// Pageable bytes the CPU copies into or out of a buffer of the driver: memory reads and writes them once more.
-void Machine::add_copy_memories(LinkSlots& slots, End from, End to) const {
+void Machine::add_copy_memories(LinkSlots& slots, End from, End to, bool cached) const {
   using enum Location::Kind;
   if (from.location.kind == gpu && to.location.kind == gpu) {
     const bool bounces = from.location != to.location && !topology_.peer_access(from.location.index, to.location.index);
@@ -158,18 +158,19 @@ void Machine::add_copy_memories(LinkSlots& slots, End from, End to) const {
   const bool host_to_host = from.location.kind == memory && to.location.kind == memory;
   for (const End* end : {&from, &to}) {
     if (end->location.kind != memory) continue;
+    if (cached && topology_.platform().node.memories[end->location.index].cache) continue;
     const bool bounces = end->memory == Memory::pageable && !host_to_host;
     add_memory(slots, end->location.index, end == &from || bounces, end == &to || bounces);
   }
 }
 
-Machine::CopySlots Machine::make_copy_slots(End from, End to) const {
+Machine::CopySlots Machine::make_copy_slots(End from, End to, bool cached) const {
   const CopyCost copy = topology_.copy_cost(from, to);
   CopySlots result{.limit = copy.rate};
   const bool peers = from.location.kind == Location::Kind::gpu && to.location.kind == Location::Kind::gpu && copy.kind;
   add_route(result.slots, topology_.name(from.location), topology_.copy_route(from.location, to.location), copy.reach,
             peers);
-  add_copy_memories(result.slots, from, to);
+  add_copy_memories(result.slots, from, to, cached);
   if (copy.kind && copy.gpu) {
     using enum CopyKind;
     const CopyKind engine = *copy.kind == pageable_to_device   ? pinned_to_device
@@ -242,8 +243,9 @@ void Machine::append(FlowRoute& route, const FabricWay& way) {
   }
 }
 
-FlowRoute Machine::copy(int node, End from, End to) {
-  const CopySlots& known = remembered(copy_slots_, {from, to}, [&] { return make_copy_slots(from, to); });
+FlowRoute Machine::copy(int node, End from, End to, bool cached) {
+  const CopySlots& known =
+      remembered(copy_slots_, {from, to, cached}, [&] { return make_copy_slots(from, to, cached); });
   FlowRoute route{.limit = known.limit};
   append(route, node, known.slots);
   return route;

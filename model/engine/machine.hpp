@@ -41,8 +41,9 @@ class Machine {
   /// does not have.
   Machine(simgrid::s4u::Engine& engine, const Topology& topology, std::span<const Place> places);
 
-  /// The links that the bytes cross, and the limit of the transfer itself.
-  [[nodiscard]] FlowRoute copy(int node, End from, End to);
+  /// The links that the bytes cross, and the limit of the transfer itself. `cached`: the caches hold most of them,
+  /// where the platform says what these hold, so that they do not cross the DRAM.
+  [[nodiscard]] FlowRoute copy(int node, End from, End to, bool cached);
   /// A message within a node, from host memory to host memory. It takes its share of the CPU of each of `copying`.
   [[nodiscard]] FlowRoute message(int node, Location from, Location to, std::span<const RankId> copying);
   /// A message through the adapters `from_nic` and `to_nic`: between two nodes, or in loopback within one.
@@ -69,8 +70,8 @@ class Machine {
   [[nodiscard]] simgrid::s4u::Link* make_link(int node, std::size_t slot);
   void add_route(LinkSlots& slots, std::string_view from, const Route& route, Reach reach, bool peers) const;
   void add_memory(LinkSlots& slots, std::size_t memory, bool reads, bool writes) const;
-  void add_copy_memories(LinkSlots& slots, End from, End to) const;
-  [[nodiscard]] CopySlots make_copy_slots(End from, End to) const;
+  void add_copy_memories(LinkSlots& slots, End from, End to, bool cached) const;
+  [[nodiscard]] CopySlots make_copy_slots(End from, End to, bool cached) const;
   [[nodiscard]] const LinkSlots& message_slots(Location from, Location to);
   [[nodiscard]] const LinkSlots& slots_out(Location from, const std::string& nic);
   [[nodiscard]] const LinkSlots& slots_in(const std::string& nic, Location to);
@@ -90,8 +91,8 @@ class Machine {
   std::size_t no_link_ = 0;
   std::unordered_map<int, NodeLinks> nodes_;
   std::unordered_map<std::uint64_t, simgrid::s4u::Link*> between_switches_;  ///< those in use so far
-  std::unordered_map<int, simgrid::s4u::Link*> cpus_;    ///< by rank: what it copies of messages; those in use so far
-  std::map<std::pair<End, End>, CopySlots> copy_slots_;  ///< worked out when first asked for, like those below
+  std::unordered_map<int, simgrid::s4u::Link*> cpus_;  ///< by rank: what it copies of messages; those in use so far
+  std::map<std::tuple<End, End, bool>, CopySlots> copy_slots_;  ///< worked out when first asked for, like those below
   std::map<std::pair<Location, Location>, LinkSlots> message_slots_;
   std::map<std::pair<Location, std::string>, LinkSlots> slots_out_;
   std::map<std::pair<std::string, Location>, LinkSlots> slots_in_;

@@ -29,16 +29,16 @@ Rate SimRank::rate_of_cpus(const Operation& message) const {
   return std::min(rate, link.value_or(rate));
 }
 
-/// The bytes of an operation; and where CPUs copy them, as many more as flow in the time that it takes longer to fetch
-/// some of them from memory.
-Bytes SimRank::bytes_to_flow(const Operation& operation) {
+/// The bytes of an operation; and where CPUs copy a message, as many more as flow in the time that it takes longer to
+/// fetch some of them from memory.
+Bytes SimRank::bytes_to_flow(Operation& operation) {
   const Part& to = operation.partner ? operation.partner->to : operation.to;
-  const Bytes lacking = lacking_in_caches({&operation.from, &to}, operation.size);
+  operation.lacking = lacking_in_caches({&operation.from, &to}, operation.size);
   const NetworkCosts& costs = world_.topology.platform().intra_node;
   const bool by_cpus = !operation.is_copy() && by_shared_memory(operation.peer);
-  if (lacking == Bytes{} || !by_cpus || !costs.uncached) return operation.size;
+  if (operation.lacking == Bytes{} || !by_cpus || !costs.uncached) return operation.size;
   const Rate rate = rate_of_cpus(operation);
-  const Seconds longer = lacking / std::min(costs.uncached->value, rate) - lacking / rate;
+  const Seconds longer = operation.lacking / std::min(costs.uncached->value, rate) - operation.lacking / rate;
   return operation.size + flowing_in(longer, rate);
 }
 

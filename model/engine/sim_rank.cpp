@@ -228,7 +228,7 @@ FlowRoute SimRank::flow_route_of(Operation& operation) const {
   const Site& from = operation.from.allocation->site;
   if (operation.is_copy() && from.node == operation.to.allocation->site.node) {
     return world_.machine.copy(from.node, end_of(operation.from, operation.engine),
-                               end_of(operation.to, operation.engine));
+                               end_of(operation.to, operation.engine), operation.lacking * 2 < operation.size);
   }
   const Place& there = place(operation.peer);
   const std::string& nic_here = nic_of(id_);

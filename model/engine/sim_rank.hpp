@@ -190,7 +190,7 @@ class SimRank final : public Rank {
   [[nodiscard]] FlowRoute flow_route_of(Operation& operation) const;
   Bytes lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size);
   [[nodiscard]] Rate rate_of_cpus(const Operation& message) const;
-  Bytes bytes_to_flow(const Operation& operation);
+  Bytes bytes_to_flow(Operation& operation);
   void end_flow(const OperationPtr& operation);
   void complete(const OperationPtr& operation, Status status);
   void deliver(const OperationPtr& send);

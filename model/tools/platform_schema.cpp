@@ -157,6 +157,17 @@ Json mpi() {
                  {"intra_node", part<NetworkCosts>({{"copied_by", one_of(kCopiedBy)}})}});
 }
 
+Json software() {
+  const Json version = matching("^[0-9]+(\\.[0-9]+)*(-.*)?$");
+  const Json flag{{"type", "boolean"}};
+  return object({{"cuda", version},
+                 {"driver", version},
+                 {"kernel", version},
+                 {"mpi", matching("^[^ ]+ [0-9]+(\\.[0-9]+)*(-.*)?$")},
+                 {"kernel_patch", flag},
+                 {"nic_interop", flag}});
+}
+
 Json gpu_type() {
   return part<GpuType>({{"model", text()},
                         {"capability", matching("^[0-9]+\\.[0-9]+$")},
@@ -172,6 +183,7 @@ std::string platform_schema() {
                         {"description", text()},
                         {"include", {{"anyOf", {text(), texts()}}}},
                         {"sources", {{"type", "object"}, {"additionalProperties", text()}}},
+                        {"software", software()},
                         {"gpu_types", named(gpu_type())},
                         {"nodes", nodes()},
                         {"fabric", fabric()},

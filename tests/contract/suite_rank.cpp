@@ -50,6 +50,20 @@ TEST(WhereAmI, AllRanksSeeTheSameNumberOfRanks) {
   on_every_pair([](Rank& rank, RankId peer) { EXPECT_EQ(swap_with(rank, peer, rank.ranks()), rank.ranks()); });
 }
 
+/// A backend tells the time of its CPU always or never.
+TEST(WhereAmI, TheCpuIsNeverBusyForLongerThanTheClockRan) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    const auto start = rank.cpu_time();
+    const Seconds began = rank.now();
+    meet(rank, peer);
+    const auto end = rank.cpu_time();
+    ASSERT_EQ(start.has_value(), end.has_value());
+    if (!start) return;
+    EXPECT_GE(*end, *start);
+    EXPECT_LE((*end - *start).value(), (rank.now() - began).value() * (1 + 1e-9));
+  });
+}
+
 TEST(WhereAmI, TheClockStartsAtZeroOrLaterAndNeverGoesBack) {
   on_every_pair([](Rank& rank, RankId peer) {
     Seconds before = rank.now();
