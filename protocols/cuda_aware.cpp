@@ -198,7 +198,19 @@ CudaAwareRules cuda_aware_rules(const Settings& settings) {
                        .ipc_from = read.size("ipc_from"),
                        .whole_to = read.size("whole_to"),
                        .shared_memory = read.choice<bool>("shared_memory")};
-  if (settings.options.contains("smp_copy_size")) rules.smp_copy_size = read.size("smp_copy_size");
+  if (rules.library == CudaAwareRules::Library::openmpi) {
+    for (const char* option : {"use_cuda", "ipc", "shared_memory", "smp_copy_size"}) {
+      if (!settings.options.contains(option)) continue;
+      throw UsageError(std::string("protocol 'cuda-aware': '") + option +
+                       "' is a switch of MVAPICH2, and rules=openmpi");
+    }
+  }
+  if (read.size("smp_copy_size") == Bytes{}) {
+    throw UsageError("protocol 'cuda-aware': smp_copy_size (MV2_SMP_SEND_BUF_SIZE) has a byte at least");
+  }
+  if (rules.shared_memory || settings.options.contains("smp_copy_size")) {
+    rules.smp_copy_size = read.size("smp_copy_size");
+  }
   if (settings.chunk != Bytes{}) rules.chunk = settings.chunk;
   if (settings.depth != kDefaultDepth) rules.depth = settings.depth;
   return rules;
@@ -249,15 +261,16 @@ std::string describe(const CudaAwareRules& rules) {
   text += openmpi ? "2. same node: CUDA IPC, or staged where it is refused (cuda-ipc)\n"
                   : "2. same node, peer access, from " + format_size(rules.ipc_from) + ": CUDA IPC (cuda-ipc)\n";
   text += "3. the adapter reaches device memory: RDMA (gpudirect-v3)\n";
-  text += "4. to " + format_size(rules.whole_to) + ": staged whole (gpudirect-v1)\n";
-  text += "5. otherwise: staged as a pipeline (gpudirect-v1)\n";
+  text +=
+      "4. to " + format_size(rules.whole_to) + ": staged whole (gpudirect-v1; staging where no buffers are shared)\n";
+  text += "5. otherwise: staged as a pipeline (likewise)\n";
   return text;
 }
 
 std::span<const DeviceCall> device_calls() {
   static constexpr std::string_view kReduces = "collective reductions take none";
   static constexpr std::string_view kOneSided = "one-sided calls take none";
-  static constexpr std::array<DeviceCall, 32> calls{
+  static constexpr std::array<DeviceCall, 32> kCalls{
       {{"MPI_Send", {}},       {"MPI_Bsend", {}},        {"MPI_Ssend", {}},           {"MPI_Rsend", {}},
        {"MPI_Isend", {}},      {"MPI_Ibsend", {}},       {"MPI_Issend", {}},          {"MPI_Irsend", {}},
        {"MPI_Send_init", {}},  {"MPI_Bsend_init", {}},   {"MPI_Ssend_init", {}},      {"MPI_Rsend_init", {}},
@@ -266,7 +279,7 @@ std::span<const DeviceCall> device_calls() {
        {"MPI_Allgatherv", {}}, {"MPI_Alltoall", {}},     {"MPI_Alltoallv", {}},       {"MPI_Scatter", {}},
        {"MPI_Scatterv", {}},   {"MPI_Reduce", kReduces}, {"MPI_Allreduce", kReduces}, {"MPI_Reduce_scatter", kReduces},
        {"MPI_Scan", kReduces}, {"MPI_Put", kOneSided},   {"MPI_Get", kOneSided},      {"MPI_Accumulate", kOneSided}}};
-  return calls;
+  return kCalls;
 }
 
 const Protocol& cuda_aware_protocol() {

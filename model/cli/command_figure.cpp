@@ -18,6 +18,7 @@
 #include "protocols/bench/cli/pair_file.hpp"
 #include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {
@@ -74,8 +75,24 @@ bool can_run(const bench::FigureCurve& curve, const Platform& platform) {
   }
 }
 
+/// Asked before anything runs: no output is the platform or another output.
+void require_own_files(const FigureOptions& options) {
+  bench::NamedFiles outputs{{"--json", options.json}};
+  for (const bench::Figure& figure : bench::keeneland_figures()) {
+    if (!is_asked_for(figure, options)) continue;
+    outputs.push_back({"the plot", options.out / (figure.id + ".svg")});
+    for (const bench::FigureCurve& curve : figure.curves) {
+      for (const char* ending : {".json", ".csv"}) outputs.push_back({"a result", options.out / (curve.id + ending)});
+    }
+  }
+  bench::NamedFiles inputs;
+  if (!options.platform.empty()) inputs.push_back({"the platform", find_platform(options.platform)});
+  bench::require_other_files(outputs, inputs);
+}
+
 ExitCode draw_figures(const FigureOptions& options, const std::string& command_line) {
   bench::require_json_option(options.json);
+  require_own_files(options);
   std::error_code error;
   std::filesystem::create_directories(options.out, error);
   if (error) throw EnvironmentError("create_directories " + options.out.string(), error.message());

@@ -42,8 +42,8 @@ void note_fallback(const Protocol& protocol, const Path& path) {
 
 /// The matrix of --all-pairs.
 ExitCode run_all_pairs(const RunOptions& options, const std::string& command_line) {
-  const Platform platform = read_platform(options.platform);
   const Protocol& protocol = find_protocol(options.run.protocol);
+  const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
   require_writable(options.run, input_of(options.platform));
   bench::PairSeries pairs;
@@ -87,7 +87,8 @@ class PairPlaces {
 
 /// The pairs of --pairs, at once.
 ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
-  const Platform platform = read_platform(options.platform);
+  const Protocol& common = find_protocol(options.run.protocol);
+  const Platform platform = read_platform(options.platform, common, make_settings(common, options.run.settings));
   PairPlaces all(platform);
   const bool several = options.run.pairs.size() > 1;
   const bench::DefaultRepeats repeats = several ? bench::simulated_repeats_at_once() : bench::simulated_repeats();

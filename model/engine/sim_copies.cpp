@@ -111,9 +111,9 @@ Op SimRank::run_copy(const OperationPtr& operation) {
   get_under_way(operation, operation->report.latency);
   if (operation->occupies_cpu) {
     world_.machine.leave_messages(id_);
-    const Seconds start = now();
+    begin_work();
     wait_until_ended(*operation);
-    cpu_time_ += now() - start;
+    end_work();
     world_.machine.return_to_messages(id_);
   }
   return operation->op;

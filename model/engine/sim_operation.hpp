@@ -58,7 +58,6 @@ struct SimRank::Operation {
   std::vector<Stage> stages{};  ///< of its way, in turn; none of what has no flow
   Bytes lacking{};              ///< of its bytes, what the caches do not hold
   std::size_t stage = 0;        ///< where it is
-  Seconds stage_start{};        ///< when its bytes began to flow there
   Bytes flowing{};              ///< on all of them together
   Seconds beside_bytes{};       ///< what the CPUs that copy the first one have to do on it beside its bytes
 

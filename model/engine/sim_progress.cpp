@@ -87,9 +87,23 @@ void SimRank::take_arrivals(Inbox& inbox) {
 void SimRank::be_busy(Seconds duration) {
   if (world_.aborting || duration <= Seconds{}) return;
   world_.machine.leave_messages(id_);
-  cpu_time_ += duration;
+  begin_work();
   alarm_.sleep_until(now() + duration);
+  end_work();
   world_.machine.return_to_messages(id_);
+}
+
+/// The CPU has one more thing to do at once; what it does twice at a time counts once.
+void SimRank::begin_work() {
+  if (works_++ == 0) works_since_ = now();
+}
+
+void SimRank::end_work() {
+  if (--works_ == 0) worked_ += now() - works_since_;
+}
+
+std::optional<Seconds> SimRank::cpu_time() const {
+  return works_ == 0 ? worked_ : worked_ + (world_.clock.now() - works_since_);
 }
 
 /// Until an operation of this rank may have ended, or the deadline has passed.

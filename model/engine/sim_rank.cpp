@@ -206,15 +206,13 @@ void SimRank::start_stage(const OperationPtr& operation) {
   if (const Seconds more = std::exchange(operation->beside_bytes, {}); more > Seconds{}) {
     bytes += flowing_in(more, rate_of_cpus(*operation));
   }
-  operation->stage_start = now();
+  for (const RankId copying : stage.copying) rank_object(copying).begin_work();
   world_.machine.network().start(*stage.flow, flow_route_of(*operation), std::max(bytes, 1_B));
 }
 
 /// Once the first piece of a message has been copied, the next message may begin.
 void SimRank::end_stage(const OperationPtr& operation) {
-  for (const RankId copying : operation->stages[operation->stage].copying) {
-    rank_object(copying).cpu_time_ += now() - operation->stage_start;
-  }
+  for (const RankId copying : operation->stages[operation->stage].copying) rank_object(copying).end_work();
   ended_flows_.push_back(std::move(operation->stages[operation->stage].flow));
   if (++operation->stage == operation->stages.size()) return end_flow(operation);
   if (operation->stage == 1) {

@@ -80,7 +80,7 @@ class SimRank final : public Rank {
   void finish();
 
   Seconds now() override { return world_.clock.now(); }
-  [[nodiscard]] std::optional<Seconds> cpu_time() const override { return cpu_time_; }
+  [[nodiscard]] std::optional<Seconds> cpu_time() const override;
   [[nodiscard]] const Path& path_to(RankId peer) const override;
 
   Buffer allocate(Memory kind, Bytes size, Locality locality) override;
@@ -207,6 +207,8 @@ class SimRank final : public Rank {
 
   // How it waits (sim_progress.cpp).
   void be_busy(Seconds duration);
+  void begin_work();
+  void end_work();
   std::optional<Completion> take_seen(std::span<const Op> ops);
   bool look();
   bool look_at_copies(const Queue& stream);
@@ -236,7 +238,9 @@ class SimRank final : public Rank {
   std::map<int, Queue> streams_;   ///< by index, once used
   std::map<RankId, Queue> wires_;  ///< by receiver, in the order in which messages are ready
   Alarm alarm_;
-  Seconds cpu_time_{};
+  int works_ = 0;          ///< what the CPU has to do now
+  Seconds works_since_{};  ///< when it began to have something
+  Seconds worked_{};       ///< before that
 
   std::string step_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <utility>
 
@@ -64,6 +65,15 @@ std::optional<Version> parse_version(std::string_view text) {
   }
 }
 
+std::strong_ordering operator<=>(const Version& a, const Version& b) {
+  for (std::size_t i = 0; i < std::max(a.numbers.size(), b.numbers.size()); ++i) {
+    const int left = i < a.numbers.size() ? a.numbers[i] : 0;
+    const int right = i < b.numbers.size() ? b.numbers[i] : 0;
+    if (left != right) return left <=> right;
+  }
+  return std::strong_ordering::equal;
+}
+
 std::string to_string(const Version& version) {
   std::string text;
   for (const int number : version.numbers) text += (text.empty() ? "" : ".") + std::to_string(number);
@@ -75,7 +85,9 @@ std::optional<std::pair<std::string, Version>> parse_library(std::string_view te
   if (space == 0 || space == std::string_view::npos) return std::nullopt;
   auto version = parse_version(text.substr(space + 1));
   if (!version) return std::nullopt;
-  return std::pair(std::string(text.substr(0, space)), *std::move(version));
+  std::string name(text.substr(0, space));
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::pair(std::move(name), *std::move(version));
 }
 
 Answer Software::shared_buffers() const {
@@ -102,7 +114,13 @@ Answer Software::cuda_aware_mpi() const {
   const auto library = parse_library(mpi);
   if (!library) return Answer::granted();
   const auto* const known = std::ranges::find(kAwareLibraries, library->first, &AwareLibrary::name);
-  if (known == kAwareLibraries.end() || library->second >= known->since) return Answer::granted();
+  if (known == kAwareLibraries.end()) return Answer::granted();
+  if (library->second >= known->since) {
+    // Open MPI's answer to frequent questions: it tells pointers apart by what CUDA 4.0 began.
+    const bool needs_cuda = library->first == "openmpi";
+    return needs_cuda ? with_driver(*this, "unified addresses, which Open MPI needs", kPeerAccess, kPeerDriver)
+                      : Answer::granted();
+  }
   return Answer::refused(library->first + " " + to_string(library->second) +
                          " takes no device pointers: that began with " + to_string(known->since));
 }

@@ -14,11 +14,12 @@ namespace twinlink::model {
 
 class Section;
 
-/// Numbers between dots: "4.1", "2.6.18", "270.41.19".
+/// Numbers between dots: "4.1", "2.6.18", "270.41.19". 4 is as new as 4.0.
 struct Version {
   std::vector<int> numbers{};
 
-  friend auto operator<=>(const Version&, const Version&) = default;
+  friend std::strong_ordering operator<=>(const Version& a, const Version& b);
+  friend bool operator==(const Version& a, const Version& b) { return (a <=> b) == 0; }
 };
 /// Nothing for a text that is no version; what follows a "-" is the vendor's and left out: "2.6.32-220.el6".
 std::optional<Version> parse_version(std::string_view text);

@@ -43,6 +43,7 @@ Alias resolve(const Protocol& protocol, std::string_view name) {
 
 Bytes parse_chunk(std::string_view text, Bytes header) {
   const Bytes size = parse_size(text);
+  if (size == Bytes{}) throw UsageError("a block of 0 bytes moves nothing");
   if (header == Bytes{} || size > header) return size - header;
   throw UsageError("'" + std::string(text) + "' has no room beside the header of " + format_size(header));
 }

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+#include <string>
+
 #include "tests/model/cli/sim_program.hpp"
 
 namespace twinlink::model {
@@ -36,14 +39,38 @@ TEST(SourceDocuments, TakesTheSwitchesOfMvapich2) {
   EXPECT_THAT(off.text, HasSubstr("MV2_USE_CUDA=0"));
 }
 
-/// A rank whose host buffers lie on the far socket stages through far memory.
+/// A rank whose host buffers lie on the far socket stages through far memory, and one whose GPU is far from the adapter
+/// crosses the link between the sockets.
 TEST(SourceDocuments, BuffersHaveAPlace) {
-  const auto time = [](const std::string& more) {
+  const auto time_us = [](const std::string& more) {
     const std::string text = run("run " + kKids + "-p gpudirect-v1 -b 1M -e 1M --format csv " + more).text;
-    return text.substr(text.rfind("\nsimulated"));
+    std::istringstream row(text.substr(text.rfind("\nsimulated") + 1));
+    std::string cell;
+    constexpr int kTimeColumn = 13;
+    for (int column = 0; column < kTimeColumn; ++column) std::getline(row, cell, ',');
+    return std::stod(cell);
   };
-  EXPECT_NE(time(""), time("--set nodes.gpus.gpu0.memory_near=numa1"));
-  EXPECT_NE(time("--from 0/0 --to 1/0"), time("--from 0/1 --to 1/1")) << "one of them crosses QPI";
+  const double near = time_us("");
+  EXPECT_NEAR(near, 671.416, 1e-3);
+  EXPECT_GT(time_us("--set nodes.gpus.gpu0.memory_near=numa1"), near * 1.1);
+  EXPECT_NEAR(time_us("--from 0/1 --to 1/1"), near + 3 * 0.25, 1e-3)
+      << "QPI: read by one adapter, written by the other";
+}
+
+/// A switch that makes no sense is refused before anything runs.
+TEST(SourceDocuments, RefusesSwitchesThatMakeNoSense) {
+  for (const std::string wrong :
+       {"-o MV2_SMP_SEND_BUF_SIZE=0", "-o MV2_CUDA_BLOCK_SIZE=0", "--preset openmpi -o MV2_CUDA_IPC=0"}) {
+    EXPECT_EQ(run("run " + kKids + "-p cuda-aware --from 0/0 --to 0/1 -b 1M -e 1M " + wrong).code, 2) << wrong;
+  }
+}
+
+/// The figure reads no file that it writes.
+TEST(SourceDocuments, AFigureOverwritesNoPlatform) {
+  const Ended ended = run("figure keeneland-kids --platform platforms/keeneland-kids.yaml --out " +
+                          ::testing::TempDir() + " --json platforms/keeneland-kids.yaml");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.text, HasSubstr("would overwrite"));
 }
 
 }  // namespace

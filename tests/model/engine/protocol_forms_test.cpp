@@ -88,6 +88,48 @@ TEST(HostForms, PageableMemoryCostsTheAdapterARegistrationOncePinnedMemoryNone) 
   });
 }
 
+/// Messages that flow at once share the CPU that copies them, so that it is busy once.
+TEST(CpuTime, OfAWindowIsNotThatOfItsMessagesOneByOne) {
+  Platform platform = sample_platform();
+  platform.intra_node.copied_by = CopiedBy::both;
+  simulate(platform, std::vector{kFirstPeer, kSecondPeer}, [](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const Buffer host = rank.allocate(Memory::pageable, 8_MiB);
+    const auto channel = find_protocol("host").connect(rank, peer, find_protocol("host").defaults());
+    std::vector<View> window;
+    for (std::uint64_t i = 0; i < 8; ++i) window.push_back(View(host).slice(1_MiB * i, 1_MiB));
+    const Seconds start = rank.now();
+    const Seconds before = rank.cpu_time().value();
+    EXPECT_TRUE((rank.id().value == 0 ? channel->exchange(window, {}) : channel->exchange({}, window)).ok());
+    const Seconds busy = rank.cpu_time().value() - before;
+    EXPECT_LE(busy.value(), (rank.now() - start).value() * (1 + 1e-9));
+    EXPECT_GT(busy.value(), (8_MiB / Rate{3e9}).value() * (1 - 1e-9)) << "every byte is copied once at either end";
+  });
+}
+
+/// What the caches hold does not cross the DRAM.
+TEST(HostForms, CopiesCrossTheDramOnlyWithWhatTheCachesLack) {
+  Platform platform = sample_platform();
+  const Source source{Quality::assumed, "a round number"};
+  constexpr Rate kDram{1e9};
+  platform.node.memories[0].bandwidth = {kDram, source};
+  platform.node.memories[0].cache = {3_MiB, source};
+  simulate(platform, std::vector{kLoneGpu}, [&](Rank& rank) {
+    const Buffer device = rank.allocate(Memory::device, 8_MiB);
+    const Buffer pinned = rank.allocate(Memory::pinned, 8_MiB);
+    const auto time = [&](Bytes size) {
+      const Seconds start = rank.now();
+      EXPECT_EQ(wait(rank, rank.copy({device, {}, size}, {pinned, {}, size}, Stream{}, Engine::dma), kLong),
+                Status::delivered);
+      return rank.now() - start;
+    };
+    time(2_MiB);
+    expect_time(time(2_MiB), kOverhead + 2_MiB / kDown);
+    time(8_MiB);
+    expect_time(time(8_MiB), kOverhead + 8_MiB / kDram);
+  });
+}
+
 /// Page-locked buffers that the adapter does not share: the CPU copies once more on either side.
 /// How long the CPUs of both ends are busy with a warm message of 1 MiB.
 Seconds busy(const std::string& protocol, const Settings& settings) {

@@ -23,6 +23,8 @@ TEST(Versions, AreComparedNumberByNumber) {
   EXPECT_LT(parse_version("2.6.18"), parse_version("2.6.32-220.el6.x86_64"));
   EXPECT_LT(parse_version("4.0"), parse_version("4.1"));
   EXPECT_LT(parse_version("9.2"), parse_version("10.0"));
+  EXPECT_EQ(parse_version("4"), parse_version("4.0"));
+  EXPECT_TRUE(cuda("4").peer_access());
   for (const char* wrong : {"", ".", "4.", "x", "4.x", "-1", "4..1"}) EXPECT_FALSE(parse_version(wrong)) << wrong;
 }
 
@@ -61,6 +63,9 @@ TEST(PeerAccess, BeginsWithCuda40AndItsDriver) {
 TEST(GpuDirectRdma, BeginsWithCuda50) {
   EXPECT_THAT(cuda("4.2").rdma().reason, HasSubstr("CUDA 4.2 has no GPUDirect RDMA: it began with 5.0"));
   EXPECT_TRUE(cuda("5.0").rdma());
+  Software old = cuda("5.0");
+  old.driver = parse_version("295.41");
+  EXPECT_THAT(old.rdma().reason, HasSubstr("driver 295.41 has no GPUDirect RDMA"));
 }
 
 /// "A CUDA-aware MPI implementation (at least mvapich2 v1.8 or openmpi 1.7)."
@@ -69,6 +74,9 @@ TEST(CudaAwareMpi, BeginsWithMvapich218AndOpenMpi17) {
   EXPECT_TRUE(aware("mvapich2 1.8"));
   EXPECT_TRUE(aware("openmpi 1.7"));
   EXPECT_THAT(aware("mvapich2 1.7").reason, HasSubstr("mvapich2 1.7 takes no device pointers"));
+  EXPECT_FALSE(aware("MVAPICH2 1.7"));
+  EXPECT_THAT((Software{.cuda = parse_version("3.2"), .mpi = "openmpi 1.7"}).cuda_aware_mpi().reason,
+              HasSubstr("Open MPI needs"));
   EXPECT_THAT(aware("openmpi 1.6.5").reason, HasSubstr("that began with 1.7"));
 }
 
