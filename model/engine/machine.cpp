@@ -29,11 +29,12 @@ bool shares_engine(CopyKind kind) {
          kind == device_to_device;
 }
 
-/// What `table` has for `key`; what `make` gives, if that is asked for for the first time.
+/// What `table` has for `key`; what `make` gives, if that is asked for for the first time. Never null; a reference g++
+/// 14 would take for one to its temporary arguments.
 template <class Key, class Value, class Make>
-const Value& remembered(std::map<Key, Value>& table, Key key, Make make) {
+const Value* remembered(std::map<Key, Value>& table, Key key, Make make) {
   const auto known = table.find(key);
-  return known != table.end() ? known->second : table.emplace(std::move(key), make()).first->second;
+  return &(known != table.end() ? known : table.emplace(std::move(key), make()).first)->second;
 }
 
 std::optional<Rate> value_of(const std::optional<Sourced<Rate>>& rate) {
@@ -187,7 +188,7 @@ Machine::CopySlots Machine::make_copy_slots(End from, End to, bool cached) const
 
 /// Within a node, through host memory: the sender's CPU writes the bytes, and the receiver's reads them.
 const Machine::LinkSlots& Machine::message_slots(Location from, Location to) {
-  return remembered(message_slots_, {from, to}, [&] {
+  return *remembered(message_slots_, {from, to}, [&] {
     LinkSlots slots;
     add_route(slots, topology_.name(from), topology_.copy_route(from, to), Reach::cpu, false);
     if (from.kind == Location::Kind::memory) add_memory(slots, from.index, true, false);
@@ -199,7 +200,7 @@ const Machine::LinkSlots& Machine::message_slots(Location from, Location to) {
 }
 
 const Machine::LinkSlots& Machine::slots_out(Location from, const std::string& nic) {
-  return remembered(slots_out_, {from, nic}, [&] {
+  return *remembered(slots_out_, {from, nic}, [&] {
     LinkSlots slots;
     const bool host = from.kind == Location::Kind::memory;
     add_route(slots, topology_.name(from), topology_.to_nic_route(from, nic), Reach::device_reads, !host);
@@ -213,7 +214,7 @@ const Machine::LinkSlots& Machine::slots_out(Location from, const std::string& n
 }
 
 const Machine::LinkSlots& Machine::slots_in(const std::string& nic, Location to) {
-  return remembered(slots_in_, {nic, to}, [&] {
+  return *remembered(slots_in_, {nic, to}, [&] {
     LinkSlots slots;
     const bool host = to.kind == Location::Kind::memory;
     add_route(slots, nic, topology_.from_nic_route(nic, to), Reach::device_writes, !host);
@@ -245,7 +246,7 @@ void Machine::append(FlowRoute& route, const FabricWay& way) {
 
 FlowRoute Machine::copy(int node, End from, End to, bool cached) {
   const CopySlots& known =
-      remembered(copy_slots_, {from, to, cached}, [&] { return make_copy_slots(from, to, cached); });
+      *remembered(copy_slots_, {from, to, cached}, [&] { return make_copy_slots(from, to, cached); });
   FlowRoute route{.limit = known.limit};
   append(route, node, known.slots);
   return route;

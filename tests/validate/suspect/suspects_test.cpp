@@ -69,7 +69,7 @@ class CopyProbes {
   static std::string place(std::size_t gpu) { return "0/" + std::to_string(gpu); }
 
   void add(const std::string& name, std::size_t gpu, const std::string& peer = {}) {
-    for (Bytes size{1}; size <= 64_MiB; size = size * 4) {
+    for (Bytes size = 1_KiB; size <= 64_MiB; size = size * 16) {
       bench::ProbeLine line{.name = name, .gpu = place(gpu), .peer = peer, .size = size};
       std::string reason;
       const auto primitive = find_primitive(line, topology_, reason);
