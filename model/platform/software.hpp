@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "protocols/core/path.hpp"
@@ -19,7 +20,7 @@ struct Version {
   std::vector<int> numbers{};
 
   friend std::strong_ordering operator<=>(const Version& a, const Version& b);
-  friend bool operator==(const Version& a, const Version& b) { return (a <=> b) == 0; }
+  friend bool operator==(const Version& a, const Version& b) { return std::is_eq(a <=> b); }
 };
 /// Nothing for a text that is no version; what follows a "-" is the vendor's and left out: "2.6.32-220.el6".
 std::optional<Version> parse_version(std::string_view text);
