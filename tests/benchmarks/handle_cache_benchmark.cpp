@@ -28,7 +28,7 @@ void hit(benchmark::State& state) {
   for (std::uint64_t i = 0; i < open; ++i) cache.release(cache.acquire(handle(i)));
   std::uint64_t next = 0;
   for (auto _ : state) {
-    const Buffer buffer = cache.acquire(handle(next));
+    Buffer buffer = cache.acquire(handle(next));  // not const: newer versions of Google Benchmark want that
     benchmark::DoNotOptimize(buffer);
     cache.release(buffer);
     next = (next + 7919) % open;  // a prime: neighbours in time are not neighbours in memory
