@@ -36,7 +36,7 @@ const Link& link_of(const Platform& platform, const std::string& name) {
 
 TEST(Faults, ADegradedLinkHasAShareOfAllItsRates) {
   const Platform platform = sick("keeneland-kids", {.degraded = {"qpi=50%"}});
-  const Link& qpi = link_of(platform, "qpi");
+  const Link qpi = link_of(platform, "qpi");
   EXPECT_DOUBLE_EQ(qpi.forward.value.bytes_per_second(), 5.7e9);
   EXPECT_DOUBLE_EQ(qpi.backward.value.bytes_per_second(), 5.7e9);
   EXPECT_DOUBLE_EQ(qpi.dma_read.value().value.bytes_per_second(), 5191e6 / 2);
