@@ -81,11 +81,10 @@ Explanation make_explanation(const Platform& platform, const std::vector<Place>&
 }
 
 ExitCode explain(const ExplainOptions& options, const std::string& command_line) {
-  Platform platform = read_platform(options.platform);
-  if (!options.protocol.empty()) {
-    const Protocol& protocol = find_protocol(options.protocol);
-    platform = read_platform(options.platform, protocol, make_settings(protocol, options.settings));
-  }
+  const Protocol* const asked = options.protocol.empty() ? nullptr : &find_protocol(options.protocol);
+  const Platform platform = asked == nullptr
+                                ? read_platform(options.platform)
+                                : read_platform(options.platform, *asked, make_settings(*asked, options.settings));
   const std::vector<Place> places = read_pair(options.pair, platform);
   if (options.output.format == bench::Format::csv) throw UsageError("--format csv is for --compare");
   require_writable(options.output, input_of(options.platform));
