@@ -20,11 +20,21 @@ void check_mpi(int code, const char* call, std::source_location where) {
   throw EnvironmentError(call, known ? std::string(text.data()) : "error " + std::to_string(code), where);
 }
 
+namespace {
+
+/// Open MPI (4.1.4 and 5.0.7, ob1) writes beyond a receive's buffer if a longer message comes by a single copy between
+/// processes, and 4.1 hangs if it is pushed instead: a wrong size would end in somebody else's memory. Who sets a
+/// parameter takes it over. A release ignores the other's parameter.
+void switch_off_single_copy() {
+  ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);  // 4.1
+  // From 5.0 on by components of their own. One must be left out by its name: "none" ends MPI_Init with an error.
+  ::setenv("OMPI_MCA_smsc", "^cma,knem,xpmem", 0);
+}
+
+}  // namespace
+
 Mpi::Mpi() {
-  // Open MPI 4.1 writes beyond a receive's buffer if a longer message comes by a single copy between processes, and
-  // hangs if it is pushed instead: a wrong size would end in somebody else's memory. Who sets the parameter takes it
-  // over.
-  ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+  switch_off_single_copy();
   check_mpi(MPI_Init(nullptr, nullptr), "MPI_Init");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");

@@ -25,13 +25,13 @@ if(TWINLINK_SANITIZE)
   set(twinlink_mpi_timeout 480)
 endif()
 
-# Open MPI leaks at exit and, in containers, may not copy between processes by itself. A waiting rank yields, for there
-# may be more ranks than cores. The CUDA driver needs the addresses that the address sanitizer guards.
+# Open MPI leaks at exit. A waiting rank yields, for there may be more ranks than cores. The CUDA driver needs the
+# addresses that the address sanitizer guards. Nothing here about single copies between processes: the programs
+# themselves have to switch them off.
 set(twinlink_mpi_environment
   OMPI_ALLOW_RUN_AS_ROOT=1
   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_mpi_yield_when_idle=1
-  OMPI_MCA_btl_vader_single_copy_mechanism=none
   ASAN_OPTIONS=detect_leaks=0:protect_shadow_gap=0)
 
 # GoogleTest's headers, which most tests take longer to read than to compile, are read once.
