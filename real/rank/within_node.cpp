@@ -65,8 +65,10 @@ std::vector<std::pair<std::string, std::string>> switches(WithinNode way, MpiLib
   throw UsageError("--intra-node sets switches of Open MPI and MVAPICH2, and this MPI library is neither");
 }
 
-std::string lack_of_room(Bytes free, int ranks) {
-  const Bytes needed = 4_MiB * static_cast<std::uint64_t>(ranks);
+Bytes room_of_a_rank(int major) { return major >= 5 ? 16_MiB : 4_MiB; }
+
+std::string lack_of_room(Bytes free, int ranks, Bytes each) {
+  const Bytes needed = each * static_cast<std::uint64_t>(ranks);
   if (free >= needed) return {};
   return fmt::format(
       "/dev/shm has {} B free, and Open MPI's shared memory takes {} B for {} ranks: messages within this node may go "
@@ -76,14 +78,22 @@ std::string lack_of_room(Bytes free, int ranks) {
 
 namespace {
 
+#if defined(OPEN_MPI)
+constexpr int kOpenMpi = OMPI_MAJOR_VERSION;
+#else
+constexpr int kOpenMpi = 0;
+#endif
+
 /// Before MPI_Init, which takes the room.
 std::string look_for_room(WithinNode way) {
-  const bool elsewhere = std::getenv("OMPI_MCA_btl_vader_backing_directory") != nullptr;
+  // Either name will do for 5.0.
+  const bool elsewhere = std::getenv("OMPI_MCA_btl_vader_backing_directory") != nullptr ||
+                         std::getenv("OMPI_MCA_btl_sm_backing_directory") != nullptr;
   const std::optional<int> ranks = local_ranks();
   if (way == WithinNode::loopback || mpi_library() != MpiLibrary::open_mpi || elsewhere || !ranks) return {};
   struct statvfs facts {};
   if (::statvfs("/dev/shm", &facts) != 0) return {};
-  return lack_of_room(Bytes{facts.f_bavail * facts.f_frsize}, *ranks);
+  return lack_of_room(Bytes{facts.f_bavail * facts.f_frsize}, *ranks, room_of_a_rank(kOpenMpi));
 }
 
 }  // namespace

@@ -32,10 +32,14 @@ NodeFacts look_at_node();
 /// Names of environment variables and their values. A UsageError for a library whose switches are not known.
 std::vector<std::pair<std::string, std::string>> switches(WithinNode way, MpiLibrary library, const NodeFacts& facts);
 
-/// Open MPI's shared memory is a file for each rank, of 4 MiB (4.1: btl_vader_segment_size) in /dev/shm. Where there is
-/// no room it takes sockets instead, and its own message about that may get lost. Says that `free` bytes there are too
-/// few for `ranks` of a node; empty if they are enough.
-std::string lack_of_room(Bytes free, int ranks);
+/// Open MPI's shared memory is a file for each rank in /dev/shm, as large as `ompi_info --all` of that release says: 4
+/// MiB until 4.1 (btl_vader_segment_size), 16 MiB from 5.0 on (btl_sm_segment_size). `major`: the release's first
+/// number.
+Bytes room_of_a_rank(int major);
+
+/// Where there is no room Open MPI takes sockets instead, and its own message about that may get lost. Says that `free`
+/// bytes there are too few for `ranks` of a node that take `each`; empty if they are enough.
+std::string lack_of_room(Bytes free, int ranks, Bytes each);
 
 /// Sets the switches for this process, before MPI_Init; what the user has set stays. Returns the facts for the
 /// environment block: what was asked for, the switches as they stand, which of them the user had set, and `lacks`: what

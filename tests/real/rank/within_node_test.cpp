@@ -55,9 +55,14 @@ TEST(WithinNode, WhatTheUserHasSetStaysAndIsToldApart) {
 }
 
 TEST(WithinNode, TooSmallASharedMemoryIsNamed) {
-  EXPECT_EQ(lack_of_room(8_MiB, 2), "");
-  EXPECT_NE(lack_of_room(8_MiB - 1_B, 2).find("/dev/shm has 8388607 B free"), std::string::npos);
-  EXPECT_NE(lack_of_room(8_MiB - 1_B, 2).find("takes 8388608 B for 2 ranks"), std::string::npos);
+  EXPECT_EQ(lack_of_room(8_MiB, 2, 4_MiB), "");
+  EXPECT_NE(lack_of_room(8_MiB - 1_B, 2, 4_MiB).find("/dev/shm has 8388607 B free"), std::string::npos);
+  EXPECT_NE(lack_of_room(8_MiB - 1_B, 2, 4_MiB).find("takes 8388608 B for 2 ranks"), std::string::npos);
+}
+
+TEST(WithinNode, OpenMpi5TakesMoreSharedMemory) {
+  EXPECT_EQ(room_of_a_rank(4), 4_MiB);
+  EXPECT_EQ(room_of_a_rank(5), 16_MiB);
 }
 
 }  // namespace
