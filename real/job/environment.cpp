@@ -5,6 +5,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -51,16 +53,17 @@ json describe_myself(const Numa& numa) {
 /// Open MPI's parameters, as the launcher, the user and this program have set them.
 json describe_mpi_parameters() {
   constexpr std::string_view kPrefix = "OMPI_MCA_";
+  // What the launcher tells its processes in the same way is about the process, not about the library.
+  constexpr std::array<std::string_view, 8> kOfTheLauncher{"orte",     "ess",       "pmix",     "initial_wdir",
+                                                           "PREFIXES", "num_procs", "cpu_type", "mca_base_component"};
   json parameters = json::object();
   for (char** variable = ::environ; *variable != nullptr; ++variable) {
-    const std::string_view text = *variable;
-    // What the launcher tells its processes in the same way is about the process, not about the library.
-    if (!text.starts_with(kPrefix) || text.starts_with("OMPI_MCA_orte") || text.starts_with("OMPI_MCA_ess") ||
-        text.starts_with("OMPI_MCA_pmix") || text.starts_with("OMPI_MCA_initial_wdir")) {
-      continue;
-    }
+    std::string_view text = *variable;
+    if (!text.starts_with(kPrefix)) continue;
+    text.remove_prefix(kPrefix.size());
+    if (std::ranges::any_of(kOfTheLauncher, [&](std::string_view name) { return text.starts_with(name); })) continue;
     const auto equals = text.find('=');
-    parameters[std::string(text.substr(kPrefix.size(), equals - kPrefix.size()))] = text.substr(equals + 1);
+    parameters[std::string(text.substr(0, equals))] = text.substr(equals + 1);
   }
   return parameters;
 }
