@@ -56,7 +56,10 @@ std::vector<std::pair<std::string, std::string>> switches(WithinNode way, MpiLib
       if (!loopback) return {};
       // With an adapter there are two ways to it, Open MPI's own and UCX, and each has a shared memory to leave out.
       if (facts.adapter) return {{"OMPI_MCA_btl", "^vader,sm,smcuda"}, {"UCX_TLS", "^sm"}};
-      if (facts.network) return {{"OMPI_MCA_pml", "ob1"}, {"OMPI_MCA_btl", "self,tcp"}};
+      // Open MPI 5.0.7 finds no way from an interface to itself where it has an IPv6 address as well.
+      if (facts.network) {
+        return {{"OMPI_MCA_pml", "ob1"}, {"OMPI_MCA_btl", "self,tcp"}, {"OMPI_MCA_btl_tcp_disable_family", "6"}};
+      }
       // Open MPI leaves the loopback interface out unless it is named.
       return {{"OMPI_MCA_pml", "ob1"}, {"OMPI_MCA_btl", "self,tcp"}, {"OMPI_MCA_btl_tcp_if_include", "lo"}};
     case MpiLibrary::other:

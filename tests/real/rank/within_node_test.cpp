@@ -27,7 +27,8 @@ TEST(WithinNodeSwitches, OpenMpiInLoopbackLeavesSharedMemoryOut) {
   EXPECT_THAT(switches(WithinNode::loopback, kLibrary, {.adapter = true}),
               ElementsAre(Pair("OMPI_MCA_btl", "^vader,sm,smcuda"), Pair("UCX_TLS", "^sm")));
   EXPECT_THAT(switches(WithinNode::loopback, kLibrary, {}),
-              ElementsAre(Pair("OMPI_MCA_pml", "ob1"), Pair("OMPI_MCA_btl", "self,tcp")));
+              ElementsAre(Pair("OMPI_MCA_pml", "ob1"), Pair("OMPI_MCA_btl", "self,tcp"),
+                          Pair("OMPI_MCA_btl_tcp_disable_family", "6")));
   EXPECT_THAT(switches(WithinNode::loopback, kLibrary, {.network = false}),
               ElementsAre(Pair("OMPI_MCA_pml", "ob1"), Pair("OMPI_MCA_btl", "self,tcp"),
                           Pair("OMPI_MCA_btl_tcp_if_include", "lo")));
