@@ -1,8 +1,8 @@
 # Runs a job under mpirun and checks how it ends.
 #   cmake -D MPIEXEC=... -D RANKS=2 -D PROGRAM=... -D ARGUMENTS="a|b" -D CODE=2 -D ONCE="text" -P run_job.cmake
 # CODE: the exit code; "fails": any but 0. ONCE: text that standard error must hold exactly once. RANKS=0: without
-# mpirun. SHOWS: text that standard output must hold. The job must end by itself in SECONDS (60: a job of 1 s
-# takes 20 where other work holds both cores).
+# mpirun. A "//" among the arguments: the command of the next rank follows. SHOWS: text that standard output must hold.
+# The job must end by itself in SECONDS (60: a job of 1 s takes 20 where other work holds both cores).
 #
 # Of jobs that a fault ends:
 # SAYS: a regular expression that standard error must match. SILENT: standard output must hold nothing. ABSENT: a result
@@ -18,6 +18,10 @@ string(REPLACE "|" ";" arguments "${ARGUMENTS}")
 string(REPLACE "|" ";" launcher "${LAUNCHER}")
 if(RANKS GREATER 0)
   list(APPEND launcher ${MPIEXEC} --oversubscribe --bind-to none -n ${RANKS})
+endif()
+list(FIND arguments "//" next)
+if(next GREATER -1)
+  list(APPEND launcher ${CMAKE_CURRENT_LIST_DIR}/by_rank)
 endif()
 if(DEFINED SEGMENTS)
   file(REMOVE_RECURSE ${SEGMENTS})
