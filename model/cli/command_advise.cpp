@@ -162,6 +162,7 @@ ExitCode advise(AdviseOptions options, const std::string& command_line) {
                   .window = bench::window_of(options.pattern, options.window),
                   .sizes = bench::size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor),
                   .at_once = options.jobs,
+                  .all_choices = true,
                   .protocols = options.protocols,
                   .options = options.options};
   for (const std::string& name : plan.protocols) {  // refuses what there is not
@@ -182,6 +183,12 @@ ExitCode advise(AdviseOptions options, const std::string& command_line) {
   report.command = command_line;
   report.environment = environment_of(platform, options.platform);
   report.singles = std::move(singles.ours);
+  std::erase_if(report.singles, [&](const SingleTuning& single) {  // other choices are of interest where they win
+    const auto is_ranked = [&](const SizeAdvice& at_size) {
+      return std::ranges::find(at_size.ranking, single.who, &Choice::who) != at_size.ranking.end();
+    };
+    return !single.who.options.empty() && std::ranges::none_of(report.advice.sizes, is_ranked);
+  });
   report.libraries = std::move(singles.libraries);
   deliver(report, options.output, print_advice);
   return ExitCode::ok;

@@ -59,29 +59,21 @@ void plot(const bench::Figure& figure, std::span<const bench::DrawnCurve> drawn,
   }
 }
 
-bool is_asked_for(const bench::Figure& figure, const FigureOptions& options) {
-  return options.names.empty() || std::ranges::find(options.names, figure.id) != options.names.end();
-}
-
-/// A curve whose devices or ways the platform does not have is left out, with the reason.
-bool can_run(const bench::FigureCurve& curve, const Platform& platform) {
+/// Why the platform, which may lack the devices or ways, has no such curve; empty: it has.
+std::string why_not_on(const Platform& platform, const bench::FigureCurve& curve) {
   try {
-    const std::string why = why_not(curve, Topology(platform).path(curve.from, curve.to));
-    if (why.empty()) return true;
-    throw UnavailableError(why);
+    return why_not(curve, Topology(platform).path(curve.from, curve.to));
   } catch (const Error& error) {
-    std::cerr << "twinlink-sim: note: left out: " << curve.label << ": " << error.what() << "\n";
-    return false;
+    return error.what();
   }
 }
 
 /// Asked before anything runs: no output is the platform or another output.
-void require_own_files(const FigureOptions& options) {
+void require_own_files(const FigureOptions& options, std::span<const bench::Figure* const> figures) {
   bench::NamedFiles outputs{{"--json", options.json}};
-  for (const bench::Figure& figure : bench::keeneland_figures()) {
-    if (!is_asked_for(figure, options)) continue;
-    outputs.push_back({"the plot", options.out / (figure.id + ".svg")});
-    for (const bench::FigureCurve& curve : figure.curves) {
+  for (const bench::Figure* figure : figures) {
+    outputs.push_back({"the plot", options.out / (figure->id + ".svg")});
+    for (const bench::FigureCurve& curve : figure->curves) {
       for (const char* ending : {".json", ".csv"}) outputs.push_back({"a result", options.out / (curve.id + ending)});
     }
   }
@@ -92,33 +84,33 @@ void require_own_files(const FigureOptions& options) {
 
 ExitCode draw_figures(const FigureOptions& options, const std::string& command_line) {
   bench::require_json_option(options.json);
-  require_own_files(options);
+  const std::vector<const bench::Figure*> figures = bench::figures_named(options.names);
+  require_own_files(options, figures);
   std::error_code error;
   std::filesystem::create_directories(options.out, error);
   if (error) throw EnvironmentError("create_directories " + options.out.string(), error.message());
   bench::Progress progress("curves", bench::ProgressView::standard_error(wall_clock));
   std::size_t curves = 0;
-  for (const bench::Figure& figure : bench::keeneland_figures()) {
-    if (is_asked_for(figure, options)) curves += figure.curves.size();
-  }
+  for (const bench::Figure* figure : figures) curves += figure->curves.size();
   std::size_t done = 0;
   std::vector<bench::Result> all;
-  for (const bench::Figure& figure : bench::keeneland_figures()) {
-    if (!is_asked_for(figure, options)) continue;
+  for (const bench::Figure* figure : figures) {
     Platform platform = read_platform(
-        options.platform.empty() ? platforms_folder() / figure.platform : options.platform, options.overrides);
+        options.platform.empty() ? platforms_folder() / figure->platform : options.platform, options.overrides);
     set_within_node(platform, options.within_node);
     std::vector<bench::DrawnCurve> drawn;
-    for (const bench::FigureCurve& curve : figure.curves) {
-      if (can_run(curve, platform)) {
+    for (const bench::FigureCurve& curve : figure->curves) {
+      if (const std::string why = why_not_on(platform, curve); !why.empty()) {
+        std::cerr << "twinlink-sim: note: left out: " << curve.label << ": " << why << "\n";
+      } else {
         all.push_back(make_result(curve, platform, options, command_line));
         drawn.push_back({&curve, all.back().series});
       }
       progress.show(++done, curves);
     }
     progress.clear();
-    std::cout << figure_text(figure, drawn, "simulated") << "\n";
-    plot(figure, drawn, options.out);
+    std::cout << figure_text(*figure, drawn, "simulated") << "\n";
+    plot(*figure, drawn, options.out);
   }
   bench::write_json_option(options.json, to_json(all));
   std::cout << "Result files (JSON and CSV, one per curve) and plots (SVG) are in " << options.out.string() << "\n";
@@ -131,7 +123,9 @@ void add_figure_command(Program& program) {
   auto* command = program.app.add_subcommand(
       "figure", "Simulate the figures of \"GPUDirect Performance on Keeneland\": plots, tables and result files");
   const auto options = std::make_shared<FigureOptions>();
-  bench::add_figure_names(*command, options->names);
+  command->add_option("figure", options->names, "Which of them: " + bench::figure_names())
+      ->type_name("NAME")
+      ->default_str("all");
   command
       ->add_option("--platform", options->platform, "Another machine instead of the figure's own: a name or YAML file")
       ->type_name("NAME|FILE");

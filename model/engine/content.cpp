@@ -1,19 +1,18 @@
 #include "model/engine/content.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace twinlink::model {
 
 Content::Content(Bytes size) : size_(size.count()) {
-  if (size_ > 0) segments_.push_back({.begin = 0, .end = size_});
+  if (size_ > 0) segments_.emplace(size_, Segment{.begin = 0, .end = size_});
 }
 
 Bytes Content::size() const { return Bytes{size_}; }
 
 /// The first segment that ends behind byte `at`.
-std::vector<Content::Segment>::const_iterator Content::segment_at(std::uint64_t at) const {
-  return std::ranges::upper_bound(segments_, at, {}, &Segment::end);
-}
+Content::Segments::const_iterator Content::segment_at(std::uint64_t at) const { return segments_.upper_bound(at); }
 
 /// Touches the segments at [begin, end) and their two neighbours only: messages in a million blocks are written block
 /// by block.
@@ -35,32 +34,30 @@ void Content::replace(std::uint64_t begin, std::uint64_t end, const std::vector<
     merged.push_back(segment);
   };
   // From the segment that holds the byte before `begin` to the one that holds byte `end`: they may merge with `by`.
-  const auto first = segments_.begin() + (segment_at(begin == 0 ? 0 : begin - 1) - segments_.cbegin());
-  const auto last = std::find_if(first, segments_.end(), [&](const Segment& s) { return s.end > end; });
-  if (first->begin < begin) {
-    Segment head = *first;
+  const auto first = segment_at(begin == 0 ? 0 : begin - 1);
+  const auto last = segment_at(end);
+  if (first->second.begin < begin) {
+    Segment head = first->second;
     head.end = begin;
     append(head);
   }
   for (const Segment& segment : by) append(segment);
   if (last != segments_.end()) {
-    Segment tail = *last;
+    Segment tail = last->second;
     if (tail.begin < end) {
       tail.source += end - tail.begin;
       tail.begin = end;
     }
     append(tail);
   }
-  // In place as far as it goes: as a rule the number of segments does not change.
-  const auto old_end = last == segments_.end() ? last : last + 1;
-  const std::size_t common = std::min(merged.size(), static_cast<std::size_t>(old_end - first));
-  const auto merged_rest = merged.begin() + static_cast<std::ptrdiff_t>(common);
-  const auto rest = std::copy(merged.begin(), merged_rest, first);
-  if (rest != old_end) {
-    segments_.erase(rest, old_end);
-  } else {
-    segments_.insert(rest, merged_rest, merged.end());
+  const auto behind = last == segments_.end() ? last : std::next(last);
+  if (merged.size() == 1 && first->first == merged.front().end) {  // as a rule: all of one buffer
+    segments_.find(first->first)->second = merged.front();
+    segments_.erase(std::next(first), behind);
+    return;
   }
+  segments_.erase(first, behind);
+  for (const Segment& segment : merged) segments_.emplace_hint(behind, segment.end, segment);
 }
 
 void Content::fill(Bytes at, Bytes length, Payload pattern) {
@@ -75,8 +72,8 @@ Content Content::slice(Bytes at, Bytes length) const {
   const std::uint64_t begin = at.count();
   const std::uint64_t end = begin + part.size_;
   if (begin == end) return part;
-  for (auto next = segment_at(begin); next != segments_.end() && next->begin < end; ++next) {
-    Segment segment = *next;
+  for (auto next = segment_at(begin); next != segments_.end() && next->second.begin < end; ++next) {
+    Segment segment = next->second;
     if (segment.begin < begin) {
       segment.source += begin - segment.begin;
       segment.begin = begin;
@@ -84,16 +81,18 @@ Content Content::slice(Bytes at, Bytes length) const {
     segment.end = std::min(segment.end, end);
     segment.begin -= begin;
     segment.end -= begin;
-    part.segments_.push_back(segment);
+    part.segments_.emplace_hint(part.segments_.end(), segment.end, segment);
   }
   return part;
 }
 
 void Content::write(Bytes at, const Content& what) {
-  std::vector<Segment> moved = what.segments_;
-  for (Segment& segment : moved) {
-    segment.begin += at.count();
-    segment.end += at.count();
+  std::vector<Segment> moved;
+  moved.reserve(what.segments_.size());
+  for (const auto& [end, segment] : what.segments_) {
+    moved.push_back(segment);
+    moved.back().begin += at.count();
+    moved.back().end += at.count();
   }
   replace(at.count(), at.count() + what.size_, moved);
 }
@@ -106,7 +105,7 @@ std::uint64_t Content::digest() const {
     digest = (digest ^ number) * 0x9E3779B97F4A7C15U;
     digest ^= digest >> 32U;
   };
-  for (const Segment& segment : segments_) {
+  for (const auto& [end, segment] : segments_) {
     mix(segment.end);
     mix(segment.defined ? 1 : 0);
     mix(segment.seed);
@@ -116,7 +115,7 @@ std::uint64_t Content::digest() const {
 }
 
 Verdict Content::check(Bytes at, Bytes length, Payload pattern) const {
-  for (const Segment& segment : slice(at, length).segments_) {
+  for (const auto& [end, segment] : slice(at, length).segments_) {
     if (segment.defined && segment.seed == pattern.seed && segment.source == segment.begin) continue;
     const bool untouched = segment.defined && segment.seed == kSentinel.seed;
     return {untouched ? Verdict::Kind::dropped : Verdict::Kind::scrambled, Bytes{segment.begin}};

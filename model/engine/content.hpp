@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "protocols/core/rank.hpp"
@@ -41,10 +42,11 @@ class Content {
 
     friend bool operator==(const Segment&, const Segment&) = default;
   };
-  [[nodiscard]] std::vector<Segment>::const_iterator segment_at(std::uint64_t at) const;
+  using Segments = std::map<std::uint64_t, Segment>;
+  [[nodiscard]] Segments::const_iterator segment_at(std::uint64_t at) const;
   void replace(std::uint64_t begin, std::uint64_t end, const std::vector<Segment>& by);
 
-  std::vector<Segment> segments_;  ///< ascending, without gaps
+  Segments segments_;  ///< by their end, without gaps
   std::uint64_t size_ = 0;
 };
 

@@ -124,7 +124,10 @@ Takeover make_takeover(const SizeAdvice& before, const SizeAdvice& after) {
 }  // namespace
 
 std::string to_string(const Variant& variant) {
-  return variant.preset.empty() ? variant.protocol : variant.protocol + " " + variant.preset;
+  std::string text = variant.protocol;
+  if (!variant.preset.empty()) text += " " + variant.preset;
+  for (const auto& [name, value] : variant.options) text += " " + name + "=" + value;
+  return text;
 }
 
 SearchSpace default_search(Bytes largest, const Tuning& own) {

@@ -40,14 +40,16 @@ SearchSpace default_search(Bytes largest, const Tuning& own);
 /// beyond the number of pieces. `window` messages are exchanged at once.
 std::vector<Tuning> tunings_at(Bytes size, int window, const SearchSpace& space);
 
-/// Who is compared: a protocol with its defaults, or with the options of one of its presets.
+/// Who is compared: a protocol with its defaults, with the options of one of its presets, or with other choices of its
+/// options.
 struct Variant {
   std::string protocol{};
-  std::string preset{};  ///< empty: the defaults
+  std::string preset{};                          ///< empty: the defaults
+  std::map<std::string, std::string> options{};  ///< what differs from the defaults, by name
 
   friend bool operator==(const Variant&, const Variant&) = default;
 };
-/// "cuda-ipc", "cuda-ipc openmpi-5".
+/// "cuda-ipc", "cuda-ipc openmpi-5", "gpudirect-v2 engine=kernel-push".
 std::string to_string(const Variant& variant);
 
 /// One simulated time.
@@ -76,6 +78,10 @@ inline constexpr double kTieMargin = 0.01;
 /// Of the samples within `margin` of the fastest, the one with the largest chunk, and then with the least depth.
 /// `samples` is not empty.
 const Sample& simplest_of_fastest(std::span<const Sample> samples, double margin = kTieMargin);
+
+/// A lead that is smaller than the model's own error is none: the geometric mean of the errors of the stored
+/// measurements, validate/ACCURACY.md.
+inline constexpr double kModelError = 0.05;
 
 /// One protocol at one size.
 struct Choice {

@@ -1,6 +1,7 @@
 #include "model/study/advice_report.hpp"
 
 #include <algorithm>
+#include <map>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 
 #include "protocols/bench/cli/csv.hpp"
 #include "protocols/bench/results/crossing.hpp"
+#include "protocols/registry.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -19,6 +21,13 @@ std::string chunk_text(Bytes chunk) { return chunk == Bytes{} ? "whole" : format
 double bandwidth_of(const AdviceReport& report, Bytes size, double time_us) {
   const double directions = report.pattern == bench::Pattern::bidirectional ? 2 : 1;
   return directions * static_cast<double>(size.count()) / time_us;
+}
+
+/// "engine=kernel-push", as -o takes each.
+std::vector<std::string> option_words(const Variant& who) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : who.options) words.push_back(name + "=" + value);
+  return words;
 }
 
 std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
@@ -62,17 +71,31 @@ void print_remarks(const AdviceReport& report, std::ostream& out) {
 
 void print_sizes(const AdviceReport& report, std::ostream& out) {
   const std::size_t width = name_width(report);
-  out << fmt::format("\n{:<8}{:<{}}{:>6}{:>7}{:>13}{:>12}  {:<{}}{:>9}\n", "size", "fastest", width, "chunk", "depth",
+  out << fmt::format("\n{:<8}{:<{}}{:>6}{:>7}{:>13}{:>12}  {:<{}}{:>13}\n", "size", "fastest", width, "chunk", "depth",
                      "time us", "MB/s", "runner-up", width, "slower by");
   for (const SizeAdvice& at_size : report.advice.sizes) {
     const Choice& winner = at_size.ranking.front();
     const bool alone = at_size.ranking.size() == 1;
-    out << fmt::format("{:<8}{:<{}}{:>6}{:>7}{:>13.3f}{:>12.2f}  {:<{}}{:>9}\n", format_size(at_size.size),
-                       to_string(winner.who), width, chunk_text(winner.best.tuning.chunk), winner.best.tuning.depth,
-                       winner.best.time_us, bandwidth_of(report, at_size.size, winner.best.time_us),
-                       alone ? "none" : to_string(at_size.ranking[1].who), width,
-                       alone ? "" : percent(slower_by(at_size, 1)));
+    out << fmt::format(
+        "{:<8}{:<{}}{:>6}{:>7}{:>13.3f}{:>12.2f}  {:<{}}{:>13}\n", format_size(at_size.size), to_string(winner.who),
+        width, chunk_text(winner.best.tuning.chunk), winner.best.tuning.depth, winner.best.time_us,
+        bandwidth_of(report, at_size.size, winner.best.time_us), alone ? "none" : to_string(at_size.ranking[1].who),
+        width, alone ? "" : percent(slower_by(at_size, 1)) + (slower_by(at_size, 1) < kModelError ? " tie" : ""));
   }
+}
+
+/// What the options of the winners are about.
+void print_options(const Advice& advice, std::ostream& out) {
+  std::map<std::string, std::string> said;
+  for (const SizeAdvice& at_size : advice.sizes) {
+    const Variant& who = at_size.ranking.front().who;
+    for (const Option& option : find_protocol(who.protocol).options()) {
+      const auto chosen = who.options.find(std::string(option.name));
+      if (chosen != who.options.end()) said.emplace(chosen->first + "=" + chosen->second, option.description);
+    }
+  }
+  if (!said.empty()) out << "\nOptions\n";
+  for (const auto& [words, description] : said) out << fmt::format("  {:<14} {}\n", words, description);
 }
 
 void print_takeovers(const Advice& advice, std::ostream& out) {
@@ -92,7 +115,9 @@ void print_singles(const AdviceReport& report, std::ostream& out) {
          "mean)\n";
   for (const SingleTuning& single : report.singles) {
     const std::string preset = single.who.preset.empty() ? "" : "--preset " + single.who.preset + " ";
-    out << fmt::format("  {:<14} {}--chunk {} --depth {}: {}\n", single.who.protocol, preset,
+    std::string options;
+    for (const std::string& word : option_words(single.who)) options += "-o " + word + " ";
+    out << fmt::format("  {:<14} {}{}--chunk {} --depth {}: {}\n", single.who.protocol, preset, options,
                        format_size(chunk_option(report, single.who, single.tuning.chunk)), single.tuning.depth,
                        percent(single.loss));
   }
@@ -110,6 +135,7 @@ nlohmann::json to_json(const AdviceReport& report, const Variant& who, const Tun
                       {"chunk_bytes", chunk_option(report, who, tuning.chunk).count()},
                       {"depth", tuning.depth}};
   if (!who.preset.empty()) json["preset"] = who.preset;
+  if (!who.options.empty()) json["options"] = who.options;
   return json;
 }
 
@@ -135,6 +161,7 @@ nlohmann::json points_json(const AdviceReport& report) {
     for (std::size_t place = 0; place < at_size.ranking.size(); ++place) {
       ranking.push_back(to_json(report, at_size.size, at_size.ranking[place]));
       ranking.back()["slower_percent"] = 100 * slower_by(at_size, place);
+      if (place > 0) ranking.back()["tie"] = slower_by(at_size, place) < kModelError;
     }
     nlohmann::json point{{"bytes", at_size.size.count()}, {"ranking", std::move(ranking)}};
     for (const Contestant& reference : report.survey.references) {
@@ -172,7 +199,10 @@ void print_advice(const AdviceReport& report, std::ostream& out) {
   out << fmt::format(
       "Simulated one-way times of warm messages, with the simplest chunk and depth within {} of the protocol's best\n",
       percent(kTieMargin));
+  out << fmt::format("A lead of less than {} is a tie: the model errs by that much (validate/ACCURACY.md)\n",
+                     percent(kModelError));
   print_sizes(report, out);
+  print_options(report.advice, out);
   print_takeovers(report.advice, out);
   print_singles(report, out);
   print_remarks(report, out);
@@ -221,6 +251,7 @@ nlohmann::json to_json(const AdviceReport& report) {
           {"from", to_string(report.from)},
           {"to", to_string(report.to)},
           {"tie_margin_percent", 100 * kTieMargin},
+          {"model_error_percent", 100 * kModelError},
           {"points", points_json(report)},
           {"crossovers", takeovers_json(report.advice)},
           {"single_settings", std::move(singles)},
@@ -231,16 +262,17 @@ nlohmann::json to_json(const AdviceReport& report) {
 
 std::string to_csv(const AdviceReport& report) {
   std::string csv =
-      "pattern,window,from,to,bytes,place,protocol,preset,chunk_bytes,depth,time_us,bandwidth_MBps,fastest_us,"
+      "pattern,window,from,to,bytes,place,protocol,preset,options,chunk_bytes,depth,time_us,bandwidth_MBps,fastest_us,"
       "slower_percent,path\n";
   for (const SizeAdvice& at_size : report.advice.sizes) {
     for (std::size_t place = 0; place < at_size.ranking.size(); ++place) {
       const auto& [who, best, fastest_us] = at_size.ranking[place];
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(report.pattern), report.window,
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(report.pattern), report.window,
                          to_string(report.from), to_string(report.to), at_size.size.count(), place + 1, who.protocol,
-                         who.preset, chunk_option(report, who, best.tuning.chunk).count(), best.tuning.depth,
-                         best.time_us, bandwidth_of(report, at_size.size, best.time_us), fastest_us,
-                         100 * slower_by(at_size, place), bench::csv_cell(best.path));
+                         who.preset, bench::csv_cell(fmt::format("{}", fmt::join(option_words(who), " "))),
+                         chunk_option(report, who, best.tuning.chunk).count(), best.tuning.depth, best.time_us,
+                         bandwidth_of(report, at_size.size, best.time_us), fastest_us, 100 * slower_by(at_size, place),
+                         bench::csv_cell(best.path));
     }
   }
   return csv;

@@ -1,6 +1,8 @@
 #include "model/study/survey.hpp"
 
 #include <algorithm>
+#include <map>
+#include <ranges>
 #include <thread>
 #include <utility>
 
@@ -29,22 +31,81 @@ struct Candidate {
   }
 };
 
+using Options = std::map<std::string, std::string>;
+
+Candidate make_candidate(const Protocol& protocol, Variant who, const SurveyPlan& plan) {
+  bench::NamedValues options = plan.options;
+  options.insert(options.end(), who.options.begin(), who.options.end());
+  Settings base = bench::make_settings(protocol, {.preset = who.preset, .options = std::move(options)});
+  return {.who = std::move(who), .protocol = &protocol, .base = std::move(base)};
+}
+
 /// The protocol with its defaults and with its presets; those that differ from one before in chunk and depth alone only
 /// if the plan wants all.
 std::vector<Candidate> candidates_of(const Protocol& protocol, const SurveyPlan& plan) {
   const std::string name(protocol.name());
-  const auto base = [&](std::string_view preset) {
-    return bench::make_settings(protocol, {.preset = std::string(preset), .options = plan.options});
-  };
-  std::vector<Candidate> candidates{{.who = {name, ""}, .protocol = &protocol, .base = base("")}};
+  std::vector<Candidate> candidates{make_candidate(protocol, {.protocol = name}, plan)};
   for (const Preset& preset : protocol.presets()) {
-    Settings settings = base(preset.name);
+    Candidate candidate = make_candidate(protocol, {.protocol = name, .preset = std::string(preset.name)}, plan);
     const bool known = std::ranges::any_of(
-        candidates, [&](const Candidate& candidate) { return candidate.base.options == settings.options; });
-    if (known && !plan.all_presets) continue;
-    candidates.push_back({.who = {name, std::string(preset.name)}, .protocol = &protocol, .base = std::move(settings)});
+        candidates, [&](const Candidate& other) { return other.base.options == candidate.base.options; });
+    if (!known || plan.all_presets) candidates.push_back(std::move(candidate));
   }
   return candidates;
+}
+
+/// The choices of an option besides its default; none where it takes a number.
+std::vector<std::string> other_choices(const Option& option) {
+  std::vector<std::string> choices;
+  if (option.values.find('|') == std::string_view::npos) return choices;
+  for (const auto part : std::views::split(option.values, '|')) {
+    std::string choice(part.begin(), part.end());
+    if (choice != option.default_value) choices.push_back(std::move(choice));
+  }
+  return choices;
+}
+
+bool is_set(const SurveyPlan& plan, const Option& option) {
+  return std::ranges::any_of(plan.options, [&](const auto& each) { return each.first == option.name; });
+}
+
+/// The protocol with one other choice each.
+std::vector<Candidate> single_choices(const Protocol& protocol, const SurveyPlan& plan) {
+  std::vector<Candidate> candidates;
+  for (const Option& option : protocol.options()) {
+    if (is_set(plan, option)) continue;
+    for (const std::string& choice : other_choices(option)) {
+      candidates.push_back(make_candidate(
+          protocol, {.protocol = std::string(protocol.name()), .options = {{std::string(option.name), choice}}}, plan));
+    }
+  }
+  return candidates;
+}
+
+/// Every combination of two and more of `singles`, which have one option each, none of an option twice.
+std::vector<Options> combinations(const std::vector<Options>& singles) {
+  std::vector<Options> all{{}};
+  for (const Options& single : singles) {
+    const std::size_t so_far = all.size();
+    for (std::size_t i = 0; i < so_far; ++i) {
+      if (all[i].contains(single.begin()->first)) continue;
+      Options more = all[i];
+      more.insert(*single.begin());
+      all.push_back(std::move(more));
+    }
+  }
+  std::erase_if(all, [](const Options& options) { return options.size() < 2; });
+  return all;
+}
+
+/// The options with a number, of which only the default is tried.
+std::string numbers_of(const Protocol& protocol, const SurveyPlan& plan) {
+  std::string names;
+  for (const Option& option : protocol.options()) {
+    if (option.values.find('|') != std::string_view::npos || is_set(plan, option)) continue;
+    names += (names.empty() ? "" : ", ") + std::string(option.name);
+  }
+  return names;
 }
 
 /// One simulation: one tuning of one candidate, at all sizes at which it differs from the others.
@@ -136,6 +197,49 @@ void simulate_trials(std::vector<Trial>& trials, const Platform& platform, const
   }
 }
 
+void add_trials(std::vector<Trial>& trials, std::vector<Candidate> candidates, const SurveyPlan& plan) {
+  for (Candidate& candidate : candidates) {
+    Contestant contestant{.who = candidate.who, .whole = candidate.whole(plan)};
+    trials.push_back({.candidate = std::move(candidate), .contestant = std::move(contestant)});
+  }
+}
+
+/// Is it a choice with which every message takes the time that it takes without?
+bool changes_nothing(const Trial& trial, const std::vector<Trial>& trials) {
+  if (trial.candidate.who.options.empty()) return false;
+  const Variant plain{.protocol = trial.candidate.who.protocol};
+  const auto without = std::ranges::find(trials, plain, [](const Trial& each) { return each.candidate.who; });
+  const auto times = [](const Contestant& contestant) {
+    std::map<Bytes, std::vector<double>> all;
+    for (const auto& [size, samples] : contestant.samples) {
+      for (const Sample& sample : samples) all[size].push_back(sample.time_us);
+    }
+    return all;
+  };
+  return without != trials.end() && times(trial.contestant) == times(without->contestant);
+}
+
+/// The choices that change a time, together.
+std::vector<Trial> combined_trials(const std::vector<Trial>& trials, const SurveyPlan& plan) {
+  std::map<const Protocol*, std::vector<Options>> singles;
+  for (const Trial& trial : trials) {
+    const bool took_part = !trial.contestant.samples.empty();
+    if (took_part && trial.candidate.who.options.size() == 1) {
+      singles[trial.candidate.protocol].push_back(trial.candidate.who.options);
+    }
+  }
+  std::vector<Trial> combined;
+  for (const auto& [protocol, options] : singles) {
+    std::vector<Candidate> candidates;
+    for (const Options& together : combinations(options)) {
+      candidates.push_back(
+          make_candidate(*protocol, {.protocol = std::string(protocol->name()), .options = together}, plan));
+    }
+    add_trials(combined, std::move(candidates), plan);
+  }
+  return combined;
+}
+
 }  // namespace
 
 Survey make_survey(const Platform& platform, const SurveyPlan& plan) {
@@ -154,13 +258,26 @@ Survey make_survey(const Platform& platform, const SurveyPlan& plan) {
       survey.left_out.push_back({name, "a reference only: it moves host memory"});
     } else {
       if (support.kind == Support::Kind::fallback) survey.remarks.push_back({name, "falls back: " + support.reason});
-      for (const Candidate& candidate : candidates_of(*protocol, plan)) {
-        trials.push_back(
-            {.candidate = candidate, .contestant = {.who = candidate.who, .whole = candidate.whole(plan)}});
+      add_trials(trials, candidates_of(*protocol, plan), plan);
+      if (plan.all_choices) {
+        add_trials(trials, single_choices(*protocol, plan), plan);
+        if (const std::string names = numbers_of(*protocol, plan); !names.empty()) {
+          survey.remarks.push_back({name, "other numbers were not tried for: " + names});
+        }
       }
     }
   }
-  for (const Look look : {Look::first, Look::close}) simulate_trials(trials, platform, plan, look);
+  simulate_trials(trials, platform, plan, Look::first);
+  std::erase_if(trials, [&](const Trial& trial) { return changes_nothing(trial, trials); });
+  std::vector<Trial> combined = combined_trials(trials, plan);
+  simulate_trials(combined, platform, plan, Look::first);
+  for (Trial& trial : combined) {  // behind the others of its protocol
+    const auto last = std::find_if(trials.rbegin(), trials.rend(), [&](const Trial& each) {
+      return each.candidate.protocol == trial.candidate.protocol;
+    });
+    trials.insert(last.base(), std::move(trial));
+  }
+  simulate_trials(trials, platform, plan, Look::close);
   for (Trial& trial : trials) {
     const std::string name = to_string(trial.candidate.who);
     if (trial.contestant.samples.empty()) {
@@ -184,9 +301,8 @@ void simulate_missing(std::vector<Contestant>& contestants, const std::vector<Si
     const bool listed = std::ranges::any_of(
         tasks, [&](const Task& task) { return task.candidate.who == who && task.tuning == tuning; });
     if (missing.empty() || listed) continue;
-    const auto candidates = candidates_of(find_protocol(who.protocol), plan);
     tasks.push_back(
-        {.candidate = *std::ranges::find(candidates, who, &Candidate::who), .tuning = tuning, .sizes = missing});
+        {.candidate = make_candidate(find_protocol(who.protocol), who, plan), .tuning = tuning, .sizes = missing});
   }
   const std::vector<std::string> answers = simulate_tasks(tasks, platform, plan);
   for (std::size_t i = 0; i < tasks.size(); ++i) {

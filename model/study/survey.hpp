@@ -26,6 +26,8 @@ struct SurveyPlan {
   std::function<SearchSpace(const Settings&)> space{};
   /// Are presets tried that differ from the defaults or from each other in chunk and depth alone?
   bool all_presets = false;
+  /// Is every choice that a protocol's options offer tried, those together that change a time alone?
+  bool all_choices = false;
   std::vector<std::string> protocols{};  ///< only these; empty: all
   bool references = false;               ///< are protocols for host memory simulated too?
   bench::NamedValues options{};          ///< set in all tunings; every protocol of the survey has them
@@ -43,7 +45,7 @@ struct Survey {
   std::vector<Contestant> contestants{};
   std::vector<Contestant> references{};  ///< protocols for host memory: no choice for device messages
   std::vector<Remark> left_out{};        ///< refused: why
-  std::vector<Remark> remarks{};         ///< a fallback that takes part, settings that a protocol refuses
+  std::vector<Remark> remarks{};         ///< a fallback that takes part, settings that are refused, options not tried
 };
 
 /// Simulates warm messages with the protocols of the registry and their presets. A tuning that a protocol refuses is

@@ -1,6 +1,7 @@
 #include "model/yaml/yaml_events.hpp"
 
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -53,11 +54,11 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open_.push_back({{YamlValue::Kind::list, position(mark)}, anchor, std::nullopt});
+    open_.push_back({{YamlValue::Kind::list, position(mark)}, anchor});
   }
   void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open_.push_back({{YamlValue::Kind::map, position(mark)}, anchor, std::nullopt});
+    open_.push_back({{YamlValue::Kind::map, position(mark)}, anchor});
   }
   void OnSequenceEnd() override { close(); }
   void OnMapEnd() override { close(); }
@@ -67,7 +68,8 @@ class TreeBuilder : public YAML::EventHandler {
   struct Open {
     YamlValue value;
     YAML::anchor_t anchor;
-    std::optional<YamlValue> key;  ///< of a map: read, and its value not yet
+    std::optional<YamlValue> key{};  ///< of a map: read, and its value not yet
+    std::set<std::string> keys{};    ///< of a map: those that it has, for a search in the tree is linear
   };
 
   [[noreturn]] void give_up(const Position& where, const std::string& message) {
@@ -89,7 +91,10 @@ class TreeBuilder : public YAML::EventHandler {
 
   void complete(YamlValue value, YAML::anchor_t anchor) {
     spend(1, value.position);
-    if (anchor != 0) anchors_[anchor] = value;
+    if (anchor != 0) {
+      spend(count_values(value), value.position);  // a copy, and anchors may lie within anchors
+      anchors_[anchor] = value;
+    }
     store(std::move(value));
   }
 
@@ -99,20 +104,20 @@ class TreeBuilder : public YAML::EventHandler {
     } else if (Open& parent = open_.back(); parent.value.kind == YamlValue::Kind::list) {
       parent.value.items.push_back(std::move(value));
     } else if (parent.key) {
-      store_entry(parent.value, *parent.key, std::move(value));
+      store_entry(parent, *parent.key, std::move(value));
       parent.key.reset();
     } else {
       parent.key = std::move(value);
     }
   }
 
-  void store_entry(YamlValue& map, const YamlValue& key, YamlValue value) {
+  void store_entry(Open& map, const YamlValue& key, YamlValue value) {
     if (key.kind != YamlValue::Kind::scalar) {
       diagnostics_.error(key.position, "a key must be a plain text");
-    } else if (map.find(key.text) != nullptr) {
+    } else if (!map.keys.insert(key.text).second) {
       diagnostics_.error(key.position, "duplicate key '" + key.text + "'");
     } else {
-      map.entries.push_back({key.text, key.position, std::move(value)});
+      map.value.entries.push_back({key.text, key.position, std::move(value)});
     }
   }
 

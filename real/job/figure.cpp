@@ -15,9 +15,8 @@
 namespace twinlink::real {
 namespace {
 
-/// A curve of the two ranks, and of which figure.
+/// A curve of the two ranks.
 struct Wanted {
-  const bench::Figure* figure = nullptr;
   const bench::FigureCurve* curve = nullptr;
   bench::Plan plan{};
 };
@@ -25,16 +24,15 @@ struct Wanted {
 /// What the ranks can run; why not the rest, line by line into `left_out`.
 std::vector<Wanted> wanted_curves(const FigureOptions& options, const Path& path, std::vector<std::string>& left_out) {
   std::vector<Wanted> wanted;
-  for (const bench::Figure& figure : bench::keeneland_figures()) {
-    if (!options.names.empty() && std::ranges::find(options.names, figure.id) == options.names.end()) continue;
-    for (const bench::FigureCurve& curve : figure.curves) {
+  for (const bench::Figure* figure : bench::figures_named(options.names)) {
+    for (const bench::FigureCurve& curve : figure->curves) {
       if (const std::string why = why_not(curve, path); !why.empty()) {
         left_out.push_back(fmt::format("{}: {}", curve.label, why));
         continue;
       }
       bench::RunOptions run = options.run;
       set_curve(run, curve);
-      wanted.push_back({&figure, &curve, make_plan(run, bench::measured_repeats())});
+      wanted.push_back({&curve, make_plan(run, bench::measured_repeats())});
     }
   }
   return wanted;
@@ -45,14 +43,14 @@ void write(const bench::Result& result, const std::filesystem::path& out, const 
   write_csv(result, out / (id + ".csv"));
 }
 
-void print(const FigureOptions& options, std::span<const bench::DrawnCurve> drawn) {
+void print(const FigureOptions& options, std::span<const bench::DrawnCurve> drawn, const std::string& world) {
   for (const bench::Figure& figure : bench::keeneland_figures()) {
     std::vector<bench::DrawnCurve> mine;
     for (const bench::DrawnCurve& each : drawn) {
       const bool ours = std::ranges::any_of(figure.curves, [&](const auto& curve) { return &curve == each.curve; });
       if (ours) mine.push_back(each);
     }
-    if (!mine.empty()) std::cout << figure_text(figure, mine, "measured") << "\n";
+    if (!mine.empty()) std::cout << figure_text(figure, mine, world) << "\n";
   }
   std::cout << "Result files (JSON and CSV, one per curve) are in " << options.out.string() << "\n";
 }
@@ -94,7 +92,7 @@ ExitCode measure_figures(const JobOptions& job_options, const FigureOptions& opt
              .series = series},
             options.out, curve->id);
     }
-    print(options, drawn);
+    print(options, drawn, bench::heading_world("measured", job.environment()));
     for (const std::string& line : left_out) std::cout << "left out: " << line << "\n";
   });
   return ExitCode::ok;

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "real/device/device_selection.hpp"
+#include "real/job/agreement.hpp"
 #include "real/job/environment.hpp"
 #include "real/rank/nvtx_ranges.hpp"
 #include "real/rank/real_rank.hpp"
@@ -97,11 +98,10 @@ void throw_agreed(const Mpi& mpi, const Finding& mine) {
 
 /// The first collective of every process, with a Job or without. Throws the AgreedError of a rank that cannot go on, or
 /// one if the ranks would go on to different things and wait for each other for ever.
-void share_findings(const Mpi& mpi, const Finding& mine, const std::string& command) {
+void share_findings(const Mpi& mpi, const Finding& mine, const std::string& settings) {
   throw_agreed(mpi, mine);
-  const auto commands = mpi.all_gather(command);
-  if (std::ranges::all_of(commands, [&](const std::string& c) { return c == commands.front(); })) return;
-  throw_agreed(mpi, {"the ranks run different commands; all must be started alike", ExitCode::bad_usage});
+  const std::string differs = difference(mpi.all_gather(settings));
+  if (!differs.empty()) throw_agreed(mpi, {differs, ExitCode::bad_usage});
 }
 
 /// Whoever wants to measure a path between GPUs must know that there is none. Rank 0 says it.
@@ -173,9 +173,7 @@ struct Job::Parts {
       if (options.nvtx) ranges = make_nvtx_ranges();
     });
     mpi.emplace();
-    share_findings(*mpi, device,
-                   fmt::format("{} {} {} {}", options.command, options.pace.platform.string(), options.pace.places,
-                               static_cast<int>(options.within_node)));
+    share_findings(*mpi, device, options.settings);
     together(*mpi, host, [&] {
       signals.emplace(RankId{mpi->rank()}, mpi->size(), *runtime);
       messages.emplace(RankId{mpi->rank()}, mpi->size());
@@ -189,7 +187,8 @@ struct Job::Parts {
       note_lacks(*mpi, within_node);
       environment = describe_environment(*mpi, *runtime, neighbours, *numa, options.command_line);
       environment["intra_node"] = within_node;
-      if (pace) numa->pretend(pace->numa_domains());  // the environment tells of the real ones
+      if (pace) environment["pace"] = options.pace.platform.string();  // until conclude() says more
+      if (pace) numa->pretend(pace->numa_domains());                   // the environment tells of the real ones
       memory.emplace(RankId{mpi->rank()}, *runtime, exports, *numa);
       mpi->barrier();  // so that the clocks start together
       const bool by_control_message = options.within_node != WithinNode::loopback;
@@ -254,10 +253,10 @@ void Job::conclude() {
   if (parts_->pace) parts_->environment["pace"] = parts_->pace->conclude(*parts_->mpi, *parts_->paced);
 }
 
-ExitCode leave_together(const Finding& mine, const std::string& command) {
+ExitCode leave_together(const Finding& mine, const std::string& settings) {
   const Mpi mpi;
   try {
-    together(mpi, host_name(), [&] { share_findings(mpi, mine, command); });
+    together(mpi, host_name(), [&] { share_findings(mpi, mine, settings); });
     return ExitCode::ok;
   } catch (const AgreedError& error) {
     return error.exit_code();

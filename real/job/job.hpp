@@ -22,7 +22,7 @@ enum class DeviceKind {
 };
 
 struct JobOptions {
-  std::string command{};  ///< what the ranks are about to do; they must agree
+  std::string settings{};  ///< what the ranks are about to do, as to_text() writes it; they must agree
   DeviceKind device = DeviceKind::host;
   std::optional<HostPeers> host_peers{};         ///< of emulated devices; all, unless it is said
   std::optional<Bytes> host_memory{};            ///< of each emulated device; host_memory(), unless it is said
@@ -84,6 +84,6 @@ class Job {
 /// For a process that ends without a Job, while others may begin one: meets them as a Job would, and goes. Returns the
 /// exit code that all end with, which is that of the first finding that is not `ok`, or says that the ranks run
 /// different commands; rank 0 prints the reason. Once per process, under a launcher, before MPI.
-ExitCode leave_together(const Finding& mine, const std::string& command);
+ExitCode leave_together(const Finding& mine, const std::string& settings);
 
 }  // namespace twinlink::real

@@ -33,6 +33,7 @@
 #include "protocols/bench/results/files.hpp"
 #include "protocols/registry.hpp"
 #include "real/discover/discover.hpp"
+#include "real/job/agreement.hpp"
 #include "real/job/figure.hpp"
 #include "real/job/job.hpp"
 #include "real/job/run_pairs.hpp"
@@ -177,7 +178,8 @@ ExitCode run(const Options& options) {
   });
   job.run([&](Rank& self) {
     if (options.run.all_pairs) return run_all_pairs(job, self, options, *protocol, plan);
-    bench::LiveRows rows({.world = "measured", .program = kProgram}, options.run.output, std::cout);
+    bench::LiveRows rows({.world = "measured", .program = kProgram, .environment = job.environment()},
+                         options.run.output, std::cout);
     plan.on_point = rows.listener();
     bench::Series series = bench::measure(self, *protocol, plan);
     job.conclude();
@@ -275,8 +277,8 @@ int run_program(int argc, char** argv, Options& options) {
   app.require_subcommand(1);
   options.job.command_line = bench::command_line(argc, argv);
   std::function<ExitCode()> action;
-  const auto begin = [&](const char* command, std::function<ExitCode()> what) {
-    options.job.command = command;
+  const auto begin = [&](const CLI::App* command, std::function<ExitCode()> what) {
+    options.job.settings = to_text(settings_of(*command, kProgram));
     action = std::move(what);
   };
 
@@ -295,7 +297,7 @@ int run_program(int argc, char** argv, Options& options) {
       ->excludes(run_command->get_option("--all-pairs"));
   bench::add_examples(*run_command, {"mpirun -n 2 twinlink-real run -p gpudirect-v1 -e 1M",
                                      "mpirun -n 2 twinlink-real run --device cuda -p gpudirect-v2 --json run.json"});
-  run_command->callback([&] { begin("run", [&] { return run(options); }); });
+  run_command->callback([&] { begin(run_command, [&] { return run(options); }); });
 
   auto* probe_command = app.add_subcommand("probe", "Measure the primitives of this machine");
   add_job_options(*probe_command, options.job);
@@ -304,12 +306,14 @@ int run_program(int argc, char** argv, Options& options) {
   probe_command->add_flag("--samples", options.probe.samples, "Also store the time of every round (samples_us)");
   bench::add_examples(*probe_command, {"mpirun -n 2 twinlink-real probe --device cuda --json probes.json",
                                        "mpirun -n 2 twinlink-real probe --only message -e 64K"});
-  probe_command->callback([&] { begin("probe", [&] { return probe(options); }); });
+  probe_command->callback([&] { begin(probe_command, [&] { return probe(options); }); });
 
   auto* figure_command = app.add_subcommand(
       "figure", "Measure what this machine has of the figures of \"GPUDirect Performance on Keeneland\"");
   add_job_options(*figure_command, options.job);
-  bench::add_figure_names(*figure_command, options.figure.names);
+  figure_command->add_option("figure", options.figure.names, "Which of them: " + bench::figure_names())
+      ->type_name("NAME")
+      ->default_str("all");
   bench::add_size_options(*figure_command, options.figure.run.sweep);
   figure_command->add_option("--out", options.figure.out, "The folder for result files; made if missing")
       ->type_name("FOLDER")
@@ -318,7 +322,7 @@ int run_program(int argc, char** argv, Options& options) {
   bench::add_examples(*figure_command, {"mpirun -n 2 twinlink-real figure --device cuda",
                                         "mpirun -n 2 twinlink-real figure keeneland-kids -e 1M --out here"});
   figure_command->callback(
-      [&] { begin("figure", [&] { return measure_figures(options.job, options.figure, kProgram); }); });
+      [&] { begin(figure_command, [&] { return measure_figures(options.job, options.figure, kProgram); }); });
 
   auto* discover_command = app.add_subcommand(
       "discover", "Write this node's topology as a platform file; needs neither mpirun nor GPUs in use");
@@ -340,7 +344,7 @@ int run_program(int argc, char** argv, Options& options) {
                       {"twinlink-real discover --out here.yaml",
                        "twinlink-real discover --hwloc-xml there.xml --base platforms/h200-nvlink.yaml"});
   discover_command->callback([&] {
-    begin("discover", [&] {
+    begin(discover_command, [&] {
       // One node, one file; other ranks have nothing to add.
       if (launcher_rank().value_or(0) != 0) return ExitCode::ok;
       bench::require_other_files({{"--out", found.out}, {"--json", found.json}},
@@ -353,7 +357,7 @@ int run_program(int argc, char** argv, Options& options) {
   std::filesystem::path list_json;
   bench::add_json_option(*list_command, list_json);
   bench::add_examples(*list_command, {"twinlink-real list", "twinlink-real list --json protocols.json"});
-  list_command->callback([&] { begin("list", [&] { return list_protocols(list_json); }); });
+  list_command->callback([&] { begin(list_command, [&] { return list_protocols(list_json); }); });
 
   bench::add_examples(
       app, {"mpirun -n 2 twinlink-real run --device cuda -p gpudirect-v2", "twinlink-real discover --out here.yaml"});
@@ -377,7 +381,7 @@ int run_rank(int rank, int argc, char** argv) {
     return result;
   }();
   if (!Mpi::has_begun()) {
-    return static_cast<int>(leave_together({message_of(said), static_cast<ExitCode>(code)}, options.job.command));
+    return static_cast<int>(leave_together({message_of(said), static_cast<ExitCode>(code)}, options.job.settings));
   }
   fmt::print(stderr, "{}", said);
   return code;

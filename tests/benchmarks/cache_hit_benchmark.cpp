@@ -69,8 +69,7 @@ void run(Rank& rank) {
 int main(int argc, char** argv) {
   using namespace twinlink::real;  // NOLINT: a program's main
   try {
-    Job job({.command = "benchmark",
-             .device = argc > 1 && std::string(argv[1]) == "cuda" ? DeviceKind::cuda : DeviceKind::host});
+    Job job({.device = argc > 1 && std::string(argv[1]) == "cuda" ? DeviceKind::cuda : DeviceKind::host});
     job.run(run);
     return 0;
   } catch (const std::exception& error) {

@@ -155,11 +155,21 @@ void note_unverified(std::vector<std::string>& notes, const bench::Series& measu
   if (!sizes.empty()) notes.push_back(fmt::format("measured payloads not verified at: {}", fmt::join(sizes, ", ")));
 }
 
+void note_emulated(std::vector<std::string>& notes, const Recording& measured) {
+  const std::string world = bench::heading_world(measured.world, measured.environment);
+  if (world == "emulated") {
+    notes.emplace_back("measured on devices that are emulated in host memory: the times are this host's, not a GPU's");
+  } else if (world == "paced") {
+    notes.emplace_back("measured on emulated devices that keep a platform's pace: no GPU was there");
+  }
+}
+
 std::vector<std::string> probe_notes(const Recording& measured, const Recording& simulated) {
   std::vector<std::string> notes;
   for (const auto* recording : {&measured, &simulated}) {
     for (const auto& note : recording->notes) notes.push_back(recording->world + ": " + note);
   }
+  note_emulated(notes, measured);
   return notes;
 }
 
@@ -181,6 +191,7 @@ std::vector<std::string> check_comparable(const Recording& measured, const Recor
   for (const auto* recording : {&measured, &simulated}) {
     notes.insert(notes.end(), recording->notes.begin(), recording->notes.end());
   }
+  note_emulated(notes, measured);
   note_untold(notes, measured, *simulated.series);
   note_untold(notes, simulated, *measured.series);
   note_settings(notes, *measured.series, *simulated.series);

@@ -119,7 +119,11 @@ class OsuReader {
     auto origin = make_origin(Tool::osu, result.program, file_);
     origin["figure"] = signature_ ? "median" : "mean of all rounds";
     for (const auto& [name, value] : facts_) origin[name] = value;
-    result.environment = nlohmann::json{{bench::kOriginMember, std::move(origin)}};
+    nlohmann::json environment{{bench::kOriginMember, std::move(origin)}};
+    const std::string world = signature_ ? signature_->world : "";
+    if (world == "emulated" || world == "paced") environment["emulated_devices"] = true;
+    if (world == "paced") environment["pace"] = "not told";
+    result.environment = std::move(environment);
     return result;
   }
 
@@ -130,7 +134,7 @@ class OsuReader {
 
   /// Figures of ours in this form say so before the title.
   void take_signature(bench::Result& result) const {
-    result.world = signature_->world;
+    if (signature_->world == "simulated") result.world = signature_->world;
     result.program = signature_->program;
     bench::Series& series = result.series;
     series.label = signature_->protocol;

@@ -67,10 +67,11 @@ std::string to_csv(const Result& result) {
   const Series& series = result.series;
   const Told& told = series.told;
   const std::string curve =
-      fmt::format("{},{},{},{},{},{},{},{},{},{}", csv_cell(result.world), csv_cell(series.label),
-                  csv_cell(series.protocol), to_string(series.pattern), csv_cell(series.from), csv_cell(series.to),
-                  cell_if(told.settings, series.settings.chunk.count()), cell_if(told.settings, series.settings.depth),
-                  cell_if(told.window, series.window), cell_if(told.cold_us, series.cold_us));
+      fmt::format("{},{},{},{},{},{},{},{},{},{}", csv_cell(heading_world(result.world, result.environment)),
+                  csv_cell(series.label), csv_cell(series.protocol), to_string(series.pattern), csv_cell(series.from),
+                  csv_cell(series.to), cell_if(told.settings, series.settings.chunk.count()),
+                  cell_if(told.settings, series.settings.depth), cell_if(told.window, series.window),
+                  cell_if(told.cold_us, series.cold_us));
   const std::string context = context_cells(result);
   std::string csv =
       fmt::format("world,label,protocol,pattern,from,to,chunk_bytes,depth,window,cold_us,bytes,{},path,verified,{}\n",
@@ -98,8 +99,9 @@ std::string to_csv(const PairFile& file) { return to_csv(results_of(file)); }
 
 std::string to_csv(const ProbeFile& probes) {
   std::string csv = fmt::format("world,name,gpu,peer,bytes,{}\n", kStatisticsColumns);
+  const std::string world = heading_world(probes.world, probes.environment);
   for (const ProbeLine& line : probes.findings.lines) {
-    csv += fmt::format("{},{},{},{},{},{}\n", csv_cell(probes.world), csv_cell(line.name), csv_cell(line.gpu),
+    csv += fmt::format("{},{},{},{},{},{}\n", csv_cell(world), csv_cell(line.name), csv_cell(line.gpu),
                        csv_cell(line.peer), line.size.count(), cells(line.time_us, line.bandwidth_MBps));
   }
   return csv;

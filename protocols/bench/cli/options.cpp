@@ -52,6 +52,13 @@ DefaultRepeats everywhere(const Repeats& repeats) {
   return {.latency_small = repeats, .latency_large = repeats, .bandwidth_small = repeats, .bandwidth_large = repeats};
 }
 
+/// A message's blocks are limited by its layout; all of a window are there at once.
+void require_few_blocks(const Layout& layout, Bytes largest, int window) {
+  if (layout.contiguous() || layout.blocks(largest).size() <= kMostBlocks / static_cast<std::size_t>(window)) return;
+  throw UsageError(fmt::format("--layout {} gives a window of {} messages of {} more than {} blocks", describe(layout),
+                               window, format_size(largest), kMostBlocks));
+}
+
 }  // namespace
 
 CLI::Option* add_read_option(CLI::App& app, const std::string& name, const std::string& type,
@@ -231,6 +238,7 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
   }
   Packing packing = make_packing(options.layout);
   for (const Bytes size : sizes) check_packing(packing, size);
+  require_few_blocks(packing.layout, sizes.back(), window);
   return {.pattern = options.pattern,
           .sizes = std::move(sizes),
           .window = window,

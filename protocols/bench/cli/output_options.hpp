@@ -7,12 +7,14 @@
 #include <span>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "protocols/bench/cli/pair_file.hpp"
 #include "protocols/bench/probe/probe.hpp"
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/results/results.hpp"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace twinlink::bench {
 

@@ -56,7 +56,8 @@ void print_expectation(const Result& result, std::ostream& out, std::string_view
 void print_rows(const Result& result, std::ostream& out, std::size_t printed) {
   const Series& series = result.series;
   if (printed == 0) {
-    out << fmt::format("# {}: {} {}", series.label, result.world, to_string(series.pattern));
+    out << fmt::format("# {}: {} {}", series.label, heading_world(result.world, result.environment),
+                       to_string(series.pattern));
     if (!series.from.empty()) out << fmt::format(", {} to {}", series.from, series.to);
     out << settings_of(series) << "\n";
     if (series.told.cold_us) out << fmt::format("# first message, set-up included: {:.3f} us\n", series.cold_us);
@@ -87,7 +88,8 @@ void print_table(const Result& result, std::ostream& out) {
 void print_table(std::span<const Result> results, std::ostream& out) {
   const Result& sample = results.front();
   const auto name = [](std::size_t pair) { return fmt::format("pair {}", pair + 1); };
-  out << fmt::format("# {} pairs at once: {} {}\n", results.size(), sample.world, to_string(sample.series.pattern));
+  out << fmt::format("# {} pairs at once: {} {}\n", results.size(), heading_world(sample.world, sample.environment),
+                     to_string(sample.series.pattern));
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Series& series = results[i].series;
     out << fmt::format("# {}: {} to {}, {}{}\n", name(i), series.from, series.to, series.label, settings_of(series));

@@ -70,8 +70,8 @@ void print_table(const PairFile& file, std::ostream& out) {
     return;
   }
   const Series& sample = file.pairs.series.front();
-  out << fmt::format("# {}: {} {}, all pairs; * is an outlier among the pairs of one path\n", sample.label, file.world,
-                     to_string(sample.pattern));
+  out << fmt::format("# {}: {} {}, all pairs; * is an outlier among the pairs of one path\n", sample.label,
+                     heading_world(file.world, file.environment), to_string(sample.pattern));
   const Point& smallest = sample.points.front();
   const Point& largest = sample.points.back();
   print_matrix(

@@ -103,7 +103,7 @@ void print_lines(const ProbeFindings& findings, std::ostream& out) {
 }  // namespace
 
 void print_table(const ProbeFile& probes, std::ostream& out) {
-  out << fmt::format("# probes: {}, {}\n", probes.world, probes.program);
+  out << fmt::format("# probes: {}, {}\n", heading_world(probes.world, probes.environment), probes.program);
   print_notes(probes.findings, out);
   (probes.findings.lines.size() > kFewLines ? print_summary : print_lines)(probes.findings, out);
   print_unstable(probes.findings.lines, "lines", out);

@@ -1,5 +1,6 @@
 #include "protocols/bench/cli/program.hpp"
 
+#include <csignal>
 #include <iostream>
 #include <new>
 #include <string_view>
@@ -50,6 +51,7 @@ bool needs_quotes(std::string_view word) {
 
 int run_main(CLI::App& app, int argc, const char* const* argv, const std::function<ExitCode()>& body) {
   set_help_form(app);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit on a file's size then fails as on a full disk
   const int code = run(app, argc, argv, body);
   std::cout.flush();
   if (code == 0 && !std::cout) return report(app, "standard output cannot be written", ExitCode::failed);

@@ -1,7 +1,6 @@
 #include "protocols/bench/figure/figures.hpp"
 
-#include <CLI/CLI.hpp>
-
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -145,17 +144,24 @@ Figure kids() {
 
 }  // namespace
 
-void add_figure_names(CLI::App& app, std::vector<std::string>& names) {
-  std::vector<std::string> ids;
-  std::string list;
-  for (const Figure& figure : keeneland_figures()) {
-    ids.push_back(figure.id);
-    list += (list.empty() ? "" : ", ") + figure.id;
+std::string figure_names() {
+  std::string names;
+  for (const Figure& figure : keeneland_figures()) names += (names.empty() ? "" : ", ") + figure.id;
+  return names;
+}
+
+std::vector<const Figure*> figures_named(std::span<const std::string> names) {
+  const std::span<const Figure> all = keeneland_figures();
+  for (const std::string& name : names) {
+    if (std::ranges::find(all, name, &Figure::id) == all.end()) {
+      throw UsageError("no figure \"" + name + "\"; there are: " + figure_names());
+    }
   }
-  app.add_option("figure", names, "Which of them: " + list)
-      ->type_name("NAME")
-      ->default_str("all")
-      ->check(CLI::IsMember(ids));
+  std::vector<const Figure*> named;
+  for (const Figure& figure : all) {
+    if (names.empty() || std::ranges::find(names, figure.id) != names.end()) named.push_back(&figure);
+  }
+  return named;
 }
 
 std::string why_not(const FigureCurve& curve, const Path& path) {

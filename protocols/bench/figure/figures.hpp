@@ -44,8 +44,10 @@ struct Figure {
 };
 
 std::span<const Figure> keeneland_figures();
-/// The argument that names some of them.
-void add_figure_names(CLI::App& app, std::vector<std::string>& names);
+/// Their names, for texts.
+std::string figure_names();
+/// Those of these names in the page's order; all where none is named. A UsageError for a name that none has.
+std::vector<const Figure*> figures_named(std::span<const std::string> names);
 
 /// Why two devices have no such curve; empty: they have.
 std::string why_not(const FigureCurve& curve, const Path& path);
@@ -61,7 +63,7 @@ struct DrawnCurve {
 };
 
 /// The plot in plain text, a table of MB/s by size, the way of each curve, and where the page's order does not come
-/// out. `world` is "simulated" or "measured". A UsageError if there is nothing to draw.
+/// out. `world` is as heading_world() names it. A UsageError if there is nothing to draw.
 std::string figure_text(const Figure& figure, std::span<const DrawnCurve> curves, std::string_view world);
 
 /// The sizes at which the page's order does not come out, one line for each pair of curves; empty if it does.

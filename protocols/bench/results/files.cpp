@@ -23,18 +23,6 @@ constexpr std::string_view kPartial = ".partial";
   throw EnvironmentError(call, fmt::format("{}: {}", file.string(), reason));
 }
 
-/// Where `file` leads, whether or not there is anything.
-fs::path follow_links(fs::path file) {
-  constexpr int kMostLinks = 40;  // as Linux
-  std::error_code error;
-  for (int links = 0; links < kMostLinks && fs::is_symlink(fs::symlink_status(file, error)); ++links) {
-    const fs::path next = fs::read_symlink(file, error);
-    if (error) break;
-    file = file.parent_path() / next;
-  }
-  return file;
-}
-
 /// The system's text for what went wrong; empty if nothing did.
 std::string write_through(const fs::path& file, std::string_view content) {
   errno = 0;
@@ -45,6 +33,17 @@ std::string write_through(const fs::path& file, std::string_view content) {
 }
 
 }  // namespace
+
+fs::path follow_links(fs::path file) {
+  constexpr int kMostLinks = 40;  // as Linux
+  std::error_code error;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(fs::symlink_status(file, error)); ++links) {
+    const fs::path next = fs::read_symlink(file, error);
+    if (error) break;
+    file = file.parent_path() / next;
+  }
+  return file;
+}
 
 // Something that must be written to, for a file in its place would be another thing.
 bool is_special(const fs::path& file) {
@@ -83,6 +82,9 @@ void require_writable(const fs::path& file) {
   if (::access(written.c_str(), W_OK) != 0) {
     refuse(fmt::format("{}: {}", written.string(), std::generic_category().message(errno)));
   }
+  const long longest = is_special(file) ? -1 : ::pathconf(written.c_str(), _PC_NAME_MAX);
+  const std::size_t length = follow_links(file).filename().string().size() + kPartial.size();
+  if (longest > 0 && length > static_cast<std::size_t>(longest)) refuse("its name is too long");
 }
 
 std::ifstream open_to_read(const fs::path& file) {

@@ -15,6 +15,8 @@ namespace twinlink::bench {
 void write_file(const std::filesystem::path& file, std::string_view content);
 /// Is it there, and no ordinary file: a pipe, a device, a folder?
 bool is_special(const std::filesystem::path& file);
+/// Where `file` leads, whether or not there is anything.
+std::filesystem::path follow_links(std::filesystem::path file);
 /// A UsageError if write_file() could not write `file`: to be asked before the work that gives the content.
 void require_writable(const std::filesystem::path& file);
 

@@ -16,7 +16,10 @@ constexpr int kSizeWidth = 10;
 constexpr int kValueWidth = 18;
 
 /// Messages in device memory make it the benchmark's CUDA variant.
-std::string_view accelerator(const Series& series) {
+std::string_view accelerator(const Result& result) {
+  const Series& series = result.series;
+  const std::string world = heading_world(result.world, result.environment);
+  if (world == "emulated" || world == "paced") return "";
   const auto is_device = [&](const Protocol* protocol) {
     return protocol->name() == series.protocol && protocol->message_memory() == Memory::device;
   };
@@ -26,7 +29,8 @@ std::string_view accelerator(const Series& series) {
 std::string signature(const Result& result) {
   const Series& series = result.series;
   return fmt::format("# {}: {} {}, {} to {}, window {}, medians in the form of the OSU micro-benchmarks",
-                     result.program, result.world, series.protocol, series.from, series.to, series.window);
+                     result.program, heading_world(result.world, result.environment), series.protocol, series.from,
+                     series.to, series.window);
 }
 
 }  // namespace
@@ -46,7 +50,7 @@ void print_osu(const Result& result, std::ostream& out, std::size_t printed) {
   const Series& series = result.series;
   const bool latency = osu_test(series.pattern) == osu_test(Pattern::pingpong);
   if (printed == 0) {
-    out << fmt::format("{}\n\n# OSU MPI{} {} Test v{}\n# Datatype: MPI_CHAR.\n", signature(result), accelerator(series),
+    out << fmt::format("{}\n\n# OSU MPI{} {} Test v{}\n# Datatype: MPI_CHAR.\n", signature(result), accelerator(result),
                        osu_test(series.pattern), kOsuRelease);
     out << fmt::format("{:<{}}{:>{}}\n", "# Size", kSizeWidth, latency ? "Avg Latency(us)" : "Bandwidth (MB/s)",
                        kValueWidth);
@@ -59,7 +63,7 @@ void print_osu(const Result& result, std::ostream& out, std::size_t printed) {
 
 std::optional<OsuSignature> read_osu_signature(const std::string& line) {
   static const std::regex form(
-      R"(# (twinlink-\S+ \S+): (simulated|measured) (.+), (\S+) to (.+), window (\d{1,4}), medians in the form of .*)");
+      R"(# (twinlink-\S+ \S+): (simulated|measured|emulated|paced) (.+), (\S+) to (.+), window (\d{1,4}), medians in the form of .*)");
   std::smatch parts;
   if (!std::regex_match(line, parts, form)) return std::nullopt;
   return OsuSignature{.program = parts[1],

@@ -27,7 +27,7 @@ void print_osu(const Result& result, std::ostream& out, std::size_t printed = 0)
 /// What that first line says.
 struct OsuSignature {
   std::string program{};  ///< "twinlink-sim 0.1.0"
-  std::string world{};    ///< "simulated" or "measured"
+  std::string world{};    ///< as heading_world() names it
   std::string protocol{};
   std::string from{};
   std::string to{};

@@ -17,7 +17,10 @@ bool are_one(const fs::path& one, const fs::path& other) {
   if (one.empty() || other.empty() || is_special(one) || is_special(other)) return false;
   std::error_code ignored;
   if (fs::equivalent(one, other, ignored)) return true;
-  return fs::weakly_canonical(fs::absolute(one), ignored) == fs::weakly_canonical(fs::absolute(other), ignored);
+  const auto place = [&](const fs::path& file) {
+    return fs::weakly_canonical(fs::absolute(follow_links(file)), ignored);
+  };
+  return place(one) == place(other);
 }
 
 }  // namespace

@@ -140,6 +140,13 @@ nlohmann::json to_json(const Settings& settings) {
   return json;
 }
 
+std::string heading_world(const std::string& world, const JsonValue& environment) {
+  if (world != "measured" || !environment->is_object()) return world;
+  if (environment->contains("pace")) return "paced";
+  const auto emulated = environment->find("emulated_devices");
+  return emulated != environment->end() && *emulated == true ? "emulated" : world;
+}
+
 nlohmann::json to_json(const Result& result) {
   const Series& series = result.series;
   const Provenance provenance = provenance_of(result.environment);

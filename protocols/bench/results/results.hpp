@@ -101,6 +101,10 @@ struct Result {
   Series series{};
 };
 
+/// What headings call the times: "simulated", "measured" on GPUs, "emulated" on devices in host memory, "paced" where
+/// these keep a platform's pace. Nobody must take a host's copies for a GPU's.
+std::string heading_world(const std::string& world, const JsonValue& environment);
+
 nlohmann::json to_json(const Result& result);
 /// An InputError that names `origin` and the member that is missing, wrong or unknown.
 Result result_from_json(const nlohmann::json& json, const std::string& origin);

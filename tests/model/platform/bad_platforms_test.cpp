@@ -77,5 +77,17 @@ TEST(BadPlatforms, IncludeMissingAndOutsizedFiles) {
   fs::remove(large);
 }
 
+TEST(BadPlatforms, CopiesOfAnchorsWithinAnchorsAreCounted) {
+  const fs::path nested = fs::path(::testing::TempDir()) / "nested_anchors.yaml";
+  std::string begin;
+  for (int level = 0; level < 400; ++level) begin += "&a" + std::to_string(level) + " [";
+  std::string text;
+  for (char key = 'a'; key < 'f'; ++key) text += std::string(1, key) + ": " + begin + std::string(400, ']') + "\n";
+  std::ofstream(nested) << text;
+  EXPECT_THAT(findings(nested),
+              ::testing::HasSubstr("more than 100000 values, its aliases and included files expanded"));
+  fs::remove(nested);
+}
+
 }  // namespace
 }  // namespace twinlink::model

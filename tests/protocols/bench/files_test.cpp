@@ -82,6 +82,8 @@ TEST_F(Files, AreWritableWhereTheirTargetIs) {
   EXPECT_THROW(require_writable(folder_ / "bad"), UsageError);
   std::ofstream(folder_ / "f");
   EXPECT_THROW(require_writable(folder_ / "f/g"), UsageError) << "a file is no folder";
+  EXPECT_NO_THROW(require_writable(folder_ / std::string(200, 'a')));
+  EXPECT_THROW(require_writable(folder_ / std::string(255, 'a')), UsageError) << "with what is beside it while written";
 }
 
 TEST_F(Files, OddBytesInJsonAreReplaced) {

@@ -156,6 +156,16 @@ TEST(RunOptions, ChunksThatCutAWindowToShredsAreRefused) {
   EXPECT_EQ(plan_of(with_chunk("0")).window, 4096);
 }
 
+TEST(RunOptions, AWindowOfTooManyBlocksIsRefused) {
+  const auto of_size = [](const std::string& size) {
+    return std::vector<std::string>{"-p", "host", "--pattern", "bandwidth", "-W",       "16",
+                                    "-b", size,   "-e",        size,        "--layout", "vector:1,2"};
+  };
+  EXPECT_THAT(refusal(of_size("65537")), HasSubstr("--layout vector:1,2 gives a window of 16 messages of 65537 more "
+                                                   "than 1048576 blocks"));
+  EXPECT_EQ(plan_of(of_size("64K")).window, 16);
+}
+
 TEST(RunOptions, ARefusalSaysWhoseChunkItIs) {
   EXPECT_THAT(refusal({"--protocol", "cuda-ipc", "-o", "ipc=0", "-e", "16G"}),
               HasSubstr("the protocol's chunk of 128K cuts a message of 16G"));

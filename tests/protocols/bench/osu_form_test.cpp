@@ -4,6 +4,8 @@
 
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/protocols/bench/samples.hpp"
 
 namespace twinlink::bench {
@@ -62,6 +64,19 @@ TEST(OsuForm, TheFirstLineIsReadBack) {
   EXPECT_EQ(signature->from, "0/1");
   EXPECT_EQ(signature->to, "1/2");
   EXPECT_EQ(signature->window, 64);
+}
+
+TEST(OsuForm, EmulatedDevicesAreNoGpus) {
+  Result result = sample_result();
+  result.series.protocol = "gpudirect-v1";
+  result.environment = nlohmann::json{{"emulated_devices", true}};
+  std::ostringstream out;
+  print_osu(result, out);
+  EXPECT_THAT(out.str(), HasSubstr("0.1.0: emulated gpudirect-v1"));
+  EXPECT_THAT(out.str(), HasSubstr("# OSU MPI Latency Test"));
+  EXPECT_EQ(heading_world("measured", nlohmann::json{{"emulated_devices", false}}), "measured");
+  EXPECT_EQ(heading_world("measured", nlohmann::json{{"emulated_devices", true}, {"pace", "kids"}}), "paced");
+  EXPECT_EQ(heading_world("simulated", {}), "simulated");
 }
 
 TEST(OsuForm, OtherLinesAreNoneOfOurs) {

@@ -19,6 +19,7 @@ class OutputFiles : public testing::Test {
     fs::create_directories(folder_ / "sub");
     std::ofstream(folder_ / "read") << "text";
     fs::create_symlink("read", folder_ / "link");
+    fs::create_symlink("new", folder_ / "link-to-new");
     fs::create_hard_link(folder_ / "read", folder_ / "hard");
   }
   ~OutputFiles() override { fs::remove_all(folder_); }
@@ -59,6 +60,7 @@ TEST_F(OutputFiles, AreOthersThanTheInputsAndEachOther) {
       {"missing", "", "--json missing would overwrite the input; name another file"},
       {"new", "new", "--json new and --csv new are the same file; name another one"},
       {"new", "sub/../new", "--json new and --csv sub/../new are the same file; name another one"},
+      {"new", "link-to-new", "--json new and --csv link-to-new are the same file; name another one"},
       {"/dev/null", "/dev/null", ""},
   };
   const NamedFiles inputs = named("the input", {folder_ / "read", folder_ / "missing", "/dev/null"});

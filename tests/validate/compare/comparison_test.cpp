@@ -131,6 +131,13 @@ TEST(ComparePair, WhatWasNotProbedIsNoted) {
               ElementsAre("measured: no peer copies: one device", "simulated: no registration"));
 }
 
+TEST(ComparePair, EmulatedDevicesAreNoted) {
+  auto emulated = measured();
+  emulated.environment = nlohmann::json{{"emulated_devices", true}};
+  EXPECT_THAT(compare_pair(emulated, simulated(), false).notes,
+              testing::Contains(HasSubstr("emulated in host memory: the times are this host's, not a GPU's")));
+}
+
 TEST(ComparePair, DifferentSettingsAreNoted) {
   auto other = simulated();
   other.series->settings.chunk = Bytes{0};
