@@ -6,6 +6,10 @@
 //   4. staged whole: a small message, one copy on each side (gpudirect-v1)
 //   5. pipeline:     everything else, in blocks through pinned memory (gpudirect-v1)
 //
+// A message with one end in host memory takes no peer copy and no IPC: rule 3, 4 or 5 at the end that lies on the GPU.
+// One with both ends there is an ordinary one (host). Open MPI sends the former through smcuda's fragments within a
+// node.
+//
 // Where GPU and adapter share no page-locked buffer, 4 and 5 copy between two host buffers (staging, memory=pinned).
 // MVAPICH2 with CUDA IPC off takes an adapter in loopback within a node, where there is one, and no IPC then.
 //
@@ -22,16 +26,22 @@
 
 #include "protocols/builtin.hpp"
 #include "protocols/core/options.hpp"
+#include "protocols/parts/attached_buffer.hpp"
 #include "protocols/parts/plain_messages.hpp"
+#include "protocols/parts/sending.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink {
 namespace {
 
 enum class Mover { own, mpi };
+enum class SendCall { standard, synchronous, buffered };
 
 constexpr std::array kOptions{
     Option{"library", "own|mpi", "own", "own: Twinlink's protocols; mpi: the MPI library gets the device pointers"},
+    Option{"send", "standard|synchronous|buffered", "standard",
+           "MPI_Send; MPI_Ssend: no send ends before the peer has begun to receive; MPI_Bsend: the CPU copies every "
+           "message into attached memory first, and it goes on as a host message"},
     Option{"rules", "mvapich2|openmpi", "mvapich2", "whose order and limits the choice follows"},
     Option{"ipc_from", "SIZE", "32K", "mvapich2: messages of this size and more go by CUDA IPC"},
     Option{"whole_to", "SIZE", "16K", "messages up to this size are staged whole, larger ones as a pipeline"},
@@ -54,16 +64,26 @@ constexpr int kDefaultDepth = 64;
 /// The MPI library of the job moves device memory by itself.
 class LibraryChannel final : public Channel {
  public:
-  LibraryChannel(Rank& rank, RankId peer, const Settings& settings) : rank_(rank), messages_(rank, peer, settings) {}
+  LibraryChannel(Rank& rank, RankId peer, const Settings& settings, SendCall call)
+      : rank_(rank),
+        messages_(rank, peer, settings, call == SendCall::synchronous ? Sending::synchronous : Sending::standard),
+        attached_(rank, settings.timeout),
+        buffered_(call == SendCall::buffered) {}
 
-  [[nodiscard]] std::string path_taken() const override { return "device memory given to the MPI library"; }
+  [[nodiscard]] std::string path_taken() const override {
+    return std::string(known_.empty() ? "host" : "device") + " memory given to the MPI library";
+  }
 
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     for (const auto& views : {outgoing, incoming}) {
-      for (const View& view : views) make_known(view.buffer);
+      for (const View& view : views) {
+        if (view.buffer.memory == Memory::device) make_known(view.buffer);
+      }
     }
-    return messages_.exchange(outgoing, incoming);
+    if (!buffered_) return messages_.exchange(outgoing, incoming);
+    if (Outcome outcome = attached_.take(outgoing); !outcome.ok()) return outcome;
+    return messages_.exchange(attached_.messages(), incoming);
   }
 
   /// A buffer that is gone when the channel ends took its registration with it; so they are left to release().
@@ -75,14 +95,21 @@ class LibraryChannel final : public Channel {
 
   Rank& rank_;
   PlainMessages messages_;
+  AttachedBuffer attached_;
+  bool buffered_;
   std::vector<Buffer> known_;
 };
 
 /// Opens the ways as they are needed, and sorts every exchange's messages among them.
 class ChoosingChannel final : public Channel {
  public:
-  ChoosingChannel(Rank& rank, RankId peer, Settings settings)
-      : rank_(rank), peer_(peer), settings_(std::move(settings)), rules_(cuda_aware_rules(settings_)) {}
+  ChoosingChannel(Rank& rank, RankId peer, Settings settings, SendCall call)
+      : rank_(rank),
+        peer_(peer),
+        settings_(std::move(settings)),
+        rules_(cuda_aware_rules(settings_)),
+        call_(call),
+        attached_(rank, settings_.timeout) {}
 
   [[nodiscard]] std::string path_taken() const override { return last_; }
 
@@ -96,10 +123,14 @@ class ChoosingChannel final : public Channel {
 
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+    if (call_ == SendCall::buffered) {
+      if (Outcome outcome = attached_.take(outgoing); !outcome.ok()) return outcome;
+      outgoing = attached_.messages();
+    }
     // By way, in an order that is the same at both ends.
     std::map<Key, Messages> sorted;
-    for (const View& view : outgoing) sorted[key_of(view)].outgoing.push_back(view);
-    for (const View& view : incoming) sorted[key_of(view)].incoming.push_back(view);
+    for (const View& view : outgoing) sorted[key_of(view, peer_on_host(false))].outgoing.push_back(view);
+    for (const View& view : incoming) sorted[key_of(view, peer_on_host(true))].incoming.push_back(view);
     for (const auto& [key, messages] : sorted) {
       rank_.step("choose " + key.first);
       Channel& way = open(key);
@@ -120,17 +151,35 @@ class ChoosingChannel final : public Channel {
     std::vector<View> incoming;
   };
 
-  Key key_of(const View& message) {
-    const CudaAwareChoice way = choose_protocol(rules_, rank_.path_to(peer_), message.length);
+  /// Does the peer send from, or receive into, host memory? A buffered send does.
+  [[nodiscard]] bool peer_on_host(bool sends) const {
+    if (sends && call_ == SendCall::buffered) return true;
+    return settings_.peer_memory.value_or(Memory::device) != Memory::device;
+  }
+
+  Key key_of(const View& message, bool peers_on_host) {
+    const int on_host = (message.buffer.memory == Memory::device ? 0 : 1) + (peers_on_host ? 1 : 0);
+    CudaAwareChoice way = choose_protocol(rules_, rank_.path_to(peer_), message.length, on_host);
+    if (call_ == SendCall::synchronous) make_synchronous(way);
     Key key{way.protocol, way.settings.chunk.count()};
     settings_of_.try_emplace(key, way.settings);
     return key;
+  }
+
+  /// What gives its data to send() has an option for it. The others send nothing before the peer has answered, but
+  /// cuda-ipc's eager messages.
+  static void make_synchronous(CudaAwareChoice& way) {
+    const auto options = find_protocol(way.protocol).options();
+    if (std::ranges::find(options, "send", &Option::name) != options.end())
+      way.settings.options["send"] = "synchronous";
+    if (way.protocol == "cuda-ipc") way.settings.options["eager"] = "0";
   }
 
   Channel& open(const Key& key) {
     if (const auto known = ways_.find(key); known != ways_.end()) return *known->second;
     Settings settings = settings_of_.at(key);
     settings.timeout = settings_.timeout;
+    settings.peer_memory = settings_.peer_memory;
     return *ways_.emplace(key, find_protocol(key.first).connect(rank_, peer_, settings)).first->second;
   }
 
@@ -138,6 +187,8 @@ class ChoosingChannel final : public Channel {
   RankId peer_;
   Settings settings_;
   CudaAwareRules rules_;
+  SendCall call_;
+  AttachedBuffer attached_;
   std::map<Key, Settings> settings_of_;
   std::map<Key, std::unique_ptr<Channel>> ways_;
   std::string last_ = "not chosen yet";
@@ -150,6 +201,7 @@ class CudaAware final : public Protocol {
     return "a CUDA-aware MPI library: chooses among the others by path and size, or gets the device pointers itself";
   }
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
+  [[nodiscard]] Answer takes_host_memory(const Settings&) const override { return Answer::granted(); }
   [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = kDefaultDepth}; }
   [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
   [[nodiscard]] std::span<const Alias> aliases() const override { return kAliases; }
@@ -179,13 +231,14 @@ class CudaAware final : public Protocol {
       throw UnavailableError(
           "protocol 'cuda-aware' cannot run here: with MV2_USE_CUDA=0 the library takes no device pointers");
     }
+    const auto call = read.choice<SendCall>("send");
     if (read.choice<Mover>("library") == Mover::own) {
-      return std::make_unique<ChoosingChannel>(rank, peer, settings);
+      return std::make_unique<ChoosingChannel>(rank, peer, settings, call);
     }
     if (const Answer& allowed = rank.path_to(peer).device_memory_on_network; !allowed) {
       throw UnavailableError("protocol 'cuda-aware' with library=mpi cannot run here: " + allowed.reason);
     }
-    return std::make_unique<LibraryChannel>(rank, peer, settings);
+    return std::make_unique<LibraryChannel>(rank, peer, settings, call);
   }
 };
 
@@ -216,7 +269,7 @@ CudaAwareRules cuda_aware_rules(const Settings& settings) {
   return rules;
 }
 
-CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, Bytes size) {
+CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, Bytes size, int on_host) {
   const auto with_defaults = [](const char* protocol, std::string reason) {
     return CudaAwareChoice{protocol, find_protocol(protocol).defaults(), std::move(reason)};
   };
@@ -236,12 +289,18 @@ CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, B
     return CudaAwareChoice{protocol, std::move(settings), std::move(reason)};
   };
   const bool openmpi = rules.library == CudaAwareRules::Library::openmpi;
-  if (path.same_device) return with_defaults("gpudirect-v2", "both ranks use one device: a copy within it");
+  if (on_host == 2) return with_defaults("host", "both ends lie in host memory");
+  const bool one_on_host = on_host == 1;
+  if (path.same_device && !one_on_host)
+    return with_defaults("gpudirect-v2", "both ranks use one device: a copy within it");
   const bool may_map = path.same_node && !path.loopback && path.device_mapping && rules.ipc;
+  if (may_map && openmpi && one_on_host) {
+    return pipeline("gpudirect-v1", "openmpi-smcuda-staged", "one end lies in host memory: smcuda stages the other");
+  }
   if (may_map && openmpi) {
     return with_defaults("cuda-ipc", "one node: smcuda asks for CUDA IPC, and stages what it may not read");
   }
-  if (may_map && path.peer_access && size >= rules.ipc_from) {
+  if (may_map && !one_on_host && path.peer_access && size >= rules.ipc_from) {
     return with_defaults("cuda-ipc", "one node with peer access, and at least " + format_size(rules.ipc_from));
   }
   const char* const preset = openmpi ? "openmpi-openib" : "mvapich2";
@@ -270,15 +329,42 @@ std::string describe(const CudaAwareRules& rules) {
 std::span<const DeviceCall> device_calls() {
   static constexpr std::string_view kReduces = "collective reductions take none";
   static constexpr std::string_view kOneSided = "one-sided calls take none";
-  static constexpr std::array<DeviceCall, 32> kCalls{
-      {{"MPI_Send", {}},       {"MPI_Bsend", {}},        {"MPI_Ssend", {}},           {"MPI_Rsend", {}},
-       {"MPI_Isend", {}},      {"MPI_Ibsend", {}},       {"MPI_Issend", {}},          {"MPI_Irsend", {}},
-       {"MPI_Send_init", {}},  {"MPI_Bsend_init", {}},   {"MPI_Ssend_init", {}},      {"MPI_Rsend_init", {}},
-       {"MPI_Recv", {}},       {"MPI_Irecv", {}},        {"MPI_Recv_init", {}},       {"MPI_Sendrecv", {}},
-       {"MPI_Bcast", {}},      {"MPI_Gather", {}},       {"MPI_Gatherv", {}},         {"MPI_Allgather", {}},
-       {"MPI_Allgatherv", {}}, {"MPI_Alltoall", {}},     {"MPI_Alltoallv", {}},       {"MPI_Scatter", {}},
-       {"MPI_Scatterv", {}},   {"MPI_Reduce", kReduces}, {"MPI_Allreduce", kReduces}, {"MPI_Reduce_scatter", kReduces},
-       {"MPI_Scan", kReduces}, {"MPI_Put", kOneSided},   {"MPI_Get", kOneSided},      {"MPI_Accumulate", kOneSided}}};
+  static constexpr std::string_view kStandard = "send=standard";
+  static constexpr std::string_view kReady = "send=standard: a ready send is not told apart";
+  static constexpr std::string_view kPersistent = "send=standard: what a kept request saves is not modelled";
+  static constexpr std::string_view kReceive = "every exchange";
+  static constexpr std::array<DeviceCall, 32> kCalls{{{"MPI_Send", {}, kStandard},
+                                                      {"MPI_Bsend", {}, "send=buffered"},
+                                                      {"MPI_Ssend", {}, "send=synchronous"},
+                                                      {"MPI_Rsend", {}, kReady},
+                                                      {"MPI_Isend", {}, kStandard},
+                                                      {"MPI_Ibsend", {}, "send=buffered"},
+                                                      {"MPI_Issend", {}, "send=synchronous"},
+                                                      {"MPI_Irsend", {}, kReady},
+                                                      {"MPI_Send_init", {}, kPersistent},
+                                                      {"MPI_Bsend_init", {}, "send=buffered"},
+                                                      {"MPI_Ssend_init", {}, "send=synchronous"},
+                                                      {"MPI_Rsend_init", {}, kPersistent},
+                                                      {"MPI_Recv", {}, kReceive},
+                                                      {"MPI_Irecv", {}, kReceive},
+                                                      {"MPI_Recv_init", {}, kReceive},
+                                                      {"MPI_Sendrecv", {}, "--pattern bidirectional --window 1"},
+                                                      {"MPI_Bcast", {}, {}},
+                                                      {"MPI_Gather", {}, {}},
+                                                      {"MPI_Gatherv", {}, {}},
+                                                      {"MPI_Allgather", {}, {}},
+                                                      {"MPI_Allgatherv", {}, {}},
+                                                      {"MPI_Alltoall", {}, {}},
+                                                      {"MPI_Alltoallv", {}, {}},
+                                                      {"MPI_Scatter", {}, {}},
+                                                      {"MPI_Scatterv", {}, {}},
+                                                      {"MPI_Reduce", kReduces, {}},
+                                                      {"MPI_Allreduce", kReduces, {}},
+                                                      {"MPI_Reduce_scatter", kReduces, {}},
+                                                      {"MPI_Scan", kReduces, {}},
+                                                      {"MPI_Put", kOneSided, {}},
+                                                      {"MPI_Get", kOneSided, {}},
+                                                      {"MPI_Accumulate", kOneSided, {}}}};
   return kCalls;
 }
 

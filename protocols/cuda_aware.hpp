@@ -37,8 +37,9 @@ struct CudaAwareChoice {
   std::string reason;    ///< in words, for explanations
 };
 
-/// The first rule that fits. Pure, and the same at both ends.
-CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, Bytes size);
+/// The first rule that fits a message of which so many ends, 0 to 2, lie in host memory. Pure, and the same at both
+/// ends.
+CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, Bytes size, int on_host = 0);
 
 /// The rules of a connection. A UsageError for options that make no sense.
 CudaAwareRules cuda_aware_rules(const Settings& settings);
@@ -47,6 +48,7 @@ CudaAwareRules cuda_aware_rules(const Settings& settings);
 struct DeviceCall {
   std::string_view name;     ///< "MPI_Send"
   std::string_view refusal;  ///< why not; empty if it does
+  std::string_view run_by;   ///< the options of cuda-aware that run it; empty: none
 };
 std::span<const DeviceCall> device_calls();
 

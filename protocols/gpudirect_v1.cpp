@@ -11,6 +11,9 @@
 // out, the network and the copies in of successive chunks overlap: the pipeline of a CUDA-aware MPI library, whose
 // receiver grants credits for its buffers in batches (the option `credits`).
 //
+// An end whose messages lie in host memory copies nothing: the network takes and brings them as they lie. With shared
+// buffers its CPU copies them into and out of the segment.
+//
 // Buffers that both processes of a node share: the GPUs of both reach them
 //   to connect, at both ends: the connection handshake (connection.hpp), send segment, receive segment, open segment,
 //   send opened, receive opened
@@ -41,7 +44,8 @@ constexpr std::array kOptions{
            "own: the network moves the bytes on; shared: both GPUs of a node reach one segment, and --chunk 0 takes "
            "for each message the chunk that suits its size"},
     Option{"credits", "COUNT", "0", "the receiver grants so many at once; 0: posted receives are enough"},
-    Option{"copies", "asynchronous|synchronous", "asynchronous", "synchronous: the CPU waits for every copy"}};
+    Option{"copies", "asynchronous|synchronous", "asynchronous", "synchronous: the CPU waits for every copy"},
+    kSendOption};
 
 /// Of a fragment of Open MPI's pipeline (its source).
 constexpr Bytes kFragmentHeader = 32_B;
@@ -57,6 +61,7 @@ class GpuDirectV1 final : public Protocol {
     return "copies through page-locked buffers that GPU and network share; --chunk and --depth make it a pipeline";
   }
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
+  [[nodiscard]] Answer takes_host_memory(const Settings&) const override { return Answer::granted(); }
   [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = 2}; }
   [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
   [[nodiscard]] std::span<const Alias> aliases() const override { return kAliases; }
@@ -95,7 +100,10 @@ class GpuDirectV1 final : public Protocol {
                        " buffers: the sender would wait for ever");
     }
     if (read.choice<Buffers>("buffers") == Buffers::own) {
-      const StagedStyle style{.memory = Memory::pinned, .credits = credits, .synchronous = synchronous};
+      const StagedStyle style{.memory = Memory::pinned,
+                              .credits = credits,
+                              .synchronous = synchronous,
+                              .sending = read.choice<Sending>("send")};
       return std::make_unique<StagedChannel>(rank, peer, settings, style);
     }
     if (!rank.path_to(peer).same_node) {

@@ -22,6 +22,7 @@
 #include "protocols/core/lane.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/parts/registration_cache.hpp"
+#include "protocols/parts/sending.hpp"
 #include "protocols/parts/staging_buffers.hpp"
 
 namespace twinlink {
@@ -34,11 +35,12 @@ constexpr Stream kInStream{1};
 enum class Caching { on, off };
 
 // The limits are inclusive; Open MPI's is not.
-constexpr std::array<Option, 4> kOptions{{
+constexpr std::array<Option, 5> kOptions{{
     {"send_limit", "SIZE", "8K", "the adapter reads messages up to this size from device memory"},
     {"receive_limit", "SIZE", "128K", "the adapter writes messages up to this size into device memory"},
     {"registration_cache", "on|off", "on", "keep device memory registered after its message"},
     {"registration_cache_size", "COUNT", "1000", "buffers that stay registered, 1 or more"},
+    kSendOption,
 }};
 
 constexpr std::array<Alias, 4> kAliases{{{"MV2_GPUDIRECT_LIMIT", "send_limit"},
@@ -64,8 +66,9 @@ struct Limits {
 /// One direction of an exchange as one side sees it.
 struct Plan {
   struct Role {
-    bool direct = false;  ///< the adapter reaches into device memory
-    bool first = false;   ///< of its message
+    bool direct = false;   ///< the adapter reaches the message where it lies
+    bool on_host = false;  ///< in host memory, so that nothing is registered
+    bool first = false;    ///< of its message
     bool last = false;
     Tag tag{};  ///< of its data
   };
@@ -77,18 +80,23 @@ struct Plan {
 
 class RdmaChannel final : public Channel {
  public:
-  RdmaChannel(Rank& rank, RankId peer, Settings settings, Limits limits, std::size_t cache_capacity)
+  RdmaChannel(Rank& rank, RankId peer, Settings settings, Limits limits, std::size_t cache_capacity, Sending sending)
       : rank_(rank),
         peer_(peer),
         settings_(std::move(settings)),
         limits_(limits),
+        sending_(sending),
         registrations_(rank, cache_capacity),
         out_(rank, Memory::pinned),
         in_(rank, Memory::pinned) {}
 
   [[nodiscard]] std::string path_taken() const override {
     const std::string& hypothetical = rank_.path_to(peer_).hypothetical;
-    return regimes() + (hypothetical.empty() ? "" : "; hypothetical: " + hypothetical);
+    const bool peer_on_host = settings_.peer_memory.value_or(Memory::device) != Memory::device;
+    const std::string ends = on_host_ && peer_on_host   ? "; both ends lie in host memory"
+                             : on_host_ || peer_on_host ? "; one end lies in host memory, and is direct"
+                                                        : "";
+    return regimes() + ends + (hypothetical.empty() ? "" : "; hypothetical: " + hypothetical);
   }
   [[nodiscard]] std::vector<Counter> counters() const override { return registrations_.counters(); }
 
@@ -100,8 +108,10 @@ class RdmaChannel final : public Channel {
     if (out.any_staged) out_.reserve(out.staged, depth);
     if (in.any_staged) in_.reserve(in.staged, depth);
     for (const auto& messages : {incoming, outgoing}) {
-      if (!messages.empty()) last_message_ = messages.back().length;
-      any_message_ = any_message_ || !messages.empty();
+      if (messages.empty()) continue;
+      last_message_ = messages.back().length;
+      on_host_ = messages.back().buffer.memory != Memory::device;
+      any_message_ = true;
     }
     // Receives come first: a posted receive lets the peer's bytes flow while this rank copies out.
     const std::array lanes{receiving(in), sending(out)};
@@ -131,12 +141,14 @@ class RdmaChannel final : public Channel {
     const Bytes cut_above = std::min(limits_.send, limits_.receive);
     Plan plan;
     for (const View& message : messages) {
-      const bool direct = message.length <= limit;
+      const bool on_host = message.buffer.memory != Memory::device;
+      const bool direct = on_host || message.length <= limit;
       const Bytes chunk = message.length > cut_above ? settings_.chunk : Bytes{};
       const auto pieces = cut({&message, 1}, chunk);
       for (const View& piece : pieces) {
         plan.pieces.push_back(piece);
         plan.roles.push_back({.direct = direct,
+                              .on_host = on_host,
                               .first = &piece == &pieces.front(),
                               .last = &piece == &pieces.back(),
                               .tag = data_tag(message.length, chunk)});
@@ -150,14 +162,14 @@ class RdmaChannel final : public Channel {
   [[nodiscard]] Step registering(const Plan& plan) {
     return {"register", [this, &plan](const Piece& p) -> Started {
               const Plan::Role& role = plan.roles[p.number];
-              if (role.direct && role.first) registrations_.hold(p.bytes.buffer);
+              if (role.direct && role.first && !role.on_host) registrations_.hold(p.bytes.buffer);
               return Outcome{};
             }};
   }
   [[nodiscard]] Step deregistering(const Plan& plan) {
     return {"deregister", [this, &plan](const Piece& p) -> Started {
               const Plan::Role& role = plan.roles[p.number];
-              if (role.direct && role.last) registrations_.let_go(p.bytes.buffer);
+              if (role.direct && role.last && !role.on_host) registrations_.let_go(p.bytes.buffer);
               return Outcome{};
             }};
   }
@@ -175,7 +187,7 @@ class RdmaChannel final : public Channel {
                 {"send",
                  [this, &plan](const Piece& p) {
                    const Plan::Role& role = plan.roles[p.number];
-                   return rank_.send(peer_, role.tag, role.direct ? p.bytes : out_.at(p));
+                   return send_as(rank_, sending_, peer_, role.tag, role.direct ? p.bytes : out_.at(p));
                  }},
                 deregistering(plan),
             }};
@@ -203,11 +215,13 @@ class RdmaChannel final : public Channel {
   RankId peer_;
   Settings settings_;
   Limits limits_;
+  Sending sending_;
   RegistrationCache registrations_;
   StagingBuffers out_;
   StagingBuffers in_;
   Bytes last_message_{};
   bool any_message_ = false;
+  bool on_host_ = false;  ///< the last message of this end
 };
 
 class GpuDirectV3 final : public Protocol {
@@ -218,6 +232,7 @@ class GpuDirectV3 final : public Protocol {
            "buffers";
   }
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
+  [[nodiscard]] Answer takes_host_memory(const Settings&) const override { return Answer::granted(); }
   [[nodiscard]] Settings defaults() const override { return presets().front().settings; }
   [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
   [[nodiscard]] std::span<const Alias> aliases() const override { return kAliases; }
@@ -242,7 +257,8 @@ class GpuDirectV3 final : public Protocol {
     const std::size_t capacity = cache_capacity(*this, options);
     require_support(*this, rank.path_to(peer));
     return std::make_unique<RdmaChannel>(rank, peer, settings,
-                                         Limits{options.size("send_limit"), options.size("receive_limit")}, capacity);
+                                         Limits{options.size("send_limit"), options.size("receive_limit")}, capacity,
+                                         options.choice<Sending>("send"));
   }
 };
 

@@ -4,6 +4,7 @@
 //   1. send: host memory -> network          1. receive: network -> host memory
 
 #include "protocols/builtin.hpp"
+#include "protocols/core/options.hpp"
 #include "protocols/parts/plain_messages.hpp"
 
 namespace twinlink {
@@ -11,7 +12,7 @@ namespace {
 
 class HostChannel final : public Channel {
  public:
-  HostChannel(Rank& rank, RankId peer, const Settings& settings) : messages_(rank, peer, settings) {}
+  HostChannel(Rank& rank, RankId peer, const Settings& settings, Sending how) : messages_(rank, peer, settings, how) {}
 
   [[nodiscard]] std::string path_taken() const override { return "host memory to host memory"; }
 
@@ -30,10 +31,12 @@ class Host final : public Protocol {
   [[nodiscard]] Memory message_memory() const override { return Memory::pageable; }
   // As deep as the window of the OSU bandwidth test: nothing is staged, so depth costs nothing.
   [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = 64}; }
+  [[nodiscard]] std::span<const Option> options() const override { return {&kSendOption, 1}; }
   [[nodiscard]] Support supports(const Path&) const override { return {}; }
   [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
     check_settings(*this, settings);
-    return std::make_unique<HostChannel>(rank, peer, settings);
+    const auto how = OptionReader(*this, settings).choice<Sending>("send");
+    return std::make_unique<HostChannel>(rank, peer, settings, how);
   }
 };
 

@@ -14,6 +14,8 @@
 //   2. host copy: the GPU's buffer -> the adapter's buffer  2. host copy: the adapter's buffer -> the GPU's buffer
 //   3. send:      the adapter's buffer -> network           3. copy in:   the GPU's buffer -> device
 //
+// An end whose messages lie in host memory sends or receives them as they lie.
+//
 // The host copy is the CPU's, and is what GPUDirect v1 removes. A message goes whole, as in the first GPU ping-pong
 // that everybody writes; --chunk cuts it.
 #include <array>
@@ -28,6 +30,7 @@ namespace {
 enum class HostMemory { pageable, pinned };
 
 constexpr std::array kOptions{
+    kSendOption,
     Option{"memory", "pageable|pinned", "pageable",
            "pinned: page-locked, but not shared with the adapter, so that a CPU copies between two host buffers"}};
 
@@ -38,13 +41,18 @@ class Staging final : public Protocol {
     return "explicit copies through host memory that GPU and adapter do not share (no GPUDirect)";
   }
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
+  [[nodiscard]] Answer takes_host_memory(const Settings&) const override { return Answer::granted(); }
   [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = 2}; }
   [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
   [[nodiscard]] Support supports(const Path&) const override { return {}; }
   [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
     check_settings(*this, settings);
-    const bool pinned = OptionReader(*this, settings).choice<HostMemory>("memory") == HostMemory::pinned;
-    const StagedStyle style = pinned ? StagedStyle{.memory = Memory::pinned, .shared = false} : StagedStyle{};
+    const OptionReader read(*this, settings);
+    StagedStyle style{.sending = read.choice<Sending>("send")};
+    if (read.choice<HostMemory>("memory") == HostMemory::pinned) {
+      style.memory = Memory::pinned;
+      style.shared = false;
+    }
     return std::make_unique<StagedChannel>(rank, peer, settings, style);
   }
 };

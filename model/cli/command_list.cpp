@@ -59,9 +59,11 @@ ExitCode list_schema(const std::filesystem::path& json) {
 ExitCode list_calls(const std::filesystem::path& json) {
   bench::require_json_option(json);
   nlohmann::json calls = nlohmann::json::array();
-  for (const auto& [name, refusal] : device_calls()) {
-    std::cout << fmt::format("{:<20}{}\n", name, refusal.empty() ? "device pointers" : fmt::format("no: {}", refusal));
-    calls.push_back({{"name", name}, {"device_pointers", refusal.empty()}, {"reason", refusal}});
+  for (const auto& [name, refusal, run_by] : device_calls()) {
+    const std::string run = run_by.empty() ? "" : fmt::format("; run by {}", run_by);
+    const std::string takes = refusal.empty() ? "device pointers" : fmt::format("no: {}", refusal);
+    std::cout << fmt::format("{:<20}{}{}\n", name, takes, run);
+    calls.push_back({{"name", name}, {"device_pointers", refusal.empty()}, {"reason", refusal}, {"run_by", run_by}});
   }
   bench::write_json_option(json, calls);
   return ExitCode::ok;

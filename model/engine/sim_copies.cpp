@@ -106,6 +106,19 @@ Op SimRank::start_copy(View to, View from, std::span<const Block> blocks, Stream
   return run_copy(operation);
 }
 
+/// A kernel that copies nothing, and takes as long as it computes.
+Op SimRank::compute(Seconds duration, Stream stream) {
+  require_compute(duration, stream);
+  if (nothing_.id == 0) {
+    nothing_ = memory_.allocate(Memory::device, Bytes{},
+                                {place(id_).node, {Location::Kind::gpu, static_cast<std::size_t>(place(id_).gpu)}});
+  }
+  const OperationPtr operation = make_copy(View(nothing_), View(nothing_), stream, Engine::kernel);
+  operation->report.verb = "compute";
+  operation->unhidden = duration;
+  return run_copy(operation);
+}
+
 Op SimRank::run_copy(const OperationPtr& operation) {
   take_copy_cost(*operation);
   get_under_way(operation, operation->report.latency);

@@ -6,6 +6,14 @@
 #include "model/engine/sim_operation.hpp"
 
 namespace twinlink::model {
+namespace {
+
+/// Acknowledgements come through the same queues as control messages and signals, each tag beside the one of its
+/// number.
+Tag acknowledgement_tag(Tag tag) { return Tag{tag.value + (1 << 29)}; }
+
+}  // namespace
+
 // ---- which way, and what it costs -----------------------------------------------------------------------------------
 
 bool SimRank::by_shared_memory(RankId peer) const {
@@ -183,6 +191,21 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   return operation->op;
 }
 
+/// Above the eager limit the sender has asked the receiver anyway. Below, the bytes go at once, and the receiver
+/// answers with a control message of the library's own (Open MPI's ob1 and MVAPICH2 alike).
+Op SimRank::send_synchronously(RankId to, Tag tag, View from) {
+  const Op sent = send(to, tag, from);
+  const OperationPtr bytes = ops_.at(sent.id);
+  if (!bytes->eager) return sent;
+  bytes->acknowledged = true;
+  const OperationPtr operation = make("send");
+  operation->from = memory_.part(from);
+  operation->from.hold();
+  const Op op = await_next_arrival(operation, to, acknowledgement_tag(tag));
+  abandon(sent);
+  return op;
+}
+
 Op SimRank::receive(RankId from, Tag tag, View to) {
   require_peer(from);
   const Part target = memory_.part(to);
@@ -273,6 +296,13 @@ void SimRank::deliver(const OperationPtr& send) {
   const bool by_cpu = send->eager || by_shared_memory(send->peer);
   receive->report.completion = receiver.network_to(send->report.rank).taking_in(sent);
   receive->to.allocation->was_written(receive->to.offset, written, by_cpu);
+  if (send->acknowledged) {
+    SimRank& sender = rank_object(send->report.rank);
+    const NetworkCosts& costs = receiver.network_to(sender.id_);
+    receive->report.completion += costs.sending_control();
+    const Seconds arrival = now() + costs.control.value + receiver.way_of_control(sender.id_);
+    sender.post(receiver.id_, acknowledgement_tag(send->tag), {arrival, ControlMessage()});
+  }
   receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
 }
 

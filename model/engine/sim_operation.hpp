@@ -48,6 +48,7 @@ struct SimRank::Operation {
   RankId peer{};
   Tag tag{};
   bool eager = false;
+  bool acknowledged = false;              ///< the receiver of a send answers when it has begun to receive
   bool had_its_turn = false;              ///< in its queue
   OperationPtr partner{};                 ///< the receive of a send
   ControlMessage* into = nullptr;         ///< of a hear

@@ -38,6 +38,11 @@ const Path& SimRank::path_to(RankId peer) const {
   return world_.paths.emplace(key, world_.topology.path(here, there)).first->second;
 }
 
+Answer SimRank::check_peer_access(RankId peer) {
+  be_busy(or_none(world_.topology.platform().runtime.peer_check));
+  return Rank::check_peer_access(peer);
+}
+
 SimRank& SimRank::rank_object(RankId rank) const { return *world_.ranks[static_cast<std::size_t>(rank.value)]; }
 
 SimRank::Inbox& SimRank::inbox_from(RankId source, Tag tag) { return inboxes_[{source, tag}]; }
@@ -50,28 +55,41 @@ Seconds SimRank::needed(const std::optional<Sourced<Seconds>>& cost, std::string
                    std::string(name) + "', which this run needs");
 }
 
-Bytes& SimRank::device_memory_used() { return world_.device_memory_used[{place(id_).node, place(id_).gpu}]; }
+Bytes& SimRank::device_memory_used(const Site& site) {
+  return world_.device_memory_used[{site.node, static_cast<int>(site.location.index)}];
+}
+
+/// Of this rank's node.
+Buffer SimRank::allocate_on(std::size_t gpu, Bytes size) {
+  const Site site{place(id_).node, {Location::Kind::gpu, gpu}};
+  const Bytes capacity = world_.topology.platform().type_of(gpu).memory.value;
+  Bytes& used = device_memory_used(site);
+  if (size > capacity - used) {
+    throw UsageError("out of device memory: " + to_string(Place{site.node, static_cast<int>(gpu), {}}) + " has " +
+                     std::to_string(capacity.count()) + " B, of which " + std::to_string(used.count()) +
+                     " B are in use, and " + std::to_string(size.count()) + " B more were asked for");
+  }
+  used += size;
+  const Buffer buffer = memory_.allocate(Memory::device, size, site);
+  be_busy(world_.topology.platform().runtime.allocate_device.value);
+  return buffer;
+}
+
+Buffer SimRank::allocate_beside(RankId peer, Bytes size) {
+  const Path& path = path_to(peer);
+  if (path.same_node) return allocate_on(static_cast<std::size_t>(place(peer).gpu), size);
+  throw UnavailableError("one process does not drive the GPU of another node, that of rank " +
+                         std::to_string(peer.value));
+}
 
 Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
   const auto gpu = static_cast<std::size_t>(place(id_).gpu);
   const RuntimeCosts& costs = world_.topology.platform().runtime;
-  Site site{place(id_).node, {Location::Kind::gpu, gpu}};
-  if (kind != Memory::device) {
-    const bool near = locality == Locality::near;
-    site.location = {Location::Kind::memory, near ? world_.topology.memory_near(gpu) : world_.topology.memory_far(gpu)};
-  }
-  if (kind == Memory::device) {
-    const Bytes capacity = world_.topology.platform().type_of(gpu).memory.value;
-    const Bytes used = device_memory_used();
-    if (size > capacity - used) {
-      throw UsageError("out of device memory: " + to_string(place(id_)) + " has " + std::to_string(capacity.count()) +
-                       " B, of which " + std::to_string(used.count()) + " B are in use, and " +
-                       std::to_string(size.count()) + " B more were asked for");
-    }
-    device_memory_used() += size;
-  }
-  const Buffer buffer = memory_.allocate(kind, size, site);
-  if (kind == Memory::device) be_busy(costs.allocate_device.value);
+  if (kind == Memory::device) return allocate_on(gpu, size);
+  const bool near = locality == Locality::near;
+  const Location memory{Location::Kind::memory,
+                        near ? world_.topology.memory_near(gpu) : world_.topology.memory_far(gpu)};
+  const Buffer buffer = memory_.allocate(kind, size, {place(id_).node, memory});
   if (kind == Memory::pinned || kind == Memory::shared_pinned) {
     be_busy(per_gib(costs.pin_base.value, costs.pin_per_gib.value, size));
   }
@@ -80,8 +98,9 @@ Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
 
 void SimRank::release(Buffer buffer) {
   if (world_.aborting) return;
+  const Site site = memory_.part(View(buffer)).allocation->site;
   memory_.release(buffer);
-  if (buffer.memory == Memory::device) device_memory_used() = device_memory_used() - buffer.size;
+  if (buffer.memory == Memory::device) device_memory_used(site) = device_memory_used(site) - buffer.size;
 }
 
 IpcHandle SimRank::export_memory(Buffer buffer) {

@@ -82,7 +82,9 @@ class SimRank final : public Rank {
   Seconds now() override { return world_.clock.now(); }
   [[nodiscard]] std::optional<Seconds> cpu_time() const override;
   [[nodiscard]] const Path& path_to(RankId peer) const override;
+  Answer check_peer_access(RankId peer) override;
 
+  Buffer allocate_beside(RankId peer, Bytes size) override;
   Buffer allocate(Memory kind, Bytes size, Locality locality) override;
   void release(Buffer buffer) override;
   IpcHandle export_memory(Buffer buffer) override;
@@ -95,6 +97,8 @@ class SimRank final : public Rank {
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId to, Tag tag, View from) override;
+  Op send_synchronously(RankId to, Tag tag, View from) override;
+  Op compute(Seconds duration, Stream stream) override;
   Op receive(RankId from, Tag tag, View to) override;
   Op send_control(RankId to, Tag tag, const ControlMessage& message) override;
   Op recv_control(RankId from, Tag tag, ControlMessage& into) override;
@@ -147,8 +151,9 @@ class SimRank final : public Rank {
 
   /// A cost that a platform need not have. An InputError that names it where it does not.
   [[nodiscard]] Seconds needed(const std::optional<Sourced<Seconds>>& cost, std::string_view name) const;
-  /// The device memory in use on this rank's GPU, by all ranks that share it.
-  [[nodiscard]] Bytes& device_memory_used();
+  /// The device memory in use on the GPU of `place`, by all ranks.
+  [[nodiscard]] Bytes& device_memory_used(const Site& site);
+  Buffer allocate_on(std::size_t gpu, Bytes size);
 
   // Copies of all kinds (sim_copies.cpp).
   OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
@@ -241,6 +246,8 @@ class SimRank final : public Rank {
   int works_ = 0;          ///< what the CPU has to do now
   Seconds works_since_{};  ///< when it began to have something
   Seconds worked_{};       ///< before that
+
+  Buffer nothing_{};  ///< on the GPU, for kernels that compute; made when the first one does
 
   std::string step_;
 };

@@ -225,6 +225,8 @@ struct RuntimeCosts {
   std::optional<Sourced<Seconds>> completion{};
   /// The CPU asks in vain whether a copy has ended; absent: 0.
   std::optional<Sourced<Seconds>> failed_poll{};
+  /// cuDeviceCanAccessPeer, where it is asked at the first message; absent: 0.
+  std::optional<Sourced<Seconds>> peer_check{};
 };
 
 struct Node {

@@ -104,6 +104,7 @@ void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {
   visit("deregister", costs.deregister);
   visit("completion", costs.completion);
   visit("failed_poll", costs.failed_poll);
+  visit("peer_check", costs.peer_check);
 }
 
 template <class T>

@@ -99,6 +99,23 @@ void set_option(const Protocol& protocol, Settings& settings, std::string_view n
   }
 }
 
+void set_options(const Protocol& protocol, Settings& settings,
+                 std::span<const std::pair<std::string, std::string>> named_values) {
+  for (const auto& [name, value] : named_values) set_option(protocol, settings, name, value);
+  for (const auto& [name, value] : named_values) {
+    for (const auto& [other, others_value] : named_values) {
+      if (name == other || resolve(protocol, name).target != resolve(protocol, other).target) continue;
+      Settings one = protocol.defaults();
+      Settings two = one;
+      set_option(protocol, one, name, value);
+      set_option(protocol, two, other, others_value);
+      if (one.chunk == two.chunk && one.depth == two.depth && one.options == two.options) continue;
+      throw UsageError(who(protocol) + ": " + name + "=" + value + " and " + other + "=" + others_value +
+                       " are two values of one option");
+    }
+  }
+}
+
 const Preset& find_preset(const Protocol& protocol, std::string_view name) {
   const auto presets = protocol.presets();
   const auto found = std::ranges::find(presets, name, &Preset::name);

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "protocols/core/protocol.hpp"
 
@@ -12,6 +14,11 @@ namespace twinlink {
 /// Sets an option, by its name or an alias. A UsageError for a name that `protocol` does not have (it names the closest
 /// one and lists all) and for a value that the option cannot have.
 void set_option(const Protocol& protocol, Settings& settings, std::string_view name, std::string_view value);
+
+/// Sets all of them, in their order; of one name the last value counts. A UsageError that names both where one thing is
+/// set by two names to two values.
+void set_options(const Protocol& protocol, Settings& settings,
+                 std::span<const std::pair<std::string, std::string>> named_values);
 
 /// The preset of that name. A UsageError lists those that `protocol` has.
 const Preset& find_preset(const Protocol& protocol, std::string_view name);

@@ -18,6 +18,11 @@ Outcome Channel::exchange(std::span<const View> outgoing, std::span<const View> 
   return failure_;
 }
 
+Answer Protocol::takes_host_memory(const Settings&) const {
+  if (message_memory() != Memory::device) return Answer::granted();
+  return Answer::refused("its bytes go from GPU to GPU");
+}
+
 void check_settings(const Protocol& protocol, const Settings& settings) {
   const std::string who = "protocol '" + std::string(protocol.name()) + "': ";
   if (settings.depth < 1 || settings.depth > kMaxDepth) {

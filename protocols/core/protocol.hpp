@@ -5,6 +5,7 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ struct Settings {
   int depth = 1;
   /// The longest that one exchange may take before it ends as timed_out.
   Seconds timeout{30.0};
+  /// Where the peer's messages lie, where that is not message_memory(): a library learns it from a message's header, as
+  /// it detects by the pointer where its own lie. Only for protocols that take messages in host memory.
+  std::optional<Memory> peer_memory{};
   /// What this protocol alone has, by name; Protocol::options() lists them. One that is absent has its default. Fill it
   /// with set_option() of options.hpp, which checks names and values.
   std::map<std::string, std::string> options{};
@@ -124,6 +128,9 @@ class Protocol {
   [[nodiscard]] virtual std::string_view description() const = 0;
   /// Where the messages lie that the user passes in.
   [[nodiscard]] virtual Memory message_memory() const = 0;
+  /// May the messages of an end lie in host memory instead, whatever the other's do? No, with the reason, where the
+  /// bytes go from GPU to GPU.
+  [[nodiscard]] virtual Answer takes_host_memory(const Settings& settings) const;
   /// What a connection has where the user sets nothing.
   [[nodiscard]] virtual Settings defaults() const { return {}; }
   /// What this protocol alone lets a user set, in the order in which people shall read it.

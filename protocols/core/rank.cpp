@@ -57,6 +57,15 @@ const Place& Rank::place(RankId rank) const {
   throw UsageError("there is no rank " + std::to_string(rank.value) + " among " + std::to_string(ranks()));
 }
 
+Answer Rank::check_peer_access(RankId peer) {
+  const Path& path = path_to(peer);
+  return path.same_device ? Answer::granted() : path.peer_access;
+}
+
+Buffer Rank::allocate_beside(RankId peer, Bytes) {
+  throw UnavailableError("this process does not drive the GPU of rank " + std::to_string(peer.value));
+}
+
 Op Rank::copy(View to, View from, Stream stream, Engine engine) {
   require_transfer(to, from, stream);
   return start_copy(to, from, {}, stream, engine);
@@ -66,6 +75,12 @@ Op Rank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream s
   check_blocks(to, from, blocks, engine);
   require_stream(stream);
   return start_copy(to, from, blocks, stream, engine);
+}
+
+void require_compute(Seconds duration, Stream stream) {
+  require_stream(stream);
+  if (duration >= Seconds{}) return;
+  throw UsageError("a GPU cannot compute for less than no time");
 }
 
 void require_transfer(const View& to, const View& from, Stream stream) {

@@ -210,16 +210,23 @@ class Rank {
   [[nodiscard]] int numa_domains() const { return position_.numa_domains; }
   /// The path to `peer`, which must not be this rank.
   [[nodiscard]] virtual const Path& path_to(RankId peer) const = 0;
+  /// Asks the driver now whether this rank's GPU may access that of `peer`, and pays for the call. The answer is that
+  /// of path_to(), whose GPUs were asked for before any message.
+  virtual Answer check_peer_access(RankId peer);
   /// Time since the start of the job: simulated, or the host's monotonic clock. The only clock that protocols know.
   virtual Seconds now() = 0;
-  /// How long this rank's CPU has been busy so far with what it started, took in and copied; waiting apart. Nothing
-  /// where the backend cannot tell that from waiting.
+  /// How long this rank's CPU has been busy so far with what it started, took in and copied. Waiting apart, unless the
+  /// rank polls while it waits, as real ones do. Nothing where the backend cannot tell.
   [[nodiscard]] virtual std::optional<Seconds> cpu_time() const { return std::nullopt; }
 
   // ---- memory -----------------------------------------------------------------------------------------------------
 
   /// New memory, owned by this rank until release(). `locality` matters for host memory only.
   virtual Buffer allocate(Memory kind, Bytes size, Locality locality = Locality::near) = 0;
+  /// New memory on the GPU of `peer`, for a process that drives both GPUs: no handle and no MPI. Owned by this rank,
+  /// and used in copy() like its own. An UnavailableError where this process does not see that GPU, or the backend has
+  /// no such process.
+  virtual Buffer allocate_beside(RankId peer, Bytes size);
   /// Frees a buffer. A UsageError while an operation of this rank uses it, and for device memory while a peer has it
   /// open; shared pinned memory stays for the peers that have it open. After abandon() the memory itself is kept, but
   /// the buffer is gone for the caller.
@@ -270,6 +277,11 @@ class Rank {
   /// UsageError. Ends when the buffer may be written again. Device memory only where path_to() allows it,
   /// and registered.
   virtual Op send(RankId peer, Tag tag, View from) = 0;
+  /// The same, and does not end before the peer has begun to receive it: MPI_Issend. Where the backend knows no
+  /// difference: as send().
+  virtual Op send_synchronously(RankId peer, Tag tag, View from) { return send(peer, tag, from); }
+  /// Computes on the rank's GPU for `duration`, behind what is in the stream: a kernel that does nothing else.
+  virtual Op compute(Seconds duration, Stream stream) = 0;
   /// Receives what `peer` sends with `tag`: exactly `to.length` bytes, else the operation ends with wrong_size.
   virtual Op receive(RankId peer, Tag tag, View to) = 0;
   /// Sends a control message: small, in order per pair of ranks and tag, apart from the data.
@@ -307,6 +319,8 @@ class Rank {
 // What every backend checks.
 /// A UsageError for a copy or put between views of different lengths, or in a stream that there is not.
 void require_transfer(const View& to, const View& from, Stream stream);
+/// A UsageError for a negative duration, or a stream that there is not.
+void require_compute(Seconds duration, Stream stream);
 /// A UsageError for a signal whose tag or value is out of range.
 void require_signal(const Signal& signal);
 

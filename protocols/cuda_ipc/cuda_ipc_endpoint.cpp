@@ -134,10 +134,8 @@ void CudaIpcEndpoint::perform(Action action) {
       rank.state(words);
       return;
     case Action::check_access: {
-      rank.state(words);
-      // Devices are told apart by what they are, not by their ordinals, which differ from process to process.
-      const Path& path = rank.path_to(peer);
-      react(path.same_device || path.peer_access ? HandshakeEvent::access_granted : HandshakeEvent::access_refused);
+      rank.step(words);
+      react(rank.check_peer_access(peer) ? HandshakeEvent::access_granted : HandshakeEvent::access_refused);
       return;
     }
   }

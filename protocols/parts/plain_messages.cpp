@@ -4,14 +4,15 @@
 
 namespace twinlink {
 
-PlainMessages::PlainMessages(Rank& rank, RankId peer, const Settings& settings)
+PlainMessages::PlainMessages(Rank& rank, RankId peer, const Settings& settings, Sending how)
     : rank_(rank), chunk_(settings.chunk), timeout_(settings.timeout) {
   const auto tag_of = [this](std::size_t lane, const Piece& p) { return data_tag(wholes_[lane][p.number], chunk_); };
   // Receives come first: a posted receive lets the peer's bytes flow.
   lanes_[kIncoming].steps = {
       {"receive", [this, peer, tag_of](const Piece& p) { return rank_.receive(peer, tag_of(kIncoming, p), p.bytes); }}};
-  lanes_[kOutgoing].steps = {
-      {"send", [this, peer, tag_of](const Piece& p) { return rank_.send(peer, tag_of(kOutgoing, p), p.bytes); }}};
+  lanes_[kOutgoing].steps = {{"send", [this, peer, how, tag_of](const Piece& p) {
+                                return send_as(rank_, how, peer, tag_of(kOutgoing, p), p.bytes);
+                              }}};
   for (Lane& lane : lanes_) lane.depth = static_cast<std::size_t>(settings.depth);
 }
 

@@ -7,6 +7,7 @@
 
 #include "protocols/core/lane.hpp"
 #include "protocols/core/protocol.hpp"
+#include "protocols/parts/sending.hpp"
 
 namespace twinlink {
 
@@ -15,7 +16,7 @@ class PlainMessages {
  public:
   /// Messages are cut into the settings' chunks, of which `depth` are under way at once each way. `rank` must outlive
   /// this.
-  PlainMessages(Rank& rank, RankId peer, const Settings& settings);
+  PlainMessages(Rank& rank, RankId peer, const Settings& settings, Sending how = Sending::standard);
   PlainMessages(const PlainMessages&) = delete;
   PlainMessages& operator=(const PlainMessages&) = delete;
 

@@ -25,10 +25,12 @@ StagedChannel::StagedChannel(Rank& rank, RankId peer, Settings settings, const S
 }
 
 std::vector<Step> StagedChannel::sending_steps() {
-  const auto copy_out = [this](const Piece& p) {
+  const auto copy_out = [this](const Piece& p) -> Started {
+    if (lies_on_host(p)) return Outcome{};
     return pipeline_copy(rank_, out_.buffers.at(p), p.bytes, kOutStream, style_.synchronous, deadline_);
   };
   const auto host_copy = [this](const Piece& p) -> Started {
+    if (lies_on_host(p)) return Outcome{};
     return rank_.copy(out_.network.at(p), out_.buffers.at(p), kHostStream, Engine::dma);
   };
   // Of the pieces that wait for one grant only the first receives it: those behind it are sent after it.
@@ -37,7 +39,8 @@ std::vector<Step> StagedChannel::sending_steps() {
     return rank_.recv_control(peer_, tags::kCredit, credit_);
   };
   const auto send = [this](const Piece& p) {
-    return rank_.send(peer_, data_tag(out_.wholes[p.number], settings_.chunk), network_side(out_).at(p));
+    return send_as(rank_, style_.sending, peer_, data_tag(out_.wholes[p.number], settings_.chunk),
+                   network_side(out_, p));
   };
   std::vector<Step> steps{{"copy out", copy_out}};
   if (!style_.shared) steps.push_back({"host copy", host_copy});
@@ -48,12 +51,14 @@ std::vector<Step> StagedChannel::sending_steps() {
 
 std::vector<Step> StagedChannel::receiving_steps() {
   const auto receive = [this](const Piece& p) {
-    return rank_.receive(peer_, data_tag(in_.wholes[p.number], settings_.chunk), network_side(in_).at(p));
+    return rank_.receive(peer_, data_tag(in_.wholes[p.number], settings_.chunk), network_side(in_, p));
   };
   const auto host_copy = [this](const Piece& p) -> Started {
+    if (lies_on_host(p)) return Outcome{};
     return rank_.copy(in_.buffers.at(p), in_.network.at(p), kHostStream, Engine::dma);
   };
-  const auto copy_in = [this](const Piece& p) {
+  const auto copy_in = [this](const Piece& p) -> Started {
+    if (lies_on_host(p)) return Outcome{};
     return pipeline_copy(rank_, p.bytes, in_.buffers.at(p), kInStream, style_.synchronous, deadline_);
   };
   const auto grant_credit = [this](const Piece& p) -> Started {
@@ -67,10 +72,13 @@ std::vector<Step> StagedChannel::receiving_steps() {
   return steps;
 }
 
-void StagedChannel::prepare(StagedFlow& flow, Lane& lane, std::span<const View> messages) const {
+void StagedChannel::prepare(StagedFlow& flow, Lane& lane, std::span<const View> messages) {
   cut(messages, settings_.chunk, lane.pieces);
   whole_lengths(messages, settings_.chunk, flow.wholes);
   flow.credits = Credits(lane.pieces.size(), lane.depth, style_.credits);
+  if (messages.empty()) return;
+  on_host_ = messages.front().buffer.memory != Memory::device;
+  if (on_host_) return;
   flow.buffers.reserve(lane.pieces, lane.depth);
   if (!style_.shared) flow.network.reserve(lane.pieces, lane.depth);
 }
@@ -83,6 +91,12 @@ Outcome StagedChannel::do_exchange(std::span<const View> outgoing, std::span<con
 }
 
 std::string StagedChannel::path_taken() const {
+  const bool peer_on_host = settings_.peer_memory.value_or(Memory::device) != Memory::device;
+  if (on_host_ && peer_on_host) return "host memory to host memory";
+  if (on_host_ || peer_on_host) {
+    return "staged through " + std::string(to_string(style_.memory)) +
+           " host memory at one end, in host memory at the other";
+  }
   const std::string text = "staged through " + std::string(to_string(style_.memory)) + " host memory";
   return style_.shared ? text : text + " that the adapter does not share";
 }

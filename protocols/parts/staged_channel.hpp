@@ -9,6 +9,7 @@
 #include "protocols/core/lane.hpp"
 #include "protocols/core/protocol.hpp"
 #include "protocols/parts/credits.hpp"
+#include "protocols/parts/sending.hpp"
 #include "protocols/parts/staging_buffers.hpp"
 
 namespace twinlink {
@@ -25,9 +26,11 @@ struct StagedStyle {
   bool shared = true;                ///< GPU and network use one buffer; otherwise the CPU copies between two
   std::size_t credits = 0;           ///< the receiver grants so many at once; 0: posted receives are enough
   bool synchronous = false;          ///< the CPU waits for every copy
+  Sending sending = Sending::standard;
 };
 
-/// Device memory -> host buffer -> network -> host buffer -> device memory, piece by piece.
+/// Device memory -> host buffer -> network -> host buffer -> device memory, piece by piece. An end whose messages lie
+/// in host memory gives them to the network as they lie, and copies nothing.
 class StagedChannel : public Channel {
  public:
   StagedChannel(Rank& rank, RankId peer, Settings settings, const StagedStyle& style);
@@ -47,10 +50,14 @@ class StagedChannel : public Channel {
   };
   [[nodiscard]] std::vector<Step> sending_steps();
   [[nodiscard]] std::vector<Step> receiving_steps();
-  [[nodiscard]] const StagingBuffers& network_side(const StagedFlow& flow) const {
-    return style_.shared ? flow.buffers : flow.network;
+  /// What the network reads or writes.
+  [[nodiscard]] View network_side(const StagedFlow& flow, const Piece& piece) const {
+    if (lies_on_host(piece)) return piece.bytes;
+    return style_.shared ? flow.buffers.at(piece) : flow.network.at(piece);
   }
-  void prepare(StagedFlow& flow, Lane& lane, std::span<const View> messages) const;
+  void prepare(StagedFlow& flow, Lane& lane, std::span<const View> messages);
+
+  static bool lies_on_host(const Piece& piece) { return piece.bytes.buffer.memory != Memory::device; }
 
   Rank& rank_;
   RankId peer_;
@@ -59,6 +66,7 @@ class StagedChannel : public Channel {
   StagedFlow in_;
   StagedFlow out_;
   std::array<Lane, 2> lanes_;
+  bool on_host_ = false;   ///< the messages of this end
   Seconds deadline_{};     ///< of the exchange under way
   ControlMessage credit_;  ///< grants carry nothing
 };

@@ -13,7 +13,9 @@ class DecoratedRank : public Rank {
   Seconds now() override { return inner_.now(); }
   [[nodiscard]] std::optional<Seconds> cpu_time() const override { return inner_.cpu_time(); }
   [[nodiscard]] const Path& path_to(RankId peer) const override { return inner_.path_to(peer); }
+  Answer check_peer_access(RankId peer) override { return inner_.check_peer_access(peer); }
 
+  Buffer allocate_beside(RankId peer, Bytes size) override { return inner_.allocate_beside(peer, size); }
   Buffer allocate(Memory kind, Bytes size, Locality locality) override { return inner_.allocate(kind, size, locality); }
   void release(Buffer buffer) override { inner_.release(buffer); }
   IpcHandle export_memory(Buffer buffer) override { return inner_.export_memory(buffer); }
@@ -30,6 +32,8 @@ class DecoratedRank : public Rank {
   }
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override { return inner_.await_signal(peer, tag, value); }
   Op send(RankId peer, Tag tag, View from) override { return inner_.send(peer, tag, from); }
+  Op send_synchronously(RankId peer, Tag tag, View from) override { return inner_.send_synchronously(peer, tag, from); }
+  Op compute(Seconds duration, Stream stream) override { return inner_.compute(duration, stream); }
   Op receive(RankId peer, Tag tag, View to) override { return inner_.receive(peer, tag, to); }
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
     return inner_.send_control(peer, tag, message);

@@ -48,6 +48,20 @@ Op ObservedRank::start(std::string_view verb, Start start, const Words& words) {
   }
 }
 
+Answer ObservedRank::check_peer_access(RankId peer) {
+  return call(
+      "check peer access", [&] { return inner().check_peer_access(peer); },
+      [&](const Answer& answer) {
+        return "check peer access to " + describe(peer) + (answer ? ": granted" : ": refused");
+      });
+}
+
+Buffer ObservedRank::allocate_beside(RankId peer, Bytes size) {
+  return call(
+      "allocate", [&] { return inner().allocate_beside(peer, size); },
+      [&](Buffer made) { return "allocate " + describe(made) + " on the GPU of " + describe(peer); });
+}
+
 Buffer ObservedRank::allocate(Memory kind, Bytes size, Locality locality) {
   return call(
       "allocate", [&] { return inner().allocate(kind, size, locality); },
@@ -117,6 +131,18 @@ Op ObservedRank::send(RankId peer, Tag tag, View from) {
   return start(
       "send", [&] { return inner().send(peer, tag, from); },
       [&] { return "send " + describe(from) + " -> " + describe(peer); });
+}
+
+Op ObservedRank::send_synchronously(RankId peer, Tag tag, View from) {
+  return start(
+      "send", [&] { return inner().send_synchronously(peer, tag, from); },
+      [&] { return "send synchronously " + describe(from) + " -> " + describe(peer); });
+}
+
+Op ObservedRank::compute(Seconds duration, Stream stream) {
+  return start(
+      "compute", [&] { return inner().compute(duration, stream); },
+      [&] { return "compute " + format_seconds(duration) + " stream " + std::to_string(stream.index); });
 }
 
 Op ObservedRank::receive(RankId peer, Tag tag, View to) {

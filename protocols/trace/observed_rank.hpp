@@ -15,6 +15,9 @@ class ObservedRank : public DecoratedRank {
  public:
   using DecoratedRank::DecoratedRank;
 
+  Answer check_peer_access(RankId peer) final;
+
+  Buffer allocate_beside(RankId peer, Bytes size) final;
   Buffer allocate(Memory kind, Bytes size, Locality locality) final;
   void release(Buffer buffer) final;
   IpcHandle export_memory(Buffer buffer) final;
@@ -27,6 +30,8 @@ class ObservedRank : public DecoratedRank {
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) final;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) final;
   Op send(RankId peer, Tag tag, View from) final;
+  Op send_synchronously(RankId peer, Tag tag, View from) final;
+  Op compute(Seconds duration, Stream stream) final;
   Op receive(RankId peer, Tag tag, View to) final;
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) final;
   Op recv_control(RankId peer, Tag tag, ControlMessage& into) final;

@@ -63,6 +63,8 @@ class DeviceRuntime {
 
   /// Device memory of at least `size` bytes; owned by the caller until free().
   [[nodiscard]] virtual std::byte* allocate(Bytes size) = 0;
+  /// The same on another device that this process sees, for a process that drives both.
+  [[nodiscard]] virtual std::byte* allocate_on(const Uuid& device, Bytes size) = 0;
   virtual void free(std::byte* memory) = 0;
   /// Page-locks host memory for the copy engine, until unpin().
   virtual void pin(std::byte* memory, Bytes size) = 0;
@@ -85,6 +87,8 @@ class DeviceRuntime {
   /// copy(), and then `flag`: whoever sees the flag sees the bytes. Also of no bytes.
   virtual Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                                Engine engine) = 0;
+  /// Starts a kernel that computes for `duration`, behind all copies of its stream.
+  virtual Event compute(Seconds duration, Stream stream) = 0;
   /// Copies between host memory by the calling CPU, in its turn of the stream, and waits.
   virtual void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream);
   /// Has the copy ended? Never blocks. The event is used up once the answer was yes.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <iterator>
@@ -57,9 +58,13 @@ std::byte* HostRuntime::allocate(Bytes size) {
   return memory;
 }
 
+std::byte* HostRuntime::allocate_on(const Uuid& device, Bytes size) {
+  return keep(SharedMemory::create(size), size.count(), device);
+}
+
 void HostRuntime::free(std::byte* memory) {
   const auto found = mappings_.find(memory);
-  used_ = used_ - Bytes{found->second.size};
+  if (found->second.device == device().uuid) used_ = used_ - Bytes{found->second.size};
   mappings_.erase(found);
 }
 
@@ -106,6 +111,20 @@ Event HostRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
   return event;
 }
 
+Event HostRuntime::compute(Seconds duration, Stream stream) {
+  Queue& queue = queue_of(stream);
+  Copy kernel;
+  kernel.computes = std::chrono::nanoseconds(std::llround(duration.value() * 1e9));
+  queue.copies.push_back(kernel);
+  return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
+}
+
+bool HostRuntime::computed(Copy& kernel) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!kernel.until) kernel.until = now + *kernel.computes;
+  return now >= *kernel.until;
+}
+
 bool HostRuntime::ended(Event event) { return queues_[event.id % kStreams].ended >= event.id / kStreams; }
 
 std::size_t HostRuntime::move_some(Copy& copy, std::size_t room) {
@@ -125,6 +144,7 @@ std::size_t HostRuntime::move_some(Copy& copy, std::size_t room) {
 void HostRuntime::advance(Queue& queue) {
   for (std::size_t room = kSlice; room > 0;) {
     Copy& copy = queue.copies.front();
+    if (copy.computes && !computed(copy)) return;
     room -= std::min(room, std::max(move_some(copy, room), kLeastOfSlice));
     if (copy.left > 0) return;
     if (copy.flag.word != nullptr) {

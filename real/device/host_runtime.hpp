@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <optional>
@@ -37,6 +38,7 @@ class HostRuntime final : public DeviceRuntime {
   /// An EnvironmentError where the device has no room: the system would give out pages that it does not have, and kill
   /// whoever touches them.
   [[nodiscard]] std::byte* allocate(Bytes size) override;
+  [[nodiscard]] std::byte* allocate_on(const Uuid& device, Bytes size) override;
   void free(std::byte* memory) override;
   void pin(std::byte*, Bytes) override {}
   void unpin(std::byte*) override {}
@@ -46,6 +48,7 @@ class HostRuntime final : public DeviceRuntime {
                     Engine engine) override;
   Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                        Engine engine) override;
+  Event compute(Seconds duration, Stream stream) override;
   bool ended(Event event) override;
   void synchronize(Stream stream) override;
   void copy_now(std::byte* to, const std::byte* from, Bytes size) override;
@@ -63,8 +66,10 @@ class HostRuntime final : public DeviceRuntime {
     const std::byte* from = nullptr;
     std::size_t left = 0;
     bool staged = false;
-    bool last = true;  ///< of its event: a copy of blocks is many of these
-    Flag flag{};       ///< no word: nothing to raise
+    bool last = true;                                              ///< of its event: a copy of blocks is many of these
+    Flag flag{};                                                   ///< no word: nothing to raise
+    std::optional<std::chrono::nanoseconds> computes{};            ///< a kernel instead, which has not begun
+    std::optional<std::chrono::steady_clock::time_point> until{};  ///< the same when it has
   };
   struct Queue {
     std::deque<Copy> copies{};
@@ -83,6 +88,8 @@ class HostRuntime final : public DeviceRuntime {
   [[nodiscard]] Copy make_copy(std::byte* to, const std::byte* from, Bytes size) const;
   /// Moves as much of the copy as there is, but no more than `room`. Returns how much that was.
   std::size_t move_some(Copy& copy, std::size_t room);
+  /// Lets a kernel that computes go on; false while it is not through.
+  static bool computed(Copy& kernel);
   /// Moves a slice, at most to the end of an event.
   void advance(Queue& queue);
   [[nodiscard]] Queue& queue_of(Stream stream) { return queues_[static_cast<std::size_t>(stream.index)]; }

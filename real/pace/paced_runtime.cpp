@@ -71,6 +71,14 @@ std::byte* PacedRuntime::allocate(Bytes size) {
   return memory;
 }
 
+std::byte* PacedRuntime::allocate_on(const Uuid& device, Bytes size) {
+  const Seconds start = clock_.now();
+  std::byte* const memory = inner_->allocate_on(device, size);
+  known_[memory] = {{Location::Kind::gpu, role_.node_gpus.at(device)}, Memory::device};
+  pass_until(start + costs().allocate_device.value);
+  return memory;
+}
+
 void PacedRuntime::free(std::byte* memory) {
   known_.erase(memory);
   inner_->free(memory);
@@ -136,12 +144,14 @@ void PacedRuntime::close_memory(std::byte* memory) {
 // ---- copies ---------------------------------------------------------------------------------------------------------
 
 const PacedRuntime::PacedPath& PacedRuntime::paced_path(const std::byte* from, const std::byte* to, Engine engine) {
+  return paced_path(end_of(from, engine), end_of(to, engine));
+}
+
+const PacedRuntime::PacedPath& PacedRuntime::paced_path(const End& source, const End& target) {
   const auto key = [](const End& end) {
     return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index, static_cast<std::size_t>(end.memory),
                   static_cast<std::size_t>(end.kernel), static_cast<std::size_t>(end.resident)};
   };
-  const End source = end_of(from, engine);
-  const End target = end_of(to, engine);
   const std::pair ends(key(source), key(target));
   const auto found = paced_paths_.find(ends);
   if (found != paced_paths_.end()) return found->second;
@@ -207,6 +217,17 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
   const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
   return start_copy({.inner = inner, .way = &way, .size = size, .ending = ending, .flag = flag, .signal = signal},
+                    stream, start);
+}
+
+Event PacedRuntime::compute(Seconds duration, Stream stream) {
+  const Seconds start = clock_.now();
+  const End own{.location = {Location::Kind::gpu, role_.gpu}, .memory = Memory::device, .kernel = true, .own = true};
+  const PacedPath& way = paced_path(own, own);
+  return start_copy({.inner = inner_->compute(Seconds{}, stream),
+                     .way = &way,
+                     .ending = role_.topology.copy_ending(own, way.copy),
+                     .blocks = duration},
                     stream, start);
 }
 

@@ -55,6 +55,7 @@ class PacedRuntime final : public DeviceRuntime {
   [[nodiscard]] bool host_addressable() const override { return inner_->host_addressable(); }
 
   [[nodiscard]] std::byte* allocate(Bytes size) override;
+  [[nodiscard]] std::byte* allocate_on(const Uuid& device, Bytes size) override;
   void free(std::byte* memory) override;
   /// At the host's own speed unless the rank knows the memory: what the job pins for itself is not on the platform.
   void pin(std::byte* memory, Bytes size) override;
@@ -71,6 +72,7 @@ class PacedRuntime final : public DeviceRuntime {
   /// kernel that needs `runtime.kernel_signal` for both needs it before its last byte here, as in the simulation.
   Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                        Engine engine) override;
+  Event compute(Seconds duration, Stream stream) override;
   void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   bool ended(Event event) override;
   void forget(Event event) override;
@@ -100,7 +102,7 @@ class PacedRuntime final : public DeviceRuntime {
     const PacedPath* way = nullptr;
     Bytes size{};
     model::CopyEnding ending{};
-    Seconds blocks{};    ///< what its blocks add, all together
+    Seconds blocks{};    ///< what its blocks add, all together, or how long it computes
     Flag flag{};         ///< no word: nothing to raise
     Seconds signal{};    ///< from the last byte until the flag is seen
     Seconds due{};       ///< when the last byte is to be there
@@ -120,6 +122,7 @@ class PacedRuntime final : public DeviceRuntime {
 
   [[nodiscard]] model::End end_of(const std::byte* address, Engine engine) const;
   [[nodiscard]] const PacedPath& paced_path(const std::byte* from, const std::byte* to, Engine engine);
+  [[nodiscard]] const PacedPath& paced_path(const model::End& source, const model::End& target);
   /// When the last byte of a copy is there whose latency begins at `posted`; later ones of the stream flow after it.
   static Seconds schedule(Queue& queue, const Copy& copy, Seconds posted);
   /// The caller has started to post `copy` at `start`. Fills in the times.

@@ -32,14 +32,24 @@ void RealRank::require_reach(const Part& to, const Part& from, Engine engine) co
   throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
 }
 
-Op RealRank::track_copy(Event event, Stream stream, const Part& target, const Part& source) {
+Op RealRank::track_event(Event event, Stream stream, const Part& target, const Part& source) {
   const Slot slot = start(Kind::copy, source, target);
   operations_[slot].event = event;
   operations_[slot].stream = stream;
   copies_[static_cast<std::size_t>(stream.index)].push_back(slot);
   ++copies_in_flight_;
-  if (has(target, source, Memory::pageable)) runtime_.synchronize(stream);
   return op_of(slot);
+}
+
+Op RealRank::track_copy(Event event, Stream stream, const Part& target, const Part& source) {
+  const Op op = track_event(event, stream, target, source);
+  if (has(target, source, Memory::pageable)) runtime_.synchronize(stream);
+  return op;
+}
+
+Op RealRank::compute(Seconds duration, Stream stream) {
+  require_compute(duration, stream);
+  return track_event(runtime_.compute(duration, stream), stream, {}, {});
 }
 
 Op RealRank::start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {

@@ -74,6 +74,14 @@ Buffer RealMemory::allocate(Memory kind, Bytes size, Locality locality) {
   return insert(std::move(allocation));
 }
 
+Buffer RealMemory::allocate_on(const Uuid& device, Bytes size) {
+  auto allocation = std::make_unique<Allocation>();
+  allocation->memory = Memory::device;
+  allocation->size = size;
+  allocation->data = runtime_.allocate_on(device, mappable(size));
+  return insert(std::move(allocation));
+}
+
 void RealMemory::fetch(Allocation& allocation) {
   const Bytes size = mappable(allocation.size);
   if (allocation.memory == Memory::device) {

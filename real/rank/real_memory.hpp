@@ -46,6 +46,8 @@ class RealMemory {
   RealMemory& operator=(const RealMemory&) = delete;
 
   Buffer allocate(Memory kind, Bytes size, Locality locality);
+  /// On another device that this process sees.
+  Buffer allocate_on(const Uuid& device, Bytes size);
   void release(Buffer buffer);
   IpcHandle export_memory(Buffer buffer);
   /// `device` is the owner's; `path` leads there.

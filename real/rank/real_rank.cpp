@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include "real/system/pattern.hpp"
 
@@ -61,6 +62,24 @@ const Neighbour& RealRank::neighbour(RankId rank) const {
 const Path& RealRank::path_to(RankId peer) const {
   if (peer == id()) throw UsageError(fmt::format("rank {} asked for the path to itself", peer.value));
   return neighbour(peer).path;
+}
+
+Answer RealRank::check_peer_access(RankId peer) {
+  Answer known = Rank::check_peer_access(peer);
+  static_cast<void>(runtime_.peer_access(neighbour(peer).device));  // the answer of both ends, which is known, counts
+  return known;
+}
+
+std::optional<Seconds> RealRank::cpu_time() const {
+  timespec spent{};
+  if (::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent) != 0) return std::nullopt;
+  return Seconds{static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec)};
+}
+
+Buffer RealRank::allocate_beside(RankId peer, Bytes size) {
+  if (path_to(peer).same_node) return memory_.allocate_on(neighbour(peer).device.uuid, size);
+  throw UnavailableError(
+      fmt::format("one process does not drive the GPU of another node, that of rank {}", peer.value));
 }
 
 Buffer RealRank::allocate(Memory kind, Bytes size, Locality locality) { return memory_.allocate(kind, size, locality); }
@@ -138,13 +157,19 @@ void RealRank::await_request(Slot slot, MPI_Request request) {
   ended_.resize(requests_.size());
 }
 
-Op RealRank::send(RankId peer, Tag tag, View from) {
+Op RealRank::send(RankId peer, Tag tag, View from) { return send_by(MPI_Isend, "MPI_Isend", peer, tag, from); }
+
+Op RealRank::send_synchronously(RankId peer, Tag tag, View from) {
+  return send_by(MPI_Issend, "MPI_Issend", peer, tag, from);
+}
+
+Op RealRank::send_by(decltype(MPI_Isend)* call, const char* name, RankId peer, Tag tag, View from) {
   require_address(peer, tag);
   const Part source = memory_.part(from);
   require_sendable(from, peer);
   const MessageType as(source.length);
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Isend(source.data, as.count(), as.type(), peer.value, tag.value, mpi_.data(), &request), "MPI_Isend");
+  check_mpi(call(source.data, as.count(), as.type(), peer.value, tag.value, mpi_.data(), &request), name);
   const Slot slot = start(Kind::send, source, {});
   await_request(slot, request);
   return op_of(slot);

@@ -35,9 +35,13 @@ class RealRank final : public Rank {
   RealRank& operator=(const RealRank&) = delete;
 
   Seconds now() override;
+  /// Of this thread, waiting included: a rank that waits asks again and again.
+  [[nodiscard]] std::optional<Seconds> cpu_time() const override;
   [[nodiscard]] const Path& path_to(RankId peer) const override;
+  Answer check_peer_access(RankId peer) override;
 
   Buffer allocate(Memory kind, Bytes size, Locality locality) override;
+  Buffer allocate_beside(RankId peer, Bytes size) override;
   void release(Buffer buffer) override { memory_.release(buffer); }
   IpcHandle export_memory(Buffer buffer) override { return memory_.export_memory(buffer); }
   Buffer open_memory(RankId owner, const IpcHandle& handle) override;
@@ -49,6 +53,8 @@ class RealRank final : public Rank {
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;
+  Op send_synchronously(RankId peer, Tag tag, View from) override;
+  Op compute(Seconds duration, Stream stream) override;
   Op receive(RankId peer, Tag tag, View to) override;
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override;
   Op recv_control(RankId peer, Tag tag, ControlMessage& into) override;
@@ -114,6 +120,9 @@ class RealRank final : public Rank {
   };
 
   void require_reach(const Part& to, const Part& from, Engine engine) const;
+  /// By `call`, MPI_Isend or MPI_Issend.
+  Op send_by(decltype(MPI_Isend)* call, const char* name, RankId peer, Tag tag, View from);
+  Op track_event(Event event, Stream stream, const Part& target, const Part& source);
   Op track_copy(Event event, Stream stream, const Part& target, const Part& source);
   [[nodiscard]] const Neighbour& neighbour(RankId rank) const;
   /// The peer and the tag of a message, checked.

@@ -174,5 +174,26 @@ TEST(Copy, OperationsInFlightHaveDifferentIds) {
   });
 }
 
+TEST(Compute, HoldsUpTheCopiesBehindItInItsStream) {
+  on_every_rank([](Rank& rank) {
+    const Scratch from(rank, Memory::pinned, 5000_B);
+    const Scratch to(rank, Memory::device, 5000_B);
+    rank.fill(from.view(), kContent);
+    const Op computing = rank.compute(200.0_us, Stream{3});
+    const Op copying = rank.copy(to.view(), from.view(), Stream{3}, Engine::dma);
+    finish(rank, copying);
+    EXPECT_TRUE(rank.wait_any({&computing, 1}, rank.now()).has_value());
+    EXPECT_TRUE(rank.check(to.view(), kContent).intact());
+  });
+}
+
+TEST(Compute, OfNoTimeEndsAndOfLessIsRefused) {
+  on_every_rank([](Rank& rank) {
+    finish(rank, rank.compute(Seconds{}, Stream{0}));
+    EXPECT_THROW(static_cast<void>(rank.compute(Seconds{-1e-6}, Stream{0})), UsageError);
+    EXPECT_THROW(static_cast<void>(rank.compute(1.0_us, Stream{kStreams})), UsageError);
+  });
+}
+
 }  // namespace
 }  // namespace twinlink::contract

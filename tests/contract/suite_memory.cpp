@@ -1,5 +1,6 @@
 // Rules about buffers and their content.
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "tests/contract/helpers.hpp"
@@ -217,6 +218,27 @@ TEST(Content, APatternDependsOnTheViewAndNotOnItsPlace) {
     EXPECT_TRUE(rank.check(there.slice(300_B, 200_B), kContent).intact());
     EXPECT_TRUE(rank.check(there.slice(300_B, 100_B), kContent).intact()) << "a view's beginning is a view";
     EXPECT_FALSE(rank.check(there.slice(301_B, 199_B), kContent).intact());
+  });
+}
+
+TEST(MemoryBeside, IsCopiedToAndFromLikeTheRanksOwn) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    std::optional<Buffer> beside;
+    try {
+      beside = rank.allocate_beside(peer, 5000_B);
+    } catch (const UnavailableError&) {
+      return;  // another node, a device that this process does not see, or a backend without such processes
+    }
+    const Scratch own(rank, Memory::device, 5000_B);
+    rank.fill(own.view(), Payload{77});
+    rank.fill(View(*beside), kSentinel);
+    finish(rank, rank.copy(View(*beside), own.view(), Stream{0}, Engine::dma));
+    EXPECT_TRUE(rank.check(View(*beside), Payload{77}).intact());
+    rank.fill(own.view(), kSentinel);
+    finish(rank, rank.copy(own.view(), View(*beside), Stream{0}, Engine::dma));
+    EXPECT_TRUE(rank.check(own.view(), Payload{77}).intact());
+    rank.release(*beside);
+    EXPECT_THROW(rank.release(*beside), UsageError);
   });
 }
 

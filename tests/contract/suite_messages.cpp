@@ -38,6 +38,26 @@ TEST(Messages, AreDeliveredFromAndToEveryKindOfHostMemory) {
   });
 }
 
+TEST(Messages, SentSynchronouslyEndNotBeforeTheirReceiverHasBegun) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    for (const Bytes size : {1_B, 4096_B, 300'000_B}) {
+      const Scratch memory(rank, Memory::pinned, size);
+      if (first(rank, peer)) {
+        rank.fill(memory.view(), kContent);
+        const Op sending = rank.send_synchronously(peer, tag(0), memory.view());
+        EXPECT_FALSE(rank.wait_any({&sending, 1}, rank.now() + 1000.0_us)) << size.count() << " B";
+        send_control_now(rank, peer, tag(1));
+        finish(rank, sending);
+        continue;
+      }
+      rank.fill(memory.view(), kSentinel);
+      recv_control_now(rank, peer, tag(1));
+      finish(rank, rank.receive(peer, tag(0), memory.view()));
+      EXPECT_TRUE(rank.check(memory.view(), kContent).intact());
+    }
+  });
+}
+
 TEST(Messages, FillTheirViewAndNothingBesideIt) {
   on_every_pair([](Rank& rank, RankId peer) {
     const Scratch from(rank, Memory::pinned, 1000_B);

@@ -53,8 +53,8 @@ TEST(WhereAmI, AllRanksSeeTheSameNumberOfRanks) {
 /// A backend tells the time of its CPU always or never.
 TEST(WhereAmI, TheCpuIsNeverBusyForLongerThanTheClockRan) {
   on_every_pair([](Rank& rank, RankId peer) {
-    const auto start = rank.cpu_time();
     const Seconds began = rank.now();
+    const auto start = rank.cpu_time();
     meet(rank, peer);
     const auto end = rank.cpu_time();
     ASSERT_EQ(start.has_value(), end.has_value());
@@ -164,6 +164,15 @@ TEST(WhereAmI, NamingAStepChangesNothing) {
     send_control_now(rank, peer, tag(0), ControlMessage(7));
     finish(rank, op);
     EXPECT_EQ(received.as<int>(), 7);
+  });
+}
+
+TEST(PeerAccess, IsAnsweredAsThePathSays) {
+  on_every_pair([](Rank& rank, RankId peer) {
+    const Path& path = rank.path_to(peer);
+    const Answer answer = rank.check_peer_access(peer);
+    EXPECT_EQ(answer.yes, path.same_device || path.peer_access.yes);
+    EXPECT_EQ(answer.reason.empty(), answer.yes);
   });
 }
 

@@ -46,6 +46,7 @@ class ScriptedRank final : public Rank {
   Op put(View, View, Stream, Engine, std::optional<Signal>) override { return begin(1.0_us); }
   Op await_signal(RankId, Tag, std::uint64_t&) override { return begin(1.0_us); }
   Op send(RankId, Tag, View) override { return begin(1.0_us); }
+  Op compute(Seconds duration, Stream) override { return begin(duration); }
   Op receive(RankId, Tag, View) override { return begin(1.0_us); }
   Op send_control(RankId, Tag, const ControlMessage&) override { return begin(1.0_us); }
   Op recv_control(RankId, Tag, ControlMessage&) override { return begin(1.0_us); }

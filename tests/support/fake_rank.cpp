@@ -91,6 +91,11 @@ Buffer FakeRank::allocate(Memory kind, Bytes size, Locality) {
   return buffer;
 }
 
+Buffer FakeRank::allocate_beside(RankId peer, Bytes size) {
+  require_peer(peer);
+  return allocate(Memory::device, size, Locality::near);
+}
+
 void FakeRank::release(Buffer buffer) {
   pass(Bytes{});
   if (buffers_.erase(buffer.id) == 0) throw UsageError("released a buffer that does not exist");
@@ -218,6 +223,12 @@ void FakeRank::post(RankId peer, Tag tag, bool control, std::span<const std::byt
   const std::scoped_lock lock(world_.mutex);
   world_.mail[{id_.value, peer.value, tag.value, control}].push_back({now_, {content.begin(), content.end()}});
   world_.wake_all();
+}
+
+Op FakeRank::compute(Seconds duration, Stream stream) {
+  require_compute(duration, stream);
+  now_ += duration;
+  return start({});
 }
 
 Op FakeRank::send(RankId peer, Tag tag, View from) {

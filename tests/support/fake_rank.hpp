@@ -84,6 +84,7 @@ class FakeRank final : public Rank {
   [[nodiscard]] const Path& path_to(RankId peer) const override;
 
   Buffer allocate(Memory kind, Bytes size, Locality locality) override;
+  Buffer allocate_beside(RankId peer, Bytes size) override;
   void release(Buffer buffer) override;
   IpcHandle export_memory(Buffer buffer) override;
   Buffer open_memory(RankId owner, const IpcHandle& handle) override;
@@ -95,6 +96,7 @@ class FakeRank final : public Rank {
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;
+  Op compute(Seconds duration, Stream stream) override;
   Op receive(RankId peer, Tag tag, View to) override;
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override;
   Op recv_control(RankId peer, Tag tag, ControlMessage& into) override;

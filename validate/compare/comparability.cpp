@@ -50,6 +50,12 @@ std::string packing_text(const Settings& settings) {
   return layout->second + (method == settings.options.end() ? "" : " packed by " + method->second);
 }
 
+/// An option of the run, or `without` where it has none.
+std::string run_option(const Settings& settings, std::string_view name, std::string_view without) {
+  const auto found = settings.options.find(std::string(name));
+  return std::string(found == settings.options.end() ? without : found->second);
+}
+
 /// Which protocols ran at the same time, in any order.
 std::string other_pairs(const bench::Series& series) {
   std::vector<std::string> protocols;
@@ -79,6 +85,13 @@ std::vector<std::string> mismatches(const Recording& measured_file, const Record
   note_difference(result, "pattern", to_string(measured.pattern), to_string(simulated.pattern));
   note_told(result, "protocol", measured.protocol, simulated.protocol);
   note_difference(result, "layout", packing_text(measured.settings), packing_text(simulated.settings));
+  const auto of_run = [&](std::string_view what, std::string_view name, std::string_view without) {
+    note_difference(result, what, run_option(measured.settings, name, without),
+                    run_option(simulated.settings, name, without));
+  };
+  of_run("ends", bench::kEndsOption, "the protocol's");
+  of_run("computing between messages", bench::kComputeOption, "none");
+  of_run("use of one process", bench::kOneProcessOption, "no");
   if (names_other_pairs(measured_file) && names_other_pairs(simulated_file)) {
     note_difference(result, "pairs at once", other_pairs(measured), other_pairs(simulated));
   }
@@ -88,7 +101,7 @@ std::vector<std::string> mismatches(const Recording& measured_file, const Record
 std::string options_text(const Settings& settings) {
   std::string text;
   for (const auto& [name, value] : settings.options) {
-    if (name == bench::kLayoutOption || name == bench::kPackOption) continue;  // mismatches() compares them
+    if (bench::is_option_of_run(name)) continue;  // mismatches() compares them
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
   }
   return text.empty() ? "defaults" : text;

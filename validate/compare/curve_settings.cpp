@@ -21,10 +21,12 @@ void add(Options& options, std::string name, std::string value) {
   options.push_back(std::move(value));
 }
 
-/// Layout and packing are settings of the messages, the others the protocol's own.
+/// Some are settings of the messages, the others the protocol's own.
 void add_protocol_options(Options& options, const Settings& settings) {
   for (const auto& [name, value] : settings.options) {
-    if (name == bench::kLayoutOption || name == bench::kPackOption) {
+    if (name == bench::kOneProcessOption) {
+      options.push_back("--" + name);
+    } else if (bench::is_option_of_run(name)) {
       add(options, "--" + name, value);
     } else {
       add(options, "--option", fmt::format("{}={}", name, value));

@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/measure/ends.hpp"
+#include "protocols/bench/measure/one_process.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/rounds.hpp"
 #include "protocols/registry.hpp"
@@ -151,12 +153,37 @@ void require_few_pieces(Bytes largest, int window, Bytes chunk, std::string_view
       by_window ? kMostOfWindow : kMostOfMessage, format_size(smallest), by_window ? ", or a smaller window" : ""));
 }
 
+namespace {
+
+/// Where messages lie, what is done between them, and by how many processes.
+void add_message_options(CLI::App& app, RunOptions& options) {
+  add_read_option(app, "--ends", "FIRST,SECOND", "where the protocol takes its messages",
+                  "Where the messages of the two devices lie, each device, host (pageable) or pinned: such as "
+                  "device,host. An end in host memory is not copied, and its library sees that by the pointer",
+                  [&options](const std::string& text) { options.ends = parse_ends(text); });
+  add_read_option(
+      app, "--compute", "TIME", "nothing",
+      "A GPU that has received a message, or a window, computes so long before its rank goes on, with unit: "
+      "20us. Times leave it out, but not the kernel's launch and end",
+      [&options](const std::string& text) {
+        options.compute = parse_seconds(text);
+        if (options.compute > Seconds{}) return;
+        throw UsageError(fmt::format("'{}' is not longer than zero", text));
+      });
+  app.add_flag("--one-process", options.one_process,
+               "One process drives both GPUs: cudaMemcpyPeerAsync alone, without MPI, handles and handshake; needs "
+               "-p gpudirect-v2. The second device's own rank only waits");
+}
+
+}  // namespace
+
 void add_run_options(CLI::App& app, RunOptions& options) {
   app.option_defaults()->group("Protocol");
   add_protocol_option(app, options.protocol, "How messages travel")->required(options.protocol.empty());
   add_settings_options(app, options.settings);
   add_layout_options(app, options.layout);
   add_pattern_options(app, options.pattern, options.window);
+  add_message_options(app, options);
   add_sweep_options(app, options.sweep);
   add_output_options(app, options.output,
                      {{"table", Format::table}, {"osu", Format::osu}, {"csv", Format::csv}, {"json", Format::json}});
@@ -169,7 +196,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_flag(
          "--all-pairs", options.all_pairs,
          "Every two ranks in turn, each way: a matrix with its outliers marked, a result for each pair in the files")
-      ->excludes(trace);
+      ->excludes(trace, app.get_option("--one-process"));
 }
 
 void add_passes_option(CLI::App& app, int& passes) {
@@ -239,17 +266,23 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
   Packing packing = make_packing(options.layout);
   for (const Bytes size : sizes) check_packing(packing, size);
   require_few_blocks(packing.layout, sizes.back(), window);
-  return {.pattern = options.pattern,
-          .sizes = std::move(sizes),
-          .window = window,
-          .small = with_wishes(latency ? defaults.latency_small : defaults.bandwidth_small, sweep),
-          .large = with_wishes(latency ? defaults.latency_large : defaults.bandwidth_large, sweep),
-          .budget = budget_of(sweep, defaults),
-          .passes = options.passes,
-          .verify = !sweep.no_verify,
-          .settings = std::move(settings),
-          .preset = options.settings.preset,
-          .packing = std::move(packing)};
+  Plan plan{.pattern = options.pattern,
+            .sizes = std::move(sizes),
+            .window = window,
+            .small = with_wishes(latency ? defaults.latency_small : defaults.bandwidth_small, sweep),
+            .large = with_wishes(latency ? defaults.latency_large : defaults.bandwidth_large, sweep),
+            .budget = budget_of(sweep, defaults),
+            .passes = options.passes,
+            .verify = !sweep.no_verify,
+            .settings = std::move(settings),
+            .preset = options.settings.preset,
+            .packing = std::move(packing),
+            .ends = options.ends,
+            .compute = options.compute,
+            .one_process = options.one_process};
+  check_ends(protocol, plan);
+  if (plan.one_process) check_one_process(protocol, plan);
+  return plan;
 }
 
 ProbePlan make_plan(const ProbeOptions& options, const DefaultRepeats& defaults) {

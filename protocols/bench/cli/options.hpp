@@ -47,6 +47,9 @@ struct RunOptions {
   OutputOptions output{};
   std::filesystem::path trace{};  ///< empty: not written
   bool trace_times = false;
+  std::optional<Ends> ends{};  ///< empty: where the protocol takes its messages
+  Seconds compute{};
+  bool one_process = false;
   bool all_pairs = false;         ///< instead of one pair
   std::vector<PairWish> pairs{};  ///< at once; empty: one pair, as the program chooses it
 };

@@ -79,7 +79,7 @@ CLI::Option* add_pairs_option(CLI::App& app, RunOptions& options, const std::str
                                      "and options named here. --json writes FILE, FILE-2, ..., one for each pair",
                                      example),
                          [&options](const std::string& text) { options.pairs = parse_pairs(text); })
-      ->excludes(app.get_option("--all-pairs"), app.get_option("--trace"));
+      ->excludes(app.get_option("--all-pairs"), app.get_option("--trace"), app.get_option("--one-process"));
 }
 
 std::vector<PairPlan> make_pair_plans(const RunOptions& options, const DefaultRepeats& defaults,

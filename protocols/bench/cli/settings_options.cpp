@@ -1,5 +1,7 @@
 #include "protocols/bench/cli/settings_options.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -34,9 +36,30 @@ void add_settings_options(CLI::App& app, SettingsOptions& options) {
   add_named_values(app, options.options, "Set an option of the protocol; may be repeated; 'list' says which there are");
 }
 
+namespace {
+
+/// --chunk and --depth are names of their own beside those of libraries.
+void require_one_value(const Protocol& protocol, const SettingsOptions& options) {
+  for (const auto& [name, value] : options.options) {
+    Settings set = protocol.defaults();
+    set_option(protocol, set, name, value);
+    const auto alias = std::ranges::find(protocol.aliases(), name, &Alias::name);
+    if (alias == protocol.aliases().end()) continue;
+    const bool chunks = alias->target == "chunk" && options.chunk && *options.chunk != set.chunk;
+    const bool depths = alias->target == "depth" && options.depth && *options.depth != set.depth;
+    if (!chunks && !depths) continue;
+    throw UsageError(fmt::format("protocol '{}': --{} {} and {}={} are two values of one option", protocol.name(),
+                                 alias->target, chunks ? format_size(*options.chunk) : std::to_string(*options.depth),
+                                 name, value));
+  }
+}
+
+}  // namespace
+
 Settings make_settings(const Protocol& protocol, const SettingsOptions& options) {
   Settings settings = options.preset.empty() ? protocol.defaults() : find_preset(protocol, options.preset).settings;
-  for (const auto& [name, value] : options.options) set_option(protocol, settings, name, value);
+  set_options(protocol, settings, options.options);
+  require_one_value(protocol, options);
   settings.chunk = options.chunk.value_or(settings.chunk);
   settings.depth = options.depth.value_or(settings.depth);
   return settings;

@@ -94,6 +94,12 @@ int agree(Rank& rank, RankId peer, bool leading, int mine, Patience patience) {
   return mine;
 }
 
+std::string text_of_peer(Rank& rank, RankId peer, bool leading, std::string_view mine, Patience patience) {
+  if (leading) return recv_text(rank, peer, patience);
+  send_text(rank, peer, mine, patience);
+  return {};
+}
+
 Listener::Listener(Rank& rank, const std::vector<RankId>& peers) : rank_(rank), messages_(peers.size()) {
   for (std::size_t i = 0; i < peers.size(); ++i)
     awaited_.push_back(rank.recv_control(peers[i], kBenchTag, messages_[i]));

@@ -36,6 +36,9 @@ int agree_in(Rank& rank, std::span<const RankId> group, int mine, Patience patie
 /// The leader's number, at both ends. `mine` matters on the leader only.
 int agree(Rank& rank, RankId peer, bool leading, int mine, Patience patience);
 
+/// The other end's text, on the leader; the other end gets nothing.
+std::string text_of_peer(Rank& rank, RankId peer, bool leading, std::string_view mine, Patience patience);
+
 /// Waits for a message of each of some ranks while its own rank does something else. Without content.
 class Listener {
  public:

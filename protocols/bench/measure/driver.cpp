@@ -8,74 +8,17 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/measure/collectives.hpp"
+#include "protocols/bench/measure/ends.hpp"
 #include "protocols/bench/measure/pair_group.hpp"
 #include "protocols/bench/measure/payload.hpp"
+#include "protocols/bench/measure/sweep.hpp"
+#include "protocols/core/split.hpp"
 
 namespace twinlink::bench {
 namespace {
 
 /// Between exchanges a rank fills and compares buffers, which a short timeout for exchanges says nothing about.
 constexpr Seconds kPatience{60.0};
-
-void check_plan(const Rank& rank, const Plan& plan) {
-  if (plan.sizes.empty() || !std::ranges::is_sorted(plan.sizes)) {
-    throw UsageError("the message sizes must ascend, and there must be one");
-  }
-  if (plan.window < 1 || plan.window > kMaxWindow) {
-    throw UsageError(fmt::format("a window of {} messages: 1 to {} are possible", plan.window, kMaxWindow));
-  }
-  check_repeats(plan.small);
-  check_repeats(plan.large);
-  check_passes(plan.passes);
-  for (const RankId id : {plan.first, plan.second}) {
-    if (id.value >= 0 && id.value < rank.ranks()) continue;
-    if (plan.pattern == Pattern::copy && id == plan.second) continue;
-    throw UsageError(fmt::format("there is no rank {} in a job of {}", id.value, rank.ranks()));
-  }
-}
-
-const Repeats& repeats_of(const Plan& plan, Bytes size) { return size < plan.large_from ? plan.small : plan.large; }
-
-Point make_point(const Plan& plan, Bytes size, double directions, Rounds one_way_us) {
-  Point point{.size = size, .verified = plan.verify};
-  if (plan.keep_samples) point.samples_us = one_way_us.times_us;
-  point.time_us = summarize(std::move(one_way_us));
-  if (point.time_us.median > 0) {
-    point.bandwidth_MBps = directions * static_cast<double>(size.count()) / point.time_us.median;
-  }
-  return point;
-}
-
-/// What a rank's CPU has spent since this began.
-class CpuTime {
- public:
-  explicit CpuTime(const Rank& rank) : rank_(rank), start_(rank.cpu_time()) {}
-  /// On each of `messages`, in microseconds.
-  [[nodiscard]] std::optional<double> on_each(double messages) const {
-    const auto end = rank_.cpu_time();
-    return end && start_ ? std::optional((*end - *start_).microseconds() / messages) : std::nullopt;
-  }
-
- private:
-  const Rank& rank_;
-  std::optional<Seconds> start_;
-};
-
-/// All sizes, once for every pass. `directions` go at the same time; `tell` adds what is known of the size just
-/// measured. `telling`: as plan.first, which tells of every point.
-void sweep(const Plan& plan, bool telling, Series& series, double directions,
-           const std::function<Rounds(Bytes)>& measure_size, const std::function<void(Point&)>& tell) {
-  std::vector<std::vector<Rounds>> one_way_us(plan.sizes.size());
-  for (int pass = 1; pass <= plan.passes; ++pass) {
-    for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
-      one_way_us[i].push_back(measure_size(plan.sizes[i]));
-      if (pass < plan.passes) continue;
-      series.points.push_back(make_point(plan, plan.sizes[i], directions, merge_passes(one_way_us[i])));
-      tell(series.points.back());
-      if (telling && plan.on_point) plan.on_point(series);
-    }
-  }
-}
 
 /// One end of a measurement between two ranks.
 class PairRun {
@@ -95,7 +38,7 @@ class PairRun {
       packed = std::max(packed, Window(size, static_cast<int>(window_of(size).places())).memory());
     }
     // One buffer for all sizes: a protocol that maps the peer's memory does so once.
-    const Memory kind = message_memory(protocol, plan.packing);
+    const Memory kind = message_memory(protocol, plan, leading_);
     if (sends()) out_.emplace(rank, kind, memory);
     if (receives()) in_.emplace(rank, kind, memory);
     packed_.emplace(rank, protocol, plan.packing, sends() ? packed : Bytes{}, receives() ? packed : Bytes{});
@@ -119,7 +62,7 @@ class PairRun {
           point.path = channel_->path_taken();
           point.cpu_us = cpu_us_;
         });
-    series.counters = channel_->counters();
+    series.counters = all_counters();
     // The peer's end may have our buffers open until it is closed too.
     synchronize(rank_, peer_, patience_);
     channel_.reset();
@@ -146,14 +89,30 @@ class PairRun {
     return pairs;
   }
 
+  /// On the leader those of both ends, the peer's behind its own.
+  [[nodiscard]] std::vector<Counter> all_counters() {
+    std::vector<Counter> counters = channel_->counters();
+    std::string lines;
+    for (const Counter& counter : counters) lines += fmt::format("{} {}\n", counter.value, counter.name);
+    const std::string theirs = text_of_peer(rank_, peer_, leading_, lines, patience_);
+    for (const std::string_view line : split(theirs, '\n')) {
+      const std::size_t blank = line.find(' ');
+      if (blank == std::string_view::npos) continue;
+      counters.push_back(
+          {"peer: " + std::string(line.substr(blank + 1)), std::stoull(std::string(line.substr(0, blank)))});
+    }
+    return counters;
+  }
+
   double cold_message() {
     const Window one(plan_.sizes.front(), 1, plan_.packing.layout);
+    const Settings settings = settings_of_end(protocol_, plan_, leading_);
     group_.synchronize();
     const double connect_us = time_round(
-        rank_, [&] { channel_ = twinlink::connect(rank_, peer_, protocol_, plan_.settings, plan_.packing, *packed_); });
+        rank_, [&] { channel_ = twinlink::connect(rank_, peer_, protocol_, settings, plan_.packing, *packed_); });
     const Messages message = messages_of(one);
     const double round_us = time_round(rank_, [&] { round(message, plan_.sizes.front()); });
-    return connect_us + round_us / messages_in_turn(1);
+    return connect_us + (round_us - computing_us()) / messages_in_turn(1);
   }
 
   Rounds measure_size(Bytes size) {
@@ -172,6 +131,7 @@ class PairRun {
     cpu_us_ = cpu.on_each(static_cast<double>(rounds) * window_size());
     group_.outlast(rounds, one_round);
     if (plan_.verify) verified_round(window, size);
+    for (double& time_us : timed.times_us) time_us -= computing_us();
     timed /= messages_in_turn(window_size());
     return timed;
   }
@@ -191,11 +151,24 @@ class PairRun {
     if (plan_.pattern == Pattern::pingpong) {
       if (leading_) exchange(outgoing, {}, size);
       exchange({}, incoming, size);
+      compute();
       if (!leading_) exchange(outgoing, {}, size);
       return;
     }
     exchange(outgoing, incoming, size);
+    if (receives()) compute();
     answer(rank_, peer_, leading_, patience_);  // the other end has all messages of the window
+  }
+
+  /// What the computing of one round takes: in turn of a ping-pong, at the same time otherwise.
+  [[nodiscard]] double computing_us() const {
+    return plan_.compute.microseconds() * (plan_.pattern == Pattern::pingpong ? 2 : 1);
+  }
+
+  void compute() {
+    if (plan_.compute == Seconds{}) return;
+    const Status status = wait(rank_, rank_.compute(plan_.compute, Stream{0}), rank_.now() + patience_.longest);
+    if (status != Status::delivered) fail(Bytes{}, fmt::format("computing: {}", to_string(status)));
   }
 
   void exchange(std::span<const View> outgoing, std::span<const View> incoming, Bytes size) {
@@ -237,88 +210,6 @@ class PairRun {
   std::uint64_t verified_rounds_ = 0;
 };
 
-/// Copies between a rank's device and its host memory, out and back.
-class CopyRun {
- public:
-  CopyRun(Rank& rank, Memory kind, Locality locality, const Plan& plan)
-      : rank_(rank),
-        plan_(plan),
-        name_(fmt::format("copy {} {}", to_string(kind), locality == Locality::near ? "near" : "far")),
-        device_(rank, Memory::device, plan.sizes.back()),
-        host_(rank, kind, plan.sizes.back(), locality) {}
-
-  Series run() {
-    Series series{.label = name_,
-                  .protocol = name_,
-                  .pattern = Pattern::copy,
-                  .settings = plan_.settings,
-                  .from = to_string(rank_.place(rank_.id())),
-                  .to = "host"};
-    series.cold_us = time_round(rank_, [&] { round(plan_.sizes.front()); }) / 2;
-    sweep(
-        plan_, true, series, 1, [this](Bytes size) { return measure_size(size); },
-        [this](Point& point) {
-          point.path = "device memory to host memory and back";
-          point.cpu_us = cpu_us_;
-        });
-    return series;
-  }
-
- private:
-  Rounds measure_size(Bytes size) {
-    const Repeats& repeats = repeats_of(plan_, size);
-    const auto one_round = [&] { round(size); };
-    if (plan_.verify) verified_round(size);
-    const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
-    const int rounds = rounds_within(plan_.budget, trial, repeats.iterations);
-    const CpuTime cpu(rank_);
-    Rounds timed{.times_us = time_rounds(rank_, rounds, one_round)};
-    cpu_us_ = cpu.on_each(2.0 * rounds);
-    if (plan_.verify) verified_round(size);
-    timed /= 2;
-    return timed;
-  }
-
-  void round(Bytes size) {
-    copy(host_.first(size), device_.first(size));
-    copy(device_.first(size), host_.first(size));
-  }
-
-  void copy(View to, View from) {
-    const Op op = rank_.copy(to, from, Stream{0}, Engine::dma);
-    const Status status = wait(rank_, op, rank_.now() + plan_.settings.timeout);
-    if (status != Status::delivered) fail(from.length, to_string(status));
-  }
-
-  void verified_round(Bytes size) {
-    const twinlink::Payload pattern{++verified_rounds_};
-    rank_.fill(device_.first(size), pattern);
-    rank_.fill(host_.first(size), kSentinel);
-    copy(host_.first(size), device_.first(size));
-    expect(host_.first(size), pattern, "host memory");
-    rank_.fill(device_.first(size), kSentinel);
-    copy(device_.first(size), host_.first(size));
-    expect(device_.first(size), pattern, "device memory");
-  }
-
-  void expect(View view, twinlink::Payload pattern, std::string_view where) {
-    const Verdict verdict = rank_.check(view, pattern);
-    if (!verdict.intact()) fail(view.length, fmt::format("{} of {}", to_string(verdict), where));
-  }
-
-  [[noreturn]] void fail(Bytes size, std::string_view what) const {
-    throw CheckError(fmt::format("rank {}: {}, {} B: {}", rank_.id().value, name_, size.count(), what));
-  }
-
-  Rank& rank_;
-  const Plan& plan_;
-  std::string name_;
-  ScopedBuffer device_;
-  ScopedBuffer host_;
-  std::optional<double> cpu_us_{};
-  std::uint64_t verified_rounds_ = 0;
-};
-
 }  // namespace
 
 std::vector<Bytes> size_sweep(Bytes begin, Bytes end, int factor) {
@@ -338,6 +229,11 @@ std::vector<Bytes> size_sweep(Bytes begin, Bytes end, int factor) {
 
 Settings stored_settings(const Plan& plan) {
   Settings settings = plan.settings;
+  if (plan.ends) settings.options[std::string(kEndsOption)] = to_string(*plan.ends);
+  if (plan.compute > Seconds{}) {
+    settings.options[std::string(kComputeOption)] = fmt::format("{:.9g}us", plan.compute.microseconds());
+  }
+  if (plan.one_process) settings.options[std::string(kOneProcessOption)] = "yes";
   if (!plan.packing.needed()) return settings;
   settings.options[std::string(kLayoutOption)] = to_string(plan.packing.layout);
   settings.options[std::string(kPackOption)] = to_string(plan.packing.method);
@@ -345,21 +241,15 @@ Settings stored_settings(const Plan& plan) {
 }
 
 Series measure(Rank& rank, const Protocol& protocol, const Plan& plan) {
-  check_plan(rank, plan);
   if (plan.pattern == Pattern::copy) throw UsageError("the pattern 'copy' has no peer, and so no protocol");
-  if (plan.first == plan.second) throw UsageError("a message needs two different ranks");
+  check_plan(rank, plan, true);
+  if (plan.one_process) return measure_in_one_process(rank, protocol, plan);
+  check_ends(protocol, plan);
   if (rank.id() != plan.first && rank.id() != plan.second) return {};
   check_settings(protocol, plan.settings);
   require_support(protocol, rank.path_to(rank.id() == plan.first ? plan.second : plan.first));
   for (const Bytes size : plan.sizes) check_packing(plan.packing, size);
   return PairRun(rank, protocol, plan).run();
-}
-
-Series measure_copy(Rank& rank, Memory kind, Locality locality, const Plan& plan) {
-  check_plan(rank, plan);
-  if (kind == Memory::device) throw UsageError("a copy curve is between the device and host memory");
-  if (rank.id() != plan.first) return {};
-  return CopyRun(rank, kind, locality, plan).run();
 }
 
 }  // namespace twinlink::bench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,12 @@ struct Companion {
   Settings settings{};  ///< as stored_settings()
 };
 
+/// Where the messages of plan.first and plan.second lie.
+struct Ends {
+  Memory first = Memory::device;
+  Memory second = Memory::device;
+};
+
 struct Plan {
   Pattern pattern = Pattern::pingpong;
   std::vector<Bytes> sizes{};  ///< ascending; without the gaps of a layout
@@ -35,14 +42,21 @@ struct Plan {
   Settings settings{};
   std::string preset{};  ///< where the settings come from; stored, and nothing else
   Packing packing{};     ///< of messages whose bytes lie apart, in device memory; stored among the settings' options
-  RankId first{0};       ///< the sender of the first message
+  std::optional<Ends> ends{};  ///< empty: where the protocol takes its messages; stored among the settings' options
+  /// So long the GPU computes that has received a message, or a window, before its rank goes on. It is no part of the
+  /// times, but its launch and its end are. Stored likewise.
+  Seconds compute{};
+  /// plan.first drives both GPUs: copies between them and no message; plan.second only names the other one. Stored
+  /// likewise.
+  bool one_process = false;
+  RankId first{0};  ///< the sender of the first message
   RankId second{1};
   /// Told on plan.first of the series so far, after each size of the last pass; may be empty.
   std::function<void(const Series&)> on_point{};
   std::vector<Companion> beside{};  ///< other pairs, whose plans name this one in turn; empty: alone
 };
 
-/// The settings as result files have them: with the layout and the method of packing among the options.
+/// The settings as result files have them: with how messages lie, and what is between them, among the options.
 Settings stored_settings(const Plan& plan);
 
 /// Messages of one exchange where nobody says how many, as in the OSU benchmarks; and the most.
@@ -61,6 +75,10 @@ std::vector<Bytes> size_sweep(Bytes begin, Bytes end, int factor);
 /// series is complete on plan.first; on plan.second only its own checks have been made. A payload that did not arrive
 /// as sent and an exchange that was not delivered are a CheckError; a plan that makes no sense is a UsageError.
 Series measure(Rank& rank, const Protocol& protocol, const Plan& plan);
+
+/// The same for plan.one_process: copies between two GPUs that one process drives. On plan.first alone; other ranks
+/// return at once. A UsageError for a protocol or options that are more than such a copy.
+Series measure_in_one_process(Rank& rank, const Protocol& protocol, const Plan& plan);
 
 /// Pattern::copy: device to host memory of `kind` and back, on plan.first alone. Other ranks return at once.
 Series measure_copy(Rank& rank, Memory kind, Locality locality, const Plan& plan);

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/measure/collectives.hpp"
+#include "protocols/bench/measure/ends.hpp"
+#include "protocols/bench/measure/one_process.hpp"
 #include "protocols/bench/measure/payload.hpp"
 #include "protocols/bench/results/settings_text.hpp"
 #include "protocols/trace/tracing_rank.hpp"
@@ -27,12 +29,13 @@ class TracedEnd {
         plan_(plan),
         times_(times),
         peer_(rank.id() == plan.first ? plan.second : plan.first),
-        buffer_(rank, message_memory(protocol, plan.packing), extent()),
+        buffer_(rank, message_memory(protocol, plan, rank.id() == plan.first), extent()),
         packed_(rank, protocol, plan.packing, plan.sizes.front(), plan.sizes.front()) {}
 
   std::string run() {
+    const Settings settings = settings_of_end(protocol_, plan_, rank_.id() == plan_.first);
     part("connect", "connect",
-         [&] { channel_ = twinlink::connect(traced_, peer_, protocol_, plan_.settings, plan_.packing, packed_); });
+         [&] { channel_ = twinlink::connect(traced_, peer_, protocol_, settings, plan_.packing, packed_); });
     for (const std::string_view which : {"first message", "warm message"}) {
       pass(which, rank_.id() == plan_.first);
       pass(which, rank_.id() != plan_.first);
@@ -50,10 +53,16 @@ class TracedEnd {
     part(fmt::format("{} {} rank {}", which, sending ? "to" : "from", peer_.value), "prepare", [&] {
       const View message = buffer_.first(extent());
       const Outcome outcome = sending ? channel_->send(message) : channel_->receive(message);
-      if (outcome.ok()) return;
+      if (outcome.ok()) return sending ? void() : compute();
       throw CheckError(fmt::format("rank {}: {}, {} B, traced: {}: {}", rank_.id().value, protocol_.name(),
                                    plan_.sizes.front().count(), to_string(outcome.status), outcome.reason));
     });
+  }
+
+  void compute() {
+    if (plan_.compute == Seconds{}) return;
+    traced_.step("compute");
+    wait(traced_, traced_.compute(plan_.compute, Stream{0}), rank_.now() + patience().longest);
   }
 
   /// Both ranks begin a part together. `step` is for what is done before the protocol names one.
@@ -86,8 +95,12 @@ class TracedEnd {
 
 std::string trace(Rank& rank, const Protocol& protocol, const Plan& plan, bool times) {
   constexpr Patience kPatience{Seconds{600}};  // ranks that take no part wait for those that do
-  const bool takes_part = rank.id() == plan.first || rank.id() == plan.second;
-  const std::string mine = takes_part ? TracedEnd(rank, protocol, plan, times).run() : "";
+  std::string mine;
+  if (plan.one_process) {
+    if (rank.id() == plan.first) mine = trace_in_one_process(rank, plan, times);
+  } else if (rank.id() == plan.first || rank.id() == plan.second) {
+    mine = TracedEnd(rank, protocol, plan, times).run();
+  }
   const std::vector<std::string> texts = gather(rank, mine, kPatience);
   if (rank.id() != RankId{0}) return {};
   std::string text = fmt::format("# {}, messages of {}, {}\n", protocol.name(), format_size(plan.sizes.front()),

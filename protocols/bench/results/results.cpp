@@ -100,10 +100,15 @@ std::vector<Counter> read_counters(Members& members) {
 
 }  // namespace
 
+bool is_option_of_run(std::string_view name) {
+  return name == kLayoutOption || name == kPackOption || name == kEndsOption || name == kComputeOption ||
+         name == kOneProcessOption;
+}
+
 std::string OtherPair::what() const {
   std::string text = fmt::format("{}:chunk={}:depth={}", protocol, format_size(settings.chunk), settings.depth);
   for (const auto& [name, value] : settings.options) {
-    if (name != kLayoutOption && name != kPackOption) text += fmt::format(":{}={}", name, value);
+    if (!is_option_of_run(name)) text += fmt::format(":{}={}", name, value);
   }
   return text;
 }

@@ -25,6 +25,13 @@ inline constexpr std::string_view kResultKind = "twinlink-result";
 /// contiguous messages. No protocol has options of these names.
 inline constexpr std::string_view kLayoutOption = "layout";
 inline constexpr std::string_view kPackOption = "pack";
+/// Likewise where the messages of either end lie, what its GPU computes between them, and that one process drives both.
+/// Absent where they lie as the protocol says, nothing is computed, and two processes exchange messages.
+inline constexpr std::string_view kEndsOption = "ends";
+inline constexpr std::string_view kComputeOption = "compute";
+inline constexpr std::string_view kOneProcessOption = "one-process";
+/// Is it one of these five, which are the run's and not the protocol's?
+bool is_option_of_run(std::string_view name);
 
 enum class Pattern {
   pingpong,       ///< a message there and one back, in turn; time_us is half of the round trip
@@ -42,8 +49,8 @@ struct Point {
   Bytes size{};
   Statistics time_us{};
   double bandwidth_MBps = 0;  ///< of the median
-  /// How long CPUs are busy with one message: both ends', but the sender's alone for Pattern::bandwidth. Absent where
-  /// the world cannot tell that from waiting.
+  /// How long CPUs are busy with one message: both ends', but the sender's alone for Pattern::bandwidth. On a real
+  /// machine that is the CPU time of the rank's thread, waiting included: it polls. Absent where nobody tells.
   std::optional<double> cpu_us{};
   std::string path{};                ///< the way that the messages really took; empty: an imported file tells none
   bool verified = false;             ///< the payload was compared byte for byte at this size
@@ -85,7 +92,9 @@ struct Series {
   std::string clock{};  ///< "simulated", "host" or "device"; the program says, the driver cannot know
   double cold_us = 0;   ///< the very first message, at the smallest size: connect() and one round with a window of one,
                         ///< one-way as every other time. Apart from the points, which are warm
-  std::vector<Counter> counters{};  ///< of plan.first's end of the channel, all messages of the sweep together
+  /// Of plan.first's end of the channel, then of plan.second's, whose names begin with "peer: "; all messages of the
+  /// sweep together.
+  std::vector<Counter> counters{};
   std::vector<Point> points{};
   Told told{};
   std::vector<OtherPair> beside{};  ///< what ran at the same time; empty: the pair was alone

@@ -50,6 +50,18 @@ __global__ void copy_rows(char* to, const char* from, Extent first, std::uint64_
   }
 }
 
+__device__ std::uint64_t nanoseconds_now() {
+  std::uint64_t now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  return now;
+}
+
+__global__ void spin(std::uint64_t nanoseconds) {
+  const std::uint64_t start = nanoseconds_now();
+  while (nanoseconds_now() - start < nanoseconds) {
+  }
+}
+
 char* chars(std::byte* p) { return reinterpret_cast<char*>(p); }
 const char* chars(const std::byte* p) { return reinterpret_cast<const char*>(p); }
 
@@ -94,6 +106,12 @@ cudaError_t launch_copy_and_raise(std::byte* to, const std::byte* from, std::siz
   const std::size_t share = ((size + sharing - 1) / sharing + kWord - 1) / kWord * kWord;
   const auto blocks = static_cast<unsigned>(std::max<std::size_t>(share == 0 ? 1 : (size + share - 1) / share, 1));
   copy_and_raise<<<blocks, threads_for(share), 0, stream>>>(chars(to), chars(from), size, share, flag, own, queue);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_spinning_kernel(std::uint64_t nanoseconds, cudaStream_t stream) {
+  cudaGetLastError();
+  spin<<<1, 1, 0, stream>>>(nanoseconds);
   return cudaGetLastError();
 }
 

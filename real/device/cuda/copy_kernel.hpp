@@ -38,4 +38,7 @@ cudaError_t launch_extents_kernel(std::byte* to, const std::byte* from, const Ex
 cudaError_t launch_rows_kernel(std::byte* to, const std::byte* from, Extent first, std::uint64_t to_pitch,
                                std::uint64_t from_pitch, std::size_t count, cudaStream_t stream);
 
+/// One thread that does nothing for `nanoseconds` of the device's own clock, whose steps are a microsecond on old GPUs.
+cudaError_t launch_spinning_kernel(std::uint64_t nanoseconds, cudaStream_t stream);
+
 }  // namespace twinlink::real

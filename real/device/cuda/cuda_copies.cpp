@@ -1,6 +1,7 @@
 // CudaRuntime's copies: by the copy engine, by kernels and by the one that stays.
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <iterator>
 #include <vector>
 
@@ -92,10 +93,33 @@ Event CudaRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream
       check_cuda(launch_copy_kernel(for_kernel(to), for_kernel(from), size.count(), queue), "copy kernel");
     }
   } else if (size > Bytes{}) {
-    // Unified addressing says where both ends lie, also of peers' memory: between devices without peer access the
-    // driver goes through the host.
-    driver_->copy(to, from, size.count(), queue);
+    copy_by_engine(to, from, size.count(), queue);
   }
+  return mark(stream);
+}
+
+/// Unified addressing says where both ends lie, also of peers' memory: between devices without peer access the driver
+/// goes through the host.
+void CudaRuntime::copy_by_engine(std::byte* to, const std::byte* from, std::size_t size, cudaStream_t queue) {
+  const auto there = beside_.empty() ? std::nullopt : device_beside(to);
+  const auto here = beside_.empty() ? std::nullopt : device_beside(from);
+  if (!there && !here) return driver_->copy(to, from, size, queue);
+  check_cuda(cudaMemcpyPeerAsync(to, there.value_or(device_), from, here.value_or(device_), size, queue),
+             "cudaMemcpyPeerAsync");
+}
+
+std::optional<int> CudaRuntime::device_beside(const std::byte* memory) const {
+  const auto behind = beside_.upper_bound(memory);
+  if (behind == beside_.begin()) return std::nullopt;
+  const auto& [start, what] = *std::prev(behind);
+  return memory < start + what.second ? std::optional(what.first) : std::nullopt;
+}
+
+Event CudaRuntime::compute(Seconds duration, Stream stream) {
+  const cudaStream_t queue = queue_of(stream);
+  rest();
+  check_cuda(launch_spinning_kernel(static_cast<std::uint64_t>(std::llround(duration.value() * 1e9)), queue),
+             "spinning kernel");
   return mark(stream);
 }
 

@@ -67,6 +67,7 @@ CudaRuntime::~CudaRuntime() {
   }
   cudaSetDevice(device_);
   for (std::byte* const memory : allocated_) cudaFree(memory);
+  for (const auto& [memory, what] : beside_) cudaFree(const_cast<std::byte*>(memory));
   for (const ListRoom& room : lists_) cudaFree(room.memory);
   for (const Mark& mark : events_) cudaEventDestroy(mark.event);
   for (const cudaStream_t stream : streams_) cudaStreamDestroy(stream);
@@ -89,10 +90,38 @@ std::byte* CudaRuntime::allocate(Bytes size) {
   return *allocated_.insert(static_cast<std::byte*>(memory)).first;
 }
 
+std::byte* CudaRuntime::allocate_on(const Uuid& device, Bytes size) {
+  const auto there = ordinal(device);
+  if (!there) throw UnavailableError(fmt::format("this process does not see {}", to_string(device)));
+  if (*there == device_) return allocate(size);
+  rest();
+  if (*peer_access(devices_[static_cast<std::size_t>(*there)])) enable_peer_access(*there);
+  const OnDevice current(*there, device_);
+  void* memory = nullptr;
+  check_cuda(cudaMalloc(&memory, size.count()), "cudaMalloc");
+  auto* const start = static_cast<std::byte*>(memory);
+  beside_[start] = {*there, size.count()};
+  return start;
+}
+
+/// Both ways, as a program with two GPUs does.
+void CudaRuntime::enable_peer_access(int peer) const {
+  for (const auto& [from, to] : {std::pair{device_, peer}, std::pair{peer, device_}}) {
+    const OnDevice current(from, device_);
+    const cudaError_t code = cudaDeviceEnablePeerAccess(to, 0);
+    if (code == cudaErrorPeerAccessAlreadyEnabled) {
+      cudaGetLastError();
+      continue;
+    }
+    check_cuda(code, "cudaDeviceEnablePeerAccess");
+  }
+}
+
 void CudaRuntime::free(std::byte* memory) {
   rest();
   check_cuda(cudaFree(memory), "cudaFree");
   allocated_.erase(memory);
+  beside_.erase(memory);
   reached_.clear();
 }
 

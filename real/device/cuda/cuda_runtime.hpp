@@ -35,6 +35,7 @@ class CudaRuntime final : public DeviceRuntime {
   [[nodiscard]] bool host_addressable() const override { return false; }
 
   [[nodiscard]] std::byte* allocate(Bytes size) override;
+  [[nodiscard]] std::byte* allocate_on(const Uuid& device, Bytes size) override;
   void free(std::byte* memory) override;
   void pin(std::byte* memory, Bytes size) override;
   void unpin(std::byte* memory) override;
@@ -44,6 +45,7 @@ class CudaRuntime final : public DeviceRuntime {
                     Engine engine) override;
   Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                        Engine engine) override;
+  Event compute(Seconds duration, Stream stream) override;
   bool ended(Event event) override;
   void forget(Event event) override;
   void synchronize(Stream stream) override;
@@ -66,6 +68,11 @@ class CudaRuntime final : public DeviceRuntime {
   /// Where the current device finds memory that a kernel wants to touch.
   [[nodiscard]] std::byte* for_kernel(const std::byte* memory);
   std::size_t unused_event();
+  /// Enqueues a copy by the engine.
+  void copy_by_engine(std::byte* to, const std::byte* from, std::size_t size, cudaStream_t queue);
+  /// Of memory on another device than the selected one that this process has allocated; nothing of other memory.
+  [[nodiscard]] std::optional<int> device_beside(const std::byte* memory) const;
+  void enable_peer_access(int peer) const;
   /// An event behind all that the stream has been given.
   Event mark(Stream stream);
   [[nodiscard]] std::uint64_t* on_device(std::uint64_t* word) const;
@@ -105,6 +112,8 @@ class CudaRuntime final : public DeviceRuntime {
   std::vector<Mark> events_;
   std::vector<std::size_t> unused_events_;
   std::unordered_set<std::byte*> allocated_;
+  /// The same on other devices, by start: the device and the size. Copies to and from it name both devices.
+  std::map<const std::byte*, std::pair<int, std::size_t>> beside_;
   /// Where kernels find blocks of device memory, by the address of the block. Asking CUDA takes longer than a control
   /// message.
   std::unordered_map<std::uintptr_t, std::byte*> reached_;

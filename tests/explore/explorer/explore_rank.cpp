@@ -80,6 +80,18 @@ Op ExploreRank::send(RankId peer, Tag tag, View from) {
   return outside([&] { return machine_.start_send(id_, peer, tag, from); });
 }
 
+Op ExploreRank::send_synchronously(RankId peer, Tag tag, View from) {
+  return outside([&] { return machine_.start_send(id_, peer, tag, from, true); });
+}
+
+Op ExploreRank::compute(Seconds duration, Stream stream) {
+  require_compute(duration, stream);
+  return outside([&] {
+    const View nothing(machine_.allocate(id_, Memory::device, Bytes{}));
+    return machine_.start_copy(id_, nothing, nothing, {}, stream);
+  });
+}
+
 Op ExploreRank::receive(RankId peer, Tag tag, View to) {
   return outside([&] { return machine_.start_receive(id_, peer, tag, to); });
 }

@@ -38,6 +38,9 @@ class ExploreRank final : public Rank, public Witness {
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;
+  Op send_synchronously(RankId peer, Tag tag, View from) override;
+  /// Ends at any later time, as a copy of nothing does.
+  Op compute(Seconds duration, Stream stream) override;
   Op receive(RankId peer, Tag tag, View to) override;
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override;
   Op recv_control(RankId peer, Tag tag, ControlMessage& into) override;

@@ -73,7 +73,7 @@ class Machine {
 
   Op start_copy(int rank, View to, View from, std::vector<Block> blocks, Stream stream);
   Op start_put(int rank, View to, View from, Stream stream, std::optional<Signal> signal);
-  Op start_send(int rank, RankId peer, Tag tag, View from);
+  Op start_send(int rank, RankId peer, Tag tag, View from, bool synchronous = false);
   Op start_receive(int rank, RankId peer, Tag tag, View to);
   Op start_send_control(int rank, RankId peer, Tag tag, const ControlMessage& message);
   Op start_recv_control(int rank, RankId peer, Tag tag, ControlMessage& into);

@@ -111,11 +111,11 @@ void Machine::require_sendable(int rank, const Part& bytes, RankId peer) const {
   throw UsageError("the network adapter does not know this memory: register it");
 }
 
-Op Machine::start_send(int rank, RankId peer, Tag tag, View from) {
+Op Machine::start_send(int rank, RankId peer, Tag tag, View from, bool synchronous) {
   require_peer(rank, peer);
   Operation op{.verb = Verb::send, .peer = peer.value, .tag = tag.value, .from = part(rank, from)};
   require_sendable(rank, op.from, peer);
-  op.eager = from.length <= scenario_.eager_limit;
+  op.eager = !synchronous && from.length <= scenario_.eager_limit;
   Inbox& to_peer = channel(rank, peer.value, tag.value, Plane::data);
   op.number = to_peer.given++;
   op.id = make_id(Family::send, peer.value, tag.value, op.number);

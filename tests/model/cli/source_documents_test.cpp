@@ -20,8 +20,52 @@ const std::string kKids = "--platform platforms/keeneland-kids.yaml ";
 TEST(SourceDocuments, ListsTheCallsThatTakeDevicePointers) {
   EXPECT_THAT(
       run("list calls").text,
-      AllOf(ContainsRegex("MPI_Sendrecv +device pointers\n"), ContainsRegex("MPI_Alltoallv +device pointers\n"),
+      AllOf(ContainsRegex("MPI_Sendrecv +device pointers; run by"), ContainsRegex("MPI_Alltoallv +device pointers\n"),
             ContainsRegex("MPI_Allreduce +no: collective reductions"), ContainsRegex("MPI_Put +no: one-sided")));
+}
+
+/// What differs in cost or order is run, and what does not is said.
+TEST(SourceDocuments, SaysWhichOptionRunsWhichSend) {
+  EXPECT_THAT(run("list calls").text,
+              AllOf(ContainsRegex("MPI_Ssend +device pointers; run by send=synchronous\n"),
+                    ContainsRegex("MPI_Ibsend +device pointers; run by send=buffered\n"),
+                    ContainsRegex("MPI_Send_init +device pointers; run by send=standard: what a kept request saves"),
+                    ContainsRegex("MPI_Sendrecv +device pointers; run by --pattern bidirectional --window 1\n")));
+}
+
+/// "The Open MPI library will automatically detect that the pointer being passed in is a CUDA device memory pointer."
+TEST(SourceDocuments, AnEndMayLieInHostMemory) {
+  const auto message = [](const std::string& more) {
+    return run("run " + kKids + "--from 0/1 --to 0/2 -b 1M -e 1M --json /dev/stdout " + more);
+  };
+  EXPECT_THAT(message("-p cuda-aware --ends device,host").text,
+              AllOf(HasSubstr("\"ends\": \"device,host\""), HasSubstr("in host memory at the other")));
+  const Ended refused = message("-p cuda-ipc --ends device,host");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.text, HasSubstr("takes no messages in host memory: its bytes go from GPU to GPU"));
+}
+
+/// "Perform asynchronous copy from GPU 0 to GPU 1 using cudaMemcpyPeerAsync", in one process; and where the two are no
+/// peers cudaMemcpy falls back to a copy through the host.
+TEST(SourceDocuments, OneProcessMayDriveBothGpus) {
+  const auto copies = [](const std::string& to) {
+    return run("run " + kKids + "-p gpudirect-v2 --one-process --from 0/1 -b 1M -e 1M --json /dev/stdout --to " + to);
+  };
+  EXPECT_THAT(copies("0/2").text, HasSubstr("one process: peer copy by the copy engine"));
+  EXPECT_THAT(copies("0/0").text, HasSubstr("one process: the driver copies through host memory: no peer access"));
+  EXPECT_EQ(copies("1/1").code, 77) << "no process drives GPUs of two nodes";
+}
+
+/// "Do stuff on GPU2" between the messages: the times leave the stuff out, and the launch of its kernel in.
+TEST(SourceDocuments, AReceivingGpuMayCompute) {
+  const auto time_us = [](const std::string& more) {
+    const std::string text =
+        run("run " + kKids + "-p gpudirect-v2 --from 0/1 --to 0/2 -b 1M -e 1M --format osu " + more).text;
+    return std::stod(text.substr(text.rfind("1048576") + 7));
+  };
+  const double without = time_us("");
+  EXPECT_GT(time_us("--compute 1us"), without);
+  EXPECT_NEAR(time_us("--compute 1us"), time_us("--compute 500us"), 0.2);
 }
 
 /// "The loopback interface is used if MV2_USE_CUDA=1 and MV2_CUDA_IPC=0", and no IPC then.

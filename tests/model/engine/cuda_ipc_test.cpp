@@ -339,7 +339,8 @@ TEST(CudaIpcTrace, EnablingGetIsAStateOfBothEnds) {
   Traced traced;
   run_ipc_pair(
       {}, [](const IpcEnd& end) { end.shake_hands(); }, traced.decorate);
-  EXPECT_THAT(traced.traces[1].order(), HasSubstr("rank 1 | check access | state\nrank 1 | enable GET | state\n"));
+  EXPECT_THAT(traced.traces[1].order(),
+              HasSubstr("rank 1 | check access | check peer access to rank 0: granted\nrank 1 | enable GET | state\n"));
   EXPECT_THAT(traced.traces[0].order(), HasSubstr("rank 0 | enable GET | state\n"));
   EXPECT_THAT(traced.traces[0].order(), Not(HasSubstr("check access")));
 }

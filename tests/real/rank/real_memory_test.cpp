@@ -20,6 +20,7 @@ class DeviceMock : public DeviceRuntime {
   MOCK_METHOD((std::map<std::string, std::string>), versions, (), (const, override));
   MOCK_METHOD(bool, host_addressable, (), (const, override));
   MOCK_METHOD(std::byte*, allocate, (Bytes), (override));
+  MOCK_METHOD(std::byte*, allocate_on, (const Uuid&, Bytes), (override));
   MOCK_METHOD(void, free, (std::byte*), (override));
   MOCK_METHOD(void, pin, (std::byte*, Bytes), (override));
   MOCK_METHOD(void, unpin, (std::byte*), (override));
@@ -28,6 +29,7 @@ class DeviceMock : public DeviceRuntime {
   MOCK_METHOD(Event, copy, (std::byte*, const std::byte*, Bytes, Stream, Engine), (override));
   MOCK_METHOD(Event, copy_blocks, (std::byte*, const std::byte*, std::span<const Block>, Stream, Engine), (override));
   MOCK_METHOD(Event, copy_and_raise, (std::byte*, const std::byte*, Bytes, Flag, Stream, Engine), (override));
+  MOCK_METHOD(Event, compute, (Seconds, Stream), (override));
   MOCK_METHOD(bool, ended, (Event), (override));
   MOCK_METHOD(void, synchronize, (Stream), (override));
   MOCK_METHOD(void, copy_now, (std::byte*, const std::byte*, Bytes), (override));

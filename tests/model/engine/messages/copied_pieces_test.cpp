@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tests/model/engine/copied_messages.hpp"
+#include "tests/model/engine/messages/copied_messages.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -1,0 +1,24 @@
+// Where the messages of the two ends of a measurement lie: both in the memory that the protocol takes, or one or both
+// of them in host memory.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "protocols/bench/measure/driver.hpp"
+
+namespace twinlink::bench {
+
+/// "device,host", as --ends reads it.
+std::string to_string(const Ends& ends);
+/// FIRST,SECOND, each of them device, host (pageable) or pinned. A UsageError that says so.
+Ends parse_ends(std::string_view text);
+
+/// Where the messages of this end lie.
+[[nodiscard]] Memory message_memory(const Protocol& protocol, const Plan& plan, bool leading);
+/// The plan's settings, with what this end knows of the other's messages.
+[[nodiscard]] Settings settings_of_end(const Protocol& protocol, const Plan& plan, bool leading);
+/// A UsageError with the reason where `protocol` does not take messages that lie so.
+void check_ends(const Protocol& protocol, const Plan& plan);
+
+}  // namespace twinlink::bench

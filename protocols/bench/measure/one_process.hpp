@@ -1,0 +1,22 @@
+// Copies between two GPUs that one process drives: cudaMemcpyPeerAsync, without MPI, handles or a handshake.
+//
+//   1. copy: device -> the other device, by the copy engine; the driver goes through host memory where the two are no
+//      peers
+//   2. wait for its end
+//
+// A ping-pong copies there and back, each awaited; bandwidth awaits a window of copies, bidirectional one each way.
+#pragma once
+
+#include <string>
+
+#include "protocols/bench/measure/driver.hpp"
+
+namespace twinlink::bench {
+
+/// A UsageError for a plan that is more than such copies.
+void check_one_process(const Protocol& protocol, const Plan& plan);
+
+/// The trace of one copy there and one back, first and warm, in the form of trace(). On plan.first.
+std::string trace_in_one_process(Rank& rank, const Plan& plan, bool times);
+
+}  // namespace twinlink::bench
