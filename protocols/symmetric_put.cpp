@@ -36,6 +36,9 @@
 namespace twinlink {
 namespace {
 
+/// Between nodes the adapter writes, unless GPUs are peers there as well.
+bool by_adapter(const Path& path) { return !path.same_node && !path.peer_access; }
+
 constexpr Stream kPutStream{0};
 /// Messages between two openings: each may have a signal that nobody has taken yet. So may two rounds of an earlier
 /// connection, where the user orders them, and there is a beginning behind those.
@@ -139,7 +142,7 @@ class SymmetricChannel final : public Channel {
         settings_(std::move(settings)),
         engine_(engine),
         order_(order),
-        through_adapter_(!rank.path_to(peer).same_node),
+        through_adapter_(by_adapter(rank.path_to(peer))),
         signals_(static_cast<std::size_t>(settings_.depth)),
         lanes_{Lane{.pieces = {}, .depth = signals_.size(), .steps = target_steps()},
                Lane{.pieces = {}, .depth = signals_.size(), .steps = origin_steps()}} {
@@ -352,7 +355,7 @@ class SymmetricPut final : public Protocol {
     require_support(*this, rank.path_to(peer));
     const OptionReader read(*this, settings);
     const Engine engine = read.choice<Mover>("engine") == Mover::kernel ? Engine::kernel : Engine::dma;
-    if (engine == Engine::kernel && !rank.path_to(peer).same_node) {
+    if (engine == Engine::kernel && by_adapter(rank.path_to(peer))) {
       throw UnavailableError("protocol 'symmetric-put' by a kernel cannot run here: the ranks are on different nodes");
     }
     return std::make_unique<SymmetricChannel>(rank, peer, settings, engine, read.choice<Order>("order"));

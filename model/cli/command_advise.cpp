@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/platform/topology.hpp"
 #include "model/study/advice_report.hpp"
 #include "model/study/survey.hpp"
 #include "protocols/bench/cli/help.hpp"
@@ -131,9 +132,8 @@ AdviceReport make_report(const Platform& platform, const SurveyPlan& plan, Surve
                       .window = plan.window,
                       .from = plan.places[0],
                       .to = plan.places[1]};
-  for (Place* place : {&report.from, &report.to}) {
-    place->device = platform.type_of(static_cast<std::size_t>(place->gpu)).model;
-  }
+  const Topology topology(platform);
+  for (Place* place : {&report.from, &report.to}) place->device = topology.type_of(topology.gpu_of(*place)).model;
   report.advice = make_advice(survey.contestants, ranks);
   report.survey = std::move(survey);
   return report;

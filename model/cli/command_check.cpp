@@ -47,8 +47,7 @@ ExitCode check(const CheckOptions& options) {
   for (const auto& file : options.files) {
     try {
       const Platform platform = read_platform(file, {});
-      std::cout << fmt::format("{}: ok: {}, {} node(s) with {} GPU(s)\n", file.string(), platform.name,
-                               platform.node.count, platform.node.gpus.size());
+      std::cout << fmt::format("{}: ok: {}, {}\n", file.string(), platform.name, describe_nodes(platform));
       const std::vector<std::string> warnings = wiring_warnings(platform);
       std::cout << std::flush;
       for (const std::string& warning : warnings) std::cerr << fmt::format("{}: warning: {}\n", file.string(), warning);

@@ -26,6 +26,22 @@ struct DrawOptions {
   std::filesystem::path out{};
 };
 
+/// The nodes of a domain are drawn together, as the first of them.
+int drawn_for(const Platform& platform, const Place& place) {
+  return place.node / platform.node.domain * platform.node.domain;
+}
+
+/// One node of each kind.
+Drawing machine_drawing(const Platform& platform) {
+  Drawing drawing;
+  int first = platform.node.count;
+  for (const NodeKind& kind : platform.kinds) {
+    drawing.nodes.push_back(first);
+    first += kind.node.count;
+  }
+  return drawing;
+}
+
 /// Where the steps of a message go, each way once: pieces of a message follow each other on the same.
 Drawing message_drawing(const DrawOptions& options, const Platform& platform) {
   const std::vector<Place> places = read_pair(options.pair, platform);
@@ -38,11 +54,12 @@ Drawing message_drawing(const DrawOptions& options, const Platform& platform) {
   Drawing drawing{
       .title = fmt::format("{} on {}: a message of {} from {} to {}, {}", protocol.name(), platform.name,
                            format_size(options.size), to_string(places[0]), to_string(places[1]), message.path_taken),
-      .nodes = {places[0].node}};
-  if (places[1].node != places[0].node) drawing.nodes.push_back(places[1].node);
+      .nodes = {drawn_for(platform, places[0])}};
+  if (drawn_for(platform, places[1]) != drawing.nodes.front()) drawing.nodes.push_back(drawn_for(platform, places[1]));
   for (const OpReport& report : message.reports) {
     const auto rank = static_cast<std::size_t>(report.rank.value);
-    for (const Crossing& crossing : crossings_of(report.route, places[rank].node, places[1 - rank].node)) {
+    for (const Crossing& crossing :
+         crossings_of(report.route, drawn_for(platform, places[rank]), drawn_for(platform, places[1 - rank]))) {
       if (std::ranges::find(drawing.way, crossing) == drawing.way.end()) drawing.way.push_back(crossing);
     }
   }
@@ -61,7 +78,8 @@ ExitCode draw(const DrawOptions& options) {
   if (!options.protocol.empty() && !with_message) {
     throw UsageError("--protocol is of a message: --from and --to name its devices");
   }
-  const std::string dot = to_dot(platform, with_message ? message_drawing(options, platform) : Drawing{});
+  const std::string dot =
+      to_dot(platform, with_message ? message_drawing(options, platform) : machine_drawing(platform));
   bench::write_file(options.out, kind == ".dot" ? dot : svg_of(dot));
   return ExitCode::ok;
 }

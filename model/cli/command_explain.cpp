@@ -57,10 +57,11 @@ std::vector<LibraryChoice> library_choices(const Path& path, Bytes size) {
 Explanation make_explanation(const Platform& platform, const std::vector<Place>& places,
                              const ExplainOptions& options) {
   Explanation all{.platform = platform.name, .places = places, .size = options.size};
-  for (Place& place : all.places) place.device = platform.type_of(static_cast<std::size_t>(place.gpu)).model;
+  const Topology topology(platform);
+  for (Place& place : all.places) place.device = topology.type_of(topology.gpu_of(place)).model;
   all.packing = make_packing(options.layout);
   check_packing(all.packing, options.size);
-  all.path = Topology(platform).path(places[0], places[1]);
+  all.path = topology.path(places[0], places[1]);
   if (all.path.same_node) {
     all.within_node = platform.within_node.loopback ? "in loopback through the adapter"
                       : platform.within_node.smcuda

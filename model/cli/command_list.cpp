@@ -37,8 +37,7 @@ ExitCode list_platforms(const std::filesystem::path& wanted, const std::filesyst
   nlohmann::json platforms = nlohmann::json::array();
   for (const auto& file : files) {
     const Platform platform = read_platform(file, {});
-    std::cout << fmt::format("{}\n    {}\n    {} node(s) with {} GPU(s)\n", file.string(), platform.description,
-                             platform.node.count, platform.node.gpus.size());
+    std::cout << fmt::format("{}\n    {}\n    {}\n", file.string(), platform.description, describe_nodes(platform));
     platforms.push_back({{"file", file.string()},
                          {"name", platform.name},
                          {"description", platform.description},

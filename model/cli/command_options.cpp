@@ -2,6 +2,7 @@
 
 #include "model/cli/commands.hpp"
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -31,16 +32,16 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
       ->type_name("PATH=VALUE");
   command
       .add_option("--degrade", options.faults.degraded,
-                  "A link, adapter, hub or memory that has a share of its bandwidth only, such as qpi=50%; may be "
-                  "repeated")
+                  "A link, adapter, hub or memory that has a share of its bandwidth only, such as qpi=50%, or from a "
+                  "time on, qpi=50%@2ms; may be repeated")
       ->allow_extra_args(false)
-      ->type_name("PART=PERCENT%");
+      ->type_name("PART=PERCENT%[@TIME]");
   command
       .add_option("--fail", options.faults.failed,
                   "A link that is gone, or an adapter or a hub with all its links: ways lead elsewhere, or the run is "
-                  "refused; may be repeated")
+                  "refused. With @TIME it breaks while the run goes on: what crosses it then fails; may be repeated")
       ->allow_extra_args(false)
-      ->type_name("LINK|PART");
+      ->type_name("LINK|PART[@TIME]");
 }
 
 }  // namespace
@@ -107,6 +108,15 @@ Platform read_platform(const PlatformOptions& options, const Protocol& protocol,
   return platform;
 }
 
+std::string describe_nodes(const Platform& platform) {
+  std::string text = fmt::format("{} node(s) with {} GPU(s)", platform.node.count,
+                                 platform.node.gpus.size() / static_cast<std::size_t>(platform.node.domain));
+  for (const auto& [name, node] : platform.kinds) {
+    text += fmt::format(", {} of kind '{}' with {}", node.count, name, node.gpus.size());
+  }
+  return text;
+}
+
 bench::NamedFiles input_of(const PlatformOptions& options) { return {{"the platform", find_platform(options.file)}}; }
 
 void add_pair_options(CLI::App& command, PairOptions& options) {
@@ -118,13 +128,13 @@ void add_pair_options(CLI::App& command, PairOptions& options) {
 }
 
 std::vector<Place> read_pair(const PairOptions& options, const Platform& platform) {
-  const bool several_nodes = platform.node.count > 1 && platform.fabric.has_value();
-  const int second = platform.node.gpus.size() > 1 ? 1 : 0;  // of one GPU, two ranks share it
+  const Topology topology(platform);
+  const bool several_nodes = topology.nodes() > 1 && platform.fabric.has_value();
+  const int second = topology.part_of(0).gpus > 1 ? 1 : 0;  // of one GPU, two ranks share it
   std::vector<Place> places{options.from.empty() ? Place{0, 0, {}} : parse_place(options.from),
                             !options.to.empty() ? parse_place(options.to)
                             : several_nodes     ? Place{1, 0, {}}
                                                 : Place{0, second, {}}};
-  const Topology topology(platform);
   for (const Place& place : places) topology.require(place);
   return places;
 }

@@ -4,6 +4,7 @@
 
 #include "model/cli/commands.hpp"
 #include "model/engine/simulation.hpp"
+#include "model/platform/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/progress.hpp"
@@ -21,8 +22,9 @@ struct ProbeOptions {
 /// first node.
 std::vector<Place> places_to_probe(const Platform& platform) {
   std::vector<Place> places{{0, 0, {}}};
-  if (platform.fabric && platform.node.count > 1) places.push_back({1, 0, {}});
-  for (int gpu = 1; gpu < static_cast<int>(platform.node.gpus.size()); ++gpu) places.push_back({0, gpu, {}});
+  const Topology topology(platform);
+  if (platform.fabric && topology.nodes() > 1) places.push_back({1, 0, {}});
+  for (int gpu = 1; gpu < static_cast<int>(topology.part_of(0).gpus); ++gpu) places.push_back({0, gpu, {}});
   return places;
 }
 

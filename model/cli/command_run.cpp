@@ -1,11 +1,14 @@
 #include <algorithm>
+#include <charconv>
 #include <iostream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/platform/topology.hpp"
+#include "model/tools/placement.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/live_rows.hpp"
 #include "protocols/bench/cli/options.hpp"
@@ -23,13 +26,25 @@ struct RunOptions {
   PlatformOptions platform{};
   PairOptions pair{};
   bench::RunOptions run{};
+  std::string place{};  ///< of --all-pairs and --pairs: see places_of_ranks(); empty: not said
+  int ranks = 0;        ///< of --all-pairs with a place; 0: all
 };
 
-/// All GPUs of the first node, or of all nodes where a node has one.
-std::vector<Place> all_places(const Platform& platform) {
-  const auto gpus = static_cast<int>(platform.node.gpus.size());
+/// All GPUs of the first node, or of all nodes where a node has one; or those that --place gives to --ranks.
+std::vector<Place> all_places(const RunOptions& options, const Platform& platform) {
+  if (!options.place.empty()) {
+    std::vector<Place> places = places_of_ranks(platform, options.place);
+    const auto ranks = options.ranks == 0 ? places.size() : static_cast<std::size_t>(options.ranks);
+    if (ranks > places.size()) {
+      throw UsageError(fmt::format("--ranks {}: --place {} has places for {}", ranks, options.place, places.size()));
+    }
+    places.resize(ranks);
+    return places;
+  }
+  const Topology topology(platform);
+  const auto gpus = static_cast<int>(topology.part_of(0).gpus);
   std::vector<Place> places;
-  for (int node = 0; node < (gpus > 1 ? 1 : platform.node.count); ++node) {
+  for (int node = 0; node < (gpus > 1 ? 1 : topology.nodes()); ++node) {
     for (int gpu = 0; gpu < gpus; ++gpu) places.push_back({node, gpu, {}});
   }
   return places;
@@ -47,7 +62,7 @@ ExitCode run_all_pairs(const RunOptions& options, const std::string& command_lin
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
   require_writable(options.run, input_of(options.platform));
   bench::PairSeries pairs;
-  simulate(platform, all_places(platform), [&](Rank& rank) {
+  simulate(platform, all_places(options, platform), [&](Rank& rank) {
     bench::PairSeries mine = bench::measure_all_pairs(rank, protocol, plan);
     if (rank.id() == RankId{0}) pairs = std::move(mine);
   });
@@ -61,15 +76,19 @@ ExitCode run_all_pairs(const RunOptions& options, const std::string& command_lin
   return ExitCode::ok;
 }
 
-/// The GPUs of --pairs, each with a rank of its own, numbered as they are named.
+/// The GPUs of --pairs, each with a rank of its own, numbered as they are named: by their places, or with --place by
+/// the numbers of the job's ranks.
 class PairPlaces {
  public:
-  explicit PairPlaces(const Platform& platform) : topology_(platform) {}
+  PairPlaces(const Platform& platform, const std::string& how)
+      : topology_(platform),
+        job_(how.empty() ? std::vector<Place>{} : places_of_ranks(platform, how)),
+        by_rank_(!how.empty()) {}
 
   RankId add(const std::string& text) {
-    const Place place = parse_place(text);
+    const Place place = by_rank_ ? place_of_rank(text) : parse_place(text);
     topology_.require(place);
-    if (std::ranges::find(places_, place) != places_.end()) throw UsageError(text + " is in two pairs");
+    if (!by_rank_ && std::ranges::find(places_, place) != places_.end()) throw UsageError(text + " is in two pairs");
     places_.push_back(place);
     return RankId{static_cast<int>(places_.size()) - 1};
   }
@@ -81,7 +100,16 @@ class PairPlaces {
  private:
   [[nodiscard]] const Place& place(RankId rank) const { return places_[static_cast<std::size_t>(rank.value)]; }
 
+  [[nodiscard]] Place place_of_rank(const std::string& text) const {
+    std::size_t rank = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+    if (error == std::errc{} && end == text.data() + text.size() && rank < job_.size()) return job_[rank];
+    throw UsageError(fmt::format("'{}' is no rank: --place gives places to ranks 0 to {}", text, job_.size() - 1));
+  }
+
   Topology topology_;
+  std::vector<Place> job_;  ///< by rank, where --place says so
+  bool by_rank_;
   std::vector<Place> places_;
 };
 
@@ -89,7 +117,7 @@ class PairPlaces {
 ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
   const Protocol& common = find_protocol(options.run.protocol);
   const Platform platform = read_platform(options.platform, common, make_settings(common, options.run.settings));
-  PairPlaces all(platform);
+  PairPlaces all(platform, options.place);
   const bool several = options.run.pairs.size() > 1;
   const bench::DefaultRepeats repeats = several ? bench::simulated_repeats_at_once() : bench::simulated_repeats();
   const std::vector<bench::PairPlan> pairs =
@@ -119,6 +147,9 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   if (options.run.all_pairs) {
     if (options.pair.from.empty() && options.pair.to.empty()) return run_all_pairs(options, command_line);
     throw UsageError("--all-pairs runs every pair: --from and --to have no meaning beside it");
+  }
+  if (!options.place.empty()) {
+    throw UsageError("--place is for --pairs and --all-pairs: --from and --to place the ranks of one pair");
   }
   const Protocol& protocol = find_protocol(options.run.protocol);
   const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
@@ -155,10 +186,20 @@ void add_run_command(Program& program) {
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
   bench::add_run_options(*command, options->run);
-  bench::add_pairs_option(*command, options->run, "FROM-TO", "0/0-0/1,0/2-0/3");
-  bench::add_examples(*command,
-                      {"twinlink-sim run --platform keeneland-kids -p gpudirect-v1 --from 0/0 --to 1/0",
-                       "twinlink-sim run --platform h200-nvlink -p staging --pattern bandwidth -W 16 --json run.json"});
+  bench::add_pairs_option(*command, options->run, "FROM-TO", "0/0-0/1,0/2-0/3, with --place by ranks, 0-1,2-3");
+  auto* place = command
+                    ->add_option("--place", options->place,
+                                 "Where the ranks of --pairs and --all-pairs are: packed fills node after node, spread "
+                                 "gives each node one in turn, a file has NODE/GPU on a line for each rank")
+                    ->type_name("packed|spread|FILE");
+  constexpr int kMostRanks = 1 << 20;
+  bench::add_count_option(*command, "--ranks", 2, kMostRanks, "all GPUs", "How many ranks --all-pairs has with --place",
+                          [options](int ranks) { options->ranks = ranks; })
+      ->needs(place);
+  bench::add_examples(
+      *command, {"twinlink-sim run --platform keeneland-kids -p gpudirect-v1 --from 0/0 --to 1/0",
+                 "twinlink-sim run --platform selene -p gpudirect-v3 --all-pairs --place spread --ranks 4 -b 1M -e 1M",
+                 "twinlink-sim run --platform h200-nvlink -p staging --pattern bandwidth -W 16 --json run.json"});
   command->callback(
       [&program, options] { program.action = [&program, options] { return run(*options, program.command_line); }; });
 }

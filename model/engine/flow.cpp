@@ -1,5 +1,6 @@
 #include "model/engine/flow.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 #include "model/engine/simgrid_versions.hpp"
@@ -58,6 +59,15 @@ void FlowNetwork::start(Flow& flow, const FlowRoute& route, Bytes size) {
     static_cast<versions::Transfer&>(flow).start(*home_, *route.links.front(), route.limit, size);
     set_resting(true);
   });
+}
+
+void FlowNetwork::drop(std::unique_ptr<Flow> flow) {
+  flow->cancel();
+  dropped_.push_back(std::move(flow));
+}
+
+void FlowNetwork::set_rate(s4u::Link& link, Rate rate) {
+  versions::in_one_step([&] { link.set_bandwidth(std::max(rate.bytes_per_second(), kRateAtRest)); });
 }
 
 void FlowNetwork::rest(s4u::Link& link) {

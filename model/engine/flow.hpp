@@ -24,12 +24,15 @@ class Flow {
 
   /// Lets SimGrid forget the flow once it has ended. By the actor that prepared it; others may run meanwhile.
   virtual void close() = 0;
+  /// Its bytes do not arrive. `ended` may be called all the same.
+  virtual void cancel() = 0;
 };
 
 /// The links that a flow crosses, at least one, and its own limit.
 struct FlowRoute {
   std::vector<simgrid::s4u::Link*> links{};
   std::optional<Rate> limit{};
+  double share = 1;  ///< of the bytes of a transfer, whose other flows take other ways
 };
 
 /// All links of the machine, and where its actors live. Once per process: it is the platform of SimGrid's engine.
@@ -51,9 +54,15 @@ class FlowNetwork {
   /// `size` bytes, which is not zero, begin to move. If an actor calls this, others may run meanwhile.
   void start(Flow& flow, const FlowRoute& route, Bytes size);
 
+  /// `link` has another rate from now on; nothing is next to nothing.
+  void set_rate(simgrid::s4u::Link& link, Rate rate);
+
   /// Flows that cross `link` stop moving, and those that start later do not begin to, until go_on().
   void rest(simgrid::s4u::Link& link);
   void go_on(simgrid::s4u::Link& link);
+
+  /// A flow that has been started moves no more, and is kept until the simulation has ended.
+  void drop(std::unique_ptr<Flow> flow);
 
   /// Runs `code` once the simulation begins. All actors live in one place, and nothing is computed there.
   void add_actor(const std::string& name, const std::function<void()>& code);
@@ -72,6 +81,7 @@ class FlowNetwork {
   simgrid::s4u::Mailbox* mailbox_;
   std::vector<simgrid::s4u::LinkInRoute> route_;  ///< of the flow that starts
   std::unordered_map<const simgrid::s4u::Link*, Resting> resting_;
+  std::vector<std::unique_ptr<Flow>> dropped_;
 };
 
 }  // namespace twinlink::model

@@ -74,7 +74,7 @@ Bytes HostCaches::go_through(std::span<const HostBytes> stretches) {
       const HostBytes& stretch = stretches[i];
       if (caches[i] == nullptr || at >= stretch.length) continue;
       const Bytes length = std::min(piece, stretch.length - at);
-      lacking[i] = lacking[i] + caches[i]->use(stretch.rank, stretch.at + at, length);
+      lacking[i] = lacking[i] + caches[i]->use(stretch.rank, stretch.at + at, length) * stretch.alike;
     }
   }
   return lacking.empty() ? Bytes{} : std::ranges::max(lacking);

@@ -52,6 +52,7 @@ struct HostBytes {
   RankId rank{};  ///< whose they are
   Bytes at{};     ///< their address in its space
   Bytes length{};
+  std::uint64_t alike = 1;  ///< of interleaved bytes: so many memories have as many; counted with their length
 };
 
 /// The caches of all nodes: one for each host memory whose platform says what they hold. Others hold everything.
@@ -63,7 +64,8 @@ class HostCaches {
   /// Does the platform say of any memory what they hold?
   [[nodiscard]] bool any() const { return any_; }
   /// The stretches are gone through side by side, from the first byte to the last: what is copied from the one to the
-  /// other. The most that was lacking of one of them.
+  /// other. The most that was lacking of one of them, of all that are
+  /// alike.
   Bytes go_through(std::span<const HostBytes> stretches);
 
  private:

@@ -41,6 +41,11 @@ std::optional<Rate> value_of(const std::optional<Sourced<Rate>>& rate) {
   return rate ? std::optional(rate->value) : std::nullopt;
 }
 
+/// What one of several flows has of a limit of all.
+std::optional<Rate> part_of(const std::optional<Rate>& limit, double share) {
+  return limit ? std::optional(Rate{limit->bytes_per_second() * share}) : std::nullopt;
+}
+
 /// Each link once, for that is how SimGrid counts them, and none that never limits anybody.
 void tidy(std::vector<std::size_t>& slots, const std::vector<std::optional<Rate>>& rates) {
   std::vector<std::size_t> kept;
@@ -79,13 +84,14 @@ Machine::Machine(simgrid::s4u::Engine& engine, const Topology& topology, std::sp
 
 void Machine::lay_out_slots() {
   const Platform& platform = topology_.platform();
-  const Node& node = platform.node;
+  const Node& node = topology_.graph();
   first_nic_ = node.links.size() * slots_per_link;
   first_vertex_ = first_nic_ + node.nics.size() * slots_per_nic;
   first_memory_ = first_vertex_ + (node.hubs.size() + node.memories.size()) * slots_per_vertex;
   first_engine_ = first_memory_ + node.memories.size() * slots_per_memory;
   no_link_ = first_engine_ + node.gpus.size() * kSlotsPerGpu;
   rates_.resize(no_link_);
+  cut_.resize(node.links.size());
   for (std::size_t i = 0; i < node.links.size(); ++i) {
     rates_[i * slots_per_link + forward_slot] = node.links[i].forward.value;
     rates_[i * slots_per_link + backward_slot] = node.links[i].backward.value;
@@ -95,7 +101,7 @@ void Machine::lay_out_slots() {
   }
   for (std::size_t i = 0; platform.fabric && i < node.nics.size(); ++i) {
     const std::size_t nic = first_nic_ + i * slots_per_nic;
-    rates_[nic + out_slot] = rates_[nic + in_slot] = platform.fabric->link.value;
+    rates_[nic + out_slot] = rates_[nic + in_slot] = value_of(node.nics[i].link).value_or(platform.fabric->link.value);
     rates_[nic + duplex_slot] = value_of(platform.fabric->duplex);
   }
   const auto add_passing = [&](std::size_t index, const Passing& passing) {
@@ -126,7 +132,7 @@ simgrid::s4u::Link* Machine::make_link(int node, std::size_t slot) {
 
 /// The links of a way, what they let devices have, and what the vertices between its ends let peer traffic have.
 void Machine::add_route(LinkSlots& slots, std::string_view from, const Route& route, Reach reach, bool peers) const {
-  const Node& node = topology_.platform().node;
+  const Node& node = topology_.graph();
   const bool reads = reach == Reach::device_reads;
   std::string_view here = from;
   for (const Hop& hop : route) {
@@ -159,7 +165,7 @@ void Machine::add_copy_memories(LinkSlots& slots, End from, End to, bool cached)
   const bool host_to_host = from.location.kind == memory && to.location.kind == memory;
   for (const End* end : {&from, &to}) {
     if (end->location.kind != memory) continue;
-    if (cached && topology_.platform().node.memories[end->location.index].cache) continue;
+    if (cached && topology_.graph().memories[end->location.index].cache) continue;
     const bool bounces = end->memory == Memory::pageable && !host_to_host;
     add_memory(slots, end->location.index, end == &from || bounces, end == &to || bounces);
   }
@@ -205,7 +211,7 @@ const Machine::LinkSlots& Machine::slots_out(Location from, const std::string& n
     const bool host = from.kind == Location::Kind::memory;
     add_route(slots, topology_.name(from), topology_.to_nic_route(from, nic), Reach::device_reads, !host);
     if (host) add_memory(slots, from.index, true, false);
-    const std::size_t own = first_nic_ + index_of(topology_.platform().node.nics, nic) * slots_per_nic;
+    const std::size_t own = first_nic_ + index_of(topology_.graph().nics, nic) * slots_per_nic;
     slots.push_back(own + out_slot);
     slots.push_back(own + duplex_slot);
     tidy(slots, rates_);
@@ -219,7 +225,7 @@ const Machine::LinkSlots& Machine::slots_in(const std::string& nic, Location to)
     const bool host = to.kind == Location::Kind::memory;
     add_route(slots, nic, topology_.from_nic_route(nic, to), Reach::device_writes, !host);
     if (host) add_memory(slots, to.index, false, true);
-    const std::size_t own = first_nic_ + index_of(topology_.platform().node.nics, nic) * slots_per_nic;
+    const std::size_t own = first_nic_ + index_of(topology_.graph().nics, nic) * slots_per_nic;
     slots.push_back(own + in_slot);
     slots.push_back(own + duplex_slot);
     tidy(slots, rates_);
@@ -228,11 +234,36 @@ const Machine::LinkSlots& Machine::slots_in(const std::string& nic, Location to)
 }
 
 void Machine::append(FlowRoute& route, int node, const LinkSlots& slots) {
-  NodeLinks& links = nodes_.try_emplace(node, no_link_ + 1, nullptr).first->second;
+  const int copy = topology_.copy_of(node);
+  NodeLinks& links = nodes_.try_emplace(copy, no_link_ + 1, nullptr).first->second;
   for (const std::size_t slot : slots) {
-    if (links[slot] == nullptr) links[slot] = make_link(node, slot);
+    if (links[slot] == nullptr) {
+      links[slot] = make_link(copy, slot);
+      if (slot < first_nic_ && cut_[slot / slots_per_link]) cut_links_.insert(links[slot]);
+    }
     route.links.emplace_back(links[slot]);
   }
+}
+
+void Machine::shrink(std::size_t link, double share) {
+  if (share <= 0) any_cut_ = cut_[link] = true;
+  for (std::size_t slot = link * slots_per_link; slot < (link + 1) * slots_per_link; ++slot) {
+    if (!rates_[slot]) continue;
+    if (share > 0) rates_[slot] = Rate{rates_[slot]->bytes_per_second() * share};
+    for (auto& [copy, links] : nodes_) {
+      if (links[slot] == nullptr) continue;
+      if (share <= 0) cut_links_.insert(links[slot]);
+      network_.set_rate(*links[slot], share > 0 ? *rates_[slot] : Rate{});
+    }
+  }
+}
+
+bool Machine::is_cut(const FlowRoute& route) const {
+  return std::ranges::any_of(route.links, [&](const simgrid::s4u::Link* link) { return cut_links_.contains(link); });
+}
+
+bool Machine::is_cut(const Route& route) const {
+  return std::ranges::any_of(route, [&](const Hop& hop) { return cut_[hop.link]; });
 }
 
 void Machine::append(FlowRoute& route, const FabricWay& way) {
@@ -244,19 +275,28 @@ void Machine::append(FlowRoute& route, const FabricWay& way) {
   }
 }
 
-FlowRoute Machine::copy(int node, End from, End to, bool cached) {
-  const CopySlots& known =
-      *remembered(copy_slots_, {from, to, cached}, [&] { return make_copy_slots(from, to, cached); });
-  FlowRoute route{.limit = known.limit};
-  append(route, node, known.slots);
-  return route;
+std::vector<FlowRoute> Machine::copy(int node, End from, End to, bool cached) {
+  std::vector<FlowRoute> routes;
+  for (const Strand& strand : topology_.strands(from.location, to.location)) {
+    from.location = strand.from;
+    to.location = strand.to;
+    const CopySlots& known =
+        *remembered(copy_slots_, {from, to, cached}, [&] { return make_copy_slots(from, to, cached); });
+    routes.push_back({.limit = part_of(known.limit, strand.share), .share = strand.share});
+    append(routes.back(), node, known.slots);
+  }
+  return routes;
 }
 
-FlowRoute Machine::message(int node, Location from, Location to, std::span<const RankId> copying) {
-  FlowRoute route{.limit = value_of(topology_.platform().intra_node.rate)};
-  append(route, node, message_slots(from, to));
-  for (const RankId rank : copying) route.links.emplace_back(&cpu_of(rank));
-  return route;
+std::vector<FlowRoute> Machine::message(int node, Location from, Location to, std::span<const RankId> copying) {
+  std::vector<FlowRoute> routes;
+  for (const Strand& strand : topology_.strands(from, to)) {
+    routes.push_back(
+        {.limit = part_of(value_of(topology_.platform().intra_node.rate), strand.share), .share = strand.share});
+    append(routes.back(), node, message_slots(strand.from, strand.to));
+    for (const RankId rank : copying) routes.back().links.emplace_back(&cpu_of(rank));
+  }
+  return routes;
 }
 
 simgrid::s4u::Link& Machine::cpu_of(RankId rank) {
@@ -275,12 +315,26 @@ void Machine::return_to_messages(RankId rank) {
   if (cpus_copy()) network_.go_on(cpu_of(rank));
 }
 
-FlowRoute Machine::transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic) {
+std::vector<FlowRoute> Machine::transfer(Site from, std::span<const Adapters> adapters, Site to) {
+  std::vector<FlowRoute> routes;
+  for (const Adapters& nics : adapters) {
+    for (const Strand& strand : topology_.strands(from.location, to.location)) {
+      FlowRoute route = transfer({from.node, strand.from}, nics, {to.node, strand.to});
+      route.limit = part_of(route.limit, strand.share);
+      route.share = strand.share / static_cast<double>(adapters.size());
+      routes.push_back(std::move(route));
+    }
+  }
+  return routes;
+}
+
+FlowRoute Machine::transfer(Site from, const Adapters& adapters, Site to) {
   FlowRoute route{.limit = value_of(topology_.platform().network->rate)};
-  append(route, from.node, slots_out(from.location, from_nic));
-  append(route, topology_.fabric_way(from.node, from_nic, to.node, to_nic));
-  append(route, to.node, slots_in(to_nic, to.location));
-  if (const auto& duplex = topology_.platform().fabric->duplex; duplex && from.node == to.node && from_nic == to_nic) {
+  append(route, from.node, slots_out(from.location, adapters.from));
+  append(route, topology_.fabric_way(from.node, to.node, adapters));
+  append(route, to.node, slots_in(adapters.to, to.location));
+  if (const auto& duplex = topology_.platform().fabric->duplex;
+      duplex && from.node == to.node && adapters.from == adapters.to) {
     // In loopback every byte passes the adapter both ways, and SimGrid counts a link of a route once.
     const Rate half{duplex->value.bytes_per_second() / 2};
     route.limit = route.limit ? std::min(*route.limit, half) : half;

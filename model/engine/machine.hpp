@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "model/engine/flow.hpp"
@@ -41,18 +42,28 @@ class Machine {
   /// does not have.
   Machine(simgrid::s4u::Engine& engine, const Topology& topology, std::span<const Place> places);
 
-  /// The links that the bytes cross, and the limit of the transfer itself. `cached`: the caches hold most of them,
+  // The links that the bytes cross, and the limit of the transfer itself: of each of its ways, which are several for
+  // interleaved memory and for messages over several adapters.
+
+  /// `cached`: the caches hold most of them,
   /// where the platform says what these hold, so that they do not cross the DRAM.
-  [[nodiscard]] FlowRoute copy(int node, End from, End to, bool cached);
+  [[nodiscard]] std::vector<FlowRoute> copy(int node, End from, End to, bool cached);
   /// A message within a node, from host memory to host memory. It takes its share of the CPU of each of `copying`.
-  [[nodiscard]] FlowRoute message(int node, Location from, Location to, std::span<const RankId> copying);
-  /// A message through the adapters `from_nic` and `to_nic`: between two nodes, or in loopback within one.
-  [[nodiscard]] FlowRoute transfer(Site from, const std::string& from_nic, Site to, const std::string& to_nic);
+  [[nodiscard]] std::vector<FlowRoute> message(int node, Location from, Location to, std::span<const RankId> copying);
+  /// A message in equal parts through `adapters`: between two nodes, or in loopback within one.
+  [[nodiscard]] std::vector<FlowRoute> transfer(Site from, std::span<const Adapters> adapters, Site to);
 
   /// The CPU of `rank` has something else to do, and the messages that it copies rest, until it returns. Nothing on
   /// platforms where no CPU copies messages.
   void leave_messages(RankId rank);
   void return_to_messages(RankId rank);
+
+  /// A link of every node has a share of its bandwidth from now on. Of 0 nothing comes through: what crosses it is cut.
+  void shrink(std::size_t link, double share);
+  [[nodiscard]] bool any_cut() const { return any_cut_; }
+  [[nodiscard]] bool is_cut(const FlowRoute& route) const;
+  /// Of a way within a node.
+  [[nodiscard]] bool is_cut(const Route& route) const;
 
   [[nodiscard]] FlowNetwork& network() { return network_; }
 
@@ -75,6 +86,7 @@ class Machine {
   [[nodiscard]] const LinkSlots& message_slots(Location from, Location to);
   [[nodiscard]] const LinkSlots& slots_out(Location from, const std::string& nic);
   [[nodiscard]] const LinkSlots& slots_in(const std::string& nic, Location to);
+  [[nodiscard]] FlowRoute transfer(Site from, const Adapters& adapters, Site to);
   void append(FlowRoute& route, int node, const LinkSlots& slots);
   void append(FlowRoute& route, const FabricWay& way);
   [[nodiscard]] bool cpus_copy() const { return topology_.platform().intra_node.copied_by != CopiedBy::none; }
@@ -82,6 +94,9 @@ class Machine {
 
   const Topology& topology_;
   FlowNetwork network_;
+  std::vector<bool> cut_;  ///< by link of a node
+  std::unordered_set<const simgrid::s4u::Link*> cut_links_;
+  bool any_cut_ = false;
   std::vector<std::optional<Rate>> rates_;  ///< by slot; nothing: never the limit, so that no flow needs the link
   // Where in a node's links the slots of its parts begin.
   std::size_t first_nic_ = 0;

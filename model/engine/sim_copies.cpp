@@ -12,9 +12,13 @@ constexpr int kSignalTags = 1 << 28;
 
 Tag signal_tag(Tag tag) { return Tag{tag.value + kSignalTags}; }
 
-/// Memory of another node is reached by the adapter only.
-void require_one_node(const Part& to, const Part& from) {
-  if (to.allocation->site.node == from.allocation->site.node) return;
+/// Memory of another node is reached by the adapter only, unless it is mapped: device memory of peers in a domain.
+void require_one_node(const Topology& topology, const Part& to, const Part& from) {
+  const Site& there = to.allocation->site;
+  const Site& here = from.allocation->site;
+  if (there.node == here.node) return;
+  const bool devices = there.location.kind == Location::Kind::gpu && here.location.kind == Location::Kind::gpu;
+  if (devices && topology.copy_of(there.node) == topology.copy_of(here.node)) return;
   throw UsageError("a copy does not leave its node: put() by the copy engine writes into memory of another one");
 }
 
@@ -24,7 +28,7 @@ void require_one_node(const Part& to, const Part& from) {
 /// never at an end that was opened, not even where a peer shares the GPU.
 End SimRank::end_of(const Part& part, Engine engine) const {
   End end = part.end();
-  const Location own{Location::Kind::gpu, static_cast<std::size_t>(place(id_).gpu)};
+  const Location own{Location::Kind::gpu, gpu_of(id_)};
   end.own = end.memory == Memory::device && end.location == own;
   end.kernel = engine != Engine::dma && end.own;
   end.resident = engine == Engine::resident && end.kernel && !part.opening;
@@ -33,14 +37,16 @@ End SimRank::end_of(const Part& part, Engine engine) const {
 
 void SimRank::require_reach(const Operation& copy) const {
   if (copy.engine == Engine::dma) return;
-  const bool one_node = copy.to.allocation->site.node == copy.from.allocation->site.node;
+  const Topology& topology = world_.topology;
+  const bool one_node =
+      topology.copy_of(copy.to.allocation->site.node) == topology.copy_of(copy.from.allocation->site.node);
   const End from = end_of(copy.from, copy.engine);
   const End to = end_of(copy.to, copy.engine);
   if (copy.engine == Engine::resident) {
     if (one_node && from.resident && copy.to.opening && world_.topology.kernel_reaches(from, to)) return;
     throw UsageError("a resident kernel only writes into memory of peers");
   }
-  require_one_node(copy.to, copy.from);
+  require_one_node(world_.topology, copy.to, copy.from);
   if (world_.topology.kernel_reaches(from, to)) return;
   throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
 }
@@ -54,12 +60,12 @@ SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engi
   operation->engine = engine;
   operation->queue = &streams_[stream.index];
   operation->size = operation->report.size = source.length;
-  prepare_flow(operation);
   return operation;
 }
 
 /// From here on the operation is under way: first the CPU starts it, then its latency runs, then its bytes flow.
 void SimRank::get_under_way(const OperationPtr& operation, Seconds latency) {
+  prepare_flow(operation);
   operation->from.hold();
   operation->to.hold();
   operation->report.latency = latency;
@@ -71,7 +77,7 @@ void SimRank::get_under_way(const OperationPtr& operation, Seconds latency) {
 /// What the platform says about a copy by the engine or a kernel; the part of the blocks comes on top.
 void SimRank::take_copy_cost(Operation& operation) {
   require_reach(operation);
-  require_one_node(operation.to, operation.from);
+  require_one_node(world_.topology, operation.to, operation.from);
   const End from = end_of(operation.from, operation.engine);
   const End to = end_of(operation.to, operation.engine);
   const CopyCost& cost = world_.copy_cost(from, to);
@@ -86,8 +92,7 @@ void SimRank::take_copy_cost(Operation& operation) {
   if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal();
   operation.until_next = operation.until_signal + ending.behind_signal;
   if (world_.observer) {
-    operation.report.route = world_.topology.describe(world_.topology.name(from.location),
-                                                      world_.topology.copy_route(from.location, to.location));
+    operation.report.route = world_.topology.describe(from.location, to.location);
   }
   operation.occupies_cpu = cost.occupies_cpu;
   if (cost.cost->gap) operation.gap = cost.cost->gap->value.at(operation.size);
@@ -142,7 +147,7 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   operation->report.verb = "put";
   operation->peer = owner;
   operation->signal = signal;
-  if (place(owner).node == place(id_).node) return run_copy(operation);
+  if (path_to(owner).device_mapping) return run_copy(operation);
   require_reach(*operation);
   for (const Part* end : {&operation->from, &operation->to}) {
     if (end->allocation->memory == Memory::device) require_registered(*end);
@@ -151,7 +156,8 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   const NetworkCosts& costs = network_to(owner);
   operation->report.cost = "network";
   operation->report.overhead = costs.posting(Bytes{});  // the adapter reads the bytes
-  get_under_way(operation, costs.latency.value.at(operation->size) + way_of(*operation) + adapter_turn(owner));
+  get_under_way(operation,
+                costs.latency.value.at(operation->size) + way_of(*operation) + adapter_turn(owner, operation->size));
   return operation->op;
 }
 

@@ -105,7 +105,7 @@ Buffer SimMemory::open(RankId owner, const IpcHandle& handle, const Path& path) 
   if (!allowed) {
     throw UnavailableError("memory of rank " + std::to_string(owner.value) + " cannot be opened: " + allowed.reason);
   }
-  if (!path.same_node && allocation->registrations == 0) {
+  if (!path.device_mapping && allocation->registrations == 0) {
     throw UsageError("memory of another node can be opened once its owner has registered it: it has no key yet");
   }
   ++allocation->opened;

@@ -27,17 +27,23 @@ const NetworkCosts& SimRank::network_to(RankId peer) const {
   return *platform.network;
 }
 
-const std::string& SimRank::nic_of(RankId rank) const {
-  return world_.topology.platform().node.gpus[static_cast<std::size_t>(place(rank).gpu)].nic;
+std::vector<Adapters> SimRank::adapters_to(RankId peer, Bytes size) const {
+  return world_.topology.adapters(gpu_of(id_), gpu_of(peer), size);
 }
 
-/// What lies between two ends of a message adds to its latency, and so does an adapter's reaching into device memory.
-Seconds SimRank::way_between(RankId peer, Location from, Location to) {
-  const std::tuple key{peer, from, to};
+/// What lies between two ends of a message of `size` adds to its latency, and so does an adapter's reaching into device
+/// memory. Of a message over several adapters the part that comes last counts.
+Seconds SimRank::way_between(RankId peer, Location from, Location to, Bytes size) {
+  const bool by_memory = by_shared_memory(peer);
+  const std::vector<Adapters> adapters = by_memory ? std::vector<Adapters>{} : adapters_to(peer, size);
+  const std::tuple key{peer, from, to, adapters.size()};
   if (const auto known = ways_.find(key); known != ways_.end()) return known->second;
-  if (by_shared_memory(peer)) return ways_[key] = world_.topology.message_way(from, to);
-  Seconds way = world_.topology.message_way(from, nic_of(id_), nic_of(peer), to) +
-                world_.topology.fabric_latency(place(id_).node, nic_of(id_), place(peer).node, nic_of(peer));
+  if (by_memory) return ways_[key] = world_.topology.message_way(from, to);
+  Seconds way{};
+  for (const Adapters& nics : adapters) {
+    way = std::max(way, world_.topology.message_way(from, nics, to) +
+                            world_.topology.fabric_latency(place(id_).node, place(peer).node, nics));
+  }
   for (const Location& end : {from, to}) {
     const auto& rdma = world_.topology.platform().fabric->rdma;
     if (end.kind == Location::Kind::gpu && rdma) way += or_none(rdma->latency);
@@ -46,27 +52,31 @@ Seconds SimRank::way_between(RankId peer, Location from, Location to) {
 }
 
 Seconds SimRank::way_of(const Operation& send) {
-  return way_between(send.peer, send.from.allocation->site.location, target_of(send));
+  return way_between(send.peer, send.from.allocation->site.location, target_of(send), send.size);
 }
 
 /// Control messages lie in the memories next to the GPUs.
 Seconds SimRank::way_of_control(RankId peer) {
   const auto memory = [&](RankId rank) {
-    return Location{Location::Kind::memory, world_.topology.memory_near(static_cast<std::size_t>(place(rank).gpu))};
+    return Location{Location::Kind::memory, world_.topology.memory_near(gpu_of(rank))};
   };
-  return way_between(peer, memory(id_), memory(peer));
+  return way_between(peer, memory(id_), memory(peer), Bytes{});
 }
 
-/// How long a message has to wait until its adapter can take it.
-Seconds SimRank::adapter_turn(RankId peer) {
+/// How long a message has to wait until its adapters can take it.
+Seconds SimRank::adapter_turn(RankId peer, Bytes size) {
   if (by_shared_memory(peer)) return {};
-  const std::vector<Nic>& nics = world_.topology.platform().node.nics;
-  const Nic& nic = *std::ranges::find(nics, nic_of(id_), &Nic::name);
-  if (!nic.gap) return {};
-  Seconds& next = world_.nic_turns.try_emplace({place(id_).node, nic.name}, now()).first->second;
-  const Seconds turn = std::max(now(), next);
-  next = turn + nic.gap->value;
-  return turn - now();
+  const std::vector<Nic>& nics = world_.topology.graph().nics;
+  Seconds longest{};
+  for (const Adapters& adapters : adapters_to(peer, size)) {
+    const Nic& nic = *std::ranges::find(nics, adapters.from, &Nic::name);
+    if (!nic.gap) continue;
+    Seconds& next = world_.nic_turns.try_emplace({place(id_).node, nic.name}, now()).first->second;
+    const Seconds turn = std::max(now(), next);
+    next = turn + nic.gap->value;
+    longest = std::max(longest, turn - now());
+  }
+  return longest;
 }
 
 /// What it adds to a large message that the library copies piece by piece: the copy out of the shared buffer begins
@@ -75,7 +85,7 @@ Seconds SimRank::copying_through_shared_memory(RankId peer, Bytes size) const {
   const Platform& platform = world_.topology.platform();
   const std::optional<Bytes>& piece = platform.within_node.copy_size;
   if (!piece || !by_shared_memory(peer) || platform.intra_node.is_eager(size)) return Seconds{};
-  const auto gpu = static_cast<std::size_t>(place(id_).gpu);
+  const auto gpu = gpu_of(id_);
   const End memory{{Location::Kind::memory, world_.topology.memory_near(gpu)}, Memory::pageable};
   const CopyCost& found = world_.copy_cost(memory, memory);
   const Cost& copy = *found.cost;
@@ -146,7 +156,7 @@ void SimRank::require_registered(const Part& part) const {
 Location SimRank::target_of(const Operation& send) const {
   if (send.is_copy()) return send.to.allocation->site.location;
   if (send.partner) return send.partner->to.allocation->site.location;
-  const auto gpu = static_cast<std::size_t>(place(send.peer).gpu);
+  const auto gpu = gpu_of(send.peer);
   return {Location::Kind::memory, world_.topology.memory_near(gpu)};
 }
 
@@ -185,7 +195,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   } else {
     inbox.sends.push_back(operation);
   }
-  operation->report.latency += way_of(*operation) + adapter_turn(to);
+  operation->report.latency += way_of(*operation) + adapter_turn(to, source.length);
   operation->due = now() + operation->report.latency;
   if (operation->partner || operation->eager) delay(operation, operation->due);
   return operation->op;
@@ -257,7 +267,8 @@ Op SimRank::send_control(RankId to, Tag tag, const ControlMessage& message) {
   operation->report.latency = whole - operation->report.overhead;
   const Seconds arrival = now() + whole;
   be_busy(operation->report.overhead);
-  receiver.post(id_, tag, {arrival, message});
+  // What is lost nobody tells the sender.
+  if (!control_is_cut(to)) receiver.post(id_, tag, {arrival, message});
   complete(operation, Status::delivered);
   return operation->op;
 }
@@ -283,11 +294,22 @@ Op SimRank::await_next_arrival(const OperationPtr& operation, RankId from, Tag t
   return operation->op;
 }
 
-/// The bytes of a send have arrived where a receive wants them.
+bool SimRank::control_is_cut(RankId peer) const {
+  if (!world_.machine.any_cut()) return false;
+  const Topology& topology = world_.topology;
+  const auto memory = [&](RankId rank) { return Location{Location::Kind::memory, topology.memory_near(gpu_of(rank))}; };
+  if (by_shared_memory(peer)) return world_.machine.is_cut(topology.copy_route(memory(id_), memory(peer)));
+  const Adapters adapters = adapters_to(peer, Bytes{}).front();
+  return world_.machine.is_cut(topology.to_nic_route(memory(id_), adapters.from)) ||
+         world_.machine.is_cut(topology.from_nic_route(adapters.to, memory(peer)));
+}
+
+/// The bytes of a send have arrived where a receive wants them, or will never do so.
 void SimRank::deliver(const OperationPtr& send) {
   const OperationPtr receive = send->partner;
   send->partner.reset();
   SimRank& receiver = rank_object(receive->report.rank);
+  if (send->status != Status::delivered) return receiver.complete(receive, send->status);
   const Bytes sent = send->snapshot.front().size();
   const Bytes room = receive->to.length;
   const Bytes written = std::min(sent, room);

@@ -50,7 +50,7 @@ void SimRank::run_agenda() {
 
 /// By SimGrid, outside of any actor. Whoever has the flow is in its queue until then, or under way.
 void SimRank::flow_has_ended(const OperationPtr& operation) {
-  if (world_.aborting) return;
+  if (world_.aborting || !operation || operation->state != Operation::State::flowing) return;
   try {
     end_stage(operation);
   } catch (...) {

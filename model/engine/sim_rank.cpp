@@ -1,6 +1,7 @@
 #include "model/engine/sim_rank.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -12,7 +13,8 @@ namespace twinlink::model {
 SimRank::SimRank(SimWorld& world, RankId id)
     : Rank({.id = id,
             .places = world.places,
-            .numa_domains = static_cast<int>(world.topology.platform().node.memories.size())}),
+            .numa_domains = static_cast<int>(
+                world.topology.part_of(world.places.at(static_cast<std::size_t>(id.value)).node).memories)}),
       world_(world),
       id_(id),
       memory_(id, world.exports),
@@ -32,7 +34,7 @@ const Path& SimRank::path_to(RankId peer) const {
   if (peer == id_) throw UsageError("rank " + std::to_string(id_.value) + " asked for the path to itself");
   const Place& here = place(id_);
   const Place& there = place(peer);
-  const std::tuple key{here.node == there.node, here.gpu, there.gpu};
+  const std::tuple key{here.node == there.node, copy_of(id_) == copy_of(peer), gpu_of(id_), gpu_of(peer)};
   const auto found = world_.paths.find(key);
   if (found != world_.paths.end()) return found->second;
   return world_.paths.emplace(key, world_.topology.path(here, there)).first->second;
@@ -59,15 +61,16 @@ Bytes& SimRank::device_memory_used(const Site& site) {
   return world_.device_memory_used[{site.node, static_cast<int>(site.location.index)}];
 }
 
-/// Of this rank's node.
-Buffer SimRank::allocate_on(std::size_t gpu, Bytes size) {
-  const Site site{place(id_).node, {Location::Kind::gpu, gpu}};
-  const Bytes capacity = world_.topology.platform().type_of(gpu).memory.value;
+/// On the GPU of a rank of this rank's node.
+Buffer SimRank::allocate_on(RankId owner, Bytes size) {
+  const std::size_t gpu = gpu_of(owner);
+  const Site site{place(owner).node, {Location::Kind::gpu, gpu}};
+  const Bytes capacity = world_.topology.type_of(gpu).memory.value;
   Bytes& used = device_memory_used(site);
   if (size > capacity - used) {
-    throw UsageError("out of device memory: " + to_string(Place{site.node, static_cast<int>(gpu), {}}) + " has " +
-                     std::to_string(capacity.count()) + " B, of which " + std::to_string(used.count()) +
-                     " B are in use, and " + std::to_string(size.count()) + " B more were asked for");
+    throw UsageError("out of device memory: " + to_string(place(owner)) + " has " + std::to_string(capacity.count()) +
+                     " B, of which " + std::to_string(used.count()) + " B are in use, and " +
+                     std::to_string(size.count()) + " B more were asked for");
   }
   used += size;
   const Buffer buffer = memory_.allocate(Memory::device, size, site);
@@ -77,18 +80,18 @@ Buffer SimRank::allocate_on(std::size_t gpu, Bytes size) {
 
 Buffer SimRank::allocate_beside(RankId peer, Bytes size) {
   const Path& path = path_to(peer);
-  if (path.same_node) return allocate_on(static_cast<std::size_t>(place(peer).gpu), size);
+  if (path.same_node) return allocate_on(peer, size);
   throw UnavailableError("one process does not drive the GPU of another node, that of rank " +
                          std::to_string(peer.value));
 }
 
 Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
-  const auto gpu = static_cast<std::size_t>(place(id_).gpu);
+  const auto gpu = gpu_of(id_);
   const RuntimeCosts& costs = world_.topology.platform().runtime;
-  if (kind == Memory::device) return allocate_on(gpu, size);
-  const bool near = locality == Locality::near;
-  const Location memory{Location::Kind::memory,
-                        near ? world_.topology.memory_near(gpu) : world_.topology.memory_far(gpu)};
+  if (kind == Memory::device) return allocate_on(id_, size);
+  const Location memory = locality == Locality::near
+                              ? world_.topology.host_buffers(gpu)
+                              : Location{Location::Kind::memory, world_.topology.memory_far(gpu)};
   const Buffer buffer = memory_.allocate(kind, size, {place(id_).node, memory});
   if (kind == Memory::pinned || kind == Memory::shared_pinned) {
     be_busy(per_gib(costs.pin_base.value, costs.pin_per_gib.value, size));
@@ -113,8 +116,9 @@ Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
   const RuntimeCosts& costs = world_.topology.platform().runtime;
   const Path& path = path_to(owner);
   const Buffer buffer = memory_.open(owner, handle, path);
-  // Memory of another node is not mapped: the handle brought the adapter's key, and its message has been paid for.
-  if (!path.same_node) return buffer;
+  // Memory that another node does not share is not mapped: the handle brought the adapter's key, and its message has
+  // been paid for.
+  if (!path.device_mapping) return buffer;
   // Host memory is mapped by the system at once, and page-locked for this rank's copy engine.
   be_busy(buffer.memory == Memory::device ? costs.ipc_open.value
                                           : per_gib(costs.pin_base.value, costs.pin_per_gib.value, buffer.size));
@@ -123,7 +127,7 @@ Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
 
 void SimRank::close_memory(Buffer buffer) {
   if (world_.aborting) return;
-  const bool mapped = memory_.part(View(buffer)).allocation->site.node == place(id_).node;
+  const bool mapped = world_.topology.copy_of(memory_.part(View(buffer)).allocation->site.node) == copy_of(id_);
   memory_.close(buffer);
   if (mapped && buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_close.value);
 }
@@ -205,34 +209,64 @@ void SimRank::take_turn(const OperationPtr& operation) {
 void SimRank::prepare_flow(const OperationPtr& operation) {
   const std::weak_ptr<Operation> flowing = operation;  // which has the flow
   if (operation->stages.empty()) operation->stages.emplace_back();
+  const std::size_t ways = most_ways(*operation);
   for (Stage& stage : operation->stages) {
-    stage.flow = world_.machine.network().prepare([this, flowing] { flow_has_ended(flowing.lock()); });
+    for (std::size_t i = 0; i < ways; ++i) {
+      stage.flows.push_back(world_.machine.network().prepare([this, flowing] { flow_has_ended(flowing.lock()); }));
+    }
   }
+}
+
+/// How many ways at most its bytes take side by side. Where a message goes is not known before it meets its receive.
+std::size_t SimRank::most_ways(const Operation& operation) const {
+  const Topology& topology = world_.topology;
+  const Location from = operation.from.allocation->site.location;
+  if (operation.kind == Operation::Kind::copy) {
+    return topology.strands(from, operation.to.allocation->site.location).size();
+  }
+  const std::size_t peer = gpu_of(operation.peer);
+  const Location to = operation.is_copy() ? operation.to.allocation->site.location : topology.host_buffers(peer);
+  const std::size_t adapters =
+      by_shared_memory(operation.peer) ? 1 : adapters_to(operation.peer, operation.size).size();
+  return topology.strands(from, to).size() * adapters;
 }
 
 void SimRank::start_flow(const OperationPtr& operation) {
   operation->state = Operation::State::flowing;
   operation->flow_began = now();
   if (operation->is_copy()) operation->snapshot = operation->read();
+  if (is_cut(*operation)) return fail(operation);
   if (operation->size == Bytes{}) return end_flow(operation);
   operation->flowing = bytes_to_flow(*operation);
   start_stage(operation);
 }
 
 void SimRank::start_stage(const OperationPtr& operation) {
-  const Stage& stage = operation->stages[operation->stage];
-  Bytes bytes{static_cast<std::uint64_t>(std::llround(static_cast<double>(operation->flowing.count()) * stage.share))};
+  if (operation->stage > 0 && is_cut(*operation)) return fail(operation);
+  Stage& stage = operation->stages[operation->stage];
+  const auto part_of = [](Bytes bytes, double share) {
+    return Bytes{static_cast<std::uint64_t>(std::llround(static_cast<double>(bytes.count()) * share))};
+  };
+  Bytes bytes = part_of(operation->flowing, stage.share);
   if (const Seconds more = std::exchange(operation->beside_bytes, {}); more > Seconds{}) {
     bytes += flowing_in(more, rate_of_cpus(*operation));
   }
   for (const RankId copying : stage.copying) rank_object(copying).begin_work();
-  world_.machine.network().start(*stage.flow, flow_route_of(*operation), std::max(bytes, 1_B));
+  const std::vector<FlowRoute> routes = flow_routes_of(*operation);
+  assert(routes.size() <= stage.flows.size());
+  stage.started = stage.flowing = routes.size();
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    world_.machine.network().start(*stage.flows[i], routes[i], std::max(part_of(bytes, routes[i].share), 1_B));
+  }
 }
 
-/// Once the first piece of a message has been copied, the next message may begin.
+/// When the bytes of all ways have arrived. Once the first piece of a message has been copied, the next message may
+/// begin.
 void SimRank::end_stage(const OperationPtr& operation) {
-  for (const RankId copying : operation->stages[operation->stage].copying) rank_object(copying).end_work();
-  ended_flows_.push_back(std::move(operation->stages[operation->stage].flow));
+  Stage& stage = operation->stages[operation->stage];
+  if (--stage.flowing > 0) return;
+  for (const RankId copying : stage.copying) rank_object(copying).end_work();
+  for (std::size_t i = 0; i < stage.started; ++i) ended_flows_.push_back(std::move(stage.flows[i]));
   if (++operation->stage == operation->stages.size()) return end_flow(operation);
   if (operation->stage == 1) {
     under_way_.push_back(operation);
@@ -241,23 +275,21 @@ void SimRank::end_stage(const OperationPtr& operation) {
   start_stage(operation);
 }
 
-FlowRoute SimRank::flow_route_of(Operation& operation) const {
+std::vector<FlowRoute> SimRank::flow_routes_of(Operation& operation) const {
   const Site& from = operation.from.allocation->site;
-  if (operation.is_copy() && from.node == operation.to.allocation->site.node) {
+  if (operation.is_copy() &&
+      world_.topology.copy_of(from.node) == world_.topology.copy_of(operation.to.allocation->site.node)) {
     return world_.machine.copy(from.node, end_of(operation.from, operation.engine),
                                end_of(operation.to, operation.engine), operation.lacking * 2 < operation.size);
   }
-  const Place& there = place(operation.peer);
-  const std::string& nic_here = nic_of(id_);
-  const std::string& nic_there = nic_of(operation.peer);
   const Location target = target_of(operation);
-  const bool by_memory = by_shared_memory(operation.peer);
-  if (world_.observer) {
-    operation.report.route = world_.topology.describe_transfer(from.location, nic_here, target, nic_there, by_memory);
-  }
-  if (by_memory)
+  if (by_shared_memory(operation.peer)) {
+    if (world_.observer) operation.report.route = world_.topology.describe(from.location, target);
     return world_.machine.message(from.node, from.location, target, operation.stages[operation.stage].copying);
-  return world_.machine.transfer(from, nic_here, {there.node, target}, nic_there);
+  }
+  const std::vector<Adapters> adapters = adapters_to(operation.peer, operation.size);
+  if (world_.observer) operation.report.route = world_.topology.describe(from.location, adapters, target);
+  return world_.machine.transfer(from, adapters, {place(operation.peer).node, target});
 }
 
 void SimRank::end_flow(const OperationPtr& operation) {
@@ -272,6 +304,39 @@ void SimRank::end_flow(const OperationPtr& operation) {
   complete(operation, Status::delivered);
   if (operation->partner) deliver(operation);
   if (std::erase(under_way_, operation) == 0) leave_queue(operation);
+}
+
+bool SimRank::is_cut(Operation& operation) const {
+  if (!world_.machine.any_cut()) return false;
+  const std::vector<FlowRoute> routes = flow_routes_of(operation);
+  return std::ranges::any_of(routes, [&](const FlowRoute& route) { return world_.machine.is_cut(route); });
+}
+
+/// Nothing arrives, and both ends are told.
+void SimRank::fail(const OperationPtr& operation) {
+  for (Stage& stage : operation->stages) {
+    if (stage.flowing == 0) continue;
+    for (const RankId copying : stage.copying) rank_object(copying).end_work();
+    stage.flowing = 0;
+    for (std::size_t i = 0; i < stage.started; ++i) world_.machine.network().drop(std::move(stage.flows[i]));
+  }
+  complete(operation, Status::peer_failed);
+  if (operation->partner) deliver(operation);
+  if (std::erase(under_way_, operation) == 0) leave_queue(operation);
+}
+
+void SimRank::fail_what_is_cut() {
+  std::vector<OperationPtr> flowing = under_way_;
+  for (const auto& [peer, queue] : wires_) {
+    flowing.insert(flowing.end(), queue.operations.begin(), queue.operations.end());
+  }
+  for (const auto& [index, queue] : streams_) {
+    flowing.insert(flowing.end(), queue.operations.begin(), queue.operations.end());
+  }
+  std::erase_if(flowing, [&](const OperationPtr& operation) {
+    return operation->state != Operation::State::flowing || !is_cut(*operation);
+  });
+  for (const OperationPtr& operation : flowing) fail(operation);
 }
 
 /// The next one has its turn.

@@ -51,13 +51,13 @@ struct SimWorld {
   Machine& machine;
   Clock& clock;
   std::vector<Place> places;
-  HostCaches caches{topology.platform().node};
+  HostCaches caches{topology.graph()};
   OpObserver observer{};
   std::vector<SimRank*> ranks{};
   ExportTable exports{};
   std::map<std::pair<int, int>, Bytes> device_memory_used{};  ///< by node and GPU
-  /// By whether the two are on one node, and their GPUs: nodes are alike.
-  std::map<std::tuple<bool, int, int>, Path> paths{};
+  /// By whether the two are on one node and in one copy of the graph, and their GPUs in it.
+  std::map<std::tuple<bool, bool, std::size_t, std::size_t>, Path> paths{};
   std::map<std::pair<End, End>, CopyCost> copy_costs{};  ///< asked for so far
   std::map<std::pair<int, std::string>, Seconds>
       nic_turns{};               ///< by node and adapter: when it can send the next message
@@ -76,6 +76,8 @@ class SimRank final : public Rank {
   SimRank(const SimRank&) = delete;
   SimRank& operator=(const SimRank&) = delete;
 
+  /// Operations whose bytes flow over what has just been cut fail.
+  void fail_what_is_cut();
   /// Lets what is in flight reach its end, after the rank's body has returned.
   void finish();
 
@@ -123,7 +125,10 @@ class SimRank final : public Rank {
   struct Stage {
     std::vector<RankId> copying{};  ///< whose CPUs copy the bytes, if any
     double share = 1;               ///< of the bytes
-    std::unique_ptr<Flow> flow{};
+    /// One for each way that the bytes take side by side, of which some may turn out not to be needed.
+    std::vector<std::unique_ptr<Flow>> flows{};
+    std::size_t started = 0;  ///< of them
+    std::size_t flowing = 0;  ///< of these, what has not ended
   };
   /// A control message on its way.
   struct Arrival {
@@ -153,7 +158,7 @@ class SimRank final : public Rank {
   [[nodiscard]] Seconds needed(const std::optional<Sourced<Seconds>>& cost, std::string_view name) const;
   /// The device memory in use on the GPU of `place`, by all ranks.
   [[nodiscard]] Bytes& device_memory_used(const Site& site);
-  Buffer allocate_on(std::size_t gpu, Bytes size);
+  Buffer allocate_on(RankId owner, Bytes size);
 
   // Copies of all kinds (sim_copies.cpp).
   OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
@@ -170,16 +175,18 @@ class SimRank final : public Rank {
   void require_sendable(const Part& part, RankId peer) const;
   void require_registered(const Part& part) const;
   void register_pageable(const Part& part, RankId peer);
+  [[nodiscard]] std::size_t gpu_of(RankId rank) const { return world_.topology.gpu_of(place(rank)); }
+  [[nodiscard]] int copy_of(RankId rank) const { return world_.topology.copy_of(place(rank).node); }
   void require_peer(RankId rank) const;                   ///< another rank than this one
   [[nodiscard]] SimRank& rank_object(RankId rank) const;  ///< in this process as all are
   [[nodiscard]] Inbox& inbox_from(RankId source, Tag tag);
   [[nodiscard]] bool by_shared_memory(RankId peer) const;  ///< and not through the adapter
   [[nodiscard]] const NetworkCosts& network_to(RankId peer) const;
-  [[nodiscard]] const std::string& nic_of(RankId rank) const;
-  [[nodiscard]] Seconds way_between(RankId peer, Location from, Location to);
+  [[nodiscard]] std::vector<Adapters> adapters_to(RankId peer, Bytes size) const;
+  [[nodiscard]] Seconds way_between(RankId peer, Location from, Location to, Bytes size);
   [[nodiscard]] Seconds way_of(const Operation& send);
   [[nodiscard]] Seconds way_of_control(RankId peer);
-  Seconds adapter_turn(RankId peer);
+  Seconds adapter_turn(RankId peer, Bytes size);
   [[nodiscard]] Seconds copying_through_shared_memory(RankId peer, Bytes size) const;
   [[nodiscard]] std::vector<RankId> copying_ranks(const Operation& send) const;
   [[nodiscard]] std::vector<Stage> stages_of(const Operation& send) const;
@@ -192,11 +199,15 @@ class SimRank final : public Rank {
   void end_stage(const OperationPtr& operation);
   void leave_queue(const OperationPtr& operation);
   void start_flow(const OperationPtr& operation);
-  [[nodiscard]] FlowRoute flow_route_of(Operation& operation) const;
+  [[nodiscard]] std::vector<FlowRoute> flow_routes_of(Operation& operation) const;
+  [[nodiscard]] std::size_t most_ways(const Operation& operation) const;
   Bytes lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size);
   [[nodiscard]] Rate rate_of_cpus(const Operation& message) const;
   Bytes bytes_to_flow(Operation& operation);
   void end_flow(const OperationPtr& operation);
+  void fail(const OperationPtr& operation);
+  [[nodiscard]] bool is_cut(Operation& operation) const;
+  [[nodiscard]] bool control_is_cut(RankId peer) const;
   void complete(const OperationPtr& operation, Status status);
   void deliver(const OperationPtr& send);
 
@@ -226,8 +237,8 @@ class SimRank final : public Rank {
   SimWorld& world_;
   RankId id_;
   SimMemory memory_;
-  std::map<std::tuple<RankId, Location, Location>, Seconds>
-      ways_;                                         ///< of messages to peers, worked out when first needed
+  /// Of messages to peers, over how many adapters; worked out when first needed.
+  std::map<std::tuple<RankId, Location, Location, std::size_t>, Seconds> ways_;
   std::map<std::pair<RankId, Tag>, Inbox> inboxes_;  ///< by source and tag
 
   std::uint64_t next_op_ = 1;

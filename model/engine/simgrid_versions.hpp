@@ -116,6 +116,7 @@ class Transfer final : public Flow {
   }
 
   void close() override {}
+  void cancel() override { comm_->cancel(); }
 
  private:
   s4u::CommPtr comm_;
@@ -143,6 +144,10 @@ class Transfer final : public Flow {
 
   /// Returns at once, and takes the message off the actor's list of activities.
   void close() override { get_->wait(); }
+  void cancel() override {
+    put_->cancel();
+    get_->cancel();
+  }
 
  private:
   std::function<void()> ended_;

@@ -10,6 +10,7 @@
 
 #include "model/engine/machine.hpp"
 #include "model/engine/sim_rank.hpp"
+#include "model/platform/degraded.hpp"
 
 namespace twinlink::model {
 namespace s4u = simgrid::s4u;
@@ -45,7 +46,7 @@ Seconds simulate(const Platform& platform, std::span<const Place> places, const 
   Machine machine(engine, topology, places);
   Clock clock;
   SimWorld world{.topology = topology, .machine = machine, .clock = clock, .places = {places.begin(), places.end()}};
-  for (Place& place : world.places) place.device = platform.type_of(static_cast<std::size_t>(place.gpu)).model;
+  for (Place& place : world.places) place.device = topology.type_of(topology.gpu_of(place)).model;
   world.observer = options.observer;
   world.ranks.resize(places.size(), nullptr);
 
@@ -67,6 +68,19 @@ Seconds simulate(const Platform& platform, std::span<const Place> places, const 
   for (int number = 0; number < static_cast<int>(places.size()); ++number) {
     ranks.push_back(std::make_unique<SimRank>(world, RankId{number}));
     machine.network().add_actor("rank" + std::to_string(number), [&run_rank, number] { run_rank(number); });
+  }
+  std::vector<std::unique_ptr<Timer>> faults;
+  for (const LaterFault& fault : platform.later_faults) {
+    faults.push_back(std::make_unique<Timer>(clock, [&world, &machine, &topology, &fault] {
+      if (world.aborting) return;
+      try {
+        for (const std::size_t link : links_of(topology.graph(), fault.part)) machine.shrink(link, fault.share);
+        for (SimRank* rank : world.ranks) rank->fail_what_is_cut();
+      } catch (...) {
+        world.abort();
+      }
+    }));
+    faults.back()->set(fault.at);
   }
   bool deadlock = false;
   s4u::Engine::on_deadlock_cb([&] {

@@ -43,20 +43,7 @@ T* find_named(std::vector<T>& things, std::string_view name) {
   return found == things.end() ? nullptr : &*found;
 }
 
-}  // namespace
-
-std::vector<std::string> degradable_parts(const Node& node) {
-  std::vector<std::string> names;
-  for (const Link& link : node.links) names.push_back(link.name);
-  for (const Nic& nic : node.nics) names.push_back(nic.name);
-  for (const Hub& hub : node.hubs) names.push_back(hub.name);
-  for (const HostMemory& memory : node.memories) names.push_back(memory.name);
-  return names;
-}
-
-bool degrade(Platform& platform, std::string_view part, double share, const std::string& why) {
-  const Degradation degradation(share, why);
-  Node& node = platform.node;
+bool degrade_node(Node& node, std::string_view part, const Degradation& degradation) {
   if (Link* link = find_named(node.links, part)) {
     degradation.shrink(*link);
     return true;
@@ -68,10 +55,45 @@ bool degrade(Platform& platform, std::string_view part, double share, const std:
   Hub* const hub = find_named(node.hubs, part);
   if (hub == nullptr && find_named(node.nics, part) == nullptr) return false;
   if (hub != nullptr) degradation.shrink(hub->passing);
-  for (Link& link : node.links) {
-    if (link.from == part || link.to == part) degradation.shrink(link);
-  }
+  for (const std::size_t link : links_of(node, part)) degradation.shrink(node.links[link]);
   return true;
+}
+
+}  // namespace
+
+std::vector<std::string> degradable_parts(const Platform& platform) {
+  std::vector<std::string> names;
+  const auto add_all = [&](const Node& node, const std::string& prefix) {
+    for (const Link& link : node.links) names.push_back(prefix + link.name);
+    for (const Nic& nic : node.nics) names.push_back(prefix + nic.name);
+    for (const Hub& hub : node.hubs) names.push_back(prefix + hub.name);
+    for (const HostMemory& memory : node.memories) names.push_back(prefix + memory.name);
+  };
+  add_all(platform.node, "");
+  for (const NodeKind& kind : platform.kinds) add_all(kind.node, kind.name + "-");
+  return names;
+}
+
+std::vector<std::size_t> links_of(const Node& node, std::string_view part) {
+  std::vector<std::size_t> by_name;
+  std::vector<std::size_t> by_end;
+  const bool is_end = std::ranges::find(node.nics, part, &Nic::name) != node.nics.end() ||
+                      std::ranges::find(node.hubs, part, &Hub::name) != node.hubs.end();
+  for (std::size_t i = 0; i < node.links.size(); ++i) {
+    const Link& link = node.links[i];
+    if (link.name == part) by_name.push_back(i);
+    if (is_end && (link.from == part || link.to == part)) by_end.push_back(i);
+  }
+  return by_name.empty() ? by_end : by_name;
+}
+
+bool degrade(Platform& platform, std::string_view part, double share, const std::string& why) {
+  const Degradation degradation(share, why);
+  if (degrade_node(platform.node, part, degradation)) return true;
+  return std::ranges::any_of(platform.kinds, [&](NodeKind& kind) {
+    const std::string prefix = kind.name + "-";
+    return part.starts_with(prefix) && degrade_node(kind.node, part.substr(prefix.size()), degradation);
+  });
 }
 
 }  // namespace twinlink::model

@@ -14,9 +14,12 @@ namespace twinlink::model {
 /// file that platform.node was read from, for the places in messages.
 void check_node(const Platform& platform, const YamlValue& nodes, Diagnostics& diagnostics);
 
+/// The same for each of `kinds`, from which platform.kinds were read.
+void check_kinds(const Platform& platform, const YamlValue& kinds, Diagnostics& diagnostics);
+
 /// Gives each GPU the memory and the adapter next to it where the file does not name them. `platform` has passed
-/// check_node().
-void complete_node(Platform& platform);
+/// check_node() and check_kinds().
+void complete_nodes(Platform& platform);
 
 /// `name` as a part may have it: of what systems say, only letters, digits, '_' and '-'. `otherwise` if it is empty.
 std::string safe_name(std::string name, const std::string& otherwise);

@@ -24,6 +24,11 @@ std::string_view to_string(Forwards forwards) {
   return kNames.at(static_cast<std::size_t>(forwards));
 }
 
+std::string_view to_string(HostBuffers buffers) {
+  constexpr std::array<std::string_view, kHostBuffers.size()> kNames{"near", "far", "interleaved"};
+  return kNames.at(static_cast<std::size_t>(buffers));
+}
+
 std::string_view to_string(CopiedBy copied_by) {
   constexpr std::array<std::string_view, kCopiedBy.size()> kNames{"none", "receiver", "both"};
   return kNames.at(static_cast<std::size_t>(copied_by));

@@ -52,6 +52,26 @@ struct Gpu {
   std::string type{};         ///< one of Platform::gpu_types
   std::string memory_near{};  ///< the memory (NUMA domain) on its socket
   std::string nic{};          ///< the adapter that it uses; empty without a fabric
+  /// Others, over which messages from NetworkCosts::striped_from on go beside `nic`, in equal parts.
+  std::vector<std::string> more_nics{};
+};
+
+/// Where the host buffers of ranks lie.
+enum class HostBuffers {
+  near,        ///< in the memory next to the rank's GPU
+  far,         ///< in the one with the most hops from it
+  interleaved  ///< page by page in all memories alike
+};
+inline constexpr std::array kHostBuffers{HostBuffers::near, HostBuffers::far, HostBuffers::interleaved};
+/// As the platform file spells it: "near", "far", "interleaved".
+std::string_view to_string(HostBuffers buffers);
+
+/// A way that is taken whatever others there are, in both directions unless another entry has the other one.
+struct ForcedWay {
+  std::string name{};
+  std::string from{};              ///< a memory, GPU or adapter
+  std::string to{};                ///< another one
+  std::vector<std::string> via{};  ///< in this order: hubs, memories, and links where there are several between two
 };
 
 struct HostMemory {
@@ -74,6 +94,7 @@ struct Nic {
   std::string name{};
   std::optional<Sourced<Seconds>> latency{};  ///< of passing it
   std::optional<Sourced<Seconds>> gap{};      ///< least time between two messages that it sends
+  std::optional<Sourced<Rate>> link{};        ///< to the fabric, each way; absent: the fabric's
 };
 
 /// What an operation costs beside what it crosses: the calling CPU is busy for `overhead`, then nothing moves for
@@ -153,9 +174,13 @@ struct NetworkCosts {
   Sourced<Piecewise> send_overhead{};   ///< the CPU posts a send, with the bytes of it that it copies at once
   Sourced<Seconds> receive_overhead{};  ///< the CPU posts a receive
   Sourced<Piecewise> latency{};         ///< from the posted send until the first byte flows, adapter and wire included
-  std::optional<Sourced<Rate>> rate{};  ///< of one message, where that is less than the links allow
-  Sourced<Bytes> eager_limit{};         ///< up to here a message leaves without waiting for its receive
-  Sourced<Seconds> control{};           ///< one control message
+  /// Of one message, or of the part of one that an adapter has, where that is less than the links allow.
+  std::optional<Sourced<Rate>> rate{};
+  Sourced<Bytes> eager_limit{};  ///< up to here a message leaves without waiting for its receive
+  /// Between nodes: messages of this size on go in equal parts over all adapters of their GPUs; absent: those above
+  /// the eager limit.
+  std::optional<Sourced<Bytes>> striped_from{};
+  Sourced<Seconds> control{};  ///< one control message
   /// The CPU awaits a control message and takes it in; absent: 0.
   std::optional<Sourced<Seconds>> control_receive_overhead{};
   /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
@@ -178,6 +203,10 @@ struct NetworkCosts {
   std::optional<Sourced<Seconds>> send_completion{};
 
   [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
+  /// Does a message of `size` take several adapters where its GPUs have them?
+  [[nodiscard]] bool is_striped(Bytes size) const {
+    return striped_from ? size >= striped_from->value : !is_eager(size);
+  }
   /// The CPU posts a send of `size`.
   [[nodiscard]] Seconds posting(Bytes size) const { return send_overhead.value.at(size); }
   /// Of a message of `size` that CPUs copy in pieces, the last one, which the receiver's CPU copies when the sender's
@@ -230,14 +259,30 @@ struct RuntimeCosts {
 };
 
 struct Node {
-  int count = 1;
+  int count = 1;   ///< of such nodes
+  int domain = 1;  ///< so many nodes share this graph, and each has as many of its memories, adapters and GPUs
   std::vector<HostMemory> memories{};
   std::vector<Gpu> gpus{};
   std::vector<Nic> nics{};
   std::vector<Hub> hubs{};
   std::vector<Link> links{};
+  std::vector<ForcedWay> ways{};
+  HostBuffers host_buffers = HostBuffers::near;
   /// Pairs of GPUs that reach each other's memory, where that does not follow from the ways; absent: it does.
   std::optional<std::vector<std::pair<std::string, std::string>>> peers{};
+};
+
+/// Nodes of another kind, numbered behind those before them.
+struct NodeKind {
+  std::string name{};
+  Node node{};
+};
+
+/// What becomes of a part of every node while the machine runs.
+struct LaterFault {
+  Seconds at{};        ///< simulated time
+  std::string part{};  ///< a link; an adapter or a hub stands for all links that end at it
+  double share = 0;    ///< of its bandwidth that is left; 0: it is gone, and what crosses it fails
 };
 
 /// How the MPI library carries messages within a node. Whoever runs the library chooses, so the file does not say it.
@@ -258,6 +303,7 @@ struct Platform {
   Software software{};
   std::vector<GpuType> gpu_types{};
   Node node{};
+  std::vector<NodeKind> kinds{};   ///< of other nodes
   std::optional<Fabric> fabric{};  ///< none: a single node
   CopyCosts copies{};              ///< of host memory, and what no type of GPU says of itself
   std::optional<Fallback> fallback{};
@@ -265,6 +311,7 @@ struct Platform {
   NetworkCosts intra_node{};              ///< MPI through shared memory
   RuntimeCosts runtime{};
   WithinNode within_node{};
+  std::vector<LaterFault> later_faults{};
 
   /// `gpu` is an index into Node::gpus, whose type is one of gpu_types.
   [[nodiscard]] const GpuType& type_of(std::size_t gpu) const;

@@ -42,6 +42,7 @@ void each_field(Either<Link> auto& link, const auto& visit) {
 void each_field(Either<Nic> auto& nic, const auto& visit) {
   visit("latency", nic.latency);
   visit("gap", nic.gap);
+  visit("link", nic.link);
 }
 
 void each_field(Either<GpuType> auto& type, const auto& visit) { visit("memory", type.memory); }
@@ -78,6 +79,7 @@ void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("rate", costs.rate);
   visit("uncached", costs.uncached);
   visit("eager_limit", costs.eager_limit);
+  visit("striped_from", costs.striped_from);
   visit("fragment", costs.fragment);
   visit("control", costs.control);
   visit("control_receive_overhead", costs.control_receive_overhead);

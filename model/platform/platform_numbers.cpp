@@ -68,6 +68,7 @@ std::vector<NumberEntry> all_numbers(const Platform& platform) {
     list.add("gpu_types." + type.name + ".copies", type.copies);
   }
   list.add("nodes", platform.node);
+  for (const NodeKind& kind : platform.kinds) list.add("kinds." + kind.name + ".nodes", kind.node);
   list.add("fabric", platform.fabric);
   list.add("driver.copies", platform.copies);
   list.add("driver.fallback", platform.fallback);

@@ -9,6 +9,7 @@
 #include "model/platform/node_checks.hpp"
 #include "model/platform/platform_fields.hpp"
 #include "model/platform/platform_file.hpp"
+#include "model/platform/schema_version.hpp"
 #include "model/platform/yaml_override.hpp"
 #include "model/yaml/yaml_document.hpp"
 #include "model/yaml/yaml_events.hpp"
@@ -18,7 +19,6 @@
 namespace twinlink::model {
 namespace {
 
-constexpr int kSchema = 2;
 constexpr int kMostNodes = 1'000'000;
 
 void read_sources(Section& root, const YamlValue& document, ReadContext& context) {
@@ -103,11 +103,22 @@ GpuType read_gpu_type(const std::string& name, Section& section) {
   return type;
 }
 
+/// One name, or a list of them.
+std::vector<std::string> read_names(Section& section, std::string_view key) {
+  const YamlValue* value = section.find(key);
+  if (value == nullptr) return {};
+  return value->kind == YamlValue::Kind::list ? section.texts(key) : std::vector{section.text(key)};
+}
+
 Gpu read_gpu(const std::string& name, Section& section) {
-  return {.name = name,
+  Gpu gpu{.name = name,
           .type = section.text("type"),
-          .memory_near = section.optional("memory_near", &Section::text).value_or(""),
-          .nic = section.optional("nic", &Section::text).value_or("")};
+          .memory_near = section.optional("memory_near", &Section::text).value_or("")};
+  gpu.more_nics = read_names(section, "nic");
+  if (gpu.more_nics.empty()) return gpu;
+  gpu.nic = gpu.more_nics.front();
+  gpu.more_nics.erase(gpu.more_nics.begin());
+  return gpu;
 }
 
 /// `bandwidth` stands for the directions that are not given by themselves.
@@ -158,6 +169,7 @@ void read_peers(Section& section, Node& node) {
 Node read_node(Section& section) {
   Node node;
   node.count = section.integer("count", 1, kMostNodes);
+  if (section.find("domain") != nullptr) node.domain = section.integer("domain", 1, kMostNodes);
   section.each("memories", "memory", [&](const std::string& name, Section& map) {
     HostMemory memory{.name = name};
     read_numbers(map, memory);
@@ -182,6 +194,13 @@ Node read_node(Section& section) {
   section.each("gpus", "GPU", [&](const std::string& name, Section& gpu) { node.gpus.push_back(read_gpu(name, gpu)); });
   section.each("links", "link",
                [&](const std::string& name, Section& link) { node.links.push_back(read_link(name, link)); });
+  if (section.find("ways") != nullptr) {
+    section.each("ways", "way", [&](const std::string& name, Section& way) {
+      node.ways.push_back(
+          {.name = name, .from = way.text("from"), .to = way.text("to"), .via = read_names(way, "via")});
+    });
+  }
+  node.host_buffers = read_word(section, "host_buffers", "'nodes'", kHostBuffers, HostBuffers::near);
   read_peers(section, node);
   return node;
 }
@@ -267,6 +286,7 @@ NetworkCosts read_network(Section& section) {
 NetworkCosts read_intra_node(Section& section, const Node& node) {
   NetworkCosts costs;
   read_numbers(section, costs);
+  if (costs.striped_from) section.error(section.position("striped_from"), "'striped_from' belongs to 'network'");
   costs.copied_by = read_word(section, "copied_by", "'intra_node'", kCopiedBy, CopiedBy::none);
   check_uncached(section, node, costs);
   if (costs.fragment && (costs.copied_by == CopiedBy::none || costs.fragment->value < costs.eager_limit.value)) {
@@ -293,28 +313,6 @@ void read_mpi(Section& section, Platform& platform) {
 
 // ---- the whole ------------------------------------------------------------------------------------------------------
 
-/// A file of another schema would give nothing but misleading errors.
-bool has_our_schema(const YamlValue& document, Diagnostics& diagnostics) {
-  const YamlValue* schema = document.find("schema");
-  const std::string ours = std::to_string(kSchema);
-  if (schema != nullptr && schema->text == ours) return true;
-  std::string message =
-      (schema == nullptr ? "missing key 'schema' in the platform" : "unknown schema '" + schema->text + "'") +
-      "; this program reads schema " + ours;
-  if (schema != nullptr && schema->text == "1") {
-    message +=
-        ". What became of schema 1: 'costs.copies.X-near' is 'driver.copies.X', and '-far' follows from the way "
-        "('latency' of links and hubs); 'costs.runtime' is 'driver.runtime'; 'costs.staged_peers' is "
-        "'driver.fallback'; "
-        "'costs.network' and 'costs.intra_node' are under 'mpi', 'piece' is 'fragment', 'look' is 'failed_poll'; GPUs "
-        "have a 'type' in 'gpu_types', and 'peer_domain' follows from what hubs and memories forward; 'hubs' and "
-        "'nics' "
-        "are maps; 'fabric.rdma.near' and '.far' are 'peer_read' and 'peer_write' of hubs and memories";
-  }
-  diagnostics.error(schema == nullptr ? document.position : schema->position, message);
-  return false;
-}
-
 void read_document(const YamlValue& document, Platform& platform, ReadContext& context) {
   Section root(document, "the platform", context);
   root.require("schema");
@@ -327,6 +325,13 @@ void read_document(const YamlValue& document, Platform& platform, ReadContext& c
   root.each("gpu_types", "GPU type",
             [&](const std::string& name, Section& type) { platform.gpu_types.push_back(read_gpu_type(name, type)); });
   root.nested("nodes", "'nodes'", [&](Section& nodes) { platform.node = read_node(nodes); });
+  if (root.find("kinds") != nullptr) {
+    root.each("kinds", "kind", [&](const std::string& name, Section& kind) {
+      kind.nested("nodes", "'nodes' of kind '" + name + "'", [&](Section& nodes) {
+        platform.kinds.push_back({name, read_node(nodes)});
+      });
+    });
+  }
   if (root.find("fabric") != nullptr) {
     root.nested("fabric", "'fabric'", [&](Section& fabric) { platform.fabric = read_fabric(fabric); });
   }
@@ -339,13 +344,10 @@ Platform make_platform(const YamlValue& document, std::string name, ReadContext&
   Platform platform{.file = std::move(name)};
   read_document(document, platform, context);
   if (const YamlValue* nodes = document.find("nodes")) check_node(platform, *nodes, context.diagnostics);
+  if (const YamlValue* kinds = document.find("kinds")) check_kinds(platform, *kinds, context.diagnostics);
   context.diagnostics.throw_if_any();
-  complete_node(platform);
+  complete_nodes(platform);
   return platform;
-}
-
-void require_our_schema(const YamlValue& document, Diagnostics& diagnostics) {
-  if (!has_our_schema(document, diagnostics)) diagnostics.throw_all();
 }
 
 }  // namespace

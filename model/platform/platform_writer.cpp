@@ -140,15 +140,27 @@ class MapBuilder {
   void fill(const Gpu& gpu) {
     add("type", gpu.type);
     add("memory_near", gpu.memory_near);
-    add("nic", gpu.nic);
+    if (gpu.more_nics.empty()) return add("nic", gpu.nic);
+    std::vector<std::string> nics{gpu.nic};
+    nics.insert(nics.end(), gpu.more_nics.begin(), gpu.more_nics.end());
+    add("nic", nics);
   }
+  void fill(const ForcedWay& way) {
+    add("from", way.from);
+    add("to", way.to);
+    add("via", way.via);
+  }
+  void fill(const NodeKind& kind) { add("nodes", kind.node); }
   void fill(const Node& node) {
     add("count", std::to_string(node.count));
+    if (node.domain != 1) add("domain", std::to_string(node.domain));
     add("memories", node.memories);
     if (!node.hubs.empty()) add("hubs", node.hubs);
     if (!node.nics.empty()) add("nics", node.nics);
     add("gpus", node.gpus);
     add("links", node.links);
+    if (!node.ways.empty()) add("ways", node.ways);
+    if (node.host_buffers != HostBuffers::near) add("host_buffers", std::string(to_string(node.host_buffers)));
     if (!node.peers) return;
     YamlValue list(Kind::list, {});
     for (const auto& [first, second] : *node.peers) list.items.emplace_back(first + " " + second);
@@ -191,6 +203,7 @@ std::string platform_text(const Platform& platform, const std::vector<std::strin
   if (!software.map.find("software")->entries.empty()) parts.map = std::move(software.map);
   parts.add("gpu_types", platform.gpu_types);
   parts.add("nodes", platform.node);
+  if (!platform.kinds.empty()) parts.add("kinds", platform.kinds);
   parts.add("fabric", platform.fabric);
   parts.add("driver", std::move(driver.map));
   parts.add("mpi", std::move(mpi.map));

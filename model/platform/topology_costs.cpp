@@ -36,7 +36,7 @@ std::optional<CopyKind> Topology::kernel_kind(End from, End to) const {
 
 const Cost* Topology::cost_of(CopyKind kind, std::optional<std::size_t> gpu) const {
   if (gpu) {
-    const CopyCosts& own = platform_.type_of(*gpu).copies;
+    const CopyCosts& own = type_of(*gpu).copies;
     if (const auto found = own.find(kind); found != own.end()) return &found->second;
   }
   const auto found = platform_.copies.find(kind);
@@ -52,7 +52,7 @@ std::optional<Rate> Topology::host_copy_rate(CopyKind kind, std::size_t gpu, std
   if (!pageable) return std::nullopt;
   const Cost* pinned =
       cost_of(kind == CopyKind::pageable_to_device ? CopyKind::pinned_to_device : CopyKind::device_to_pinned, gpu);
-  const Rate by_cpu = platform_.node.memories[memory].copy_rate.value;
+  const Rate by_cpu = graph_.memories[memory].copy_rate.value;
   return pinned != nullptr && pinned->rate ? std::min(by_cpu, pinned->rate->value) : by_cpu;
 }
 
@@ -76,7 +76,25 @@ Rate Topology::fallback_rate(std::size_t from, std::size_t to) const {
   return Rate{static_cast<double>(platform_.fallback->chunk.value.count()) / chunk.value()};
 }
 
+/// The bytes of all memories flow beside each other: at least the slowest lets through, and none before the way of the
+/// farthest.
+CopyCost Topology::interleaved_copy_cost(End from, End to) const {
+  std::optional<CopyCost> all;
+  for (const Strand& strand : strands(from.location, to.location)) {
+    from.location = strand.from;
+    to.location = strand.to;
+    const CopyCost one = find_copy_cost(from, to);
+    if (!all) all = one;
+    all->way = std::max(all->way, one.way);
+    if (one.rate) all->rate = std::min(all->rate.value_or(*one.rate), *one.rate);
+  }
+  return *all;
+}
+
 CopyCost Topology::find_copy_cost(End from, End to) const {
+  if (from.location.kind == Location::Kind::interleaved || to.location.kind == Location::Kind::interleaved) {
+    return interleaved_copy_cost(from, to);
+  }
   const auto way = [&](CopyKind kind) {
     return latency(copy_route(from.location, to.location)) * (reads_far_end(kind) ? 2 : 1);
   };
@@ -87,8 +105,8 @@ CopyCost Topology::find_copy_cost(End from, End to) const {
                    .gpu = gpu,
                    .occupies_cpu = occupies_cpu,
                    .by_event = ends_by_event(kind)};
-    const bool of_type = gpu && platform_.type_of(*gpu).copies.contains(kind);
-    found.path = (of_type ? "gpu_types." + platform_.type_of(*gpu).name + ".copies." : "driver.copies.") + found.name;
+    const bool of_type = gpu && type_of(*gpu).copies.contains(kind);
+    found.path = (of_type ? "gpu_types." + type_of(*gpu).name + ".copies." : "driver.copies.") + found.name;
     if (found.cost == nullptr) return found;
     found.way = way(kind);
     if (kind != CopyKind::host_to_host) found.reach = reads_far_end(kind) ? Reach::device_reads : Reach::device_writes;
@@ -103,7 +121,7 @@ CopyCost Topology::find_copy_cost(End from, End to) const {
   }
   if (!is_gpu(from) && !is_gpu(to)) {
     CopyCost copy = of(CopyKind::host_to_host, std::nullopt, true);
-    const auto by_core = [&](const End& end) { return platform_.node.memories[end.location.index].copy_rate.value; };
+    const auto by_core = [&](const End& end) { return graph_.memories[end.location.index].copy_rate.value; };
     if (!copy.rate) copy.rate = std::min(by_core(from), by_core(to));
     return copy;
   }

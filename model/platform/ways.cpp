@@ -5,6 +5,8 @@
 #include <limits>
 #include <string>
 
+#include "protocols/core/edit_distance.hpp"
+
 namespace twinlink::model {
 namespace {
 
@@ -28,7 +30,97 @@ Route longer(Route route, Hop hop) {
   return route;
 }
 
+/// Where a hop leads to.
+const std::string& end_of(const Node& node, Hop hop) {
+  const Link& link = node.links[hop.link];
+  return hop.forward ? link.to : link.from;
+}
+
+/// Nothing where the link does not end at `here`.
+std::optional<Hop> leave_by(const Node& node, std::size_t link, std::string_view here) {
+  if (node.links[link].from == here) return Hop{link, true};
+  return node.links[link].to == here ? std::optional(Hop{link, false}) : std::nullopt;
+}
+
+/// The widest link from one vertex to another, of equal ones the first.
+std::optional<Hop> widest_hop(const Node& node, std::string_view from, std::string_view to) {
+  std::optional<Hop> best;
+  for (std::size_t i = 0; i < node.links.size(); ++i) {
+    const auto hop = leave_by(node, i, from);
+    if (!hop || end_of(node, *hop) != to) continue;
+    const auto width = [&](Hop of) { return link_width(node.links[of.link], of.forward); };
+    if (!best || width(*hop) > width(*best)) best = hop;
+  }
+  return best;
+}
+
+Route turned(const Route& route) {
+  Route back(route.rbegin(), route.rend());
+  for (Hop& hop : back) hop.forward = !hop.forward;
+  return back;
+}
+
+/// Follows a way part by part.
+class Follower {
+ public:
+  explicit Follower(const Node& node) : node_(node) {
+    for (const HostMemory& memory : node.memories) passing_.push_back(memory.name);
+    for (const Hub& hub : node.hubs) passing_.push_back(hub.name);
+  }
+
+  FollowedWay follow(const ForcedWay& way) {
+    std::string here = way.from;
+    std::vector<std::string> seen{here};
+    for (std::size_t i = 0; i <= way.via.size(); ++i) {
+      const bool last = i == way.via.size();
+      // Behind a link its end may be named too.
+      if (i > 0 && here == (last ? way.to : way.via[i])) continue;
+      const auto hop = next_hop(here, last ? way.to : way.via[i], last);
+      if (!hop) return std::move(result_);
+      result_.route.push_back(*hop);
+      here = end_of(node_, *hop);
+      if (std::ranges::find(seen, here) != seen.end()) return wrong("it passes '" + here + "' twice");
+      if (here != way.to && std::ranges::find(passing_, here) == passing_.end()) {
+        return wrong("'" + here + "' is neither a hub nor a memory, so nothing passes it");
+      }
+      if (here == way.to && i + 1 < way.via.size()) return wrong("'" + here + "' is its end");
+      seen.push_back(here);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  FollowedWay wrong(std::string why) { return {{}, std::move(why)}; }
+
+  std::optional<Hop> next_hop(const std::string& here, const std::string& next, bool is_end) {
+    const auto link = std::ranges::find(node_.links, next, &Link::name);
+    const bool is_part = is_end || std::ranges::find(passing_, next) != passing_.end();
+    if (is_part) {
+      const auto hop = widest_hop(node_, here, next);
+      if (!hop) result_ = wrong("no link joins '" + here + "' and '" + next + "'");
+      return hop;
+    }
+    if (link == node_.links.end()) {
+      std::vector<std::string> names = passing_;
+      for (const Link& each : node_.links) names.push_back(each.name);
+      const std::string meant = closest(next, names);
+      result_ = wrong("there is no hub, memory or link '" + next + "'" +
+                      (meant.empty() ? "" : "; did you mean '" + meant + "'?"));
+      return std::nullopt;
+    }
+    const auto hop = leave_by(node_, static_cast<std::size_t>(link - node_.links.begin()), here);
+    if (!hop) result_ = wrong("link '" + next + "' does not end at '" + here + "'");
+    return hop;
+  }
+
+  const Node& node_;
+  std::vector<std::string> passing_{};
+  FollowedWay result_{};
+};
+
 }  // namespace
+
+FollowedWay follow(const Node& node, const ForcedWay& way) { return Follower(node).follow(way); }
 
 Rate link_width(const Link& link, bool forward) {
   const Rate one_way = forward ? link.forward.value : link.backward.value;
@@ -56,9 +148,31 @@ Ways::Ways(const Node& node) {
   std::ranges::sort(widths_, std::greater{});
   const auto doubles = std::ranges::unique(widths_);
   widths_.erase(doubles.begin(), doubles.end());
+  // What goes wrong here the check of the file has said.
+  for (const bool wins : {true, false}) {
+    for (const ForcedWay& way : node.ways) {
+      const Route route = follow(node, way).route;
+      if (route.empty()) continue;
+      wins ? force(node, way.from, way.to, route, wins) : force(node, way.to, way.from, turned(route), wins);
+    }
+  }
+}
+
+/// A way that the other direction of another one stands for does not win over one of its own.
+void Ways::force(const Node& node, std::string_view from, std::string_view to, const Route& route, bool wins) {
+  Forced forced{.way = {.route = route, .width = kAnyWidth}};
+  for (const Hop& hop : route) {
+    forced.way.width = std::min(forced.way.width, link_width(node.links[hop.link], hop.forward));
+    if (hop != route.back()) forced.passed.emplace_back(end_of(node, hop));
+  }
+  if (wins || !forced_.contains({from, to})) forced_[{from, to}] = std::move(forced);
 }
 
 const Way* Ways::find(std::string_view from, std::string_view to, Traffic traffic) const {
+  if (const auto forced = forced_.find({from, to}); forced != forced_.end()) {
+    const bool open = std::ranges::all_of(forced->second.passed, [&](auto name) { return forwards(name, traffic); });
+    return open ? &forced->second.way : nullptr;
+  }
   const auto start = index_.find(from);
   const auto end = index_.find(to);
   if (start == index_.end() || end == index_.end()) return nullptr;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -34,15 +35,23 @@ struct Way {
   std::optional<Route> other{};  ///< as good a one: nothing but the order of the links decides against it
 };
 
+/// The links of a way that the node forces, or what is wrong with it.
+struct FollowedWay {
+  Route route{};
+  std::string wrong{};  ///< empty: nothing
+};
+FollowedWay follow(const Node& node, const ForcedWay& way);
+
 /// For one thread: what it has worked out once it remembers.
 class Ways {
  public:
   /// `node` must outlive this object, and not change meanwhile.
   explicit Ways(const Node& node);
 
-  /// The best way between two vertices: of host traffic the one with the fewest hops, of these the widest; of peer
-  /// traffic the widest, of these the one with the fewest hops; of equal ones the one whose links come first. nullptr:
-  /// there is none. What is returned stays.
+  /// The way between two vertices. Where the node forces one, that, if all on it pass such traffic on. Of others the
+  /// best: of host traffic the one with the fewest hops, of these the widest; of peer
+  /// traffic the widest, of these the one with the fewest hops; of equal ones the one whose links come first.
+  /// nullptr: there is none. What is returned stays.
   [[nodiscard]] const Way* find(std::string_view from, std::string_view to, Traffic traffic) const;
   /// How many links host traffic crosses at least from a vertex to each that it reaches.
   [[nodiscard]] std::map<std::string_view, std::size_t> hops_from(std::string_view from) const;
@@ -52,6 +61,10 @@ class Ways {
   [[nodiscard]] bool forwards(std::string_view vertex, Traffic traffic) const;
 
  private:
+  struct Forced {
+    Way way{};
+    std::vector<std::string_view> passed{};  ///< the vertices between its ends
+  };
   /// A link at one of its ends.
   struct Exit {
     Hop hop{};
@@ -65,12 +78,14 @@ class Ways {
   };
   using Targets = std::vector<std::optional<Way>>;  ///< by vertex
 
+  void force(const Node& node, std::string_view from, std::string_view to, const Route& route, bool wins);
   [[nodiscard]] const Targets& from(std::size_t vertex, Traffic traffic) const;
   [[nodiscard]] Targets fewest_hops(std::size_t from, Traffic traffic, Rate at_least) const;
 
   std::vector<Vertex> vertices_{};
   std::map<std::string_view, std::size_t> index_{};
-  std::vector<Rate> widths_{};  ///< of all links, from the widest on
+  std::map<std::pair<std::string_view, std::string_view>, Forced> forced_{};  ///< by their ends
+  std::vector<Rate> widths_{};                                                ///< of all links, from the widest on
   mutable std::map<std::pair<std::size_t, Traffic>, Targets> found_{};
 };
 

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "model/platform/topology.hpp"
+
 namespace twinlink::model {
 namespace {
 
@@ -87,7 +89,7 @@ struct Crossed {
 class Picture {
  public:
   Picture(const Platform& platform, const Drawing& drawing)
-      : platform_(platform), drawing_(drawing), distances_(distances(platform.node)) {}
+      : platform_(platform), drawing_(drawing), topology_(platform), distances_(distances(topology_.graph())) {}
 
   std::string text() {
     out_ = "digraph machine {\n";
@@ -123,9 +125,9 @@ class Picture {
   }
 
   void draw_node(int node) {
-    const Node& parts = platform_.node;
+    const Node parts = topology_.graph_of(node);
     line("  subgraph {} {{", in_quotes(fmt::format("cluster_{}", node)));
-    line("    label={}; color=gray;", label({parts.count > 1 ? fmt::format("node {}", node) : "node"}));
+    line("    label={}; color=gray;", label({topology_.nodes() > 1 ? fmt::format("node {}", node) : "node"}));
     std::string memories;
     for (const HostMemory& memory : parts.memories) {
       part(node, memory.name, "cylinder", "#dcecf7", {"host memory", "copies " + format_rate(memory.copy_rate.value)});
@@ -135,10 +137,20 @@ class Picture {
     for (const Hub& hub : parts.hubs) part(node, hub.name, "ellipse", "#eeeeee", {about(hub.passing)});
     for (const Nic& nic : parts.nics) part(node, nic.name, "hexagon", "#f7eddc", {"adapter"});
     for (std::size_t i = 0; i < parts.gpus.size(); ++i) {
-      part(node, parts.gpus[i].name, "box3d", "#e0f2e0", {platform_.type_of(i).model, fmt::format("{}/{}", node, i)});
+      part(node, parts.gpus[i].name, "box3d", "#e0f2e0", {model_of(parts.gpus[i]), device(node, parts, i)});
     }
-    for (std::size_t i = 0; i < parts.links.size(); ++i) draw_link(node, i);
+    for (const Link& link : parts.links) draw_link(node, parts, link);
     line("  }}");
+  }
+
+  [[nodiscard]] std::string model_of(const Gpu& gpu) const {
+    return std::ranges::find(platform_.gpu_types, gpu.type, &GpuType::name)->model;
+  }
+
+  /// Of a domain each node has as many, in their order.
+  static std::string device(int node, const Node& parts, std::size_t gpu) {
+    const std::size_t each = parts.gpus.size() / static_cast<std::size_t>(parts.domain);
+    return fmt::format("{}/{}", node / parts.domain * parts.domain + static_cast<int>(gpu / each), gpu % each);
   }
 
   static std::string about(const Passing& passing) {
@@ -150,32 +162,31 @@ class Picture {
   }
 
   /// Of several links between the same two parts, a way takes the widest; of equal ones the first.
-  [[nodiscard]] bool is_taken(std::size_t index, bool forward) const {
-    const Node& node = platform_.node;
-    const auto width = [](const Link& link, bool along) { return along ? link.forward.value : link.backward.value; };
-    const Link& link = node.links[index];
+  static bool is_taken(const Node& node, const Link& link, bool forward) {
     const std::string& from = forward ? link.from : link.to;
     const std::string& to = forward ? link.to : link.from;
-    for (std::size_t i = 0; i < node.links.size(); ++i) {
-      const Link& other = node.links[i];
+    const Link* best = nullptr;
+    Rate most{};
+    for (const Link& other : node.links) {
       const bool along = other.from == from && other.to == to;
-      if (i == index || (!along && !(other.from == to && other.to == from))) continue;
-      const Rate there = width(other, along);
-      const Rate here = width(link, forward);
-      if (there > here || (there == here && i < index)) return false;
+      if (!along && !(other.from == to && other.to == from)) continue;
+      const Rate width = along ? other.forward.value : other.backward.value;
+      if (best == nullptr || width > most) {
+        best = &other;
+        most = width;
+      }
     }
-    return true;
+    return best == &link;
   }
 
-  [[nodiscard]] Crossed crossed(int node, std::size_t index) const {
-    const Link& link = platform_.node.links[index];
+  [[nodiscard]] Crossed crossed(int node, const Node& parts, const Link& link) const {
     Crossed result;
     for (std::size_t i = 0; i < drawing_.way.size(); ++i) {
       const auto& [from, to] = drawing_.way[i];
       if (from.node != node || to.node != node) continue;
       const bool forward = from.name == link.from && to.name == link.to;
       if (!forward && !(from.name == link.to && to.name == link.from)) continue;
-      if (is_taken(index, forward)) result.add(forward, i + 1);
+      if (is_taken(parts, link, forward)) result.add(forward, i + 1);
     }
     return result;
   }
@@ -194,9 +205,8 @@ class Picture {
     return found == distances_.end() ? kBeyond : found->second;
   }
 
-  void draw_link(int node, std::size_t index) {
-    const Link& link = platform_.node.links[index];
-    const Crossed way = crossed(node, index);
+  void draw_link(int node, const Node& parts, const Link& link) {
+    const Crossed way = crossed(node, parts, link);
     // dot draws the tail of an edge above its head.
     const bool turned = distance(link.from) > distance(link.to);
     std::vector<std::string> lines{way.any() ? fmt::format("{}: {}", way.places, link.name) : link.name,
@@ -214,7 +224,7 @@ class Picture {
          label({"network", format_rate(platform_.fabric->link.value) + " an adapter"}),
          used ? ", color=red, penwidth=2" : "");
     for (const int node : drawing_.nodes) {
-      for (const Nic& nic : platform_.node.nics) {
+      for (const Nic& nic : topology_.graph_of(node).nics) {
         Crossed way;
         for (std::size_t i = 0; i < drawing_.way.size(); ++i) {
           const Crossing& crossing = drawing_.way[i];
@@ -230,13 +240,14 @@ class Picture {
 
   [[nodiscard]] bool over_network(const Crossing& crossing) const {
     const auto is_nic = [&](const std::string& name) {
-      return std::ranges::find(platform_.node.nics, name, &Nic::name) != platform_.node.nics.end();
+      return std::ranges::find(topology_.graph().nics, name, &Nic::name) != topology_.graph().nics.end();
     };
     return is_nic(crossing.from.name) && is_nic(crossing.to.name);
   }
 
   const Platform& platform_;
   const Drawing& drawing_;
+  Topology topology_;
   std::map<std::string, std::size_t> distances_;
   std::string out_{};
 };
@@ -245,6 +256,12 @@ class Picture {
 
 std::vector<Crossing> crossings_of(std::string_view way, int here, int there) {
   std::vector<Crossing> crossings;
+  if (const std::size_t besides = way.find(kBesides); besides != std::string_view::npos) {
+    crossings = crossings_of(way.substr(0, besides), here, there);
+    const std::vector<Crossing> others = crossings_of(way.substr(besides + kBesides.size()), here, there);
+    crossings.insert(crossings.end(), others.begin(), others.end());
+    return crossings;
+  }
   std::optional<DrawnPart> last;
   for (int node = here; !way.empty();) {
     const std::size_t hop = std::min(way.find(kHop), way.find(kNetworkHop));

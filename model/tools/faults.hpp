@@ -12,7 +12,8 @@ namespace twinlink::model {
 
 /// As the command line has them.
 struct Faults {
-  std::vector<std::string> degraded{};  ///< "PART=50%", see degrade()
+  // With "@TIME" behind it a fault comes at that time of the simulation, and is one of platform.later_faults.
+  std::vector<std::string> degraded{};  ///< "PART=50%", see degrade(); with a time not of a memory
   std::vector<std::string> failed{};    ///< a link; an adapter or a hub stands for all links that end at it
 
   [[nodiscard]] bool none() const { return degraded.empty() && failed.empty(); }

@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 Json reference(std::string_view name) { return {{"$ref", "#/definitions/" + std::string(name)}}; }
 Json text() { return {{"type", "string"}}; }
 Json texts() { return {{"type", "array"}, {"items", text()}}; }
+Json one_or_more() { return {{"anyOf", {text(), texts()}}}; }
 Json matching(const std::string& pattern) { return {{"type", "string"}, {"pattern", pattern}}; }
 Json count() { return {{"type", "integer"}, {"minimum", 1}}; }
 
@@ -126,12 +127,15 @@ Json nodes() {
   const Json forwards = one_of(kForwards);
   return object(
       {{"count", count()},
+       {"domain", count()},
        {"memories", named(part<HostMemory>({{"forwards", forwards}}))},
        {"hubs", named(part<Hub>({{"forwards", forwards}}))},
        {"nics", named(part<Nic>(Json::object()))},
-       {"gpus", named(object({{"type", text()}, {"memory_near", text()}, {"nic", text()}}))},
+       {"gpus", named(object({{"type", text()}, {"memory_near", text()}, {"nic", one_or_more()}}))},
        {"links", named(part<Link>(
                      {{"from", text()}, {"to", text()}, {"count", count()}, {"bandwidth", reference("rate_number")}}))},
+       {"ways", named(object({{"from", text()}, {"to", text()}, {"via", one_or_more()}}))},
+       {"host_buffers", one_of(kHostBuffers)},
        {"peers", {{"type", "array"}, {"items", matching("^[^ ]+ [^ ]+$")}}}});
 }
 
@@ -153,8 +157,9 @@ Json driver() {
 Json mpi() {
   Json between = numbers_of(NetworkCosts{});
   for (const char* within_only : {"fragment", "uncached"}) between.erase(within_only);
-  return object({{"network", object(std::move(between))},
-                 {"intra_node", part<NetworkCosts>({{"copied_by", one_of(kCopiedBy)}})}});
+  Json within = part<NetworkCosts>({{"copied_by", one_of(kCopiedBy)}});
+  within["properties"].erase("striped_from");
+  return object({{"network", object(std::move(between))}, {"intra_node", std::move(within)}});
 }
 
 Json software() {
@@ -181,15 +186,17 @@ std::string platform_schema() {
   Json schema = object({{"schema", {{"const", 2}}},
                         {"name", text()},
                         {"description", text()},
-                        {"include", {{"anyOf", {text(), texts()}}}},
+                        {"include", one_or_more()},
                         {"sources", {{"type", "object"}, {"additionalProperties", text()}}},
                         {"software", software()},
                         {"gpu_types", named(gpu_type())},
-                        {"nodes", nodes()},
+                        {"nodes", reference("nodes")},
+                        {"kinds", named(object({{"machine", text()}, {"nodes", reference("nodes")}}))},
                         {"fabric", fabric()},
                         {"driver", driver()},
                         {"mpi", mpi()}});
   Json definitions = definitions_of_numbers();
+  definitions["nodes"] = nodes();
   definitions["copies"] = copies();
   definitions["copy"] = copy();
   definitions["copy_from_host"] = schema_of(Cost{});

@@ -52,7 +52,10 @@ double scale(YamlValue& value, double factor) {
 }  // namespace
 
 Variations::Variations(const Platform& platform)
-    : within_node_(platform.within_node), file_(platform.file), tree_(platform_tree(platform)) {
+    : within_node_(platform.within_node),
+      later_faults_(platform.later_faults),
+      file_(platform.file),
+      tree_(platform_tree(platform)) {
   each_number("", tree_, [&](const std::string& path, const YamlValue& value) {
     numbers_.push_back({path, value.text});
   });
@@ -77,6 +80,7 @@ Platform Variations::unchanged() const { return read(tree_); }
 Platform Variations::read(const YamlValue& tree) const {
   Platform platform = read_platform_text(to_yaml(tree), file_);
   set_within_node(platform, within_node_);
+  platform.later_faults = later_faults_;
   return platform;
 }
 

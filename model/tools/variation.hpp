@@ -32,6 +32,7 @@ class Variations {
   [[nodiscard]] Platform read(const YamlValue& tree) const;
 
   WithinNode within_node_{};
+  std::vector<LaterFault> later_faults_{};
   std::string file_{};
   YamlValue tree_;
   std::vector<VariableNumber> numbers_{};

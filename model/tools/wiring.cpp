@@ -37,7 +37,7 @@ class WiringCheck {
     between_gpus();
     for (std::size_t gpu = 0; gpu < node_.gpus.size(); ++gpu) {
       to_memories(gpu);
-      to_adapter(gpu);
+      to_adapters(gpu);
     }
     between_host_parts();
     report_parallel_links();
@@ -56,6 +56,7 @@ class WiringCheck {
     for (std::size_t a = 0; a < node_.gpus.size(); ++a) {
       for (std::size_t b = a + 1; b < node_.gpus.size(); ++b) {
         const bool peers = topology_.peer_access(a, b).yes;
+        if (!peers && topology_.part_with(a) != topology_.part_with(b)) continue;
         for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
           cross(topology_.copy_route({Kind::gpu, from}, {Kind::gpu, to}));
         }
@@ -66,33 +67,40 @@ class WiringCheck {
 
   void to_memories(std::size_t gpu) {
     const std::string& name = node_.gpus[gpu].name;
-    for (std::size_t i = 0; i < node_.memories.size(); ++i) {
+    const NodePart& own = topology_.parts()[topology_.part_with(gpu)];
+    for (std::size_t i = own.first_memory; i < own.first_memory + own.memories; ++i) {
       cross(topology_.copy_route({Kind::gpu, gpu}, {Kind::memory, i}));
       cross(topology_.copy_route({Kind::memory, i}, {Kind::gpu, gpu}));
       look_for_forks(name, node_.memories[i].name, Traffic::host, "between GPUs and memories");
     }
   }
 
-  void to_adapter(std::size_t gpu) {
+  void to_adapters(std::size_t gpu) {
     const Gpu& device = node_.gpus[gpu];
     if (device.nic.empty()) return;
+    std::vector<std::string> nics = device.more_nics;
+    nics.push_back(device.nic);
     const Location here{Kind::gpu, gpu};
-    cross(topology_.to_nic_route(here, device.nic));
-    cross(topology_.from_nic_route(device.nic, here));
-    const bool direct = topology_.ways().find(device.name, device.nic, Traffic::adapter) != nullptr;
-    look_for_forks(device.name, device.nic, direct ? Traffic::adapter : Traffic::host, "between GPUs and adapters");
+    for (const std::string& nic : nics) {
+      cross(topology_.to_nic_route(here, nic));
+      cross(topology_.from_nic_route(nic, here));
+      const bool direct = topology_.ways().find(device.name, nic, Traffic::adapter) != nullptr;
+      look_for_forks(device.name, nic, direct ? Traffic::adapter : Traffic::host, "between GPUs and adapters");
+    }
   }
 
-  /// Messages leave any memory by any adapter, or cross to another memory.
+  /// Messages leave any memory by any adapter of its node, or cross to another memory.
   void between_host_parts() {
-    for (std::size_t i = 0; i < node_.memories.size(); ++i) {
-      const Location here{Kind::memory, i};
-      for (const Nic& nic : node_.nics) {
-        cross(topology_.to_nic_route(here, nic.name));
-        cross(topology_.from_nic_route(nic.name, here));
-      }
-      for (std::size_t other = 0; other < node_.memories.size(); ++other) {
-        cross(topology_.copy_route(here, {Kind::memory, other}));
+    for (const NodePart& part : topology_.parts()) {
+      for (std::size_t i = 0; i < part.memories; ++i) {
+        const Location here{Kind::memory, part.first_memory + i};
+        for (std::size_t nic = part.first_nic; nic < part.first_nic + part.nics; ++nic) {
+          cross(topology_.to_nic_route(here, node_.nics[nic].name));
+          cross(topology_.from_nic_route(node_.nics[nic].name, here));
+        }
+        for (std::size_t other = 0; other < part.memories; ++other) {
+          cross(topology_.copy_route(here, {Kind::memory, part.first_memory + other}));
+        }
       }
     }
   }
@@ -216,6 +224,17 @@ std::string in_ranges(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::vector<std::string> wiring_warnings(const Platform& platform) { return WiringCheck(platform).run(); }
+std::vector<std::string> wiring_warnings(const Platform& platform) {
+  Platform alone = platform;
+  alone.kinds.clear();
+  std::vector<std::string> warnings = WiringCheck(alone).run();
+  for (const NodeKind& kind : platform.kinds) {
+    alone.node = kind.node;
+    for (const std::string& warning : WiringCheck(alone).run()) {
+      warnings.push_back(fmt::format("nodes of kind '{}': {}", kind.name, warning));
+    }
+  }
+  return warnings;
+}
 
 }  // namespace twinlink::model

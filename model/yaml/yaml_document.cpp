@@ -96,6 +96,7 @@ class Loader {
     expand_ranges(*document, diagnostics_);
     open_.push_back(file);
     std::optional<YamlValue> result = merge_includes(*std::move(document), file);
+    if (result && !bring_machines(*result, file)) result.reset();
     open_.pop_back();
     return result;
   }
@@ -129,6 +130,41 @@ class Loader {
     if (!complete) return std::nullopt;
     merge(result, std::move(document));
     return result;
+  }
+
+  /// A kind of nodes that is those of another machine brings these and their types of GPUs. What is here wins.
+  bool bring_machines(YamlValue& document, const fs::path& file) {
+    YamlValue* kinds = document.find("kinds");
+    if (kinds == nullptr) return true;
+    bool complete = true;
+    YamlValue brought(YamlValue::Kind::map, document.position);
+    for (YamlValue::Entry& kind : kinds->entries) {
+      const auto machine = std::ranges::find(kind.value.entries, "machine", &YamlValue::Entry::key);
+      if (machine == kind.value.entries.end()) continue;
+      const YamlValue name = std::move(machine->value);
+      kind.value.entries.erase(machine);
+      const fs::path path = file.parent_path() / name.text;
+      if (name.kind != YamlValue::Kind::scalar || is_open(path)) {
+        diagnostics_.error(name.position, "'machine' takes the name of another platform's file");
+        complete = false;
+        continue;
+      }
+      std::optional<YamlValue> other = load(path, name.position);
+      complete = complete && other;
+      if (!other) continue;
+      YamlValue nodes(YamlValue::Kind::map, name.position);
+      if (YamlValue* found = other->find("nodes")) nodes.add("nodes", std::move(*found));
+      merge(nodes, std::move(kind.value));
+      kind.value = std::move(nodes);
+      for (const char* key : {"sources", "gpu_types"}) {
+        YamlValue one(YamlValue::Kind::map, name.position);
+        if (YamlValue* found = other->find(key)) one.add(key, std::move(*found));
+        merge(brought, std::move(one));
+      }
+    }
+    merge(brought, std::move(document));
+    document = std::move(brought);
+    return complete;
   }
 
   [[nodiscard]] bool is_open(const fs::path& path) const {

@@ -108,6 +108,11 @@ class Expander {
 
 void expand_ranges(YamlValue& document, Diagnostics& diagnostics) {
   if (YamlValue* nodes = document.find("nodes")) Expander(diagnostics).expand(*nodes);
+  YamlValue* kinds = document.find("kinds");
+  if (kinds == nullptr) return;
+  for (YamlValue::Entry& kind : kinds->entries) {
+    if (YamlValue* nodes = kind.value.find("nodes")) Expander(diagnostics).expand(*nodes);
+  }
 }
 
 }  // namespace twinlink::model

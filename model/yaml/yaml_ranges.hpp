@@ -6,9 +6,9 @@
 
 namespace twinlink::model {
 
-/// Each entry of a map below `nodes` whose key has a range becomes as many entries as the range has numbers. A range in
-/// what it holds has the same number, or as many times fewer as fit; a list whose items have ranges becomes longer.
-/// What does not fit goes into `diagnostics`.
+/// Each entry of a map below `nodes`, also those of `kinds`, whose key has a range becomes as many entries as the range
+/// has numbers. A range in what it holds has the same number, or as many times fewer as fit; a list whose items have
+/// ranges becomes longer. What does not fit goes into `diagnostics`.
 void expand_ranges(YamlValue& document, Diagnostics& diagnostics);
 
 }  // namespace twinlink::model

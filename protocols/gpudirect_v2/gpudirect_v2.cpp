@@ -83,7 +83,7 @@ class GpuDirectV2 final : public Protocol {
     return presets;
   }
   [[nodiscard]] Support supports(const Path& path) const override {
-    if (!path.same_node)
+    if (!path.same_node && !path.peer_access)
       return {Support::Kind::no, "the GPUs are on different nodes, and peer-to-peer ends at the node"};
     if (!path.device_mapping) return {Support::Kind::no, path.device_mapping.reason};
     if (!path.peer_access) return {Support::Kind::fallback, path.peer_access.reason};

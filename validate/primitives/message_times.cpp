@@ -32,7 +32,9 @@ Seconds starting(const model::NetworkCosts& network, Bytes size) {
 }  // namespace
 
 Bytes memory_of_round(const Primitive& primitive, Bytes size) {
-  const std::uint64_t stretches = primitive.kind == Kind::message ? 2 : bench::kQueuedCopies;
+  const std::uint64_t stretches = primitive.kind == Kind::copy      ? 1
+                                  : primitive.kind == Kind::message ? 2
+                                                                    : bench::kQueuedCopies;
   const std::uint64_t ends = primitive.from.location == primitive.to.location ? 2 : 1;
   return size * stretches * ends;
 }

@@ -75,12 +75,21 @@ std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sou
   return plus(time, value_of(each), count);
 }
 
+/// The bytes of a copy. Where a CPU copies what the caches do not hold, all of it takes as long as those of a message.
+Seconds flow_of_copy(const Primitive& primitive, Bytes size, const model::CopyCost& copy, const Topology& topology) {
+  const Seconds flow = flow_time(size, narrowest_link(primitive, topology), copy.rate);
+  const auto& uncached = topology.platform().intra_node.uncached;
+  if (copy.kind != model::CopyKind::host_to_host || !uncached || primitive.kind != Kind::copy) return flow;
+  if (!lacks_in_caches(primitive, size, topology)) return flow;
+  return std::max(flow, size / uncached->value - copy.latency(size));
+}
+
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::CopyCost found = topology.find_copy_cost(primitive.from, primitive.to);
   if (found.cost == nullptr) return std::nullopt;
   return CopyTimes{.overhead = found.cost->overhead.value,
                    .latency = found.latency(size),
-                   .flow = flow_time(size, narrowest_link(primitive, topology), found.rate),
+                   .flow = flow_of_copy(primitive, size, found, topology),
                    .completion = topology.copy_ending(primitive.from, found).completion,
                    .by_event = found.by_event,
                    .gap = found.cost->gap ? found.cost->gap->value.at(size) : Seconds{}};
@@ -160,7 +169,7 @@ Seconds message_way(const Primitive& primitive, const Topology& topology) {
   const auto nic = [&](int gpu) -> const std::string& {
     return topology.platform().node.gpus[static_cast<std::size_t>(gpu)].nic;
   };
-  return topology.message_way(primitive.from.location, nic(primitive.gpu), nic(primitive.peer_gpu),
+  return topology.message_way(primitive.from.location, {nic(primitive.gpu), nic(primitive.peer_gpu)},
                               primitive.to.location);
 }
 

@@ -1,5 +1,6 @@
 // twinlink-sim as a user runs it: what it prints and how it ends.
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
@@ -53,6 +54,23 @@ TEST(SimProgram, SettingAMemorysCopyRateChangesCopiesBetweenHostBuffers) {
   // 64 MiB / 10 GB/s, 64 MiB / 5 GB/s, and 6.91 us of latency each
   EXPECT_THAT(probe("10 GB/s").text, HasSubstr(",6717.796"));
   EXPECT_THAT(probe("5 GB/s").text, HasSubstr(",13428.682"));
+}
+
+TEST(SimProgram, PlacesRanks) {
+  const std::string pairs = "run " + kKids + "-p host -b 1M -e 1M --pairs 0-1 --place ";
+  EXPECT_THAT(run(pairs + "spread").text, HasSubstr("0/0 to 1/0"));
+  EXPECT_THAT(run(pairs + "packed").text, HasSubstr("0/0 to 0/1"));
+  const std::string file = ::testing::TempDir() + "twinlink-places";
+  std::ofstream(file) << "7/2\n3/1\n";
+  EXPECT_THAT(run(pairs + file).text, HasSubstr("7/2 to 3/1"));
+  EXPECT_EQ(run("run " + kKids + "-p host --place packed").code, 2) << "of one pair --from and --to";
+  EXPECT_THAT(run("run " + kKids + "-p host --pairs 0-360 --place packed").text, HasSubstr("ranks 0 to 359"));
+}
+
+TEST(SimProgram, ALinkThatBreaksMidwayFailsTheRun) {
+  const Ended ended = run("run " + kKids + "-p staging -b 16M -e 16M --fail hca0-pcie@5ms");
+  EXPECT_EQ(ended.code, 1) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("peer failed"));
 }
 
 TEST(SimProgram, RunsPairsAtOnceAndWritesAFileForEach) {

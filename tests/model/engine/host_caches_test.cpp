@@ -242,5 +242,26 @@ TEST(UncachedMessages, CopiesOfDevicesFillTheCachesToo) {
   expect_near(time, kOverhead + 1_MiB / kCopied);
 }
 
+/// Of a copy between host buffers that was done before: from its call on.
+Seconds second_copy(Bytes size) {
+  Seconds time{};
+  simulate(caching_platform(), std::vector<Place>{kPeers.front()}, [&](Rank& rank) {
+    const Buffer from = rank.allocate(Memory::pageable, size);
+    const Buffer to = rank.allocate(Memory::pageable, size);
+    for (int round = 0; round < 2; ++round) {
+      const Seconds start = rank.now();
+      EXPECT_EQ(wait(rank, rank.copy(View(to), View(from), Stream{0}, Engine::dma), kLong), Status::delivered);
+      time = rank.now() - start;
+    }
+  });
+  return time;
+}
+
+TEST(UncachedCopies, TakeTheirOwnTimeWhereTheCachesHoldThem) {
+  expect_near(second_copy(1_MiB), kOverhead + 1_MiB / Rate{8e9});
+}
+
+TEST(UncachedCopies, TakeAsLongAsMessagesWhereTheyDoNot) { expect_near(second_copy(8_MiB), kHost + 8_MiB / kFetched); }
+
 }  // namespace
 }  // namespace twinlink::model

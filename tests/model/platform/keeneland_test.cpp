@@ -81,7 +81,7 @@ TEST(Kids, CopiesReproduceTheirLatenciesWithin5Percent) {
 void expect_ping_pong(const Platform& platform, const std::string& dataset, std::size_t sizes) {
   std::size_t seen = 0;
   const Location host{Location::Kind::memory, 0};
-  const Seconds way = Topology(platform).message_way(host, "hca0", "hca0", host);
+  const Seconds way = Topology(platform).message_way(host, {"hca0", "hca0"}, host);
   for (const Row& row : read_rows("host_mpi.csv")) {
     if (row.at("dataset") != dataset || row.at("metric") != "mpi_latency") continue;
     ++seen;

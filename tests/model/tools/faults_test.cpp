@@ -118,5 +118,43 @@ TEST(Faults, AHubStandsForItsLinks) {
               AllOf(HasSubstr("'gpu1' to 'numa0', 'numa1'"), HasSubstr("'gpu2' to 'numa0', 'numa1'")));
 }
 
+TEST(Faults, WithATimeComeLater) {
+  const Platform platform = sick("keeneland-kids", {.degraded = {"qpi=50%@2ms"}, .failed = {"hca0@1 s"}});
+  EXPECT_DOUBLE_EQ(link_of(platform, "qpi").forward.value.bytes_per_second(), 11.4e9) << "until then";
+  ASSERT_EQ(platform.later_faults.size(), 2U);
+  EXPECT_EQ(platform.later_faults[0].part, "qpi");
+  EXPECT_EQ(platform.later_faults[0].at, 2000.0_us);
+  EXPECT_EQ(platform.later_faults[0].share, 0.5);
+  EXPECT_EQ(platform.later_faults[1].part, "hca0");
+  EXPECT_EQ(platform.later_faults[1].share, 0);
+}
+
+TEST(Faults, ATimeIsOne) {
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"qpi@soon"}}), HasSubstr("--fail qpi@soon: "));
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"qpj@1ms"}}), HasSubstr("did you mean 'qpi'?"));
+  EXPECT_THAT(refusal("keeneland-kids", {.degraded = {"numa0=50%@1ms"}}), HasSubstr("no link, adapter or hub 'numa0'"));
+}
+
+TEST(Faults, PartsOfOtherKindsOfNodesHaveTheirKindBeforeThem) {
+  const std::string file = "tests/data/two_kinds.yaml";
+  const Platform slow = read_platform(file, {}, Faults{.degraded = {"new-qpi=50%"}});
+  const auto qpi = [](const Node& node) {
+    return std::ranges::find(node.links, "qpi", &Link::name)->forward.value.bytes_per_second();
+  };
+  EXPECT_DOUBLE_EQ(qpi(slow.kinds.front().node), 5.7e9);
+  EXPECT_DOUBLE_EQ(qpi(slow.node), 11.4e9);
+  const Platform without = read_platform(file, {}, Faults{.failed = {"new-hca1"}});
+  EXPECT_EQ(without.kinds.front().node.nics.size(), 1U);
+  EXPECT_EQ(without.kinds.front().node.gpus[1].nic, "hca0");
+}
+
+TEST(Faults, OfSeveralAdaptersThoseThatAreLeftStay) {
+  const Platform well = read_platform("platforms/summit-256.yaml", {}, Faults{});
+  ASSERT_EQ(well.node.gpus[0].more_nics.size(), 1U);
+  const Platform platform = read_platform("platforms/summit-256.yaml", {}, Faults{.failed = {"hca0"}});
+  EXPECT_EQ(platform.node.gpus[0].nic, "hca1");
+  EXPECT_TRUE(platform.node.gpus[0].more_nics.empty());
+}
+
 }  // namespace
 }  // namespace twinlink::model

@@ -1,0 +1,158 @@
+// Parts that become slow or break while the machine runs: closed forms, and what both ends are told.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "model/engine/simulation.hpp"
+#include "protocols/core/tags.hpp"
+#include "protocols/registry.hpp"
+#include "tests/model/engine/sample_platform.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+
+constexpr double kTolerance_us = 1e-4;
+constexpr Seconds kLong{10};
+constexpr Seconds kOverhead = kHost + kLatency;
+constexpr Bytes kSize = 1_MiB;
+constexpr Bytes kHalf = 512_KiB;
+const std::vector<Place> kTwoNodes{{0, 0, {}}, {1, 0, {}}};
+
+void expect_near(Seconds actual, Seconds expected) {
+  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
+}
+
+Platform with(const LaterFault& fault) {
+  Platform platform = sample_platform();
+  platform.later_faults.push_back(fault);
+  return platform;
+}
+
+/// Between page-locked buffers of two nodes: how it ended for both, and when.
+std::map<int, std::pair<Status, Seconds>> one_message(const Platform& platform, Bytes size) {
+  std::map<int, std::pair<Status, Seconds>> ends;
+  simulate(platform, kTwoNodes, [&](Rank& rank) {
+    const Buffer buffer = rank.allocate(Memory::pinned, size);
+    const RankId peer{1 - rank.id().value};
+    const Op op = rank.id().value == 0 ? rank.send(peer, tags::kData, View(buffer))
+                                       : rank.receive(peer, tags::kData, View(buffer));
+    const Status status = wait(rank, op, kLong);
+    ends[rank.id().value] = {status, rank.now()};
+  });
+  return ends;
+}
+
+TEST(LaterFaults, ALinkThatBecomesSlowLetsTheRestThroughAtItsNewRate) {
+  const LaterFault fault{.at = kOverhead + kHalf / kWire, .part = "nic", .share = 0.125};
+  const auto ends = one_message(with(fault), kSize);
+  expect_near(ends.at(1).second, kOverhead + kHalf / kWire + kHalf / Rate{1e9});
+  EXPECT_EQ(ends.at(1).first, Status::delivered);
+}
+
+TEST(LaterFaults, OneThatIsSlowBeforeItIsUsedIsSlowForAll) {
+  const auto ends = one_message(with({.at = Seconds{}, .part = "nic0", .share = 0.125}), kSize);
+  expect_near(ends.at(1).second, kOverhead + kSize / Rate{1e9});
+}
+
+TEST(LaterFaults, BothEndsOfAMessageLearnThatItsLinkHasBroken) {
+  const LaterFault fault{.at = kOverhead + kHalf / kWire, .part = "nic"};
+  const auto ends = one_message(with(fault), kSize);
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(ends.at(rank).first, Status::peer_failed) << rank;
+    expect_near(ends.at(rank).second, fault.at);
+  }
+}
+
+TEST(LaterFaults, AMessageThatStartsLaterFailsWhenItWouldFlow) {
+  const auto ends = one_message(with({.at = Seconds{}, .part = "nic"}), kSize);
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(ends.at(rank).first, Status::peer_failed) << rank;
+    expect_near(ends.at(rank).second, kOverhead);
+  }
+}
+
+TEST(LaterFaults, AnEagerMessageThatNobodyAwaitsYetTellsItsReceiver) {
+  simulate(with({.at = Seconds{}, .part = "nic"}), kTwoNodes, [&](Rank& rank) {
+    const Buffer buffer = rank.allocate(Memory::pinned, 1_KiB);
+    const RankId peer{1 - rank.id().value};
+    if (rank.id().value == 0) {
+      EXPECT_EQ(wait(rank, rank.send(peer, tags::kData, View(buffer)), kLong), Status::peer_failed);
+    } else {
+      ControlMessage never;
+      EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kReady, never), Seconds{1e-3}), Status::timed_out);
+      EXPECT_EQ(wait(rank, rank.receive(peer, tags::kData, View(buffer)), kLong), Status::peer_failed);
+    }
+  });
+}
+
+TEST(LaterFaults, ControlMessagesAreLost) {
+  simulate(with({.at = Seconds{}, .part = "nic"}), kTwoNodes, [&](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    ControlMessage message;
+    if (rank.id().value == 0) {
+      EXPECT_EQ(wait(rank, rank.send_control(peer, tags::kReady, message), kLong), Status::delivered);
+    } else {
+      EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kReady, message), Seconds{1e-3}), Status::timed_out);
+    }
+  });
+}
+
+TEST(LaterFaults, CopiesOverABrokenLinkFailAndOthersGoOn) {
+  const Seconds middle = kOverhead + kHalf / kUp;
+  simulate(with({.at = middle, .part = "bus1"}), std::vector<Place>{{0, 1, {}}, {0, 2, {}}}, [&](Rank& rank) {
+    const Buffer from = rank.allocate(Memory::device, kSize);
+    const Buffer to = rank.allocate(Memory::pinned, kSize);
+    const auto copy = [&] { return wait(rank, rank.copy(View(to), View(from), Stream{}, Engine::dma), kLong); };
+    const Status status = copy();
+    if (rank.id().value == 0) {
+      EXPECT_EQ(status, Status::peer_failed);
+      expect_near(rank.now(), middle);
+      EXPECT_EQ(copy(), Status::peer_failed);
+      expect_near(rank.now(), middle + kOverhead);
+    } else {
+      EXPECT_EQ(status, Status::delivered);
+      expect_near(rank.now(), kOverhead + kSize / kUp);
+    }
+  });
+}
+
+/// Whatever the protocol does when its link breaks: both ends have an outcome, and that in time.
+class BrokenLink : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(BrokenLink, GivesBothEndsAnOutcome) {
+  const bool network = GetParam() == "staging" || GetParam() == "host";
+  Platform platform = sample_platform_with_rdma();
+  platform.later_faults.push_back({.at = 2000.0_us, .part = network ? "nic" : "bus2"});
+  const std::vector<Place> places = network ? kTwoNodes : std::vector<Place>{{0, 1, {}}, {0, 2, {}}};
+  constexpr Seconds kTimeout{20e-3};
+  simulate(platform, places, [&](Rank& rank) {
+    const Protocol& protocol = find_protocol(GetParam());
+    Settings settings = protocol.defaults();
+    settings.timeout = kTimeout;
+    const Buffer buffer = rank.allocate(protocol.message_memory(), kSize);
+    const auto channel = protocol.connect(rank, RankId{1 - rank.id().value}, settings);
+    Outcome outcome{};
+    int messages = 0;
+    for (; outcome.ok() && messages < 1000; ++messages) {
+      outcome = rank.id().value == 0 ? channel->send(View(buffer)) : channel->receive(View(buffer));
+    }
+    EXPECT_GT(messages, 1) << "some arrive before";
+    EXPECT_FALSE(outcome.ok());
+    EXPECT_FALSE(outcome.reason.empty());
+    EXPECT_LT(rank.now(), 2000.0_us + kTimeout * 3);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, BrokenLink,
+                         ::testing::Values("staging", "host", "gpudirect-v2", "cuda-ipc", "symmetric-put"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace twinlink::model
