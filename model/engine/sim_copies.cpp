@@ -116,7 +116,7 @@ Op SimRank::compute(Seconds duration, Stream stream) {
   require_compute(duration, stream);
   if (nothing_.id == 0) {
     nothing_ = memory_.allocate(Memory::device, Bytes{},
-                                {place(id_).node, {Location::Kind::gpu, static_cast<std::size_t>(place(id_).gpu)}});
+                                {place(id_).node, {Location::Kind::gpu, gpu_of(id_)}});
   }
   const OperationPtr operation = make_copy(View(nothing_), View(nothing_), stream, Engine::kernel);
   operation->report.verb = "compute";
