@@ -196,10 +196,10 @@ void add_run_command(Program& program) {
   bench::add_count_option(*command, "--ranks", 2, kMostRanks, "all GPUs", "How many ranks --all-pairs has with --place",
                           [options](int ranks) { options->ranks = ranks; })
       ->needs(place);
-  bench::add_examples(
-      *command, {"twinlink-sim run --platform keeneland-kids -p gpudirect-v1 --from 0/0 --to 1/0",
-                 "twinlink-sim run --platform selene -p gpudirect-v3 --all-pairs --place spread --ranks 4 -b 1M -e 1M",
-                 "twinlink-sim run --platform h200-nvlink -p staging --pattern bandwidth -W 16 --json run.json"});
+  bench::add_examples(*command,
+                      {"twinlink-sim run --platform keeneland-kids -p gpudirect-v1 --from 0/0 --to 1/0",
+                       "twinlink-sim run --platform selene -p gpudirect-v3 --all-pairs --place spread --ranks 4 -b 1M",
+                       "twinlink-sim run --platform h200-nvlink -p staging --pattern bandwidth -W 16 --json run.json"});
   command->callback(
       [&program, options] { program.action = [&program, options] { return run(*options, program.command_line); }; });
 }

@@ -30,22 +30,23 @@ std::vector<std::string> others() {
   return names;
 }
 
+constexpr Bytes kSize = 256_KiB;
+
 /// Names of the links that a message staged through host memory crosses.
 std::set<std::string> links_on_the_way(const Platform& platform, const Place& from, const Place& to) {
   const Topology topology(platform);
-  const auto gpu = [](const Place& place) {
-    return Location{Location::Kind::gpu, static_cast<std::size_t>(place.gpu)};
-  };
+  const auto gpu = [&](const Place& place) { return Location{Location::Kind::gpu, topology.gpu_of(place)}; };
   const auto memory = [&](const Place& place) {
-    return Location{Location::Kind::memory, topology.memory_near(static_cast<std::size_t>(place.gpu))};
+    return Location{Location::Kind::memory, topology.memory_near(topology.gpu_of(place))};
   };
-  const auto nic = [&](const Place& place) { return platform.node.gpus[static_cast<std::size_t>(place.gpu)].nic; };
   std::vector<Route> ways{topology.copy_route(gpu(from), memory(from)), topology.copy_route(memory(to), gpu(to))};
   if (from.node == to.node) {
     ways.push_back(topology.copy_route(memory(from), memory(to)));
   } else {
-    ways.push_back(topology.to_nic_route(memory(from), nic(from)));
-    ways.push_back(topology.from_nic_route(nic(to), memory(to)));
+    for (const Adapters& nics : topology.adapters(topology.gpu_of(from), topology.gpu_of(to), kSize)) {
+      ways.push_back(topology.to_nic_route(memory(from), nics.from));
+      ways.push_back(topology.from_nic_route(nics.to, memory(to)));
+    }
   }
   std::set<std::string> names;
   for (const Route& way : ways) {
@@ -66,11 +67,11 @@ class Elasticity : public ::testing::TestWithParam<std::string> {};
 TEST_P(Elasticity, TimesFollowWhatIsOnTheWayAndNothingElse) {
   const Platform platform = read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml");
   const Place from{0, 0, {}};
-  const Place to{platform.node.count - 1, static_cast<int>(platform.node.gpus.size()) - 1, {}};
+  const Place to = Topology(platform).places().back();
   const Protocol& staging = find_protocol("staging");
   const Sensitivity found = sensitivity_of(
       platform,
-      {.protocol = &staging, .settings = staging.defaults(), .places = {from, to}, .sizes = {256_KiB}, .at_once = 2});
+      {.protocol = &staging, .settings = staging.defaults(), .places = {from, to}, .sizes = {kSize}, .at_once = 2});
   // What the simulator's clock and whole bytes round off.
   constexpr double kNothing_percent = 1e-4;
   const std::set<std::string> on_the_way = links_on_the_way(platform, from, to);
@@ -80,7 +81,8 @@ TEST_P(Elasticity, TimesFollowWhatIsOnTheWayAndNothingElse) {
                          influence.path.ends_with("forward") || influence.path.ends_with("backward") ||
                          influence.path.ends_with("link") || influence.path.ends_with("dma_read") ||
                          influence.path.ends_with("dma_write");
-    const bool is_size = influence.path.ends_with("eager_limit") || influence.path.ends_with("cache");
+    const bool is_size = influence.path.ends_with("eager_limit") || influence.path.ends_with("cache") ||
+                         influence.path.ends_with("striped_from");
     if (is_rate) {
       EXPECT_LE(influence.percent, kNothing_percent) << influence.path;
     } else if (!is_size) {
