@@ -115,8 +115,7 @@ Op SimRank::start_copy(View to, View from, std::span<const Block> blocks, Stream
 Op SimRank::compute(Seconds duration, Stream stream) {
   require_compute(duration, stream);
   if (nothing_.id == 0) {
-    nothing_ = memory_.allocate(Memory::device, Bytes{},
-                                {place(id_).node, {Location::Kind::gpu, gpu_of(id_)}});
+    nothing_ = memory_.allocate(Memory::device, Bytes{}, {place(id_).node, {Location::Kind::gpu, gpu_of(id_)}});
   }
   const OperationPtr operation = make_copy(View(nothing_), View(nothing_), stream, Engine::kernel);
   operation->report.verb = "compute";

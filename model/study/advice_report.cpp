@@ -50,12 +50,16 @@ Bytes chunk_option(const AdviceReport& report, const Variant& who, Bytes chunk) 
   return chunk;
 }
 
-/// Of the longest name, and the space behind it.
-std::size_t name_width(const AdviceReport& report) {
+/// Of the longest name that is shown, and the space behind it: of `places` in each ranking, and of the references.
+std::size_t name_width(const AdviceReport& report, std::size_t places) {
   std::size_t width = 0;
-  const auto take = [&](const Contestant& contestant) { width = std::max(width, to_string(contestant.who).size()); };
-  std::ranges::for_each(report.survey.contestants, take);
-  std::ranges::for_each(report.survey.references, take);
+  const auto take = [&](const Variant& who) { width = std::max(width, to_string(who).size()); };
+  for (const SizeAdvice& at_size : report.advice.sizes) {
+    for (std::size_t place = 0; place < std::min(places, at_size.ranking.size()); ++place) {
+      take(at_size.ranking[place].who);
+    }
+  }
+  for (const Contestant& reference : report.survey.references) take(reference.who);
   return width + 2;
 }
 
@@ -70,7 +74,7 @@ void print_remarks(const AdviceReport& report, std::ostream& out) {
 }
 
 void print_sizes(const AdviceReport& report, std::ostream& out) {
-  const std::size_t width = name_width(report);
+  const std::size_t width = name_width(report, 2);
   out << fmt::format("\n{:<8}{:<{}}{:>6}{:>7}{:>13}{:>12}  {:<{}}{:>13}\n", "size", "fastest", width, "chunk", "depth",
                      "time us", "MB/s", "runner-up", width, "slower by");
   for (const SizeAdvice& at_size : report.advice.sizes) {
@@ -212,7 +216,7 @@ void print_comparison(const AdviceReport& report, std::ostream& out) {
   const SizeAdvice& at_size = report.advice.sizes.front();
   out << fmt::format("A message of {} from {} to {} on {}: half of a simulated round trip, warm\n\n",
                      format_size(at_size.size), describe(report.from), describe(report.to), report.platform);
-  const std::size_t width = name_width(report);
+  const std::size_t width = name_width(report, at_size.ranking.size());
   out << fmt::format("{:<{}}{:>6}{:>7}{:>13}{:>12}{:>11}  {}\n", "protocol", width, "chunk", "depth", "time us", "MB/s",
                      "slower by", "path");
   const auto print = [&](const std::string& protocol, const Sample& sample, const std::string& slower) {

@@ -40,7 +40,12 @@ double time_of_run(const std::string& arguments) {
 /// The time that 'run' gives for one size and the settings of a ranking's entry.
 double time_with(const std::string& job, const nlohmann::json& choice, const std::string& size) {
   const auto preset = choice.contains("preset") ? " --preset " + choice.at("preset").get<std::string>() : "";
-  return time_of_run(job + " --protocol " + choice.at("protocol").get<std::string>() + preset + " --chunk " +
+  std::string options;
+  const nlohmann::json chosen = choice.value("options", nlohmann::json::object());
+  for (const auto& [name, value] : chosen.items()) {
+    options += " -o " + name + "=" + value.get<std::string>();
+  }
+  return time_of_run(job + " --protocol " + choice.at("protocol").get<std::string>() + preset + options + " --chunk " +
                      choice.at("chunk_bytes").dump() + " --depth " + choice.at("depth").dump() + " -b " + size +
                      " -e " + size);
 }
@@ -79,7 +84,7 @@ TEST(AdviseProgram, NamesCrossoversWhereTheFallbackOvertakes) {
   // Whole messages between hubs. Up to 64 KiB gpudirect-v1 is the faster one, above the driver's own pipeline.
   const std::string file = scratch_file(".json");
   const std::string job = kKids + "--from 0/0 --to 0/1 ";
-  const Ended ended = run("advise " + job + "-p gpudirect-v1,gpudirect-v2 -b 4 -e 1M -f 4 --chunk 0 --json " + file);
+  const Ended ended = run("advise " + job + "-p gpudirect-v1,gpudirect-v2 -b 4 -e 256K -f 4 --chunk 0 --json " + file);
   EXPECT_EQ(ended.code, 0) << ended.text;
   EXPECT_THAT(ended.text, AllOf(HasSubstr("gpudirect-v2 overtakes gpudirect-v1 at about"),
                                 HasSubstr("gpudirect-v2   falls back: no peer access between gpu0")));
@@ -104,7 +109,7 @@ TEST(AdviseProgram, TriesTheChunksAndDepthsAskedFor) {
       run("advise " + kKids +
           "--from 0/0 --to 1/0 -p gpudirect-v1,staging -b 1M -e 1M --chunk 128K,256K --depth 8 --format csv");
   EXPECT_EQ(ended.code, 0);
-  EXPECT_THAT(ended.text, AllOf(HasSubstr("\npingpong,1,0/0,1/0,1048576,1,gpudirect-v1,,131072,8,"),
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("\npingpong,1,0/0,1/0,1048576,1,gpudirect-v1,,,131072,8,"),
                                 HasSubstr("\npingpong,1,0/0,1/0,1048576,2,staging,")));
 }
 
@@ -172,7 +177,7 @@ TEST(AdviseProgram, CsvHasAsManyCellsAsColumns) {
   std::istringstream lines(ended.text);
   std::vector<std::ptrdiff_t> commas;
   for (std::string line; std::getline(lines, line);) commas.push_back(std::ranges::count(line, ','));
-  EXPECT_EQ(commas, std::vector<std::ptrdiff_t>(5, 14)) << ended.text;
+  EXPECT_EQ(commas, std::vector<std::ptrdiff_t>(5, 15)) << ended.text;
 }
 
 TEST(AdviseProgram, SaysWhoTakesNoPartAndWhy) {

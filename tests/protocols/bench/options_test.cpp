@@ -158,8 +158,8 @@ TEST(RunOptions, ChunksThatCutAWindowToShredsAreRefused) {
 
 TEST(RunOptions, AWindowOfTooManyBlocksIsRefused) {
   const auto of_size = [](const std::string& size) {
-    return std::vector<std::string>{"-p", "host", "--pattern", "bandwidth", "-W",       "16",
-                                    "-b", size,   "-e",        size,        "--layout", "vector:1,2"};
+    return std::vector<std::string>{"--protocol", "host", "--pattern", "bandwidth", "-W",       "16",
+                                    "-b",         size,   "-e",        size,        "--layout", "vector:1,2"};
   };
   EXPECT_THAT(refusal(of_size("65537")), HasSubstr("--layout vector:1,2 gives a window of 16 messages of 65537 more "
                                                    "than 1048576 blocks"));

@@ -69,6 +69,7 @@ TEST(OsuForm, TheFirstLineIsReadBack) {
 TEST(OsuForm, EmulatedDevicesAreNoGpus) {
   Result result = sample_result();
   result.series.protocol = "gpudirect-v1";
+  result.series.pattern = Pattern::pingpong;
   result.environment = nlohmann::json{{"emulated_devices", true}};
   std::ostringstream out;
   print_osu(result, out);
