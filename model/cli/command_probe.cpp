@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"

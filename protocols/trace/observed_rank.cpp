@@ -26,7 +26,7 @@ template <class Call, class WordsOf>
 auto ObservedRank::call(std::string_view verb, Call call, WordsOf words) {
   verb_begins(verb);
   try {
-    const auto result = call();
+    auto result = call();
     call_ended([&] { return words(result); });
     return result;
   } catch (...) {

@@ -112,7 +112,7 @@ std::optional<int> CudaRuntime::device_beside(const std::byte* memory) const {
   const auto behind = beside_.upper_bound(memory);
   if (behind == beside_.begin()) return std::nullopt;
   const auto& [start, what] = *std::prev(behind);
-  return memory < start + what.second ? std::optional(what.first) : std::nullopt;
+  return memory < start + what.size ? std::optional(what.device) : std::nullopt;
 }
 
 Event CudaRuntime::compute(Seconds duration, Stream stream) {

@@ -67,7 +67,7 @@ CudaRuntime::~CudaRuntime() {
   }
   cudaSetDevice(device_);
   for (std::byte* const memory : allocated_) cudaFree(memory);
-  for (const auto& [memory, what] : beside_) cudaFree(const_cast<std::byte*>(memory));
+  for (const auto& [start, what] : beside_) cudaFree(what.memory);
   for (const ListRoom& room : lists_) cudaFree(room.memory);
   for (const Mark& mark : events_) cudaEventDestroy(mark.event);
   for (const cudaStream_t stream : streams_) cudaStreamDestroy(stream);
@@ -100,7 +100,7 @@ std::byte* CudaRuntime::allocate_on(const Uuid& device, Bytes size) {
   void* memory = nullptr;
   check_cuda(cudaMalloc(&memory, size.count()), "cudaMalloc");
   auto* const start = static_cast<std::byte*>(memory);
-  beside_[start] = {*there, size.count()};
+  beside_[start] = {start, *there, size.count()};
   return start;
 }
 

@@ -112,8 +112,13 @@ class CudaRuntime final : public DeviceRuntime {
   std::vector<Mark> events_;
   std::vector<std::size_t> unused_events_;
   std::unordered_set<std::byte*> allocated_;
-  /// The same on other devices, by start: the device and the size. Copies to and from it name both devices.
-  std::map<const std::byte*, std::pair<int, std::size_t>> beside_;
+  /// The same on other devices, by start. Copies to and from it name both devices.
+  struct Beside {
+    std::byte* memory = nullptr;
+    int device = 0;
+    std::size_t size = 0;
+  };
+  std::map<const std::byte*, Beside> beside_;
   /// Where kernels find blocks of device memory, by the address of the block. Asking CUDA takes longer than a control
   /// message.
   std::unordered_map<std::uintptr_t, std::byte*> reached_;
