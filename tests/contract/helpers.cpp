@@ -1,6 +1,7 @@
 #include "tests/contract/helpers.hpp"
 
 #include "protocols/core/tags.hpp"
+#include "protocols/registry.hpp"
 
 namespace twinlink {
 
@@ -40,6 +41,14 @@ void on_every_pair(const std::function<void(Rank& rank, RankId peer)>& body) {
     ASSERT_EQ(ranks & (ranks - 1), 0) << "the rounds below need a power of two";
     // In every round each rank meets one other; rounds never deadlock, for both ends are in the same round.
     for (int round = 1; round < ranks; ++round) body(rank, RankId{rank.id().value ^ round});
+  });
+}
+
+void on_every_connection(const std::function<void(Rank&, RankId peer, const Protocol&)>& body) {
+  on_every_pair([&](Rank& rank, RankId peer) {
+    for (const Protocol* protocol : all_protocols()) {
+      if (protocol->supports(rank.path_to(peer)).usable()) body(rank, peer, *protocol);
+    }
   });
 }
 

@@ -4,7 +4,7 @@
 namespace twinlink::contract {
 namespace {
 
-constexpr Payload kContent{21};
+constexpr Payload kCopiedContent{21};
 
 TEST(Copy, WorksBetweenEveryPairOfMemoryKinds) {
   on_every_rank([](Rank& rank) {
@@ -12,12 +12,12 @@ TEST(Copy, WorksBetweenEveryPairOfMemoryKinds) {
       for (const Memory target : kAllMemories) {
         const Scratch from(rank, source, 100'000_B);
         const Scratch to(rank, target, 100'000_B);
-        rank.fill(from.view(), kContent);
+        rank.fill(from.view(), kCopiedContent);
         rank.fill(to.view(), kSentinel);
         copy_now(rank, to.view(), from.view());
-        const Verdict verdict = rank.check(to.view(), kContent);
+        const Verdict verdict = rank.check(to.view(), kCopiedContent);
         EXPECT_TRUE(verdict.intact()) << to_string(source) << " to " << to_string(target) << ": " << to_string(verdict);
-        EXPECT_TRUE(rank.check(from.view(), kContent).intact()) << "a copy leaves its source as it was";
+        EXPECT_TRUE(rank.check(from.view(), kCopiedContent).intact()) << "a copy leaves its source as it was";
       }
     }
   });
@@ -29,10 +29,10 @@ TEST(Copy, WorksWithHostMemoryNearAndFar) {
     for (const Memory kind : {Memory::pinned, Memory::pageable, Memory::shared_pinned}) {
       const Buffer near = rank.allocate(kind, 5000_B, Locality::near);
       const Buffer far = rank.allocate(kind, 5000_B, Locality::far);
-      rank.fill(View(near), kContent);
+      rank.fill(View(near), kCopiedContent);
       copy_now(rank, device.view(), View(near));
       copy_now(rank, View(far), device.view());
-      EXPECT_TRUE(rank.check(View(far), kContent).intact()) << to_string(kind);
+      EXPECT_TRUE(rank.check(View(far), kCopiedContent).intact()) << to_string(kind);
       rank.release(near);
       rank.release(far);
     }
@@ -46,14 +46,14 @@ TEST(Copy, MovesTheViewAndNothingBesideIt) {
         const Scratch from(rank, source, 1000_B);
         const Scratch to(rank, target, 1000_B);
         rank.fill(from.view(), Payload{22});
-        rank.fill(from.slice(101_B, 333_B), kContent);
+        rank.fill(from.slice(101_B, 333_B), kCopiedContent);
         const View left = to.slice(0_B, 517_B);
         const View middle = to.slice(517_B, 333_B);
         const View right = to.slice(850_B, 150_B);
         for (const View part : {left, middle, right}) rank.fill(part, kSentinel);
         copy_now(rank, middle, from.slice(101_B, 333_B));
         EXPECT_TRUE(rank.check(left, kSentinel).intact());
-        EXPECT_TRUE(rank.check(middle, kContent).intact());
+        EXPECT_TRUE(rank.check(middle, kCopiedContent).intact());
         EXPECT_TRUE(rank.check(right, kSentinel).intact());
       }
     }
@@ -64,7 +64,7 @@ TEST(Copy, OfNothingEndsAndChangesNothing) {
   on_every_rank([](Rank& rank) {
     const Scratch from(rank, Memory::device, 64_B);
     const Scratch to(rank, Memory::pinned, 64_B);
-    rank.fill(from.view(), kContent);
+    rank.fill(from.view(), kCopiedContent);
     rank.fill(to.view(), kSentinel);
     copy_now(rank, to.slice(64_B, 0_B), from.slice(10_B, 0_B));
     EXPECT_TRUE(rank.check(to.view(), kSentinel).intact());
@@ -75,10 +75,10 @@ TEST(Copy, WorksWithinOneBuffer) {
   on_every_rank([](Rank& rank) {
     for (const Memory kind : kAllMemories) {
       const Scratch scratch(rank, kind, 1000_B);
-      rank.fill(scratch.slice(0_B, 500_B), kContent);
+      rank.fill(scratch.slice(0_B, 500_B), kCopiedContent);
       rank.fill(scratch.slice(500_B, 500_B), kSentinel);
       copy_now(rank, scratch.slice(500_B, 500_B), scratch.slice(0_B, 500_B));
-      EXPECT_TRUE(rank.check(scratch.slice(500_B, 500_B), kContent).intact()) << to_string(kind);
+      EXPECT_TRUE(rank.check(scratch.slice(500_B, 500_B), kCopiedContent).intact()) << to_string(kind);
     }
   });
 }
@@ -88,10 +88,10 @@ TEST(Copy, ByAKernelMovesTheSameBytes) {
     const Scratch pinned(rank, Memory::pinned, 5000_B);
     const Scratch device(rank, Memory::device, 5000_B);
     const Scratch other(rank, Memory::device, 5000_B);
-    rank.fill(pinned.view(), kContent);
+    rank.fill(pinned.view(), kCopiedContent);
     finish(rank, rank.copy(device.view(), pinned.view(), Stream{0}, Engine::kernel));
     finish(rank, rank.copy(other.view(), device.view(), Stream{0}, Engine::kernel));
-    EXPECT_TRUE(rank.check(other.view(), kContent).intact());
+    EXPECT_TRUE(rank.check(other.view(), kCopiedContent).intact());
   });
 }
 
@@ -129,7 +129,7 @@ TEST(Copy, EveryStreamMakesProgress) {
     constexpr Bytes kSize = 20'000_B;
     const Scratch from(rank, Memory::pinned, kSize);
     const Scratch to(rank, Memory::device, kSize * kStreams);
-    rank.fill(from.view(), kContent);
+    rank.fill(from.view(), kCopiedContent);
     std::vector<Op> ops;
     for (int s = 0; s < kStreams; ++s) {
       const View target = to.slice(kSize * static_cast<std::uint64_t>(s), kSize);
@@ -137,7 +137,7 @@ TEST(Copy, EveryStreamMakesProgress) {
     }
     finish_all(rank, ops);
     for (int s = 0; s < kStreams; ++s) {
-      EXPECT_TRUE(rank.check(to.slice(kSize * static_cast<std::uint64_t>(s), kSize), kContent).intact());
+      EXPECT_TRUE(rank.check(to.slice(kSize * static_cast<std::uint64_t>(s), kSize), kCopiedContent).intact());
     }
   });
 }
@@ -178,12 +178,12 @@ TEST(Compute, HoldsUpTheCopiesBehindItInItsStream) {
   on_every_rank([](Rank& rank) {
     const Scratch from(rank, Memory::pinned, 5000_B);
     const Scratch to(rank, Memory::device, 5000_B);
-    rank.fill(from.view(), kContent);
+    rank.fill(from.view(), kCopiedContent);
     const Op computing = rank.compute(200.0_us, Stream{3});
     const Op copying = rank.copy(to.view(), from.view(), Stream{3}, Engine::dma);
     finish(rank, copying);
     EXPECT_TRUE(rank.wait_any({&computing, 1}, rank.now()).has_value());
-    EXPECT_TRUE(rank.check(to.view(), kContent).intact());
+    EXPECT_TRUE(rank.check(to.view(), kCopiedContent).intact());
   });
 }
 

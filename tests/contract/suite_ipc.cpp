@@ -7,7 +7,7 @@ namespace twinlink::contract {
 namespace {
 
 constexpr Bytes kSize = 10'000_B;
-constexpr Payload kContent{61};
+constexpr Payload kSharedContent{61};
 
 /// Runs `owner` on the pair's first rank, with a device buffer of kSize whose handle `guest` gets on the other. Skips
 /// pairs that cannot map each other's memory; for those there is a rule of its own.
@@ -17,7 +17,7 @@ void on_every_mapped_pair(const std::function<void(Rank&, RankId peer, Buffer mi
     if (!rank.path_to(peer).device_mapping) return;
     if (first(rank, peer)) {
       const Scratch mine(rank, Memory::device, kSize);
-      rank.fill(mine.view(), kContent);
+      rank.fill(mine.view(), kSharedContent);
       send_control_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine.buffer())));
       owner(rank, peer, mine.buffer());
       meet(rank, peer);
@@ -48,7 +48,7 @@ TEST(Ipc, ACopyReadsTheOwnersBytes) {
                          const Scratch mine(rank, Memory::device, kSize);
                          rank.fill(mine.view(), kSentinel);
                          copy_now(rank, mine.view(), View(opened));
-                         const Verdict verdict = rank.check(mine.view(), kContent);
+                         const Verdict verdict = rank.check(mine.view(), kSharedContent);
                          EXPECT_TRUE(verdict.intact()) << to_string(verdict);
                          rank.close_memory(opened);
                        });
@@ -88,7 +88,7 @@ TEST(Ipc, AHandleMayBeExportedAndOpenedAgain) {
         const Buffer opened = rank.open_memory(peer, again);
         const Scratch mine(rank, Memory::device, kSize);
         copy_now(rank, mine.view(), View(opened));
-        EXPECT_TRUE(rank.check(mine.view(), kContent).intact());
+        EXPECT_TRUE(rank.check(mine.view(), kSharedContent).intact());
         rank.close_memory(opened);
       });
 }
@@ -109,7 +109,7 @@ TEST(Ipc, TwoBuffersOfOneOwnerAreTwo) {
         copy_now(rank, mine.view(), View(two));
         EXPECT_TRUE(rank.check(mine.view(), Payload{63}).intact());
         copy_now(rank, mine.view(), View(one, 0_B, 500_B));
-        EXPECT_TRUE(rank.check(mine.view(), kContent).intact());
+        EXPECT_TRUE(rank.check(mine.view(), kSharedContent).intact());
         rank.close_memory(two);
         rank.close_memory(one);
         send_control_now(rank, peer, tag(2));
@@ -129,7 +129,7 @@ TEST(Ipc, ABufferThatAPeerHasOpenIsNotReleased) {
         recv_control_now(rank, peer, tag(2));
         const Scratch mine(rank, Memory::device, kSize);
         copy_now(rank, mine.view(), View(opened));
-        EXPECT_TRUE(rank.check(mine.view(), kContent).intact()) << "the refused release spoiled the buffer";
+        EXPECT_TRUE(rank.check(mine.view(), kSharedContent).intact()) << "the refused release spoiled the buffer";
         rank.close_memory(opened);
       });
 }
@@ -176,7 +176,7 @@ TEST(Ipc, ABufferIsInUseByItsOwnOperationsAndNotByThoseOfAnotherThatIsTheSameMem
                          EXPECT_THROW(rank.close_memory(one), UsageError);
                          EXPECT_NO_THROW(rank.close_memory(other));
                          finish(rank, copying);
-                         EXPECT_TRUE(rank.check(mine.view(), kContent).intact());
+                         EXPECT_TRUE(rank.check(mine.view(), kSharedContent).intact());
                          rank.close_memory(one);
                        });
 }
@@ -250,7 +250,7 @@ void on_every_pair_of_a_node(const std::function<void(Rank&, RankId peer, Buffer
     if (!rank.path_to(peer).same_node) return;
     if (first(rank, peer)) {
       const Buffer mine = rank.allocate(Memory::shared_pinned, kSize);
-      rank.fill(View(mine), kContent);
+      rank.fill(View(mine), kSharedContent);
       send_control_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine)));
       owner(rank, peer, mine);
     } else {
@@ -274,7 +274,7 @@ TEST(Ipc, SharedPinnedMemoryIsReadAndWrittenByItsNeighbours) {
         EXPECT_EQ(opened.memory, Memory::shared_pinned);
         const Scratch device(rank, Memory::device, kSize);
         copy_now(rank, device.view(), View(opened));
-        EXPECT_TRUE(rank.check(device.view(), kContent).intact());
+        EXPECT_TRUE(rank.check(device.view(), kSharedContent).intact());
         rank.fill(device.view(), Payload{64});
         copy_now(rank, View(opened), device.view());
         rank.close_memory(opened);
@@ -295,7 +295,7 @@ TEST(Ipc, SharedPinnedMemoryStaysForThePeersThatHaveItOpen) {
         recv_control_now(rank, peer, tag(2));
         const Scratch device(rank, Memory::device, kSize);
         copy_now(rank, device.view(), View(opened));
-        EXPECT_TRUE(rank.check(device.view(), kContent).intact());
+        EXPECT_TRUE(rank.check(device.view(), kSharedContent).intact());
         rank.close_memory(opened);
         EXPECT_THROW(static_cast<void>(rank.open_memory(peer, theirs)), Error) << "its owner has released it";
       });
@@ -328,7 +328,7 @@ TEST(Ipc, AKernelReachesTheSharedPinnedMemoryOfEveryNeighbour) {
         const Buffer opened = rank.open_memory(peer, theirs);
         const Scratch device(rank, Memory::device, kSize);
         finish(rank, rank.copy(device.view(), View(opened), Stream{0}, Engine::kernel));
-        EXPECT_TRUE(rank.check(device.view(), kContent).intact());
+        EXPECT_TRUE(rank.check(device.view(), kSharedContent).intact());
         rank.fill(device.view(), Payload{65});
         finish(rank, rank.copy(View(opened), device.view(), Stream{0}, Engine::kernel));
         rank.close_memory(opened);

@@ -12,15 +12,6 @@ namespace {
 
 constexpr PackMethod kMethods[] = {PackMethod::copies, PackMethod::rows, PackMethod::kernel};
 
-/// Runs `body` with every protocol that the path to the peer supports.
-void on_every_connection(const std::function<void(Rank&, RankId peer, const Protocol&)>& body) {
-  on_every_pair([&](Rank& rank, RankId peer) {
-    for (const Protocol* protocol : all_protocols()) {
-      if (protocol->supports(rank.path_to(peer)).usable()) body(rank, peer, *protocol);
-    }
-  });
-}
-
 /// The messages of one direction, one behind the other.
 class Spread {
  public:
@@ -98,22 +89,22 @@ void exchange(Rank& rank, RankId peer, const Protocol& protocol, const Packing& 
 
 TEST(Layouts, ArriveByEveryMethodAndLeaveTheGapsAlone) {
   on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
-    constexpr Bytes kSizes[] = {4096_B};
+    constexpr Bytes kMessages[] = {4096_B};
     for (const PackMethod method : kMethods) {
-      exchange(rank, peer, protocol, {Layout::vector(64_B, 96_B), method}, kSizes);
-      exchange(rank, peer, protocol, {Layout::vector(64_B, 64_B), method}, kSizes);
+      exchange(rank, peer, protocol, {Layout::vector(64_B, 96_B), method}, kMessages);
+      exchange(rank, peer, protocol, {Layout::vector(64_B, 64_B), method}, kMessages);
       if (method == PackMethod::rows) continue;
-      exchange(rank, peer, protocol, {Layout::indexed({{3_B, 17_B}, {40_B, 1_B}, {100_B, 33_B}}), method}, kSizes);
+      exchange(rank, peer, protocol, {Layout::indexed({{3_B, 17_B}, {40_B, 1_B}, {100_B, 33_B}}), method}, kMessages);
     }
   });
 }
 
 TEST(Layouts, ArriveWhereTheLastBlockIsCutShort) {
   on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
-    constexpr Bytes kSizes[] = {777_B};
+    constexpr Bytes kMessages[] = {777_B};
     constexpr Bytes kOneRow[] = {5_B};
     for (const PackMethod method : kMethods) {
-      if (method != PackMethod::rows) exchange(rank, peer, protocol, {Layout::vector(50_B, 60_B), method}, kSizes);
+      if (method != PackMethod::rows) exchange(rank, peer, protocol, {Layout::vector(50_B, 60_B), method}, kMessages);
       exchange(rank, peer, protocol, {Layout::vector(50_B, 60_B), method}, kOneRow);
     }
   });
@@ -121,9 +112,9 @@ TEST(Layouts, ArriveWhereTheLastBlockIsCutShort) {
 
 TEST(Layouts, ArriveInWindowsOfUnequalMessages) {
   on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
-    constexpr Bytes kSizes[] = {640_B, 0_B, 64_B, 6400_B, 640_B};
+    constexpr Bytes kMessages[] = {640_B, 0_B, 64_B, 6400_B, 640_B};
     for (const PackMethod method : kMethods) {
-      exchange(rank, peer, protocol, {Layout::vector(64_B, 1000_B), method}, kSizes);
+      exchange(rank, peer, protocol, {Layout::vector(64_B, 1000_B), method}, kMessages);
     }
   });
 }

@@ -8,7 +8,7 @@
 namespace twinlink::contract {
 namespace {
 
-constexpr Payload kContent{11};
+constexpr Payload kFilledContent{11};
 constexpr Payload kOther{12};
 
 /// Two patterns may agree in a few bytes by chance, so the first wrong byte may come a little later.
@@ -24,8 +24,8 @@ TEST(Memory, ABufferHasTheKindAndTheSizeThatWereAskedFor) {
         const Buffer buffer = rank.allocate(kind, 4097_B, locality);
         EXPECT_EQ(buffer.memory, kind);
         EXPECT_EQ(buffer.size, 4097_B);
-        rank.fill(View(buffer), kContent);
-        EXPECT_TRUE(rank.check(View(buffer), kContent).intact()) << to_string(kind);
+        rank.fill(View(buffer), kFilledContent);
+        EXPECT_TRUE(rank.check(View(buffer), kFilledContent).intact()) << to_string(kind);
         rank.release(buffer);
       }
     }
@@ -49,7 +49,7 @@ TEST(Memory, ABufferMayBeEmpty) {
     for (const Memory kind : kAllMemories) {
       const Scratch empty(rank, kind, 0_B);
       EXPECT_NE(empty.buffer().id, 0U);
-      rank.fill(empty.view(), kContent);
+      rank.fill(empty.view(), kFilledContent);
       EXPECT_TRUE(rank.check(empty.view(), kOther).intact());
     }
   });
@@ -58,12 +58,12 @@ TEST(Memory, ABufferMayBeEmpty) {
 TEST(Memory, AViewMayBeEmptyEvenAtTheEnd) {
   on_every_rank([](Rank& rank) {
     const Scratch scratch(rank, Memory::device, 64_B);
-    rank.fill(scratch.view(), kContent);
+    rank.fill(scratch.view(), kFilledContent);
     for (const Bytes offset : {0_B, 32_B, 64_B}) {
       rank.fill(scratch.slice(offset, 0_B), kOther);
       EXPECT_TRUE(rank.check(scratch.slice(offset, 0_B), kSentinel).intact());
     }
-    EXPECT_TRUE(rank.check(scratch.view(), kContent).intact());
+    EXPECT_TRUE(rank.check(scratch.view(), kFilledContent).intact());
   });
 }
 
@@ -74,8 +74,8 @@ TEST(Memory, AViewOutsideItsBufferIsRefused) {
     const Bytes huge{std::numeric_limits<std::uint64_t>::max()};
     for (const View bad : {scratch.slice(0_B, 65_B), scratch.slice(64_B, 1_B), scratch.slice(65_B, 0_B),
                            scratch.slice(huge, 2_B), scratch.slice(2_B, huge)}) {
-      EXPECT_THROW(rank.fill(bad, kContent), UsageError);
-      EXPECT_THROW(static_cast<void>(rank.check(bad, kContent)), UsageError);
+      EXPECT_THROW(rank.fill(bad, kFilledContent), UsageError);
+      EXPECT_THROW(static_cast<void>(rank.check(bad, kFilledContent)), UsageError);
       EXPECT_THROW(rank.send(peer, tag(0), bad), UsageError);
       EXPECT_THROW(rank.receive(peer, tag(0), bad), UsageError);
       if (bad.length > other.buffer().size) continue;
@@ -90,7 +90,7 @@ TEST(Memory, TheSizeThatAHandleClaimsDoesNotWidenItsBuffer) {
     const Scratch scratch(rank, Memory::pinned, 64_B);
     Buffer forged = scratch.buffer();
     forged.size = 1_MiB;
-    EXPECT_THROW(rank.fill(View(forged), kContent), UsageError);
+    EXPECT_THROW(rank.fill(View(forged), kFilledContent), UsageError);
   });
 }
 
@@ -100,8 +100,8 @@ TEST(Memory, AReleasedBufferIsRefused) {
       const Scratch alive(rank, kind, 64_B);
       const Buffer gone = rank.allocate(kind, 64_B);
       rank.release(gone);
-      EXPECT_THROW(rank.fill(View(gone), kContent), UsageError);
-      EXPECT_THROW(static_cast<void>(rank.check(View(gone), kContent)), UsageError);
+      EXPECT_THROW(rank.fill(View(gone), kFilledContent), UsageError);
+      EXPECT_THROW(static_cast<void>(rank.check(View(gone), kFilledContent)), UsageError);
       EXPECT_THROW(rank.copy(View(gone), alive.view(), Stream{0}, Engine::dma), UsageError);
       EXPECT_THROW(rank.copy(alive.view(), View(gone), Stream{0}, Engine::dma), UsageError);
       EXPECT_THROW(rank.send(peer, tag(0), View(gone)), UsageError);
@@ -117,7 +117,7 @@ TEST(Memory, ABufferThatNeverWasIsRefused) {
     const Buffer unknown{.id = 4'000'000'000U, .memory = Memory::pinned, .size = 64_B};
     for (const Buffer& bad : {none, unknown}) {
       EXPECT_THROW(rank.release(bad), UsageError);
-      EXPECT_THROW(rank.fill(View(bad), kContent), UsageError);
+      EXPECT_THROW(rank.fill(View(bad), kFilledContent), UsageError);
     }
   });
 }
@@ -130,10 +130,10 @@ TEST(Memory, ABufferInUseIsNotReleased) {
       EXPECT_THROW(rank.release(into.buffer()), UsageError);
       send_control_now(rank, peer, tag(1));
       finish(rank, receiving);
-      EXPECT_TRUE(rank.check(into.view(), kContent).intact()) << "the refused release spoiled the buffer";
+      EXPECT_TRUE(rank.check(into.view(), kFilledContent).intact()) << "the refused release spoiled the buffer";
     } else {
       const Scratch from(rank, Memory::pageable, 64_B);
-      rank.fill(from.view(), kContent);
+      rank.fill(from.view(), kFilledContent);
       recv_control_now(rank, peer, tag(1));
       finish(rank, rank.send(peer, tag(0), from.view()));
     }
@@ -146,8 +146,8 @@ TEST(Content, AFilledViewIsIntact) {
     for (const Memory kind : kAllMemories) {
       for (const Bytes size : {1_B, 3_B, 4096_B, 1_MiB + 1_B}) {
         const Scratch scratch(rank, kind, size);
-        rank.fill(scratch.view(), kContent);
-        EXPECT_TRUE(rank.check(scratch.view(), kContent).intact()) << to_string(kind) << " " << size.count();
+        rank.fill(scratch.view(), kFilledContent);
+        EXPECT_TRUE(rank.check(scratch.view(), kFilledContent).intact()) << to_string(kind) << " " << size.count();
       }
     }
   });
@@ -170,8 +170,8 @@ TEST(Content, WhatWasNeverWrittenIsDropped) {
       const Scratch scratch(rank, kind, 4096_B);
       for (const Bytes written : {0_B, 1_B, 100_B, 4080_B}) {
         rank.fill(scratch.view(), kSentinel);
-        rank.fill(scratch.slice(0_B, written), kContent);
-        const Verdict verdict = rank.check(scratch.view(), kContent);
+        rank.fill(scratch.slice(0_B, written), kFilledContent);
+        const Verdict verdict = rank.check(scratch.view(), kFilledContent);
         EXPECT_EQ(verdict.kind, Verdict::Kind::dropped) << to_string(verdict);
         expect_first_bad_near(verdict, written);
       }
@@ -184,9 +184,9 @@ TEST(Content, WhatWasWrittenWronglyIsScrambled) {
     for (const Memory kind : kAllMemories) {
       const Scratch scratch(rank, kind, 4096_B);
       for (const Bytes intact : {0_B, 1_B, 100_B, 4000_B}) {
-        rank.fill(scratch.view(), kContent);
+        rank.fill(scratch.view(), kFilledContent);
         rank.fill(scratch.slice(intact, 64_B), kOther);
-        const Verdict verdict = rank.check(scratch.view(), kContent);
+        const Verdict verdict = rank.check(scratch.view(), kFilledContent);
         EXPECT_EQ(verdict.kind, Verdict::Kind::scrambled) << to_string(verdict);
         expect_first_bad_near(verdict, intact);
       }
@@ -198,12 +198,12 @@ TEST(Content, ChunksInTheWrongOrderAreScrambled) {
   on_every_rank([](Rank& rank) {
     const Scratch from(rank, Memory::pinned, 3072_B);
     const Scratch to(rank, Memory::pinned, 3072_B);
-    rank.fill(from.view(), kContent);
+    rank.fill(from.view(), kFilledContent);
     rank.fill(to.view(), kSentinel);
     copy_now(rank, to.slice(0_B, 1024_B), from.slice(0_B, 1024_B));
     copy_now(rank, to.slice(1024_B, 1024_B), from.slice(2048_B, 1024_B));
     copy_now(rank, to.slice(2048_B, 1024_B), from.slice(1024_B, 1024_B));
-    const Verdict verdict = rank.check(to.view(), kContent);
+    const Verdict verdict = rank.check(to.view(), kFilledContent);
     EXPECT_EQ(verdict.kind, Verdict::Kind::scrambled) << to_string(verdict);
     expect_first_bad_near(verdict, 1024_B);
   });
@@ -213,11 +213,11 @@ TEST(Content, APatternDependsOnTheViewAndNotOnItsPlace) {
   on_every_rank([](Rank& rank) {
     const Scratch here(rank, Memory::pinned, 512_B);
     const Scratch there(rank, Memory::device, 512_B);
-    rank.fill(here.slice(7_B, 200_B), kContent);
+    rank.fill(here.slice(7_B, 200_B), kFilledContent);
     copy_now(rank, there.slice(300_B, 200_B), here.slice(7_B, 200_B));
-    EXPECT_TRUE(rank.check(there.slice(300_B, 200_B), kContent).intact());
-    EXPECT_TRUE(rank.check(there.slice(300_B, 100_B), kContent).intact()) << "a view's beginning is a view";
-    EXPECT_FALSE(rank.check(there.slice(301_B, 199_B), kContent).intact());
+    EXPECT_TRUE(rank.check(there.slice(300_B, 200_B), kFilledContent).intact());
+    EXPECT_TRUE(rank.check(there.slice(300_B, 100_B), kFilledContent).intact()) << "a view's beginning is a view";
+    EXPECT_FALSE(rank.check(there.slice(301_B, 199_B), kFilledContent).intact());
   });
 }
 

@@ -4,7 +4,7 @@
 namespace twinlink::contract {
 namespace {
 
-constexpr Payload kContent{41};
+constexpr Payload kSentContent{41};
 /// Below and above what MPI libraries and adapters send without waiting for the receiver.
 constexpr Bytes kSizes[] = {1_B, 3_B, 4096_B, 300'000_B, 8_MiB};
 
@@ -27,10 +27,10 @@ TEST(Messages, AreDeliveredFromAndToEveryKindOfHostMemory) {
     for (const Bytes size : kSizes) {
       for (const Memory kind : {Memory::pinned, Memory::pageable, Memory::shared_pinned}) {
         if (first(rank, peer)) {
-          send_filled(rank, peer, tag(0), kind, size, kContent);
+          send_filled(rank, peer, tag(0), kind, size, kSentContent);
           receive_filled(rank, peer, tag(0), kind, size, Payload{42});
         } else {
-          receive_filled(rank, peer, tag(0), kind, size, kContent);
+          receive_filled(rank, peer, tag(0), kind, size, kSentContent);
           send_filled(rank, peer, tag(0), kind, size, Payload{42});
         }
       }
@@ -43,7 +43,7 @@ TEST(Messages, SentSynchronouslyEndNotBeforeTheirReceiverHasBegun) {
     for (const Bytes size : {1_B, 4096_B, 300'000_B}) {
       const Scratch memory(rank, Memory::pinned, size);
       if (first(rank, peer)) {
-        rank.fill(memory.view(), kContent);
+        rank.fill(memory.view(), kSentContent);
         const Op sending = rank.send_synchronously(peer, tag(0), memory.view());
         EXPECT_FALSE(rank.wait_any({&sending, 1}, rank.now() + 1000.0_us)) << size.count() << " B";
         send_control_now(rank, peer, tag(1));
@@ -53,7 +53,7 @@ TEST(Messages, SentSynchronouslyEndNotBeforeTheirReceiverHasBegun) {
       rank.fill(memory.view(), kSentinel);
       recv_control_now(rank, peer, tag(1));
       finish(rank, rank.receive(peer, tag(0), memory.view()));
-      EXPECT_TRUE(rank.check(memory.view(), kContent).intact());
+      EXPECT_TRUE(rank.check(memory.view(), kSentContent).intact());
     }
   });
 }
@@ -63,14 +63,14 @@ TEST(Messages, FillTheirViewAndNothingBesideIt) {
     const Scratch from(rank, Memory::pinned, 1000_B);
     const Scratch into(rank, Memory::pinned, 1000_B);
     rank.fill(from.view(), Payload{43});
-    rank.fill(from.slice(13_B, 500_B), kContent);
+    rank.fill(from.slice(13_B, 500_B), kSentContent);
     const View left = into.slice(0_B, 257_B);
     const View middle = into.slice(257_B, 500_B);
     const View right = into.slice(757_B, 243_B);
     for (const View part : {left, middle, right}) rank.fill(part, kSentinel);
     finish_all(rank, {rank.receive(peer, tag(0), middle), rank.send(peer, tag(0), from.slice(13_B, 500_B))});
     EXPECT_TRUE(rank.check(left, kSentinel).intact());
-    EXPECT_TRUE(rank.check(middle, kContent).intact());
+    EXPECT_TRUE(rank.check(middle, kSentContent).intact());
     EXPECT_TRUE(rank.check(right, kSentinel).intact());
   });
 }
@@ -137,10 +137,10 @@ TEST(Messages, AReceiveMayBePostedBeforeTheSend) {
         const Op receiving = rank.receive(peer, tag(0), into.view());
         send_control_now(rank, peer, tag(1));
         finish(rank, receiving);
-        EXPECT_TRUE(rank.check(into.view(), kContent).intact());
+        EXPECT_TRUE(rank.check(into.view(), kSentContent).intact());
       } else {
         recv_control_now(rank, peer, tag(1));
-        send_filled(rank, peer, tag(0), Memory::pinned, size, kContent);
+        send_filled(rank, peer, tag(0), Memory::pinned, size, kSentContent);
       }
     }
   });
@@ -151,10 +151,10 @@ TEST(Messages, AReceiveMayBePostedAfterTheSend) {
     for (const Bytes size : {64_B, 300'000_B}) {
       if (first(rank, peer)) {
         recv_control_now(rank, peer, tag(1));
-        receive_filled(rank, peer, tag(0), Memory::pinned, size, kContent);
+        receive_filled(rank, peer, tag(0), Memory::pinned, size, kSentContent);
       } else {
         const Scratch from(rank, Memory::pinned, size);
-        rank.fill(from.view(), kContent);
+        rank.fill(from.view(), kSentContent);
         const Op sending = rank.send(peer, tag(0), from.view());
         send_control_now(rank, peer, tag(1));
         finish(rank, sending);
@@ -168,7 +168,7 @@ TEST(Messages, ASentBufferMayBeWrittenAgainOnceTheSendHasEnded) {
     for (const Bytes size : {64_B, 300'000_B}) {
       const Scratch scratch(rank, Memory::pinned, size);
       if (first(rank, peer)) {
-        rank.fill(scratch.view(), kContent);
+        rank.fill(scratch.view(), kSentContent);
         finish(rank, rank.send(peer, tag(0), scratch.view()));
         rank.fill(scratch.view(), Payload{99});
         send_control_now(rank, peer, tag(1));
@@ -177,7 +177,7 @@ TEST(Messages, ASentBufferMayBeWrittenAgainOnceTheSendHasEnded) {
         const Op receiving = rank.receive(peer, tag(0), scratch.view());
         recv_control_now(rank, peer, tag(1));
         finish(rank, receiving);
-        EXPECT_TRUE(rank.check(scratch.view(), kContent).intact());
+        EXPECT_TRUE(rank.check(scratch.view(), kSentContent).intact());
       }
     }
   });
@@ -186,10 +186,10 @@ TEST(Messages, ASentBufferMayBeWrittenAgainOnceTheSendHasEnded) {
 TEST(Messages, MayBeEmpty) {
   on_every_pair([](Rank& rank, RankId peer) {
     const Scratch scratch(rank, Memory::pinned, 64_B);
-    rank.fill(scratch.view(), kContent);
+    rank.fill(scratch.view(), kSentContent);
     finish_all(rank, {rank.receive(peer, tag(0), scratch.slice(10_B, 0_B)),
                       rank.send(peer, tag(0), scratch.slice(64_B, 0_B))});
-    EXPECT_TRUE(rank.check(scratch.view(), kContent).intact());
+    EXPECT_TRUE(rank.check(scratch.view(), kSentContent).intact());
   });
 }
 
@@ -198,9 +198,9 @@ TEST(Messages, AnEmptyMessageKeepsItsPlaceInTheOrder) {
     constexpr Bytes kTurn[] = {0_B, 100_B, 0_B, 100_B};
     for (const Bytes size : kTurn) {
       if (first(rank, peer)) {
-        send_filled(rank, peer, tag(0), Memory::pageable, size, kContent);
+        send_filled(rank, peer, tag(0), Memory::pageable, size, kSentContent);
       } else {
-        receive_filled(rank, peer, tag(0), Memory::pageable, size, kContent);
+        receive_filled(rank, peer, tag(0), Memory::pageable, size, kSentContent);
       }
     }
   });
@@ -257,7 +257,7 @@ void expect_wrong_size(Rank& rank, RankId peer, Bytes sent, Bytes expected) {
     EXPECT_TRUE(rank.check(beside, kSentinel).intact()) << "written beyond the view";
   } else {
     const Scratch from(rank, Memory::pinned, sent);
-    rank.fill(from.view(), kContent);
+    rank.fill(from.view(), kSentContent);
     EXPECT_NE(wait(rank, rank.send(peer, tag(0), from.view()), soon(rank)), Status::timed_out);
   }
   meet(rank, peer);
@@ -283,9 +283,9 @@ TEST(Messages, AfterAWrongSizeTheNextOneArrives) {
   on_every_pair([](Rank& rank, RankId peer) {
     expect_wrong_size(rank, peer, 100_B, 64_B);
     if (first(rank, peer)) {
-      receive_filled(rank, peer, tag(0), Memory::pinned, 64_B, kContent);
+      receive_filled(rank, peer, tag(0), Memory::pinned, 64_B, kSentContent);
     } else {
-      send_filled(rank, peer, tag(0), Memory::pinned, 64_B, kContent);
+      send_filled(rank, peer, tag(0), Memory::pinned, 64_B, kSentContent);
     }
   });
 }
@@ -294,7 +294,7 @@ TEST(Messages, FromAndToDeviceMemoryPassWhereThePathAllowsIt) {
   on_every_pair([](Rank& rank, RankId peer) {
     const Scratch from(rank, Memory::device, 5000_B);
     const Scratch into(rank, Memory::device, 5000_B);
-    rank.fill(from.view(), kContent);
+    rank.fill(from.view(), kSentContent);
     rank.fill(into.view(), kSentinel);
     if (rank.path_to(peer).device_memory_on_network) {
       EXPECT_THROW(rank.send(peer, tag(0), from.view()), UsageError) << "not registered yet";
@@ -302,7 +302,7 @@ TEST(Messages, FromAndToDeviceMemoryPassWhereThePathAllowsIt) {
       rank.register_memory(from.buffer());
       rank.register_memory(into.buffer());
       finish_all(rank, {rank.receive(peer, tag(0), into.view()), rank.send(peer, tag(0), from.view())});
-      EXPECT_TRUE(rank.check(into.view(), kContent).intact());
+      EXPECT_TRUE(rank.check(into.view(), kSentContent).intact());
     } else {
       EXPECT_THROW(rank.send(peer, tag(0), from.view()), UsageError);
       EXPECT_THROW(rank.receive(peer, tag(0), into.view()), UsageError);

@@ -7,15 +7,6 @@
 namespace twinlink::contract {
 namespace {
 
-/// Runs `body` with every protocol that the path to the peer supports.
-void on_every_connection(const std::function<void(Rank&, RankId peer, const Protocol&)>& body) {
-  on_every_pair([&](Rank& rank, RankId peer) {
-    for (const Protocol* protocol : all_protocols()) {
-      if (protocol->supports(rank.path_to(peer)).usable()) body(rank, peer, *protocol);
-    }
-  });
-}
-
 /// What the rank `from` sends as message `index` of an exchange.
 Payload content(RankId from, std::size_t index) {
   return Payload{1000 + 100 * static_cast<std::uint64_t>(from.value) + index};
@@ -126,10 +117,10 @@ TEST(Protocols, DeliverEverySize) {
 
 TEST(Protocols, DeliverWithEveryChunkAndDepth) {
   on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
-    constexpr Bytes kSizes[] = {100'001_B};
+    constexpr Bytes kMessages[] = {100'001_B};
     for (const Bytes chunk : {0_B, 10'000_B, 100'000_B, 100'001_B, 1_MiB}) {
       for (const int depth : {1, 2, 3, 64}) {
-        one_exchange(rank, peer, protocol, {.chunk = chunk, .depth = depth}, kSizes, kSizes);
+        one_exchange(rank, peer, protocol, {.chunk = chunk, .depth = depth}, kMessages, kMessages);
       }
     }
   });
@@ -137,9 +128,9 @@ TEST(Protocols, DeliverWithEveryChunkAndDepth) {
 
 TEST(Protocols, DeliverInPiecesOfOneByte) {
   on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
-    constexpr Bytes kSizes[] = {17_B};
+    constexpr Bytes kMessages[] = {17_B};
     const Bytes header = protocol.name() == "cuda-ipc" ? 32_B : 0_B;  // its chunks are fragments, headers included
-    one_exchange(rank, peer, protocol, {.chunk = header + 1_B, .depth = 4}, kSizes, kSizes);
+    one_exchange(rank, peer, protocol, {.chunk = header + 1_B, .depth = 4}, kMessages, kMessages);
   });
 }
 
@@ -195,9 +186,9 @@ TEST(Protocols, DeliverIntoThePartOfABufferAndNothingBesideIt) {
 
 TEST(Protocols, AChannelCarriesOneExchangeAfterTheOther) {
   on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
-    constexpr Bytes kSizes[] = {1_B, 100'000_B, 20'000_B};
-    const Messages outgoing(rank, protocol.message_memory(), kSizes);
-    const Messages incoming(rank, protocol.message_memory(), kSizes);
+    constexpr Bytes kMessages[] = {1_B, 100'000_B, 20'000_B};
+    const Messages outgoing(rank, protocol.message_memory(), kMessages);
+    const Messages incoming(rank, protocol.message_memory(), kMessages);
     {
       const auto channel = protocol.connect(rank, peer, {.chunk = 30'000_B, .depth = 2});
       for (int i = 0; i < 5; ++i) exchange_and_check(rank, peer, protocol, *channel, outgoing, incoming);

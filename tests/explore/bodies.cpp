@@ -8,9 +8,6 @@
 namespace twinlink::explore {
 namespace {
 
-constexpr Seconds kLong{1000};
-constexpr Tag kMeet{tags::kFirstFree.value};
-
 /// Both have come here: buffers that the other may have had open can go.
 void connect_ends(Rank& rank, RankId peer) {
   ControlMessage received;

@@ -5,10 +5,16 @@
 #include <string_view>
 
 #include "protocols/core/protocol.hpp"
+#include "protocols/core/tags.hpp"
 #include "tests/explore/explorer/fiber.hpp"
 #include "tests/explore/explorer/scenario.hpp"
 
 namespace twinlink::explore {
+
+inline constexpr Seconds kLong{1000};
+inline constexpr Tag kMeet{tags::kFirstFree.value};
+/// Of one message, where its size does not matter.
+inline constexpr Bytes kSize = 64_B;
 
 /// How many messages a test explores: fewer where fibers cannot go back, and each step back costs an execution.
 inline constexpr int kMany = kFibersCanGoBack ? 7 : 3;

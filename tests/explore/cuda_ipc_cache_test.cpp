@@ -16,9 +16,6 @@ namespace {
 using testing::Key;
 using testing::UnorderedElementsAre;
 
-constexpr Seconds kLong{1000};
-constexpr Bytes kSize = 64_B;
-
 /// "1 hits, 3 misses, 2 evicted".
 std::string lookups(const CudaIpcChannel& channel) {
   const CacheCounts& counts = channel.cache_counts();

@@ -13,10 +13,6 @@
 namespace twinlink::explore {
 namespace {
 
-constexpr Seconds kLong{1000};
-constexpr Tag kMeet{tags::kFirstFree.value};
-constexpr Bytes kSize = 64_B;
-
 /// Looks at the packets that one end sends and receives, and knows nothing of the endpoint's own books.
 class Inspector final : public DecoratedRank {
  public:

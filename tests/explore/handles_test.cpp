@@ -6,6 +6,7 @@
 
 #include "protocols/core/tags.hpp"
 #include "protocols/trace/decorated_rank.hpp"
+#include "tests/explore/bodies.hpp"
 #include "tests/explore/cuda_ipc_jobs.hpp"
 #include "tests/explore/expectations.hpp"
 
@@ -17,8 +18,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Key;
 
-constexpr Seconds kLong{1000};
-constexpr Bytes kSize = 64_B;
 constexpr Tag kHandle{64};
 constexpr Tag kDone{65};
 

@@ -16,8 +16,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr Seconds kLong{1000};
-constexpr Bytes kSize = 64_B;
 constexpr RankId kSender{0};
 constexpr RankId kReceiver{1};
 constexpr Tag kHandle{64};

@@ -4,11 +4,11 @@
 #include <set>
 #include <string>
 
+#include "tests/explore/bodies.hpp"
 #include "tests/explore/explorer/scenario.hpp"
 
 namespace twinlink::explore {
 
-inline constexpr Seconds kLong{1000};
 inline constexpr Tag kA{64};
 inline constexpr Tag kB{65};
 inline constexpr Tag kSignal{3};

@@ -19,9 +19,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Key;
 
-constexpr Seconds kLong{1000};
-constexpr Bytes kSize = 64_B;
-
 struct Puts {
   std::string_view order = "exchange";
   std::string_view engine = "copy-engine";

@@ -20,8 +20,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::string kKids = "--platform platforms/keeneland-kids.yaml ";
-
 /// Of this process alone: other builds may run the same test.
 std::string scratch_file(const std::string& ending) {
   return testing::TempDir() + "advise_" + std::to_string(::getpid()) + ending;

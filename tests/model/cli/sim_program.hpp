@@ -5,6 +5,9 @@
 
 namespace twinlink::model {
 
+/// On the project's description of a KIDS node.
+inline const std::string kKids = "--platform platforms/keeneland-kids.yaml ";
+
 struct Ended {
   int code = -1;
   std::string text{};  ///< standard output and standard error

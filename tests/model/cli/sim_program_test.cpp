@@ -19,8 +19,6 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::string kKids = "--platform platforms/keeneland-kids.yaml ";
-
 TEST(SimProgram, RunsAProtocol) {
   const Ended ended = run("run " + kKids + "--protocol gpudirect-v2 --from 0/1 --to 0/2 -b 1M -e 1M");
   EXPECT_EQ(ended.code, 0);

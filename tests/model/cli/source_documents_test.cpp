@@ -14,8 +14,6 @@ using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
-const std::string kKids = "--platform platforms/keeneland-kids.yaml ";
-
 /// "Neither the collective reduction APIs nor the one-sided APIs are supported."
 TEST(SourceDocuments, ListsTheCallsThatTakeDevicePointers) {
   EXPECT_THAT(

@@ -17,7 +17,7 @@ namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
 
-constexpr Seconds kGap = 2.0_us;
+constexpr Seconds kCopyGap = 2.0_us;
 constexpr Seconds kCompletion = 1.5_us;
 
 template <class T>
@@ -27,7 +27,7 @@ Sourced<T> sourced(T value) {
 
 Platform with_gap() {
   Platform platform = sample_platform();
-  platform.copies[CopyKind::pinned_to_device].gap = sourced(Piecewise(kGap));
+  platform.copies[CopyKind::pinned_to_device].gap = sourced(Piecewise(kCopyGap));
   return platform;
 }
 
@@ -60,7 +60,7 @@ TEST(Gap, SeparatesTheFlowsOfAStream) {
     }
     for (std::size_t i = 0; i < 4; ++i) {
       EXPECT_EQ(wait(rank, ops[i], kLong), Status::delivered);
-      expect_near(rank.now() - start, kOverhead + 1_MiB * (i + 1) / kDown + kGap * static_cast<double>(i));
+      expect_near(rank.now() - start, kOverhead + 1_MiB * (i + 1) / kDown + kCopyGap * static_cast<double>(i));
     }
   });
 }
@@ -73,7 +73,7 @@ TEST(Gap, IsThePeriodOfSmallCopies) {
     constexpr double kCopies = 16;
     for (int i = 0; i < kCopies; ++i) last = rank.copy({device, {}, 4_B}, {pinned, {}, 4_B}, Stream{}, Engine::dma);
     EXPECT_EQ(wait(rank, last, kLong), Status::delivered);
-    expect_near(rank.now() - start, kOverhead + 4_B / kDown * kCopies + kGap * (kCopies - 1));
+    expect_near(rank.now() - start, kOverhead + 4_B / kDown * kCopies + kCopyGap * (kCopies - 1));
   });
 }
 
@@ -93,10 +93,10 @@ TEST(Gap, IsCountedFromTheEndOfTheCopyBefore) {
     const auto copy = [&] { return rank.copy({device, {}, 1_MiB}, {pinned, {}, 1_MiB}, Stream{}, Engine::dma); };
     const Seconds first_end = rank.now() + kOverhead + 1_MiB / kDown;
     const Op first = copy();
-    EXPECT_FALSE(rank.wait_any({&first, 1}, first_end + kGap / 2 - kOverhead));
+    EXPECT_FALSE(rank.wait_any({&first, 1}, first_end + kCopyGap / 2 - kOverhead));
     const Op second = copy();
     EXPECT_EQ(wait(rank, second, kLong), Status::delivered);
-    expect_near(rank.now(), first_end + kGap + 1_MiB / kDown);
+    expect_near(rank.now(), first_end + kCopyGap + 1_MiB / kDown);
     EXPECT_EQ(wait(rank, first, kLong), Status::delivered);
   });
 }
@@ -130,7 +130,7 @@ TEST(Gap, ComesBeforeTheTimeOfBlocks) {
     const Op second = rank.copy_blocks(View(device), View(pinned), blocks, Stream{}, Engine::dma);
     EXPECT_EQ(wait(rank, first, kLong), Status::delivered);
     EXPECT_EQ(wait(rank, second, kLong), Status::delivered);
-    expect_near(rank.now() - start, kOverhead + 1_MiB / kDown + kGap + kEngineBlock * 8 + 32_KiB / kDown);
+    expect_near(rank.now() - start, kOverhead + 1_MiB / kDown + kCopyGap + kEngineBlock * 8 + 32_KiB / kDown);
   });
 }
 

@@ -15,7 +15,7 @@ namespace {
 using namespace testing;  // NOLINT: the sample platform's numbers
 using bench::kQueuedCopies;
 
-constexpr double kTolerance_us = 1e-4;
+constexpr double kLoadTolerance_us = 1e-4;
 
 /// The medians of the probes of GPUs 0/1 and 0/2, which share a hub.
 class Medians {
@@ -48,18 +48,20 @@ TEST(ProbeLoad, QueuedCopiesHideTheLatencyOfAllButTheFirst) {
   const Medians medians(sample_platform());
   const Seconds large = kHost + kLatency + 1_MiB / kDown * kQueuedCopies;
   EXPECT_NEAR(medians.us("queued copy pinned-to-device near", 1_MiB), large.microseconds() / kQueuedCopies,
-              kTolerance_us);
+              kLoadTolerance_us);
   // The CPU starts small ones more slowly than they flow.
   const Seconds small = kHost * kQueuedCopies + kLatency + 4_B / kDown;
   EXPECT_NEAR(medians.us("queued copy pinned-to-device near", 4_B), small.microseconds() / kQueuedCopies,
-              kTolerance_us);
+              kLoadTolerance_us);
   const Seconds peers = kHost + kLatency + 1_MiB / kPeer * kQueuedCopies;
-  EXPECT_NEAR(medians.us("queued peer copy write direct", 1_MiB), peers.microseconds() / kQueuedCopies, kTolerance_us);
+  EXPECT_NEAR(medians.us("queued peer copy write direct", 1_MiB), peers.microseconds() / kQueuedCopies,
+              kLoadTolerance_us);
 }
 
 TEST(ProbeLoad, BothWaysTakeTheSlowerWaysTimeWhereNothingIsShared) {
   const Seconds slower = kHost * 2 + kLatency + 1_MiB / kDown;
-  EXPECT_NEAR(Medians(sample_platform()).us("copy pinned near both-ways", 1_MiB), slower.microseconds(), kTolerance_us);
+  EXPECT_NEAR(Medians(sample_platform()).us("copy pinned near both-ways", 1_MiB), slower.microseconds(),
+              kLoadTolerance_us);
 }
 
 TEST(ProbeLoad, BothWaysShareALinksTotal) {
@@ -73,7 +75,7 @@ TEST(ProbeLoad, BothWaysShareALinksTotal) {
   const Seconds shared = (1_MiB - ahead) / Rate{3e9};
   const Seconds rest = ahead / kDown;
   EXPECT_NEAR(Medians(platform).us("copy pinned near both-ways", 1_MiB),
-              (kHost * 2 + kLatency + shared + rest).microseconds(), kTolerance_us);
+              (kHost * 2 + kLatency + shared + rest).microseconds(), kLoadTolerance_us);
 }
 
 TEST(ProbeLoad, GpusAtOnceShareTheHubsLinkAndPeersDoNot) {
@@ -84,17 +86,17 @@ TEST(ProbeLoad, GpusAtOnceShareTheHubsLinkAndPeersDoNot) {
   const Medians medians(platform);
   const double apart = (kHost + kLatency + 1_MiB / kDown).microseconds();
   const double together = (kHost + kLatency + 1_MiB / Rate{3e9}).microseconds();
-  EXPECT_NEAR(medians.us("copy pinned-to-device near", 1_MiB), apart, kTolerance_us);
+  EXPECT_NEAR(medians.us("copy pinned-to-device near", 1_MiB), apart, kLoadTolerance_us);
   // The two begin one control message apart, at most.
   EXPECT_NEAR(medians.us("copy pinned-to-device near of 2 GPUs", 1_MiB), together, 2 * kControl.microseconds());
   EXPECT_NEAR(medians.us("peer copy write direct of 2 GPUs", 1_MiB), (kHost + kLatency + 1_MiB / kPeer).microseconds(),
-              kTolerance_us);
+              kLoadTolerance_us);
 }
 
 TEST(ProbeLoad, StartingACopyTakesWhatTheCpuIsBusyFor) {
   const Medians medians(sample_platform());
-  EXPECT_NEAR(medians.us("start copy pinned-to-device near", 4_B), kHost.microseconds(), kTolerance_us);
-  EXPECT_NEAR(medians.us("start peer copy write direct", 4_B), kHost.microseconds(), kTolerance_us);
+  EXPECT_NEAR(medians.us("start copy pinned-to-device near", 4_B), kHost.microseconds(), kLoadTolerance_us);
+  EXPECT_NEAR(medians.us("start peer copy write direct", 4_B), kHost.microseconds(), kLoadTolerance_us);
 }
 
 TEST(ProbeLoad, MessagesBothWaysDoNotSlowEachOtherHere) {
@@ -107,7 +109,7 @@ TEST(ProbeLoad, MessagesBothWaysDoNotSlowEachOtherHere) {
 TEST(ProbeLoad, WhoWroteTheSourceMakesNoDifferenceHere) {
   const Medians medians(sample_platform());
   const double expected = (kHost + kLatency + 1_MiB / kDown).microseconds();
-  EXPECT_NEAR(medians.us("copy pinned-to-device near cpu-written", 1_MiB), expected, kTolerance_us);
+  EXPECT_NEAR(medians.us("copy pinned-to-device near cpu-written", 1_MiB), expected, kLoadTolerance_us);
 }
 
 TEST(ProbeLoad, WhoWroteTheSourceShowsWhatThePlatformSays) {
@@ -120,8 +122,8 @@ TEST(ProbeLoad, WhoWroteTheSourceShowsWhatThePlatformSays) {
   const auto extra_us = [&](const std::string& name) {
     return medians.us(name + " cpu-written", 1_MiB) - medians.us(name, 1_MiB);
   };
-  EXPECT_NEAR(extra_us("copy pinned-to-device near"), 3, kTolerance_us);
-  EXPECT_NEAR(extra_us("copy pageable-to-device near"), 5, kTolerance_us);
+  EXPECT_NEAR(extra_us("copy pinned-to-device near"), 3, kLoadTolerance_us);
+  EXPECT_NEAR(extra_us("copy pageable-to-device near"), 5, kLoadTolerance_us);
 }
 
 /// The names of the lines of GPUs 0/1 and 0/2, and the notes.

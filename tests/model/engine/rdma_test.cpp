@@ -8,7 +8,7 @@
 #include "model/engine/simulation.hpp"
 #include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/model/engine/one_message.hpp"
 #include "tests/model/engine/timed_message.hpp"
 
 namespace twinlink::model {
@@ -17,9 +17,6 @@ namespace {
 using namespace testing;  // NOLINT: the sample platform's numbers
 using ::testing::HasSubstr;
 
-constexpr double kTolerance_us = 1e-4;
-constexpr Seconds kLong{10};
-constexpr Seconds kOverhead = kHost + kLatency;
 const Place kNear{0, 0, {}};
 const Place kFar{0, 1, {}};
 const Place kOtherNear{1, 0, {}};
@@ -39,10 +36,6 @@ Seconds registration(Bytes size) {
 Timed v3(const std::vector<Place>& places, Bytes size, const Settings& settings,
          const Platform& platform = sample_platform_with_rdma()) {
   return timed_message(platform, places, "gpudirect-v3", size, settings);
-}
-
-void expect_near(Seconds actual, Seconds expected) {
-  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
 }
 
 TEST(ClosedFormV3, DirectBesideTheAdapterItsReadingIsTheSlowest) {

@@ -3,7 +3,7 @@
 
 #include "model/engine/simulation.hpp"
 #include "protocols/core/tags.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/model/engine/one_message.hpp"
 #include "tests/model/engine/timed_message.hpp"
 
 namespace twinlink::model {
@@ -11,11 +11,8 @@ namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
 
-constexpr double kTolerance_us = 1e-4;
-constexpr Seconds kLong{10};
-constexpr Rate kSharedMemory{3e9};
+constexpr Rate kWithinNode{3e9};
 constexpr Rate kMemcpy{8e9};
-constexpr Seconds kOverhead = kHost + kLatency;
 const Place kLone{0, 0, {}};
 const Place kFirst{0, 1, {}};
 const Place kSecond{0, 2, {}};
@@ -29,16 +26,12 @@ Platform platform(WithinNode within_node) {
   return platform;
 }
 
-void expect_near(Seconds actual, Seconds expected) {
-  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
-}
-
 Seconds host_message(const Platform& machine, const Place& from, const Place& to, Bytes size) {
   return timed_message(machine, {from, to}, "host", size, {}).warm;
 }
 
 TEST(WithinNode, SharedMemoryHasItsOwnCosts) {
-  expect_near(host_message(platform({}), kFirst, kSecond, 1_MiB), kHost + 1.0_us + 1_MiB / kSharedMemory);
+  expect_near(host_message(platform({}), kFirst, kSecond, 1_MiB), kHost + 1.0_us + 1_MiB / kWithinNode);
 }
 
 /// smcuda has no KNEM or CMA: both CPUs copy, where otherwise the receiver's does alone. With one memory and no
@@ -124,17 +117,17 @@ TEST(WithinNode, CopiesOfASizeDelayALargeMessageByTheFirstAndByEachCall) {
   // 17 pieces, the last of one byte. In the sample a call of memcpy costs kHost.
   constexpr Bytes size = 1_MiB + 1_B;
   expect_near(host_message(platform({.copy_size = piece}), kFirst, kSecond, size),
-              kHost + 1.0_us + piece / kMemcpy + kHost * 17 + size / kSharedMemory);
+              kHost + 1.0_us + piece / kMemcpy + kHost * 17 + size / kWithinNode);
 }
 
 TEST(WithinNode, AMessageOfOnePieceIsCopiedTwiceWithoutOverlap) {
   expect_near(host_message(platform({.copy_size = 1_MiB}), kFirst, kSecond, 64_KiB),
-              kHost + 1.0_us + 64_KiB / kMemcpy + kHost + 64_KiB / kSharedMemory);
+              kHost + 1.0_us + 64_KiB / kMemcpy + kHost + 64_KiB / kWithinNode);
 }
 
 TEST(WithinNode, CopiesOfASizeAreForMessagesAboveTheEagerLimit) {
   expect_near(host_message(platform({.copy_size = 1_KiB}), kFirst, kSecond, kEager),
-              kHost + 1.0_us + kEager / kSharedMemory);
+              kHost + 1.0_us + kEager / kWithinNode);
 }
 
 TEST(WithinNode, CopiesOfASizeDoNotConcernMessagesBetweenNodes) {

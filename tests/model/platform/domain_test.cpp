@@ -5,7 +5,7 @@
 
 #include "model/engine/simulation.hpp"
 #include "model/platform/topology.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/model/engine/one_message.hpp"
 #include "tests/model/engine/timed_message.hpp"
 
 namespace twinlink::model {
@@ -13,13 +13,7 @@ namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
 
-constexpr double kTolerance_us = 1e-4;
-constexpr Seconds kOverhead = kHost + kLatency;
 constexpr Bytes kSize = 1_MiB;
-
-void expect_near(Seconds actual, Seconds expected) {
-  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
-}
 
 Seconds warm(const Platform& platform, const Place& from, const Place& to, const std::string& protocol) {
   return timed_message(platform, {from, to}, protocol, kSize, {}).warm;

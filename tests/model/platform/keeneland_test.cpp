@@ -26,7 +26,7 @@ using testing::rows_for_kids;
 
 const std::filesystem::path kPlatforms = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms";
 
-Platform read(const std::string& name) { return read_platform(kPlatforms / (name + ".yaml")); }
+Platform read_keeneland(const std::string& name) { return read_platform(kPlatforms / (name + ".yaml")); }
 
 /// On an idle machine.
 Seconds time_of(const Topology& topology, End from, End to, Bytes size) {
@@ -51,7 +51,7 @@ Seconds time_of(const Topology& topology, const Row& row, Bytes size) {
 }
 
 TEST(Kids, CopiesReproduceTheirBandwidthsWithin3Percent) {
-  const Platform kids = read("keeneland-kids");
+  const Platform kids = read_keeneland("keeneland-kids");
   const Topology topology(kids);
   const std::vector<Row> rows = rows_for_kids();
   ASSERT_EQ(rows.size(), 20U);
@@ -66,7 +66,7 @@ TEST(Kids, CopiesReproduceTheirBandwidthsWithin3Percent) {
 }
 
 TEST(Kids, CopiesReproduceTheirLatenciesWithin5Percent) {
-  const Platform kids = read("keeneland-kids");
+  const Platform kids = read_keeneland("keeneland-kids");
   const Topology topology(kids);
   for (const Row& row : rows_for_kids()) {
     const double measured = number(row, "latency_us_1B");
@@ -94,11 +94,15 @@ void expect_ping_pong(const Platform& platform, const std::string& dataset, std:
   EXPECT_EQ(seen, sizes);
 }
 
-TEST(Kids, PingPongIsWithin3PercentAtEverySize) { expect_ping_pong(read("keeneland-kids"), "qdr_mlx4_host", 20); }
-TEST(Kfs, PingPongIsWithin3PercentAtEverySize) { expect_ping_pong(read("keeneland-kfs"), "fdr_cx3_host", 13); }
+TEST(Kids, PingPongIsWithin3PercentAtEverySize) {
+  expect_ping_pong(read_keeneland("keeneland-kids"), "qdr_mlx4_host", 20);
+}
+TEST(Kfs, PingPongIsWithin3PercentAtEverySize) {
+  expect_ping_pong(read_keeneland("keeneland-kfs"), "fdr_cx3_host", 13);
+}
 
 TEST(Kids, NetworkReachesTheMeasuredBandwidths) {
-  const Platform kids = read("keeneland-kids");
+  const Platform kids = read_keeneland("keeneland-kids");
   std::size_t seen = 0;
   for (const Row& row : read_rows("host_mpi.csv")) {
     const std::string& metric = row.at("metric");
@@ -113,7 +117,7 @@ TEST(Kids, NetworkReachesTheMeasuredBandwidths) {
 class Keeneland : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Keeneland, LinksCarryTheCopiesAndMessagesThatCrossThem) {
-  const Platform platform = read(std::string("keeneland-") + GetParam());
+  const Platform platform = read_keeneland(std::string("keeneland-") + GetParam());
   const Topology topology(platform);
   using enum Location::Kind;
   using enum Memory;
@@ -140,7 +144,7 @@ TEST_P(Keeneland, LinksCarryTheCopiesAndMessagesThatCrossThem) {
 }
 
 TEST_P(Keeneland, PeerAccessIsBetweenGpu1And2Alone) {
-  const Platform platform = read(std::string("keeneland-") + GetParam());
+  const Platform platform = read_keeneland(std::string("keeneland-") + GetParam());
   const Topology topology(platform);
   EXPECT_TRUE(topology.path({0, 1}, {0, 2}).peer_access);
   EXPECT_FALSE(topology.path({0, 0}, {0, 1}).peer_access);
@@ -163,7 +167,7 @@ std::vector<std::string> all_platforms() {
 class EveryPlatform : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryPlatform, SaysWhereEachNumberComesFrom) {
-  const std::vector<NumberEntry> numbers = all_numbers(read(GetParam()));
+  const std::vector<NumberEntry> numbers = all_numbers(read_keeneland(GetParam()));
   EXPECT_GT(numbers.size(), 60U);
   for (const NumberEntry& entry : numbers) {
     EXPECT_GT(entry.source.text.size(), 8U) << entry.path << ": " << entry.source.text;

@@ -7,23 +7,16 @@
 #include "model/engine/simulation.hpp"
 #include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/model/engine/one_message.hpp"
 
 namespace twinlink::model {
 namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
 
-constexpr double kTolerance_us = 1e-4;
-constexpr Seconds kLong{10};
-constexpr Seconds kOverhead = kHost + kLatency;
-constexpr Bytes kSize = 1_MiB;
-constexpr Bytes kHalf = 512_KiB;
+constexpr Bytes kMessage = 1_MiB;
+constexpr Bytes kHalfMessage = 512_KiB;
 const std::vector<Place> kTwoNodes{{0, 0, {}}, {1, 0, {}}};
-
-void expect_near(Seconds actual, Seconds expected) {
-  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
-}
 
 Platform with(const LaterFault& fault) {
   Platform platform = sample_platform();
@@ -46,20 +39,20 @@ std::map<int, std::pair<Status, Seconds>> one_message(const Platform& platform, 
 }
 
 TEST(LaterFaults, ALinkThatBecomesSlowLetsTheRestThroughAtItsNewRate) {
-  const LaterFault fault{.at = kOverhead + kHalf / kWire, .part = "nic", .share = 0.125};
-  const auto ends = one_message(with(fault), kSize);
-  expect_near(ends.at(1).second, kOverhead + kHalf / kWire + kHalf / Rate{1e9});
+  const LaterFault fault{.at = kOverhead + kHalfMessage / kWire, .part = "nic", .share = 0.125};
+  const auto ends = one_message(with(fault), kMessage);
+  expect_near(ends.at(1).second, kOverhead + kHalfMessage / kWire + kHalfMessage / Rate{1e9});
   EXPECT_EQ(ends.at(1).first, Status::delivered);
 }
 
 TEST(LaterFaults, OneThatIsSlowBeforeItIsUsedIsSlowForAll) {
-  const auto ends = one_message(with({.at = Seconds{}, .part = "nic0", .share = 0.125}), kSize);
-  expect_near(ends.at(1).second, kOverhead + kSize / Rate{1e9});
+  const auto ends = one_message(with({.at = Seconds{}, .part = "nic0", .share = 0.125}), kMessage);
+  expect_near(ends.at(1).second, kOverhead + kMessage / Rate{1e9});
 }
 
 TEST(LaterFaults, BothEndsOfAMessageLearnThatItsLinkHasBroken) {
-  const LaterFault fault{.at = kOverhead + kHalf / kWire, .part = "nic"};
-  const auto ends = one_message(with(fault), kSize);
+  const LaterFault fault{.at = kOverhead + kHalfMessage / kWire, .part = "nic"};
+  const auto ends = one_message(with(fault), kMessage);
   for (const int rank : {0, 1}) {
     EXPECT_EQ(ends.at(rank).first, Status::peer_failed) << rank;
     expect_near(ends.at(rank).second, fault.at);
@@ -67,7 +60,7 @@ TEST(LaterFaults, BothEndsOfAMessageLearnThatItsLinkHasBroken) {
 }
 
 TEST(LaterFaults, AMessageThatStartsLaterFailsWhenItWouldFlow) {
-  const auto ends = one_message(with({.at = Seconds{}, .part = "nic"}), kSize);
+  const auto ends = one_message(with({.at = Seconds{}, .part = "nic"}), kMessage);
   for (const int rank : {0, 1}) {
     EXPECT_EQ(ends.at(rank).first, Status::peer_failed) << rank;
     expect_near(ends.at(rank).second, kOverhead);
@@ -101,10 +94,10 @@ TEST(LaterFaults, ControlMessagesAreLost) {
 }
 
 TEST(LaterFaults, CopiesOverABrokenLinkFailAndOthersGoOn) {
-  const Seconds middle = kOverhead + kHalf / kUp;
+  const Seconds middle = kOverhead + kHalfMessage / kUp;
   simulate(with({.at = middle, .part = "bus1"}), std::vector<Place>{{0, 1, {}}, {0, 2, {}}}, [&](Rank& rank) {
-    const Buffer from = rank.allocate(Memory::device, kSize);
-    const Buffer to = rank.allocate(Memory::pinned, kSize);
+    const Buffer from = rank.allocate(Memory::device, kMessage);
+    const Buffer to = rank.allocate(Memory::pinned, kMessage);
     const auto copy = [&] { return wait(rank, rank.copy(View(to), View(from), Stream{}, Engine::dma), kLong); };
     const Status status = copy();
     if (rank.id().value == 0) {
@@ -114,7 +107,7 @@ TEST(LaterFaults, CopiesOverABrokenLinkFailAndOthersGoOn) {
       expect_near(rank.now(), middle + kOverhead);
     } else {
       EXPECT_EQ(status, Status::delivered);
-      expect_near(rank.now(), kOverhead + kSize / kUp);
+      expect_near(rank.now(), kOverhead + kMessage / kUp);
     }
   });
 }
@@ -132,7 +125,7 @@ TEST_P(BrokenLink, GivesBothEndsAnOutcome) {
     const Protocol& protocol = find_protocol(GetParam());
     Settings settings = protocol.defaults();
     settings.timeout = kTimeout;
-    const Buffer buffer = rank.allocate(protocol.message_memory(), kSize);
+    const Buffer buffer = rank.allocate(protocol.message_memory(), kMessage);
     const auto channel = protocol.connect(rank, RankId{1 - rank.id().value}, settings);
     Outcome outcome{};
     int messages = 0;

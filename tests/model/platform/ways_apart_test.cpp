@@ -6,7 +6,7 @@
 
 #include "model/engine/simulation.hpp"
 #include "protocols/core/tags.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/model/engine/one_message.hpp"
 #include "tests/model/engine/timed_message.hpp"
 
 namespace twinlink::model {
@@ -14,16 +14,9 @@ namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
 
-constexpr double kTolerance_us = 1e-4;
-constexpr Seconds kLong{10};
-constexpr Seconds kOverhead = kHost + kLatency;
-constexpr Bytes kSize = 1_MiB;
+constexpr Bytes kWholeMessage = 1_MiB;
 constexpr Bytes kHalf = 512_KiB;
 constexpr Rate kTwoWires{5e9};
-
-void expect_near(Seconds actual, Seconds expected) {
-  EXPECT_NEAR(actual.microseconds(), expected.microseconds(), kTolerance_us);
-}
 
 Link& link_of(Platform& platform, const std::string& name) {
   return *std::ranges::find(platform.node.links, name, &Link::name);
@@ -40,8 +33,8 @@ Platform with_buffers(HostBuffers buffers, Rate sockets) {
 Seconds copy_to_device(const Platform& platform) {
   Seconds taken{};
   simulate(platform, std::vector<Place>{{0, 0, {}}}, [&](Rank& rank) {
-    const Buffer from = rank.allocate(Memory::pinned, kSize);
-    const Buffer to = rank.allocate(Memory::device, kSize);
+    const Buffer from = rank.allocate(Memory::pinned, kWholeMessage);
+    const Buffer to = rank.allocate(Memory::device, kWholeMessage);
     const Seconds begin = rank.now();
     EXPECT_EQ(wait(rank, rank.copy(View(to), View(from), Stream{}, Engine::dma), kLong), Status::delivered);
     taken = rank.now() - begin;
@@ -50,11 +43,11 @@ Seconds copy_to_device(const Platform& platform) {
 }
 
 TEST(HostBuffers, NearOnesDoNotCrossTheSockets) {
-  expect_near(copy_to_device(with_buffers(HostBuffers::near, Rate{1e9})), kOverhead + kSize / kDown);
+  expect_near(copy_to_device(with_buffers(HostBuffers::near, Rate{1e9})), kOverhead + kWholeMessage / kDown);
 }
 
 TEST(HostBuffers, FarOnesDo) {
-  expect_near(copy_to_device(with_buffers(HostBuffers::far, Rate{1e9})), kOverhead + kSize / Rate{1e9});
+  expect_near(copy_to_device(with_buffers(HostBuffers::far, Rate{1e9})), kOverhead + kWholeMessage / Rate{1e9});
 }
 
 TEST(HostBuffers, OfInterleavedOnesHalfDoes) {
@@ -62,13 +55,13 @@ TEST(HostBuffers, OfInterleavedOnesHalfDoes) {
 }
 
 TEST(HostBuffers, InterleavedOnesShareTheCopyEngine) {
-  expect_near(copy_to_device(with_buffers(HostBuffers::interleaved, Rate{20e9})), kOverhead + kSize / kDown);
+  expect_near(copy_to_device(with_buffers(HostBuffers::interleaved, Rate{20e9})), kOverhead + kWholeMessage / kDown);
 }
 
 TEST(HostBuffers, InterleavedOnesWaitForTheLongerWay) {
   Platform platform = with_buffers(HostBuffers::interleaved, Rate{20e9});
   link_of(platform, "sockets").latency = Sourced<Seconds>{kSocketHop, {}};
-  expect_near(copy_to_device(platform), kOverhead + kSocketHop * 2 + kSize / kDown);
+  expect_near(copy_to_device(platform), kOverhead + kSocketHop * 2 + kWholeMessage / kDown);
 }
 
 TEST(HostBuffers, InterleavedOnesLoadBothMemories) {
@@ -80,14 +73,14 @@ TEST(HostBuffers, InterleavedOnesLoadBothMemories) {
 TEST(HostBuffers, MessagesBetweenInterleavedOnesGoFourWays) {
   const Platform platform = with_buffers(HostBuffers::interleaved, Rate{0.5e9});
   // A quarter goes from either memory to the other, each its own way round.
-  const Seconds warm = timed_message(platform, {{0, 1, {}}, {0, 2, {}}}, "host", kSize, {}).warm;
+  const Seconds warm = timed_message(platform, {{0, 1, {}}, {0, 2, {}}}, "host", kWholeMessage, {}).warm;
   expect_near(warm, kOverhead + 256_KiB / Rate{0.5e9});
 }
 
 TEST(HostBuffers, MessagesBetweenInterleavedOnesShareTheirRate) {
   const Platform platform = with_buffers(HostBuffers::interleaved, Rate{20e9});
-  const Seconds warm = timed_message(platform, {{0, 1, {}}, {0, 2, {}}}, "host", kSize, {}).warm;
-  expect_near(warm, kOverhead + kSize / Rate{3e9});
+  const Seconds warm = timed_message(platform, {{0, 1, {}}, {0, 2, {}}}, "host", kWholeMessage, {}).warm;
+  expect_near(warm, kOverhead + kWholeMessage / Rate{3e9});
 }
 
 // ---- several adapters -----------------------------------------------------------------------------------------------
@@ -110,37 +103,37 @@ Seconds between_nodes(const Platform& platform, Bytes size) {
 }
 
 TEST(Striping, TwoAdaptersHaveTwiceTheBandwidth) {
-  expect_near(between_nodes(with_two_adapters(), kSize), kOverhead + kSize / kTwoWires);
+  expect_near(between_nodes(with_two_adapters(), kWholeMessage), kOverhead + kWholeMessage / kTwoWires);
 }
 
 TEST(Striping, UntilAnotherPartLimits) {
   Platform platform = with_two_adapters();
   for (HostMemory& memory : platform.node.memories) memory.bandwidth = Sourced<Rate>{Rate{4e9}, {}};
-  expect_near(between_nodes(platform, kSize), kOverhead + kSize / Rate{4e9});
+  expect_near(between_nodes(platform, kWholeMessage), kOverhead + kWholeMessage / Rate{4e9});
 }
 
 TEST(Striping, TheSlowerHalfIsTheLast) {
   Platform platform = with_two_adapters();
   link_of(platform, "sockets").forward.value = Rate{1e9};
-  expect_near(between_nodes(platform, kSize), kOverhead + kHalf / Rate{1e9});
+  expect_near(between_nodes(platform, kWholeMessage), kOverhead + kHalf / Rate{1e9});
 }
 
 TEST(Striping, ARateIsThatOfOneAdapter) {
   Platform platform = with_two_adapters();
   platform.network.value().rate = Sourced<Rate>{Rate{2e9}, {}};
-  expect_near(between_nodes(platform, kSize), kOverhead + kSize / Rate{4e9});
+  expect_near(between_nodes(platform, kWholeMessage), kOverhead + kWholeMessage / Rate{4e9});
 }
 
 TEST(Striping, SmallMessagesTakeOneAdapter) {
   Platform platform = with_two_adapters();
-  platform.network.value().striped_from = Sourced<Bytes>{kSize, {}};
+  platform.network.value().striped_from = Sourced<Bytes>{kWholeMessage, {}};
   expect_near(between_nodes(platform, kHalf), kOverhead + kHalf / kWire);
 }
 
 TEST(Striping, BothEndsNeedTheAdapters) {
   const Platform platform = with_two_adapters();
-  const Seconds warm = timed_message(platform, {{0, 0, {}}, {1, 1, {}}}, "host", kSize, {}).warm;
-  expect_near(warm, kOverhead + kSize / kWire);
+  const Seconds warm = timed_message(platform, {{0, 0, {}}, {1, 1, {}}}, "host", kWholeMessage, {}).warm;
+  expect_near(warm, kOverhead + kWholeMessage / kWire);
 }
 
 TEST(Striping, EachAdapterHasItsGap) {

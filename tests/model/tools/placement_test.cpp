@@ -15,13 +15,13 @@ namespace {
 
 using ::testing::ElementsAre;
 
-Platform kids() { return read_platform("platforms/keeneland-kids.yaml"); }
+Platform kids_platform() { return read_platform("platforms/keeneland-kids.yaml"); }
 
 class PlacesInAFile : public ::testing::Test {
  protected:
   std::vector<Place> read(const std::string& text) {
     std::ofstream(file_) << text;
-    return places_of_ranks(kids(), file_.string());
+    return places_of_ranks(kids_platform(), file_.string());
   }
   ~PlacesInAFile() override { std::filesystem::remove(file_); }
 
@@ -31,14 +31,14 @@ class PlacesInAFile : public ::testing::Test {
 };
 
 TEST(Placement, PackedFillsNodeAfterNode) {
-  std::vector<Place> places = places_of_ranks(kids(), "packed");
+  std::vector<Place> places = places_of_ranks(kids_platform(), "packed");
   EXPECT_EQ(places.size(), 360U);
   places.resize(4);
   EXPECT_THAT(places, ElementsAre(Place{0, 0, {}}, Place{0, 1, {}}, Place{0, 2, {}}, Place{1, 0, {}}));
 }
 
 TEST(Placement, SpreadGivesEachNodeOneInTurn) {
-  const std::vector<Place> places = places_of_ranks(kids(), "spread");
+  const std::vector<Place> places = places_of_ranks(kids_platform(), "spread");
   EXPECT_EQ(places.size(), 360U);
   EXPECT_EQ(places[1], (Place{1, 0, {}}));
   EXPECT_EQ(places[119], (Place{119, 0, {}}));
@@ -64,7 +64,9 @@ TEST_F(PlacesInAFile, EachMistakeHasALine) {
 
 TEST_F(PlacesInAFile, AreAtLeastOne) { EXPECT_THROW(read("# none\n"), InputError); }
 
-TEST(Placement, ANameThatIsNoFileSaysWhatThereIs) { EXPECT_THROW(places_of_ranks(kids(), "paked"), InputError); }
+TEST(Placement, ANameThatIsNoFileSaysWhatThereIs) {
+  EXPECT_THROW(places_of_ranks(kids_platform(), "paked"), InputError);
+}
 
 }  // namespace
 }  // namespace twinlink::model

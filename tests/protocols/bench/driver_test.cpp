@@ -42,7 +42,7 @@ Series run(const FakeWorldOptions& world, std::string_view protocol, const Plan&
   return series;
 }
 
-std::string refusal(const FakeWorldOptions& world, std::string_view protocol, const Plan& plan) {
+std::string refusal_of_run(const FakeWorldOptions& world, std::string_view protocol, const Plan& plan) {
   try {
     run(world, protocol, plan);
   } catch (const CheckError& error) {
@@ -206,18 +206,18 @@ TEST(Driver, ReleasesAllThatItAllocated) {
 
 TEST(Verification, NamesTheOffsetOfADroppedByte) {
   const FakeWorldOptions world{.fault = {{Fault::Kind::drop, RankId{1}, 1, 4_KiB}}};
-  EXPECT_EQ(refusal(world, "gpudirect-v1", small_plan(Pattern::pingpong, {64_KiB})),
+  EXPECT_EQ(refusal_of_run(world, "gpudirect-v1", small_plan(Pattern::pingpong, {64_KiB})),
             "rank 1: gpudirect-v1, 65536 B: scrambled at byte 4096 of message 0")
       << "dropped between the hosts: the device got what lay in the host's buffer";
-  EXPECT_EQ(refusal(world, "host", small_plan(Pattern::pingpong, {64_KiB})),
+  EXPECT_EQ(refusal_of_run(world, "host", small_plan(Pattern::pingpong, {64_KiB})),
             "rank 1: host, 65536 B: dropped at byte 4096 of message 0");
-  EXPECT_EQ(refusal(world, "gpudirect-v2", small_plan(Pattern::pingpong, {64_KiB})),
+  EXPECT_EQ(refusal_of_run(world, "gpudirect-v2", small_plan(Pattern::pingpong, {64_KiB})),
             "rank 1: gpudirect-v2, 65536 B: dropped at byte 4096 of message 0");
 }
 
 TEST(Verification, NamesTheOffsetOfAScrambledByte) {
   const FakeWorldOptions world{.fault = {{Fault::Kind::scramble, RankId{0}, 1, 17_B}}};
-  EXPECT_EQ(refusal(world, "staging", small_plan(Pattern::pingpong, {1_KiB})),
+  EXPECT_EQ(refusal_of_run(world, "staging", small_plan(Pattern::pingpong, {1_KiB})),
             "rank 0: staging, 1024 B: scrambled at byte 17 of message 0");
 }
 
@@ -225,7 +225,7 @@ TEST(Verification, NamesTheMessageOfAWindow) {
   // Window of four; transfers 1 to 4 are checked.
   const FakeWorldOptions world{.fault = {{Fault::Kind::drop, RankId{1}, 4, 99_B}}};
   for (const Pattern pattern : {Pattern::bandwidth, Pattern::bidirectional}) {
-    EXPECT_EQ(refusal(world, "host", small_plan(pattern, {1_KiB})),
+    EXPECT_EQ(refusal_of_run(world, "host", small_plan(pattern, {1_KiB})),
               "rank 1: host, 1024 B: dropped at byte 99 of message 3");
   }
 }
@@ -233,7 +233,7 @@ TEST(Verification, NamesTheMessageOfAWindow) {
 TEST(Verification, ChecksAfterTheTimedRoundsToo) {
   // Cold, check, one warm-up, three timed: transfer 6 is the second check.
   const FakeWorldOptions world{.fault = {{Fault::Kind::drop, RankId{1}, 6, 0_B}}};
-  EXPECT_THAT(refusal(world, "host", small_plan(Pattern::pingpong, {1_KiB})), HasSubstr("dropped at byte 0"));
+  EXPECT_THAT(refusal_of_run(world, "host", small_plan(Pattern::pingpong, {1_KiB})), HasSubstr("dropped at byte 0"));
 }
 
 TEST(Verification, IsLeftOutIfAsked) {

@@ -20,7 +20,7 @@ using testing::Not;
 using testing::Pair;
 
 // The rules of the fake world's clock, in microseconds: also of copies.
-double message(Bytes size) { return 1.0 + 1e-3 * static_cast<double>(size.count()); }
+double message_time(Bytes size) { return 1.0 + 1e-3 * static_cast<double>(size.count()); }
 
 Plan plan_of(Pattern pattern, Bytes size, Settings settings) {
   return {.pattern = pattern,
@@ -45,7 +45,7 @@ Series run(std::string_view protocol, const Plan& plan, const FakeWorldOptions& 
 }
 
 template <class Call>
-std::string refusal(const Call& call) {
+std::string refusal_of_call(const Call& call) {
   try {
     call();
   } catch (const UsageError& error) {
@@ -59,7 +59,7 @@ TEST(Ends, AreReadAndWrittenAlike) {
     EXPECT_EQ(to_string(parse_ends(text)), text);
   }
   for (const char* wrong : {"device", "device,host,host", "", "gpu,host", "device,"}) {
-    EXPECT_THAT(refusal([&] { parse_ends(wrong); }), HasSubstr("device, host or pinned")) << wrong;
+    EXPECT_THAT(refusal_of_call([&] { parse_ends(wrong); }), HasSubstr("device, host or pinned")) << wrong;
   }
 }
 
@@ -69,7 +69,7 @@ TEST(Ends, AMessageIsCopiedOnTheSideOfItsGpuOnly) {
     plan.ends = parse_ends(ends);
     const Series series = run("gpudirect-v1", plan);
     // There: a copy and a message. Back: a message and a copy.
-    EXPECT_THAT(series.points.at(0).time_us.median, DoubleNear(2 * message(1_KiB), 1e-6)) << ends;
+    EXPECT_THAT(series.points.at(0).time_us.median, DoubleNear(2 * message_time(1_KiB), 1e-6)) << ends;
     EXPECT_THAT(series.settings.options, Contains(Pair("ends", ends)));
     EXPECT_THAT(series.points.at(0).path, HasSubstr("at one end, in host memory at the other"));
     EXPECT_TRUE(series.points.at(0).verified);
@@ -80,7 +80,8 @@ TEST(Ends, AreRefusedWithTheReasonWhereBytesGoFromGpuToGpu) {
   for (const char* protocol : {"gpudirect-v2", "cuda-ipc", "symmetric-put"}) {
     Plan plan = plan_of(protocol, 4_B);
     plan.ends = parse_ends("device,host");
-    EXPECT_THAT(refusal([&] { check_ends(find_protocol(protocol), plan); }), HasSubstr("from GPU to GPU")) << protocol;
+    EXPECT_THAT(refusal_of_call([&] { check_ends(find_protocol(protocol), plan); }), HasSubstr("from GPU to GPU"))
+        << protocol;
     plan.ends = parse_ends("device,device");
     EXPECT_NO_THROW(check_ends(find_protocol(protocol), plan));
   }
@@ -88,7 +89,7 @@ TEST(Ends, AreRefusedWithTheReasonWhereBytesGoFromGpuToGpu) {
   plan.ends = parse_ends("pinned,host");
   EXPECT_NO_THROW(check_ends(find_protocol("host"), plan));
   plan.ends = parse_ends("device,host");
-  EXPECT_THAT(refusal([&] { check_ends(find_protocol("host"), plan); }), HasSubstr("host memory only"));
+  EXPECT_THAT(refusal_of_call([&] { check_ends(find_protocol("host"), plan); }), HasSubstr("host memory only"));
 }
 
 TEST(Ends, EveryProtocolThatTakesHostMemoryDeliversFromIt) {
@@ -130,7 +131,7 @@ TEST(OneProcess, CopiesThereAndBack) {
   Plan plan = plan_of("gpudirect-v2", 1_KiB);
   plan.one_process = true;
   const Series series = run("gpudirect-v2", plan);
-  EXPECT_THAT(series.points.at(0).time_us.median, DoubleNear(message(1_KiB), 1e-6));
+  EXPECT_THAT(series.points.at(0).time_us.median, DoubleNear(message_time(1_KiB), 1e-6));
   EXPECT_EQ(series.label, "gpudirect-v2 in one process");
   EXPECT_EQ(series.points.at(0).path, "one process: peer copy by the copy engine");
   EXPECT_TRUE(series.points.at(0).verified);
@@ -138,7 +139,7 @@ TEST(OneProcess, CopiesThereAndBack) {
   for (const Pattern pattern : {Pattern::bandwidth, Pattern::bidirectional}) {
     plan.pattern = pattern;
     const int each = pattern == Pattern::bidirectional ? 2 : 1;
-    EXPECT_THAT(run("gpudirect-v2", plan).points.at(0).time_us.median, DoubleNear(each * message(1_KiB), 1e-6));
+    EXPECT_THAT(run("gpudirect-v2", plan).points.at(0).time_us.median, DoubleNear(each * message_time(1_KiB), 1e-6));
   }
 }
 
@@ -168,7 +169,7 @@ TEST(OneProcess, RefusesWhatIsMoreThanSuchACopy) {
     Plan plan = plan_of(protocol, 4_B);
     plan.one_process = true;
     change(plan);
-    return refusal([&] { check_one_process(find_protocol(protocol), plan); });
+    return refusal_of_call([&] { check_one_process(find_protocol(protocol), plan); });
   };
   EXPECT_EQ(refused("gpudirect-v2", [](Plan&) {}), "nothing was refused");
   EXPECT_THAT(refused("staging", [](Plan&) {}), HasSubstr("-p gpudirect-v2"));
@@ -191,7 +192,7 @@ TEST(Counters, TellOfBothEnds) {
 TEST(TwoNames, OfOneOptionWithTwoValuesAreAnError) {
   const Protocol& protocol = find_protocol("cuda-aware");
   const auto refused = [&](const NamedValues& values, std::optional<Bytes> chunk = std::nullopt) {
-    return refusal([&] { make_settings(protocol, {.chunk = chunk, .options = values}); });
+    return refusal_of_call([&] { make_settings(protocol, {.chunk = chunk, .options = values}); });
   };
   EXPECT_EQ(refused({{"ipc", "0"}, {"MV2_CUDA_IPC", "1"}}),
             "protocol 'cuda-aware': ipc=0 and MV2_CUDA_IPC=1 are two values of one option");

@@ -132,7 +132,7 @@ TEST(LayoutVerification, FindsAWriteBetweenBlocks) {
 
 // ---- the command line -----------------------------------------------------------------------------------------------
 
-Plan plan_of(std::vector<std::string> arguments) {
+Plan plan_of_layout(std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"--protocol", "host", "-b", "4", "-e", "4K"});
   std::ranges::reverse(arguments);  // as CLI11 wants them
   CLI::App app;
@@ -142,9 +142,9 @@ Plan plan_of(std::vector<std::string> arguments) {
   return make_plan(options, simulated_repeats());
 }
 
-std::string refusal(std::vector<std::string> arguments) {
+std::string refusal_of_layout(std::vector<std::string> arguments) {
   try {
-    plan_of(std::move(arguments));
+    plan_of_layout(std::move(arguments));
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -152,24 +152,26 @@ std::string refusal(std::vector<std::string> arguments) {
 }
 
 TEST(LayoutOptions, ReachThePlan) {
-  const Plan plan = plan_of({"--layout", "vector:64,1K", "--pack", "2d"});
+  const Plan plan = plan_of_layout({"--layout", "vector:64,1K", "--pack", "2d"});
   EXPECT_EQ(plan.packing.layout, Layout::vector(64_B, 1_KiB));
   EXPECT_EQ(plan.packing.method, PackMethod::rows);
-  EXPECT_EQ(plan_of({"--layout", "vector:64,1K"}).packing.method, PackMethod::kernel);
-  EXPECT_FALSE(plan_of({}).packing.needed());
-  EXPECT_FALSE(plan_of({"--layout", "contiguous"}).packing.needed());
+  EXPECT_EQ(plan_of_layout({"--layout", "vector:64,1K"}).packing.method, PackMethod::kernel);
+  EXPECT_FALSE(plan_of_layout({}).packing.needed());
+  EXPECT_FALSE(plan_of_layout({"--layout", "contiguous"}).packing.needed());
 }
 
 TEST(LayoutOptions, RefusalsSayWhatIsAllowed) {
-  EXPECT_THAT(refusal({"--layout", "vector:0,8"}), HasSubstr("no bytes"));
-  EXPECT_THAT(refusal({"--layout", "vector:16,8"}), HasSubstr("overlap"));
-  EXPECT_THAT(refusal({"--layout", "indexed:0+8,7+1"}), HasSubstr("overlap"));
-  EXPECT_THAT(refusal({"--layout", "indexed:0+8,-9+1"}), HasSubstr("negative"));
-  EXPECT_THAT(refusal({"--layout", "vector:8,16", "--pack", "1d"}), HasSubstr("there are: copies 2d kernel"));
-  EXPECT_THAT(refusal({"--pack", "2d"}), HasSubstr("needs --layout"));
-  EXPECT_THAT(refusal({"--layout", "indexed:0+8,10+4", "--pack", "2d"}), HasSubstr("is no 2-D copy"));
-  EXPECT_THAT(refusal({"--layout", "vector:48,64", "--pack", "2d"}), HasSubstr("a message of 64 in the layout"));
-  EXPECT_THAT(refusal({"--layout", "indexed:@/no/such/list"}), HasSubstr("/no/such/list: error: cannot be read"));
+  EXPECT_THAT(refusal_of_layout({"--layout", "vector:0,8"}), HasSubstr("no bytes"));
+  EXPECT_THAT(refusal_of_layout({"--layout", "vector:16,8"}), HasSubstr("overlap"));
+  EXPECT_THAT(refusal_of_layout({"--layout", "indexed:0+8,7+1"}), HasSubstr("overlap"));
+  EXPECT_THAT(refusal_of_layout({"--layout", "indexed:0+8,-9+1"}), HasSubstr("negative"));
+  EXPECT_THAT(refusal_of_layout({"--layout", "vector:8,16", "--pack", "1d"}), HasSubstr("there are: copies 2d kernel"));
+  EXPECT_THAT(refusal_of_layout({"--pack", "2d"}), HasSubstr("needs --layout"));
+  EXPECT_THAT(refusal_of_layout({"--layout", "indexed:0+8,10+4", "--pack", "2d"}), HasSubstr("is no 2-D copy"));
+  EXPECT_THAT(refusal_of_layout({"--layout", "vector:48,64", "--pack", "2d"}),
+              HasSubstr("a message of 64 in the layout"));
+  EXPECT_THAT(refusal_of_layout({"--layout", "indexed:@/no/such/list"}),
+              HasSubstr("/no/such/list: error: cannot be read"));
 }
 
 TEST(LayoutOptions, ReadAListFromAFile) {
@@ -177,9 +179,10 @@ TEST(LayoutOptions, ReadAListFromAFile) {
   write_file(file, "0+8, 16+4\n  32+2,\n\n40+1\n");
   EXPECT_EQ(to_string(read_layout("indexed:@" + file.string())), "indexed:0+8,16+4,32+2,40+1");
   write_file(file, "0+8 4+4");
-  EXPECT_THAT(refusal({"--layout", "indexed:@" + file.string()}), HasSubstr(file.string() + ": error: layout"));
+  EXPECT_THAT(refusal_of_layout({"--layout", "indexed:@" + file.string()}),
+              HasSubstr(file.string() + ": error: layout"));
   write_file(file, "");
-  EXPECT_THAT(refusal({"--layout", "indexed:@" + file.string()}), HasSubstr("no DISPLACEMENT+LENGTH"));
+  EXPECT_THAT(refusal_of_layout({"--layout", "indexed:@" + file.string()}), HasSubstr("no DISPLACEMENT+LENGTH"));
   std::filesystem::remove(file);
 }
 

@@ -187,7 +187,7 @@ std::vector<PairPlan> plans_of(std::vector<std::string> arguments) {
   return make_pair_plans(options, simulated_repeats(), [](const std::string& text) { return RankId{std::stoi(text)}; });
 }
 
-std::string refusal(std::vector<std::string> arguments) {
+std::string refusal_of_pairs(std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"-p", "gpudirect-v1"});
   try {
     plans_of(std::move(arguments));
@@ -218,22 +218,23 @@ TEST(PairOptions, APairMayRunAnotherProtocol) {
 }
 
 TEST(PairOptions, NonsenseIsRefused) {
-  EXPECT_THAT(refusal({"--pairs", "0-1,1-2"}), HasSubstr("1 is in two pairs"));
-  EXPECT_THAT(refusal({"--pairs", "0-1,1-00"}), HasSubstr("1 is in two pairs"));
-  EXPECT_THAT(refusal({"--pairs", "0-1,2-00"}), HasSubstr("rank 0 is in two pairs"));
-  EXPECT_THAT(refusal({"--pairs", "0-1,2-2"}), HasSubstr("'2-2' is a pair with itself"));
-  EXPECT_THAT(refusal({"--pairs", "0-1,"}), HasSubstr("'' is no pair"));
-  EXPECT_THAT(refusal({"--pairs", "0"}), HasSubstr("'0' is no pair"));
-  EXPECT_THAT(refusal({"--pairs", "0-1-2"}), HasSubstr("is no pair: FIRST-SECOND"));
-  EXPECT_THAT(refusal({"--pairs", "0-1:stagin"}), HasSubstr("unknown protocol 'stagin'"));
-  EXPECT_THAT(refusal({"--pairs", "0-1:staging:64K"}), HasSubstr("'64K' is no NAME=VALUE"));
-  EXPECT_THAT(refusal({"--pairs", "0-1:staging:chunk=64X"}), HasSubstr("64X"));
-  EXPECT_THAT(refusal({"--pairs", "0-1:staging:depth=0"}), HasSubstr("depth '0' is no whole number from 1 to 1024"));
-  EXPECT_THAT(refusal({"--pairs", "0-1:staging:engine=x"}), HasSubstr("has no option 'engine'"));
-  EXPECT_THAT(refusal({"--pairs", "0-1,2-3", "--all-pairs"}), HasSubstr("excludes"));
-  EXPECT_THAT(refusal({"--pairs", "0-1,2-3", "--trace", "t"}), HasSubstr("excludes"));
-  EXPECT_THAT(refusal({"--pairs", "0-1,2-3", "--format", "osu"}), HasSubstr("several pairs have no OSU form"));
-  EXPECT_THAT(refusal({"--pairs", "2-3", "--format", "osu"}), HasSubstr("nothing was refused"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1,1-2"}), HasSubstr("1 is in two pairs"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1,1-00"}), HasSubstr("1 is in two pairs"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1,2-00"}), HasSubstr("rank 0 is in two pairs"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1,2-2"}), HasSubstr("'2-2' is a pair with itself"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1,"}), HasSubstr("'' is no pair"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0"}), HasSubstr("'0' is no pair"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1-2"}), HasSubstr("is no pair: FIRST-SECOND"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1:stagin"}), HasSubstr("unknown protocol 'stagin'"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1:staging:64K"}), HasSubstr("'64K' is no NAME=VALUE"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1:staging:chunk=64X"}), HasSubstr("64X"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1:staging:depth=0"}),
+              HasSubstr("depth '0' is no whole number from 1 to 1024"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1:staging:engine=x"}), HasSubstr("has no option 'engine'"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1,2-3", "--all-pairs"}), HasSubstr("excludes"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1,2-3", "--trace", "t"}), HasSubstr("excludes"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "0-1,2-3", "--format", "osu"}), HasSubstr("several pairs have no OSU form"));
+  EXPECT_THAT(refusal_of_pairs({"--pairs", "2-3", "--format", "osu"}), HasSubstr("nothing was refused"));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ TEST(ProbeFiles, ReadBackWhatWasWritten) {
   EXPECT_EQ(read.findings.lines[0].time_us, sample_probes().findings.lines[0].time_us);
 }
 
-std::string refusal_after(const std::function<void(nlohmann::json&)>& spoil) {
+std::string refusal_of_probes_after(const std::function<void(nlohmann::json&)>& spoil) {
   nlohmann::json json = to_json(sample_probes());
   spoil(json);
   try {
@@ -60,17 +60,17 @@ TEST(ProbeFiles, ImportedOnesMayLackWhatTheToolDoesNotTell) {
 TEST(ProbeFiles, NameTheMemberThatIsWrong) {
   const nlohmann::json good = to_json(sample_probes());
   for (const auto& item : good.items()) {
-    EXPECT_EQ(refusal_after([&](nlohmann::json& json) { json.erase(item.key()); }),
+    EXPECT_EQ(refusal_of_probes_after([&](nlohmann::json& json) { json.erase(item.key()); }),
               "p.json: error: member '" + item.key() + "' is missing");
   }
   for (const auto& item : good["lines"][1].items()) {
     if (item.key() == "unstable") continue;  // which earlier files do not have
-    EXPECT_EQ(refusal_after([&](nlohmann::json& json) { json["lines"][1].erase(item.key()); }),
+    EXPECT_EQ(refusal_of_probes_after([&](nlohmann::json& json) { json["lines"][1].erase(item.key()); }),
               "p.json: error: member 'lines[1]." + item.key() + "' is missing");
   }
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["notes"][0] = 1; }),
+  EXPECT_EQ(refusal_of_probes_after([](nlohmann::json& json) { json["notes"][0] = 1; }),
             "p.json: error: member 'notes' holds something that is no text");
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["lines"][0]["speed"] = 1; }),
+  EXPECT_EQ(refusal_of_probes_after([](nlohmann::json& json) { json["lines"][0]["speed"] = 1; }),
             "p.json: error: member 'lines[0].speed' is unknown");
 }
 

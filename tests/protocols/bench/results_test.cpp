@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string refusal(const nlohmann::json& json) {
+std::string refusal_of_result(const nlohmann::json& json) {
   try {
     result_from_json(json, "r.json");
   } catch (const InputError& error) {
@@ -26,10 +26,10 @@ std::string refusal(const nlohmann::json& json) {
 }
 
 /// What is said of a good result after `spoil`.
-std::string refusal_after(const std::function<void(nlohmann::json&)>& spoil) {
+std::string refusal_of_result_after(const std::function<void(nlohmann::json&)>& spoil) {
   nlohmann::json json = to_json(sample_result());
   spoil(json);
-  return refusal(json);
+  return refusal_of_result(json);
 }
 
 TEST(ResultFile, ReadsBackWhatWasWritten) {
@@ -82,16 +82,16 @@ TEST(ResultFile, KeepsEveryDigit) {
 TEST(ResultFile, NamesAMissingMember) {
   const nlohmann::json good = to_json(sample_result());
   for (const auto& item : good.items()) {
-    EXPECT_EQ(refusal_after([&](nlohmann::json& json) { json.erase(item.key()); }),
+    EXPECT_EQ(refusal_of_result_after([&](nlohmann::json& json) { json.erase(item.key()); }),
               "r.json: error: member '" + item.key() + "' is missing");
   }
   for (const auto& item : good["points"][1].items()) {
     if (item.key() == "unstable") continue;  // which earlier files do not have
-    EXPECT_EQ(refusal_after([&](nlohmann::json& json) { json["points"][1].erase(item.key()); }),
+    EXPECT_EQ(refusal_of_result_after([&](nlohmann::json& json) { json["points"][1].erase(item.key()); }),
               "r.json: error: member 'points[1]." + item.key() + "' is missing");
   }
   for (const auto& item : good["settings"].items()) {
-    EXPECT_EQ(refusal_after([&](nlohmann::json& json) { json["settings"].erase(item.key()); }),
+    EXPECT_EQ(refusal_of_result_after([&](nlohmann::json& json) { json["settings"].erase(item.key()); }),
               "r.json: error: member 'settings." + item.key() + "' is missing");
   }
 }
@@ -115,19 +115,19 @@ TEST(ResultFile, TellsNoMoreThanAnImportedCurveDoes) {
 TEST(ResultFile, WhatAnImportedCurveTellsMustBeWhole) {
   nlohmann::json json = to_json(imported_result());
   json["points"][0]["n"] = 3;
-  EXPECT_EQ(refusal(json), "r.json: error: member 'points[0].min_us' is missing");
+  EXPECT_EQ(refusal_of_result(json), "r.json: error: member 'points[0].min_us' is missing");
   json = to_json(imported_result());
   json["settings"] = {{"depth", 1}};
-  EXPECT_EQ(refusal(json), "r.json: error: member 'settings.chunk_bytes' is missing");
+  EXPECT_EQ(refusal_of_result(json), "r.json: error: member 'settings.chunk_bytes' is missing");
   json = to_json(imported_result());
   json["points"][0].erase("verified");
-  EXPECT_EQ(refusal(json), "r.json: error: member 'points[0].verified' is missing");
+  EXPECT_EQ(refusal_of_result(json), "r.json: error: member 'points[0].verified' is missing");
 }
 
 TEST(ResultFile, WithoutItsOriginAnImportedCurveIsNone) {
   nlohmann::json json = to_json(imported_result());
   json["environment"].erase("origin");
-  EXPECT_THAT(refusal(json), HasSubstr("is missing"));
+  EXPECT_THAT(refusal_of_result(json), HasSubstr("is missing"));
 }
 
 TEST(ResultFile, KeepsPresetAndNotes) {
@@ -138,52 +138,54 @@ TEST(ResultFile, KeepsPresetAndNotes) {
   EXPECT_EQ(read.series.preset, "mvapich2");
   EXPECT_EQ(read.notes, result.notes);
   EXPECT_TRUE(read.series.told.settings);
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["notes"] = {1}; }),
+  EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["notes"] = {1}; }),
             "r.json: error: member 'notes' holds something that is no text");
 }
 
 TEST(ResultFile, NamesAMemberOfTheWrongType) {
   const nlohmann::json good = to_json(sample_result());
   for (const auto& item : good.items()) {
-    EXPECT_THAT(refusal_after([&](nlohmann::json& json) { json[item.key()] = nullptr; }),
+    EXPECT_THAT(refusal_of_result_after([&](nlohmann::json& json) { json[item.key()] = nullptr; }),
                 HasSubstr("r.json: error: member '" + item.key() + "' is no "));
   }
   for (const auto& item : good["points"][0].items()) {
-    EXPECT_THAT(refusal_after([&](nlohmann::json& json) { json["points"][0][item.key()] = nullptr; }),
+    EXPECT_THAT(refusal_of_result_after([&](nlohmann::json& json) { json["points"][0][item.key()] = nullptr; }),
                 HasSubstr("r.json: error: member 'points[0]." + item.key() + "' "));
   }
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["points"][0] = 3; }),
+  EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["points"][0] = 3; }),
             "r.json: error: member 'points[0]' is no object");
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["points"][0]["samples_us"][1] = "x"; }),
+  EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["points"][0]["samples_us"][1] = "x"; }),
             "r.json: error: member 'points[0].samples_us' holds something that is no number");
 }
 
 TEST(ResultFile, NamesAWrongValue) {
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["points"][0]["bytes"] = -4; }),
+  EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["points"][0]["bytes"] = -4; }),
             "r.json: error: member 'points[0].bytes' is no whole number from 0 on");
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["points"][0]["bytes"] = 4.5; }),
+  EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["points"][0]["bytes"] = 4.5; }),
             "r.json: error: member 'points[0].bytes' is no whole number from 0 on");
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["window"] = 1ULL << 40U; }),
+  EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["window"] = 1ULL << 40U; }),
             "r.json: error: member 'window' is larger than 2147483647");
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["world"] = "imagined"; }),
+  EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["world"] = "imagined"; }),
             "r.json: error: member 'world' is 'imagined', but must be 'simulated' or 'measured'");
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["pattern"] = "ring"; }),
+  EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["pattern"] = "ring"; }),
             "r.json: error: member 'pattern' is wrong: unknown pattern 'ring' (there are: pingpong bandwidth "
             "bidirectional copy)");
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["schema"] = 2; }),
+  EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["schema"] = 2; }),
             "r.json: error: member 'schema' is 2, but this program reads schema 1");
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["kind"] = "twinlink-probe"; }),
+  EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["kind"] = "twinlink-probe"; }),
             "r.json: error: member 'kind' is 'twinlink-probe', where 'twinlink-result' is expected");
 }
 
 TEST(ResultFile, NamesAnUnknownMember) {
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["bandwith"] = 1; }),
+  EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["bandwith"] = 1; }),
             "r.json: error: member 'bandwith' is unknown");
-  EXPECT_EQ(refusal_after([](nlohmann::json& json) { json["points"][1]["Bytes"] = 1; }),
+  EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["points"][1]["Bytes"] = 1; }),
             "r.json: error: member 'points[1].Bytes' is unknown");
 }
 
-TEST(ResultFile, IsAnObject) { EXPECT_EQ(refusal(nlohmann::json::array()), "r.json: error: is no JSON object"); }
+TEST(ResultFile, IsAnObject) {
+  EXPECT_EQ(refusal_of_result(nlohmann::json::array()), "r.json: error: is no JSON object");
+}
 
 // ---- files ----------------------------------------------------------------------------------------------------------
 

@@ -15,23 +15,23 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 
 // In microseconds; rates in GB/s.
-constexpr double kCompletion = 0.6;
+constexpr double kCompletion_us = 0.6;
 constexpr double kPush = 7;  ///< a kernel's copy of no bytes, as long as its CPU waits for it
 
 TEST(CalibrationOfSignals, ASignalComesBeforeTheSenderKnowsOfItsPutsEnd) {
   const double put_us = 6.5;
   const auto calibration = Probes()
-                               .add_one("finish ended copy", kCompletion)
+                               .add_one("finish ended copy", kCompletion_us)
                                .add("peer copy write direct", line(put_us, 400), "0/0", "0/1")
                                .add_one("put and signal same-node", put_us + 0.4, "0/1")
                                .calibrate();
-  EXPECT_NEAR(platform_of(calibration).runtime.signal.value().value.microseconds(), 0.4 + kCompletion, 0.01);
+  EXPECT_NEAR(platform_of(calibration).runtime.signal.value().value.microseconds(), 0.4 + kCompletion_us, 0.01);
 }
 
 /// The line of a put by a kernel that takes `put_us`, beside those of the kernel's copies.
 Probes kernel_puts(double put_us) {
   return Probes()
-      .add_one("finish ended copy", kCompletion)
+      .add_one("finish ended copy", kCompletion_us)
       .add_one("start copy kernel-push", 3, "0/1")
       .add("copy kernel-push", line(kPush, 350), "0/0", "0/1")
       .add_one("put and signal by kernel same-node", put_us, "0/1");
@@ -41,7 +41,7 @@ TEST(CalibrationOfSignals, AKernelsSignalIsWhatComesOnTopOfItsCopies) {
   const auto calibration = kernel_puts(kPush + 1.1).calibrate();
   const model::Platform platform = platform_of(calibration);
   // No copy of 8 B was measured: the fit of the others stands for it.
-  EXPECT_NEAR(platform.runtime.kernel_signal.value().value.at(1_B).microseconds(), 1.1 + kCompletion, 1e-3);
+  EXPECT_NEAR(platform.runtime.kernel_signal.value().value.at(1_B).microseconds(), 1.1 + kCompletion_us, 1e-3);
   EXPECT_EQ(platform.runtime.kernel_signal->source.quality, model::Quality::measured);
   EXPECT_THAT(platform.runtime.kernel_signal->source.text, HasSubstr("put and signal by kernel same-node"));
   for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
@@ -53,7 +53,7 @@ TEST(CalibrationOfSignals, AKernelsCopiesOfThatSizeComeFirst) {
                                .add("copy kernel-push", line(kPush + 0.5, 350), "0/0", "0/1", Bytes{8}, Bytes{8})
                                .add("copy kernel-push", line(kPush + 0.7, 350), "0/1", "0/0", Bytes{8}, Bytes{8})
                                .calibrate();
-  EXPECT_NEAR(platform_of(calibration).runtime.kernel_signal.value().value.at(1_B).microseconds(), 0.5 + kCompletion,
+  EXPECT_NEAR(platform_of(calibration).runtime.kernel_signal.value().value.at(1_B).microseconds(), 0.5 + kCompletion_us,
               1e-3);
 }
 
@@ -61,7 +61,7 @@ TEST(CalibrationOfSignals, AKernelsCopiesOfThatSizeComeFirst) {
 TEST(CalibrationOfSignals, AKernelsSignalMayDependOnTheSize) {
   const auto puts = [](double bytes) { return kPush + bytes / 350e3 + (bytes > 20e3 ? 2.0 : 0.7); };
   const auto calibration = Probes()
-                               .add_one("finish ended copy", kCompletion)
+                               .add_one("finish ended copy", kCompletion_us)
                                .add_one("start copy kernel-push", 3, "0/1")
                                .add("copy kernel-push", line(kPush, 350), "0/0", "0/1")
                                .add("copy kernel-push", line(kPush, 350), "0/1", "0/0")
@@ -69,12 +69,12 @@ TEST(CalibrationOfSignals, AKernelsSignalMayDependOnTheSize) {
                                .calibrate();
   const model::Platform platform = platform_of(calibration);
   const model::Piecewise& signal = platform.runtime.kernel_signal.value().value;
-  EXPECT_NEAR(signal.at(1_KiB).microseconds(), 0.7 + kCompletion, 0.2);
-  EXPECT_NEAR(signal.at(256_KiB).microseconds(), 2.0 + kCompletion, 0.2);
+  EXPECT_NEAR(signal.at(1_KiB).microseconds(), 0.7 + kCompletion_us, 0.2);
+  EXPECT_NEAR(signal.at(256_KiB).microseconds(), 2.0 + kCompletion_us, 0.2);
 }
 
 TEST(CalibrationOfSignals, OfAKernelIsNeverNegative) {
-  const auto calibration = kernel_puts(kPush - 2 * kCompletion).calibrate();
+  const auto calibration = kernel_puts(kPush - 2 * kCompletion_us).calibrate();
   EXPECT_EQ(platform_of(calibration).runtime.kernel_signal.value().value.at(1_B), Seconds{});
 }
 
@@ -85,7 +85,7 @@ TEST(CalibrationOfSignals, WithoutItsLineAKernelsSignalIsNotThere) {
 
 TEST(CalibrationOfSignals, AResidentKernelTellsItsCpuWithoutACompletion) {
   const auto calibration = Probes()
-                               .add_one("finish ended copy", kCompletion)
+                               .add_one("finish ended copy", kCompletion_us)
                                .add_one("start copy kernel-push", 3, "0/1")
                                .add_one("start copy resident-push", 0.4, "0/1")
                                .add("copy resident-push", line(2.4, 200), "0/0", "0/1")

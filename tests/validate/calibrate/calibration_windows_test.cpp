@@ -18,17 +18,17 @@ using ::testing::HasSubstr;
 // In microseconds; the rate in GB/s.
 constexpr double kSendHost = 0.25;
 constexpr double kReceiveHost = 0.1;
-constexpr double kLatency = 0.4;
-constexpr double kRate = 10;
+constexpr double kWireLatency_us = 0.4;
+constexpr double kRate_GBps = 10;
 constexpr double kControl = 0.25;
 constexpr double kTakenIn = 0.6;
 constexpr double kQueued = bench::kQueuedCopies;
 
-double alone_us(double bytes) { return kSendHost + kLatency + bytes / (kRate * 1e3) + kTakenIn; }
+double alone_us(double bytes) { return kSendHost + kWireLatency_us + bytes / (kRate_GBps * 1e3) + kTakenIn; }
 /// The receiver's CPU awaits all, and takes in one after the other.
 double one_way_us(double) { return kReceiveHost + kTakenIn + kControl / kQueued; }
 
-Probes messages(double both_ways_us) {
+Probes messages_both_ways(double both_ways_us) {
   const auto both = [=](double) { return both_ways_us; };
   return Probes()
       .add_one("start message same-node", kSendHost, "0/1")
@@ -41,12 +41,12 @@ Probes messages(double both_ways_us) {
 
 TEST(CalibrationOfWindows, WhatCpusDoForMessagesThatHaveComeIsNoLatency) {
   const double both_ways_us = kSendHost + kReceiveHost + kTakenIn + kControl / kQueued;
-  const auto calibration = messages(both_ways_us).calibrate();
+  const auto calibration = messages_both_ways(both_ways_us).calibrate();
   const model::NetworkCosts& costs = platform_of(calibration).intra_node;
   for (const Bytes size : {1_B, 256_B, 1_KiB}) {
     EXPECT_NEAR(costs.completion.value().value.at(size).microseconds(), kTakenIn, 0.01) << size.count();
     EXPECT_NEAR((costs.latency.value.at(size) + size / costs.rate.value().value).microseconds(),
-                kLatency + static_cast<double>(size.count()) / (kRate * 1e3), 0.02);
+                kWireLatency_us + static_cast<double>(size.count()) / (kRate_GBps * 1e3), 0.02);
   }
   EXPECT_NEAR(costs.receive_overhead.value.microseconds(), kReceiveHost, 1e-6);
   EXPECT_EQ(costs.completion->source.quality, model::Quality::measured);
@@ -57,7 +57,7 @@ TEST(CalibrationOfWindows, WhatCpusDoForMessagesThatHaveComeIsNoLatency) {
 TEST(CalibrationOfWindows, WindowsBothWaysTellWhatItTakesToLearnThatSendsAreOver) {
   constexpr double kSent = 0.15;
   const double both_ways_us = kSendHost + kReceiveHost + kTakenIn + kSent + kControl / kQueued;
-  const auto calibration = messages(both_ways_us).calibrate();
+  const auto calibration = messages_both_ways(both_ways_us).calibrate();
   const model::NetworkCosts& costs = platform_of(calibration).intra_node;
   EXPECT_NEAR(costs.completion.value().value.at(256_B).microseconds(), kTakenIn, 0.01);
   EXPECT_NEAR(costs.send_completion.value().value.microseconds(), kSent, 0.01);
@@ -90,7 +90,7 @@ TEST(CalibrationOfWindows, TakingInTakesNoMoreThanAMessageAsAWhole) {
   const auto calibration = probes.calibrate();
   const model::NetworkCosts& costs = platform_of(calibration).intra_node;
   EXPECT_NEAR(costs.completion.value().value.at(64_B).microseconds(), alone_us(64) - kSendHost, 1e-3);
-  EXPECT_NEAR(costs.rate.value().value.bytes_per_second() / 1e9, kRate, 0.1);
+  EXPECT_NEAR(costs.rate.value().value.bytes_per_second() / 1e9, kRate_GBps, 0.1);
 }
 
 /// Messages of all sizes alone, and in windows one way.
@@ -105,7 +105,7 @@ Probes one_way(Alone alone, Queued queued) {
 /// What one message alone takes longer is a latency, which the message before it hides.
 TEST(CalibrationOfWindows, MessagesThatFollowEachOtherTellTheRate) {
   constexpr double kFaster = 14;
-  const auto alone = [](double bytes) { return kSendHost + kLatency + bytes / (kRate * 1e3); };
+  const auto alone = [](double bytes) { return kSendHost + kWireLatency_us + bytes / (kRate_GBps * 1e3); };
   const auto queued = [](double bytes) { return kSendHost + bytes / (kFaster * 1e3); };
   const model::Platform platform = platform_of(one_way(alone, queued).calibrate());
   const model::NetworkCosts& costs = platform.intra_node;
@@ -119,7 +119,7 @@ TEST(CalibrationOfWindows, MessagesThatFollowEachOtherTellTheRate) {
 
 /// Between large messages lies what caches do not hold, which is no gap.
 TEST(CalibrationOfWindows, LargeMessagesHaveNoGap) {
-  const auto queued = [](double bytes) { return kSendHost + bytes / (kRate * 1e3) * (bytes > 1e6 ? 2 : 1) + 0.3; };
+  const auto queued = [](double bytes) { return kSendHost + bytes / (kRate_GBps * 1e3) * (bytes > 1e6 ? 2 : 1) + 0.3; };
   const model::Platform platform = platform_of(one_way(alone_us, queued).calibrate());
   const model::Piecewise& gap = platform.intra_node.gap.value().value;
   EXPECT_GT(gap.at(64_B).microseconds(), 0.2);
@@ -128,13 +128,13 @@ TEST(CalibrationOfWindows, LargeMessagesHaveNoGap) {
 
 TEST(CalibrationOfWindows, CpusThatWaitForMessagesTellNothing) {
   // As long as the window one way: the way of the last one decides, or the wire.
-  const auto platform = platform_of(messages(one_way_us(1)).calibrate());
+  const auto platform = platform_of(messages_both_ways(one_way_us(1)).calibrate());
   EXPECT_EQ(platform.intra_node.completion.value().value.at(1_B), Seconds{});
 }
 
 TEST(CalibrationOfWindows, WithoutMessagesAloneThereIsNoCompletion) {
   const auto calibration = Probes()
-                               .add("queued message same-node both-ways", line(2, kRate), "0/0", "0/1", 1_B, 1_KiB)
+                               .add("queued message same-node both-ways", line(2, kRate_GBps), "0/0", "0/1", 1_B, 1_KiB)
                                .add_one("handle export", 0.2)
                                .calibrate();
   EXPECT_FALSE(platform_of(calibration).intra_node.completion);

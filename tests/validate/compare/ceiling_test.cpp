@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr double kExact = 1e-9;
+constexpr double kRounding = 1e-9;
 
 bench::ProbeLine line(const std::string& name, const std::string& gpu, const std::string& peer, Bytes size, double us) {
   bench::ProbeLine line{.name = name, .gpu = gpu, .peer = peer, .size = size};
@@ -44,30 +44,30 @@ TEST(Ceiling, IsTheShareOfThePrimitivesRate) {
   const Ceiling ceiling = hold_against(result(), probes(), std::array{std::string("peer copy")});
   ASSERT_THAT(ceiling.rows, SizeIs(2));
   EXPECT_THAT(ceiling.without_probe, ElementsAre(1_MiB));
-  EXPECT_NEAR(ceiling.rows[0].share(), 5.0 / 8, kExact);
-  EXPECT_NEAR(ceiling.rows[0].added_us(), 3, kExact);
-  EXPECT_NEAR(ceiling.rows[1].share(), 10.0 / 25, kExact);
+  EXPECT_NEAR(ceiling.rows[0].share(), 5.0 / 8, kRounding);
+  EXPECT_NEAR(ceiling.rows[0].added_us(), 3, kRounding);
+  EXPECT_NEAR(ceiling.rows[1].share(), 10.0 / 25, kRounding);
 }
 
 TEST(Ceiling, OfAPipelineIsItsSlowestStageAtEitherEnd) {
   const Ceiling ceiling = hold_against(result(), probes(), std::array{std::string("copy out"), std::string("copy in")});
   EXPECT_EQ(ceiling.rows[0].slowest, "copy in");
-  EXPECT_NEAR(ceiling.rows[0].bare_us, 7, kExact);
+  EXPECT_NEAR(ceiling.rows[0].bare_us, 7, kRounding);
   EXPECT_EQ(ceiling.rows[1].slowest, "copy out");
-  EXPECT_NEAR(ceiling.rows[1].bare_us, 20, kExact);
+  EXPECT_NEAR(ceiling.rows[1].bare_us, 20, kRounding);
 }
 
 TEST(Ceiling, BothWaysAtOnceCountOneWay) {
   bench::Result both = result(bench::Pattern::bidirectional);
   both.series.points[1].bandwidth_MBps = 2 * 65536 / 12.5;
   const Ceiling ceiling = hold_against(both, probes(), std::array{std::string("peer copy")});
-  EXPECT_NEAR(ceiling.rows[1].share(), 10 / 12.5, kExact);
+  EXPECT_NEAR(ceiling.rows[1].share(), 10 / 12.5, kRounding);
 }
 
 TEST(Ceiling, TheLimitIsForLargeSizesAlone) {
   const Ceiling ceiling = hold_against(result(), probes(), std::array{std::string("peer copy")});
-  EXPECT_NEAR(least_share(ceiling, 0_B).value(), 0.4, kExact);
-  EXPECT_NEAR(least_share(ceiling, 4_B).value(), 0.4, kExact);
+  EXPECT_NEAR(least_share(ceiling, 0_B).value(), 0.4, kRounding);
+  EXPECT_NEAR(least_share(ceiling, 4_B).value(), 0.4, kRounding);
   EXPECT_EQ(least_share(ceiling, 1_MiB), std::nullopt);
 }
 

@@ -9,19 +9,19 @@ namespace {
 using Lines = std::vector<std::pair<std::string, std::string>>;
 
 TEST(Flatten, NamesEveryValueByItsPath) {
-  const auto json = nlohmann::json::parse(R"({
+  const auto written = nlohmann::json::parse(R"({
     "mpi": {"version": "4.1.4", "cuda": false},
     "hosts": ["a", "b"],
     "devices": [{"name": "x"}, {"name": "y", "memory": 3}],
     "peers": [[0, 1], [1, 0]]})");
-  EXPECT_EQ(flatten(json), (Lines{{"devices.0.name", "x"},
-                                  {"devices.1.memory", "3"},
-                                  {"devices.1.name", "y"},
-                                  {"hosts", "a, b"},
-                                  {"mpi.cuda", "false"},
-                                  {"mpi.version", "4.1.4"},
-                                  {"peers.0", "0, 1"},
-                                  {"peers.1", "1, 0"}}));
+  EXPECT_EQ(flatten(written), (Lines{{"devices.0.name", "x"},
+                                     {"devices.1.memory", "3"},
+                                     {"devices.1.name", "y"},
+                                     {"hosts", "a, b"},
+                                     {"mpi.cuda", "false"},
+                                     {"mpi.version", "4.1.4"},
+                                     {"peers.0", "0, 1"},
+                                     {"peers.1", "1, 0"}}));
 }
 
 TEST(Flatten, NothingGivesNoLines) {

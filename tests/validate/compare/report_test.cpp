@@ -45,14 +45,14 @@ TEST(Report, TextIsAsItWas) { expect_golden("comparison.txt", render_report(samp
 
 TEST(Report, JsonHoldsEverythingUnrounded) {
   const auto comparison = sample_comparison();
-  const auto json = nlohmann::json::parse(render_report(comparison, ReportFormat::json));
-  EXPECT_EQ(json.at("kind"), "twinlink-comparison");
-  EXPECT_EQ(json.at("schema"), kComparisonSchema);
-  EXPECT_EQ(json.at("verdict"), "exceeded");
-  EXPECT_EQ(json.at("exceeded").size(), 1U);
-  EXPECT_EQ(json.at("limits"), (nlohmann::json{{"geometric_mean", 0.05}, {"p95", 0.2}}));
+  const auto written = nlohmann::json::parse(render_report(comparison, ReportFormat::json));
+  EXPECT_EQ(written.at("kind"), "twinlink-comparison");
+  EXPECT_EQ(written.at("schema"), kComparisonSchema);
+  EXPECT_EQ(written.at("verdict"), "exceeded");
+  EXPECT_EQ(written.at("exceeded").size(), 1U);
+  EXPECT_EQ(written.at("limits"), (nlohmann::json{{"geometric_mean", 0.05}, {"p95", 0.2}}));
 
-  const auto& staging = json.at("pairs").at(0);
+  const auto& staging = written.at("pairs").at(0);
   EXPECT_EQ(staging.at("label"), "staging");
   EXPECT_EQ(staging.at("rows").at(0),
             (nlohmann::json{
@@ -65,7 +65,7 @@ TEST(Report, JsonHoldsEverythingUnrounded) {
   EXPECT_EQ(staging.at("measured").at("environment").at("hosts").at(1), "beta");
   EXPECT_EQ(staging.at("simulated").at("command"), "twinlink-sim run --protocol staging");
 
-  const auto& order = json.at("orders").at(0);
+  const auto& order = written.at("orders").at(0);
   EXPECT_EQ(order.at("a"), "staging");
   EXPECT_EQ(order.at("crossovers").at(0).at("faster"), "gpudirect-v1");
   EXPECT_EQ(order.at("crossovers").at(0).at("distance_log2").get<double>(),
@@ -80,8 +80,8 @@ TEST(Report, SaysWhichMeasuredTimesAreUnstable) {
   const auto comparison = compare({compare_pair(measured, simulated, false)}, {});
   EXPECT_THAT(render_report(comparison, ReportFormat::text),
               AllOf(HasSubstr("unstable when measured ("), HasSubstr("apart): 4K\n")));
-  const auto json = nlohmann::json::parse(render_report(comparison, ReportFormat::json));
-  EXPECT_EQ(json.at("pairs").at(0).at("rows").at(1).at("unstable"), true);
+  const auto written = nlohmann::json::parse(render_report(comparison, ReportFormat::json));
+  EXPECT_EQ(written.at("pairs").at(0).at("rows").at(1).at("unstable"), true);
 }
 
 TEST(Report, SaysWhatRanBesideACurve) {
@@ -92,8 +92,8 @@ TEST(Report, SaysWhatRanBesideACurve) {
   }
   const auto comparison = compare({compare_pair(measured, simulated, false)}, {});
   EXPECT_THAT(render_report(comparison, ReportFormat::text), HasSubstr(", beside 0/2-0/3:host:chunk=0:depth=1\n"));
-  const auto json = nlohmann::json::parse(render_report(comparison, ReportFormat::json));
-  EXPECT_EQ(json.at("pairs").at(0).at("measured").at("beside").at(0), "0/2-0/3:host:chunk=0:depth=1");
+  const auto written = nlohmann::json::parse(render_report(comparison, ReportFormat::json));
+  EXPECT_EQ(written.at("pairs").at(0).at("measured").at("beside").at(0), "0/2-0/3:host:chunk=0:depth=1");
 }
 
 TEST(Report, AWorldThatDoesNotCrossIsSaidInWordsAndAsNull) {
@@ -104,10 +104,10 @@ TEST(Report, AWorldThatDoesNotCrossIsSaidInWordsAndAsNull) {
                                   {});
   EXPECT_THAT(render_report(comparison, ReportFormat::text),
               HasSubstr("b takes the lead: measured 8, simulated nowhere\n"));
-  const auto json = json_report(comparison);
-  EXPECT_TRUE(json.at("orders").at(0).at("crossovers").at(0).at("simulated_bytes").is_null());
-  EXPECT_TRUE(json.at("limits").at("p95").is_null());
-  EXPECT_EQ(json.at("verdict"), "no limit");
+  const auto written = json_report(comparison);
+  EXPECT_TRUE(written.at("orders").at(0).at("crossovers").at(0).at("simulated_bytes").is_null());
+  EXPECT_TRUE(written.at("limits").at("p95").is_null());
+  EXPECT_EQ(written.at("verdict"), "no limit");
 }
 
 TEST(Report, OneCurveHasNoOrder) {

@@ -19,13 +19,13 @@ using ::testing::IsEmpty;
 
 constexpr Bytes kSize{512U << 20U};
 
-bench::ProbeFile imported(const json& content, const ImportWishes& wishes = {.size = kSize}) {
+bench::ProbeFile imported_probes(const json& content, const ImportWishes& wishes = {.size = kSize}) {
   return std::get<bench::ProbeFile>(import_content(Tool::nvbandwidth, content, "nv.json", wishes));
 }
 
-std::string refusal(const json& content, const ImportWishes& wishes = {.size = kSize}) {
+std::string refusal_of_probes(const json& content, const ImportWishes& wishes = {.size = kSize}) {
   try {
-    std::ignore = imported(content, wishes);
+    std::ignore = imported_probes(content, wishes);
   } catch (const UsageError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::bad_usage);
     return error.what();
@@ -34,10 +34,10 @@ std::string refusal(const json& content, const ImportWishes& wishes = {.size = k
 }
 
 /// What is said of the file after `spoil` was at its first test: host to device by the copy engine.
-std::string refusal_after(const std::function<void(json&)>& spoil) {
+std::string refusal_of_probes_after(const std::function<void(json&)>& spoil) {
   json content = test::nvbandwidth_08();
   spoil(content["nvbandwidth"]["testcases"][0]);
-  return refusal(content);
+  return refusal_of_probes(content);
 }
 
 /// "GPU PEER GB/s" of each line of that name.
@@ -51,7 +51,7 @@ std::vector<std::string> lines(const bench::ProbeFile& probes, const std::string
 }
 
 TEST(ImportNvbandwidth, RatesBecomeTimesOfTheSizeThatTheUserTells) {
-  const auto probes = imported(test::nvbandwidth_08());
+  const auto probes = imported_probes(test::nvbandwidth_08());
   EXPECT_EQ(probes.world, "measured");
   EXPECT_EQ(probes.program, "nvbandwidth v0.8");
   EXPECT_THAT(probes.command, IsEmpty());
@@ -66,7 +66,7 @@ TEST(ImportNvbandwidth, RatesBecomeTimesOfTheSizeThatTheUserTells) {
 }
 
 TEST(ImportNvbandwidth, TheRowOfAMatrixIsTheGpuThatCopies) {
-  const auto probes = imported(test::nvbandwidth_08());
+  const auto probes = imported_probes(test::nvbandwidth_08());
   EXPECT_THAT(lines(probes, "copy pinned-to-device near"), ElementsAre("0/0  55.25", "0/1  55.5"));
   EXPECT_THAT(lines(probes, "copy kernel-to-pinned"), ElementsAre("0/0  54.25", "0/1  54.5"));
   EXPECT_THAT(lines(probes, "peer copy read direct"), ElementsAre("0/0 0/1 400.0", "0/1 0/0 200.0"));
@@ -76,7 +76,7 @@ TEST(ImportNvbandwidth, TheRowOfAMatrixIsTheGpuThatCopies) {
 }
 
 TEST(ImportNvbandwidth, WhatIsLeftOutIsNoted) {
-  EXPECT_THAT(imported(test::nvbandwidth_08()).findings.notes,
+  EXPECT_THAT(imported_probes(test::nvbandwidth_08()).findings.notes,
               ElementsAre("device_to_host_memcpy_ce left out: Waived",
                           "device_to_device_latency_sm left out: no probe measures this", HasSubstr("launch")));
 }
@@ -84,17 +84,17 @@ TEST(ImportNvbandwidth, WhatIsLeftOutIsNoted) {
 TEST(ImportNvbandwidth, ASumOfBothDirectionsIsLeftOut) {
   json content = test::nvbandwidth_08();
   content["nvbandwidth"]["testcases"][4]["bandwidth_matrix"] = json::parse(R"([["N/A", "772"], ["774", "N/A"]])");
-  const auto probes = imported(content);
+  const auto probes = imported_probes(content);
   EXPECT_THAT(lines(probes, "peer copy write direct, other way busy"), IsEmpty());
   EXPECT_THAT(probes.findings.notes, Contains(HasSubstr("only the sum of both directions")));
   content["nvbandwidth"]["testcases"][4]["bandwidth_description"] =
       "memcpy CE GPU(row) <-> GPU(column) bandwidth (GB/s)";
-  EXPECT_THAT(lines(imported(content), "peer copy write direct, other way busy"),
+  EXPECT_THAT(lines(imported_probes(content), "peer copy write direct, other way busy"),
               ElementsAre("0/0 0/1 772.0", "0/1 0/0 774.0"));
 }
 
 TEST(ImportNvbandwidth, TheOriginIsInTheEnvironment) {
-  const auto origin = imported(test::nvbandwidth_08()).environment->at("origin");
+  const auto origin = imported_probes(test::nvbandwidth_08()).environment->at("origin");
   EXPECT_EQ(origin.at("tool"), "nvbandwidth");
   EXPECT_EQ(origin.at("file"), "nv.json");
   EXPECT_EQ(origin.at("Driver Version"), "580.105.08");
@@ -104,18 +104,20 @@ TEST(ImportNvbandwidth, TheOriginIsInTheEnvironment) {
 TEST(ImportNvbandwidth, NumbersAreReadAsTexts) {
   json content = test::nvbandwidth_08();
   content["nvbandwidth"]["testcases"][0]["bandwidth_matrix"] = json::parse(R"([[55.25, "5.55e+01"]])");
-  EXPECT_THAT(lines(imported(content), "copy pinned-to-device near"), ElementsAre("0/0  55.25", "0/1  55.5"));
+  EXPECT_THAT(lines(imported_probes(content), "copy pinned-to-device near"), ElementsAre("0/0  55.25", "0/1  55.5"));
 }
 
 TEST(ImportNvbandwidth, TheSizeMustBeTold) {
-  EXPECT_THAT(refusal(test::nvbandwidth_08(), {}), AllOf(HasSubstr("nv.json"), HasSubstr("--size"), HasSubstr("512M")));
-  EXPECT_THAT(refusal(test::nvbandwidth_08(), {.protocol = "cuda-ipc", .size = kSize}), HasSubstr("holds primitives"));
-  EXPECT_THAT(refusal(test::nvbandwidth_08(), {.window = 1, .size = kSize}), HasSubstr("holds primitives"));
+  EXPECT_THAT(refusal_of_probes(test::nvbandwidth_08(), {}),
+              AllOf(HasSubstr("nv.json"), HasSubstr("--size"), HasSubstr("512M")));
+  EXPECT_THAT(refusal_of_probes(test::nvbandwidth_08(), {.protocol = "cuda-ipc", .size = kSize}),
+              HasSubstr("holds primitives"));
+  EXPECT_THAT(refusal_of_probes(test::nvbandwidth_08(), {.window = 1, .size = kSize}), HasSubstr("holds primitives"));
 }
 
 TEST(ImportNvbandwidth, BrokenMatricesAreNamed) {
   const auto with = [](const char* matrix) {
-    return refusal_after([&](json& test) { test["bandwidth_matrix"] = json::parse(matrix); });
+    return refusal_of_probes_after([&](json& test) { test["bandwidth_matrix"] = json::parse(matrix); });
   };
   const std::string member = "nv.json: error: member 'nvbandwidth.testcases[0].bandwidth_matrix' ";
   EXPECT_EQ(with(R"([["fast", "1"]])"), member + "holds \"fast\", which is no positive number of GB/s");
@@ -128,35 +130,37 @@ TEST(ImportNvbandwidth, BrokenMatricesAreNamed) {
   EXPECT_EQ(with(R"("1")"), member + "is no array");
   json content = test::nvbandwidth_08();
   content["nvbandwidth"]["testcases"][2]["bandwidth_matrix"] = json::parse(R"([["N/A", "1"]])");
-  EXPECT_THAT(refusal(content), HasSubstr("testcases[2].bandwidth_matrix' has 1 rows of 2 columns: it must be square"));
+  EXPECT_THAT(refusal_of_probes(content),
+              HasSubstr("testcases[2].bandwidth_matrix' has 1 rows of 2 columns: it must be square"));
 }
 
 TEST(ImportNvbandwidth, MissingMembersAreNamed) {
   for (const char* name : {"name", "status", "bandwidth_matrix"}) {
-    EXPECT_EQ(refusal_after([&](json& test) { test.erase(name); }),
+    EXPECT_EQ(refusal_of_probes_after([&](json& test) { test.erase(name); }),
               "nv.json: error: member 'nvbandwidth.testcases[0]." + std::string(name) + "' is missing");
   }
-  EXPECT_THAT(refusal_after([](json& test) { test["bandwidth_description"] = "memory latency (ns)"; }),
+  EXPECT_THAT(refusal_of_probes_after([](json& test) { test["bandwidth_description"] = "memory latency (ns)"; }),
               HasSubstr("'nvbandwidth.testcases[0].bandwidth_description' does not say (GB/s)"));
   json content = test::nvbandwidth_08();
   content["nvbandwidth"].erase("version");
-  EXPECT_EQ(imported(content).program, "nvbandwidth v0.8") << "git tells it, too";
+  EXPECT_EQ(imported_probes(content).program, "nvbandwidth v0.8") << "git tells it, too";
   content["nvbandwidth"].erase("git_version");
-  EXPECT_THAT(refusal(content), HasSubstr("is missing"));
-  EXPECT_THAT(refusal(json::object()), HasSubstr("'nvbandwidth' is missing"));
+  EXPECT_THAT(refusal_of_probes(content), HasSubstr("is missing"));
+  EXPECT_THAT(refusal_of_probes(json::object()), HasSubstr("'nvbandwidth' is missing"));
 }
 
 TEST(ImportNvbandwidth, AFileWithoutAResultSaysWhy) {
   json content = test::nvbandwidth_08();
   content["nvbandwidth"].erase("testcases");
   content["nvbandwidth"]["error"] = "no CUDA-capable device is detected";
-  EXPECT_THAT(refusal(content), HasSubstr("nv.json: error: holds no result: no CUDA-capable device is detected"));
+  EXPECT_THAT(refusal_of_probes(content),
+              HasSubstr("nv.json: error: holds no result: no CUDA-capable device is detected"));
   content = test::nvbandwidth_08();
   content["nvbandwidth"]["testcases"] = {
       {{"name", "some_new_test"}, {"status", "Passed"}},
       {{"name", "host_to_device_memcpy_ce"}, {"status", "Error"}, {"error", "bad copy"}}};
-  EXPECT_THAT(refusal(content), AllOf(HasSubstr("holds nothing that can be imported: some_new_test left out"),
-                                      HasSubstr("Error: bad copy")));
+  EXPECT_THAT(refusal_of_probes(content), AllOf(HasSubstr("holds nothing that can be imported: some_new_test left out"),
+                                                HasSubstr("Error: bad copy")));
 }
 
 }  // namespace

@@ -19,13 +19,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-bench::Result imported(const std::string& text, const ImportWishes& wishes = {}) {
+bench::Result imported_osu(const std::string& text, const ImportWishes& wishes = {}) {
   return std::get<bench::Result>(import_content(Tool::osu, text, "osu.txt", wishes));
 }
 
-std::string refusal(const std::string& text, const ImportWishes& wishes = {}) {
+std::string refusal_of_osu(const std::string& text, const ImportWishes& wishes = {}) {
   try {
-    std::ignore = imported(text, wishes);
+    std::ignore = imported_osu(text, wishes);
   } catch (const UsageError& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::bad_usage);
     return error.what();
@@ -39,7 +39,7 @@ std::string latency_of(const std::string& rows) {
 }
 
 TEST(ImportOsu, LatencyIsOneWayInMicroseconds) {
-  const auto result = imported(test::osu_latency_75());
+  const auto result = imported_osu(test::osu_latency_75());
   EXPECT_EQ(result.world, "measured");
   EXPECT_EQ(result.program, "osu_latency 7.5");
   EXPECT_EQ(result.series.pattern, Pattern::pingpong);
@@ -56,7 +56,7 @@ TEST(ImportOsu, LatencyIsOneWayInMicroseconds) {
 }
 
 TEST(ImportOsu, TellsNothingThatTheFileDoesNot) {
-  const auto& series = imported(test::osu_bw_72()).series;
+  const auto& series = imported_osu(test::osu_bw_72()).series;
   EXPECT_THAT(series.protocol, IsEmpty());
   EXPECT_THAT(series.from, IsEmpty());
   EXPECT_THAT(series.to, IsEmpty());
@@ -69,24 +69,24 @@ TEST(ImportOsu, TellsNothingThatTheFileDoesNot) {
 }
 
 TEST(ImportOsu, OlderHeadersAndEmptyMessages) {
-  const auto result = imported(test::osu_latency_5());
+  const auto result = imported_osu(test::osu_latency_5());
   EXPECT_EQ(result.program, "osu_latency 5.6.3");
   EXPECT_EQ(result.series.points[0].size, Bytes{0});
   EXPECT_EQ(result.environment->at("origin").at("send_buffer"), "DEVICE");
   EXPECT_EQ(result.environment->at("origin").at("receive_buffer"), "HOST");
-  EXPECT_EQ(imported("# OSU MPI Bandwidth Test (Version 2.0)\n# Size\tBandwidth (MB/s)\n1\t3.549325\n").program,
+  EXPECT_EQ(imported_osu("# OSU MPI Bandwidth Test (Version 2.0)\n# Size\tBandwidth (MB/s)\n1\t3.549325\n").program,
             "osu_bw 2.0");
 }
 
 TEST(ImportOsu, ABandwidthIsATimePerMessage) {
   // 1 MB/s is 10^6 bytes per second: a byte per microsecond.
-  const auto points = imported(test::osu_bw_72()).series.points;
+  const auto points = imported_osu(test::osu_bw_72()).series.points;
   EXPECT_EQ(points[1].time_us.median, 16);
   EXPECT_EQ(points[1].bandwidth_MBps, 65536);
 }
 
 TEST(ImportOsu, BothDirectionsCountInABidirectionalRate) {
-  const auto result = imported(test::osu_bibw_75());
+  const auto result = imported_osu(test::osu_bibw_75());
   EXPECT_EQ(result.program, "osu_bibw 7.5");
   EXPECT_EQ(result.series.pattern, Pattern::bidirectional);
   EXPECT_EQ(result.series.points[1].time_us.median, 64);
@@ -95,12 +95,12 @@ TEST(ImportOsu, BothDirectionsCountInABidirectionalRate) {
 }
 
 TEST(ImportOsu, OfSeveralPairsItIsTheMeanOfOne) {
-  const auto one = imported(test::osu_mbw_mr_74(1));
+  const auto one = imported_osu(test::osu_mbw_mr_74(1));
   EXPECT_EQ(one.series.label, "osu_mbw_mr");
   EXPECT_EQ(one.series.window, 32);
   EXPECT_TRUE(one.series.told.window);
   EXPECT_EQ(one.series.points[1].bandwidth_MBps, 20000);
-  const auto four = imported(test::osu_mbw_mr_74(4));
+  const auto four = imported_osu(test::osu_mbw_mr_74(4));
   EXPECT_EQ(four.series.label, "osu_mbw_mr, 4 pairs");
   EXPECT_EQ(four.series.points[1].bandwidth_MBps, 5000);
   EXPECT_THAT(four.notes, ElementsAre(HasSubstr("means"), HasSubstr("4 pairs at once")));
@@ -108,7 +108,7 @@ TEST(ImportOsu, OfSeveralPairsItIsTheMeanOfOne) {
 
 TEST(ImportOsu, WhatTheUserKnowsIsAdded) {
   const auto series =
-      imported(test::osu_bw_72(), {.protocol = "cuda-ipc", .window = 64, .from = "0/0", .to = "0/1"}).series;
+      imported_osu(test::osu_bw_72(), {.protocol = "cuda-ipc", .window = 64, .from = "0/0", .to = "0/1"}).series;
   EXPECT_EQ(series.protocol, "cuda-ipc");
   EXPECT_EQ(series.window, 64);
   EXPECT_TRUE(series.told.window);
@@ -117,71 +117,78 @@ TEST(ImportOsu, WhatTheUserKnowsIsAdded) {
 }
 
 TEST(ImportOsu, WishesThatContradictTheFileAreRefused) {
-  EXPECT_THAT(refusal(test::osu_bw_72(), {.pattern = Pattern::pingpong}), HasSubstr("osu.txt measures bandwidth"));
-  EXPECT_THAT(refusal(test::osu_mbw_mr_74(1), {.window = 64}), HasSubstr("--window 64: osu.txt says 32"));
-  EXPECT_THAT(refusal(test::osu_latency_75(), {.window = 2}), HasSubstr("--window 2: osu.txt says 1"));
-  EXPECT_THAT(refusal(test::osu_bw_72(), {.size = Bytes{1}}), HasSubstr("--size"));
+  EXPECT_THAT(refusal_of_osu(test::osu_bw_72(), {.pattern = Pattern::pingpong}),
+              HasSubstr("osu.txt measures bandwidth"));
+  EXPECT_THAT(refusal_of_osu(test::osu_mbw_mr_74(1), {.window = 64}), HasSubstr("--window 64: osu.txt says 32"));
+  EXPECT_THAT(refusal_of_osu(test::osu_latency_75(), {.window = 2}), HasSubstr("--window 2: osu.txt says 1"));
+  EXPECT_THAT(refusal_of_osu(test::osu_bw_72(), {.size = Bytes{1}}), HasSubstr("--size"));
 }
 
 TEST(ImportOsu, ABrokenRowIsNamedByItsLine) {
-  EXPECT_THAT(refusal(latency_of("1 8.01\n2\n")), HasSubstr("osu.txt:4: error: a row of 1 columns, where 2 are named"));
-  EXPECT_THAT(refusal(latency_of("1 8.01\n2 8.02 7\n")), HasSubstr("osu.txt:4: error: a row of 3 columns"));
-  EXPECT_THAT(refusal(latency_of("1 8.01\n2 eight\n")), HasSubstr("osu.txt:4: error: 'eight' is no number"));
-  EXPECT_THAT(refusal(latency_of("1 8.01\n2 nan\n")), HasSubstr("osu.txt:4: error: 'nan' is no number"));
-  EXPECT_THAT(refusal(latency_of("1.5 8.01\n")), HasSubstr("osu.txt:3: error: '1.5' is no size in bytes"));
-  EXPECT_THAT(refusal(latency_of("1K 8.01\n")), HasSubstr("osu.txt:3: error: '1K' is no size in bytes"));
-  EXPECT_THAT(refusal(latency_of("1 -8.01\n")), HasSubstr("osu.txt:3: error: the value must be positive"));
-  EXPECT_THAT(refusal(latency_of("1 0.00\n")), HasSubstr("osu.txt:3: error: the value must be positive"));
-  EXPECT_THAT(refusal(latency_of("2 8.01\n1 8.02\n")), HasSubstr("osu.txt:4: error: size 1 does not ascend"));
-  EXPECT_THAT(refusal(latency_of("2 8.01\r\n2 8.02\r\n")), HasSubstr("osu.txt:4: error: size 2 does not ascend"));
+  EXPECT_THAT(refusal_of_osu(latency_of("1 8.01\n2\n")),
+              HasSubstr("osu.txt:4: error: a row of 1 columns, where 2 are named"));
+  EXPECT_THAT(refusal_of_osu(latency_of("1 8.01\n2 8.02 7\n")), HasSubstr("osu.txt:4: error: a row of 3 columns"));
+  EXPECT_THAT(refusal_of_osu(latency_of("1 8.01\n2 eight\n")), HasSubstr("osu.txt:4: error: 'eight' is no number"));
+  EXPECT_THAT(refusal_of_osu(latency_of("1 8.01\n2 nan\n")), HasSubstr("osu.txt:4: error: 'nan' is no number"));
+  EXPECT_THAT(refusal_of_osu(latency_of("1.5 8.01\n")), HasSubstr("osu.txt:3: error: '1.5' is no size in bytes"));
+  EXPECT_THAT(refusal_of_osu(latency_of("1K 8.01\n")), HasSubstr("osu.txt:3: error: '1K' is no size in bytes"));
+  EXPECT_THAT(refusal_of_osu(latency_of("1 -8.01\n")), HasSubstr("osu.txt:3: error: the value must be positive"));
+  EXPECT_THAT(refusal_of_osu(latency_of("1 0.00\n")), HasSubstr("osu.txt:3: error: the value must be positive"));
+  EXPECT_THAT(refusal_of_osu(latency_of("2 8.01\n1 8.02\n")), HasSubstr("osu.txt:4: error: size 1 does not ascend"));
+  EXPECT_THAT(refusal_of_osu(latency_of("2 8.01\r\n2 8.02\r\n")),
+              HasSubstr("osu.txt:4: error: size 2 does not ascend"));
 }
 
 TEST(ImportOsu, ARowThatWasCutOffIsSeenByItsDecimals) {
-  EXPECT_THAT(refusal(latency_of("1 8.01\n2 128.0")), AllOf(HasSubstr("osu.txt:4: error:"), HasSubstr("cut off")));
-  EXPECT_THAT(refusal(latency_of("1 8.01\n2 12")), HasSubstr("cut off"));
-  EXPECT_THAT(refusal(latency_of("1 8\n")), HasSubstr("cut off"));
+  EXPECT_THAT(refusal_of_osu(latency_of("1 8.01\n2 128.0")),
+              AllOf(HasSubstr("osu.txt:4: error:"), HasSubstr("cut off")));
+  EXPECT_THAT(refusal_of_osu(latency_of("1 8.01\n2 12")), HasSubstr("cut off"));
+  EXPECT_THAT(refusal_of_osu(latency_of("1 8\n")), HasSubstr("cut off"));
 }
 
 TEST(ImportOsu, ATruncatedFileIsRefused) {
-  EXPECT_THAT(refusal("# OSU MPI Latency Test v7.5\n"), HasSubstr("osu.txt: error: ends before its first row"));
-  EXPECT_THAT(refusal("# OSU MPI Latency Test v7.5\n1 8.01\n"), HasSubstr("osu.txt:2: error: a row before the line"));
-  EXPECT_THAT(refusal("1 8.01\n"), HasSubstr("osu.txt: error: has no title"));
-  EXPECT_THAT(refusal(""), HasSubstr("osu.txt: error: has no title"));
+  EXPECT_THAT(refusal_of_osu("# OSU MPI Latency Test v7.5\n"), HasSubstr("osu.txt: error: ends before its first row"));
+  EXPECT_THAT(refusal_of_osu("# OSU MPI Latency Test v7.5\n1 8.01\n"),
+              HasSubstr("osu.txt:2: error: a row before the line"));
+  EXPECT_THAT(refusal_of_osu("1 8.01\n"), HasSubstr("osu.txt: error: has no title"));
+  EXPECT_THAT(refusal_of_osu(""), HasSubstr("osu.txt: error: has no title"));
 }
 
 TEST(ImportOsu, UnknownTestsAndUnitsAreRefused) {
-  EXPECT_THAT(refusal("# OSU MPI-CUDA Allreduce Latency Test v7.0\n"),
+  EXPECT_THAT(refusal_of_osu("# OSU MPI-CUDA Allreduce Latency Test v7.0\n"),
               AllOf(HasSubstr("osu.txt:1: error: unknown test 'MPI-CUDA Allreduce Latency'"),
                     HasSubstr("Bi-Directional Bandwidth")));
-  EXPECT_THAT(refusal("# OSU MPI_Put Bandwidth Test v5.3\n"), HasSubstr("unknown test 'MPI_Put Bandwidth'"));
-  EXPECT_THAT(refusal("# OSU OpenSHMEM Latency Test v7.3\n"), HasSubstr("unknown test"));
-  EXPECT_THAT(refusal("# OSU MPI Bandwidth Test v7.3\n# Size Bandwidth (Gbit/s)\n"),
+  EXPECT_THAT(refusal_of_osu("# OSU MPI_Put Bandwidth Test v5.3\n"), HasSubstr("unknown test 'MPI_Put Bandwidth'"));
+  EXPECT_THAT(refusal_of_osu("# OSU OpenSHMEM Latency Test v7.3\n"), HasSubstr("unknown test"));
+  EXPECT_THAT(refusal_of_osu("# OSU MPI Bandwidth Test v7.3\n# Size Bandwidth (Gbit/s)\n"),
               HasSubstr("osu.txt:2: error: the values must be in MB/s"));
-  EXPECT_THAT(refusal("# OSU MPI Latency Test v7.3\n# Size Bandwidth (MB/s)\n"), HasSubstr("must be in us"));
-  EXPECT_THAT(refusal("# OSU MPI Bandwidth Test v7.3\n# Size Bandwidth (MB/s)\n0 1.00\n"), HasSubstr("empty messages"));
+  EXPECT_THAT(refusal_of_osu("# OSU MPI Latency Test v7.3\n# Size Bandwidth (MB/s)\n"), HasSubstr("must be in us"));
+  EXPECT_THAT(refusal_of_osu("# OSU MPI Bandwidth Test v7.3\n# Size Bandwidth (MB/s)\n0 1.00\n"),
+              HasSubstr("empty messages"));
   EXPECT_THAT(
-      refusal("# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n# [ pairs: 1 ] [ window size: varied ]\n"),
+      refusal_of_osu("# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n# [ pairs: 1 ] [ window size: varied ]\n"),
       HasSubstr("osu.txt:2: error: window size 'varied'"));
 }
 
 TEST(ImportOsu, OneTableAtATime) {
-  EXPECT_THAT(refusal(test::osu_bw_72() + test::osu_bw_72()),
+  EXPECT_THAT(refusal_of_osu(test::osu_bw_72() + test::osu_bw_72()),
               HasSubstr("osu.txt:8: error: a second table begins here"));
-  EXPECT_THAT(refusal(test::osu_bw_72() + "# Size      Bandwidth (MB/s)\n"), HasSubstr("osu.txt:8: error: a second"));
+  EXPECT_THAT(refusal_of_osu(test::osu_bw_72() + "# Size      Bandwidth (MB/s)\n"),
+              HasSubstr("osu.txt:8: error: a second"));
   // Under some launchers each rank prints the title.
-  EXPECT_EQ(imported("# OSU MPI Latency Test v7.1\n" + latency_of("1 8.01\n")).series.points.size(), 1U);
+  EXPECT_EQ(imported_osu("# OSU MPI Latency Test v7.1\n" + latency_of("1 8.01\n")).series.points.size(), 1U);
 }
 
 TEST(ImportOsu, WrongDataAreNoMeasurement) {
   const auto header = std::string("# OSU MPI Latency Test v7.5\n# Size       Avg Latency(us)        Validation\n");
-  EXPECT_THAT(refusal(header + "1 8.01 Fail\n"), HasSubstr("osu.txt:3: error: the benchmark found wrong data"));
-  EXPECT_THAT(refusal(header + "1 8.01 Pass\nDATA VALIDATION ERROR: osu_latency exited with status 1\n"),
+  EXPECT_THAT(refusal_of_osu(header + "1 8.01 Fail\n"), HasSubstr("osu.txt:3: error: the benchmark found wrong data"));
+  EXPECT_THAT(refusal_of_osu(header + "1 8.01 Pass\nDATA VALIDATION ERROR: osu_latency exited with status 1\n"),
               HasSubstr("osu.txt:4: error: the benchmark found wrong data"));
-  EXPECT_THAT(refusal(header + "1 8.01\n"), HasSubstr("a row of 2 columns, where 3 are named"));
+  EXPECT_THAT(refusal_of_osu(header + "1 8.01\n"), HasSubstr("a row of 2 columns, where 3 are named"));
 }
 
 TEST(ImportOsu, FurtherColumnsAreCounted) {
-  const auto result = imported(
+  const auto result = imported_osu(
       "# OSU MPI Latency Test v7.5\n"
       "# Size       Avg Latency(us)   P50 Tail Lat(us)   P99 Tail Lat(us)\n"
       "1                       8.01              7.99             12.01\n");
@@ -190,7 +197,7 @@ TEST(ImportOsu, FurtherColumnsAreCounted) {
 
 TEST(ImportOsu, LinesOfAnyLengthArePassedOver) {
   const std::string noise = "# OSU " + std::string(1U << 20U, 'x') + "\n";
-  EXPECT_EQ(imported(noise + test::osu_latency_75() + noise).series.points.size(), 3U);
+  EXPECT_EQ(imported_osu(noise + test::osu_latency_75() + noise).series.points.size(), 3U);
 }
 
 class OwnOsuForm : public ::testing::TestWithParam<Pattern> {};
@@ -210,7 +217,7 @@ TEST_P(OwnOsuForm, ComesBackAsTheSameCurveWithinThePrintedDigits) {
   std::ostringstream text;
   print_osu(written, text);
 
-  const auto read = imported(text.str());
+  const auto read = imported_osu(text.str());
   EXPECT_EQ(read.world, "simulated");
   EXPECT_EQ(read.program, written.program);
   EXPECT_EQ(read.series.protocol, "gpudirect-v2");
