@@ -12,6 +12,7 @@
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/cli/protocol_list.hpp"
+#include "protocols/bench/workload/workload_options.hpp"
 #include "protocols/cuda_aware.hpp"
 
 namespace twinlink::model {
@@ -55,6 +56,13 @@ ExitCode list_schema(const std::filesystem::path& json) {
   return ExitCode::ok;
 }
 
+ExitCode list_workloads(const std::filesystem::path& json) {
+  bench::require_json_option(json);
+  bench::print_workloads(std::cout);
+  bench::write_json_option(json, bench::workloads_to_json());
+  return ExitCode::ok;
+}
+
 ExitCode list_calls(const std::filesystem::path& json) {
   bench::require_json_option(json);
   nlohmann::json calls = nlohmann::json::array();
@@ -78,6 +86,9 @@ void add_list_command(Program& program) {
   auto* protocols = command->add_subcommand("protocols", "All protocols with their options, defaults and presets");
   bench::add_json_option(*protocols, *json);
   protocols->callback([&program, json] { program.action = [json] { return list_protocols(*json); }; });
+  auto* workloads = command->add_subcommand("workloads", "All workloads with their algorithms and closed forms");
+  bench::add_json_option(*workloads, *json);
+  workloads->callback([&program, json] { program.action = [json] { return list_workloads(*json); }; });
   const auto folder = std::make_shared<std::filesystem::path>();
   auto* platforms = command->add_subcommand("platforms", "The platform files of a folder");
   platforms->add_option("--folder", *folder, "Where they lie")->type_name("FOLDER")->default_str("beside this program");

@@ -41,6 +41,7 @@ void add_diff_command(Program& program);
 void add_sensitivity_command(Program& program);
 void add_import_command(Program& program);
 void add_new_command(Program& program);
+void add_workload_command(Program& program);
 
 /// --intra-node and --smp-copy-size: how the simulated MPI library carries messages within a node.
 void add_within_node_options(CLI::App& command, WithinNode& within_node);

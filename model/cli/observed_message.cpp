@@ -47,7 +47,7 @@ ObservedMessage observe_message(const Platform& platform, const std::vector<Plac
     }
     // The peer may have the packed buffers open until its end is closed too.
     channel.reset();
-    bench::synchronize(rank, peer, bench::Patience{timeout});
+    bench::synchronize(rank, peer, bench::Patience::of_peer(timeout));
   };
   simulate(platform, places, body, {.observer = [&](const OpReport& report) { reports.push_back(report); }});
   std::erase_if(reports, [](const OpReport& r) { return r.step.empty(); });

@@ -97,6 +97,31 @@ void Content::write(Bytes at, const Content& what) {
   replace(at.count(), at.count() + what.size_, moved);
 }
 
+void Content::add(const Content& other) {
+  std::vector<Segment> sums;
+  auto mine = segments_.begin();
+  auto theirs = other.segments_.begin();
+  for (std::uint64_t begin = 0; begin < size_;) {
+    const Segment& a = mine->second;
+    const Segment& b = theirs->second;
+    const std::uint64_t end = std::min(a.end, b.end);
+    const std::uint64_t source = a.source + (begin - a.begin);
+    Segment sum{.begin = begin, .end = end};
+    const bool whole_elements = source % sizeof(std::uint64_t) == 0;
+    if (a.defined && b.defined && is_summable({a.seed}) && is_summable({b.seed}) && whole_elements &&
+        source == b.source + (begin - b.begin)) {
+      sum.seed = summable(a.seed + b.seed).seed;
+      sum.source = source;
+      sum.defined = true;
+    }
+    sums.push_back(sum);
+    begin = end;
+    if (a.end == end) ++mine;
+    if (b.end == end) ++theirs;
+  }
+  replace(0, size_, sums);
+}
+
 void Content::tear() { *this = Content{Bytes{size_}}; }
 
 std::uint64_t Content::digest() const {

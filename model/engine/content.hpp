@@ -21,6 +21,9 @@ class Content {
   [[nodiscard]] Content slice(Bytes at, Bytes length) const;
   /// Bytes [at, at+what's size) become `what`.
   void write(Bytes at, const Content& what);
+  /// Elements become those of both added up, which have the same size: summable() contents that belong together, else
+  /// bytes that belong to no pattern.
+  void add(const Content& other);
   /// All bytes become garbage that no pattern matches: somebody wrote the source while it was read.
   void tear();
 

@@ -111,6 +111,16 @@ Op SimRank::start_copy(View to, View from, std::span<const Block> blocks, Stream
   return run_copy(operation);
 }
 
+/// A copy moves each byte twice through the GPU's memory; this reads two and writes one.
+Op SimRank::start_add(View to, View from, Stream stream) {
+  const OperationPtr operation = make_copy(to, from, stream, Engine::kernel);
+  if (operation->from.opening || operation->to.opening) throw UsageError("a GPU adds up its own memory only");
+  operation->report.verb = "add";
+  operation->adds = true;
+  operation->size = Bytes{operation->size.count() * 3 / 2};
+  return run_copy(operation);
+}
+
 /// A kernel that copies nothing, and takes as long as it computes.
 Op SimRank::compute(Seconds duration, Stream stream) {
   require_compute(duration, stream);

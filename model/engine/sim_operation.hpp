@@ -36,6 +36,7 @@ struct SimRank::Operation {
   Seconds unhidden{};                  ///< what blocks that lie apart and a kernel's signal add; zero once they have
   Seconds gap{};                       ///< after the copy before it in its stream; zero once it is over
   const Piecewise* written = nullptr;  ///< what it adds if a CPU has just written the source; null: nothing
+  bool adds = false;                   ///< a copy that adds to what is there
   bool occupies_cpu = false;           ///< the calling CPU, until the copy has ended
   bool by_event = false;               ///< the rank learns of its end by an event, and not by a word in memory
   Bytes size{};                        ///< the bytes that flow
@@ -80,6 +81,11 @@ struct SimRank::Operation {
       to.allocation->content.write(at, what);
       to.allocation->was_written(at, what.size(), occupies_cpu);
     };
+    if (adds) {
+      Content sum = to.content();
+      sum.add(snapshot.front());
+      return put(to.offset, sum);
+    }
     if (blocks.empty()) return put(to.offset, snapshot.front());
     for (std::size_t i = 0; i < blocks.size(); ++i) put(to.offset + blocks[i].to, snapshot[i]);
   }

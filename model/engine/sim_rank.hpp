@@ -101,6 +101,7 @@ class SimRank final : public Rank {
   Op send(RankId to, Tag tag, View from) override;
   Op send_synchronously(RankId to, Tag tag, View from) override;
   Op compute(Seconds duration, Stream stream) override;
+  Op start_add(View to, View from, Stream stream) override;
   Op receive(RankId from, Tag tag, View to) override;
   Op send_control(RankId to, Tag tag, const ControlMessage& message) override;
   Op recv_control(RankId from, Tag tag, ControlMessage& into) override;

@@ -77,6 +77,18 @@ Op Rank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream s
   return start_copy(to, from, blocks, stream, engine);
 }
 
+Op Rank::add(View to, View from, Stream stream) {
+  require_transfer(to, from, stream);
+  constexpr std::uint64_t kElement = sizeof(std::uint64_t);
+  for (const View& view : {to, from}) {
+    if (view.buffer.memory != Memory::device) throw UsageError("a GPU adds up device memory only");
+    if (view.offset.count() % kElement == 0 && view.length.count() % kElement == 0) continue;
+    throw UsageError("a GPU adds up elements of 8 B, and " + std::to_string(view.length.count()) + " B at byte " +
+                     std::to_string(view.offset.count()) + " are not whole ones");
+  }
+  return start_add(to, from, stream);
+}
+
 void require_compute(Seconds duration, Stream stream) {
   require_stream(stream);
   if (duration >= Seconds{}) return;

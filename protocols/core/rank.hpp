@@ -164,6 +164,15 @@ struct Payload {
   std::uint64_t seed = 0;
   auto operator<=>(const Payload&) const = default;
 };
+/// A content whose elements (64 bits) add up: those of summable(a) and of summable(b) give summable(a + b). Of values
+/// below 2^63.
+constexpr Payload summable(std::uint64_t value) { return {value | (std::uint64_t{1} << 63U)}; }
+constexpr bool is_summable(Payload pattern) { return pattern.seed >> 63U != 0; }
+/// Its element `index`.
+constexpr std::uint64_t summable_element(Payload pattern, std::uint64_t index) {
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;  // of the golden ratio: elements far apart
+  return (pattern.seed & ~(std::uint64_t{1} << 63U)) * (2 * (index * kOdd) + 1);
+}
 /// What a receive buffer is filled with before a transfer: bytes that are still there were never written.
 inline constexpr Payload kSentinel{0};
 
@@ -218,6 +227,9 @@ class Rank {
   /// How long this rank's CPU has been busy so far with what it started, took in and copied. Waiting apart, unless the
   /// rank polls while it waits, as real ones do. Nothing where the backend cannot tell.
   [[nodiscard]] virtual std::optional<Seconds> cpu_time() const { return std::nullopt; }
+  /// For how long `peer` has shown no sign of life to this rank, which keeps asking while it waits for it. Zero where
+  /// the backend cannot tell, and in a simulation, where nobody stops.
+  [[nodiscard]] virtual Seconds silence_of(RankId peer) { return static_cast<void>(peer), Seconds{}; }
 
   // ---- memory -----------------------------------------------------------------------------------------------------
 
@@ -266,6 +278,11 @@ class Rank {
   Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine);
   /// What both of them start, once they have checked what needs no machine. Without blocks: the whole views.
   virtual Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) = 0;
+  /// Adds each element of `from` to that of `to`: unsigned numbers of 64 bits, by a kernel. Both are device memory of
+  /// this rank's own, of one length, which is a multiple of 8 B, as their places are; else a UsageError. In its turn of
+  /// the stream.
+  Op add(View to, View from, Stream stream);
+  virtual Op start_add(View to, View from, Stream stream) = 0;
   /// One-sided: writes into memory that was opened from a peer, behind what is in the stream, then raises `signal`
   /// there. No CPU of the peer takes part. Ends when the bytes are in place and the signal is on its way. Puts that
   /// raise one tag at one peer use one stream.

@@ -12,6 +12,7 @@ class DecoratedRank : public Rank {
 
   Seconds now() override { return inner_.now(); }
   [[nodiscard]] std::optional<Seconds> cpu_time() const override { return inner_.cpu_time(); }
+  [[nodiscard]] Seconds silence_of(RankId peer) override { return inner_.silence_of(peer); }
   [[nodiscard]] const Path& path_to(RankId peer) const override { return inner_.path_to(peer); }
   Answer check_peer_access(RankId peer) override { return inner_.check_peer_access(peer); }
 
@@ -27,6 +28,7 @@ class DecoratedRank : public Rank {
   Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
     return inner_.start_copy(to, from, blocks, stream, engine);
   }
+  Op start_add(View to, View from, Stream stream) override { return inner_.start_add(to, from, stream); }
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override {
     return inner_.put(to, from, stream, engine, signal);
   }

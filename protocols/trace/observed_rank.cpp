@@ -139,6 +139,12 @@ Op ObservedRank::send_synchronously(RankId peer, Tag tag, View from) {
       [&] { return "send synchronously " + describe(from) + " -> " + describe(peer); });
 }
 
+Op ObservedRank::start_add(View to, View from, Stream stream) {
+  return start(
+      "add", [&] { return inner().start_add(to, from, stream); },
+      [&] { return "add " + describe(from) + " -> " + describe(to) + " stream " + std::to_string(stream.index); });
+}
+
 Op ObservedRank::compute(Seconds duration, Stream stream) {
   return start(
       "compute", [&] { return inner().compute(duration, stream); },

@@ -87,6 +87,9 @@ class DeviceRuntime {
   /// copy(), and then `flag`: whoever sees the flag sees the bytes. Also of no bytes.
   virtual Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                                Engine engine) = 0;
+  /// Adds `size` bytes of numbers of 64 bits to those at `to`, behind all copies of the stream. Both are memory of the
+  /// selected device.
+  virtual Event add(std::byte* to, const std::byte* from, Bytes size, Stream stream) = 0;
   /// Starts a kernel that computes for `duration`, behind all copies of its stream.
   virtual Event compute(Seconds duration, Stream stream) = 0;
   /// Copies between host memory by the calling CPU, in its turn of the stream, and waits.

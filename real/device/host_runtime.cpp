@@ -111,6 +111,14 @@ Event HostRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes si
   return event;
 }
 
+Event HostRuntime::add(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+  Queue& queue = queue_of(stream);
+  Copy sum = make_copy(to, from, size);
+  sum.adds = true;
+  queue.copies.push_back(sum);
+  return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
+}
+
 Event HostRuntime::compute(Seconds duration, Stream stream) {
   Queue& queue = queue_of(stream);
   Copy kernel;
@@ -128,8 +136,19 @@ bool HostRuntime::computed(Copy& kernel) {
 bool HostRuntime::ended(Event event) { return queues_[event.id % kStreams].ended >= event.id / kStreams; }
 
 std::size_t HostRuntime::move_some(Copy& copy, std::size_t room) {
-  const std::size_t slice = std::min(copy.left, room);
-  if (copy.staged) {
+  std::size_t slice = std::min(copy.left, room);
+  constexpr std::size_t kElement = sizeof(std::uint64_t);
+  if (copy.adds) slice = std::max(slice - slice % kElement, kElement);
+  if (copy.adds) {
+    for (std::size_t at = 0; at < slice; at += sizeof(std::uint64_t)) {
+      std::uint64_t sum = 0;
+      std::uint64_t term = 0;
+      std::memcpy(&sum, copy.to + at, sizeof sum);
+      std::memcpy(&term, copy.from + at, sizeof term);
+      sum += term;
+      std::memcpy(copy.to + at, &sum, sizeof sum);
+    }
+  } else if (copy.staged) {
     std::memcpy(bounce_.data(), copy.from, slice);
     std::memcpy(copy.to, bounce_.data(), slice);
   } else {

@@ -48,6 +48,7 @@ class HostRuntime final : public DeviceRuntime {
                     Engine engine) override;
   Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                        Engine engine) override;
+  Event add(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   Event compute(Seconds duration, Stream stream) override;
   bool ended(Event event) override;
   void synchronize(Stream stream) override;
@@ -66,6 +67,7 @@ class HostRuntime final : public DeviceRuntime {
     const std::byte* from = nullptr;
     std::size_t left = 0;
     bool staged = false;
+    bool adds = false;
     bool last = true;                                              ///< of its event: a copy of blocks is many of these
     Flag flag{};                                                   ///< no word: nothing to raise
     std::optional<std::chrono::nanoseconds> computes{};            ///< a kernel instead, which has not begun

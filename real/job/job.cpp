@@ -14,6 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/measure/collectives.hpp"
 #include "real/device/device_selection.hpp"
 #include "real/job/agreement.hpp"
 #include "real/job/environment.hpp"
@@ -131,6 +132,12 @@ void note_lacks(const Mpi& mpi, const nlohmann::json& within_node) {
   fmt::print(stderr, "twinlink-real: note: {}\n", within_node.at("lacks").get<std::string>());
 }
 
+/// Before they meet, ranks start their devices, which takes seconds where many share one.
+Seconds patience_of_start(const JobOptions& options) {
+  constexpr Seconds kDevice{30};
+  return options.timeout + kDevice;
+}
+
 /// Prints why, and ends all ranks.
 [[noreturn]] void end_job(const Mpi& mpi, const std::string& host, const std::string& message, ExitCode code) {
   fmt::print(stderr, "twinlink-real: rank {} of {} on {}: {}\n", mpi.rank(), mpi.size(), host, message);
@@ -156,7 +163,7 @@ void together(const Mpi& mpi, const std::string& host, const std::function<void(
 /// The members end in the reverse order, which matters: all memory goes after MPI_Finalize, then the device, and last
 /// the exports, in which opened memory is signed off.
 struct Job::Parts {
-  explicit Parts(const JobOptions& options) {
+  explicit Parts(const JobOptions& options) : timeout(options.timeout) {
     nlohmann::json within_node;
     const Finding device = attempt([&] {
       within_node = choose_within_node(options.within_node);
@@ -172,12 +179,12 @@ struct Job::Parts {
       if (options.bind) numa->bind_process();  // before MPI, whose memory then comes from there too
       if (options.nvtx) ranges = make_nvtx_ranges();
     });
-    mpi.emplace();
-    share_findings(*mpi, device, options.settings);
+    mpi.emplace(patience_of_start(options));
+    together(*mpi, host, [&] { share_findings(*mpi, device, options.settings); });
     together(*mpi, host, [&] {
       signals.emplace(RankId{mpi->rank()}, mpi->size(), *runtime);
       messages.emplace(RankId{mpi->rank()}, mpi->size());
-      neighbours = meet_neighbours(*mpi, *runtime, host, {exports, *signals, *messages});
+      neighbours = meet_neighbours(*mpi, *runtime, host, {exports, *signals, *messages, life});
       if (pace) {
         throw_agreed(*mpi, attempt([&] { pace->require(neighbours); }));
         pace->apply(neighbours);
@@ -197,15 +204,17 @@ struct Job::Parts {
       environment["control_within_node"] = !by_control_message ? "MPI"
                                            : all               ? "shared memory"
                                                                : "shared memory, some by MPI";
-      rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, by_control_message ? &*messages : nullptr,
-                   RealRank::Clock::now());
+      rank.emplace(*mpi, *runtime, neighbours, *numa, *memory, *signals, life,
+                   by_control_message ? &*messages : nullptr, RealRank::Clock::now());
       if (ranges) shown.emplace(*rank, *ranges);
     });
   }
 
   std::string host = host_name();
+  Seconds timeout;
   bool agreed_to_end = false;
   Exports exports;
+  LifeSigns life;
   std::unique_ptr<Pace> pace;  ///< null: there is none
   std::unique_ptr<DeviceRuntime> runtime;
   PacedRuntime* paced = nullptr;  ///< the runtime, where there is a pace
@@ -237,6 +246,7 @@ Rank& Job::rank() {
 const nlohmann::json& Job::environment() const { return parts_->environment; }
 
 void Job::agree(const std::function<void()>& check) {
+  meet();
   try {
     throw_agreed(*parts_->mpi, attempt(check));
   } catch (const AgreedError&) {
@@ -247,16 +257,23 @@ void Job::agree(const std::function<void()>& check) {
 
 void Job::run(const std::function<void(Rank&)>& work) {
   together(*parts_->mpi, parts_->host, [&] { work(rank()); });
+  meet();
+}
+
+/// Some may have worked for long while the others had nothing to do. MPI's own calls follow, which have less patience.
+void Job::meet() {
+  together(*parts_->mpi, parts_->host, [&] { bench::meet_all(rank(), bench::Patience::of_turn(parts_->timeout)); });
 }
 
 void Job::conclude() {
+  meet();
   if (parts_->pace) parts_->environment["pace"] = parts_->pace->conclude(*parts_->mpi, *parts_->paced);
 }
 
-ExitCode leave_together(const Finding& mine, const std::string& settings) {
-  const Mpi mpi;
+ExitCode leave_together(const Finding& mine, const JobOptions& options) {
+  const Mpi mpi(patience_of_start(options));
   try {
-    together(mpi, host_name(), [&] { share_findings(mpi, mine, settings); });
+    together(mpi, host_name(), [&] { share_findings(mpi, mine, options.settings); });
     return ExitCode::ok;
   } catch (const AgreedError& error) {
     return error.exit_code();

@@ -31,6 +31,7 @@ struct JobOptions {
   bool bind = false;                             ///< each rank to the CPUs next to its device
   WithinNode within_node = WithinNode::library;  ///< messages of ranks that share a node
   bool nvtx = false;                             ///< show profilers what the ranks do
+  Seconds timeout{30};                           ///< for a rank that shows no sign of life
   std::string command_line{};                    ///< for the environment block
 };
 
@@ -76,6 +77,8 @@ class Job {
   void conclude();
 
  private:
+  void meet();
+
   struct Parts;
   std::unique_ptr<Parts> parts_;
   int exceptions_;  ///< in passage when the job began
@@ -84,6 +87,6 @@ class Job {
 /// For a process that ends without a Job, while others may begin one: meets them as a Job would, and goes. Returns the
 /// exit code that all end with, which is that of the first finding that is not `ok`, or says that the ranks run
 /// different commands; rank 0 prints the reason. Once per process, under a launcher, before MPI.
-ExitCode leave_together(const Finding& mine, const std::string& settings);
+ExitCode leave_together(const Finding& mine, const JobOptions& options);
 
 }  // namespace twinlink::real

@@ -37,6 +37,7 @@
 #include "real/job/job.hpp"
 #include "real/job/job_options.hpp"
 #include "real/job/run_pairs.hpp"
+#include "real/job/workload.hpp"
 #include "real/system/launch.hpp"
 #include "real/system/mpi.hpp"
 
@@ -53,6 +54,7 @@ struct Options {
   bench::ProbeOptions probe{};
   DiscoverOptions discover{};
   FigureOptions figure{};
+  bench::WorkloadOptions workload{};
 };
 
 void require_ranks(const Rank& rank, const bench::Plan& plan) {
@@ -237,7 +239,10 @@ int run_program(int argc, char** argv, Options& options) {
       ->excludes(run_command->get_option("--all-pairs"));
   bench::add_examples(*run_command, {"mpirun -n 2 twinlink-real run -p gpudirect-v1 -e 1M",
                                      "mpirun -n 2 twinlink-real run --device cuda -p gpudirect-v2 --json run.json"});
-  run_command->callback([&] { begin(run_command, [&] { return run(options); }); });
+  run_command->callback([&] {
+    options.job.timeout = options.run.sweep.timeout;
+    begin(run_command, [&] { return run(options); });
+  });
 
   auto* probe_command = app.add_subcommand("probe", "Measure the primitives of this machine");
   add_job_options(*probe_command, options.job);
@@ -246,7 +251,10 @@ int run_program(int argc, char** argv, Options& options) {
   probe_command->add_flag("--samples", options.probe.samples, "Also store the time of every round (samples_us)");
   bench::add_examples(*probe_command, {"mpirun -n 2 twinlink-real probe --device cuda --json probes.json",
                                        "mpirun -n 2 twinlink-real probe --only message -e 64K"});
-  probe_command->callback([&] { begin(probe_command, [&] { return probe(options); }); });
+  probe_command->callback([&] {
+    options.job.timeout = options.probe.sweep.timeout;
+    begin(probe_command, [&] { return probe(options); });
+  });
 
   auto* figure_command = app.add_subcommand(
       "figure", "Measure what this machine has of the figures of \"GPUDirect Performance on Keeneland\"");
@@ -263,6 +271,17 @@ int run_program(int argc, char** argv, Options& options) {
                                         "mpirun -n 2 twinlink-real figure keeneland-kids -e 1M --out here"});
   figure_command->callback(
       [&] { begin(figure_command, [&] { return measure_figures(options.job, options.figure, kProgram); }); });
+
+  auto* workload_command = app.add_subcommand("workload", "Run a collective or a pattern over all ranks of the job");
+  add_job_options(*workload_command, options.job);
+  bench::add_workload_options(*workload_command, options.workload);
+  bench::add_examples(*workload_command,
+                      {"mpirun -n 4 twinlink-real workload all-reduce -p gpudirect-v2",
+                       "mpirun -n 8 twinlink-real workload all-to-all --device cuda -p gpudirect-v2 --json a2a.json"});
+  workload_command->callback([&] {
+    options.job.timeout = options.workload.sweep.timeout;
+    begin(workload_command, [&] { return measure_workload(options.job, options.workload, kProgram); });
+  });
 
   auto* discover_command = app.add_subcommand(
       "discover", "Write this node's topology as a platform file; needs neither mpirun nor GPUs in use");
@@ -321,7 +340,7 @@ int run_rank(int rank, int argc, char** argv) {
     return result;
   }();
   if (!Mpi::has_begun()) {
-    return static_cast<int>(leave_together({message_of(said), static_cast<ExitCode>(code)}, options.job.settings));
+    return static_cast<int>(leave_together({message_of(said), static_cast<ExitCode>(code)}, options.job));
   }
   fmt::print(stderr, "{}", said);
   return code;

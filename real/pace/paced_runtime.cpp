@@ -220,6 +220,17 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
                     stream, start);
 }
 
+/// A copy moves each byte twice through the GPU's memory; this reads two and writes one.
+Event PacedRuntime::add(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+  const Seconds start = clock_.now();
+  const PacedPath& way = paced_path(from, to, Engine::kernel);
+  return start_copy({.inner = inner_->add(to, from, size, stream),
+                     .way = &way,
+                     .size = Bytes{size.count() * 3 / 2},
+                     .ending = role_.topology.copy_ending(end_of(from, Engine::kernel), way.copy)},
+                    stream, start);
+}
+
 Event PacedRuntime::compute(Seconds duration, Stream stream) {
   const Seconds start = clock_.now();
   const End own{.location = {Location::Kind::gpu, role_.gpu}, .memory = Memory::device, .kernel = true, .own = true};

@@ -72,6 +72,7 @@ class PacedRuntime final : public DeviceRuntime {
   /// kernel that needs `runtime.kernel_signal` for both needs it before its last byte here, as in the simulation.
   Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                        Engine engine) override;
+  Event add(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   Event compute(Seconds duration, Stream stream) override;
   void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   bool ended(Event event) override;

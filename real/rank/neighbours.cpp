@@ -79,6 +79,7 @@ struct Sample {
   SharedMemory::Token table{};
   SharedMemory::Token signals{};
   SharedMemory::Token messages{};
+  SharedMemory::Token life{};
   IpcToken token{};
 };
 
@@ -93,6 +94,7 @@ std::string try_mapping(DeviceRuntime& runtime, Shared shared, RankId peer, cons
     shared.exports.attach(peer, sample.table);
     shared.signals.attach(peer, sample.signals);
     shared.messages.attach(peer, sample.messages);
+    shared.life.attach(peer, sample.life);
     runtime.close_memory(runtime.open_memory(sample.token, device));
     return kGranted;
   } catch (const EnvironmentError& error) {
@@ -158,8 +160,9 @@ Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::st
   const auto self = static_cast<std::size_t>(mpi.rank());
   const std::vector<Introduction> ranks = introduce(mpi, runtime, host);
   std::byte* const sample = runtime.allocate(Bytes{1});
-  const std::vector<Sample> samples = mpi.all_gather_values(
-      Sample{shared.exports.token(), shared.signals.token(), shared.messages.token(), runtime.export_memory(sample)});
+  const std::vector<Sample> samples =
+      mpi.all_gather_values(Sample{shared.exports.token(), shared.signals.token(), shared.messages.token(),
+                                   shared.life.token(), runtime.export_memory(sample)});
   const std::vector<Row> rows = gather_rows(mpi, look_around(runtime, shared, ranks, samples, self));
   runtime.free(sample);  // all ranks have closed it: their rows are here
 

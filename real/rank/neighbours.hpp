@@ -8,6 +8,7 @@
 #include "real/device/device_runtime.hpp"
 #include "real/rank/control_messages.hpp"
 #include "real/rank/exports.hpp"
+#include "real/rank/life_signs.hpp"
 #include "real/rank/signals.hpp"
 #include "real/system/mpi.hpp"
 
@@ -31,6 +32,7 @@ struct Shared {
   Exports& exports;
   Signals& signals;
   ControlMessages& messages;
+  LifeSigns& life;
 };
 
 /// Two devices are one if host and UUID agree. A node's GPUs are numbered by PCI bus id, over all that its ranks see.

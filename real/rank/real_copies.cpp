@@ -47,6 +47,13 @@ Op RealRank::track_copy(Event event, Stream stream, const Part& target, const Pa
   return op;
 }
 
+Op RealRank::start_add(View to, View from, Stream stream) {
+  const Part target = memory_.part(to);
+  const Part source = memory_.part(from);
+  if (target.allocation->owner || source.allocation->owner) throw UsageError("a GPU adds up its own memory only");
+  return track_event(runtime_.add(target.data, source.data, source.length, stream), stream, target, source);
+}
+
 Op RealRank::compute(Seconds duration, Stream stream) {
   require_compute(duration, stream);
   return track_event(runtime_.compute(duration, stream), stream, {}, {});

@@ -26,13 +26,15 @@ void keep(const Part& part) {
 }  // namespace
 
 RealRank::RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa,
-                   RealMemory& memory, Signals& signals, ControlMessages* messages, Clock::time_point start)
+                   RealMemory& memory, Signals& signals, LifeSigns& life, ControlMessages* messages,
+                   Clock::time_point start)
     : Rank({.id = RankId{mpi.rank()}, .places = neighbours.places, .numa_domains = numa.domains()}),
       mpi_(mpi),
       runtime_(runtime),
       neighbours_(neighbours),
       memory_(memory),
       signals_(signals),
+      life_(life),
       control_messages_(messages),
       start_(start),
       staging_(kStaging) {}
@@ -204,11 +206,15 @@ std::optional<Completion> RealRank::wait_any(std::span<const Op> ops, Seconds de
   if (ops.empty()) throw UsageError("wait_any() was given no operation to wait for");
   // To read the clock takes as long as to look for a control message, so that is done seldom.
   constexpr unsigned kPollsPerClock = 16;
+  life_.show();
   for (unsigned polls = 0;;) {
     if (const auto completion = take_ended(ops)) return completion;
     const std::uint64_t endings = endings_;
     do {
-      if (polls++ % kPollsPerClock == 1 && now() >= deadline) return std::nullopt;
+      if (polls++ % kPollsPerClock == 1) {
+        life_.show();
+        if (now() >= deadline) return std::nullopt;
+      }
       poll();
     } while (endings_ == endings);
   }
@@ -341,6 +347,7 @@ void RealRank::fill(View view, Payload pattern) {
   const std::uint64_t size = part.length.count();
   if (part.allocation->memory != Memory::device) return write_pattern({part.data, size}, pattern, 0);
   for (std::uint64_t at = 0; at < size; at += kStaging) {
+    life_.show();
     const std::span chunk = std::span(staging_).first(std::min<std::uint64_t>(kStaging, size - at));
     write_pattern(chunk, pattern, at);
     runtime_.copy_now(part.data + at, chunk.data(), Bytes{chunk.size()});
@@ -352,6 +359,7 @@ Verdict RealRank::check(View view, Payload pattern) {
   const std::uint64_t size = part.length.count();
   const bool on_device = part.allocation->memory == Memory::device;
   for (std::uint64_t at = 0; at < size; at += kStaging) {
+    life_.show();
     std::span chunk(part.data + at, std::min<std::uint64_t>(kStaging, size - at));
     if (on_device) {
       runtime_.copy_now(staging_.data(), chunk.data(), Bytes{chunk.size()});

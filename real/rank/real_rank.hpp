@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "real/rank/control_messages.hpp"
+#include "real/rank/life_signs.hpp"
 #include "real/rank/neighbours.hpp"
 #include "real/rank/real_memory.hpp"
 #include "real/rank/signals.hpp"
@@ -28,7 +29,7 @@ class RealRank final : public Rank {
   /// All but the start of the clock must outlive this object. Without `messages`, all control messages go
   /// through MPI.
   RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa, RealMemory& memory,
-           Signals& signals, ControlMessages* messages, Clock::time_point start);
+           Signals& signals, LifeSigns& life, ControlMessages* messages, Clock::time_point start);
   /// Gives up what is still in flight.
   ~RealRank() override;
   RealRank(const RealRank&) = delete;
@@ -37,6 +38,7 @@ class RealRank final : public Rank {
   Seconds now() override;
   /// Of this thread, waiting included: a rank that waits asks again and again.
   [[nodiscard]] std::optional<Seconds> cpu_time() const override;
+  [[nodiscard]] Seconds silence_of(RankId peer) override { return life_.silence_of(peer); }
   [[nodiscard]] const Path& path_to(RankId peer) const override;
   Answer check_peer_access(RankId peer) override;
 
@@ -55,6 +57,7 @@ class RealRank final : public Rank {
   Op send(RankId peer, Tag tag, View from) override;
   Op send_synchronously(RankId peer, Tag tag, View from) override;
   Op compute(Seconds duration, Stream stream) override;
+  Op start_add(View to, View from, Stream stream) override;
   Op receive(RankId peer, Tag tag, View to) override;
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override;
   Op recv_control(RankId peer, Tag tag, ControlMessage& into) override;
@@ -159,6 +162,7 @@ class RealRank final : public Rank {
   const Neighbours& neighbours_;
   RealMemory& memory_;
   Signals& signals_;
+  LifeSigns& life_;
   ControlMessages* control_messages_;
   Clock::time_point start_;
 

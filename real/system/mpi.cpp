@@ -4,7 +4,13 @@
 #include <array>
 #include <cstdlib>
 
+#include <sched.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "protocols/core/errors.hpp"
+#include "real/system/watchdog.hpp"
 
 #if __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
@@ -22,6 +28,8 @@ void check_mpi(int code, const char* call, std::source_location where) {
 
 namespace {
 
+constexpr const char* kLate = "the other ranks have not come";
+
 /// Open MPI (4.1.4 and 5.0.7, ob1) writes beyond a receive's buffer if a longer message comes by a single copy between
 /// processes, and 4.1 hangs if it is pushed instead: a wrong size would end in somebody else's memory. Who sets a
 /// parameter takes it over. A release ignores the other's parameter.
@@ -33,9 +41,14 @@ void switch_off_single_copy() {
 
 }  // namespace
 
-Mpi::Mpi() {
+Mpi::Mpi(Seconds patience) : patience_(patience) {
   switch_off_single_copy();
-  check_mpi(MPI_Init(nullptr, nullptr), "MPI_Init");
+  {
+    const Watchdog watchdog(
+        patience,
+        fmt::format("MPI_Init has waited {} for the other ranks: one is stopped, or stuck", format_seconds(patience)));
+    check_mpi(MPI_Init(nullptr, nullptr), "MPI_Init");
+  }
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
@@ -49,6 +62,9 @@ Mpi::Mpi() {
 }
 
 Mpi::~Mpi() {
+  const Watchdog watchdog(patience_, fmt::format("MPI_Finalize has waited {} for the other ranks: one is stopped, or "
+                                                 "stuck",
+                                                 format_seconds(patience_)));
   // Errors can no longer be helped, and all memory of the job is about to go.
   MPI_Comm_free(&control_);
   MPI_Comm_free(&data_);
@@ -70,9 +86,11 @@ std::vector<std::string> Mpi::all_gather(const std::string& mine) const {
     total += lengths[r];
   }
   std::string all(static_cast<std::size_t>(total), '\0');
-  check_mpi(MPI_Allgatherv(mine.data(), static_cast<int>(mine.size()), MPI_CHAR, all.data(), lengths.data(),
-                           offsets.data(), MPI_CHAR, control_),
-            "MPI_Allgatherv");
+  std::vector<MPI_Request> request(1);
+  check_mpi(MPI_Iallgatherv(mine.data(), static_cast<int>(mine.size()), MPI_CHAR, all.data(), lengths.data(),
+                            offsets.data(), MPI_CHAR, control_, request.data()),
+            "MPI_Iallgatherv");
+  if (!unfinished(request, MPI_Wtime() + patience_.value()).empty()) throw EnvironmentError("MPI_Iallgatherv", kLate);
   std::vector<std::string> texts;
   for (std::size_t r = 0; r < lengths.size(); ++r) {
     texts.push_back(all.substr(static_cast<std::size_t>(offsets[r]), static_cast<std::size_t>(lengths[r])));
@@ -80,7 +98,55 @@ std::vector<std::string> Mpi::all_gather(const std::string& mine) const {
   return texts;
 }
 
-void Mpi::barrier() const { check_mpi(MPI_Barrier(control_), "MPI_Barrier"); }
+void Mpi::gather_bytes(const void* mine, int size, void* all) const {
+  barrier();  // which names who is missing
+  std::vector<MPI_Request> request(1);
+  check_mpi(MPI_Iallgather(mine, size, MPI_BYTE, all, size, MPI_BYTE, control_, request.data()), "MPI_Iallgather");
+  if (!unfinished(request, MPI_Wtime() + patience_.value()).empty()) throw EnvironmentError("MPI_Iallgather", kLate);
+}
+
+std::vector<std::size_t> Mpi::unfinished(std::vector<MPI_Request>& requests, double deadline) {
+  for (;;) {
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      int ended = 0;
+      check_mpi(MPI_Test(&requests[i], &ended, MPI_STATUS_IGNORE), "MPI_Test");
+      if (ended == 0) open.push_back(i);
+    }
+    if (open.empty() || MPI_Wtime() > deadline) return open;
+    ::sched_yield();  // the other ranks may want this core
+  }
+}
+
+/// Rank 0 hears from each rank, and answers all: MPI_Barrier could not say who is missing. In the world's communicator,
+/// which carries nothing else.
+void Mpi::barrier() const {
+  const auto world = MPI_COMM_WORLD;
+  const double deadline = MPI_Wtime() + patience_.value();
+  const auto receive = [&](int peer) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Irecv(nullptr, 0, MPI_BYTE, peer, 0, world, &request), "MPI_Irecv");
+    return request;
+  };
+  const auto send = [&](int peer) { check_mpi(MPI_Send(nullptr, 0, MPI_BYTE, peer, 0, world), "MPI_Send"); };
+  if (rank_ != 0) {
+    send(0);
+    std::vector<MPI_Request> answer{receive(0)};
+    constexpr double kItsReport = 2;  // seconds: rank 0 names the others, unless it is itself who is missing
+    if (unfinished(answer, deadline + kItsReport).empty()) return;
+    throw EnvironmentError(
+        "MPI", fmt::format("rank 0 has not answered for {}: it is stopped, or stuck", format_seconds(patience_)));
+  }
+  std::vector<MPI_Request> heard;
+  for (int peer = 1; peer < size_; ++peer) heard.push_back(receive(peer));
+  std::vector<std::size_t> missing = unfinished(heard, deadline);
+  for (std::size_t& each : missing) ++each;
+  if (!missing.empty()) {
+    throw EnvironmentError("MPI", fmt::format("waited {} for rank{} {}: stopped, or stuck", format_seconds(patience_),
+                                              missing.size() == 1 ? "" : "s", fmt::join(missing, ", ")));
+  }
+  for (int peer = 1; peer < size_; ++peer) send(peer);
+}
 
 void Mpi::abort(int exit_code) const {
   MPI_Abort(MPI_COMM_WORLD, exit_code);

@@ -25,8 +25,9 @@ void check_mpi(int code, const char* call, std::source_location where = std::sou
 /// tags do not meet.
 class Mpi {
  public:
-  Mpi();
-  /// All ranks must come here, else the job hangs.
+  /// Collective calls are for ranks that come at about the same time: each waits `patience` for the others, then it is
+  /// an EnvironmentError that names who has not come. MPI_Init and MPI_Finalize end the process instead.
+  explicit Mpi(Seconds patience);
   ~Mpi();
   Mpi(const Mpi&) = delete;
   Mpi& operator=(const Mpi&) = delete;
@@ -48,15 +49,21 @@ class Mpi {
   [[nodiscard]] std::vector<T> all_gather_values(const T& mine) const {
     static_assert(std::is_trivially_copyable_v<T>);
     std::vector<T> all(static_cast<std::size_t>(size_));
-    check_mpi(MPI_Allgather(&mine, sizeof(T), MPI_BYTE, all.data(), sizeof(T), MPI_BYTE, control_), "MPI_Allgather");
+    gather_bytes(&mine, sizeof(T), all.data());
     return all;
   }
+  /// All ranks have come here.
   void barrier() const;
 
   /// Ends all ranks of the job at once with this exit code.
   [[noreturn]] void abort(int exit_code) const;
 
  private:
+  void gather_bytes(const void* mine, int size, void* all) const;
+  /// Waits until all have ended, until `deadline`. Which have not.
+  [[nodiscard]] static std::vector<std::size_t> unfinished(std::vector<MPI_Request>& requests, double deadline);
+
+  Seconds patience_;
   int rank_ = 0;
   int size_ = 1;
   int largest_tag_ = 0;

@@ -20,11 +20,17 @@ std::uint64_t scramble(std::uint64_t x) {
 class Words {
  public:
   Words(Payload pattern, std::uint64_t first_byte)
-      : state_(scramble(pattern.seed + kGamma) + kGamma * (first_byte / kWord)) {}
-  std::uint64_t next() { return scramble(state_ += kGamma); }
+      : pattern_(pattern),
+        index_(first_byte / kWord),
+        state_(scramble(pattern.seed + kGamma) + kGamma * (first_byte / kWord)) {}
+  std::uint64_t next() {
+    return is_summable(pattern_) ? summable_element(pattern_, index_++) : scramble(state_ += kGamma);
+  }
 
  private:
   static constexpr std::uint64_t kGamma = 0x9e3779b97f4a7c15;
+  Payload pattern_;
+  std::uint64_t index_;
   std::uint64_t state_;
 };
 

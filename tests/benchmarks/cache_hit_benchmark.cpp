@@ -18,7 +18,7 @@
 namespace twinlink::real {
 namespace {
 
-constexpr bench::Patience kPatience{Seconds{30}};
+const bench::Patience kPatience = bench::Patience::of_peer(Seconds{30});
 constexpr int kRounds = 2000;
 /// So that what changes on the machine meanwhile meets both.
 constexpr int kTurns = 10;

@@ -6,17 +6,17 @@
 namespace twinlink::contract {
 namespace {
 
-constexpr Bytes kSize = 10'000_B;
+constexpr Bytes kIpcSize = 10'000_B;
 constexpr Payload kSharedContent{61};
 
-/// Runs `owner` on the pair's first rank, with a device buffer of kSize whose handle `guest` gets on the other. Skips
-/// pairs that cannot map each other's memory; for those there is a rule of its own.
+/// Runs `owner` on the pair's first rank, with a device buffer of kIpcSize whose handle `guest` gets on the other.
+/// Skips pairs that cannot map each other's memory; for those there is a rule of its own.
 void on_every_mapped_pair(const std::function<void(Rank&, RankId peer, Buffer mine)>& owner,
                           const std::function<void(Rank&, RankId peer, const IpcHandle& theirs)>& guest) {
   on_every_pair([&](Rank& rank, RankId peer) {
     if (!rank.path_to(peer).device_mapping) return;
     if (first(rank, peer)) {
-      const Scratch mine(rank, Memory::device, kSize);
+      const Scratch mine(rank, Memory::device, kIpcSize);
       rank.fill(mine.view(), kSharedContent);
       send_control_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine.buffer())));
       owner(rank, peer, mine.buffer());
@@ -35,7 +35,7 @@ TEST(Ipc, AnOpenedBufferHasTheOwnersSizeAndKind) {
                        [](Rank& rank, RankId peer, const IpcHandle& theirs) {
                          const Buffer opened = rank.open_memory(peer, theirs);
                          EXPECT_NE(opened.id, 0U);
-                         EXPECT_EQ(opened.size, kSize);
+                         EXPECT_EQ(opened.size, kIpcSize);
                          EXPECT_EQ(opened.memory, Memory::device);
                          rank.close_memory(opened);
                        });
@@ -45,7 +45,7 @@ TEST(Ipc, ACopyReadsTheOwnersBytes) {
   on_every_mapped_pair([](Rank&, RankId, Buffer) {},
                        [](Rank& rank, RankId peer, const IpcHandle& theirs) {
                          const Buffer opened = rank.open_memory(peer, theirs);
-                         const Scratch mine(rank, Memory::device, kSize);
+                         const Scratch mine(rank, Memory::device, kIpcSize);
                          rank.fill(mine.view(), kSentinel);
                          copy_now(rank, mine.view(), View(opened));
                          const Verdict verdict = rank.check(mine.view(), kSharedContent);
@@ -86,7 +86,7 @@ TEST(Ipc, AHandleMayBeExportedAndOpenedAgain) {
         rank.close_memory(rank.open_memory(peer, theirs));
         const auto again = recv_control_now(rank, peer, tag(1)).as<IpcHandle>();
         const Buffer opened = rank.open_memory(peer, again);
-        const Scratch mine(rank, Memory::device, kSize);
+        const Scratch mine(rank, Memory::device, kIpcSize);
         copy_now(rank, mine.view(), View(opened));
         EXPECT_TRUE(rank.check(mine.view(), kSharedContent).intact());
         rank.close_memory(opened);
@@ -127,7 +127,7 @@ TEST(Ipc, ABufferThatAPeerHasOpenIsNotReleased) {
         const Buffer opened = rank.open_memory(peer, theirs);
         send_control_now(rank, peer, tag(1));
         recv_control_now(rank, peer, tag(2));
-        const Scratch mine(rank, Memory::device, kSize);
+        const Scratch mine(rank, Memory::device, kIpcSize);
         copy_now(rank, mine.view(), View(opened));
         EXPECT_TRUE(rank.check(mine.view(), kSharedContent).intact()) << "the refused release spoiled the buffer";
         rank.close_memory(opened);
@@ -146,7 +146,7 @@ TEST(Ipc, AnOpenedBufferIsClosedAndNotReleased) {
 TEST(Ipc, AClosedBufferIsRefused) {
   on_every_mapped_pair([](Rank&, RankId, Buffer) {},
                        [](Rank& rank, RankId peer, const IpcHandle& theirs) {
-                         const Scratch mine(rank, Memory::device, kSize);
+                         const Scratch mine(rank, Memory::device, kIpcSize);
                          const Buffer opened = rank.open_memory(peer, theirs);
                          rank.close_memory(opened);
                          EXPECT_THROW(rank.close_memory(opened), UsageError);
@@ -158,7 +158,7 @@ TEST(Ipc, ABufferInUseIsNotClosed) {
   on_every_mapped_pair([](Rank&, RankId, Buffer) {},
                        [](Rank& rank, RankId peer, const IpcHandle& theirs) {
                          const Buffer opened = rank.open_memory(peer, theirs);
-                         const Scratch mine(rank, Memory::device, kSize);
+                         const Scratch mine(rank, Memory::device, kIpcSize);
                          const Op copying = rank.copy(mine.view(), View(opened), Stream{0}, Engine::dma);
                          EXPECT_THROW(rank.close_memory(opened), UsageError);
                          finish(rank, copying);
@@ -171,7 +171,7 @@ TEST(Ipc, ABufferIsInUseByItsOwnOperationsAndNotByThoseOfAnotherThatIsTheSameMem
                        [](Rank& rank, RankId peer, const IpcHandle& theirs) {
                          const Buffer one = rank.open_memory(peer, theirs);
                          const Buffer other = rank.open_memory(peer, theirs);
-                         const Scratch mine(rank, Memory::device, kSize);
+                         const Scratch mine(rank, Memory::device, kIpcSize);
                          const Op copying = rank.copy(mine.view(), View(one), Stream{0}, Engine::dma);
                          EXPECT_THROW(rank.close_memory(one), UsageError);
                          EXPECT_NO_THROW(rank.close_memory(other));
@@ -225,7 +225,7 @@ TEST(Ipc, AHandleOfReleasedMemoryIsRefused) {
 
 TEST(Ipc, OwnMemoryIsNotOpened) {
   on_every_rank([](Rank& rank) {
-    const Scratch mine(rank, Memory::device, kSize);
+    const Scratch mine(rank, Memory::device, kIpcSize);
     const IpcHandle handle = rank.export_memory(mine.buffer());
     EXPECT_THROW(static_cast<void>(rank.open_memory(rank.id(), handle)), UsageError);
   });
@@ -233,9 +233,9 @@ TEST(Ipc, OwnMemoryIsNotOpened) {
 
 TEST(Ipc, TheAddressTellsTheBuffersOfARankApart) {
   on_every_rank([](Rank& rank) {
-    const Scratch one(rank, Memory::device, kSize);
-    const Scratch other(rank, Memory::device, kSize);
-    const Scratch host(rank, Memory::shared_pinned, kSize);
+    const Scratch one(rank, Memory::device, kIpcSize);
+    const Scratch other(rank, Memory::device, kIpcSize);
+    const Scratch host(rank, Memory::shared_pinned, kIpcSize);
     const std::uint64_t address = rank.export_memory(one.buffer()).address;
     EXPECT_EQ(rank.export_memory(one.buffer()).address, address);
     EXPECT_NE(rank.export_memory(other.buffer()).address, address);
@@ -249,7 +249,7 @@ void on_every_pair_of_a_node(const std::function<void(Rank&, RankId peer, Buffer
   on_every_pair([&](Rank& rank, RankId peer) {
     if (!rank.path_to(peer).same_node) return;
     if (first(rank, peer)) {
-      const Buffer mine = rank.allocate(Memory::shared_pinned, kSize);
+      const Buffer mine = rank.allocate(Memory::shared_pinned, kIpcSize);
       rank.fill(View(mine), kSharedContent);
       send_control_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine)));
       owner(rank, peer, mine);
@@ -270,9 +270,9 @@ TEST(Ipc, SharedPinnedMemoryIsReadAndWrittenByItsNeighbours) {
       },
       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
         const Buffer opened = rank.open_memory(peer, theirs);
-        EXPECT_EQ(opened.size, kSize);
+        EXPECT_EQ(opened.size, kIpcSize);
         EXPECT_EQ(opened.memory, Memory::shared_pinned);
-        const Scratch device(rank, Memory::device, kSize);
+        const Scratch device(rank, Memory::device, kIpcSize);
         copy_now(rank, device.view(), View(opened));
         EXPECT_TRUE(rank.check(device.view(), kSharedContent).intact());
         rank.fill(device.view(), Payload{64});
@@ -293,7 +293,7 @@ TEST(Ipc, SharedPinnedMemoryStaysForThePeersThatHaveItOpen) {
         const Buffer opened = rank.open_memory(peer, theirs);
         send_control_now(rank, peer, tag(1));
         recv_control_now(rank, peer, tag(2));
-        const Scratch device(rank, Memory::device, kSize);
+        const Scratch device(rank, Memory::device, kIpcSize);
         copy_now(rank, device.view(), View(opened));
         EXPECT_TRUE(rank.check(device.view(), kSharedContent).intact());
         rank.close_memory(opened);
@@ -326,7 +326,7 @@ TEST(Ipc, AKernelReachesTheSharedPinnedMemoryOfEveryNeighbour) {
       },
       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
         const Buffer opened = rank.open_memory(peer, theirs);
-        const Scratch device(rank, Memory::device, kSize);
+        const Scratch device(rank, Memory::device, kIpcSize);
         finish(rank, rank.copy(device.view(), View(opened), Stream{0}, Engine::kernel));
         EXPECT_TRUE(rank.check(device.view(), kSharedContent).intact());
         rank.fill(device.view(), Payload{65});
@@ -339,7 +339,7 @@ TEST(Ipc, AKernelReachesTheSharedPinnedMemoryOfEveryNeighbour) {
 TEST(Ipc, SharedPinnedMemoryOfAnotherNodeIsUnavailable) {
   on_every_pair([](Rank& rank, RankId peer) {
     if (rank.path_to(peer).same_node) return;
-    const Scratch mine(rank, Memory::shared_pinned, kSize);
+    const Scratch mine(rank, Memory::shared_pinned, kIpcSize);
     const auto theirs = swap_with(rank, peer, rank.export_memory(mine.buffer()));
     EXPECT_THROW(static_cast<void>(rank.open_memory(peer, theirs)), UnavailableError);
     meet(rank, peer);
@@ -349,7 +349,7 @@ TEST(Ipc, SharedPinnedMemoryOfAnotherNodeIsUnavailable) {
 TEST(Ipc, WhatOtherProcessesCannotMapIsNotExported) {
   on_every_rank([](Rank& rank) {
     for (const Memory kind : {Memory::pageable, Memory::pinned}) {
-      const Scratch host(rank, kind, kSize);
+      const Scratch host(rank, kind, kIpcSize);
       EXPECT_THROW(static_cast<void>(rank.export_memory(host.buffer())), UsageError) << to_string(kind);
     }
     EXPECT_THROW(static_cast<void>(rank.export_memory(Buffer{})), UsageError);
@@ -359,7 +359,7 @@ TEST(Ipc, WhatOtherProcessesCannotMapIsNotExported) {
 TEST(Ipc, OpeningIsUnavailableWhereThePathRefusesIt) {
   on_every_pair([](Rank& rank, RankId peer) {
     if (rank.path_to(peer).device_mapping || rank.path_to(peer).one_sided) return;
-    const Scratch mine(rank, Memory::device, kSize);
+    const Scratch mine(rank, Memory::device, kIpcSize);
     const auto theirs = swap_with(rank, peer, rank.export_memory(mine.buffer()));
     EXPECT_THROW(static_cast<void>(rank.open_memory(peer, theirs)), UnavailableError);
     meet(rank, peer);

@@ -4,10 +4,10 @@
 namespace twinlink::contract {
 namespace {
 
-constexpr Bytes kSize = 10'000_B;
+constexpr Bytes kPutSize = 10'000_B;
 
-/// Runs `origin` on the pair's first rank with the other's buffer of kSize, opened, and `target` on the other with that
-/// buffer. Skips pairs whose memory put() does not reach; for those there is a rule of its own.
+/// Runs `origin` on the pair's first rank with the other's buffer of kPutSize, opened, and `target` on the other with
+/// that buffer. Skips pairs whose memory put() does not reach; for those there is a rule of its own.
 void on_every_target(const std::function<void(Rank&, RankId peer, Buffer theirs)>& origin,
                      const std::function<void(Rank&, RankId peer, Buffer mine)>& target) {
   on_every_pair([&](Rank& rank, RankId peer) {
@@ -19,7 +19,7 @@ void on_every_target(const std::function<void(Rank&, RankId peer, Buffer theirs)
       rank.close_memory(theirs);
       meet(rank, peer);
     } else {
-      const Scratch mine(rank, Memory::device, kSize);
+      const Scratch mine(rank, Memory::device, kPutSize);
       if (!rank.path_to(peer).same_node) rank.register_memory(mine.buffer());
       rank.fill(mine.view(), kSentinel);
       send_control_now(rank, peer, tag(0), ControlMessage(rank.export_memory(mine.buffer())));
@@ -61,7 +61,7 @@ TEST(OneSided, ASignalComesAfterTheDataOfItsPut) {
       [](Rank& rank, RankId peer, Buffer theirs) {
         int n = 1;
         for (const Engine engine : engines(rank, peer)) {
-          const Source source(rank, kSize);
+          const Source source(rank, kPutSize);
           const Op put = rank.put(View(theirs), source.filled(Payload{70}), Stream{n}, engine, Signal{Tag{n}});
           finish(rank, put);
           recv_control_now(rank, peer, tag(4));
@@ -179,7 +179,7 @@ TEST(OneSided, MemoryOfAnotherNodeTakesPutsAndNothingElse) {
 TEST(OneSided, MemoryOfAnotherNodeIsOpenedOnceItIsRegistered) {
   on_every_pair([](Rank& rank, RankId peer) {
     if (!rank.path_to(peer).one_sided || rank.path_to(peer).same_node) return;
-    const Scratch mine(rank, Memory::device, kSize);
+    const Scratch mine(rank, Memory::device, kPutSize);
     const auto theirs = swap_with(rank, peer, rank.export_memory(mine.buffer()));
     EXPECT_THROW(static_cast<void>(rank.open_memory(peer, theirs)), UsageError);
     meet(rank, peer);
@@ -203,7 +203,7 @@ TEST(OneSided, WhatMakesNoSenseIsRefused) {
         EXPECT_THROW(rank.put(to, from, Stream{0}, Engine::dma, Signal{Tag{1}, kMostSignal + 1}), UsageError);
         EXPECT_THROW(rank.put(from, View(theirs, 0_B, 1000_B), Stream{0}, Engine::dma, {}), UsageError);
         EXPECT_THROW(rank.put(View(theirs, 0_B, 999_B), from, Stream{0}, Engine::dma, {}), UsageError);
-        EXPECT_THROW(rank.put(View(theirs, kSize - 999_B, 1000_B), from, Stream{0}, Engine::dma, {}), UsageError);
+        EXPECT_THROW(rank.put(View(theirs, kPutSize - 999_B, 1000_B), from, Stream{0}, Engine::dma, {}), UsageError);
         EXPECT_THROW(rank.put(View(theirs, 0_B, 1000_B), from, Stream{kStreams}, Engine::dma, {}), UsageError);
       },
       [](Rank&, RankId, Buffer) {});

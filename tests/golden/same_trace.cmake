@@ -3,7 +3,7 @@
 #         -D REAL=twinlink-real -D ARGUMENTS="a|b" -D COMPARED="p|q" -D SIMULATED_ONLY="r" -P same_trace.cmake
 # ARGUMENTS are for both; a protocol that does not take them must be refused by both. The emulated devices keep the pace of the platform, and so have its paths: a protocol that
 # cannot run on one of the two machines must be refused by the other one too, but for those in SIMULATED_ONLY, which
-# emulated devices refuse. COMPARED are the protocols that must run on both: no more and no fewer.
+# emulated devices refuse. COMPARED are the protocols that must run on both: no more and no fewer. With -D ONLY=TRUE the others are left out.
 cmake_minimum_required(VERSION 3.25)  # for IN_LIST, in a script
 foreach(list ARGUMENTS COMPARED SIMULATED_ONLY)
   string(REPLACE "|" ";" ${list} "${${list}}")
@@ -14,6 +14,9 @@ file(MAKE_DIRECTORY ${FOLDER})
 execute_process(COMMAND ${SIM} list protocols OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "(^|\n)[a-z][a-z0-9-]*" protocols "${listed}")
 list(TRANSFORM protocols STRIP)
+if(ONLY)
+  set(protocols ${COMPARED} ${SIMULATED_ONLY})
+endif()
 set(compared)
 foreach(protocol IN LISTS protocols)
   set(arguments run --protocol ${protocol} -x 0 -i 1 ${ARGUMENTS} --trace)

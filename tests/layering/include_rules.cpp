@@ -41,6 +41,7 @@ struct Part {
 
 const std::vector<Part>& parts() {
   static const std::vector<Group> core{kClocks, kThreads, kRandom, kFiles, kNotStandard};
+  static const std::vector<Group> stacks{kSimgrid, kMpi, kCuda, kYaml, kClocks, kThreads, kRandom, kFiles};
   static const std::vector<Group> bench{kSimgrid, kMpi, kCuda, kYaml, kClocks, kThreads, kRandom};
   static const std::vector<Group> description{kSimgrid, kMpi, kCuda};
   static const std::vector<Group> model{kMpi, kCuda};
@@ -54,11 +55,16 @@ const std::vector<Part>& parts() {
       {"cuda_ipc", "protocols/cuda_ipc/", {"core", "parts"}, core},
       {"gpudirect_v2", "protocols/gpudirect_v2/", {"core", "parts"}, core},
       {"protocols", "protocols/", {"core", "parts", "cuda_ipc", "gpudirect_v2"}, core},
+      {"workloads", "protocols/workloads/", {"core", "trace"}, stacks},
       {"results", "protocols/bench/results/", {"core", "layout", "protocols"}, bench},
       {"measure", "protocols/bench/measure/", {"core", "layout", "trace", "results"}, bench},
       {"probe", "protocols/bench/probe/", {"core", "results", "measure"}, bench},
       {"bench cli", "protocols/bench/cli/", {"core", "layout", "protocols", "results", "measure", "probe"}, bench},
       {"figure", "protocols/bench/figure/", {"core", "protocols", "results", "measure", "bench cli"}, bench},
+      {"bench workload",
+       "protocols/bench/workload/",
+       {"core", "protocols", "workloads", "results", "measure", "bench cli"},
+       bench},
       {"yaml", "model/yaml/", {"core"}, description},
       {"platform", "model/platform/", {"core", "yaml"}, description},
       {"tools", "model/tools/", {"core", "platform", "yaml"}, description},
@@ -70,8 +76,8 @@ const std::vector<Part>& parts() {
        model},
       {"model cli",
        "model/cli/",
-       {"core", "cuda_ipc", "protocols", "results", "measure", "probe", "bench cli", "figure", "platform", "tools",
-        "import topology", "engine", "study"},
+       {"core", "cuda_ipc", "protocols", "results", "measure", "probe", "bench cli", "figure", "bench workload",
+        "platform", "tools", "import topology", "engine", "study"},
        model},
       {"system", "real/system/", {"core"}, real},
       {"device", "real/device/", {"core", "system"}, real},
@@ -81,8 +87,8 @@ const std::vector<Part>& parts() {
       {"discover", "real/discover/", {"core", "results", "platform", "yaml", "system"}, real},
       {"job",
        "real/job/",
-       {"core", "protocols", "results", "measure", "probe", "bench cli", "figure", "system", "device", "cuda", "rank",
-        "pace", "discover"},
+       {"core", "protocols", "results", "measure", "probe", "bench cli", "figure", "bench workload", "system", "device",
+        "cuda", "rank", "pace", "discover"},
        real},
       {"import", "validate/import/", {"results", "probe"}, validate},
       {"compare",

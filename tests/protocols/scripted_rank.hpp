@@ -47,6 +47,7 @@ class ScriptedRank final : public Rank {
   Op await_signal(RankId, Tag, std::uint64_t&) override { return begin(1.0_us); }
   Op send(RankId, Tag, View) override { return begin(1.0_us); }
   Op compute(Seconds duration, Stream) override { return begin(duration); }
+  Op start_add(View, View, Stream) override { return begin(1.0_us); }
   Op receive(RankId, Tag, View) override { return begin(1.0_us); }
   Op send_control(RankId, Tag, const ControlMessage&) override { return begin(1.0_us); }
   Op recv_control(RankId, Tag, ControlMessage&) override { return begin(1.0_us); }

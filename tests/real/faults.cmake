@@ -63,19 +63,19 @@ job_test(full_at_one_rank RANKS 2 ${host} --protocol gpudirect-v2 -e 4M
   // $<TARGET_FILE:twinlink-real> run --host-memory 1M --protocol gpudirect-v2 -e 4M CODE 1
   ONCE "rank 1 of 2 on " SAYS "allocate 4194304 B: out of device memory: emulated:01 has 1048576 B" SILENT)
 
-# The system or the driver refuses to open a peer's memory: from the fifth file on, which is the protocol's own, or
+# The system or the driver refuses to open a peer's memory: from the sixth file on, which is the protocol's own, or
 # from the second handle on; the ones before prove at the start that it can be done.
-set(refused FAULT_host open:5 FAULT_cuda cudaIpcOpenMemHandle:2)
+set(refused FAULT_host open:6 FAULT_cuda cudaIpcOpenMemHandle:2)
 fault_test(refused_gpudirect_v2 ${run} --protocol gpudirect-v2 -e 64K ${refused}
   CODE 1 SAYS "peer failed: .*(cannot be opened: .*(open /proc|cudaIpcOpenMemHandle)|could not open)" SILENT)
 fault_test(refused_symmetric_put ${run} --protocol symmetric-put -e 64K ${refused}
   CODE 1 SAYS "peer failed: .*(open /proc.*Permission denied|cudaIpcOpenMemHandle: cudaErrorMapBufferObjectFailed)" SILENT)
-fault_test(refused_cuda_ipc ${run} --protocol cuda-ipc -b 1M -e 1M FAULT_host open:6 FAULT_cuda cudaIpcOpenMemHandle:2
+fault_test(refused_cuda_ipc ${run} --protocol cuda-ipc -b 1M -e 1M FAULT_host open:7 FAULT_cuda cudaIpcOpenMemHandle:2
   CODE 1 SAYS "peer failed: .*(the handle was refused: .*(open /proc|cudaIpcOpenMemHandle)|given the exchange up)" SILENT)
-fault_test(refused_segment DEVICES host ${run} --protocol cuda-ipc -b 1M -e 1M FAULT open:5
+fault_test(refused_segment DEVICES host ${run} --protocol cuda-ipc -b 1M -e 1M FAULT open:6
   CODE 1 ONCE "rank 1 of 2 on " SAYS "open /proc.*Permission denied" SILENT)
 # At the start, it is a path that the machine lacks.
-fault_test(refused_at_the_start ${run} --protocol cuda-ipc -e 4 FAULT_host open:4 FAULT_cuda cudaIpcOpenMemHandle:1
+fault_test(refused_at_the_start ${run} --protocol cuda-ipc -e 4 FAULT_host open:5 FAULT_cuda cudaIpcOpenMemHandle:1
   CODE 77 ONCE "error: rank 0 of 2: " SAYS "Permission denied|cudaErrorMapBufferObjectFailed" SILENT)
 
 # Peer access that drops what it should move, although all calls succeed.
@@ -89,9 +89,9 @@ fault_test(lost_cuda_ipc PROGRAM faulty_run ARGUMENTS @DEVICE@ cuda-ipc
 # There is no room for what a node shares: for the table of exports, before MPI begins, and for a buffer.
 fault_test(no_shared_memory_at_the_start ${run} --protocol gpudirect-v2 -e 4 FAULT ftruncate:1
   CODE 1 ONCE "error: rank 1 of 2: " SAYS "ftruncate to [0-9]+ B: No space left on device" SILENT)
-fault_test(no_shared_memory_for_signals ${run} --protocol gpudirect-v2 -e 4 FAULT ftruncate:2
+fault_test(no_shared_memory_for_signals ${run} --protocol gpudirect-v2 -e 4 FAULT ftruncate:3
   CODE 1 ONCE "rank 1 of 2 on " SAYS "ftruncate to [0-9]+ B: No space left on device" SILENT)
-fault_test(no_shared_memory_for_a_buffer DEVICES host ${run} --protocol gpudirect-v2 -e 4 FAULT ftruncate:5
+fault_test(no_shared_memory_for_a_buffer DEVICES host ${run} --protocol gpudirect-v2 -e 4 FAULT ftruncate:6
   CODE 1 ONCE "rank 1 of 2 on " SAYS "ftruncate to [0-9]+ B: No space left on device" SILENT)
 
 # /dev/shm has 1 MiB: Open MPI takes sockets instead; Twinlink's own memory does not lie there.
@@ -122,3 +122,12 @@ foreach(device host cuda)
       SKIP_REGULAR_EXPRESSION "SKIPPED: ")
   endforeach()
 endforeach()
+
+# All of the above and more, by protocol and moment: a dozen jobs, and with the label long every one.
+add_executable(campaign_run job/campaign_run.cpp)
+target_link_libraries(campaign_run PRIVATE twinlink_real twinlink_bench_measure fmt::fmt)
+set(campaign ${CMAKE_CURRENT_SOURCE_DIR}/fault_campaign)
+add_test(NAME fault_campaign COMMAND ${campaign} --jobs 12 ${PROJECT_BINARY_DIR})
+add_test(NAME fault_campaign.long COMMAND ${campaign} ${PROJECT_BINARY_DIR})
+set_tests_properties(fault_campaign PROPERTIES LABELS mpi TIMEOUT 240 PROCESSORS 2)
+set_tests_properties(fault_campaign.long PROPERTIES LABELS "mpi;long" TIMEOUT 3600 RUN_SERIAL ON)

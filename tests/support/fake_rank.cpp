@@ -16,6 +16,11 @@ constexpr std::byte kSentinelByte{0xA5};
 /// Never the sentinel's byte, so that every dropped byte shows.
 std::byte pattern_byte(Payload pattern, std::uint64_t index) {
   if (pattern == kSentinel) return kSentinelByte;
+  if (is_summable(pattern)) {
+    constexpr unsigned kBits = 8;
+    const std::uint64_t element = summable_element(pattern, index / sizeof(std::uint64_t));
+    return static_cast<std::byte>(element >> (kBits * (index % sizeof(std::uint64_t))));
+  }
   std::uint64_t mixed = (pattern.seed + index * 0x9E3779B97F4A7C15U) * 0xBF58476D1CE4E5B9U;
   mixed ^= mixed >> 29U;
   const auto byte = static_cast<std::byte>(mixed & 0xFFU);
@@ -223,6 +228,22 @@ void FakeRank::post(RankId peer, Tag tag, bool control, std::span<const std::byt
   const std::scoped_lock lock(world_.mutex);
   world_.mail[{id_.value, peer.value, tag.value, control}].push_back({now_, {content.begin(), content.end()}});
   world_.wake_all();
+}
+
+Op FakeRank::start_add(View to, View from, Stream) {
+  pass(to.length);
+  const std::scoped_lock lock(world_.mutex);
+  const auto into = bytes(to);
+  const auto what = bytes(from);
+  for (std::size_t at = 0; at < into.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t sum = 0;
+    std::uint64_t term = 0;
+    std::memcpy(&sum, into.data() + at, sizeof sum);
+    std::memcpy(&term, what.data() + at, sizeof term);
+    sum += term;
+    std::memcpy(into.data() + at, &sum, sizeof sum);
+  }
+  return start({});
 }
 
 Op FakeRank::compute(Seconds duration, Stream stream) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -13,10 +14,38 @@ namespace {
 
 constexpr Tag kBenchTag = tags::kFirstFree;
 
+/// How often somebody who waits looks whether the other side still lives.
+constexpr Seconds kLook{0.25};
+
+/// A rank that works without waiting shows no sign of life: one that page-locks memory, or takes it from a device.
+constexpr Seconds kAtWork{5.0};
+
+/// Nothing: the other side shows no sign of life.
+std::optional<Status> status_of(Rank& rank, RankId peer, Op op, Patience patience) {
+  const Seconds deadline = rank.now() + patience.longest;
+  bool silent = false;
+  try {
+    for (Seconds look; !silent && look < deadline;) {
+      look = std::min(deadline, rank.now() + kLook);
+      if (const auto ended = rank.wait_any({&op, 1}, look)) return ended->status;
+      silent = rank.silence_of(peer) > patience.silence;
+    }
+  } catch (...) {
+    rank.abandon(op);  // what it writes may be gone when the exception has passed on
+    throw;
+  }
+  rank.abandon(op);
+  return silent ? std::nullopt : std::optional(Status::timed_out);
+}
+
 void finish(Rank& rank, RankId peer, Op op, std::string_view what, Patience patience) {
-  const Status status = wait(rank, op, rank.now() + patience.longest);
+  const std::optional<Status> status = status_of(rank, peer, op, patience);
   if (status == Status::delivered) return;
-  throw CheckError(fmt::format("rank {}: {} rank {}: {}", rank.id().value, what, peer.value, to_string(status)));
+  if (!status) {
+    throw CheckError(fmt::format("rank {}: rank {} has shown no sign of life for {}: it is stopped, or stuck in a call",
+                                 rank.id().value, peer.value, format_seconds(patience.silence)));
+  }
+  throw CheckError(fmt::format("rank {}: {} rank {}: {}", rank.id().value, what, peer.value, to_string(*status)));
 }
 
 void send_text(Rank& rank, RankId peer, std::string_view text, Patience patience) {
@@ -39,6 +68,16 @@ std::string recv_text(Rank& rank, RankId peer, Patience patience) {
 }
 
 }  // namespace
+
+Patience Patience::of_peer(Seconds timeout) {
+  constexpr Seconds kFilledAndCompared{60};
+  return {.longest = std::max(timeout, kFilledAndCompared), .silence = timeout + kAtWork};
+}
+
+Patience Patience::of_turn(Seconds timeout) {
+  constexpr Seconds kTurn{3600};
+  return {.longest = std::max(timeout, kTurn), .silence = timeout + kAtWork};
+}
 
 void send_control_now(Rank& rank, RankId peer, const ControlMessage& message, Patience patience) {
   finish(rank, peer, rank.send_control(peer, kBenchTag, message), "a control message to", patience);
@@ -63,11 +102,14 @@ void answer(Rank& rank, RankId peer, bool leading, Patience patience) {
   }
 }
 
+/// In round k everyone tells who is 2^k further on: all are through at about the same time.
 void meet_all(Rank& rank, Patience patience) {
-  constexpr RankId kHost{0};
-  if (rank.id() != kHost) return synchronize(rank, kHost, patience);
-  for (int guest = 1; guest < rank.ranks(); ++guest) recv_control_now(rank, RankId{guest}, patience);
-  for (int guest = 1; guest < rank.ranks(); ++guest) send_control_now(rank, RankId{guest}, ControlMessage(), patience);
+  const int ranks = rank.ranks();
+  const int self = rank.id().value;
+  for (int distance = 1; distance < ranks; distance *= 2) {
+    send_control_now(rank, RankId{(self + distance) % ranks}, ControlMessage(), patience);
+    recv_control_now(rank, RankId{(self + ranks - distance) % ranks}, patience);
+  }
 }
 
 void meet_in(Rank& rank, std::span<const RankId> group, Patience patience) { agree_in(rank, group, 0, patience); }

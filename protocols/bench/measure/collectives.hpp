@@ -11,9 +11,15 @@
 
 namespace twinlink::bench {
 
-/// The longest that one of the calls below waits for the other side; after that they throw a CheckError.
+/// How long the calls below wait for the other side; after that they throw a CheckError that names it.
 struct Patience {
-  Seconds longest{};
+  Seconds longest{};  ///< whatever the other side does
+  Seconds silence{};  ///< without a sign of life from it, where the backend sees those
+
+  /// For the own peer, which between two exchanges fills and compares buffers. `timeout` is of an exchange.
+  static Patience of_peer(Seconds timeout);
+  /// For ranks that others keep at work for any time, such as those whose turn it is.
+  static Patience of_turn(Seconds timeout);
 };
 
 void send_control_now(Rank& rank, RankId peer, const ControlMessage& message, Patience patience);

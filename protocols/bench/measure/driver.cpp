@@ -17,9 +17,6 @@
 namespace twinlink::bench {
 namespace {
 
-/// Between exchanges a rank fills and compares buffers, which a short timeout for exchanges says nothing about.
-constexpr Seconds kPatience{60.0};
-
 /// One end of a measurement between two ranks.
 class PairRun {
  public:
@@ -29,8 +26,8 @@ class PairRun {
         plan_(plan),
         leading_(rank.id() == plan.first),
         peer_(leading_ ? plan.second : plan.first),
-        patience_{std::max(plan.settings.timeout, kPatience)},
-        group_(rank, plan, patience_) {
+        patience_(Patience::of_peer(plan.settings.timeout)),
+        group_(rank, plan) {
     Bytes memory{};
     Bytes packed{};
     for (const Bytes size : plan.sizes) {

@@ -31,14 +31,24 @@ void put_side_by_side(std::span<PairPlan> pairs) {
   }
 }
 
-std::vector<Series> measure_at_once(Rank& rank, std::span<const PairPlan> pairs, Seconds patience) {
+namespace {
+
+Seconds longest_timeout(std::span<const PairPlan> pairs) {
+  Seconds longest{};
+  for (const PairPlan& pair : pairs) longest = std::max(longest, pair.plan.settings.timeout);
+  return longest;
+}
+
+}  // namespace
+
+std::vector<Series> measure_at_once(Rank& rank, std::span<const PairPlan> pairs) {
   std::string mine;
   for (const PairPlan& pair : pairs) {
     const Series series = measure(rank, *pair.protocol, pair.plan);
     // Only the series matters here; the program knows the rest, and says it in the file.
     if (rank.id() == pair.plan.first) mine = to_text(to_json(Result{.world = "measured", .series = series}));
   }
-  const std::vector<std::string> texts = gather(rank, mine, Patience{patience});
+  const std::vector<std::string> texts = gather(rank, mine, Patience::of_turn(longest_timeout(pairs)));
   std::vector<Series> all;
   if (texts.empty()) return all;
   for (const PairPlan& pair : pairs) {

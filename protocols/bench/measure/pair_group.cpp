@@ -5,9 +5,6 @@
 namespace twinlink::bench {
 namespace {
 
-/// For pairs that finish a size, however long its rounds are.
-constexpr Seconds kLongest{3600};
-
 /// Whoever has finished asks now and then, and tells its peer: seldom enough that it is still the load that it was.
 constexpr int kQuestions = 16;
 
@@ -17,11 +14,11 @@ void run(int rounds, const std::function<void()>& round) {
 
 }  // namespace
 
-PairGroup::PairGroup(Rank& rank, const Plan& plan, Patience patience)
+PairGroup::PairGroup(Rank& rank, const Plan& plan)
     : rank_(rank),
       leading_(rank.id() == plan.first),
       peer_(leading_ ? plan.second : plan.first),
-      patience_(patience),
+      patience_(Patience::of_peer(plan.settings.timeout)),
       leaders_{plan.first},
       members_{plan.first, plan.second} {
   for (const Companion& pair : plan.beside) {
@@ -29,7 +26,7 @@ PairGroup::PairGroup(Rank& rank, const Plan& plan, Patience patience)
     members_.insert(members_.end(), {pair.first, pair.second});
   }
   if (alone()) return;
-  patience_.longest = std::max(patience.longest, kLongest);
+  patience_ = Patience::of_turn(plan.settings.timeout);
   // In the same order on every rank, though each pair's plan begins with its own ranks.
   std::ranges::sort(leaders_);
   std::ranges::sort(members_);

@@ -13,8 +13,8 @@ namespace twinlink::bench {
 /// it is no more than that pair.
 class PairGroup {
  public:
-  /// `patience` is for the own peer: other pairs may be slower by far, and are waited for longer.
-  PairGroup(Rank& rank, const Plan& plan, Patience patience);
+  /// Other pairs may be slower by far than the own peer, and are waited for longer.
+  PairGroup(Rank& rank, const Plan& plan);
 
   [[nodiscard]] bool alone() const { return leaders_.size() == 1; }
 

@@ -47,7 +47,7 @@ class TracedEnd {
 
  private:
   [[nodiscard]] Bytes extent() const { return plan_.packing.layout.extent(plan_.sizes.front()); }
-  [[nodiscard]] Patience patience() const { return {std::max(plan_.settings.timeout, Seconds{60})}; }
+  [[nodiscard]] Patience patience() const { return Patience::of_peer(plan_.settings.timeout); }
 
   void pass(std::string_view which, bool sending) {
     part(fmt::format("{} {} rank {}", which, sending ? "to" : "from", peer_.value), "prepare", [&] {
@@ -94,14 +94,13 @@ class TracedEnd {
 }  // namespace
 
 std::string trace(Rank& rank, const Protocol& protocol, const Plan& plan, bool times) {
-  constexpr Patience kPatience{Seconds{600}};  // ranks that take no part wait for those that do
   std::string mine;
   if (plan.one_process) {
     if (rank.id() == plan.first) mine = trace_in_one_process(rank, plan, times);
   } else if (rank.id() == plan.first || rank.id() == plan.second) {
     mine = TracedEnd(rank, protocol, plan, times).run();
   }
-  const std::vector<std::string> texts = gather(rank, mine, kPatience);
+  const std::vector<std::string> texts = gather(rank, mine, Patience::of_turn(plan.settings.timeout));
   if (rank.id() != RankId{0}) return {};
   std::string text = fmt::format("# {}, messages of {}, {}\n", protocol.name(), format_size(plan.sizes.front()),
                                  settings_text(stored_settings(plan)));

@@ -101,7 +101,7 @@ ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
   check_repeats(plan.large);
   check_passes(plan.passes);
   Prober prober(rank, plan);
-  const Patience turn{plan.patience};
+  const Patience turn = Patience::of_turn(plan.timeout);
 
   const std::size_t parts = parts_of(rank) * static_cast<std::size_t>(plan.passes);
   std::size_t done = 0;

@@ -61,8 +61,7 @@ struct ProbePlan {
   std::string only{};         ///< measure only what has this in its name; empty: all
   /// Told on rank 0 how many parts of the probes are done, and how many there are; may be empty.
   std::function<void(std::size_t, std::size_t)> on_progress{};
-  Seconds timeout{30.0};     ///< of one operation
-  Seconds patience{3600.0};  ///< how long a rank waits for its turn
+  Seconds timeout{30.0};  ///< of one operation
 };
 
 /// Measures the primitives of every rank in turn while the others idle, peer copies between every two ranks of a node,

@@ -250,7 +250,7 @@ void probe_load(Prober& prober) {
 void probe_together(Prober& prober) {
   const std::vector<RankId> all = ranks_with_gpus(prober.rank());
   for (std::size_t count = 2; count <= all.size(); count *= 2) {
-    meet_all(prober.rank(), {prober.plan().patience});
+    meet_all(prober.rank(), Patience::of_turn(prober.plan().timeout));
     const std::span<const RankId> group(all.data(), count);
     if (std::ranges::find(group, prober.rank().id()) == group.end()) continue;
     for (const Memory memory : {Memory::pinned, Memory::pageable}) probe_device_copies_of(prober, group, memory);

@@ -61,7 +61,7 @@ void probe_handles(Prober& prober, RankId peer, bool leading) {
     } else {
       const ScopedBuffer memory(prober.rank(), Memory::device, size);
       send_handle(prober, peer, memory);
-      synchronize(prober.rank(), peer, {prober.plan().patience});
+      synchronize(prober.rank(), peer, Patience::of_turn(prober.plan().timeout));
     }
   }
 }
@@ -199,7 +199,7 @@ class PeerOwner {
  private:
   void wait_for_copier() {
     synchronize(prober_.rank(), copier_, prober_.patience());
-    synchronize(prober_.rank(), copier_, {prober_.plan().patience});
+    synchronize(prober_.rank(), copier_, Patience::of_turn(prober_.plan().timeout));
   }
 
   Prober& prober_;

@@ -46,7 +46,7 @@ class Prober {
 
   [[nodiscard]] Rank& rank() { return rank_; }
   [[nodiscard]] const ProbePlan& plan() const { return plan_; }
-  [[nodiscard]] Patience patience() const { return {plan_.timeout}; }
+  [[nodiscard]] Patience patience() const { return Patience::of_peer(plan_.timeout); }
   [[nodiscard]] const Repeats& repeats(Bytes size) const { return size < plan_.large_from ? plan_.small : plan_.large; }
   [[nodiscard]] Bytes largest() const { return plan_.sizes.back(); }
   /// Is a line of this name asked for? To be asked before anything is measured; ranks that measure together get the

@@ -50,6 +50,24 @@ __global__ void copy_rows(char* to, const char* from, Extent first, std::uint64_
   }
 }
 
+__global__ void add_elements(ulonglong2* to, const ulonglong2* from, std::size_t pairs, std::uint64_t* last_to,
+                             const std::uint64_t* last_from) {
+  const std::size_t threads = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; i < pairs; i += threads) {
+    const ulonglong2 a = to[i];
+    const ulonglong2 b = from[i];
+    to[i] = {a.x + b.x, a.y + b.y};
+  }
+  if (last_to != nullptr && blockIdx.x == 0 && threadIdx.x == 0) *last_to += *last_from;
+}
+
+__global__ void add_single_elements(std::uint64_t* to, const std::uint64_t* from, std::size_t count) {
+  const std::size_t threads = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; i < count; i += threads) {
+    to[i] += from[i];
+  }
+}
+
 __device__ std::uint64_t nanoseconds_now() {
   std::uint64_t now;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
@@ -106,6 +124,24 @@ cudaError_t launch_copy_and_raise(std::byte* to, const std::byte* from, std::siz
   const std::size_t share = ((size + sharing - 1) / sharing + kWord - 1) / kWord * kWord;
   const auto blocks = static_cast<unsigned>(std::max<std::size_t>(share == 0 ? 1 : (size + share - 1) / share, 1));
   copy_and_raise<<<blocks, threads_for(share), 0, stream>>>(chars(to), chars(from), size, share, flag, own, queue);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_add_kernel(std::byte* to, const std::byte* from, std::size_t size, cudaStream_t stream) {
+  cudaGetLastError();
+  auto* const into = reinterpret_cast<std::uint64_t*>(to);
+  const auto* const what = reinterpret_cast<const std::uint64_t*>(from);
+  const std::size_t count = size / sizeof *into;
+  const std::size_t blocks = std::clamp<std::size_t>((count / 2 + kThreads - 1) / kThreads, 1, kMostBlocks);
+  constexpr std::size_t kPair = sizeof(ulonglong2);
+  if ((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % kPair != 0) {
+    add_single_elements<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(into, what, count);
+    return cudaGetLastError();
+  }
+  const bool odd = count % 2 != 0;
+  add_elements<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(
+      reinterpret_cast<ulonglong2*>(to), reinterpret_cast<const ulonglong2*>(from), count / 2,
+      odd ? into + count - 1 : nullptr, odd ? what + count - 1 : nullptr);
   return cudaGetLastError();
 }
 

@@ -38,6 +38,9 @@ cudaError_t launch_extents_kernel(std::byte* to, const std::byte* from, const Ex
 cudaError_t launch_rows_kernel(std::byte* to, const std::byte* from, Extent first, std::uint64_t to_pitch,
                                std::uint64_t from_pitch, std::size_t count, cudaStream_t stream);
 
+/// Adds `size` bytes of numbers of 64 bits to those at `to`. Both addresses are multiples of 8.
+cudaError_t launch_add_kernel(std::byte* to, const std::byte* from, std::size_t size, cudaStream_t stream);
+
 /// One thread that does nothing for `nanoseconds` of the device's own clock, whose steps are a microsecond on old GPUs.
 cudaError_t launch_spinning_kernel(std::uint64_t nanoseconds, cudaStream_t stream);
 

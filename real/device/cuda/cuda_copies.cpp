@@ -115,6 +115,13 @@ std::optional<int> CudaRuntime::device_beside(const std::byte* memory) const {
   return memory < start + what.size ? std::optional(what.device) : std::nullopt;
 }
 
+Event CudaRuntime::add(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+  const cudaStream_t queue = queue_of(stream);
+  rest();
+  if (size > Bytes{}) check_cuda(launch_add_kernel(to, from, size.count(), queue), "add kernel");
+  return mark(stream);
+}
+
 Event CudaRuntime::compute(Seconds duration, Stream stream) {
   const cudaStream_t queue = queue_of(stream);
   rest();

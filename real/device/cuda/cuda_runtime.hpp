@@ -45,6 +45,7 @@ class CudaRuntime final : public DeviceRuntime {
                     Engine engine) override;
   Event copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                        Engine engine) override;
+  Event add(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   Event compute(Seconds duration, Stream stream) override;
   bool ended(Event event) override;
   void forget(Event event) override;

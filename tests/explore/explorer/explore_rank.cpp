@@ -84,6 +84,10 @@ Op ExploreRank::send_synchronously(RankId peer, Tag tag, View from) {
   return outside([&] { return machine_.start_send(id_, peer, tag, from, true); });
 }
 
+Op ExploreRank::start_add(View to, View from, Stream stream) {
+  return outside([&] { return machine_.start_copy(id_, to, from, {}, stream, true); });
+}
+
 Op ExploreRank::compute(Seconds duration, Stream stream) {
   require_compute(duration, stream);
   return outside([&] {

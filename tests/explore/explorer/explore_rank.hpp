@@ -41,6 +41,7 @@ class ExploreRank final : public Rank, public Witness {
   Op send_synchronously(RankId peer, Tag tag, View from) override;
   /// Ends at any later time, as a copy of nothing does.
   Op compute(Seconds duration, Stream stream) override;
+  Op start_add(View to, View from, Stream stream) override;
   Op receive(RankId peer, Tag tag, View to) override;
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override;
   Op recv_control(RankId peer, Tag tag, ControlMessage& into) override;

@@ -1,19 +1,15 @@
 #include "tests/explore/explorer/fiber.hpp"
 
-#include <cxxabi.h>
 #include <sys/mman.h>
 
 #include <array>
 #include <cassert>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
-#if defined(__x86_64__) && !defined(TWINLINK_FIBER_UCONTEXT)
-#define TWINLINK_FIBER_ASSEMBLER
-#else
-#include <ucontext.h>
-#endif
+#include "protocols/workloads/stack_switch.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TWINLINK_FIBER_ASAN
@@ -25,35 +21,6 @@
 #ifdef TWINLINK_FIBER_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-#endif
-
-#ifdef TWINLINK_FIBER_ASSEMBLER
-// Saves what a call preserves on this stack, notes its pointer, and goes on where the other stack was left.
-// Swapcontext() would ask the kernel for the signal mask each time.
-extern "C" void twinlink_switch_stack(void** save, void* load);
-asm(R"(
-  .text
-  .globl twinlink_switch_stack
-  .type twinlink_switch_stack, @function
-  .p2align 4
-twinlink_switch_stack:
-  pushq %rbp
-  pushq %rbx
-  pushq %r12
-  pushq %r13
-  pushq %r14
-  pushq %r15
-  movq %rsp, (%rdi)
-  movq %rsi, %rsp
-  popq %r15
-  popq %r14
-  popq %r13
-  popq %r12
-  popq %rbx
-  popq %rbp
-  ret
-  .size twinlink_switch_stack, .-twinlink_switch_stack
-)");
 #endif
 
 #ifdef TWINLINK_FIBER_ASAN
@@ -68,18 +35,6 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kStack = std::size_t{1} << 20U;
 /// Of the stack's top, zeroed at a restart: more than the bodies use.
 constexpr std::size_t kScrubbed = std::size_t{32} << 10U;
-
-Fiber* starting = nullptr;
-
-/// The runtime's books about exceptions in flight belong to a thread of control, so they are switched with it.
-class ExceptionBooks {
- public:
-  ExceptionBooks() { std::memcpy(books_.data(), abi::__cxa_get_globals(), sizeof books_); }
-  void put_back() const { std::memcpy(abi::__cxa_get_globals(), books_.data(), sizeof books_); }
-
- private:
-  std::array<std::uint64_t, 2> books_{};
-};
 
 #ifdef TWINLINK_FIBER_ASAN
 void* main_fake_stack = nullptr;
@@ -115,8 +70,9 @@ void Fiber::restart() {
 }
 
 /// Where every fiber begins. It never returns: there is nothing below it.
-void Fiber::entry() {
-  Fiber& self = *starting;
+void Fiber::entry(void* fiber) {
+  Fiber& self = *static_cast<Fiber*>(fiber);
+  begin_stack();
 #ifdef TWINLINK_FIBER_ASAN
   __sanitizer_finish_switch_fiber(nullptr, &main_bottom, &main_size);
 #endif
@@ -128,68 +84,32 @@ void Fiber::entry() {
 
 void Fiber::resume() {
   assert(!running_ && !ended_);
-  const ExceptionBooks mine;
   const ActiveArena active(heap());
   running_ = true;
 #ifdef TWINLINK_FIBER_ASAN
   __sanitizer_start_switch_fiber(&main_fake_stack, stack_, kStack);
 #endif
-#ifdef TWINLINK_FIBER_ASSEMBLER
   if (fresh_) {
-    // As if entry() had been called from address 0, and had been switched away from before its first instruction.
-    auto* frame = reinterpret_cast<std::uintptr_t*>(stack_ + kStack) - 8;
-    std::memset(frame, 0, 8 * sizeof *frame);
-    frame[6] = reinterpret_cast<std::uintptr_t>(&Fiber::entry);
-    stack_pointer_ = reinterpret_cast<std::byte*>(frame);
-    starting = this;
+    stack_pointer_ = static_cast<std::byte*>(first_place({stack_, kStack}, &Fiber::entry, this));
     fresh_ = false;
-    std::memset(static_cast<void*>(abi::__cxa_get_globals()), 0, sizeof(ExceptionBooks));
   }
-  twinlink_switch_stack(&resumer_, stack_pointer_);
-#else
-  ucontext_t here;
-  resumer_ = &here;
-  if (fresh_) {
-    ucontext_t first;
-    getcontext(&first);
-    first.uc_stack.ss_sp = stack_;
-    first.uc_stack.ss_size = kStack;
-    first.uc_link = nullptr;
-    makecontext(&first, &Fiber::entry, 0);
-    starting = this;
-    fresh_ = false;
-    std::memset(static_cast<void*>(abi::__cxa_get_globals()), 0, sizeof(ExceptionBooks));
-    swapcontext(&here, &first);
-  } else {
-    swapcontext(&here, reinterpret_cast<ucontext_t*>(stack_pointer_));
-  }
-#endif
+  switch_stack(&resumer_, stack_pointer_);
 #ifdef TWINLINK_FIBER_ASAN
   __sanitizer_finish_switch_fiber(main_fake_stack, nullptr, nullptr);
 #endif
   running_ = false;
-  mine.put_back();
 }
 
 void Fiber::suspend() {
   assert(running_);
-  const ExceptionBooks mine;
 #ifdef TWINLINK_FIBER_ASAN
   void* fake_stack = nullptr;
   __sanitizer_start_switch_fiber(ended_ ? nullptr : &fake_stack, main_bottom, main_size);
 #endif
-#ifdef TWINLINK_FIBER_ASSEMBLER
-  twinlink_switch_stack(reinterpret_cast<void**>(&stack_pointer_), resumer_);
-#else
-  ucontext_t here;
-  std::memset(&here, 0, sizeof here);
-  stack_pointer_ = reinterpret_cast<std::byte*>(&here);
-  swapcontext(&here, static_cast<ucontext_t*>(resumer_));
-#endif
+  switch_stack(reinterpret_cast<void**>(&stack_pointer_), resumer_);
 #ifdef TWINLINK_FIBER_ASAN
   __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
 #endif
-  mine.put_back();
 }
 
 std::span<const std::byte> Fiber::live_stack() const {

@@ -61,7 +61,7 @@ class Fiber {
   void hash(Hash& hash) const;
 
  private:
-  static void entry();
+  static void entry(void* fiber);
   [[nodiscard]] std::span<const std::byte> live_stack() const;
 
   std::function<void()> body_;

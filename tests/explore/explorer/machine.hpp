@@ -71,7 +71,7 @@ class Machine {
 
   // ---- operations (traffic.cpp) -----------------------------------------------------------------------------------
 
-  Op start_copy(int rank, View to, View from, std::vector<Block> blocks, Stream stream);
+  Op start_copy(int rank, View to, View from, std::vector<Block> blocks, Stream stream, bool adds = false);
   Op start_put(int rank, View to, View from, Stream stream, std::optional<Signal> signal);
   Op start_send(int rank, RankId peer, Tag tag, View from, bool synchronous = false);
   Op start_receive(int rank, RankId peer, Tag tag, View to);

@@ -19,7 +19,7 @@ void add_to(Hash& hash, const Part& part) {
 }
 
 void add_to(Hash& hash, const Operation& op) {
-  hash.add(op.id, flags({op.ended, op.abandoned, op.eager}) * 16 + static_cast<std::uint64_t>(op.status));
+  hash.add(op.id, flags({op.ended, op.abandoned, op.eager, op.adds}) * 16 + static_cast<std::uint64_t>(op.status));
   add_to(hash, op.to);
   add_to(hash, op.from);
   for (const Block& block : op.blocks) {

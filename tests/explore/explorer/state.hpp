@@ -42,6 +42,7 @@ struct Operation {
   bool ended = false;
   bool abandoned = false;  ///< only copies and puts stay in the list then, for their stream goes on
   bool eager = false;      ///< of a send: need not be matched
+  bool adds = false;       ///< a copy that adds to what is there
   int peer = -1;
   int tag = 0;
   int stream = -1;

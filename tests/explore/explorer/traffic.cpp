@@ -62,8 +62,9 @@ const Operation* Machine::find(int rank, std::uint64_t id) const {
 
 // ---- starting -------------------------------------------------------------------------------------------------------
 
-Op Machine::start_copy(int rank, View to, View from, std::vector<Block> blocks, Stream stream) {
-  Operation op{.verb = Verb::copy, .stream = stream.index, .to = part(rank, to), .from = part(rank, from)};
+Op Machine::start_copy(int rank, View to, View from, std::vector<Block> blocks, Stream stream, bool adds) {
+  Operation op{
+      .verb = Verb::copy, .adds = adds, .stream = stream.index, .to = part(rank, to), .from = part(rank, from)};
   if (blocks.empty()) blocks.push_back({Bytes{}, Bytes{}, from.length});
   op.blocks = std::move(blocks);
   op.id = make_id(Family::stream, stream.index, 0, state(rank).streams[static_cast<std::size_t>(stream.index)]++);
@@ -240,7 +241,9 @@ void Machine::move_blocks(const Operation& op) {
   touch(op.to.allocation, true);
   const model::Content source = *at(op.from.allocation).content;
   for (const Block& block : op.blocks) {
-    write(op.to, block.to, source.slice(op.from.offset + block.from, block.length));
+    model::Content moved = source.slice(op.from.offset + block.from, block.length);
+    if (op.adds) moved.add(at(op.to.allocation).content->slice(op.to.offset + block.to, block.length));
+    write(op.to, block.to, std::move(moved));
   }
 }
 

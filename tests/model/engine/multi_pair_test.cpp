@@ -48,7 +48,7 @@ Outcome run(const Platform& platform, const std::vector<Place>& places, const st
   Outcome outcome;
   simulate(platform, places, [&](Rank& rank) {
     const auto add = [&rank](std::vector<Series>& all, std::span<const PairPlan> plans) {
-      meet_all(rank, bench::Patience{Seconds{60}});  // whoever takes no part is here at once
+      meet_all(rank, bench::Patience::of_peer(Seconds{60}));  // whoever takes no part is here at once
       std::ranges::move(measure_at_once(rank, plans), std::back_inserter(all));
     };
     for (const PairPlan& each : pairs) add(outcome.alone, {&each, 1});

@@ -29,6 +29,7 @@ class DeviceMock : public DeviceRuntime {
   MOCK_METHOD(Event, copy, (std::byte*, const std::byte*, Bytes, Stream, Engine), (override));
   MOCK_METHOD(Event, copy_blocks, (std::byte*, const std::byte*, std::span<const Block>, Stream, Engine), (override));
   MOCK_METHOD(Event, copy_and_raise, (std::byte*, const std::byte*, Bytes, Flag, Stream, Engine), (override));
+  MOCK_METHOD(Event, add, (std::byte*, const std::byte*, Bytes, Stream), (override));
   MOCK_METHOD(Event, compute, (Seconds, Stream), (override));
   MOCK_METHOD(bool, ended, (Event), (override));
   MOCK_METHOD(void, synchronize, (Stream), (override));

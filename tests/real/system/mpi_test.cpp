@@ -67,7 +67,7 @@ TEST(LibraryVersion, IsOneLine) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  const twinlink::real::Mpi session;
+  const twinlink::real::Mpi session(twinlink::Seconds{60});
   twinlink::real::mpi = &session;
   return RUN_ALL_TESTS();
 }

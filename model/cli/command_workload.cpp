@@ -1,0 +1,81 @@
+#include <iostream>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "model/cli/commands.hpp"
+#include "model/engine/simulation.hpp"
+#include "model/tools/placement.hpp"
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/workload/workload_options.hpp"
+
+namespace twinlink::model {
+namespace {
+
+struct Options {
+  PlatformOptions platform{};
+  bench::WorkloadOptions workload{};
+  std::string place = "packed";
+  int ranks = 0;  ///< 0: all places
+};
+
+std::vector<Place> places_of(const Options& options, const Platform& platform) {
+  std::vector<Place> places = places_of_ranks(platform, options.place);
+  const auto ranks = options.ranks == 0 ? places.size() : static_cast<std::size_t>(options.ranks);
+  if (ranks > places.size()) {
+    throw UsageError(fmt::format("--ranks {}: --place {} has places for {}", ranks, options.place, places.size()));
+  }
+  places.resize(ranks);
+  return places;
+}
+
+ExitCode run(const Options& options, const std::string& command_line) {
+  bench::WorkloadPlan plan = make_plan(options.workload, 1, 1);
+  const Platform platform = read_platform(options.platform, *plan.ways.within, plan.ways.settings_within);
+  const std::vector<Place> places = places_of(options, platform);
+  require_writable(options.workload, input_of(options.platform));
+  bench::WorkloadFile file{.world = "simulated",
+                           .program = program_name(),
+                           .command = command_line,
+                           .environment = environment_of(platform, options.platform)};
+  bool headed = false;
+  plan.on_point = [&](const bench::WorkloadPoint& point) {
+    if (!headed) print_heading(file, std::cout);
+    headed = true;
+    print_row(point, std::cout);
+  };
+  simulate(platform, places, [&](Rank& rank) {
+    if (rank.id() == RankId{0}) file.series = heading_of(rank, plan);
+    bench::WorkloadSeries mine = measure_workload(rank, plan);
+    if (rank.id() == RankId{0}) file.series = std::move(mine);
+  });
+  deliver(file, options.workload, std::cout);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_workload_command(Program& program) {
+  auto* command = program.app.add_subcommand("workload", "Run a collective or a pattern over any protocol");
+  const auto options = std::make_shared<Options>();
+  add_platform_options(*command, options->platform);
+  command
+      ->add_option("--place", options->place,
+                   "Where the ranks are: packed fills node after node, spread gives each node one in turn, a file has "
+                   "NODE/GPU on a line for each rank")
+      ->type_name("packed|spread|FILE")
+      ->capture_default_str();
+  constexpr int kMostRanks = 1 << 20;
+  bench::add_count_option(*command, "--ranks", 2, kMostRanks, "all GPUs", "How many ranks there are",
+                          [options](int ranks) { options->ranks = ranks; });
+  bench::add_workload_options(*command, options->workload);
+  bench::add_examples(
+      *command, {"twinlink-sim workload all-reduce --platform h200-nvlink -p gpudirect-v2",
+                 "twinlink-sim workload all-to-all --platform selene -p gpudirect-v2 --between-nodes gpudirect-v3 "
+                 "--ranks 64 -b 1M -e 64M"});
+  command->callback(
+      [&program, options] { program.action = [&program, options] { return run(*options, program.command_line); }; });
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,368 @@
+#include "protocols/bench/workload/measure_workload.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "protocols/bench/measure/check_error.hpp"
+#include "protocols/bench/measure/collectives.hpp"
+#include "protocols/bench/results/files.hpp"
+#include "protocols/workloads/execution.hpp"
+#include "protocols/workloads/groups.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+using workloads::Algorithm;
+using workloads::Schedule;
+using workloads::Shape;
+using workloads::Slice;
+using workloads::Where;
+
+std::uint64_t elements_of(Bytes size) { return std::max<std::uint64_t>(1, size.count() / workloads::kElement.count()); }
+
+/// Each sends to the next of a group, and receives from the one before.
+Schedule around(const workloads::Group& group, std::uint64_t elements) {
+  return {.data = elements,
+          .scratch = elements,
+          .steps = {{.transfers = workloads::in_and_out(group.rank_at(1), {Where::data, 0, elements}, group.rank_at(-1),
+                                                        {Where::scratch, 0, elements})}}};
+}
+
+Bytes bytes_of(std::uint64_t elements) { return Bytes{elements * workloads::kElement.count()}; }
+
+/// All ranks' times of all iterations.
+struct Times {
+  std::vector<std::vector<double>> by_rank;
+
+  /// By iteration.
+  [[nodiscard]] std::vector<double> of(const std::function<double(const std::vector<double>&)>& which) const {
+    std::vector<double> all;
+    for (std::size_t i = 0; i < by_rank.front().size(); ++i) {
+      std::vector<double> ranks;
+      for (const auto& times : by_rank) ranks.push_back(times[i]);
+      all.push_back(which(ranks));
+    }
+    return all;
+  }
+};
+
+double most(const std::vector<double>& ranks) { return std::ranges::max(ranks); }
+double least(const std::vector<double>& ranks) { return std::ranges::min(ranks); }
+
+int most_often_slowest(const Times& times) {
+  const auto slowest = times.of([](const std::vector<double>& ranks) {
+    return static_cast<double>(std::ranges::max_element(ranks) - ranks.begin());
+  });
+  std::map<double, int> count;
+  for (const double rank : slowest) ++count[rank];
+  return static_cast<int>(std::ranges::max_element(count, {}, [](const auto& entry) { return entry.second; })->first);
+}
+
+class WorkloadRun {
+ public:
+  WorkloadRun(Rank& rank, const WorkloadPlan& plan)
+      : rank_(rank),
+        plan_(plan),
+        shape_(shape_of(rank)),
+        self_(rank.id().value),
+        patience_(Patience::of_turn(plan.timeout)) {
+    std::uint64_t data = 0;
+    std::uint64_t scratch = 0;
+    std::set<RankId> peers;
+    const auto take = [&](const Schedule& schedule) {
+      data = std::max(data, schedule.data);
+      scratch = std::max(scratch, schedule.scratch);
+      peers.merge(workloads::peers_of(schedule));
+    };
+    for (const Algorithm* algorithm : candidates()) {
+      for (const Bytes size : plan.sizes) take(schedule_of(*algorithm, size));
+    }
+    const std::uint64_t longest = elements_of(kLong);
+    take({.data = longest, .scratch = longest});
+    if (shape_.per_node > 1) take(within_nodes(kLong));
+    if (shape_.per_node < shape_.ranks) take(between_nodes(kLong));
+    buffers_.emplace(rank_, plan.ways.within->message_memory(), data, scratch);
+    connections_.emplace(rank_, plan_.ways, peers);
+  }
+
+  WorkloadSeries run() {
+    WorkloadSeries series = heading_of(rank_, plan_);
+    learn_the_costs();
+    for (const Bytes size : plan_.sizes) {
+      for (const Choice& choice : choices(size)) {
+        WorkloadPoint point = measure_point(*choice.algorithm, size);
+        point.why = choice.why;
+        if (self_ != 0) continue;
+        if (plan_.on_point) plan_.on_point(point);
+        series.points.push_back(std::move(point));
+      }
+    }
+    series.counters = connections_->counters();
+    meet_all(rank_, patience_);  // a peer's channel may have our buffers open
+    connections_.reset();
+    meet_all(rank_, patience_);
+    return self_ == 0 ? series : WorkloadSeries{};
+  }
+
+ private:
+  static constexpr Bytes kShort = 8_B;
+  static constexpr Bytes kLong = 1_MiB;
+
+  struct Choice {
+    const Algorithm* algorithm;
+    std::string why;
+  };
+
+  [[nodiscard]] std::vector<const Algorithm*> candidates() const {
+    if (plan_.algorithms.size() == 1) return plan_.algorithms;
+    std::vector<const Algorithm*> all;
+    for (const Algorithm& algorithm : plan_.workload->algorithms) {
+      if (algorithm.refuses(shape_).empty()) all.push_back(&algorithm);
+    }
+    return all;
+  }
+
+  [[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, Bytes size) const {
+    return algorithm.schedule(shape_, self_, elements_of(size));
+  }
+  /// What a short and a long message take, and what is local, on the slowest of all ranks.
+  void learn_the_costs() {
+    if (shape_.per_node > 1) costs_.within = cost_of([this](Bytes size) { return within_nodes(size); });
+    if (shape_.per_node < shape_.ranks) costs_.between = cost_of([this](Bytes size) { return between_nodes(size); });
+    costs_.local = cost_of([this](Bytes size) {
+      const std::uint64_t elements = elements_of(size);
+      const auto kind = plan_.ways.within->message_memory() == Memory::device ? workloads::Local::Kind::add
+                                                                              : workloads::Local::Kind::copy;
+      const Slice to{Where::data, 0, elements};
+      return Schedule{
+          .data = elements, .scratch = elements, .steps = {{.locals = {{kind, to, {Where::scratch, 0, elements}}}}}};
+    });
+  }
+
+  [[nodiscard]] Schedule within_nodes(Bytes size) const {
+    return around(workloads::node_of(shape_, self_), elements_of(size));
+  }
+  [[nodiscard]] Schedule between_nodes(Bytes size) const {
+    return around(workloads::same_place_of(shape_, self_), elements_of(size));
+  }
+
+  LinearCost cost_of(const std::function<Schedule(Bytes)>& schedule_of_size) {
+    const auto time_of = [&](Bytes size) {
+      const Schedule schedule = schedule_of_size(size);
+      prepare(rank_, schedule, *buffers_);
+      run_once(schedule, "a neighbour", size);
+      double best = std::numeric_limits<double>::infinity();
+      constexpr int kTries = 5;
+      for (int i = 0; i < kTries; ++i) best = std::min(best, timed(schedule, "a neighbour", size));
+      const auto nanoseconds = -static_cast<int>(std::min<double>(best * 1e3, std::numeric_limits<int>::max()));
+      std::vector<RankId> all;
+      for (int r = 0; r < shape_.ranks; ++r) all.emplace_back(r);
+      return -agree_in(rank_, all, nanoseconds, patience_) / 1e3;  // the most of all
+    };
+    const double latency_us = time_of(kShort);
+    const double longer = std::max(time_of(kLong) - latency_us, 1e-3);
+    return {latency_us, static_cast<double>(kLong.count()) / longer};
+  }
+
+  [[nodiscard]] std::vector<Choice> choices(Bytes size) const {
+    std::vector<Choice> all;
+    for (const Algorithm* algorithm : candidates()) all.push_back({algorithm, {}});
+    if (!plan_.algorithms.empty()) return all;
+    const auto time_of = [&](const Choice& choice) {
+      return predicted_us(*choice.algorithm, shape_, elements_of(size), costs_);
+    };
+    const auto best = std::ranges::min_element(all, {}, time_of);
+    best->why = fmt::format("{:.2f} us predicted", time_of(*best));
+    for (const Choice& other : all) {
+      if (other.algorithm == best->algorithm) continue;
+      best->why += fmt::format(", {} {:.2f}", other.algorithm->name, time_of(other));
+    }
+    return {*best};
+  }
+
+  void run_once(const Schedule& schedule, std::string_view name, Bytes size) {
+    const Outcome outcome = workloads::run_once(rank_, schedule, *connections_, *buffers_, plan_.timeout);
+    if (outcome.ok()) return;
+    throw CheckError(fmt::format("rank {}: {} ({}) of {}: {}: {}", self_, plan_.workload->name, name, format_size(size),
+                                 to_string(outcome.status), outcome.reason));
+  }
+
+  double timed(const Schedule& schedule, std::string_view name, Bytes size) {
+    meet_all(rank_, patience_);
+    const Seconds start = rank_.now();
+    run_once(schedule, name, size);
+    return (rank_.now() - start).microseconds();
+  }
+
+  void verify(const Schedule& schedule, std::string_view name, Bytes size) {
+    prepare(rank_, schedule, *buffers_);
+    meet_all(rank_, patience_);
+    run_once(schedule, name, size);
+    const auto fault = fault_in(rank_, schedule, *buffers_);
+    if (!fault) return;
+    throw CheckError(
+        fmt::format("rank {}: {} ({}) of {}: {}", self_, plan_.workload->name, name, format_size(size), *fault));
+  }
+
+  WorkloadPoint measure_point(const Algorithm& algorithm, Bytes size) {
+    const Schedule schedule = schedule_of(algorithm, size);
+    if (plan_.verify) verify(schedule, algorithm.name, size);
+    for (int i = 0; i < plan_.warmup; ++i) timed(schedule, algorithm.name, size);
+    std::vector<double> mine;
+    for (int i = 0; i < plan_.iterations; ++i) mine.push_back(timed(schedule, algorithm.name, size));
+    if (plan_.verify) verify(schedule, algorithm.name, size);
+    const Times times = gather_times(mine, schedule.steps.size());
+    if (self_ != 0) return {};
+    WorkloadPoint point{.size = size,
+                        .algorithm = std::string(algorithm.name),
+                        .steps = most_steps_,
+                        .time_us = summarize(times.of(most)),
+                        .fastest_us = summarize(times.of(least)).median,
+                        .slowest_rank = most_often_slowest(times),
+                        .predicted_us = predicted_us(algorithm, shape_, elements_of(size), costs_),
+                        .verified = plan_.verify};
+    point.algorithm_MBps = static_cast<double>(size.count()) / point.time_us.median;
+    point.bus_MBps = point.algorithm_MBps * plan_.workload->bus_factor(shape_.ranks);
+    return point;
+  }
+
+  /// On rank 0.
+  Times gather_times(const std::vector<double>& mine, std::size_t steps) {
+    Times times;
+    most_steps_ = 0;
+    for (const std::string& text : gather(rank_, to_text(nlohmann::json{{"us", mine}, {"steps", steps}}), patience_)) {
+      const nlohmann::json of_rank = nlohmann::json::parse(text);
+      times.by_rank.push_back(of_rank.at("us").get<std::vector<double>>());
+      most_steps_ = std::max(most_steps_, of_rank.at("steps").get<std::size_t>());
+    }
+    return times;
+  }
+
+  ConcurrentRank rank_;
+  const WorkloadPlan& plan_;
+  Shape shape_;
+  int self_;
+  Patience patience_;
+  std::optional<workloads::Buffers> buffers_;
+  std::optional<workloads::Connections> connections_;
+  StepCosts costs_{};
+  std::size_t most_steps_ = 0;
+};
+
+}  // namespace
+
+Shape shape_of(const Rank& rank) {
+  const int ranks = rank.ranks();
+  const auto node = [&](int r) { return rank.place(RankId{r}).node; };
+  int per_node = 1;
+  while (per_node < ranks && node(per_node) == node(0)) ++per_node;
+  if (ranks % per_node != 0) return {ranks, 1};
+  for (int r = 0; r < ranks; ++r) {
+    const int first = r / per_node * per_node;
+    if (node(r) != node(first) || (r == first && r > 0 && node(r) == node(r - 1))) return {ranks, 1};
+  }
+  return {ranks, per_node};
+}
+
+WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
+  WorkloadSeries series{.workload = std::string(plan.workload->name),
+                        .protocol = std::string(plan.ways.within->name()),
+                        .protocol_between = std::string(plan.ways.between->name()),
+                        .settings = plan.ways.settings_within,
+                        .ranks = rank.ranks()};
+  std::set<int> nodes;
+  for (int r = 0; r < rank.ranks(); ++r) {
+    series.places.push_back(to_string(rank.place(RankId{r})));
+    nodes.insert(rank.place(RankId{r}).node);
+  }
+  series.nodes = static_cast<int>(nodes.size());
+  return series;
+}
+
+void require_possible(const Rank& rank, const WorkloadPlan& plan) {
+  if (rank.ranks() < 2) throw UsageError("a workload needs two ranks at least");
+  const Shape shape = shape_of(rank);
+  if (plan.algorithms.size() == 1) {
+    const Algorithm* const algorithm = plan.algorithms.front();
+    const std::string refused = algorithm->refuses(shape);
+    if (!refused.empty()) throw UsageError(fmt::format("{}, {}: {}", plan.workload->name, algorithm->name, refused));
+  }
+  const auto check = [&](const Schedule& schedule) {
+    const std::string refused = workloads::refusal(rank, plan.ways, workloads::peers_of(schedule));
+    if (!refused.empty()) throw UnavailableError(refused);
+  };
+  // What messages cost is learnt between neighbours.
+  for (const workloads::Group& group :
+       {workloads::node_of(shape, rank.id().value), workloads::same_place_of(shape, rank.id().value)}) {
+    if (group.size() > 1) check(around(group, 1));
+  }
+  const std::uint64_t elements = elements_of(plan.sizes.back());
+  for (const Algorithm& algorithm : plan.workload->algorithms) {
+    const bool wanted =
+        plan.algorithms.empty() || std::ranges::find(plan.algorithms, &algorithm) != plan.algorithms.end();
+    if (!wanted || !algorithm.refuses(shape).empty()) continue;
+    const Schedule schedule = algorithm.schedule(shape, rank.id().value, elements);
+    check(schedule);
+    const auto adds = [](const workloads::Step& step) {
+      return std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
+    };
+    if (plan.ways.within->message_memory() != Memory::device && std::ranges::any_of(schedule.steps, adds)) {
+      throw UsageError(fmt::format("{}: {} adds up on GPUs, and {} has its messages in host memory",
+                                   plan.workload->name, algorithm.name, plan.ways.within->name()));
+    }
+  }
+}
+
+namespace {
+
+/// Of the step of one rank.
+double step_us(const workloads::Step& step, int node, int per_node, const StepCosts& costs) {
+  struct Traffic {
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+  };
+  Traffic within;
+  Traffic between;
+  for (const workloads::Transfer& transfer : step.transfers) {
+    Traffic& traffic = transfer.peer / per_node == node ? within : between;
+    traffic.sent += transfer.send.length;
+    traffic.received += transfer.receive.length;
+  }
+  const auto time_of = [](const Traffic& traffic, const LinearCost& cost) {
+    const std::uint64_t elements = std::max(traffic.sent, traffic.received);
+    return elements == 0 ? 0 : cost.of(bytes_of(elements));
+  };
+  double time_us = std::max(time_of(within, costs.within), time_of(between, costs.between));
+  for (const workloads::Local& each : step.locals) {
+    if (each.to.length > 0) time_us += costs.local.of(bytes_of(each.to.length));
+  }
+  return time_us;
+}
+
+}  // namespace
+
+double predicted_us(const Algorithm& algorithm, const Shape& shape, std::uint64_t elements, const StepCosts& costs) {
+  std::vector<double> steps;
+  for (int rank = 0; rank < shape.per_node; ++rank) {
+    const Schedule schedule = algorithm.schedule(shape, rank, elements);
+    steps.resize(std::max(steps.size(), schedule.steps.size()));
+    for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
+      steps[i] = std::max(steps[i], step_us(schedule.steps[i], 0, shape.per_node, costs));
+    }
+  }
+  return std::accumulate(steps.begin(), steps.end(), 0.0);
+}
+
+WorkloadSeries measure_workload(Rank& rank, const WorkloadPlan& plan) {
+  require_possible(rank, plan);
+  return WorkloadRun(rank, plan).run();
+}
+
+}  // namespace twinlink::bench

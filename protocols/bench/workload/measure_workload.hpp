@@ -1,0 +1,92 @@
+// Times of a workload over all ranks of a job, in both worlds.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "protocols/bench/results/statistics.hpp"
+#include "protocols/workloads/catalogue.hpp"
+#include "protocols/workloads/connections.hpp"
+
+namespace twinlink::bench {
+
+struct WorkloadPoint {
+  Bytes size{};  ///< as nccl-tests count it: of the whole buffer, or of one message of a pattern
+  std::string algorithm{};
+  std::string why{};        ///< it was chosen; empty: by the user
+  std::size_t steps = 0;    ///< of the rank that has most
+  Statistics time_us{};     ///< of an iteration: until the slowest rank is through
+  double fastest_us = 0;    ///< until the first rank is through: median over the iterations
+  int slowest_rank = 0;     ///< most often
+  double predicted_us = 0;  ///< from the times of a short and a long message to the next rank, nothing shared
+  double algorithm_MBps = 0;
+  double bus_MBps = 0;
+  bool verified = false;
+};
+
+struct WorkloadSeries {
+  std::string workload{};
+  std::string protocol{};          ///< within a node
+  std::string protocol_between{};  ///< between nodes
+  Settings settings{};             ///< of the first
+  int ranks = 0;
+  int nodes = 0;
+  std::vector<std::string> places{};
+  std::vector<WorkloadPoint> points{};
+  std::vector<std::string> notes{};
+  std::map<std::string, std::uint64_t> counters{};  ///< of all channels of rank 0
+};
+
+struct WorkloadPlan {
+  const workloads::Workload* workload = nullptr;
+  /// One: that one. None: for each size the one with the least predicted time. Several: all that the shape allows.
+  std::vector<const workloads::Algorithm*> algorithms{};
+  workloads::Ways ways{};
+  std::vector<Bytes> sizes{};
+  int warmup = 1;
+  int iterations = 1;
+  bool verify = true;
+  Seconds timeout{30};
+  /// Told on rank 0 of each point; may be empty.
+  std::function<void(const WorkloadPoint&)> on_point{};
+};
+
+/// How the ranks lie. Where they do not fill the nodes one after the other, each with the same number, a node counts as
+/// one rank.
+workloads::Shape shape_of(const Rank& rank);
+
+/// What a series says before anything is measured.
+WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan);
+
+/// What stands against the plan on this rank, before anything is sent: a UsageError for an algorithm that cannot do
+/// this shape, an UnavailableError for a pair that its protocol refuses.
+void require_possible(const Rank& rank, const WorkloadPlan& plan);
+
+/// Something that takes `latency` and its bytes at `rate`.
+struct LinearCost {
+  double latency_us = 0;
+  double rate_MBps = 1;
+  [[nodiscard]] double of(Bytes bytes) const { return latency_us + static_cast<double>(bytes.count()) / rate_MBps; }
+};
+
+/// What messages take between neighbours of a node, and between GPUs of the same number on two nodes, all at once; and
+/// what is added up on a GPU.
+struct StepCosts {
+  LinearCost within{};
+  LinearCost between{};
+  LinearCost local{};
+};
+
+/// What an algorithm takes where messages of one step share the rank's wires each way and nobody else does: step by
+/// step on the slowest rank of the first node. In microseconds.
+double predicted_us(const workloads::Algorithm& algorithm, const workloads::Shape& shape, std::uint64_t elements,
+                    const StepCosts& costs);
+
+/// Every rank of the job calls it with the same plan. Rank 0 gets the series, the others an empty one. A CheckError for
+/// wrong bytes, or names rank, step and peer of what failed.
+WorkloadSeries measure_workload(Rank& rank, const WorkloadPlan& plan);
+
+}  // namespace twinlink::bench

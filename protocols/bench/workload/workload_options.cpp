@@ -1,0 +1,190 @@
+#include "protocols/bench/workload/workload_options.hpp"
+
+#include <ostream>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "protocols/bench/cli/print.hpp"
+#include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/json_statistics.hpp"
+#include "protocols/bench/results/settings_text.hpp"
+#include "protocols/registry.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+std::string names_of_workloads() {
+  std::string names;
+  for (const auto& workload : workloads::all_workloads())
+    names += (names.empty() ? "" : ", ") + std::string(workload.name);
+  return names;
+}
+
+Settings settings_of(const Protocol& protocol, const WorkloadOptions& options) {
+  Settings settings = make_settings(protocol, options.settings);
+  settings.timeout = options.sweep.timeout;
+  check_settings(protocol, settings);
+  return settings;
+}
+
+constexpr const char* kColumns =
+    "bytes,algorithm,steps,time_us,fastest_us,slowest_rank,predicted_us,algorithm_MBps,bus_MBps";
+
+std::string to_csv(const WorkloadSeries& series) {
+  std::string text = fmt::format("{}\n", kColumns);
+  for (const WorkloadPoint& p : series.points) {
+    text += fmt::format("{},{},{},{:.6g},{:.6g},{},{:.6g},{:.6g},{:.6g}\n", p.size.count(), p.algorithm, p.steps,
+                        p.time_us.median, p.fastest_us, p.slowest_rank, p.predicted_us, p.algorithm_MBps, p.bus_MBps);
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_workload_options(CLI::App& app, WorkloadOptions& options) {
+  app.add_option("workload", options.workload, "What the ranks do: " + names_of_workloads())
+      ->type_name("NAME")
+      ->required();
+  app.option_defaults()->group("Protocol");
+  add_protocol_option(app, options.protocol, "How messages travel")->required();
+  app.add_option("--between-nodes", options.between, "Another protocol for pairs on different nodes, with its defaults")
+      ->type_name("NAME")
+      ->default_str("the same");
+  app.add_option("--algorithm", options.algorithm,
+                 "One of 'list workloads', or all of them; else for each size the one with the least predicted time")
+      ->type_name("NAME|all");
+  add_settings_options(app, options.settings);
+  add_size_options(app, options.sweep);
+  app.option_defaults()->group("Rounds");
+  constexpr int kMost = 1'000'000;
+  add_count_option(app, "-i,--iterations", 1, kMost, "10; 1 where it is simulated", "Timed iterations at each size",
+                   [&options](int number) { options.sweep.iterations = number; });
+  add_count_option(app, "-x,--warmup", 0, kMost, "2; 1 where it is simulated", "Iterations before them",
+                   [&options](int number) { options.sweep.warmup = number; });
+  add_read_option(app, "--timeout", "TIME", format_seconds(options.sweep.timeout),
+                  "How long a message, or a rank that shows no sign of life, is waited for",
+                  [&options](const std::string& text) {
+                    options.sweep.timeout = parse_seconds(text);
+                    if (options.sweep.timeout > Seconds{}) return;
+                    throw UsageError(fmt::format("'{}' is not longer than zero", text));
+                  });
+  app.add_flag("--no-verify", options.sweep.no_verify, "Do not check every element before and after the timed rounds");
+  app.option_defaults()->group("Output");
+  app.add_option("--json", options.json, "Also write the result to this file")->type_name("FILE");
+  app.add_option("--csv", options.csv, "Also write a row for each size to this file")->type_name("FILE");
+}
+
+WorkloadPlan make_plan(const WorkloadOptions& options, int warmup, int iterations) {
+  WorkloadPlan plan{.workload = &workloads::find_workload(options.workload),
+                    .warmup = options.sweep.warmup.value_or(warmup),
+                    .iterations = options.sweep.iterations.value_or(iterations),
+                    .verify = !options.sweep.no_verify,
+                    .timeout = options.sweep.timeout};
+  if (options.algorithm == "all") {
+    for (const auto& algorithm : plan.workload->algorithms) plan.algorithms.push_back(&algorithm);
+  } else if (!options.algorithm.empty()) {
+    plan.algorithms = {&find_algorithm(*plan.workload, options.algorithm)};
+  }
+  plan.ways.within = &find_protocol(options.protocol);
+  plan.ways.settings_within = settings_of(*plan.ways.within, options);
+  plan.ways.between = options.between.empty() ? plan.ways.within : &find_protocol(options.between);
+  plan.ways.settings_between = options.between.empty() ? plan.ways.settings_within : plan.ways.between->defaults();
+  plan.ways.settings_between.timeout = options.sweep.timeout;
+  plan.sizes = size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor);
+  // More would not fit into any GPU of today, and its elements into no buffer of a test.
+  constexpr Bytes kMost{std::uint64_t{1} << 40U};
+  if (plan.sizes.back() > kMost) throw UsageError(fmt::format("a workload has {} at most", format_size(kMost)));
+  if (plan.workload->name == "barrier") plan.sizes = {workloads::kElement};
+  return plan;
+}
+
+void require_writable(const WorkloadOptions& options, const NamedFiles& inputs) {
+  require_other_files({{"--json", options.json}, {"--csv", options.csv}}, inputs);
+  for (const auto& file : {options.json, options.csv}) {
+    if (!file.empty()) require_writable(file);
+  }
+}
+
+nlohmann::json to_json(const WorkloadFile& file) {
+  nlohmann::json points = nlohmann::json::array();
+  for (const WorkloadPoint& p : file.series.points) {
+    nlohmann::json point{{"bytes", p.size.count()},
+                         {"algorithm", p.algorithm},
+                         {"steps", p.steps},
+                         {"fastest_us", p.fastest_us},
+                         {"slowest_rank", p.slowest_rank},
+                         {"predicted_us", p.predicted_us},
+                         {"algorithm_MBps", p.algorithm_MBps},
+                         {"bus_MBps", p.bus_MBps},
+                         {"verified", p.verified}};
+    write_statistics(point, p.time_us);
+    if (!p.why.empty()) point["why"] = p.why;
+    points.push_back(std::move(point));
+  }
+  const WorkloadSeries& series = file.series;
+  return {{"kind", kWorkloadKind},
+          {"schema", kWorkloadSchema},
+          {"world", file.world},
+          {"program", file.program},
+          {"command", file.command},
+          {"environment", file.environment},
+          {"workload", series.workload},
+          {"protocol", series.protocol},
+          {"protocol_between_nodes", series.protocol_between},
+          {"settings", settings_text(series.settings)},
+          {"ranks", series.ranks},
+          {"nodes", series.nodes},
+          {"places", series.places},
+          {"counters", series.counters},
+          {"points", std::move(points)}};
+}
+
+void print_heading(const WorkloadFile& file, std::ostream& out) {
+  const WorkloadSeries& series = file.series;
+  const std::string between =
+      series.protocol_between == series.protocol ? "" : fmt::format(", {} between nodes", series.protocol_between);
+  out << fmt::format("# {}: {} over {}{}, {} ranks on {} node{}\n", series.workload,
+                     heading_world(file.world, file.environment), series.protocol, between, series.ranks, series.nodes,
+                     series.nodes == 1 ? "" : "s")
+      << fmt::format("# {:>10} {:<17} {:>5} {:>12} {:>12} {:>8} {:>12} {:>11} {:>11}\n", "bytes", "algorithm", "steps",
+                     "time us", "first us", "slowest", "predicted", "alg. MB/s", "bus MB/s");
+}
+
+void print_row(const WorkloadPoint& p, std::ostream& out) {
+  out << fmt::format("{:>12} {:<17} {:>5} {:>12.2f} {:>12.2f} {:>8} {:>12.2f} {:>11.2f} {:>11.2f}{}\n", p.size.count(),
+                     p.algorithm, p.steps, p.time_us.median, p.fastest_us, p.slowest_rank, p.predicted_us,
+                     p.algorithm_MBps, p.bus_MBps, p.why.empty() ? "" : "  # " + p.why)
+      << std::flush;
+}
+
+void deliver(const WorkloadFile& file, const WorkloadOptions& options, std::ostream& out) {
+  for (const std::string& note : file.series.notes) out << "# " << note << '\n';
+  if (!options.json.empty()) write_json_file(options.json, to_json(file));
+  if (!options.csv.empty()) write_file(options.csv, to_csv(file.series));
+}
+
+void print_workloads(std::ostream& out) {
+  for (const auto& workload : workloads::all_workloads()) {
+    out << fmt::format("{:<15} {}\n", workload.name, workload.description);
+    for (const auto& algorithm : workload.algorithms) {
+      out << fmt::format("  {:<17} {}; {}\n", algorithm.name, algorithm.description, algorithm.closed_form);
+    }
+  }
+}
+
+nlohmann::json workloads_to_json() {
+  nlohmann::json all = nlohmann::json::array();
+  for (const auto& workload : workloads::all_workloads()) {
+    nlohmann::json algorithms = nlohmann::json::array();
+    for (const auto& algorithm : workload.algorithms) {
+      algorithms.push_back(
+          {{"name", algorithm.name}, {"description", algorithm.description}, {"closed_form", algorithm.closed_form}});
+    }
+    all.push_back({{"name", workload.name}, {"description", workload.description}, {"algorithms", algorithms}});
+  }
+  return all;
+}
+
+}  // namespace twinlink::bench

@@ -1,0 +1,58 @@
+// The command `workload`, as far as both programs share it.
+#pragma once
+
+#include <filesystem>
+#include <iosfwd>
+#include <string>
+
+#include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/results/json_value.hpp"
+#include "protocols/bench/workload/measure_workload.hpp"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace twinlink::bench {
+
+struct WorkloadOptions {
+  std::string workload{};
+  std::string protocol{};
+  std::string between{};    ///< empty: `protocol` for all pairs
+  std::string algorithm{};  ///< empty: the program chooses by size; "all"
+  SettingsOptions settings{};
+  SweepOptions sweep{.begin = Bytes{8}, .end = Bytes{64U << 20U}, .factor = 8};
+  std::filesystem::path json{};
+  std::filesystem::path csv{};
+};
+
+/// `options` must live until the command line has been parsed.
+void add_workload_options(CLI::App& app, WorkloadOptions& options);
+
+/// A UsageError for what does not go together, and for outputs that are `inputs` or cannot be written.
+WorkloadPlan make_plan(const WorkloadOptions& options, int warmup, int iterations);
+void require_writable(const WorkloadOptions& options, const NamedFiles& inputs);
+
+inline constexpr int kWorkloadSchema = 1;
+inline constexpr std::string_view kWorkloadKind = "twinlink-workload";
+
+struct WorkloadFile {
+  std::string world{};
+  std::string program{};
+  std::string command{};
+  JsonValue environment{};
+  WorkloadSeries series{};
+};
+nlohmann::json to_json(const WorkloadFile& file);
+
+/// The lines before the first row, a row, and what follows the last.
+void print_heading(const WorkloadFile& file, std::ostream& out);
+void print_row(const WorkloadPoint& point, std::ostream& out);
+/// Prints what is left, and writes the files asked for.
+void deliver(const WorkloadFile& file, const WorkloadOptions& options, std::ostream& out);
+
+/// `list workloads`.
+void print_workloads(std::ostream& out);
+nlohmann::json workloads_to_json();
+
+}  // namespace twinlink::bench

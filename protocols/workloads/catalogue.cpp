@@ -1,0 +1,89 @@
+#include "protocols/workloads/catalogue.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "protocols/core/errors.hpp"
+#include "protocols/workloads/collectives.hpp"
+#include "protocols/workloads/patterns.hpp"
+
+namespace twinlink::workloads {
+namespace {
+
+std::string any_shape(const Shape&) { return {}; }
+
+std::string several_nodes(const Shape& shape) {
+  if (shape.per_node > 1 && shape.ranks > shape.per_node) return {};
+  return "it is for several nodes with the same number of GPUs each, more than one";
+}
+
+double once(int) { return 1; }
+double all_but_own(int ranks) { return static_cast<double>(ranks - 1) / ranks; }
+double there_and_back(int ranks) { return 2 * all_but_own(ranks); }
+
+constexpr std::array kAllReduce{
+    Algorithm{"halving-doubling", "recursive halving, then doubling: few steps, and no byte more than the ring",
+              "2 log2(n) a + 2 (n-1)/n S/b", any_shape, halving_all_reduce},
+    Algorithm{"ring", "each part goes round twice", "2 (n-1) (a + S/n/b)", any_shape, ring_all_reduce},
+    Algorithm{"tree", "binomial trees to rank 0 and back: few steps, all bytes in each", "2 log2(n) (a + S/b)",
+              any_shape, tree_all_reduce},
+    Algorithm{"hierarchical", "rings within nodes, across nodes for each GPU, within nodes", "rings of g and n/g ranks",
+              several_nodes, hierarchical_all_reduce}};
+constexpr std::array kAllGather{
+    Algorithm{"ring", "each part goes round once", "(n-1) (a + S/n/b)", any_shape, ring_all_gather}};
+constexpr std::array kReduceScatter{
+    Algorithm{"ring", "each part goes round once, and grows", "(n-1) (a + S/n/b)", any_shape, ring_reduce_scatter}};
+constexpr std::array kBroadcast{
+    Algorithm{"tree", "a binomial tree from rank 0", "log2(n) (a + S/b)", any_shape, tree_broadcast},
+    Algorithm{"chain", "pieces follow each other from rank to rank", "(n-2 + p) (a + S/p/b) for p pieces", any_shape,
+              chain_broadcast}};
+constexpr std::array kAllToAll{
+    Algorithm{"bruck", "log2(n) steps, half of all bytes in each", "log2(n) (a + S/2/b)", any_shape, bruck_all_to_all},
+    Algorithm{"pairwise", "one partner after the other", "(n-1) (a + S/n/b)", any_shape, pairwise_all_to_all},
+    Algorithm{"direct", "all partners at once", "a + (n-1)/n S/b, where nothing is shared", any_shape,
+              direct_all_to_all}};
+constexpr std::array kBarrier{Algorithm{"dissemination", "in round k each tells who is 2^k further on", "log2(n) a",
+                                        any_shape, dissemination_barrier}};
+constexpr std::array kIncast{Algorithm{"direct", "all at once", "a + (n-1) S/b of rank 0", any_shape, incast}};
+constexpr std::array kFanOut{Algorithm{"direct", "all at once", "a + (n-1) S/b of rank 0", any_shape, fan_out}};
+constexpr std::array kBisection{
+    Algorithm{"direct", "all at once, both ways", "a + S/b, where nothing is shared", any_shape, bisection}};
+constexpr std::array kShift{Algorithm{"direct", "all at once", "a + S/b, where nothing is shared", any_shape, shift}};
+constexpr std::array kHalo2d{Algorithm{"direct", "all faces at once", "a + 4 S/b of each rank", any_shape, halo_2d}};
+constexpr std::array kHalo3d{Algorithm{"direct", "all faces at once", "a + 6 S/b of each rank", any_shape, halo_3d}};
+
+constexpr std::array kWorkloads{
+    Workload{"all-reduce", "the sum of all ranks' buffers, on every rank", there_and_back, kAllReduce},
+    Workload{"all-gather", "every rank's part, on every rank", all_but_own, kAllGather},
+    Workload{"reduce-scatter", "of the sum of all ranks' buffers a part on each", all_but_own, kReduceScatter},
+    Workload{"broadcast", "rank 0's buffer, on every rank", once, kBroadcast},
+    Workload{"all-to-all", "a block from every rank to every other", all_but_own, kAllToAll},
+    Workload{"barrier", "nobody goes on before all have come", once, kBarrier},
+    Workload{"incast", "a message from every rank to rank 0", once, kIncast},
+    Workload{"fan-out", "a message from rank 0 to every rank", once, kFanOut},
+    Workload{"bisection", "messages both ways between the halves of the ranks", once, kBisection},
+    Workload{"shift", "a message from each rank to the next", once, kShift},
+    Workload{"halo-2d", "faces with the neighbours in a grid that closes on itself", once, kHalo2d},
+    Workload{"halo-3d", "the same in three dimensions", once, kHalo3d}};
+
+template <class Named>
+const Named& find(std::span<const Named> all, std::string_view name, const std::string& what) {
+  const auto found = std::ranges::find(all, name, &Named::name);
+  if (found != all.end()) return *found;
+  std::string names;
+  for (const Named& each : all) names += (names.empty() ? "" : ", ") + std::string(each.name);
+  throw UsageError("there is no " + what + " '" + std::string(name) + "' (there are: " + names + ")");
+}
+
+}  // namespace
+
+std::span<const Workload> all_workloads() { return kWorkloads; }
+
+const Workload& find_workload(std::string_view name) { return find(all_workloads(), name, "workload"); }
+
+const Algorithm& find_algorithm(const Workload& workload, std::string_view name) {
+  return find(workload.algorithms, name, "algorithm of " + std::string(workload.name));
+}
+
+}  // namespace twinlink::workloads

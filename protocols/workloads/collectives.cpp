@@ -1,0 +1,185 @@
+#include "protocols/workloads/collectives.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "protocols/workloads/groups.hpp"
+
+namespace twinlink::workloads {
+namespace {
+
+/// What rank `rank` has before it is added up: different for each, and no sum of few is another.
+std::uint64_t value_of(int rank) {
+  const auto r = static_cast<std::uint64_t>(rank) + 1;
+  return r * r * r;
+}
+
+std::uint64_t sum_of_all(int ranks) {
+  std::uint64_t sum = 0;
+  for (int r = 0; r < ranks; ++r) sum += value_of(r);
+  return sum;
+}
+
+Slice all_of(std::uint64_t elements) { return {Where::data, 0, elements}; }
+
+Schedule all_reduce_of(const Shape& shape, int rank, std::uint64_t elements) {
+  return {.data = elements,
+          .before = {{all_of(elements), value_of(rank)}},
+          .after = {{all_of(elements), sum_of_all(shape.ranks)}}};
+}
+
+/// Sends a slice and receives the peer's into the scratch buffer, to be added to `into`.
+Step exchange_and_add(int peer, const Slice& send, const Slice& into) {
+  const Slice arrived{Where::scratch, 0, into.length};
+  return {.transfers = {{peer, send, arrived}}, .locals = {{Local::Kind::add, into, arrived}}};
+}
+
+void receive_and_add(Schedule& schedule, int peer, const Slice& into) {
+  schedule.steps.push_back(exchange_and_add(peer, {}, into));
+  schedule.scratch = std::max(schedule.scratch, into.length);
+}
+
+void send_only(Schedule& schedule, int peer, const Slice& what) {
+  schedule.steps.push_back({.transfers = {{peer, what, {}}}});
+}
+
+void receive_only(Schedule& schedule, int peer, const Slice& into) {
+  schedule.steps.push_back({.transfers = {{peer, {}, into}}});
+}
+
+void reduce_to_first(Schedule& schedule, int ranks, int rank, const Slice& whole) {
+  for (int distance = 1; distance < ranks; distance *= 2) {
+    if ((rank & distance) != 0) return send_only(schedule, rank - distance, whole);
+    if (rank + distance < ranks) receive_and_add(schedule, rank + distance, whole);
+  }
+}
+
+void broadcast_from_first(Schedule& schedule, int ranks, int rank, const Slice& whole) {
+  for (int distance = static_cast<int>(std::bit_ceil(static_cast<unsigned>(ranks))) / 2; distance > 0; distance /= 2) {
+    if (rank % (2 * distance) == distance) receive_only(schedule, rank - distance, whole);
+    if (rank % (2 * distance) == 0 && rank + distance < ranks) send_only(schedule, rank + distance, whole);
+  }
+}
+
+}  // namespace
+
+Schedule ring_all_reduce(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = all_reduce_of(shape, rank, elements);
+  const Group group = everyone(shape, rank);
+  ring_reduce_scatter(schedule, group, all_of(elements));
+  ring_all_gather(schedule, group, all_of(elements));
+  return schedule;
+}
+
+Schedule tree_all_reduce(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = all_reduce_of(shape, rank, elements);
+  reduce_to_first(schedule, shape.ranks, rank, all_of(elements));
+  broadcast_from_first(schedule, shape.ranks, rank, all_of(elements));
+  return schedule;
+}
+
+Schedule halving_all_reduce(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = all_reduce_of(shape, rank, elements);
+  const Slice whole = all_of(elements);
+  const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(shape.ranks)));
+  const int beyond = shape.ranks - power;
+  // The first 2 * beyond ranks are pairs, of which the odd ones take part.
+  const bool paired = rank < 2 * beyond;
+  if (paired && rank % 2 == 0) {
+    send_only(schedule, rank + 1, whole);
+    receive_only(schedule, rank + 1, whole);
+    return schedule;
+  }
+  if (paired) receive_and_add(schedule, rank - 1, whole);
+  const int self = paired ? rank / 2 : rank - beyond;
+  const auto rank_of = [&](int number) { return number < beyond ? 2 * number + 1 : number + beyond; };
+  struct Half {
+    int peer;
+    Slice mine;
+    Slice theirs;
+  };
+  std::vector<Half> halves;
+  Slice mine = whole;
+  for (int distance = power / 2; distance > 0; distance /= 2) {
+    const Slice lower{Where::data, mine.begin, mine.length / 2};
+    const Slice upper{Where::data, mine.begin + lower.length, mine.length - lower.length};
+    const bool low = (self & distance) == 0;
+    const Half half{rank_of(self ^ distance), low ? lower : upper, low ? upper : lower};
+    schedule.steps.push_back(exchange_and_add(half.peer, half.theirs, half.mine));
+    schedule.scratch = std::max(schedule.scratch, half.mine.length);
+    halves.push_back(half);
+    mine = half.mine;
+  }
+  std::ranges::reverse(halves);
+  for (const Half& half : halves) schedule.steps.push_back({.transfers = {{half.peer, half.mine, half.theirs}}});
+  if (paired) send_only(schedule, rank - 1, whole);
+  return schedule;
+}
+
+Schedule hierarchical_all_reduce(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = all_reduce_of(shape, rank, elements);
+  const Group node = node_of(shape, rank);
+  const Slice mine = part_of(elements, node.size(), node.self);
+  ring_reduce_scatter(schedule, node, all_of(elements));
+  const Group across = same_place_of(shape, rank);
+  ring_reduce_scatter(schedule, across, mine);
+  ring_all_gather(schedule, across, mine);
+  ring_all_gather(schedule, node, all_of(elements));
+  return schedule;
+}
+
+Schedule ring_all_gather(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule{.data = elements};
+  schedule.before = {{part_of(elements, shape.ranks, rank), value_of(rank)}};
+  for (int r = 0; r < shape.ranks; ++r) schedule.after.push_back({part_of(elements, shape.ranks, r), value_of(r)});
+  ring_all_gather(schedule, everyone(shape, rank), all_of(elements));
+  return schedule;
+}
+
+Schedule ring_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule{.data = elements};
+  const auto factor = [](int part) { return static_cast<std::uint64_t>(part) + 1; };
+  for (int part = 0; part < shape.ranks; ++part) {
+    schedule.before.push_back({part_of(elements, shape.ranks, part), value_of(rank) * factor(part)});
+  }
+  schedule.after = {{part_of(elements, shape.ranks, rank), sum_of_all(shape.ranks) * factor(rank)}};
+  ring_reduce_scatter(schedule, everyone(shape, rank), all_of(elements));
+  return schedule;
+}
+
+Schedule tree_broadcast(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule{.data = elements, .after = {{all_of(elements), value_of(0)}}};
+  if (rank == 0) schedule.before = schedule.after;
+  broadcast_from_first(schedule, shape.ranks, rank, all_of(elements));
+  return schedule;
+}
+
+Schedule chain_broadcast(const Shape& shape, int rank, std::uint64_t elements) {
+  // Long enough that a piece's latency does not show, and enough of them to fill the chain.
+  constexpr std::uint64_t kPiece = (std::uint64_t{256} << 10U) / kElement.count();
+  constexpr std::uint64_t kMost = 64;
+  const auto pieces = static_cast<int>(std::clamp<std::uint64_t>(elements / kPiece, 1, kMost));
+  Schedule schedule{.data = elements};
+  for (int p = 0; p < pieces; ++p) schedule.after.push_back({part_of(elements, pieces, p), value_of(p)});
+  if (rank == 0) schedule.before = schedule.after;
+  for (int p = 0; p <= pieces; ++p) {
+    Step step;
+    if (rank > 0 && p < pieces) step.transfers.push_back({rank - 1, {}, part_of(elements, pieces, p)});
+    if (rank + 1 < shape.ranks && p > 0) step.transfers.push_back({rank + 1, part_of(elements, pieces, p - 1), {}});
+    schedule.steps.push_back(step);
+  }
+  return schedule;
+}
+
+Schedule dissemination_barrier(const Shape& shape, int rank, std::uint64_t) {
+  Schedule schedule{.data = 1, .before = {{all_of(1), value_of(rank)}}};
+  for (int distance = 1; distance < shape.ranks; distance *= 2) {
+    const Slice arrived{Where::scratch, schedule.scratch++, 1};
+    const int to = (rank + distance) % shape.ranks;
+    const int from = (rank + shape.ranks - distance) % shape.ranks;
+    schedule.steps.push_back({.transfers = in_and_out(to, all_of(1), from, arrived)});
+  }
+  return schedule;
+}
+
+}  // namespace twinlink::workloads

@@ -1,0 +1,32 @@
+// Schedules of the collectives. `elements` is the size as nccl-tests count it: of the whole buffer, which for
+// all-gather and reduce-scatter is that of all ranks together.
+#pragma once
+
+#include "protocols/workloads/schedule.hpp"
+
+namespace twinlink::workloads {
+
+Schedule ring_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
+/// Binomial trees: to rank 0, and back.
+Schedule tree_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
+/// Recursive halving, then doubling (Rabenseifner). Ranks beyond a power of two give theirs to a neighbour first.
+Schedule halving_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
+/// Rings within each node, between GPUs of the same number on all nodes, and within each node again.
+Schedule hierarchical_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
+
+Schedule ring_all_gather(const Shape& shape, int rank, std::uint64_t elements);
+Schedule ring_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements);
+/// Binomial tree from rank 0.
+Schedule tree_broadcast(const Shape& shape, int rank, std::uint64_t elements);
+/// A chain of ranks through which pieces follow each other.
+Schedule chain_broadcast(const Shape& shape, int rank, std::uint64_t elements);
+/// One partner after the other.
+Schedule pairwise_all_to_all(const Shape& shape, int rank, std::uint64_t elements);
+/// All partners at once.
+Schedule direct_all_to_all(const Shape& shape, int rank, std::uint64_t elements);
+/// In log2 of the ranks, each byte sent several times (Bruck).
+Schedule bruck_all_to_all(const Shape& shape, int rank, std::uint64_t elements);
+/// Dissemination: in round k everyone tells who is 2^k further on. One element, whatever the size.
+Schedule dissemination_barrier(const Shape& shape, int rank, std::uint64_t elements);
+
+}  // namespace twinlink::workloads

@@ -1,0 +1,44 @@
+// ConcurrentRank: a rank that does several things at once, each written as if it were alone.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "protocols/trace/decorated_rank.hpp"
+
+namespace twinlink {
+
+/// Works that run() was given wait for each other nowhere: where one waits, the others go on, and where all wait there
+/// is one wait_any() of the rank around, over the operations of all. So a rank serves many connections, and makes them:
+/// protocols block, and need not know of each other. One process thread; a work has a stack of its own.
+class ConcurrentRank final : public DecoratedRank {
+ public:
+  /// `inner` must outlive this rank.
+  explicit ConcurrentRank(Rank& inner);
+  ~ConcurrentRank() override;
+  ConcurrentRank(const ConcurrentRank&) = delete;
+  ConcurrentRank& operator=(const ConcurrentRank&) = delete;
+
+  /// Returns when all have ended. They use this rank, and may share what they like: one runs until it waits. Where one
+  /// throws, waits of the others throw too, so that they end, and then the first exception passes on. Not from a work.
+  void run(std::span<const std::function<void()>> works);
+
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
+
+ private:
+  class Work;
+  void resume(Work& work);
+  void wait_for_all(std::span<Work* const> waiting);
+
+  std::vector<std::unique_ptr<Work>> works_;  ///< their stacks are used again
+  Work* running_ = nullptr;
+  bool cancelled_ = false;
+  // Room for one wait over all.
+  std::vector<Op> ops_;
+  std::vector<Work*> owners_;
+};
+
+}  // namespace twinlink

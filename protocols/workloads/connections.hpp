@@ -1,0 +1,44 @@
+// The open channels of a rank to all peers that its schedules name.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+
+#include "protocols/core/protocol.hpp"
+#include "protocols/workloads/concurrent_rank.hpp"
+#include "protocols/workloads/schedule.hpp"
+
+namespace twinlink::workloads {
+
+/// How messages travel: within a node, and between nodes.
+struct Ways {
+  const Protocol* within = nullptr;
+  const Protocol* between = nullptr;
+  Settings settings_within{};
+  Settings settings_between{};
+};
+
+/// The peers of a schedule.
+std::set<RankId> peers_of(const Schedule& schedule);
+
+/// Why this rank cannot reach one of `peers`, which it names; empty: it can. And why both ways do not go together.
+std::string refusal(const Rank& rank, const Ways& ways, const std::set<RankId>& peers);
+
+class Connections {
+ public:
+  /// Opens them all at once, so that rings and all pairs cannot wait for each other. Each peer does the same. What a
+  /// channel's connect() refuses, this does.
+  Connections(ConcurrentRank& rank, const Ways& ways, const std::set<RankId>& peers);
+
+  [[nodiscard]] Channel& to(RankId peer) { return *channels_.at(peer); }
+  /// What the channels have counted, added up.
+  [[nodiscard]] std::map<std::string, std::uint64_t> counters() const;
+
+ private:
+  std::map<RankId, std::unique_ptr<Channel>> channels_;
+};
+
+}  // namespace twinlink::workloads

@@ -1,0 +1,110 @@
+#include "protocols/workloads/execution.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace twinlink::workloads {
+namespace {
+
+Bytes bytes_of(std::uint64_t elements) { return Bytes{elements * kElement.count()}; }
+
+Outcome exchange(Channel& channel, const Transfer& transfer, const Buffers& buffers) {
+  const View out = buffers.view(transfer.send);
+  const View in = buffers.view(transfer.receive);
+  const std::size_t sends = transfer.send.length > 0 ? 1 : 0;
+  const std::size_t receives = transfer.receive.length > 0 ? 1 : 0;
+  return channel.exchange({&out, sends}, {&in, receives});
+}
+
+bool moves_nothing(const Transfer& transfer) { return transfer.send.length == 0 && transfer.receive.length == 0; }
+
+Outcome run_transfers(ConcurrentRank& rank, const Step& step, Connections& connections, const Buffers& buffers) {
+  std::vector<Outcome> outcomes(step.transfers.size());
+  std::vector<std::function<void()>> works;
+  for (std::size_t i = 0; i < step.transfers.size(); ++i) {
+    const Transfer& transfer = step.transfers[i];
+    if (moves_nothing(transfer)) continue;
+    works.emplace_back(
+        [&, i] { outcomes[i] = exchange(connections.to(RankId{step.transfers[i].peer}), step.transfers[i], buffers); });
+  }
+  if (!works.empty()) rank.run(works);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (outcomes[i].ok()) continue;
+    Outcome failed = outcomes[i];
+    failed.reason = "with rank " + std::to_string(step.transfers[i].peer) + ": " + failed.reason;
+    return failed;
+  }
+  return {};
+}
+
+Outcome run_locals(Rank& rank, const Step& step, const Buffers& buffers, Seconds timeout) {
+  std::vector<Op> ops;
+  for (const Local& local : step.locals) {
+    if (local.to.length == 0) continue;
+    const View to = buffers.view(local.to);
+    const View from = buffers.view(local.from);
+    ops.push_back(local.kind == Local::Kind::add ? rank.add(to, from, Stream{0})
+                                                 : rank.copy(to, from, Stream{0}, Engine::dma));
+  }
+  for (const Op op : ops) {
+    const Status status = wait(rank, op, rank.now() + timeout);
+    if (status != Status::delivered) return {status, "on its own device"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Buffers::Buffers(Rank& rank, Memory kind, std::uint64_t data, std::uint64_t scratch)
+    : rank_(rank),
+      data_(rank.allocate(kind, bytes_of(std::max<std::uint64_t>(data, 1)), Locality::near)),
+      scratch_(rank.allocate(kind, bytes_of(std::max<std::uint64_t>(scratch, 1)), Locality::near)) {}
+
+Buffers::~Buffers() {
+  for (const Buffer& buffer : {scratch_, data_}) {
+    try {
+      rank_.release(buffer);
+    } catch (const Error&) {
+      return;  // an exception is passing that says why it is still in use
+    }
+  }
+}
+
+View Buffers::view(const Slice& slice) const {
+  const Buffer& buffer = slice.where == Where::data ? data_ : scratch_;
+  return {buffer, bytes_of(slice.begin), bytes_of(slice.length)};
+}
+
+View Buffers::data(std::uint64_t elements) const { return {data_, Bytes{}, bytes_of(elements)}; }
+
+void prepare(Rank& rank, const Schedule& schedule, const Buffers& buffers) {
+  rank.fill(buffers.data(schedule.data), kSentinel);
+  for (const Mark& mark : schedule.before) rank.fill(buffers.view(mark.slice), summable(mark.value));
+}
+
+Outcome run_once(ConcurrentRank& rank, const Schedule& schedule, Connections& connections, const Buffers& buffers,
+                 Seconds timeout) {
+  for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
+    const Step& step = schedule.steps[i];
+    Outcome outcome = run_transfers(rank, step, connections, buffers);
+    if (outcome.ok()) outcome = run_locals(rank, step, buffers, timeout);
+    if (outcome.ok()) continue;
+    outcome.reason =
+        "step " + std::to_string(i + 1) + " of " + std::to_string(schedule.steps.size()) + " " + outcome.reason;
+    return outcome;
+  }
+  return {};
+}
+
+std::optional<std::string> fault_in(Rank& rank, const Schedule& schedule, const Buffers& buffers) {
+  for (const Mark& mark : schedule.after) {
+    const Verdict verdict = rank.check(buffers.view(mark.slice), summable(mark.value));
+    if (verdict.intact()) continue;
+    return to_string(verdict) + " of the elements from " + std::to_string(mark.slice.begin) + " on";
+  }
+  return std::nullopt;
+}
+
+}  // namespace twinlink::workloads

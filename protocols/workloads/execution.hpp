@@ -1,0 +1,39 @@
+// A schedule on a rank: its buffers, its steps, and the proof that it did what it promises.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "protocols/workloads/connections.hpp"
+#include "protocols/workloads/schedule.hpp"
+
+namespace twinlink::workloads {
+
+/// The two buffers of a rank, large enough for several schedules: a protocol that maps its peers' memory does so once.
+class Buffers {
+ public:
+  Buffers(Rank& rank, Memory kind, std::uint64_t data, std::uint64_t scratch);
+  ~Buffers();
+  Buffers(const Buffers&) = delete;
+  Buffers& operator=(const Buffers&) = delete;
+
+  [[nodiscard]] View view(const Slice& slice) const;
+  [[nodiscard]] View data(std::uint64_t elements) const;
+
+ private:
+  Rank& rank_;
+  Buffer data_{};
+  Buffer scratch_{};
+};
+
+/// Fills the buffers with what the schedule begins with, and sentinels.
+void prepare(Rank& rank, const Schedule& schedule, const Buffers& buffers);
+
+/// Runs all steps once. The Outcome of an exchange that failed, with its step and peer.
+Outcome run_once(ConcurrentRank& rank, const Schedule& schedule, Connections& connections, const Buffers& buffers,
+                 Seconds timeout);
+
+/// What is wrong with the data after one run; nothing: all is as the schedule promises.
+std::optional<std::string> fault_in(Rank& rank, const Schedule& schedule, const Buffers& buffers);
+
+}  // namespace twinlink::workloads

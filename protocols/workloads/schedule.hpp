@@ -1,0 +1,72 @@
+// What one rank of a workload does, step by step: whom it sends which elements, whom it receives from, what it adds up.
+// Pure, so that all ranks' schedules can be checked against each other without a machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocols/core/units.hpp"
+
+namespace twinlink::workloads {
+
+/// What reductions add up: unsigned numbers of 64 bits.
+inline constexpr Bytes kElement{8};
+
+enum class Where { data, scratch };
+
+/// Elements of one of a rank's two buffers.
+struct Slice {
+  Where where = Where::data;
+  std::uint64_t begin = 0;
+  std::uint64_t length = 0;
+
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+/// One exchange with a peer. A side of length 0 is left out; the peer has the opposite.
+struct Transfer {
+  int peer = 0;
+  Slice send{};
+  Slice receive{};
+};
+
+/// On the rank's own device.
+struct Local {
+  enum class Kind { copy, add };
+  Kind kind = Kind::copy;
+  Slice to{};
+  Slice from{};
+};
+
+/// First all transfers, at the same time; then what is local, in order.
+struct Step {
+  std::vector<Transfer> transfers{};
+  std::vector<Local> locals{};
+};
+
+/// The content of a slice: as a number per slice, which additions add up (Payload summable()).
+struct Mark {
+  Slice slice{};
+  std::uint64_t value = 0;
+};
+
+struct Schedule {
+  std::uint64_t data = 0;     ///< elements of the data buffer
+  std::uint64_t scratch = 0;  ///< of the other
+  std::vector<Step> steps{};
+  std::vector<Mark> before{};  ///< covers the data buffer
+  std::vector<Mark> after{};   ///< of the data buffer, what the workload promises
+};
+
+/// Ranks and how they lie: rank r is on node r / per_node.
+struct Shape {
+  int ranks = 2;
+  int per_node = 1;  ///< divides `ranks`
+};
+
+/// The part of rank `index` of `count`, where `elements` are shared out: the first ones have one more.
+Slice part_of(std::uint64_t elements, int count, int index);
+
+}  // namespace twinlink::workloads

@@ -1,0 +1,43 @@
+#include "real/job/workload.hpp"
+
+#include <iostream>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace twinlink::real {
+
+ExitCode measure_workload(const JobOptions& job_options, const bench::WorkloadOptions& options,
+                          const std::string& program) {
+  Job job(job_options);
+  constexpr int kWarmup = 2;
+  constexpr int kIterations = 10;
+  bench::WorkloadPlan plan;
+  job.agree([&] {
+    plan = make_plan(options, kWarmup, kIterations);
+    require_possible(job.rank(), plan);
+    if (job.rank().id() == RankId{0}) require_writable(options, {{"the platform", platform_file(job_options.pace)}});
+  });
+  job.run([&](Rank& rank) {
+    bench::WorkloadFile file{.world = "measured",
+                             .program = program,
+                             .command = job_options.command_line,
+                             .environment = job.environment(),
+                             .series = heading_of(rank, plan)};
+    bool headed = false;
+    plan.on_point = [&](const bench::WorkloadPoint& point) {
+      if (!headed) print_heading(file, std::cout);
+      headed = true;
+      print_row(point, std::cout);
+    };
+    bench::WorkloadSeries series = bench::measure_workload(rank, plan);
+    job.conclude();
+    if (rank.id() != RankId{0}) return;
+    file.environment = job.environment();
+    file.series = std::move(series);
+    deliver(file, options, std::cout);
+  });
+  return ExitCode::ok;
+}
+
+}  // namespace twinlink::real

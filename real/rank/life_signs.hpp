@@ -1,0 +1,45 @@
+// LifeSigns: whether the other ranks of the node still run, seen without their help.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+
+#include "protocols/core/path.hpp"
+#include "protocols/core/units.hpp"
+#include "real/system/shared_memory.hpp"
+
+namespace twinlink::real {
+
+/// A counter in memory that the node shares, which its rank raises whenever it waits or works on memory. Whose counter
+/// stands still is stopped, stuck in a call, or gone.
+class LifeSigns {
+ public:
+  LifeSigns();
+
+  /// For the peers' attach().
+  [[nodiscard]] const SharedMemory::Token& token() const { return own_.token(); }
+  /// Opens a peer's counter. An EnvironmentError where that cannot be done.
+  void attach(RankId peer, const SharedMemory::Token& token);
+
+  /// This rank runs. One store into memory.
+  void show();
+  /// For how long the counter of `peer` has stood still, since it was first asked for; zero for a peer without
+  /// attach(), as on another node. To be asked again and again while waiting for it.
+  [[nodiscard]] Seconds silence_of(RankId peer);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Seen {
+    SharedMemory memory;
+    std::uint64_t count = 0;
+    Clock::time_point since{};
+    Clock::time_point asked{};
+  };
+
+  SharedMemory own_;
+  std::uint64_t count_ = 0;
+  std::map<RankId, Seen> peers_;
+};
+
+}  // namespace twinlink::real

@@ -1,0 +1,191 @@
+#include "protocols/workloads/concurrent_rank.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "protocols/core/errors.hpp"
+#include "protocols/core/tags.hpp"
+#include "protocols/registry.hpp"
+#include "protocols/workloads/catalogue.hpp"
+#include "protocols/workloads/connections.hpp"
+#include "protocols/workloads/execution.hpp"
+#include "tests/support/fake_rank.hpp"
+
+namespace twinlink {
+namespace {
+
+using Works = std::vector<std::function<void()>>;
+
+constexpr Seconds kLongWait{10};
+constexpr Tag kPing = tags::kFirstFree;
+
+int receive(Rank& rank, RankId peer, Tag tag) {
+  ControlMessage message;
+  EXPECT_EQ(wait(rank, rank.recv_control(peer, tag, message), rank.now() + kLongWait), Status::delivered);
+  return message.as<int>();
+}
+
+void send(Rank& rank, RankId peer, Tag tag, int value) {
+  wait(rank, rank.send_control(peer, tag, ControlMessage(value)), rank.now() + kLongWait);
+}
+
+TEST(ConcurrentRank, WhereOneWorkWaitsTheOthersGoOn) {
+  run_fake_world({}, [](Rank& inner) {
+    ConcurrentRank rank(inner);
+    const RankId peer{1 - rank.id().value};
+    std::vector<std::string> story;
+    // The first waits for what the peer sends only when the second of both has sent.
+    rank.run(Works{[&] { story.push_back("received " + std::to_string(receive(rank, peer, kPing))); },
+                   [&] {
+                     story.emplace_back("sends");
+                     send(rank, peer, kPing, 7);
+                   }});
+    EXPECT_THAT(story, testing::ElementsAre("sends", "received 7"));
+  });
+}
+
+TEST(ConcurrentRank, ResultsGoToWhoWaitedForThem) {
+  run_fake_world({.ranks = 4}, [](Rank& inner) {
+    ConcurrentRank rank(inner);
+    std::array<int, 4> heard{};
+    Works works;
+    for (int peer = 0; peer < 4; ++peer) {
+      if (peer == rank.id().value) continue;
+      works.emplace_back([&, peer] {
+        for (int i = 0; i < 20; ++i) {
+          send(rank, RankId{peer}, kPing, 100 * rank.id().value + i);
+          EXPECT_EQ(receive(rank, RankId{peer}, kPing), 100 * peer + i);
+          ++heard[static_cast<std::size_t>(peer)];
+        }
+      });
+    }
+    rank.run(works);
+    for (int peer = 0; peer < 4; ++peer) {
+      EXPECT_EQ(heard[static_cast<std::size_t>(peer)], peer == rank.id().value ? 0 : 20);
+    }
+  });
+}
+
+TEST(ConcurrentRank, TheFirstFailureEndsAllAndPassesOn) {
+  run_fake_world({}, [](Rank& inner) {
+    ConcurrentRank rank(inner);
+    const RankId peer{1 - rank.id().value};
+    bool ended = false;
+    ControlMessage never;
+    try {
+      rank.run(Works{[&] {
+                       struct Ending {
+                         bool& flag;
+                         ~Ending() { flag = true; }
+                       } ending{ended};
+                       wait(rank, rank.recv_control(peer, Tag{kPing.value + 1}, never), rank.now() + Seconds{1e6});
+                     },
+                     [&] {
+                       send(rank, peer, kPing, 1);
+                       receive(rank, peer, kPing);
+                       throw UsageError("the second has failed");
+                     }});
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const UsageError& error) {
+      EXPECT_STREQ(error.what(), "the second has failed");
+    }
+    EXPECT_TRUE(ended) << "the stack of the other was unwound";
+    // And it can be used again.
+    int done = 0;
+    rank.run(Works{[&] { ++done; }, [&] { ++done; }});
+    EXPECT_EQ(done, 2);
+  });
+}
+
+TEST(ConcurrentRank, ExceptionsThatAreCaughtStayOnTheirStack) {
+  run_fake_world({}, [](Rank& inner) {
+    ConcurrentRank rank(inner);
+    const RankId peer{1 - rank.id().value};
+    std::string seen;
+    rank.run(Works{[&] {
+                     try {
+                       throw UsageError("mine");
+                     } catch (const UsageError&) {
+                       receive(rank, peer, kPing);  // meanwhile the other throws and catches
+                       try {
+                         throw;
+                       } catch (const UsageError& error) {
+                         seen = error.what();
+                       }
+                     }
+                   },
+                   [&] {
+                     try {
+                       throw EnvironmentError("call", "the other's");
+                     } catch (const EnvironmentError&) {
+                       send(rank, peer, kPing, 1);
+                     }
+                   }});
+    EXPECT_EQ(seen, "mine");
+  });
+}
+
+TEST(ConcurrentRank, ADeadlineEndsOneWaitAndNotTheOthers) {
+  run_fake_world({}, [](Rank& inner) {
+    ConcurrentRank rank(inner);
+    const RankId peer{1 - rank.id().value};
+    Status late = Status::delivered;
+    int heard = 0;
+    ControlMessage never;
+    rank.run(Works{[&] {
+                     late = wait(rank, rank.recv_control(peer, Tag{kPing.value + 1}, never), rank.now());
+                     send(rank, peer, kPing, 3);
+                   },
+                   [&] { heard = receive(rank, peer, kPing); }});
+    EXPECT_EQ(late, Status::timed_out);
+    EXPECT_EQ(heard, 3);
+  });
+}
+
+TEST(Connections, OfARingAreMadeByEveryProtocol) {
+  for (const Protocol* protocol : all_protocols()) {
+    for (const int ranks : {2, 3, 5}) {
+      run_fake_world({.ranks = ranks}, [&](Rank& inner) {
+        ConcurrentRank rank(inner);
+        const auto& algorithm = workloads::find_workload("shift").algorithms.front();
+        const workloads::Schedule schedule = algorithm.schedule({ranks, 1}, rank.id().value, 1000);
+        const auto peers = workloads::peers_of(schedule);
+        const workloads::Ways ways{protocol, protocol, protocol->defaults(), protocol->defaults()};
+        if (!workloads::refusal(rank, ways, peers).empty()) return;
+        workloads::Buffers buffers(rank, protocol->message_memory(), schedule.data, schedule.scratch);
+        {
+          workloads::Connections connections(rank, ways, peers);
+          prepare(rank, schedule, buffers);
+          const Outcome outcome = run_once(rank, schedule, connections, buffers, kLongWait);
+          EXPECT_TRUE(outcome.ok()) << protocol->name() << ": " << outcome.reason;
+          EXPECT_FALSE(fault_in(rank, schedule, buffers).has_value()) << protocol->name();
+          // The peers may have our buffers open.
+          Works goodbyes;
+          for (const RankId peer : peers) {
+            goodbyes.emplace_back([&, peer] {
+              send(rank, peer, kPing, 0);
+              receive(rank, peer, kPing);
+            });
+          }
+          rank.run(goodbyes);
+        }
+        Works goodbyes;
+        for (const RankId peer : peers) {
+          goodbyes.emplace_back([&, peer] {
+            send(rank, peer, kPing, 0);
+            receive(rank, peer, kPing);
+          });
+        }
+        rank.run(goodbyes);
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace twinlink

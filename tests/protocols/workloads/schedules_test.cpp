@@ -1,0 +1,248 @@
+// All ranks' schedules against each other, without a machine: what one sends the other receives, nobody waits for ever,
+// and in the end everyone has what the workload promises.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <deque>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "protocols/core/errors.hpp"
+#include "protocols/core/rank.hpp"
+#include "protocols/workloads/catalogue.hpp"
+#include "protocols/workloads/patterns.hpp"
+
+namespace twinlink::workloads {
+namespace {
+
+using Elements = std::vector<std::uint64_t>;
+
+constexpr std::uint64_t kUntouched = 0;
+
+class Machine {
+ public:
+  Machine(const Algorithm& algorithm, const Shape& shape, std::uint64_t elements) : ranks_(shape.ranks) {
+    for (int r = 0; r < shape.ranks; ++r) {
+      Schedule schedule = algorithm.schedule(shape, r, elements);
+      State state{.data = Elements(schedule.data, kUntouched), .scratch = Elements(schedule.scratch, kUntouched)};
+      for (const Mark& mark : schedule.before) write(state, mark);
+      states_.push_back(std::move(state));
+      schedules_.push_back(std::move(schedule));
+    }
+  }
+
+  /// Each rank goes on until it waits; nobody goes on any more when all wait.
+  void run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int r = 0; r < ranks_; ++r) {
+        while (step_of(r)) moved = true;
+      }
+    }
+  }
+
+  [[nodiscard]] bool all_ended() const {
+    for (std::size_t r = 0; r < states_.size(); ++r) {
+      if (states_[r].step < schedules_[r].steps.size()) return false;
+    }
+    return wire_empty();
+  }
+
+  [[nodiscard]] bool as_promised(int rank) {
+    State expected = states_[static_cast<std::size_t>(rank)];
+    const Schedule& schedule = schedules_[static_cast<std::size_t>(rank)];
+    for (const Mark& mark : schedule.after) write(expected, mark);
+    return expected.data == states_[static_cast<std::size_t>(rank)].data && !schedule.after.empty();
+  }
+
+ private:
+  struct State {
+    Elements data{};
+    Elements scratch{};
+    std::size_t step = 0;
+    bool sent = false;
+  };
+
+  static Elements::iterator at(State& state, const Slice& slice) {
+    Elements& all = slice.where == Where::data ? state.data : state.scratch;
+    if (slice.begin + slice.length > all.size()) throw std::out_of_range("a slice beyond its buffer");
+    return all.begin() + static_cast<std::ptrdiff_t>(slice.begin);
+  }
+  static void write(State& state, const Mark& mark) {
+    auto to = at(state, mark.slice);
+    for (std::uint64_t i = 0; i < mark.slice.length; ++i) *to++ = summable_element(summable(mark.value), i);
+  }
+  [[nodiscard]] bool wire_empty() const {
+    for (const auto& [ends, messages] : wire_) {
+      if (!messages.empty()) return false;
+    }
+    return true;
+  }
+
+  /// False where the rank has ended, or waits for a message.
+  bool step_of(int rank) {
+    State& state = states_[static_cast<std::size_t>(rank)];
+    const Schedule& schedule = schedules_[static_cast<std::size_t>(rank)];
+    if (state.step == schedule.steps.size()) return false;
+    const Step& step = schedule.steps[state.step];
+    if (!state.sent) {
+      for (const Transfer& t : step.transfers) {
+        EXPECT_NE(t.peer, rank);
+        if (t.send.length == 0) continue;
+        const auto from = at(state, t.send);
+        wire_[{rank, t.peer}].emplace_back(from, from + static_cast<std::ptrdiff_t>(t.send.length));
+      }
+      state.sent = true;
+    }
+    for (const Transfer& t : step.transfers) {
+      if (t.receive.length > 0 && wire_[{t.peer, rank}].empty()) return false;
+    }
+    for (const Transfer& t : step.transfers) {
+      if (t.receive.length == 0) continue;
+      auto& messages = wire_[{t.peer, rank}];
+      EXPECT_EQ(messages.front().size(), t.receive.length) << "from " << t.peer << " to " << rank;
+      std::ranges::copy(messages.front(), at(state, t.receive));
+      messages.pop_front();
+    }
+    for (const Local& local : step.locals) {
+      EXPECT_EQ(local.to.length, local.from.length);
+      auto to = at(state, local.to);
+      auto from = at(state, local.from);
+      for (std::uint64_t i = 0; i < local.to.length; ++i, ++to, ++from) {
+        *to = local.kind == Local::Kind::add ? *to + *from : *from;
+      }
+    }
+    ++state.step;
+    state.sent = false;
+    return true;
+  }
+
+  int ranks_;
+  std::vector<State> states_;
+  std::vector<Schedule> schedules_;
+  std::map<std::pair<int, int>, std::deque<Elements>> wire_;
+};
+
+/// A channel's exchange moves both ways at once: the other end's must be its mirror, one after the other.
+void expect_mirrored(const Algorithm& algorithm, const Shape& shape, std::uint64_t elements) {
+  using Sizes = std::pair<std::uint64_t, std::uint64_t>;
+  std::map<std::pair<int, int>, std::vector<Sizes>> exchanges;
+  for (int r = 0; r < shape.ranks; ++r) {
+    for (const Step& step : algorithm.schedule(shape, r, elements).steps) {
+      std::set<int> peers;
+      for (const Transfer& t : step.transfers) {
+        EXPECT_TRUE(peers.insert(t.peer).second) << "two exchanges on one channel at once";
+        if (t.send.length + t.receive.length > 0) exchanges[{r, t.peer}].push_back({t.send.length, t.receive.length});
+      }
+    }
+  }
+  for (const auto& [ends, mine] : exchanges) {
+    std::vector<Sizes> mirrored;
+    for (const auto& [sent, received] : exchanges[{ends.second, ends.first}]) mirrored.push_back({received, sent});
+    EXPECT_EQ(mine, mirrored) << algorithm.name << " of " << shape.ranks << " ranks: " << ends.first << " and "
+                              << ends.second;
+  }
+}
+
+std::vector<Shape> shapes() {
+  std::vector<Shape> all;
+  for (int ranks = 2; ranks <= 17; ++ranks) all.push_back({ranks, 1});
+  for (const Shape& shape : {Shape{4, 2}, Shape{6, 3}, Shape{12, 4}, Shape{8, 8}, Shape{15, 5}}) all.push_back(shape);
+  return all;
+}
+
+TEST(Schedules, DoWhatTheWorkloadPromises) {
+  for (const Workload& workload : all_workloads()) {
+    for (const Algorithm& algorithm : workload.algorithms) {
+      for (const Shape& shape : shapes()) {
+        if (!algorithm.refuses(shape).empty()) continue;
+        for (const std::uint64_t elements : {1, 2, 3, 16, 61, 1000}) {
+          Machine machine(algorithm, shape, elements);
+          machine.run();
+          const std::string what = std::string(workload.name) + ", " + std::string(algorithm.name) + ", " +
+                                   std::to_string(shape.ranks) + " ranks, " + std::to_string(elements) + " elements";
+          ASSERT_TRUE(machine.all_ended()) << what;
+          if (workload.name == "barrier") continue;
+          for (int r = 0; r < shape.ranks; ++r) {
+            const bool receives = !algorithm.schedule(shape, r, elements).after.empty();
+            if (!receives) continue;
+            ASSERT_TRUE(machine.as_promised(r)) << what << ", rank " << r;
+          }
+          expect_mirrored(algorithm, shape, elements);
+        }
+      }
+    }
+  }
+}
+
+TEST(Schedules, AFaultWouldBeSeen) {
+  // The planted one: rank 1 adds nothing.
+  const Algorithm broken{"broken", "", "", [](const Shape&) { return std::string(); },
+                         [](const Shape& shape, int rank, std::uint64_t elements) {
+                           Schedule schedule =
+                               find_algorithm(find_workload("all-reduce"), "ring").schedule(shape, rank, elements);
+                           if (rank == 1) schedule.steps.front().locals.clear();
+                           return schedule;
+                         }};
+  Machine machine(broken, {3, 1}, 12);
+  machine.run();
+  EXPECT_TRUE(machine.all_ended());
+  EXPECT_FALSE(machine.as_promised(0) && machine.as_promised(1) && machine.as_promised(2));
+}
+
+TEST(Barrier, NobodyIsThroughBeforeAllHaveCome) {
+  // In each round a rank hears of twice as many: after the last, of all.
+  const Algorithm& algorithm = find_workload("barrier").algorithms.front();
+  for (int ranks = 2; ranks <= 33; ++ranks) {
+    std::vector<std::set<int>> known(static_cast<std::size_t>(ranks));
+    for (int r = 0; r < ranks; ++r) known[static_cast<std::size_t>(r)].insert(r);
+    const std::size_t rounds = algorithm.schedule({ranks, 1}, 0, 1).steps.size();
+    for (std::size_t round = 0; round < rounds; ++round) {
+      const auto before = known;
+      for (int r = 0; r < ranks; ++r) {
+        const Schedule schedule = algorithm.schedule({ranks, 1}, r, 1);
+        for (const Transfer& t : schedule.steps[round].transfers) {
+          if (t.receive.length == 0) continue;
+          const auto& theirs = before[static_cast<std::size_t>(t.peer)];
+          known[static_cast<std::size_t>(r)].insert(theirs.begin(), theirs.end());
+        }
+      }
+    }
+    for (const auto& heard : known) EXPECT_EQ(heard.size(), static_cast<std::size_t>(ranks)) << ranks;
+  }
+}
+
+TEST(Grid, IsAsSquareAsTheNumberOfRanksAllows) {
+  EXPECT_EQ(grid_of(12, 2), (std::vector{4, 3}));
+  EXPECT_EQ(grid_of(64, 3), (std::vector{4, 4, 4}));
+  EXPECT_EQ(grid_of(24, 3), (std::vector{4, 3, 2}));
+  EXPECT_EQ(grid_of(7, 2), (std::vector{7, 1}));
+  EXPECT_EQ(grid_of(2, 3), (std::vector{2, 1, 1}));
+}
+
+TEST(Parts, CoverAllElementsInOrder) {
+  for (const std::uint64_t elements : {0, 1, 5, 64, 67}) {
+    std::uint64_t next = 0;
+    for (int i = 0; i < 5; ++i) {
+      const Slice part = part_of(elements, 5, i);
+      EXPECT_EQ(part.begin, next);
+      next += part.length;
+    }
+    EXPECT_EQ(next, elements);
+  }
+}
+
+TEST(Catalogue, UnknownNamesAreRefusedWithAList) {
+  EXPECT_THROW(find_workload("all-recude"), UsageError);
+  try {
+    find_algorithm(find_workload("broadcast"), "ring");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("there are: tree, chain"));
+  }
+}
+
+}  // namespace
+}  // namespace twinlink::workloads
