@@ -343,6 +343,7 @@ class SymmetricPut final : public Protocol {
   }
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
   [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = 64}; }
+  [[nodiscard]] bool wants_same_places() const override { return true; }
   [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
   [[nodiscard]] Support supports(const Path& path) const override {
     if (!path.one_sided) return {Support::Kind::no, path.one_sided.reason};

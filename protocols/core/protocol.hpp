@@ -145,6 +145,8 @@ class Protocol {
     static_cast<void>(settings);
     return true;
   }
+  /// Must a message lie at the same place of both ends' memory, as on a symmetric heap?
+  [[nodiscard]] virtual bool wants_same_places() const { return false; }
   /// Does it only choose among the other protocols, message by message?
   [[nodiscard]] virtual bool delegates() const { return false; }
   /// Pure, and the same answer at both ends.

@@ -27,6 +27,12 @@ std::string refusal(const Rank& rank, const Ways& ways, const std::set<RankId>& 
     return std::string(ways.within->name()) + " and " + std::string(ways.between->name()) +
            " take messages in memory of different kinds";
   }
+  for (const Protocol* protocol : {ways.within, ways.between}) {
+    if (protocol->wants_same_places()) {
+      return std::string(protocol->name()) +
+             " wants each message at the same place at both ends, which schedules do not have";
+    }
+  }
   for (const RankId peer : peers) {
     const Protocol& protocol = protocol_to(rank, ways, peer);
     const Support support = protocol.supports(rank.path_to(peer));
