@@ -16,7 +16,7 @@ constexpr Tag kBenchTag = tags::kFirstFree;
 void finish(Rank& rank, RankId peer, Op op, std::string_view what, Patience patience) {
   const Status status = wait(rank, op, rank.now() + patience.longest);
   if (status == Status::delivered) return;
-  throw CheckError(fmt::format("rank {}: {} rank {}: {}", rank.id().value, what, peer.value, to_string(status)));
+  throw NotDelivered(fmt::format("rank {}: {} rank {}: {}", rank.id().value, what, peer.value, to_string(status)));
 }
 
 void send_text(Rank& rank, RankId peer, std::string_view text, Patience patience) {
