@@ -34,7 +34,7 @@ ObservedMessage observe_message(const Platform& platform, const std::vector<Plac
     for (int round = 0; round < 2; ++round) {
       if (rank.id().value == 0) began = rank.now();
       const Outcome outcome = rank.id().value == 0 ? channel->send(message) : channel->receive(message);
-      if (!outcome.ok()) throw Error(outcome.reason);
+      if (!outcome.ok()) throw Error(std::string(to_string(outcome.status)) + ": " + outcome.reason);
       if (rank.id().value == 1) delivered = rank.now();
       all.path_taken = channel->path_taken();
       if (round == 0 && rank.id().value == 1) reports.clear();

@@ -27,6 +27,7 @@ std::string simulate_times(const std::function<Platform()>& make_platform, const
 MessageTimes read_answer(const std::string& text) {
   const nlohmann::json answer = nlohmann::json::parse(text);
   if (answer.contains(kRefused)) return {.refused = answer.at(kRefused).get<std::string>()};
+  if (std::string why = why_no_answer(answer); !why.empty()) return {.refused = std::move(why)};
   MessageTimes times{.path = answer.at("path").get<std::string>()};
   for (const nlohmann::json& time : answer.at("us")) times.us.push_back(to_picoseconds(time.get<double>()));
   return times;

@@ -122,7 +122,7 @@ bench::Plan plan_of(const Task& task, const SurveyPlan& survey) {
   return warm_plan(survey.pattern, task.sizes, survey.window, std::move(settings));
 }
 
-/// In a child process: the times as JSON, or why the protocol refuses the settings.
+/// In a child process: the times as JSON, or why there are none.
 std::string simulate_task(const Task& task, const Platform& platform, const SurveyPlan& survey) {
   return answer_or_refusal([&] {
     const bench::Series series = warm_series(platform, survey.places, *task.candidate.protocol, plan_of(task, survey));
@@ -144,7 +144,7 @@ std::vector<std::string> simulate_tasks(const std::vector<Task>& tasks, const Pl
 /// Adds the times that `answer` holds to those of its protocol. Returns why there are none; empty if there are.
 std::string take_answer(Contestant& contestant, const Task& task, const std::string& text) {
   const nlohmann::json answer = nlohmann::json::parse(text);
-  if (answer.is_object()) return answer.at(kRefused).get<std::string>();
+  if (std::string why = why_no_answer(answer); !why.empty()) return why;
   for (const nlohmann::json& point : answer) {
     contestant.samples[Bytes{point.at("bytes").get<std::uint64_t>()}].push_back(
         {task.tuning, to_picoseconds(point.at("time_us").get<double>()), point.at("path").get<std::string>()});
@@ -152,13 +152,34 @@ std::string take_answer(Contestant& contestant, const Task& task, const std::str
   return {};
 }
 
-/// A candidate with what has been simulated of it, and what it has refused.
+/// As simulate_tasks(). Of a task that is not delivered, each size becomes a task of its own: the largest one may take
+/// too long, and the others have their times.
+std::vector<std::string> simulate_apart(std::vector<Task>& tasks, const Platform& platform, const SurveyPlan& plan) {
+  std::vector<std::string> answers = simulate_tasks(tasks, platform, plan);
+  std::vector<Task> single;
+  for (std::size_t i = tasks.size(); i-- > 0;) {
+    if (tasks[i].sizes.size() < 2 || !why_no_answer(nlohmann::json::parse(answers[i])).starts_with(kNotDelivered)) {
+      continue;
+    }
+    for (const Bytes size : tasks[i].sizes) {
+      single.push_back(tasks[i]);
+      single.back().sizes = {size};
+    }
+    tasks.erase(tasks.begin() + static_cast<std::ptrdiff_t>(i));
+    answers.erase(answers.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  std::ranges::move(simulate_tasks(single, platform, plan), std::back_inserter(answers));
+  std::ranges::move(single, std::back_inserter(tasks));
+  return answers;
+}
+
+/// A candidate with what has been simulated of it, and of how many settings there are no times.
 struct Trial {
   Candidate candidate{};
   Contestant contestant{};
   int tried = 0;
-  int refused = 0;
-  std::string first_refusal{};
+  int without = 0;
+  std::string first_reason{};
 };
 
 enum class Look {
@@ -187,13 +208,13 @@ void simulate_trials(std::vector<Trial>& trials, const Platform& platform, const
   for (const Trial& trial : trials) {
     if (look == Look::first || chunks_matter(trial.contestant)) add_tasks(tasks, trial.candidate, plan, look);
   }
-  const std::vector<std::string> answers = simulate_tasks(tasks, platform, plan);
+  const std::vector<std::string> answers = simulate_apart(tasks, platform, plan);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const Variant& who = tasks[i].candidate.who;
     Trial& trial = *std::ranges::find(trials, who, [](const Trial& each) { return each.candidate.who; });
     ++trial.tried;
-    const std::string refusal = take_answer(trial.contestant, tasks[i], answers[i]);
-    if (!refusal.empty() && trial.refused++ == 0) trial.first_refusal = refusal;
+    const std::string reason = take_answer(trial.contestant, tasks[i], answers[i]);
+    if (!reason.empty() && trial.without++ == 0) trial.first_reason = reason;
   }
 }
 
@@ -281,12 +302,12 @@ Survey make_survey(const Platform& platform, const SurveyPlan& plan) {
   for (Trial& trial : trials) {
     const std::string name = to_string(trial.candidate.who);
     if (trial.contestant.samples.empty()) {
-      survey.left_out.push_back({name, "refused: " + trial.first_refusal});
+      survey.left_out.push_back({name, trial.first_reason});
       continue;
     }
-    if (trial.refused > 0) {
+    if (trial.without > 0) {
       survey.remarks.push_back(
-          {name, fmt::format("refuses {} of {} settings: {}", trial.refused, trial.tried, trial.first_refusal)});
+          {name, fmt::format("{} of {} settings are left out: {}", trial.without, trial.tried, trial.first_reason)});
     }
     const bool of_device = trial.candidate.protocol->message_memory() == Memory::device;
     (of_device ? survey.contestants : survey.references).push_back(std::move(trial.contestant));

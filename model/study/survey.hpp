@@ -44,13 +44,13 @@ struct Survey {
   /// Protocols for device memory that run on the path, in the registry's order; the presets of one follow it.
   std::vector<Contestant> contestants{};
   std::vector<Contestant> references{};  ///< protocols for host memory: no choice for device messages
-  std::vector<Remark> left_out{};        ///< refused: why
-  std::vector<Remark> remarks{};         ///< a fallback that takes part, settings that are refused, options not tried
+  std::vector<Remark> left_out{};        ///< refused, or not delivered: why
+  std::vector<Remark> remarks{};         ///< a fallback that takes part, settings left out, options not tried
 };
 
 /// Simulates warm messages with the protocols of the registry and their presets. A tuning that a protocol refuses is
-/// left out; one that refuses all of them is no contestant. A transfer that fails is a CheckError, as in every
-/// measurement.
+/// left out, and so is one whose message is not delivered in time; who has none that is left is no contestant. A wrong
+/// payload is a CheckError, as in every measurement.
 Survey make_survey(const Platform& platform, const SurveyPlan& plan);
 
 /// Simulates `tunings` at their missing sizes too, and adds the times to their contestants.

@@ -20,6 +20,24 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& ca
   return all.empty() ? "" : "; there is: " + all;
 }
 
+// What no part of a machine has, past or to come. Simulated, such a number would give times that nobody awaits, or that
+// are lost in the rounding of others.
+constexpr Seconds kLongestCost{1000};
+constexpr Rate kLeastRate{1};
+constexpr Rate kMostRate{1e18};
+
+Seconds parse_cost(std::string_view text) {
+  const Seconds time = parse_seconds(text);
+  if (time <= kLongestCost) return time;
+  throw UnitError("'" + std::string(text) + "' is out of range: a duration is at most 1000 s");
+}
+
+Rate parse_throughput(std::string_view text) {
+  const Rate rate = parse_rate(text);
+  if (rate >= kLeastRate && rate <= kMostRate) return rate;
+  throw UnitError("'" + std::string(text) + "' is out of range: a rate is from 1 B/s to 1000000 TB/s");
+}
+
 }  // namespace
 
 Section::Section(const YamlValue& map, std::string what, ReadContext& context)
@@ -161,8 +179,8 @@ Sourced<T> Section::number(std::string_view key, T (*parse)(std::string_view)) {
 }
 
 Sourced<Bytes> Section::bytes(std::string_view key) { return number(key, parse_bytes); }
-Sourced<Seconds> Section::seconds(std::string_view key) { return number(key, parse_seconds); }
-Sourced<Rate> Section::rate(std::string_view key) { return number(key, parse_rate); }
+Sourced<Seconds> Section::seconds(std::string_view key) { return number(key, parse_cost); }
+Sourced<Rate> Section::rate(std::string_view key) { return number(key, parse_throughput); }
 
 Piecewise Section::curve(const YamlValue& value) {
   std::vector<Piecewise::Knot> knots;
@@ -171,7 +189,7 @@ Piecewise Section::curve(const YamlValue& value) {
       error(item.position, what_ + ": a point must be [size, duration]");
       continue;
     }
-    const Piecewise::Knot knot{quantity(item.items[0], parse_bytes), quantity(item.items[1], parse_seconds)};
+    const Piecewise::Knot knot{quantity(item.items[0], parse_bytes), quantity(item.items[1], parse_cost)};
     if (!knots.empty() && knot.size <= knots.back().size) {
       error(item.position, what_ + ": the sizes of the points must ascend");
       continue;

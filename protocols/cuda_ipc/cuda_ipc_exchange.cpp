@@ -1,7 +1,9 @@
 #include "protocols/cuda_ipc/cuda_ipc_exchange.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
+#include <string_view>
 #include <utility>
 
 #include "protocols/core/tags.hpp"
@@ -15,6 +17,17 @@ constexpr Stream kInStream{1};
 constexpr Stream kPullStream{2};
 /// Open MPI's ring of events has so many places.
 constexpr std::size_t kEventRing = 400;
+
+/// All packets come through one FIFO, so that no receive knows before its end what it will be.
+std::string_view received_words(PacketKind kind) {
+  constexpr std::array<std::string_view, 14> kWords{
+      "received fragments",     "received opened",   "received REQ",           "received ACK",
+      "received NOTREADY",      "received REFUSED",  "received eager message", "received header",
+      "received clear to send", "received fragment", "received fragment back", "received RGET header",
+      "received FIN",           "received failure"};
+  const auto index = static_cast<std::size_t>(kind);
+  return index < kWords.size() ? kWords[index] : "received an unknown packet";
+}
 
 std::string size_text(std::uint64_t bytes) { return std::to_string(bytes) + " B"; }
 
@@ -172,6 +185,7 @@ Outcome CudaIpcExchange::pull(std::size_t index) {
 
 Outcome CudaIpcExchange::recv_control(const ControlMessage& message) {
   const Packet packet = packet_of(message);
+  end_.rank.state(received_words(packet.kind));
   if (end_.take_handshake(packet)) return {};
   const auto broken = [&] {
     return fail(Status::peer_failed,

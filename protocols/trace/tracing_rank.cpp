@@ -13,8 +13,12 @@ constexpr std::size_t kStepWidth = 16;
 
 std::string times_of(const TraceEvent& event, Seconds origin) {
   std::array<char, 64> columns{};
-  std::snprintf(columns.data(), columns.size(), "%10.3f %9.3f  ", (event.started - origin).microseconds(),
-                (event.ended - origin).microseconds());
+  const double started = (event.started - origin).microseconds();
+  if (event.finished) {
+    std::snprintf(columns.data(), columns.size(), "%10.3f %9.3f  ", started, (event.ended - origin).microseconds());
+  } else {
+    std::snprintf(columns.data(), columns.size(), "%10.3f %9s  ", started, "-");
+  }
   return columns.data();
 }
 

@@ -47,7 +47,7 @@ class Trace {
 /// One line per event of one rank: the step, then what was done. Grouped by step: the steps in the order in which they
 /// began, the events of a step in the order in which they were started. So it says the same whichever of several pieces
 /// under way was the fastest. With `origin`, each line begins with when the event started and ended, in microseconds
-/// since then.
+/// since then; "-" for what never ended.
 std::string list_by_step(std::span<const TraceEvent> events, std::optional<Seconds> origin = std::nullopt);
 
 class TracingRank final : public ObservedRank {

@@ -115,6 +115,17 @@ TEST_F(TracingRankTest, AListByStepMayBeginWithTimes) {
   EXPECT_EQ(list_by_step(trace.events(), 2.0_us), "     3.000     4.000  send ready        send_control rank 1 4 B\n");
 }
 
+TEST_F(TracingRankTest, WhatNeverEndedHasNoEnd) {
+  static_cast<void>(wait(scripted, scripted.begin(5.0_us), Seconds{1}));
+  ControlMessage into;
+  rank.step("receive");
+  static_cast<void>(rank.recv_control(RankId{1}, Tag{2}, into));
+  rank.abandon(rank.recv_control(RankId{1}, Tag{3}, into));
+  EXPECT_EQ(list_by_step(trace.events(), 2.0_us),
+            "     3.000         -  receive           recv_control rank 1  (never ended)\n"
+            "     3.000         -  receive           recv_control rank 1  (never ended)\n");
+}
+
 TEST_F(TracingRankTest, CallsThatAreNoOperationsAreOneLineEach) {
   rank.step("set up");
   const Buffer buffer = rank.allocate(Memory::shared_pinned, 64_B, Locality::near);

@@ -43,12 +43,12 @@ class Calibrator {
     messages_.fit_cpu();
     for (const Group& group : groups_) fit(group);
     // What comes on top of copies is told apart from them by the copies' own fits.
-    const Platform with_copies = edit_.platform();
+    const Platform with_copies = fitted();
     const Topology topology(with_copies);
     for (const Group& group : groups_) fit_on_top(group, topology);
     copies_.fit_gaps_alike(topology);
     // And what lies behind signals is told from them, and from gaps.
-    const Platform with_signals = edit_.platform();
+    const Platform with_signals = fitted();
     const Topology all_else(with_signals);
     for (const Group& group : groups_) {
       if (group.first().tells_rest()) fit_rest(group, all_else, probes_, edit_, result_.notes);
@@ -98,6 +98,18 @@ class Calibrator {
     if (longer.empty()) return;
     longer_ways_.push_back({.path = group.path, .lines = {longer.begin(), longer.end()}});
     group.lines.erase(longer.begin(), longer.end());
+  }
+
+  /// The platform with all fits so far. An InputError where they give numbers that no machine has.
+  [[nodiscard]] Platform fitted() const {
+    try {
+      return edit_.platform();
+    } catch (const InputError& error) {
+      std::vector<std::string> files;
+      for (const ProbeOrigin& origin : probes_.files) files.push_back(origin.file);
+      throw InputError(fmt::format("{}: error: fits of these probes are no numbers of a platform:\n{}",
+                                   fmt::join(files, ", "), error.what()));
+    }
   }
 
   // ---- fits ---------------------------------------------------------------------------------------------------------
@@ -213,7 +225,7 @@ class Calibrator {
   };
 
   void describe_fits() {
-    const Platform platform = edit_.platform();
+    const Platform platform = fitted();
     const Topology topology(platform);
     const TimeSplit split(platform);
     std::map<std::pair<std::string, std::string>, Lines> lines_by_probe;

@@ -1,7 +1,6 @@
 #include "validate/calibrate/probe_set.hpp"
 
 #include <cassert>
-#include <cmath>
 #include <set>
 #include <utility>
 
@@ -31,7 +30,17 @@ std::string text_of(const nlohmann::json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
 }
 
-std::map<std::string, std::string> devices_of(const nlohmann::json& environment) {
+/// Why `text` names no device; empty: it names one.
+std::string why_no_place(const std::string& text) {
+  try {
+    static_cast<void>(parse_place(text));
+    return "";
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+}
+
+std::map<std::string, std::string> devices_of(const nlohmann::json& environment, const std::string& file) {
   std::map<std::string, std::string> devices;
   const auto ranks = environment.find("ranks");
   if (ranks == environment.end() || !ranks->is_array()) return devices;
@@ -40,7 +49,11 @@ std::map<std::string, std::string> devices_of(const nlohmann::json& environment)
     if (device == rank.end()) continue;
     const std::string place = text_of(rank, "place");
     const std::string model = text_of(*device, "name");
-    if (!place.empty() && !model.empty()) devices[place] = model;
+    if (place.empty() || model.empty()) continue;
+    if (const std::string why = why_no_place(place); !why.empty()) {
+      throw InputError(fmt::format("{}: error: member 'environment.ranks[].place': {}", file, why));
+    }
+    devices[place] = model;
   }
   return devices;
 }
@@ -60,13 +73,12 @@ ProbeOrigin origin_of(const bench::ProbeFile& probes, const std::string& file) {
                      .date = text_of(probes.environment, "date").substr(0, kDateLength),
                      .program = probes.program,
                      .platform = text_of(probes.environment, "platform"),
-                     .devices = devices_of(probes.environment)};
+                     .devices = devices_of(probes.environment, file)};
   origin.machine = describe_machine(origin);
   return origin;
 }
 
-bool is_time(double time_us) { return std::isfinite(time_us) && time_us > 0; }
-bool is_range(double low, double high) { return low >= 0 && low <= high && std::isfinite(high); }
+bool is_range(double low, double high) { return low >= 0 && low <= high && high <= bench::kMostTime; }
 
 /// What is wrong with the lines of one file.
 std::vector<std::string> check_lines(const std::vector<bench::ProbeLine>& lines, const std::string& file) {
@@ -78,8 +90,10 @@ std::vector<std::string> check_lines(const std::vector<bench::ProbeLine>& lines,
       findings.push_back(fmt::format("{}: error: {}: {}", file, to_string(key), text));
     };
     if (!seen.insert(key).second) find("named twice");
-    if (!is_time(line.time_us.median)) {
-      find(fmt::format("the time must be positive, but is {} us", line.time_us.median));
+    if (const std::string why = why_no_place(line.gpu); !why.empty()) find(why);
+    if (const std::string why = line.peer.empty() ? "" : why_no_place(line.peer); !why.empty()) find(why);
+    if (const std::string why = bench::why_no_time(line.time_us.median); !why.empty()) {
+      find(why);
     } else if (!is_range(line.time_us.p5, line.time_us.p95)) {
       find(fmt::format("{} us and {} us are no percentiles", line.time_us.p5, line.time_us.p95));
     }

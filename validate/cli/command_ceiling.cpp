@@ -41,8 +41,8 @@ nlohmann::json to_json(const Ceiling& ceiling) {
 
 ExitCode run(const CeilingOptions& options) {
   bench::require_json_option(options.json, {{"the result", options.result}, {"the probes", options.probes}});
-  const Ceiling ceiling =
-      hold_against(bench::read_json(options.result), bench::read_probes(options.probes), options.lines);
+  const Ceiling ceiling = hold_against({bench::read_json(options.result), options.result},
+                                       {bench::read_probes(options.probes), options.probes}, options.lines);
   std::cout << to_text(ceiling);
   bench::write_json_option(options.json, to_json(ceiling));
   if (!options.min_percent) return ExitCode::ok;

@@ -31,6 +31,7 @@ struct CompareOptions {
   std::optional<std::string> json_file{};
   std::optional<std::string> report_format{};
   bool force = false;
+  ImportWishes wishes{};
 };
 
 std::string check_percent(const std::string& text) {
@@ -68,6 +69,8 @@ void add_options(CLI::App& compare, CompareOptions& options) {
       ->type_name("PERCENT")
       ->check(percent);
   compare.add_flag("--force", options.force, "Compare even if pattern, protocol or the pairs beside it differ");
+  compare.option_defaults()->group("Files of other tools");
+  add_file_wishes(compare, options.wishes);
   compare.option_defaults()->group("Output");
   auto* report = compare.add_option("--report", options.report_file,
                                     "Also write the report to this file: text, Markdown or JSON by its extension, "
@@ -80,6 +83,7 @@ void add_options(CLI::App& compare, CompareOptions& options) {
       ->check(CLI::Validator(check_format, ""))
       ->needs(report);
   bench::add_examples(compare, {"twinlink-validate compare measured.json simulated.json --max-error 5",
+                                "twinlink-validate compare nvbandwidth.json probes.json --size 512M",
                                 "twinlink-validate compare m1.json s1.json m2.json s2.json --report report.md"});
 }
 
@@ -101,7 +105,7 @@ ExitCode run(const CompareOptions& options) {
 
   const auto comparison = compare_files(
       files, {.geometric_mean = fraction(options.max_error_percent), .p95 = fraction(options.max_p95_percent)},
-      options.force);
+      options.force, options.wishes);
   std::cout << render_report(comparison, ReportFormat::text) << std::flush;
   for (const auto& [file, format] : reports) bench::write_file(file, render_report(comparison, format));
   return comparison.verdict() == Verdict::exceeded ? ExitCode::failed : ExitCode::ok;

@@ -67,6 +67,16 @@ ExitCode run_import(const ImportOptions& options) {
 
 }  // namespace
 
+void add_file_wishes(CLI::App& command, ImportWishes& wishes) {
+  bench::add_read_option(command, "--size", "SIZE", "",
+                         "Bytes of each copy of nvbandwidth: its --bufferSize, else 512M",
+                         [&wishes](const std::string& text) { read_size(text, wishes); });
+  constexpr int kMostTables = 1'000'000;
+  bench::add_count_option(command, "--table", 1, kMostTables, "the only one",
+                          "Which table of a file of OSU or nccl-tests that holds several",
+                          [&wishes](int table) { wishes.table = table; });
+}
+
 void add_import_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<ImportOptions>();
   auto& command = *app.add_subcommand("import", "Turn another tool's numbers into a result or probe file");
@@ -91,8 +101,7 @@ void add_import_command(CLI::App& app, Action& action) {
       [](const std::string& text, ImportOptions& all) { read_window(text, all.wishes); });
   add("--places", "NODE/GPU,NODE/GPU", "", "Sender and receiver of a curve",
       [](const std::string& text, ImportOptions& all) { read_places(text, all.wishes); });
-  add("--size", "SIZE", "", "Bytes of each copy of nvbandwidth: its --bufferSize, else 512M",
-      [](const std::string& text, ImportOptions& all) { read_size(text, all.wishes); });
+  add_file_wishes(command, options->wishes);
   bench::add_examples(command, {"twinlink-validate import osu.txt -p cuda-ipc --places 0/0,0/1 --out measured.json",
                                 "twinlink-validate import nvbandwidth.json --size 512M --out probes.json"});
   command.callback([&action, options] { action = [options] { return run_import(*options); }; });

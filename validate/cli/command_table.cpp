@@ -72,7 +72,7 @@ void add_settings_command(CLI::App& app, Action& action) {
       if (!options->platform.empty()) {
         require_simulated_on(model::read_platform(options->platform), result, options->file);
       }
-      const std::vector<std::string> arguments = run_options(result.series);
+      const std::vector<std::string> arguments = run_options(result.series, options->file);
       for (const std::string& argument : arguments) std::cout << argument << '\n';
       bench::write_json_option(options->json, arguments);
       return ExitCode::ok;

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "protocols/core/errors.hpp"
+#include "validate/import/import.hpp"
 
 namespace CLI {
 class App;
@@ -22,5 +23,8 @@ void add_ceiling_command(CLI::App& app, Action& action);
 void add_import_command(CLI::App& app, Action& action);
 void add_table_command(CLI::App& app, Action& action);
 void add_settings_command(CLI::App& app, Action& action);
+
+/// --size and --table, which files of other tools may need.
+void add_file_wishes(CLI::App& command, ImportWishes& wishes);
 
 }  // namespace twinlink::validate

@@ -19,15 +19,21 @@ bool bears_on(const bench::ProbeLine& line, const bench::Series& series) {
   return (line.gpu == series.from && line.peer == series.to) || (line.gpu == series.to && line.peer == series.from);
 }
 
-Times times_of(const std::string& name, const bench::Series& series, const bench::ProbeFile& probes) {
+void require_time(const std::string& file, const std::string& what, double time_us) {
+  const std::string why = bench::why_no_time(time_us);
+  if (!why.empty()) throw InputError(fmt::format("{}: error: {}: {}", file, what, why));
+}
+
+Times times_of(const std::string& name, const bench::Series& series, const ProbesFile& probes) {
   Times times;
-  for (const bench::ProbeLine& line : probes.findings.lines) {
+  for (const bench::ProbeLine& line : probes.content.findings.lines) {
     if (line.name != name || !bears_on(line, series)) continue;
+    require_time(probes.file, fmt::format("{} {}", name, format_size(line.size)), line.time_us.median);
     double& slowest = times[line.size];
     slowest = std::max(slowest, line.time_us.median);
   }
   if (times.empty()) {
-    throw InputError(fmt::format("the probes have no line '{}' of {} or {}", name, series.from, series.to));
+    throw InputError(fmt::format("{}: error: no line '{}' of {} or {}", probes.file, name, series.from, series.to));
   }
   return times;
 }
@@ -40,8 +46,8 @@ double time_one_way(const bench::Series& series, const bench::Point& point) {
 
 }  // namespace
 
-Ceiling hold_against(const bench::Result& result, const bench::ProbeFile& probes, std::span<const std::string> names) {
-  const bench::Series& series = result.series;
+Ceiling hold_against(const ResultFile& result, const ProbesFile& probes, std::span<const std::string> names) {
+  const bench::Series& series = result.content.series;
   std::vector<std::pair<std::string, Times>> stages;
   for (const std::string& name : names) stages.emplace_back(name, times_of(name, series, probes));
   Ceiling ceiling{.protocol = series.label};
@@ -50,6 +56,7 @@ Ceiling hold_against(const bench::Result& result, const bench::ProbeFile& probes
     const bool complete =
         std::ranges::all_of(stages, [&](const auto& stage) { return stage.second.contains(row.size); });
     if (point.size == Bytes{}) continue;
+    require_time(result.file, format_size(point.size), row.taken_us);
     if (!complete) {
       ceiling.without_probe.push_back(point.size);
       continue;
@@ -61,7 +68,9 @@ Ceiling hold_against(const bench::Result& result, const bench::ProbeFile& probes
     }
     ceiling.rows.push_back(std::move(row));
   }
-  if (ceiling.rows.empty()) throw InputError("the result and the probes have no size in common");
+  if (ceiling.rows.empty()) {
+    throw InputError(fmt::format("{} and {}: error: no size in common", result.file, probes.file));
+  }
   return ceiling;
 }
 

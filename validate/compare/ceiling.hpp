@@ -29,10 +29,21 @@ struct Ceiling {
   std::vector<Bytes> without_probe{};  ///< sizes of the result that a line lacks
 };
 
+/// What was read, with the file's name for messages.
+struct ResultFile {
+  bench::Result content{};
+  std::string file{};
+};
+struct ProbesFile {
+  bench::ProbeFile content{};
+  std::string file{};
+};
+
 /// Holds `result` against the lines called `names` that its sender, or its receiver, measured (a copy between two: the
 /// one towards the other). A pipeline is as fast as its slowest stage, so at each size the slowest line counts; sizes
-/// that a line lacks are left out. An InputError for a name without a line and where no size is common.
-Ceiling hold_against(const bench::Result& result, const bench::ProbeFile& probes, std::span<const std::string> names);
+/// that a line lacks are left out. An InputError, which names the file, for a name without a line, where no size is
+/// common, and for times that are none.
+Ceiling hold_against(const ResultFile& result, const ProbesFile& probes, std::span<const std::string> names);
 
 /// The least share from `from` on; nothing without such a size.
 std::optional<double> least_share(const Ceiling& ceiling, Bytes from);

@@ -1,13 +1,16 @@
 #include "validate/compare/comparability.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/json_statistics.hpp"
+#include "validate/import/buffers.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -77,6 +80,18 @@ bool names_other_pairs(const Recording& recording) {
   return bench::provenance_of(recording.environment) == bench::Provenance::own;
 }
 
+/// Where another tool's messages lay, held against the protocol that the files tell. `refused` or not.
+std::vector<std::string> buffer_findings(const Recording& measured, const Recording& simulated, bool refused) {
+  std::vector<std::string> result;
+  for (const auto& [file, other] : {std::pair(&measured, &simulated), std::pair(&simulated, &measured)}) {
+    const std::string& protocol = file->series->protocol.empty() ? other->series->protocol : file->series->protocol;
+    BufferFinding found = check_buffers(file->environment, protocol);
+    const bool noted = std::ranges::find(file->notes, found.text) != file->notes.end();
+    if (!found.text.empty() && found.refused == refused && !noted) result.push_back(std::move(found.text));
+  }
+  return result;
+}
+
 /// Why the two curves are different quantities. Empty: they are not.
 std::vector<std::string> mismatches(const Recording& measured_file, const Recording& simulated_file) {
   const bench::Series& measured = *measured_file.series;
@@ -95,6 +110,7 @@ std::vector<std::string> mismatches(const Recording& measured_file, const Record
   if (names_other_pairs(measured_file) && names_other_pairs(simulated_file)) {
     note_difference(result, "pairs at once", other_pairs(measured), other_pairs(simulated));
   }
+  std::ranges::move(buffer_findings(measured_file, simulated_file, true), std::back_inserter(result));
   return result;
 }
 
@@ -205,6 +221,7 @@ std::vector<std::string> check_comparable(const Recording& measured, const Recor
     notes.insert(notes.end(), recording->notes.begin(), recording->notes.end());
   }
   note_emulated(notes, measured);
+  std::ranges::move(buffer_findings(measured, simulated, false), std::back_inserter(notes));
   note_untold(notes, measured, *simulated.series);
   note_untold(notes, simulated, *measured.series);
   note_settings(notes, *measured.series, *simulated.series);

@@ -81,6 +81,20 @@ void check_limit(Comparison& comparison, const Pair& pair, std::string_view figu
       fmt::format("{}: {} {:.2f} % exceeds {:g} %", pair.label, figure, error * 100, *limit * 100));
 }
 
+/// A wish that no file takes was meant for another one.
+void require_use(const ImportWishes& wishes, const std::vector<Recording>& recordings) {
+  const auto of_copies = [](const Recording& recording) { return recording.tool == Tool::nvbandwidth; };
+  const auto of_curve = [](const Recording& recording) {
+    return recording.tool && *recording.tool != Tool::nvbandwidth;
+  };
+  if (wishes.size && std::ranges::none_of(recordings, of_copies)) {
+    throw UsageError("--size: none of the files is nvbandwidth's");
+  }
+  if (wishes.table && std::ranges::none_of(recordings, of_curve)) {
+    throw UsageError("--table: none of the files is of the OSU micro-benchmarks or nccl-tests");
+  }
+}
+
 }  // namespace
 
 Verdict Comparison::verdict() const {
@@ -123,7 +137,8 @@ Comparison compare(std::vector<Pair> pairs, const Limits& limits) {
   return comparison;
 }
 
-Comparison compare_files(std::span<const std::filesystem::path> files, const Limits& limits, bool force) {
+Comparison compare_files(std::span<const std::filesystem::path> files, const Limits& limits, bool force,
+                         const ImportWishes& wishes) {
   if (files.empty() || files.size() % 2 != 0) {
     throw UsageError(fmt::format("compare takes files in pairs, MEASURED SIMULATED; {} were named", files.size()));
   }
@@ -134,12 +149,13 @@ Comparison compare_files(std::span<const std::filesystem::path> files, const Lim
   std::vector<Recording> recordings;
   for (const auto& file : files) {
     try {
-      recordings.push_back(read_recording(file));
+      recordings.push_back(read_recording(file, wishes));
     } catch (const InputError& error) {
       collect(error);
     }
   }
   if (!findings.empty()) throw InputError(findings);
+  require_use(wishes, recordings);
 
   std::vector<Pair> pairs;
   for (std::size_t i = 0; i < recordings.size(); i += 2) {

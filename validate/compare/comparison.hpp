@@ -62,8 +62,10 @@ Pair compare_pair(Recording measured, Recording simulated, bool force);
 /// Orders the pairs' curves and applies `limits`, to each pair on its own. `pairs` must not be empty.
 Comparison compare(std::vector<Pair> pairs, const Limits& limits);
 
-/// Reads MEASURED SIMULATED [MEASURED SIMULATED]... and compares them. Throws UsageError for an odd number of files and
-/// InputError with the findings of all files.
-Comparison compare_files(std::span<const std::filesystem::path> files, const Limits& limits, bool force);
+/// Reads MEASURED SIMULATED [MEASURED SIMULATED]... and compares them. `wishes` are for the files of other tools.
+/// Throws UsageError for an odd number of files and for a wish that is of no use, and InputError with the findings of
+/// all files.
+Comparison compare_files(std::span<const std::filesystem::path> files, const Limits& limits, bool force,
+                         const ImportWishes& wishes = {});
 
 }  // namespace twinlink::validate

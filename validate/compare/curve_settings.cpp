@@ -34,8 +34,8 @@ void add_protocol_options(Options& options, const Settings& settings) {
   }
 }
 
-[[noreturn]] void refuse(const bench::Series& series, std::string_view what) {
-  throw InputError(fmt::format("error: the curve '{}' {}, so no run can be the same", series.label, what));
+[[noreturn]] void refuse(const std::string& file, const bench::Series& series, std::string_view what) {
+  throw InputError(fmt::format("{}: error: the curve '{}' {}, so no run can be the same", file, series.label, what));
 }
 
 /// The curve's own pair first, with the settings that the other options say.
@@ -46,13 +46,15 @@ std::string pairs_at_once(const bench::Series& series) {
 }
 
 /// The sizes of a sweep ascend by one factor.
-void add_sizes(Options& options, const bench::Series& series) {
+void add_sizes(Options& options, const bench::Series& series, const std::string& file) {
   std::vector<Bytes> sizes;
   for (const bench::Point& point : series.points) sizes.push_back(point.size);
-  if (sizes.empty() || sizes.front() == Bytes{}) refuse(series, "has no sizes of a sweep");
+  if (sizes.empty() || sizes.front() == Bytes{}) refuse(file, series, "has no sizes of a sweep");
   const std::uint64_t factor = sizes.size() == 1 ? 2 : sizes[1].count() / sizes[0].count();
-  if (factor < 2 || bench::size_sweep(sizes.front(), sizes.back(), static_cast<int>(factor)) != sizes) {
-    refuse(series, "has no sizes of a sweep");
+  constexpr std::uint64_t kLargestFactor = 1U << 20U;  // as run takes it
+  if (factor < 2 || factor > kLargestFactor || sizes.front() > sizes.back() ||
+      bench::size_sweep(sizes.front(), sizes.back(), static_cast<int>(factor)) != sizes) {
+    refuse(file, series, "has no sizes of a sweep");
   }
   add(options, "--begin", format_size(sizes.front()));
   add(options, "--end", format_size(sizes.back()));
@@ -61,12 +63,12 @@ void add_sizes(Options& options, const bench::Series& series) {
 
 }  // namespace
 
-std::vector<std::string> run_options(const bench::Series& series) {
+std::vector<std::string> run_options(const bench::Series& series, const std::string& file) {
   if (!series.told.settings || !series.told.window || series.protocol.empty() || series.from.empty() ||
       series.to.empty()) {
-    refuse(series, "does not tell all of its settings");
+    refuse(file, series, "does not tell all of its settings");
   }
-  if (series.pattern == bench::Pattern::copy) refuse(series, "is of copies and not of a protocol");
+  if (series.pattern == bench::Pattern::copy) refuse(file, series, "is of copies and not of a protocol");
   Options options;
   add(options, "--protocol", series.protocol);
   add_protocol_options(options, series.settings);
@@ -80,7 +82,7 @@ std::vector<std::string> run_options(const bench::Series& series) {
   } else {
     add(options, "--pairs", pairs_at_once(series));
   }
-  add_sizes(options, series);
+  add_sizes(options, series, file);
   return options;
 }
 

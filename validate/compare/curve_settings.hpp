@@ -11,8 +11,9 @@ namespace twinlink::validate {
 
 /// The options of `run` that give the same curve: protocol, its options, chunk, depth, layout, pattern, window, places
 /// or pairs at once, and sizes. They are the settings themselves, so that no preset and no default decides anything. An
-/// InputError for a curve that does not tell its settings, as imported ones do not, and for sizes that no sweep gives.
-std::vector<std::string> run_options(const bench::Series& series);
+/// InputError, which names `file`, for a curve that does not tell its settings, as imported ones do not, and for sizes
+/// that no sweep gives.
+std::vector<std::string> run_options(const bench::Series& series, const std::string& file);
 
 /// "gpudirect-v1 --chunk 1M --depth 4": the protocol with what differs from its defaults, and the pairs at once. Where
 /// a preset is named, the preset instead.

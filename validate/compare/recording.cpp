@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/probe/probe.hpp"
-#include "validate/import/import.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -21,7 +20,7 @@ void check_samples(const Recording& recording) {
   std::set<Key> seen;
   for (const auto& sample : recording.samples) {
     if (!seen.insert(sample.key).second) add(sample.key, "named twice");
-    if (!(sample.time_us > 0)) add(sample.key, fmt::format("the time must be positive, but is {} us", sample.time_us));
+    if (const std::string why = bench::why_no_time(sample.time_us); !why.empty()) add(sample.key, why);
   }
   if (recording.samples.empty()) findings = recording.file + ": error: holds no measurement";
   if (!findings.empty()) throw InputError(findings);
@@ -73,14 +72,21 @@ Imported read_own(const Content& content, const std::string& file) {
 
 }  // namespace
 
-Recording read_recording(const std::filesystem::path& file) {
+Recording read_recording(const std::filesystem::path& file, const ImportWishes& wishes) {
   const auto name = file.string();
   const auto content = read_content(file);
   const auto tool = recognise(content);
-  auto imported = tool ? import_content(*tool, content, name, {}) : read_own(content, name);
+  ImportWishes useful = wishes;
+  if (tool == Tool::nvbandwidth) {
+    useful.table.reset();
+  } else {
+    useful.size.reset();
+  }
+  auto imported = tool ? import_content(*tool, content, name, useful) : read_own(content, name);
   auto* result = std::get_if<bench::Result>(&imported);
   auto recording = result != nullptr ? from_result(std::move(*result), name)
                                      : from_probes(std::move(std::get<bench::ProbeFile>(imported)), name);
+  recording.tool = tool;
   check_samples(recording);
   return recording;
 }

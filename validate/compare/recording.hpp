@@ -12,6 +12,7 @@
 #include "protocols/bench/results/json_value.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "validate/compare/join.hpp"
+#include "validate/import/import.hpp"
 
 namespace twinlink::validate {
 
@@ -24,11 +25,13 @@ struct Recording {
   std::vector<std::string> notes{};       ///< what was not measured, and why; what a reader must know
   std::optional<bench::Series> series{};  ///< empty: the file holds probes
   std::vector<Sample> samples{};          ///< unique keys, positive times; a sweep's ascend by size
+  std::optional<Tool> tool{};             ///< whose file it is; empty: ours
 };
 
 /// Reads a file of either kind; the "kind" member tells probes from results. A file of a tool that recognise() knows is
 /// imported on the way, as far as it tells enough by itself. Throws InputError for a file that cannot be read, is not
-/// JSON, lacks a member, names a size twice or holds a time that is not positive: a finding per line.
-Recording read_recording(const std::filesystem::path& file);
+/// JSON, lacks a member, names a size twice or holds a time that is none: a finding per line. Of `wishes`, which are
+/// for files of other tools, each file takes what it has a use for: the size of copies, the table.
+Recording read_recording(const std::filesystem::path& file, const ImportWishes& wishes = {});
 
 }  // namespace twinlink::validate

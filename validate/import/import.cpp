@@ -10,6 +10,7 @@
 
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
+#include "validate/import/buffers.hpp"
 #include "validate/import/import_parts.hpp"
 
 namespace twinlink::validate {
@@ -83,6 +84,7 @@ std::optional<Tool> recognise(const Content& content) {
 Imported import_content(Tool tool, const Content& content, const std::string& file, const ImportWishes& wishes) {
   const bool curve = tool != Tool::nvbandwidth;
   if (curve && wishes.size) throw UsageError(fmt::format("--size: {} tells its sizes; nvbandwidth does not", file));
+  if (!curve && wishes.table) throw UsageError(fmt::format("--table: all tests of {} are imported", file));
   if (!curve && (wishes.pattern || wishes.window || !wishes.protocol.empty() || !wishes.from.empty())) {
     throw UsageError(fmt::format("{} holds primitives: it has no protocol, pattern, window or places", file));
   }
@@ -117,6 +119,20 @@ nlohmann::json make_origin(Tool tool, std::string_view program, const std::strin
 
 bench::Statistics single_figure(double time_us) { return {.median = time_us}; }
 
+std::size_t choose_table(std::span<const std::string> tables, const ImportWishes& wishes, const std::string& file) {
+  if (tables.size() == 1 && !wishes.table) return 0;
+  std::string list;
+  for (std::size_t i = 0; i < tables.size(); ++i) list += fmt::format("\n  {}: {}", i + 1, tables[i]);
+  if (!wishes.table) {
+    throw InputError(
+        fmt::format("{}: error: holds {} tables, of which --table N imports one:{}", file, tables.size(), list));
+  }
+  if (*wishes.table < 1 || static_cast<std::size_t>(*wishes.table) > tables.size()) {
+    throw UsageError(fmt::format("--table {}: {} holds {}:{}", *wishes.table, file, tables.size(), list));
+  }
+  return static_cast<std::size_t>(*wishes.table - 1);
+}
+
 double directions(bench::Pattern pattern) { return pattern == bench::Pattern::bidirectional ? 2 : 1; }
 
 bench::Point point_of_time(Bytes size, bench::Statistics time_us, bench::Pattern pattern) {
@@ -140,6 +156,13 @@ void add_wishes(bench::Series& series, const ImportWishes& wishes, const std::st
   }
   series.window = *wishes.window;
   series.told.window = true;
+}
+
+void check_protocol(bench::Result& result, const std::string& file) {
+  BufferFinding found = check_buffers(result.environment, result.series.protocol);
+  if (found.refused)
+    throw UsageError(fmt::format("--protocol {}: {} was {}", result.series.protocol, file, found.text));
+  if (!found.text.empty()) result.notes.push_back(std::move(found.text));
 }
 
 }  // namespace twinlink::validate

@@ -35,6 +35,7 @@ struct ImportWishes {
   std::string from{};                       ///< curves: NODE/GPU of the sender
   std::string to{};                         ///< curves: NODE/GPU of the receiver
   std::optional<Bytes> size{};              ///< nvbandwidth: of each copy, which its file never tells
+  std::optional<int> table{};               ///< curves: which of several that a file holds, counted from 1
 };
 
 using Imported = std::variant<bench::Result, bench::ProbeFile>;
@@ -48,7 +49,8 @@ Content read_content(const std::filesystem::path& file);
 std::optional<Tool> recognise(const Content& content);
 
 /// `file` is the name for messages. An InputError for content that is not what `tool` writes; its findings name the
-/// line or the member. A UsageError for wishes that contradict the file or that it has no use for.
+/// line or the member; it lists the tables where there are several and none is wished. A UsageError for wishes that
+/// contradict the file or that it has no use for.
 Imported import_content(Tool tool, const Content& content, const std::string& file, const ImportWishes& wishes);
 
 /// Reads a file of `tool`, or of the tool that recognise() finds. As above, and an InputError if it finds none.

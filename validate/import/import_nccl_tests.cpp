@@ -14,6 +14,7 @@
 
 #include "protocols/bench/results/json_members.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
+#include "validate/import/buffers.hpp"
 #include "validate/import/import_parts.hpp"
 
 namespace twinlink::validate {
@@ -85,38 +86,62 @@ Devices read_devices(Members& config) {
   return devices;
 }
 
+/// A run over all sizes: of one data type and root, and of one cycle.
+struct NcclTable {
+  std::string words{};                ///< "float, 2 sizes from 1K"
+  std::string key{};                  ///< type and root
+  std::vector<std::size_t> places{};  ///< in "results"
+  std::vector<Bytes> sizes{};
+};
+
 class NcclReader {
  public:
   NcclReader(const std::string& file, Pattern pattern) : file_(file), pattern_(pattern) {}
 
-  std::vector<bench::Point> read(const nlohmann::json& results) {
-    for (const auto& json : results) {
-      const auto where = fmt::format("results[{}]", points_.size());
-      Members result(json, file_, where);
+  std::vector<bench::Point> read(const nlohmann::json& results, const ImportWishes& wishes) {
+    const std::vector<NcclTable> tables = split_tables(results);
+    if (tables.empty()) throw InputError(fmt::format("{}: error: member 'results' is empty: did the test end?", file_));
+    std::vector<std::string> names;
+    for (const NcclTable& table : tables) names.push_back(table.words);
+    for (const std::size_t place : tables[choose_table(names, wishes, file_)].places) {
+      Members result(results[place], file_, fmt::format("results[{}]", place));
       read_result(result);
     }
-    if (points_.empty())
-      throw InputError(fmt::format("{}: error: member 'results' is empty: did the test end?", file_));
     return std::move(points_);
   }
 
  private:
-  void read_result(Members& result) {
-    const Bytes size{result.count("size")};
-    if (size == Bytes{}) result.fail("size", "is 0");
-    const auto type = result.text("type");
-    if (std::ranges::find(points_, size, &bench::Point::size) != points_.end()) {
-      result.fail("size",
-                  fmt::format("names {} B twice: a run of one data type and one cycle can be imported, not of {} "
-                              "as well",
-                              size.count(), type));
+  /// Results of one table follow each other; a size that comes again begins the next cycle.
+  [[nodiscard]] std::vector<NcclTable> split_tables(const nlohmann::json& results) const {
+    std::vector<NcclTable> tables;
+    for (std::size_t place = 0; place < results.size(); ++place) {
+      Members result(results[place], file_, fmt::format("results[{}]", place));
+      const Bytes size{result.count("size", bench::kMostBytes)};
+      const std::string type = result.text("type");
+      const std::string key = result.has("root") ? type + result.text("root") : type;
+      const bool goes_on = !tables.empty() && tables.back().key == key &&
+                           std::ranges::find(tables.back().sizes, size) == tables.back().sizes.end();
+      if (!goes_on) tables.push_back({.words = type, .key = key});
+      tables.back().places.push_back(place);
+      tables.back().sizes.push_back(size);
     }
+    for (NcclTable& table : tables) {
+      table.words += fmt::format(", {} size{} from {}", table.sizes.size(), table.sizes.size() == 1 ? "" : "s",
+                                 format_size(table.sizes.front()));
+    }
+    return tables;
+  }
+
+  void read_result(Members& result) {
+    const Bytes size{result.count("size", bench::kMostBytes)};
+    if (size == Bytes{}) result.fail("size", "is 0");
     Members figures = result.members("out_of_place");
     if (!figures.has("time") && figures.has("cpu_time")) {
       figures.fail("cpu_time", "is the host's time alone; run without -C");
     }
     const double time_us = figures.number("time");
     if (!(time_us > 0)) figures.fail("time", fmt::format("must be positive, but is {}", time_us));
+    if (const auto why = bench::why_no_time(time_us); !why.empty()) figures.fail("time", "is none: " + why);
     auto statistics = single_figure(time_us);
     std::vector<double> samples_us;
     if (result.has("out_of_place_per_iter")) {
@@ -131,7 +156,9 @@ class NcclReader {
   static std::vector<double> read_times(Members rounds) {
     std::vector<double> times_us;
     for (const auto& time : rounds.array("times_us")) {
-      if (!time.is_number() || !(time.get<double>() > 0)) rounds.fail("times_us", "holds something that is no time");
+      if (!time.is_number() || !bench::why_no_time(time.get<double>()).empty()) {
+        rounds.fail("times_us", "holds something that is no time");
+      }
       times_us.push_back(time.get<double>());
     }
     if (times_us.empty()) rounds.fail("times_us", "is empty");
@@ -185,6 +212,7 @@ bench::Result import_nccl_tests(const nlohmann::json& content, const std::string
   }
   if (members.has("env")) origin["env"] = settings_of(members.text_list("env"));
   origin["figure"] = "mean of rounds that follow each other";
+  for (const char* const end : {kSendBuffer, kReceiveBuffer}) origin[end] = "DEVICE";
 
   bench::Result result{.world = "measured",
                        .program = program,
@@ -192,7 +220,7 @@ bench::Result import_nccl_tests(const nlohmann::json& content, const std::string
                        .notes = {"measured in rounds that follow each other in a stream, without an answer"},
                        .series = {.label = std::string(test.program),
                                   .pattern = pattern,
-                                  .points = NcclReader(file, pattern).read(members.array("results")),
+                                  .points = NcclReader(file, pattern).read(members.array("results"), wishes),
                                   .told = {.settings = false, .window = false, .cold_us = false}}};
   auto& series = result.series;
   if (devices.ranks != 2) result.notes.push_back(fmt::format("measured with {} ranks", devices.ranks));
@@ -207,6 +235,7 @@ bench::Result import_nccl_tests(const nlohmann::json& content, const std::string
   if (const auto found = devices.places.find(0); found != devices.places.end()) series.from = found->second;
   if (const auto found = devices.places.find(1); found != devices.places.end()) series.to = found->second;
   add_wishes(series, wishes, file);
+  if (!series.protocol.empty()) check_protocol(result, file);
   return result;
 }
 

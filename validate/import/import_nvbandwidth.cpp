@@ -24,31 +24,29 @@ using bench::Members;
 
 constexpr double kMegabytesPerGigabyte = 1000;
 
+/// One copy each way at once, until both have ended: the bandwidth is that of each.
+constexpr std::string_view kBothWays = "copy pinned near both-ways";
+
 enum class Shape { host_row, peers };
 
-/// A test that measures one primitive. In a bidirectional one, the other direction is busy meanwhile, and only the
-/// direction of the name counts.
+/// A test that measures one primitive. Of those that are busy both ways, host and device have a line of ours, and two
+/// devices have none.
 struct CopyTest {
   std::string_view name;
   std::string_view line;
   Shape shape;
 };
 
-constexpr std::array kCopyTests{
-    CopyTest{"host_to_device_memcpy_ce", "copy pinned-to-device near", Shape::host_row},
-    CopyTest{"device_to_host_memcpy_ce", "copy device-to-pinned near", Shape::host_row},
-    CopyTest{"host_to_device_memcpy_sm", "copy kernel-from-pinned", Shape::host_row},
-    CopyTest{"device_to_host_memcpy_sm", "copy kernel-to-pinned", Shape::host_row},
-    CopyTest{"host_to_device_bidirectional_memcpy_ce", "copy pinned-to-device near, other way busy", Shape::host_row},
-    CopyTest{"device_to_host_bidirectional_memcpy_ce", "copy device-to-pinned near, other way busy", Shape::host_row},
-    CopyTest{"device_to_device_memcpy_read_ce", "peer copy read direct", Shape::peers},
-    CopyTest{"device_to_device_memcpy_write_ce", "peer copy write direct", Shape::peers},
-    CopyTest{"device_to_device_memcpy_read_sm", "copy kernel-pull", Shape::peers},
-    CopyTest{"device_to_device_memcpy_write_sm", "copy kernel-push", Shape::peers},
-    CopyTest{"device_to_device_bidirectional_memcpy_read_ce", "peer copy read direct, other way busy", Shape::peers},
-    CopyTest{"device_to_device_bidirectional_memcpy_write_ce", "peer copy write direct, other way busy", Shape::peers},
-    CopyTest{"device_to_device_bidirectional_memcpy_read_sm", "copy kernel-pull, other way busy", Shape::peers},
-    CopyTest{"device_to_device_bidirectional_memcpy_write_sm", "copy kernel-push, other way busy", Shape::peers}};
+constexpr std::array kCopyTests{CopyTest{"host_to_device_memcpy_ce", "copy pinned-to-device near", Shape::host_row},
+                                CopyTest{"device_to_host_memcpy_ce", "copy device-to-pinned near", Shape::host_row},
+                                CopyTest{"host_to_device_memcpy_sm", "copy kernel-from-pinned", Shape::host_row},
+                                CopyTest{"device_to_host_memcpy_sm", "copy kernel-to-pinned", Shape::host_row},
+                                CopyTest{"host_to_device_bidirectional_memcpy_ce", kBothWays, Shape::host_row},
+                                CopyTest{"device_to_host_bidirectional_memcpy_ce", kBothWays, Shape::host_row},
+                                CopyTest{"device_to_device_memcpy_read_ce", "peer copy read direct", Shape::peers},
+                                CopyTest{"device_to_device_memcpy_write_ce", "peer copy write direct", Shape::peers},
+                                CopyTest{"device_to_device_memcpy_read_sm", "copy kernel-pull", Shape::peers},
+                                CopyTest{"device_to_device_memcpy_write_sm", "copy kernel-push", Shape::peers}};
 
 std::string place(std::size_t gpu) { return fmt::format("0/{}", gpu); }
 
@@ -100,24 +98,10 @@ class NvbandwidthReader {
 
   void read_peers(const CopyTest& known, Members& test, const nlohmann::json& matrix) {
     const std::size_t gpus = matrix.empty() ? 0 : matrix.front().size();
-    const bool both_ways = known.name.find("bidirectional") != std::string_view::npos;
-    // From 0.6 on a bidirectional test writes three matrices, one below the other: the copies into the row, those out
-    // of it, and their sum. Of the first two, the row makes the reads and the writes.
-    const bool three = both_ways && matrix.size() == 3 * gpus;
-    if (gpus == 0 || (matrix.size() != gpus && !three)) {
+    if (gpus == 0 || matrix.size() != gpus) {
       test.fail("bandwidth_matrix", fmt::format("has {} rows of {} columns: it must be square", matrix.size(), gpus));
     }
-    if (both_ways && !three && tells_sum(known, test)) {
-      return note(fmt::format("{} left out: it tells only the sum of both directions", known.name));
-    }
-    const bool second = three && known.name.find("write") != std::string_view::npos;
-    for (std::size_t row = 0; row < gpus; ++row) read_row(known, test, matrix[second ? gpus + row : row], row);
-  }
-
-  /// Before 0.6, tests by kernels told the sum and those by copy engines the direction that was measured.
-  static bool tells_sum(const CopyTest& known, Members& test) {
-    if (known.name.ends_with("_sm")) return true;
-    return test.has("bandwidth_description") && test.text("bandwidth_description").find("Total") != std::string::npos;
+    for (std::size_t row = 0; row < gpus; ++row) read_row(known, test, matrix[row], row);
   }
 
   void read_row(const CopyTest& known, const Members& test, const nlohmann::json& row,
@@ -125,16 +109,27 @@ class NvbandwidthReader {
     for (std::size_t column = 0; column < row.size(); ++column) {
       const auto rate_MBps = read_rate(test, row[column]);
       if (!rate_MBps) continue;  // a GPU and itself, or two without peer access
-      findings_.lines.push_back({.name = std::string(known.line),
-                                 .gpu = place(copier.value_or(column)),
-                                 .peer = copier ? place(column) : "",
-                                 .size = size_,
-                                 .time_us = single_figure(static_cast<double>(size_.count()) / *rate_MBps),
-                                 .bandwidth_MBps = *rate_MBps});
+      add({.name = std::string(known.line),
+           .gpu = place(copier.value_or(column)),
+           .peer = copier ? place(column) : "",
+           .size = size_,
+           .time_us = single_figure(static_cast<double>(size_.count()) / *rate_MBps),
+           .bandwidth_MBps = *rate_MBps});
     }
   }
 
-  static std::optional<double> read_rate(const Members& test, const nlohmann::json& cell) {
+  /// Of both ways at once, the slower one says when both have ended.
+  void add(bench::ProbeLine line) {
+    const auto same = [&](const bench::ProbeLine& other) { return other.name == kBothWays && other.gpu == line.gpu; };
+    const auto found = line.name == kBothWays ? std::ranges::find_if(findings_.lines, same) : findings_.lines.end();
+    if (found == findings_.lines.end()) {
+      findings_.lines.push_back(std::move(line));
+    } else if (line.bandwidth_MBps < found->bandwidth_MBps) {
+      *found = std::move(line);
+    }
+  }
+
+  [[nodiscard]] std::optional<double> read_rate(const Members& test, const nlohmann::json& cell) const {
     if (cell == "N/A") return std::nullopt;
     double value = 0;
     if (cell.is_number()) value = cell.get<double>();
@@ -146,7 +141,12 @@ class NvbandwidthReader {
     if (!(value > 0) || !std::isfinite(value)) {
       test.fail("bandwidth_matrix", fmt::format("holds {}, which is no positive number of GB/s", cell.dump()));
     }
-    return value * kMegabytesPerGigabyte;
+    const double rate_MBps = value * kMegabytesPerGigabyte;
+    if (const auto why = bench::why_no_time(static_cast<double>(size_.count()) / rate_MBps); !why.empty()) {
+      test.fail("bandwidth_matrix",
+                fmt::format("holds {} GB/s for copies of {}: {}", cell.dump(), format_size(size_), why));
+    }
+    return rate_MBps;
   }
 
   void note(std::string text) { findings_.notes.push_back(std::move(text)); }
@@ -169,7 +169,7 @@ bench::ProbeFile import_nvbandwidth(const nlohmann::json& content, const std::st
   const auto& testcases = members.array("testcases");
   if (!wishes.size) {
     throw UsageError(
-        fmt::format("{}: nvbandwidth does not tell how large its copies were: say it with 'import --size' (512M unless "
+        fmt::format("{}: nvbandwidth does not tell how large its copies were: say it with --size (512M unless "
                     "its --bufferSize was given)",
                     file));
   }
@@ -185,6 +185,10 @@ bench::ProbeFile import_nvbandwidth(const nlohmann::json& content, const std::st
                           .program = program,
                           .environment = nlohmann::json{{bench::kOriginMember, std::move(origin)}},
                           .findings = NvbandwidthReader(file, *wishes.size).read(testcases)};
+  for (const auto* complaint : {"warning", "error"}) {
+    if (members.has(complaint))
+      probes.findings.notes.push_back(fmt::format("nvbandwidth's {}: {}", complaint, members.text(complaint)));
+  }
   probes.findings.notes.emplace_back("rates of copies that follow each other: the times lack their launch");
   return probes;
 }

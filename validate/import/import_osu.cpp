@@ -1,9 +1,10 @@
 // The text of the OSU micro-benchmarks, releases 3 to 7: a title, comment lines, the columns' names, a row per size.
 //
-// Launchers write before the title and between the lines, so that what begins with no digit and no '#' is passed over.
-// A line that begins with a digit is a row, and must be a whole one.
+// Launchers write before the title and between the lines, so that what begins with no digit and no '#' is passed over;
+// what sounds like a warning becomes a note. A line that begins with a digit is a row, and must be a whole one.
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -17,6 +18,7 @@
 
 #include "protocols/bench/results/json_statistics.hpp"
 #include "protocols/bench/results/osu_form.hpp"
+#include "validate/import/buffers.hpp"
 #include "validate/import/import_parts.hpp"
 
 namespace twinlink::validate {
@@ -43,6 +45,26 @@ constexpr std::size_t kLongestLine = 1024;
 /// Columns that may follow size and value; what they say is not needed, but their number makes a row whole.
 constexpr std::array<std::string_view, 7> kFurtherColumns{"Messages/s", "Validation", "Min Latency",  "Max Latency",
                                                           "Iterations", "Tail ",      "Transmit Size"};
+
+const std::regex& title_form() {
+  static const std::regex title(R"(#?\s*OSU (\S+) (.+) Test(?: v(\S+)| \(Version (\S+)\))?\s*)");
+  return title;
+}
+
+/// Is it what MPI or the benchmark has to complain of?
+bool is_complaint(const std::string& line) {
+  std::string lower;
+  for (const char c : line) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::array<std::string_view, 6> kWords{"fail", "error", "warn", "unable to", "could not", "not supported"};
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+}
+
+/// A table with the lines before it, which launchers and ourselves write.
+struct OsuTable {
+  std::string text{};
+  int lines_before = 0;
+  std::string words{};  ///< "OSU MPI-CUDA Latency Test v7.5, line 3"
+};
 
 std::vector<std::string> words(const std::string& line) {
   std::istringstream stream(line);
@@ -74,9 +96,38 @@ std::size_t decimals(const std::string& text) {
   return point == std::string::npos ? 0 : text.size() - point - 1;
 }
 
+/// A table begins behind the last row of the one before it. Titles without a row between them are one: under some
+/// launchers each rank prints it.
+std::vector<OsuTable> split_tables(const std::string& text) {
+  std::vector<OsuTable> tables{{}};
+  std::string behind;  // the lines since the last row
+  int lines_behind = 0;
+  int number = 0;
+  bool rows = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const std::string bare = line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+    const std::size_t name = bare.find("OSU ");
+    if (name != std::string::npos && bare.size() <= kLongestLine && std::regex_match(bare, title_form())) {
+      if (rows) tables.push_back({.lines_before = number - 1 - lines_behind});
+      rows = false;
+      tables.back().words = fmt::format("{}, line {}", bare.substr(name), number);
+    }
+    behind += line + '\n';
+    ++lines_behind;
+    if (!begins_a_row(line) || tables.back().words.empty()) continue;
+    rows = true;
+    tables.back().text += std::exchange(behind, {});
+    lines_behind = 0;
+  }
+  tables.back().text += behind;
+  return tables;
+}
+
 class OsuReader {
  public:
-  explicit OsuReader(const std::string& file) : file_(file) {}
+  OsuReader(const std::string& file, int lines_before) : file_(file), line_(lines_before) {}
 
   void read(const std::string& text) {
     std::istringstream lines(text);
@@ -116,6 +167,7 @@ class OsuReader {
       result.notes.push_back(fmt::format("measured with {} pairs at once: the mean of one pair", pairs_));
     }
     if (test_->program == "osu_multi_lat") result.notes.emplace_back("measured with all pairs of the job at once");
+    result.notes.insert(result.notes.end(), complaints_.begin(), complaints_.end());
     auto origin = make_origin(Tool::osu, result.program, file_);
     origin["figure"] = signature_ ? "median" : "mean of all rounds";
     for (const auto& [name, value] : facts_) origin[name] = value;
@@ -147,27 +199,37 @@ class OsuReader {
   }
 
   void read_other_line(const std::string& line) {
-    static const std::regex title(R"(#?\s*OSU (\S+) (.+) Test(?: v(\S+)| \(Version (\S+)\))?\s*)");
     static const std::regex pairs(R"(#\s*\[ pairs: (\d+) \] \[ window size: (\S+) \].*)");
     static const std::regex buffers(R"(#\s*Send Buffer on (\w+).* and Receive Buffer on (\w+).*)");
     static const std::regex datatype(R"(#\s*Datatype: (\w+)\.?\s*)");
     std::smatch parts;
     if (auto signature = bench::read_osu_signature(line); signature && !test_) {
       signature_ = std::move(signature);
-    } else if (std::regex_match(line, parts, title)) {
+    } else if (std::regex_match(line, parts, title_form())) {
       read_title(parts[1], parts[2], parts[3].matched ? parts[3] : parts[4]);
+    } else if (is_complaint(line)) {
+      complain(line);
     } else if (!test_) {
       return;
     } else if (std::regex_match(line, parts, pairs)) {
       read_pairs(parts[1], parts[2]);
     } else if (std::regex_match(line, parts, buffers)) {
-      facts_.emplace_back("send_buffer", parts[1]);
-      facts_.emplace_back("receive_buffer", parts[2]);
+      facts_.emplace_back(kSendBuffer, parts[1]);
+      facts_.emplace_back(kReceiveBuffer, parts[2]);
     } else if (std::regex_match(line, parts, datatype)) {
       facts_.emplace_back("datatype", parts[1]);
     } else if (words(line).size() > 1 && words(line)[0] == "#" && words(line)[1] == "Size") {
       read_columns(line);
     }
+  }
+
+  /// Each once, and not more than anybody reads.
+  void complain(const std::string& line) {
+    constexpr std::size_t kMost = 8;
+    const auto begin = line.find_first_not_of(" \t");
+    std::string note = fmt::format("line {} of {}: {}", line_, file_, line.substr(begin));
+    const auto same = [&](const std::string& other) { return other.ends_with(": " + line.substr(begin)); };
+    if (std::ranges::none_of(complaints_, same) && complaints_.size() < kMost) complaints_.push_back(std::move(note));
   }
 
   void read_title(const std::string& library, const std::string& name, const std::string& version) {
@@ -182,7 +244,12 @@ class OsuReader {
     }
     test_ = *found;
     version_ = version;
-    if (library != "MPI") facts_.emplace_back("accelerator", library.substr(std::string_view("MPI-").size()));
+    if (library != "MPI") {
+      facts_.emplace_back(kAccelerator, library.substr(std::string_view("MPI-").size()));
+    } else if (!signature_) {
+      facts_.emplace_back(kSendBuffer, "HOST");
+      facts_.emplace_back(kReceiveBuffer, "HOST");
+    }
     if (test_->pattern == Pattern::pingpong) window_ = 1;
   }
 
@@ -215,7 +282,7 @@ class OsuReader {
     if (cells.size() != columns_) fail(fmt::format("a row of {} columns, where {} are named", cells.size(), columns_));
     const auto size = number<std::uint64_t>(cells[0]);
     const auto value = number<double>(cells[1]);
-    if (!size) fail(fmt::format("'{}' is no size in bytes", cells[0]));
+    if (!size || *size > bench::kMostBytes) fail(fmt::format("'{}' is no size in bytes", cells[0]));
     if (!value || !std::isfinite(*value)) fail(fmt::format("'{}' is no number", cells[1]));
     if (!(*value > 0)) fail(fmt::format("the value must be positive, but is {}", cells[1]));
     // All values are printed alike: one with fewer digits was cut off.
@@ -231,6 +298,8 @@ class OsuReader {
     if (!latency && *size == 0) fail("a bandwidth of empty messages");
     points_.push_back(latency ? point_of_time(Bytes{*size}, single_figure(*value), test_->pattern)
                               : point_of_rate(Bytes{*size}, *value / pairs_, test_->pattern));
+    const std::string why = bench::why_no_time(points_.back().time_us.median);
+    if (!why.empty()) fail(fmt::format("the value {}: {}", cells[1], why));
     points_.back().verified = validated_ && passed(cells);
   }
 
@@ -240,11 +309,12 @@ class OsuReader {
   }
 
   const std::string& file_;
-  int line_ = 0;
+  int line_;
   std::optional<bench::OsuSignature> signature_;
   std::optional<OsuTest> test_;
   std::string version_;
   std::vector<std::pair<std::string, std::string>> facts_;
+  std::vector<std::string> complaints_;
   std::optional<int> window_;
   int pairs_ = 1;
   std::size_t columns_ = 0;
@@ -256,14 +326,19 @@ class OsuReader {
 }  // namespace
 
 bench::Result import_osu(const std::string& text, const std::string& file, const ImportWishes& wishes) {
-  OsuReader reader(file);
-  reader.read(text);
+  const std::vector<OsuTable> tables = split_tables(text);
+  std::vector<std::string> names;
+  for (const OsuTable& table : tables) names.push_back(table.words);
+  const OsuTable& table = tables[choose_table(names, wishes, file)];
+  OsuReader reader(file, table.lines_before);
+  reader.read(table.text);
   auto result = reader.take();
   if (wishes.pattern && *wishes.pattern != result.series.pattern) {
     throw UsageError(fmt::format("--pattern {}: {} measures {}", bench::to_string(*wishes.pattern), file,
                                  bench::to_string(result.series.pattern)));
   }
   add_wishes(result.series, wishes, file);
+  if (!result.series.protocol.empty()) check_protocol(result, file);
   return result;
 }
 

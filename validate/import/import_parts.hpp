@@ -1,6 +1,7 @@
 // What the importers of the tools share.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,10 @@ nlohmann::json make_origin(Tool tool, std::string_view program, const std::strin
 /// The figure of a tool that tells no spread, in microseconds.
 bench::Statistics single_figure(double time_us);
 
+/// Which of the tables of a file is imported, as a place in `tables`, which has what each is in words and is not empty.
+/// An InputError, or a UsageError where the wish is for another one, lists them.
+std::size_t choose_table(std::span<const std::string> tables, const ImportWishes& wishes, const std::string& file);
+
 /// How often a message's bytes count in a pattern's rate: twice where they go both ways.
 double directions(bench::Pattern pattern);
 
@@ -29,5 +34,9 @@ bench::Point point_of_rate(Bytes size, double megabytes_per_second, bench::Patte
 
 /// Adds to a curve what the user knows. A UsageError that names `file` where the curve tells something else.
 void add_wishes(bench::Series& series, const ImportWishes& wishes, const std::string& file);
+
+/// A UsageError where messages of the curve's protocol lie in other memory than those that were measured; a note where
+/// that may be.
+void check_protocol(bench::Result& result, const std::string& file);
 
 }  // namespace twinlink::validate

@@ -10,4 +10,11 @@ class CheckError : public Error {
   using Error::Error;
 };
 
+/// An exchange that was not delivered, most often in time. What has been asked for may be too much for a machine, while
+/// a wrong payload never may be.
+class NotDelivered : public CheckError {
+ public:
+  using CheckError::CheckError;
+};
+
 }  // namespace twinlink::bench

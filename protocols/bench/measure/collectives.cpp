@@ -45,7 +45,7 @@ void finish(Rank& rank, RankId peer, Op op, std::string_view what, Patience pati
     throw CheckError(fmt::format("rank {}: rank {} has shown no sign of life for {}: it is stopped, or stuck in a call",
                                  rank.id().value, peer.value, format_seconds(patience.silence)));
   }
-  throw CheckError(fmt::format("rank {}: {} rank {}: {}", rank.id().value, what, peer.value, to_string(*status)));
+  throw NotDelivered(fmt::format("rank {}: {} rank {}: {}", rank.id().value, what, peer.value, to_string(*status)));
 }
 
 void send_text(Rank& rank, RankId peer, std::string_view text, Patience patience) {

@@ -170,7 +170,8 @@ class PairRun {
 
   void exchange(std::span<const View> outgoing, std::span<const View> incoming, Bytes size) {
     const Outcome outcome = channel_->exchange(outgoing, incoming);
-    if (!outcome.ok()) fail(size, fmt::format("{}: {}", to_string(outcome.status), outcome.reason));
+    if (outcome.ok()) return;
+    throw NotDelivered(at_size(size, fmt::format("{}: {}", to_string(outcome.status), outcome.reason)));
   }
 
   /// A round with contents that no round before it had.
@@ -188,8 +189,9 @@ class PairRun {
     return verified_rounds_ * static_cast<std::uint64_t>(rank_.ranks()) + static_cast<std::uint64_t>(sender.value);
   }
 
-  [[noreturn]] void fail(Bytes size, std::string_view what) const {
-    throw CheckError(fmt::format("rank {}: {}, {} B: {}", rank_.id().value, protocol_.name(), size.count(), what));
+  [[noreturn]] void fail(Bytes size, std::string_view what) const { throw CheckError(at_size(size, what)); }
+  [[nodiscard]] std::string at_size(Bytes size, std::string_view what) const {
+    return fmt::format("rank {}: {}, {} B: {}", rank_.id().value, protocol_.name(), size.count(), what);
   }
 
   Rank& rank_;

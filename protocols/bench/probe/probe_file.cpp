@@ -28,7 +28,7 @@ ProbeFindings read_findings(Members& members, Provenance provenance) {
     findings.lines.push_back({.name = line.text("name"),
                               .gpu = line.text("gpu"),
                               .peer = line.text("peer"),
-                              .size = Bytes{line.count("bytes")},
+                              .size = Bytes{line.count("bytes", kMostBytes)},
                               .time_us = read_statistics(line, provenance),
                               .bandwidth_MBps = line.number("bandwidth_MBps"),
                               .samples_us = read_samples(line)});

@@ -1,6 +1,7 @@
 // What result and probe files write alike.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "protocols/bench/results/statistics.hpp"
 
 namespace twinlink::bench {
+
+/// The largest size that a file may name: sums and multiples of it are whole numbers still, as 64 bits and as double.
+inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 48U;
 
 /// Who made the numbers of a file. What another tool does not tell is absent from an imported file; in one of our own
 /// every member must be there.

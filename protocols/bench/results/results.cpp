@@ -28,7 +28,7 @@ nlohmann::json to_json(const Point& point, Provenance provenance) {
 }
 
 Point read_point(Members members, Provenance provenance) {
-  Point point{.size = Bytes{members.count("bytes")},
+  Point point{.size = Bytes{members.count("bytes", kMostBytes)},
               .time_us = read_statistics(members, provenance),
               .bandwidth_MBps = members.number("bandwidth_MBps"),
               .cpu_us = members.has("cpu_us") ? std::optional(members.number("cpu_us")) : std::nullopt,
@@ -64,7 +64,7 @@ void check_packing(Members& members, const std::map<std::string, std::string>& o
 }
 
 Settings read_settings(Members members) {
-  Settings settings{.chunk = Bytes{members.count("chunk_bytes")},
+  Settings settings{.chunk = Bytes{members.count("chunk_bytes", kMostBytes)},
                     .depth = static_cast<int>(members.count("depth", kMostInt)),
                     .timeout = Seconds{members.number("timeout_s")}};
   if (members.has("options")) settings.options = members.texts("options");

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cmath>
 
+#include <fmt/format.h>
+
 namespace twinlink::bench {
 namespace {
 
@@ -21,6 +23,12 @@ double percentile(const std::vector<double>& sorted, double share) {
 }
 
 }  // namespace
+
+std::string why_no_time(double time_us) {
+  if (!(time_us > 0)) return fmt::format("the time must be positive, but is {} us", time_us);
+  if (time_us >= kLeastTime && time_us <= kMostTime) return "";
+  return fmt::format("the time must be from {} to {} us, but is {} us", kLeastTime, kMostTime, time_us);
+}
 
 Statistics summarize(std::vector<double> samples) {
   assert(!samples.empty());

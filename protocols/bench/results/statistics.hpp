@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace twinlink::bench {
@@ -20,6 +21,13 @@ struct Statistics {
 
   friend bool operator==(const Statistics&, const Statistics&) = default;
 };
+
+/// Times that a file may hold, in microseconds: a femtosecond to 1000 s, as platforms' numbers. What lies beyond was no
+/// clock's, and squares and quotients of it are no numbers.
+inline constexpr double kLeastTime = 1e-9;
+inline constexpr double kMostTime = 1e9;
+/// Why `time_us` cannot be the time of anything: "the time must be positive, but is 0 us". Empty: it can.
+std::string why_no_time(double time_us);
 
 /// `samples` must not be empty.
 Statistics summarize(std::vector<double> samples);

@@ -48,6 +48,23 @@ double time_with(const std::string& job, const nlohmann::json& choice, const std
                      " -e " + size);
 }
 
+TEST(AdviseProgram, AProtocolThatTimesOutIsListedBesideTheOthers) {
+  // 64 KiB at 1 kB/s take longer than the default's 30 s, and 64 B do not. Copies between peers have their own rate.
+  const std::string slow = kKids + "--from 0/1 --to 0/2 --set gpu_types.m2090.copies.device-to-pinned.rate='1 kB/s' ";
+  const Ended compared = run("explain " + slow + "--compare -s 64K");
+  EXPECT_EQ(compared.code, 0) << compared.text;
+  EXPECT_THAT(compared.text, HasSubstr("gpudirect-v2"));
+  EXPECT_THAT(compared.text.substr(compared.text.find("Not compared")),
+              AllOf(HasSubstr("gpudirect-v1"), HasSubstr("not delivered: rank "), HasSubstr("timed out")));
+  const std::string file = scratch_file(".json");
+  const Ended advised = run("advise " + slow + "-p gpudirect-v1,gpudirect-v2 -b 64 -e 64K -f 1024 --json " + file);
+  EXPECT_EQ(advised.code, 0) << advised.text;
+  const nlohmann::json points = read_json(file).at("points");
+  EXPECT_EQ(points.at(0).at("ranking").size(), 2U) << "small messages are delivered by both";
+  EXPECT_EQ(points.at(1).at("ranking").size(), 1U);
+  EXPECT_THAT(advised.text, HasSubstr("settings are left out: not delivered: rank "));
+}
+
 TEST(AdviseProgram, ItsTimesAreThoseOfRun) {
   const std::string file = scratch_file(".json");
   for (const std::string pattern : {"pingpong", "bidirectional"}) {

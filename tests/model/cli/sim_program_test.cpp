@@ -270,10 +270,12 @@ TEST(SimProgram, CheckShowsEveryErrorOfEveryFile) {
   EXPECT_EQ(shipped.code, 0);
   EXPECT_THAT(shipped.text, Not(HasSubstr("warning")));
   const Ended ended =
-      run("check platforms/keeneland-kids.yaml tests/bad_platforms/empty.yaml tests/bad_platforms/negative.yaml");
+      run("check platforms/keeneland-kids.yaml tests/bad_platforms/empty.yaml tests/bad_platforms/negative.yaml "
+          "/nonexistent.yaml /proc/self/mem");
   EXPECT_EQ(ended.code, 2);
   EXPECT_THAT(ended.text,
-              AllOf(HasSubstr("keeneland-kids.yaml: ok"), HasSubstr("empty.yaml"), HasSubstr("negative.yaml")));
+              AllOf(HasSubstr("keeneland-kids.yaml: ok"), HasSubstr("empty.yaml"), HasSubstr("negative.yaml"),
+                    HasSubstr("/nonexistent.yaml: error: the file "), HasSubstr("/proc/self/mem: error: the file ")));
 }
 
 TEST(SimProgram, CheckWarnsOfWhatIsMostLikelyAMistake) {

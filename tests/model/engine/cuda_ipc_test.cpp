@@ -366,11 +366,14 @@ rank 0 | send RGET header | send_control rank 1 128 B
 rank 0 | receive | recv_control rank 1
 rank 0 | send RGET header | send_control rank 1 128 B | ended
 rank 0 | receive | recv_control rank 1 | ended
+rank 0 | received fragment back | state
 rank 0 | receive | recv_control rank 1
 rank 0 | receive | recv_control rank 1 | ended
+rank 0 | received FIN | state
 )");
   EXPECT_EQ(orders[1], R"(rank 1 | receive | recv_control rank 0
 rank 1 | receive | recv_control rank 0 | ended
+rank 1 | received RGET header | state
 rank 1 | look up | open memory of rank 0 device[0+100000]
 rank 1 | pull | copy device[0+100000] -> device[0+100000] stream 2
 rank 1 | pull | copy device[0+100000] -> device[0+100000] stream 2 | ended

@@ -223,6 +223,39 @@ TEST_F(Program, CompareTakesAnotherToolsFileAsItIs) {
   EXPECT_THAT(run("compare latency.txt s.json").err, HasSubstr("different pattern: measured pingpong"));
 }
 
+TEST_F(Program, CompareIsToldWhatAnotherToolsFileLacks) {
+  std::ignore = folder_.write("nv.json", test::nvbandwidth_08().dump());
+  std::ignore = folder_.write("osu.txt", test::osu_latency_75() + test::osu_bw_72());
+  bench::ProbeFile probes = test::make_probes("simulated", {{512U << 20U, 9717.1}});
+  probes.findings.lines[0].name = "copy pinned-to-device near";
+  probes.findings.lines[0].peer.clear();
+  write("s.json", probes);
+  EXPECT_THAT(run("compare nv.json s.json").err, HasSubstr("say it with --size"));
+  const auto ended = run("compare nv.json s.json --size 512M");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("copy pinned-to-device near"));
+  write("l.json", test::make_result("simulated", "cuda-ipc", {{1, 8.01}}));
+  EXPECT_THAT(run("compare osu.txt l.json").err, HasSubstr("osu.txt: error: holds 2 tables"));
+  EXPECT_EQ(run("compare osu.txt l.json --table 1").code, 0);
+  EXPECT_THAT(run("compare osu.txt l.json --table 1 --size 4").err, HasSubstr("--size: none of the files is nvband"));
+  EXPECT_THAT(run("compare nv.json s.json --size 512M --table 1").err, HasSubstr("--table: none of the files is of"));
+}
+
+TEST_F(Program, MessagesOfOtherMemoryAreNotCompared) {
+  std::ignore = folder_.write("osu.txt", "# OSU MPI Latency Test v7.5\n# Size       Avg Latency(us)\n1   8.01\n");
+  write("s.json", test::make_result("simulated", "cuda-ipc", {{1, 8.01}}));
+  const auto refused = run("compare osu.txt s.json");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err,
+              HasSubstr("osu.txt and s.json: error: not comparable: measured with messages in host memory; "
+                        "those of 'cuda-ipc' lie in device memory (--force"));
+  const auto forced = run("compare osu.txt s.json --force");
+  EXPECT_EQ(forced.code, 0);
+  EXPECT_THAT(forced.out, HasSubstr("measured with messages in host memory"));
+  write("h.json", test::make_result("simulated", "host", {{1, 8.01}}));
+  EXPECT_EQ(run("compare osu.txt h.json").code, 0);
+}
+
 TEST_F(Program, ImportTakesPrimitivesAndNcclTests) {
   std::ignore = folder_.write("nv.json", test::nvbandwidth_08().dump());
   std::ignore = folder_.write("nccl.json", test::sendrecv_2().dump());

@@ -14,6 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
+using ::testing::ThrowsMessage;
 
 constexpr double kRounding = 1e-9;
 
@@ -23,21 +25,21 @@ bench::ProbeLine line(const std::string& name, const std::string& gpu, const std
   return line;
 }
 
-bench::ProbeFile probes() {
+ProbesFile probes() {
   bench::ProbeFile file{.world = "measured"};
   file.findings.lines = {line("peer copy", "0/0", "0/1", 4_B, 5),   line("peer copy", "0/0", "0/1", 64_KiB, 10),
                          line("peer copy", "0/0", "0/2", 4_B, 500), line("copy out", "0/0", "", 4_B, 6),
                          line("copy out", "0/0", "", 64_KiB, 20),   line("copy in", "0/1", "", 4_B, 7),
                          line("copy in", "0/1", "", 64_KiB, 15),    line("copy in", "0/3", "", 64_KiB, 900)};
-  return file;
+  return {file, "p.json"};
 }
 
-bench::Result result(bench::Pattern pattern = bench::Pattern::pingpong) {
+ResultFile result(bench::Pattern pattern = bench::Pattern::pingpong) {
   bench::Result made = test::make_result("measured", "gpudirect-v2", {{4, 8}, {65536, 25}, {1 << 20, 100}});
   made.series.pattern = pattern;
   made.series.from = "0/0";
   made.series.to = "0/1";
-  return made;
+  return {made, "r.json"};
 }
 
 TEST(Ceiling, IsTheShareOfThePrimitivesRate) {
@@ -58,8 +60,8 @@ TEST(Ceiling, OfAPipelineIsItsSlowestStageAtEitherEnd) {
 }
 
 TEST(Ceiling, BothWaysAtOnceCountOneWay) {
-  bench::Result both = result(bench::Pattern::bidirectional);
-  both.series.points[1].bandwidth_MBps = 2 * 65536 / 12.5;
+  ResultFile both = result(bench::Pattern::bidirectional);
+  both.content.series.points[1].bandwidth_MBps = 2 * 65536 / 12.5;
   const Ceiling ceiling = hold_against(both, probes(), std::array{std::string("peer copy")});
   EXPECT_NEAR(ceiling.rows[1].share(), 10 / 12.5, kRounding);
 }
@@ -72,10 +74,23 @@ TEST(Ceiling, TheLimitIsForLargeSizesAlone) {
 }
 
 TEST(Ceiling, WithoutALineOrACommonSizeIsRefused) {
-  EXPECT_THROW(hold_against(result(), probes(), std::array{std::string("no such line")}), InputError);
-  bench::ProbeFile other;
-  other.findings.lines = {line("peer copy", "0/0", "0/1", 2_B, 5)};
-  EXPECT_THROW(hold_against(result(), other, std::array{std::string("peer copy")}), InputError);
+  EXPECT_THAT([] { hold_against(result(), probes(), std::array{std::string("no such line")}); },
+              ThrowsMessage<InputError>("p.json: error: no line 'no such line' of 0/0 or 0/1"));
+  ProbesFile other{.file = "o.json"};
+  other.content.findings.lines = {line("peer copy", "0/0", "0/1", 2_B, 5)};
+  EXPECT_THAT([&] { hold_against(result(), other, std::array{std::string("peer copy")}); },
+              ThrowsMessage<InputError>("r.json and o.json: error: no size in common"));
+}
+
+TEST(Ceiling, WhatIsNoTimeIsRefusedByFileAndSize) {
+  ResultFile both = result(bench::Pattern::bidirectional);
+  both.content.series.points[1].bandwidth_MBps = 0;
+  EXPECT_THAT([&] { hold_against(both, probes(), std::array{std::string("peer copy")}); },
+              ThrowsMessage<InputError>(StartsWith("r.json: error: 64K: the time must be ")));
+  ProbesFile tiny = probes();
+  tiny.content.findings.lines[1].time_us.median = 1e-310;
+  EXPECT_THAT([&] { hold_against(result(), tiny, std::array{std::string("peer copy")}); },
+              ThrowsMessage<InputError>(StartsWith("p.json: error: peer copy 64K: the time must be from 1e-09 to ")));
 }
 
 TEST(Ceiling, IsPrintedWithTheTimeThatIsAdded) {

@@ -11,11 +11,13 @@
 namespace twinlink::validate {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
+using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
 bench::Series pipeline() {
@@ -27,7 +29,7 @@ bench::Series pipeline() {
 }
 
 TEST(CurveSettings, AreOptionsThatLeaveNothingToADefault) {
-  EXPECT_THAT(run_options(pipeline()),
+  EXPECT_THAT(run_options(pipeline(), "r.json"),
               ElementsAre("--protocol", "gpudirect-v1", "--option", "buffers=shared", "--layout", "vector:8,16",
                           "--chunk", "1M", "--depth", "4", "--pattern", "pingpong", "--from", "0/0", "--to", "0/1",
                           "--begin", "1K", "--end", "16K", "--factor", "4"));
@@ -39,9 +41,10 @@ TEST(CurveSettings, OnlyWindowsHaveAWindow) {
   series.pattern = bench::Pattern::bandwidth;
   series.window = 16;
   series.points.resize(1);
-  EXPECT_THAT(run_options(series), ElementsAre("--protocol", "gpudirect-v1", "--chunk", "1M", "--depth", "4",
-                                               "--pattern", "bandwidth", "--window", "16", "--from", "0/0", "--to",
-                                               "0/1", "--begin", "1K", "--end", "1K", "--factor", "2"));
+  EXPECT_THAT(
+      run_options(series, "r.json"),
+      ElementsAre("--protocol", "gpudirect-v1", "--chunk", "1M", "--depth", "4", "--pattern", "bandwidth", "--window",
+                  "16", "--from", "0/0", "--to", "0/1", "--begin", "1K", "--end", "1K", "--factor", "2"));
 }
 
 TEST(CurveSettings, PairsAtOnceAreRepeatedTogether) {
@@ -52,7 +55,7 @@ TEST(CurveSettings, PairsAtOnceAreRepeatedTogether) {
                     .settings = {.chunk = 64_KiB, .depth = 2, .options = {{"layout", "vector:8,16"}}},
                     .from = "0/2",
                     .to = "0/3"}};
-  const std::vector<std::string> options = run_options(series);
+  const std::vector<std::string> options = run_options(series, "r.json");
   EXPECT_THAT(options, IsSupersetOf({"--pairs", "0/0-0/1,0/2-0/3:staging:chunk=64K:depth=2"}));
   EXPECT_THAT(options, Not(Contains("--from")));
   EXPECT_EQ(settings_label(series), "gpudirect-v1 --pairs 0/0-0/1,0/2-0/3:staging:chunk=64K:depth=2");
@@ -61,10 +64,18 @@ TEST(CurveSettings, PairsAtOnceAreRepeatedTogether) {
 TEST(CurveSettings, WhatCannotBeRepeatedIsRefused) {
   bench::Series series = pipeline();
   series.points[1].size = 5000_B;
-  EXPECT_THAT([&] { run_options(series); }, ThrowsMessage<InputError>(HasSubstr("no sizes of a sweep")));
+  EXPECT_THAT([&] { run_options(series, "r.json"); },
+              ThrowsMessage<InputError>(AllOf(StartsWith("r.json: error: "), HasSubstr("no sizes of a sweep"))));
+  series = pipeline();
+  series.points[1].size = Bytes{std::uint64_t{1} << 60U};
+  EXPECT_THAT([&] { run_options(series, "r.json"); }, ThrowsMessage<InputError>(HasSubstr("no sizes of a sweep")));
+  series = pipeline();
+  series.points[2].size = 1_B;
+  EXPECT_THAT([&] { run_options(series, "r.json"); }, ThrowsMessage<InputError>(HasSubstr("no sizes of a sweep")));
   series = pipeline();
   series.told.settings = false;
-  EXPECT_THAT([&] { run_options(series); }, ThrowsMessage<InputError>(HasSubstr("does not tell all")));
+  EXPECT_THAT([&] { run_options(series, "r.json"); },
+              ThrowsMessage<InputError>(AllOf(StartsWith("r.json: error: "), HasSubstr("does not tell all"))));
 }
 
 TEST(CurveSettings, TheLabelSaysWhatIsNoDefault) {

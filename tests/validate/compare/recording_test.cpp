@@ -107,7 +107,7 @@ TEST_F(ReadRecording, OtherToolsFilesAreImportedOnTheWay) {
 
 TEST_F(ReadRecording, WhatAnotherToolsFileDoesNotTellMayBeNeeded) {
   EXPECT_THAT([&] { read_recording(write("nv.json", test::nvbandwidth_08())); },
-              ::testing::ThrowsMessage<UsageError>(HasSubstr("import --size")));
+              ::testing::ThrowsMessage<UsageError>(HasSubstr("--size")));
 }
 
 TEST_F(ReadRecording, TextOfNoToolIsRefused) {

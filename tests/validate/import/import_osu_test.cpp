@@ -170,9 +170,67 @@ TEST(ImportOsu, UnknownTestsAndUnitsAreRefused) {
       HasSubstr("osu.txt:2: error: window size 'varied'"));
 }
 
+TEST(ImportOsu, OfSeveralTablesTheUserChooses) {
+  const std::string both = test::osu_latency_75() + test::osu_bw_72() + "\n" + latency_of("1 8.01\n2 8.5.5\n");
+  const std::string list =
+      "\n  1: OSU MPI-CUDA Latency Test v7.5, line 4"
+      "\n  2: OSU MPI-CUDA Bandwidth Test v7.2, line 11"
+      "\n  3: OSU MPI Latency Test v7.5, line 19";
+  EXPECT_EQ(refusal_of_osu(both), "osu.txt: error: holds 3 tables, of which --table N imports one:" + list);
+  EXPECT_EQ(refusal_of_osu(both, {.table = 4}), "--table 4: osu.txt holds 3:" + list);
+  const auto first = imported_osu(both, {.table = 1}).series;
+  EXPECT_EQ(first.pattern, Pattern::pingpong);
+  EXPECT_EQ(first.points.size(), 3U);
+  const auto second = imported_osu(both, {.table = 2}).series;
+  EXPECT_EQ(second.pattern, Pattern::bandwidth);
+  EXPECT_EQ(second.points.size(), 3U);
+  EXPECT_THAT(refusal_of_osu(both, {.table = 3}), HasSubstr("osu.txt:22: error: '8.5.5' is no number"))
+      << "lines are those of the file";
+}
+
+TEST(ImportOsu, AChosenTableKeepsItsOwnSignature) {
+  auto written = test::make_result("simulated", "gpudirect-v2", {{4, 7.12}});
+  std::ostringstream text;
+  print_osu(written, text);
+  written.series.protocol = "staging";
+  print_osu(written, text);
+  EXPECT_EQ(imported_osu(text.str(), {.table = 1}).series.protocol, "gpudirect-v2");
+  EXPECT_EQ(imported_osu(text.str(), {.table = 2}).series.protocol, "staging");
+}
+
+TEST(ImportOsu, MessagesInOtherMemoryThanTheProtocolsAreRefused) {
+  EXPECT_EQ(refusal_of_osu(latency_of("1 8.01\n"), {.protocol = "cuda-ipc"}),
+            "--protocol cuda-ipc: osu.txt was measured with messages in host memory; those of 'cuda-ipc' lie in device "
+            "memory");
+  EXPECT_EQ(refusal_of_osu(test::osu_bw_72(), {.protocol = "host"}),
+            "--protocol host: osu.txt was measured with messages in device memory; those of 'host' lie in host memory");
+  EXPECT_THAT(refusal_of_osu(test::osu_latency_5(), {.protocol = "host"}),
+              HasSubstr("messages from device memory to host memory"));
+  EXPECT_EQ(imported_osu(latency_of("1 8.01\n"), {.protocol = "host"}).series.protocol, "host");
+}
+
+TEST(ImportOsu, WhereTheMemoryIsUnsureANoteSaysSo) {
+  EXPECT_THAT(
+      imported_osu(test::osu_latency_75(), {.protocol = "host"}).notes,
+      testing::Contains("the tool was told of CUDA, and not where its messages lay; those of 'host' lie in host "
+                        "memory"));
+  EXPECT_THAT(imported_osu(test::osu_latency_5(), {.protocol = "staging"}).notes,
+              testing::Contains("measured with messages from device memory to host memory; those of 'staging' lie in "
+                                "device memory"));
+  EXPECT_THAT(imported_osu(test::osu_latency_75(), {.protocol = "staging"}).notes, ElementsAre(HasSubstr("means")));
+}
+
+TEST(ImportOsu, WhatMpiComplainsOfIsANote) {
+  const std::string complaint = "The call to cuMemHostRegister(0x7f2c, 134217728, 0) failed.\n";
+  const auto result = imported_osu(complaint + "  Host:  node-a\n" + latency_of("1 8.01\n" + complaint) +
+                                   "[node-a] WARNING: no CUDA support\n");
+  EXPECT_THAT(
+      result.notes,
+      ElementsAre(HasSubstr("means"), "line 1 of osu.txt: The call to cuMemHostRegister(0x7f2c, 134217728, 0) failed.",
+                  "line 7 of osu.txt: [node-a] WARNING: no CUDA support"));
+}
+
 TEST(ImportOsu, OneTableAtATime) {
-  EXPECT_THAT(refusal_of_osu(test::osu_bw_72() + test::osu_bw_72()),
-              HasSubstr("osu.txt:8: error: a second table begins here"));
   EXPECT_THAT(refusal_of_osu(test::osu_bw_72() + "# Size      Bandwidth (MB/s)\n"),
               HasSubstr("osu.txt:8: error: a second"));
   // Under some launchers each rank prints the title.
