@@ -19,8 +19,6 @@
 namespace twinlink::model {
 namespace {
 
-constexpr int kMostNodes = 1'000'000;
-
 void read_sources(Section& root, const YamlValue& document, ReadContext& context) {
   root.find("sources");
   const YamlValue* sources = document.find("sources");
