@@ -9,16 +9,18 @@ export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$jobs}
 build_packages=(g++ cmake ninja-build pkg-config libsimgrid-dev libopenmpi-dev openmpi-bin libyaml-cpp-dev libcli11-dev
                 libfmt-dev nlohmann-json3-dev libhwloc-dev libpugixml-dev gnuplot-nox)
 # Debian 12 and Ubuntu 24.04 have version 16 of the LLVM tools, Debian 13 has 19. Format is what 16 makes of it, for that
-# differs between versions, and is not checked elsewhere.
+# differs between versions, and is not checked elsewhere. clang-tidy brings clang; its sanitizers are a package more.
 clang_format=clang-format-16
-clang_tidy=clang-tidy-16
+llvm=16
 check_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3-jsonschema python3-yaml)
 if [[ $(. /etc/os-release 2>/dev/null && echo "$ID $VERSION_ID") == "debian 13" ]]; then
-  clang_tidy=clang-tidy-19
+  llvm=19
 else
   check_packages+=("$clang_format")
 fi
-check_packages+=("$clang_tidy")
+clang_tidy=clang-tidy-$llvm
+clang_compiler=clang++-$llvm
+check_packages+=("$clang_tidy" "clang-$llvm" "libclang-rt-$llvm-dev")
 
 say() { printf '==> %s\n' "$*"; }
 
@@ -73,6 +75,12 @@ install_missing() {
   ((${#wanted[@]})) || return 0
   say "installing ${wanted[*]}"
   apt install --no-install-recommends "${wanted[@]}" >/dev/null || fail "cannot install ${wanted[*]}"
+}
+
+# Can clang build a program of libFuzzer?
+has_fuzzer() {
+  command -v "$clang_compiler" >/dev/null &&
+    [[ -n $(find "$("$clang_compiler" -print-runtime-dir)" -name 'libclang_rt.fuzzer-*' -o -name 'libclang_rt.fuzzer.a') ]]
 }
 
 # The flag for CMake: the simulator is left out where SimGrid is not to be had.

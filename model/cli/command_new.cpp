@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/platform/platform.hpp"
 #include "model/platform/platform_file.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "model/tools/template.hpp"
@@ -68,7 +69,6 @@ void add_new_command(Program& program) {
   constexpr int kMostGpus = 64;
   bench::add_count_option(*command, "--gpus", 1, kMostGpus, "8", "GPUs of a node",
                           [options](int count) { options->wishes.gpus = count; });
-  constexpr int kMostNodes = 1'000'000;
   bench::add_count_option(*command, "--nodes", 1, kMostNodes, "2, or 1 without a network", "How many nodes",
                           [options](int count) { options->wishes.nodes = count; });
   for (const char* count : {"--gpus", "--nodes"}) command->get_option(count)->group("Parts");

@@ -1,8 +1,6 @@
 #include "model/platform/fabric.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <utility>
 
 namespace twinlink::model {
@@ -134,8 +132,11 @@ std::string_view to_string(FabricRouting routing) {
 std::optional<std::int64_t> Fabric::nodes() const {
   if (shape == FabricShape::one_switch) return std::nullopt;
   const auto end = shape == FabricShape::dragonfly ? std::min<std::size_t>(size.size(), 3) : size.size();
-  return std::accumulate(size.begin(), size.begin() + static_cast<std::ptrdiff_t>(end), std::int64_t{1},
-                         std::multiplies<>());
+  // More than there can be nodes, and a number more does not overflow.
+  constexpr std::int64_t kMost = 1'000'000'000'000;
+  std::int64_t places = 1;
+  for (std::size_t i = 0; i < end; ++i) places = std::min(places * size[i], kMost);
+  return places;
 }
 
 std::string Fabric::wrong_size() const {

@@ -1,6 +1,7 @@
 #include "model/platform/node_checks.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <initializer_list>
 #include <map>
 #include <set>
@@ -66,8 +67,12 @@ class NodeCheck {
   void check_counts() {
     if (node_.memories.empty() && nodes_.find("memories") != nullptr) error({"memories"}, "a node needs a memory");
     if (node_.gpus.empty() && nodes_.find("gpus") != nullptr) error({"gpus"}, "a node needs a GPU");
-    int count = node_.count;
+    std::int64_t count = node_.count;
     for (const NodeKind& kind : platform_.kinds) count += kind.node.count;
+    if (count > kMostNodes) {
+      return error({"count"}, std::to_string(count) + " nodes are more than the " + std::to_string(kMostNodes) +
+                                  " that a platform may have");
+    }
     if (count > 1 && !platform_.fabric) {
       error({"count"}, std::to_string(count) + " nodes need a 'fabric' that joins them");
     }

@@ -258,6 +258,9 @@ struct RuntimeCosts {
   std::optional<Sourced<Seconds>> peer_check{};
 };
 
+/// Of all kinds together.
+inline constexpr int kMostNodes = 1'000'000;
+
 struct Node {
   int count = 1;   ///< of such nodes
   int domain = 1;  ///< so many nodes share this graph, and each has as many of its memories, adapters and GPUs

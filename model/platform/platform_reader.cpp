@@ -19,8 +19,6 @@
 namespace twinlink::model {
 namespace {
 
-constexpr int kMostNodes = 1'000'000;
-
 void read_sources(Section& root, const YamlValue& document, ReadContext& context) {
   root.find("sources");
   const YamlValue* sources = document.find("sources");
@@ -376,7 +374,7 @@ Platform read_platform_text(const std::string& text, const std::string& name) {
   }
   context.diagnostics.throw_if_any();
   require_our_schema(*document, context.diagnostics);
-  expand_ranges(*document, context.diagnostics);
+  if (!expand_ranges(*document, budget, context.diagnostics)) context.diagnostics.throw_all();
   return make_platform(*document, name, context);
 }
 

@@ -1,6 +1,8 @@
 #include "model/yaml/yaml_document.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <optional>
@@ -37,9 +39,12 @@ std::optional<std::string> read_text(const fs::path& file, std::string& problem)
     return std::nullopt;
   }
   std::ifstream stream(file, std::ios::binary);
-  std::string text(kLargestFile + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
+  std::string text;
+  std::array<char, 1U << 12U> block{};
+  while (stream && text.size() <= kLargestFile) {
+    stream.read(block.data(), block.size());
+    text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
+  }
   if (stream.bad() || !stream.eof()) {
     problem = "cannot be read";
     return std::nullopt;
@@ -93,7 +98,7 @@ class Loader {
       diagnostics_.error(document->position, "a platform is a map: lines of 'key: value'");
       return std::nullopt;
     }
-    expand_ranges(*document, diagnostics_);
+    if (!expand_ranges(*document, budget_, diagnostics_)) return std::nullopt;
     open_.push_back(file);
     std::optional<YamlValue> result = merge_includes(*std::move(document), file);
     if (result && !bring_machines(*result, file)) result.reset();

@@ -15,13 +15,6 @@
 namespace twinlink::model {
 namespace {
 
-std::size_t count_values(const YamlValue& value) {
-  std::size_t count = 1;
-  for (const YamlValue& item : value.items) count += count_values(item);
-  for (const auto& entry : value.entries) count += count_values(entry.value);
-  return count;
-}
-
 /// Ends the parse; what is wrong has been said.
 struct GiveUp {};
 
@@ -80,7 +73,7 @@ class TreeBuilder : public YAML::EventHandler {
   void spend(std::size_t values, const Position& where) {
     if (budget_.take(values)) return;
     give_up(where, "the platform has more than " + std::to_string(YamlBudget::kValues) +
-                       " values, its aliases and included files expanded");
+                       " values, its aliases, ranges and included files expanded");
   }
 
   void close() {
@@ -130,6 +123,13 @@ class TreeBuilder : public YAML::EventHandler {
 };
 
 }  // namespace
+
+std::size_t count_values(const YamlValue& value) {
+  std::size_t count = 1;
+  for (const YamlValue& item : value.items) count += count_values(item);
+  for (const auto& entry : value.entries) count += count_values(entry.value);
+  return count;
+}
 
 std::optional<YamlValue> parse_yaml(const std::string& text, const std::shared_ptr<const std::string>& file,
                                     YamlBudget& budget, Diagnostics& diagnostics) {

@@ -10,8 +10,8 @@
 
 namespace twinlink::model {
 
-/// The values that one platform may have, all its files and expanded aliases together: a guard against files that are
-/// small and expand without end.
+/// The values that one platform may have, all its files, expanded aliases and ranges together: a guard against files
+/// that are small and expand without end.
 class YamlBudget {
  public:
   static constexpr std::size_t kValues = 100'000;
@@ -25,6 +25,9 @@ class YamlBudget {
  private:
   std::size_t left_ = kValues;
 };
+
+/// Of a tree, itself included.
+std::size_t count_values(const YamlValue& value);
 
 /// Parses `text`; `file` is the name for messages. A text without any value gives a null. What is wrong goes into
 /// `diagnostics`; the result is nothing if the rest of the text could not be read either.

@@ -37,7 +37,9 @@ YamlValue yaml_value(Rate rate, const Precision& precision) {
 }
 
 YamlValue yaml_value(Seconds time, const Precision& precision) {
-  if (time < precision.least) return YamlValue("0 us");
+  // Less has no digit among those that with_unit() writes.
+  constexpr Seconds kLeast{0.5e-18};
+  if (time < std::max(precision.least, kLeast)) return YamlValue("0 us");
   return with_unit(time.value(), precision.time_digits, {{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}});
 }
 

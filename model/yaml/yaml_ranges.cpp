@@ -50,7 +50,9 @@ std::optional<Range> find_range(std::string_view text) {
 
 class Expander {
  public:
-  explicit Expander(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+  Expander(YamlBudget& budget, Diagnostics& diagnostics) : budget_(budget), diagnostics_(diagnostics) {}
+
+  [[nodiscard]] bool spent() const { return spent_; }
 
   void expand(YamlValue& value) {
     if (value.kind == Kind::list) expand_items(value);
@@ -58,7 +60,7 @@ class Expander {
     std::vector<YamlValue::Entry> entries;
     for (YamlValue::Entry& entry : value.entries) {
       const auto range = find_range(entry.key);
-      if (!range) {
+      if (!range || !take(range->count() * count_values(entry.value), entry.position)) {
         entries.push_back(std::move(entry));
         continue;
       }
@@ -73,10 +75,19 @@ class Expander {
   }
 
  private:
-  static void expand_items(YamlValue& list) {
+  bool take(std::size_t values, const Position& where) {
+    if (spent_ || budget_.take(values)) return !spent_;
+    diagnostics_.error(where, "the platform has more than " + std::to_string(YamlBudget::kValues) +
+                                  " values, its aliases, ranges and included files expanded");
+    spent_ = true;
+    return false;
+  }
+
+  void expand_items(YamlValue& list) {
     std::vector<YamlValue> items;
     for (YamlValue& item : list.items) {
-      const auto range = item.kind == Kind::scalar ? find_range(item.text) : std::nullopt;
+      auto range = item.kind == Kind::scalar ? find_range(item.text) : std::nullopt;
+      if (range && !take(range->count(), item.position)) range.reset();
       for (std::size_t i = 0; range && i < range->count(); ++i) {
         items.emplace_back(Kind::scalar, item.position, range->text(item.text, i));
       }
@@ -101,18 +112,22 @@ class Expander {
     value.text = range->text(value.text, index / (count / range->count()));
   }
 
+  YamlBudget& budget_;
   Diagnostics& diagnostics_;
+  bool spent_ = false;
 };
 
 }  // namespace
 
-void expand_ranges(YamlValue& document, Diagnostics& diagnostics) {
-  if (YamlValue* nodes = document.find("nodes")) Expander(diagnostics).expand(*nodes);
-  YamlValue* kinds = document.find("kinds");
-  if (kinds == nullptr) return;
-  for (YamlValue::Entry& kind : kinds->entries) {
-    if (YamlValue* nodes = kind.value.find("nodes")) Expander(diagnostics).expand(*nodes);
+bool expand_ranges(YamlValue& document, YamlBudget& budget, Diagnostics& diagnostics) {
+  Expander expander(budget, diagnostics);
+  if (YamlValue* nodes = document.find("nodes")) expander.expand(*nodes);
+  if (YamlValue* kinds = document.find("kinds")) {
+    for (YamlValue::Entry& kind : kinds->entries) {
+      if (YamlValue* nodes = kind.value.find("nodes")) expander.expand(*nodes);
+    }
   }
+  return !expander.spent();
 }
 
 }  // namespace twinlink::model

@@ -3,12 +3,14 @@
 
 #include "model/yaml/diagnostics.hpp"
 #include "model/yaml/yaml_document.hpp"
+#include "model/yaml/yaml_events.hpp"
 
 namespace twinlink::model {
 
 /// Each entry of a map below `nodes`, also those of `kinds`, whose key has a range becomes as many entries as the range
 /// has numbers. A range in what it holds has the same number, or as many times fewer as fit; a list whose items have
-/// ranges becomes longer. What does not fit goes into `diagnostics`.
-void expand_ranges(YamlValue& document, Diagnostics& diagnostics);
+/// ranges becomes longer. What does not fit goes into `diagnostics`. False, which is said there as well, if they make
+/// more values than `budget` has: ranges may lie within ranges.
+[[nodiscard]] bool expand_ranges(YamlValue& document, YamlBudget& budget, Diagnostics& diagnostics);
 
 }  // namespace twinlink::model

@@ -171,6 +171,10 @@ Rate parse_rate(std::string_view text) {
   const Quantity quantity = split(text, "a rate such as 32 GB/s");
   const double value = real_value(quantity, factor_of<double>(quantity, kRateUnits));
   if (value <= 0) fail(quantity, "is zero; a rate is positive");
+  // Several links at once are as many times faster, and a platform is written with nine digits behind the point.
+  constexpr double kLeast = 1e-9;
+  constexpr double kMost = 1e300;
+  if (value < kLeast || value > kMost) fail(quantity, "is out of range");
   return Rate{value};
 }
 

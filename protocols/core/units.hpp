@@ -113,7 +113,7 @@ Bytes parse_bytes(std::string_view text);
 Seconds parse_seconds(std::string_view text);
 
 /// Reads a rate with its unit: B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s, Mbit/s, Gbit/s. Throws UnitError as
-/// `parse_bytes` does; zero is refused too, for nothing would ever arrive.
+/// `parse_bytes` does; zero is refused too, for nothing would ever arrive, and so is what is next to zero or infinity.
 Rate parse_rate(std::string_view text);
 
 /// The shortest exact form that `parse_size` reads back: "4", "256K", "64M".

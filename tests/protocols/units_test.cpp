@@ -87,6 +87,9 @@ TEST(ParseQuantities, RefuseWhatIsNoQuantity) {
   EXPECT_EQ(message(parse_rate, "1e999 GB/s"), "'1e999 GB/s' is out of range");
   EXPECT_EQ(message(parse_rate, "1e290 GB/s"), "accepted");
   EXPECT_EQ(message(parse_rate, "1e308 GB/s"), "'1e308 GB/s' is out of range");
+  EXPECT_EQ(message(parse_rate, "1e308 B/s"), "'1e308 B/s' is out of range");
+  EXPECT_EQ(message(parse_rate, "1e-10 B/s"), "'1e-10 B/s' is out of range");
+  EXPECT_EQ(message(parse_rate, "1e-9 B/s"), "accepted");
   EXPECT_EQ(message(parse_rate, "0 GB/s"), "'0 GB/s' is zero; a rate is positive");
   EXPECT_THAT(message(parse_seconds, "010 us"), HasSubstr("begins with a zero"));
 }

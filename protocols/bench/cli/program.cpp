@@ -61,7 +61,8 @@ int run_main(CLI::App& app, int argc, const char* const* argv, const std::functi
 std::string command_line(int argc, const char* const* argv) {
   std::string line;
   for (int i = 0; i < argc; ++i) {
-    const std::string_view word = argv[i];
+    std::string_view word = argv[i];
+    if (i == 0) word.remove_prefix(word.rfind('/') + 1);  // npos + 1 is 0
     if (i > 0) line += ' ';
     if (!needs_quotes(word)) {
       line += word;

@@ -18,7 +18,8 @@ namespace twinlink::bench {
 /// code, any other exception and an unwritable standard output with ExitCode::failed.
 int run_main(CLI::App& app, int argc, const char* const* argv, const std::function<ExitCode()>& body);
 
-/// The command line as one line that a shell reads back.
+/// The command line as one line that a shell reads back. Of the program its name without its folder: two builds of one
+/// source write the same.
 std::string command_line(int argc, const char* const* argv);
 
 }  // namespace twinlink::bench

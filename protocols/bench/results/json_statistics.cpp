@@ -43,6 +43,7 @@ void write_statistics(nlohmann::json& object, const Statistics& time_us) {
 
 Statistics read_statistics(Members& members, Provenance provenance) {
   if (provenance == Provenance::imported && !members.has("n")) return {.median = members.number("time_us")};
+  if (members.count("n") == 0) members.fail("n", "is 0: figures of no rounds");
   return {.n = members.count("n"),
           .median = members.number("time_us"),
           .min = members.number("min_us"),
@@ -56,8 +57,12 @@ void write_samples(nlohmann::json& object, const std::vector<double>& samples_us
   if (samples_us.empty()) return;
   // A tenth of a nanosecond is finer than any clock; more digits would be most of a file.
   constexpr double kDigits = 1e4;
+  constexpr double kWithoutDigits = 1e11;  // a day: the product of what is much longer is infinite
   nlohmann::json& samples = object["samples_us"];
-  for (const double sample : samples_us) samples.push_back(std::round(sample * kDigits) / kDigits);
+  for (const double sample : samples_us) {
+    const bool rounds = std::abs(sample) < kWithoutDigits;
+    samples.push_back(rounds ? std::round(sample * kDigits) / kDigits : sample);
+  }
 }
 
 std::vector<double> read_samples(Members& members) {

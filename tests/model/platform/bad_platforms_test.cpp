@@ -85,7 +85,7 @@ TEST(BadPlatforms, CopiesOfAnchorsWithinAnchorsAreCounted) {
   for (char key = 'a'; key < 'f'; ++key) text += std::string(1, key) + ": " + begin + std::string(400, ']') + "\n";
   std::ofstream(nested) << text;
   EXPECT_THAT(findings(nested),
-              ::testing::HasSubstr("more than 100000 values, its aliases and included files expanded"));
+              ::testing::HasSubstr("more than 100000 values, its aliases, ranges and included files expanded"));
   fs::remove(nested);
 }
 

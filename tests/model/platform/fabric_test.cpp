@@ -76,6 +76,12 @@ TEST(Fabric, ADragonflyPassesAtMostFourRouters) {
   EXPECT_EQ(shared, 3) << "three links between two groups";
 }
 
+TEST(Fabric, HasPlacesForMoreNodesThanThereAre) {
+  EXPECT_EQ(fabric(FabricShape::torus, {4, 3, 2}).nodes(), 24);
+  constexpr int kMost = 1'000'000;
+  EXPECT_GT(fabric(FabricShape::torus, {kMost, kMost, kMost, kMost, kMost, kMost}).nodes(), kMost);
+}
+
 TEST(Fabric, ATorusGoesTheShorterWayRound) {
   const Fabric torus = fabric(FabricShape::torus, {5, 4});
   EXPECT_EQ(way(torus, 0, 1).switches, 2);

@@ -43,6 +43,7 @@ TEST(YamlNumber, WhatRoundingLeavesOfAZeroIsZero) {
   EXPECT_EQ(measured(Seconds{1e-13}), "0 us");
   EXPECT_EQ(measured(Seconds{-1e-20}), "0 us");
   EXPECT_EQ(exact(Seconds{}), "0 us");
+  EXPECT_EQ(exact(Seconds{1e-19}), "0 us");
 }
 
 TEST(YamlNumber, CurvesAreListsUnlessTheyAreConstant) {

@@ -87,5 +87,10 @@ TEST(CommandLine, IsOneThatAShellReadsBack) {
             R"(twinlink-sim --set 'a b=1' 'it'\''s' '' 0/1 '$HOME')");
 }
 
+TEST(CommandLine, NamesTheProgramAndNotItsFolder) {
+  const std::vector<const char*> words{"/home/me/build/bin/twinlink-sim", "check", "platforms/a.yaml"};
+  EXPECT_EQ(command_line(static_cast<int>(words.size()), words.data()), "twinlink-sim check platforms/a.yaml");
+}
+
 }  // namespace
 }  // namespace twinlink::bench

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/results/files.hpp"
 #include "tests/protocols/bench/samples.hpp"
 
 namespace twinlink::bench {
@@ -174,6 +175,18 @@ TEST(ResultFile, NamesAWrongValue) {
             "r.json: error: member 'schema' is 2, but this program reads schema 1");
   EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["kind"] = "twinlink-probe"; }),
             "r.json: error: member 'kind' is 'twinlink-probe', where 'twinlink-result' is expected");
+}
+
+TEST(ResultFile, HasFiguresOfNoFewerThanOneRound) {
+  EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["points"][0]["n"] = 0; }),
+            "r.json: error: member 'points[0].n' is 0: figures of no rounds");
+}
+
+TEST(ResultFile, ReadsBackASampleOfAnyLength) {
+  Result written = sample_result();
+  written.series.points[0].samples_us = {1e305, 1e11, 0.00012};
+  const Result read = result_from_json(nlohmann::json::parse(to_text(to_json(written))), "r.json");
+  EXPECT_EQ(read.series.points[0].samples_us, (std::vector{1e305, 1e11, 0.0001}));
 }
 
 TEST(ResultFile, NamesAnUnknownMember) {

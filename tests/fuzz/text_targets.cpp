@@ -1,0 +1,128 @@
+// Short texts of the command lines: layouts, options of protocols, quantities, pairs.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "protocols/bench/cli/pair_options.hpp"
+#include "protocols/bench/cli/settings_options.hpp"
+#include "protocols/bench/measure/ends.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/core/path.hpp"
+#include "protocols/core/split.hpp"
+#include "protocols/layout/layout.hpp"
+#include "protocols/registry.hpp"
+#include "tests/fuzz/targets.hpp"
+
+namespace twinlink::fuzz {
+namespace {
+
+/// What `read` makes of `text`; nothing if it refuses it.
+template <class Read>
+auto accepted(Read read, std::string_view text) -> std::optional<decltype(read(text))> {
+  try {
+    return read(text);
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+}
+
+/// More blocks take longer and are no different.
+constexpr Bytes kMostWithBlocks{4096};
+
+/// What a layout says of a message agrees with its blocks.
+void promise_consistent(const Layout& layout, Bytes size) {
+  const auto extent = accepted([&](std::string_view) { return layout.extent(size); }, {});
+  if (!extent) return;
+  promise(*extent >= size, "a message spans at least its bytes");
+  promise(layout.packed(*extent) == size, "packed() is the other way round of extent()");
+  if (size > kMostWithBlocks) return;
+  const auto blocks = accepted([&](std::string_view) { return layout.blocks(size); }, {});
+  if (!blocks) return;
+  Bytes sum{};
+  Bytes end{};
+  for (const LayoutBlock& block : *blocks) {
+    promise(block.displacement >= end && block.length > Bytes{}, "blocks ascend and have bytes");
+    end = block.displacement + block.length;
+    sum += block.length;
+  }
+  promise(sum == size && end == *extent, "the blocks of a message are its bytes");
+}
+
+template <class Quantity, class Read, class Format>
+void promise_formatted(std::string_view text, Read read, Format format) {
+  const std::optional<Quantity> quantity = accepted(read, text);
+  if (!quantity) return;
+  const std::string shown = format(*quantity);
+  promise(accepted(read, shown).has_value(), "'" + shown + "' is printed and can be read");
+}
+
+}  // namespace
+
+void read_layout(const std::string& text) {
+  const Layout layout = parse_layout(text);
+  promise(parse_layout(to_string(layout)) == layout, "a layout written and read again is the same");
+  static_cast<void>(describe(layout));
+  for (const std::uint64_t size : {0ULL, 1ULL, 7ULL, 4096ULL, 1ULL << 40U}) {
+    promise_consistent(layout, Bytes{size});
+  }
+}
+
+/// A protocol's name, and below it NAME=VALUE on each line: an option of its own, "preset", "chunk" or "depth".
+void read_options(const std::string& text) {
+  const std::vector<std::string_view> lines = split(text, '\n');
+  const Protocol& protocol = find_protocol(lines[0]);
+  bench::SettingsOptions options;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::size_t equals = lines[i].find('=');
+    if (equals == std::string_view::npos) throw UsageError("no NAME=VALUE");
+    const std::string name(lines[i].substr(0, equals));
+    const std::string value(lines[i].substr(equals + 1));
+    if (name == "preset") {
+      options.preset = value;
+    } else if (name == "chunk") {
+      options.chunk = parse_size(value);
+    } else {
+      options.options.emplace_back(name, value);
+    }
+  }
+  const Settings settings = bench::make_settings(protocol, options);
+  const OptionReader reader(protocol, settings);
+  for (const Option& option : protocol.options()) {
+    const std::string_view value = reader.text(option.name);
+    Settings again;
+    set_option(protocol, again, option.name, value);
+    promise(again.options.at(std::string(option.name)) == value, "an option's value can be set again");
+  }
+}
+
+void read_units(const std::string& text) {
+  if (const auto size = accepted(parse_size, text)) {
+    promise(parse_size(format_size(*size)) == *size, "a size written and read again is the same");
+  }
+  if (const auto size = accepted(parse_bytes, text)) {
+    promise(parse_size(format_size(*size)) == *size, "bytes written and read again are the same");
+  }
+  promise_formatted<Seconds>(text, parse_seconds, format_seconds);
+  const auto seconds = accepted(parse_seconds, text);
+  promise(!seconds || (std::isfinite(seconds->value()) && *seconds >= Seconds{}), "a duration is finite");
+  const auto rate = accepted(parse_rate, text);
+  promise(!rate || (std::isfinite(rate->bytes_per_second()) && *rate > Rate{}), "a rate is positive and finite");
+  if (rate) static_cast<void>(format_rate(*rate));
+}
+
+/// What --pairs, --ends and --from take.
+void read_pairs(const std::string& text) {
+  const auto ends = accepted(bench::parse_ends, text);
+  promise(!ends || bench::to_string(*ends) == text, "ends written are what was read");
+  if (const auto place = accepted(parse_place, text)) {
+    promise(parse_place(to_string(*place)) == *place, "a place written and read again is the same");
+  }
+  for (const bench::PairWish& wish : bench::parse_pairs(text)) {
+    promise(wish.first != wish.second, "a pair has two ends");
+  }
+}
+
+}  // namespace twinlink::fuzz

@@ -1,0 +1,13 @@
+// What other tools say of a node: nvidia-smi topo -m, NCCL's topology XML, hwloc's XML.
+#include "model/platform/platform_writer.hpp"
+#include "model/tools/import/import_topology.hpp"
+#include "tests/fuzz/targets.hpp"
+
+namespace twinlink::fuzz {
+
+void read_topology(const std::string& text) {
+  const model::ImportedPlatform imported = model::import_topology(text, "input", "fuzzed");
+  promise_read_back(model::platform_text(imported.platform, imported.heading));
+}
+
+}  // namespace twinlink::fuzz
