@@ -58,9 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, Corpus, ::testing::ValuesIn(names_of_targets()
   return name;
 });
 
-TEST(Corpus, HasAFolderForEachTarget) {
-  EXPECT_THAT(names_in(corpus()), ::testing::IsSupersetOf(names_of_targets()));
-}
+TEST(Corpus, HasAFolderForEachTarget) { EXPECT_THAT(names_in(corpus()), ::testing::IsSupersetOf(names_of_targets())); }
 
 TEST(Targets, ReportABrokenPromise) {
   constexpr Target kBroken{"broken", [](const std::string&) { promise_same("a", "b", "written and read again"); }};
