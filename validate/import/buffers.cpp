@@ -1,12 +1,10 @@
 #include "validate/import/buffers.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/json_statistics.hpp"
-#include "protocols/registry.hpp"
+#include "protocols/bench/results/osu_form.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -33,10 +31,9 @@ std::string from_to(const std::string& from, const std::string& to) {
 BufferFinding check_buffers(const nlohmann::json& environment, std::string_view protocol) {
   const auto origin = environment.is_object() ? environment.find(std::string(bench::kOriginMember)) : environment.end();
   if (origin == environment.end() || !origin->is_object()) return {};
-  const auto protocols = all_protocols();
-  const auto known = std::ranges::find(protocols, protocol, [](const Protocol* each) { return each->name(); });
-  if (known == protocols.end()) return {};
-  const bool device = (*known)->message_memory() == Memory::device;
+  const auto memory = bench::message_memory_of(protocol);
+  if (!memory) return {};
+  const bool device = *memory == Memory::device;
   const std::string theirs = fmt::format("those of '{}' lie in {} memory", protocol, device ? "device" : "host");
   const std::string from = text_of(*origin, kSendBuffer);
   const std::string to = text_of(*origin, kReceiveBuffer);

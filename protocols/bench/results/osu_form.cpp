@@ -20,10 +20,7 @@ std::string_view accelerator(const Result& result) {
   const Series& series = result.series;
   const std::string world = heading_world(result.world, result.environment);
   if (world == "emulated" || world == "paced") return "";
-  const auto is_device = [&](const Protocol* protocol) {
-    return protocol->name() == series.protocol && protocol->message_memory() == Memory::device;
-  };
-  return std::ranges::any_of(all_protocols(), is_device) ? "-CUDA" : "";
+  return message_memory_of(series.protocol) == Memory::device ? "-CUDA" : "";
 }
 
 std::string signature(const Result& result) {
@@ -34,6 +31,12 @@ std::string signature(const Result& result) {
 }
 
 }  // namespace
+
+std::optional<Memory> message_memory_of(std::string_view protocol) {
+  const auto protocols = all_protocols();
+  const auto known = std::ranges::find(protocols, protocol, [](const Protocol* each) { return each->name(); });
+  return known == protocols.end() ? std::nullopt : std::optional((*known)->message_memory());
+}
 
 std::string_view osu_test(Pattern pattern) {
   switch (pattern) {

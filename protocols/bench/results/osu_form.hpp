@@ -14,6 +14,9 @@ namespace twinlink::bench {
 
 inline constexpr std::string_view kOsuRelease = "7.5";
 
+/// Where the messages of the protocol of that name lie; nothing of one that this program does not know.
+std::optional<Memory> message_memory_of(std::string_view protocol);
+
 /// The pattern's name in the title of its benchmark: "Latency", "Bandwidth", "Bi-Directional Bandwidth". A copy has
 /// none of its own and counts as latency.
 std::string_view osu_test(Pattern pattern);
