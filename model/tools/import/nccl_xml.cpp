@@ -137,6 +137,8 @@ class NcclImport {
       SketchedGpu facts = gpu_of_device_id(id);
       if (const auto capability = capability_of(gpu)) facts.capability = capability;
       const std::string bus = pci.attribute("busid").value();
+      if (bus.empty()) xml_.fail(pci, "the PCI device of a GPU needs a busid");
+      if (names_.contains(bus)) xml_.fail(pci, fmt::format("a second GPU at {}", bus));
       names_[bus] = sketch_.add_gpu(facts, bus);
       sketch_.add_pcie(names_[bus], parent, told_rate(pci).value_or(assumed_pcie(generation_of(pci))));
       note_gdr(gpu, gpu_gdr_);
@@ -203,6 +205,7 @@ class NcclImport {
       const auto peer = names_.find(link.attribute("target").value());
       const Sourced<Rate> each = link_rate(gpu, kind);
       if (peer != names_.end()) {
+        if (peer->second == name) xml_.fail(link, fmt::format("<{}> joins a GPU to itself", kind));
         const std::string id =
             fmt::format("{}-{}-{}", std::min(name, peer->second), std::max(name, peer->second), kind);
         if (!joined_.insert({id, count}).second) continue;  // told by the other end already

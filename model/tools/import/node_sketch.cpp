@@ -133,8 +133,12 @@ void NodeSketch::add_links(const std::string& name, const std::string& from, con
                            const Sourced<Rate>& each, int count) {
   Sourced<Rate> all = each;
   all.value = Rate{each.value.bytes_per_second() * count};
+  std::string own = name;
+  for (int i = 2; std::ranges::find(platform_.node.links, own, &Link::name) != platform_.node.links.end(); ++i) {
+    own = fmt::format("{}-{}", name, i);
+  }
   platform_.node.links.push_back(
-      {.name = name, .from = from, .to = to, .forward = all, .backward = all, .count = count});
+      {.name = own, .from = from, .to = to, .forward = all, .backward = all, .count = count});
 }
 
 /// With one rate for all adapters, for the schema knows no other.

@@ -192,6 +192,25 @@ TEST(ImportNccl, NamesTheLineThatItDoesNotUnderstand) {
   EXPECT_THAT(refusal(system_of(lost)), StartsWith("input:4: error: <nvlink> to '0000:99:00.0'"));
 }
 
+std::string with(std::string text, const std::string& part, const std::string& other) {
+  return text.replace(text.find(part), part.size(), other);
+}
+
+TEST(ImportNccl, AGpuHasABusOfItsOwnAndNoLinkToItself) {
+  EXPECT_THAT(refusal(system_of(with(kTwoGpus, "busid=\"0000:01:00.0\" ", ""))),
+              StartsWith("input:3: error: the PCI device of a GPU needs a busid"));
+  EXPECT_THAT(refusal(system_of(with(kTwoGpus, "busid=\"0000:02:00.0\"", "busid=\"0000:01:00.0\""))),
+              StartsWith("input:6: error: a second GPU at 0000:01:00.0"));
+  EXPECT_THAT(refusal(system_of(with(kTwoGpus, "target=\"0000:02:00.0\"", "target=\"0000:01:00.0\""))),
+              StartsWith("input:4: error: <nvlink> joins a GPU to itself"));
+}
+
+TEST(ImportNccl, LinksOfOneKindHaveANameEach) {
+  const std::string both = "<c2c bw=\"1000\" count=\"1\"/><c2c bw=\"1000\" count=\"1\"/></gpu>";
+  const Platform platform = imported(system_of(with(kTwoGpus, "</gpu>", both)));
+  EXPECT_EQ(link_of(platform, "gpu0-c2c").to, link_of(platform, "gpu0-c2c-2").to);
+}
+
 // ---- hwloc ----------------------------------------------------------------------------------------------------------
 
 TEST(ImportHwloc, FindsSwitchesAndDomains) {
