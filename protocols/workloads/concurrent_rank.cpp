@@ -1,6 +1,7 @@
 #include "protocols/workloads/concurrent_rank.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <exception>
 #include <optional>
@@ -18,6 +19,7 @@ namespace {
 
 /// Of a work: what protocols put on it, twice over. Pages that nobody touches take no memory.
 constexpr std::size_t kStack = std::size_t{256} << 10U;
+using Stack = std::array<std::byte, kStack>;
 
 /// What ends a work that waits when another has failed.
 class CancelledError : public Error {
@@ -30,7 +32,7 @@ class CancelledError : public Error {
 /// One work on its stack. It is resumed from outside until it waits or ends.
 class ConcurrentRank::Work {
  public:
-  Work() : stack_(std::make_unique_for_overwrite<std::byte[]>(kStack)) {}
+  Work() : stack_(std::make_unique_for_overwrite<Stack>()) {}
 
   void begin(const std::function<void()>& body) {
     body_ = &body;
@@ -38,7 +40,7 @@ class ConcurrentRank::Work {
     waits_ = {};
     answer_.reset();
     failure_ = nullptr;
-    place_ = first_place({stack_.get(), kStack}, &Work::entry, this);
+    place_ = first_place(*stack_, &Work::entry, this);
   }
   [[nodiscard]] bool ended() const { return ended_; }
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
@@ -81,7 +83,7 @@ class ConcurrentRank::Work {
 
   // The address sanitizer wants to know of every change of stacks.
 #if defined(__SANITIZE_ADDRESS__)
-  void leave_to_work() { __sanitizer_start_switch_fiber(&fake_outside_, stack_.get(), kStack); }
+  void leave_to_work() { __sanitizer_start_switch_fiber(&fake_outside_, stack_->data(), kStack); }
   void back_outside() { __sanitizer_finish_switch_fiber(fake_outside_, nullptr, nullptr); }
   void leave_to_outside() {
     __sanitizer_start_switch_fiber(ended_ ? nullptr : &fake_work_, outside_bottom_, outside_size_);
@@ -100,7 +102,7 @@ class ConcurrentRank::Work {
   void back_on_work() {}
 #endif
 
-  std::unique_ptr<std::byte[]> stack_;
+  std::unique_ptr<Stack> stack_;
   const std::function<void()>* body_ = nullptr;
   void* place_ = nullptr;
   void* outside_ = nullptr;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <map>
 
-#include "protocols/core/path.hpp"
+#include "protocols/core/rank.hpp"
 #include "protocols/core/units.hpp"
 #include "real/system/shared_memory.hpp"
 
