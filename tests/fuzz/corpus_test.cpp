@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, Corpus, ::testing::ValuesIn(names_of_targets()
   return name;
 });
 
-TEST(Corpus, HasAFolderForEachTarget) {
+TEST(CorpusFolders, AreThereForEachTarget) {
   EXPECT_THAT(names_in(corpus()), ::testing::IsSupersetOf(names_of_targets()));
 }
 
