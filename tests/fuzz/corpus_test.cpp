@@ -58,7 +58,9 @@ INSTANTIATE_TEST_SUITE_P(Targets, Corpus, ::testing::ValuesIn(names_of_targets()
   return name;
 });
 
-TEST(Corpus, HasAFolderForEachTarget) { EXPECT_THAT(names_in(corpus()), ::testing::IsSupersetOf(names_of_targets())); }
+TEST(CorpusFolders, AreThereForEachTarget) {
+  EXPECT_THAT(names_in(corpus()), ::testing::IsSupersetOf(names_of_targets()));
+}
 
 TEST(Targets, ReportABrokenPromise) {
   constexpr Target kBroken{"broken", [](const std::string&) { promise_same("a", "b", "written and read again"); }};
