@@ -17,7 +17,7 @@ find_package(GTest REQUIRED)
 
 set(twinlink_unit_timeout 60)      # of one test
 set(twinlink_program_timeout 600)  # of all tests of one program
-set(twinlink_mpi_timeout 120)
+set(twinlink_mpi_timeout 240)
 set(twinlink_gpu_timeout 480)  # ranks that share one GPU take turns on it, a millisecond each
 if(TWINLINK_SANITIZE)
   set(twinlink_unit_timeout 240)
