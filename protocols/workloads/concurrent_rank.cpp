@@ -11,6 +11,7 @@
 #include "protocols/workloads/stack_switch.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -33,6 +34,9 @@ class CancelledError : public Error {
 class ConcurrentRank::Work {
  public:
   Work() : stack_(std::make_unique_for_overwrite<Stack>()) {}
+  ~Work() { forget_frames(); }
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
 
   void begin(const std::function<void()>& body) {
     body_ = &body;
@@ -40,6 +44,7 @@ class ConcurrentRank::Work {
     waits_ = {};
     answer_.reset();
     failure_ = nullptr;
+    forget_frames();
     place_ = first_place(*stack_, &Work::entry, this);
   }
   [[nodiscard]] bool ended() const { return ended_; }
@@ -83,6 +88,8 @@ class ConcurrentRank::Work {
 
   // The address sanitizer wants to know of every change of stacks.
 #if defined(__SANITIZE_ADDRESS__)
+  /// Of a work before: its last frames never returned.
+  void forget_frames() { __asan_unpoison_memory_region(stack_->data(), kStack); }
   void leave_to_work() { __sanitizer_start_switch_fiber(&fake_outside_, stack_->data(), kStack); }
   void back_outside() { __sanitizer_finish_switch_fiber(fake_outside_, nullptr, nullptr); }
   void leave_to_outside() {
@@ -96,6 +103,7 @@ class ConcurrentRank::Work {
   const void* outside_bottom_ = nullptr;
   std::size_t outside_size_ = 0;
 #else
+  void forget_frames() {}
   void leave_to_work() {}
   void back_outside() {}
   void leave_to_outside() {}
