@@ -33,15 +33,7 @@ struct RunOptions {
 
 /// All GPUs of the first node, or of all nodes where a node has one; or those that --place gives to --ranks.
 std::vector<Place> all_places(const RunOptions& options, const Platform& platform) {
-  if (!options.place.empty()) {
-    std::vector<Place> places = places_of_ranks(platform, options.place);
-    const auto ranks = options.ranks == 0 ? places.size() : static_cast<std::size_t>(options.ranks);
-    if (ranks > places.size()) {
-      throw UsageError(fmt::format("--ranks {}: --place {} has places for {}", ranks, options.place, places.size()));
-    }
-    places.resize(ranks);
-    return places;
-  }
+  if (!options.place.empty()) return places_of_ranks(platform, options.place, options.ranks);
   const Topology topology(platform);
   const auto gpus = static_cast<int>(topology.part_of(0).gpus);
   std::vector<Place> places;

@@ -1,6 +1,5 @@
 #include <iostream>
 
-#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -20,31 +19,16 @@ struct Options {
   int ranks = 0;  ///< 0: all places
 };
 
-std::vector<Place> places_of(const Options& options, const Platform& platform) {
-  std::vector<Place> places = places_of_ranks(platform, options.place);
-  const auto ranks = options.ranks == 0 ? places.size() : static_cast<std::size_t>(options.ranks);
-  if (ranks > places.size()) {
-    throw UsageError(fmt::format("--ranks {}: --place {} has places for {}", ranks, options.place, places.size()));
-  }
-  places.resize(ranks);
-  return places;
-}
-
 ExitCode run(const Options& options, const std::string& command_line) {
   bench::WorkloadPlan plan = make_plan(options.workload, 1, 1);
   const Platform platform = read_platform(options.platform, *plan.ways.within, plan.ways.settings_within);
-  const std::vector<Place> places = places_of(options, platform);
+  const std::vector<Place> places = places_of_ranks(platform, options.place, options.ranks);
   require_writable(options.workload, input_of(options.platform));
   bench::WorkloadFile file{.world = "simulated",
                            .program = program_name(),
                            .command = command_line,
                            .environment = environment_of(platform, options.platform)};
-  bool headed = false;
-  plan.on_point = [&](const bench::WorkloadPoint& point) {
-    if (!headed) print_heading(file, std::cout);
-    headed = true;
-    print_row(point, std::cout);
-  };
+  plan.on_point = bench::live_rows(file, std::cout);
   simulate(platform, places, [&](Rank& rank) {
     if (rank.id() == RankId{0}) file.series = heading_of(rank, plan);
     bench::WorkloadSeries mine = measure_workload(rank, plan);

@@ -26,6 +26,16 @@ std::vector<Place> places_of_ranks(const Platform& platform, const std::string& 
   return places;
 }
 
+std::vector<Place> places_of_ranks(const Platform& platform, const std::string& how, int ranks) {
+  std::vector<Place> places = places_of_ranks(platform, how);
+  const auto count = ranks == 0 ? places.size() : static_cast<std::size_t>(ranks);
+  if (count > places.size()) {
+    throw UsageError(fmt::format("--ranks {}: --place {} has places for {}", count, how, places.size()));
+  }
+  places.resize(count);
+  return places;
+}
+
 std::vector<Place> read_places(const Platform& platform, const std::filesystem::path& file) {
   std::ifstream in(file);
   if (!in) throw InputError(fmt::format("--place {}: 'packed', 'spread' or a file that can be read", file.string()));

@@ -15,6 +15,9 @@ namespace twinlink::model {
 /// takes as many as it has ranks.
 std::vector<Place> places_of_ranks(const Platform& platform, const std::string& how);
 
+/// As many of them as the job has ranks; with 0, all. A UsageError if there are fewer.
+std::vector<Place> places_of_ranks(const Platform& platform, const std::string& how, int ranks);
+
 /// A place NODE/GPU on each line, rank by rank; several ranks may share one. Empty lines and what follows a '#' do not
 /// count. An InputError with a line for each mistake.
 std::vector<Place> read_places(const Platform& platform, const std::filesystem::path& file);

@@ -161,10 +161,6 @@ void ConcurrentRank::run(std::span<const std::function<void()>> works) {
     }
     ready.clear();
     if (live.empty()) break;
-    if (cancelled_) {  // somebody waits again after it was cancelled
-      ready = live;
-      continue;
-    }
     try {
       wait_for_all(live);
       const Seconds now = inner().now();

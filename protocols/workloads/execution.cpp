@@ -8,8 +8,6 @@
 namespace twinlink::workloads {
 namespace {
 
-Bytes bytes_of(std::uint64_t elements) { return Bytes{elements * kElement.count()}; }
-
 Outcome exchange(Channel& channel, const Transfer& transfer, const Buffers& buffers) {
   const View out = buffers.view(transfer.send);
   const View in = buffers.view(transfer.receive);

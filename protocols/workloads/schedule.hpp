@@ -13,6 +13,7 @@ namespace twinlink::workloads {
 
 /// What reductions add up: unsigned numbers of 64 bits.
 inline constexpr Bytes kElement{8};
+constexpr Bytes bytes_of(std::uint64_t elements) { return Bytes{elements * kElement.count()}; }
 
 enum class Where { data, scratch };
 

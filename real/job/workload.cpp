@@ -24,12 +24,7 @@ ExitCode measure_workload(const JobOptions& job_options, const bench::WorkloadOp
                              .command = job_options.command_line,
                              .environment = job.environment(),
                              .series = heading_of(rank, plan)};
-    bool headed = false;
-    plan.on_point = [&](const bench::WorkloadPoint& point) {
-      if (!headed) print_heading(file, std::cout);
-      headed = true;
-      print_row(point, std::cout);
-    };
+    plan.on_point = bench::live_rows(file, std::cout);
     bench::WorkloadSeries series = bench::measure_workload(rank, plan);
     job.conclude();
     if (rank.id() != RankId{0}) return;

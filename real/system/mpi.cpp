@@ -28,8 +28,6 @@ void check_mpi(int code, const char* call, std::source_location where) {
 
 namespace {
 
-constexpr const char* kLate = "the other ranks have not come";
-
 /// Open MPI (4.1.4 and 5.0.7, ob1) writes beyond a receive's buffer if a longer message comes by a single copy between
 /// processes, and 4.1 hangs if it is pushed instead: a wrong size would end in somebody else's memory. Who sets a
 /// parameter takes it over. A release ignores the other's parameter.
@@ -86,11 +84,11 @@ std::vector<std::string> Mpi::all_gather(const std::string& mine) const {
     total += lengths[r];
   }
   std::string all(static_cast<std::size_t>(total), '\0');
-  std::vector<MPI_Request> request(1);
+  MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Iallgatherv(mine.data(), static_cast<int>(mine.size()), MPI_CHAR, all.data(), lengths.data(),
-                            offsets.data(), MPI_CHAR, control_, request.data()),
+                            offsets.data(), MPI_CHAR, control_, &request),
             "MPI_Iallgatherv");
-  if (!unfinished(request, MPI_Wtime() + patience_.value()).empty()) throw EnvironmentError("MPI_Iallgatherv", kLate);
+  await(request, "MPI_Iallgatherv");
   std::vector<std::string> texts;
   for (std::size_t r = 0; r < lengths.size(); ++r) {
     texts.push_back(all.substr(static_cast<std::size_t>(offsets[r]), static_cast<std::size_t>(lengths[r])));
@@ -100,9 +98,15 @@ std::vector<std::string> Mpi::all_gather(const std::string& mine) const {
 
 void Mpi::gather_bytes(const void* mine, int size, void* all) const {
   barrier();  // which names who is missing
-  std::vector<MPI_Request> request(1);
-  check_mpi(MPI_Iallgather(mine, size, MPI_BYTE, all, size, MPI_BYTE, control_, request.data()), "MPI_Iallgather");
-  if (!unfinished(request, MPI_Wtime() + patience_.value()).empty()) throw EnvironmentError("MPI_Iallgather", kLate);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallgather(mine, size, MPI_BYTE, all, size, MPI_BYTE, control_, &request), "MPI_Iallgather");
+  await(request, "MPI_Iallgather");
+}
+
+void Mpi::await(MPI_Request request, const char* call) const {
+  std::vector<MPI_Request> requests{request};
+  if (unfinished(requests, MPI_Wtime() + patience_.value()).empty()) return;
+  throw EnvironmentError(call, "the other ranks have not come");
 }
 
 std::vector<std::size_t> Mpi::unfinished(std::vector<MPI_Request>& requests, double deadline) {

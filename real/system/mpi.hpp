@@ -60,6 +60,8 @@ class Mpi {
 
  private:
   void gather_bytes(const void* mine, int size, void* all) const;
+  /// Waits for a collective that `call` has started.
+  void await(MPI_Request request, const char* call) const;
   /// Waits until all have ended, until `deadline`. Which have not.
   [[nodiscard]] static std::vector<std::size_t> unfinished(std::vector<MPI_Request>& requests, double deadline);
 

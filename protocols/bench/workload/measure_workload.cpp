@@ -20,6 +20,7 @@ namespace twinlink::bench {
 namespace {
 
 using workloads::Algorithm;
+using workloads::bytes_of;
 using workloads::Schedule;
 using workloads::Shape;
 using workloads::Slice;
@@ -35,7 +36,15 @@ Schedule around(const workloads::Group& group, std::uint64_t elements) {
                                                         {Where::scratch, 0, elements})}}};
 }
 
-Bytes bytes_of(std::uint64_t elements) { return Bytes{elements * workloads::kElement.count()}; }
+/// What the plan may run: the one that the user chose, or all that the shape allows.
+std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape) {
+  if (plan.algorithms.size() == 1) return plan.algorithms;
+  std::vector<const Algorithm*> all;
+  for (const Algorithm& algorithm : plan.workload->algorithms) {
+    if (algorithm.refuses(shape).empty()) all.push_back(&algorithm);
+  }
+  return all;
+}
 
 /// All ranks' times of all iterations.
 struct Times {
@@ -81,7 +90,7 @@ class WorkloadRun {
       scratch = std::max(scratch, schedule.scratch);
       peers.merge(workloads::peers_of(schedule));
     };
-    for (const Algorithm* algorithm : candidates()) {
+    for (const Algorithm* algorithm : candidates(plan_, shape_)) {
       for (const Bytes size : plan.sizes) take(schedule_of(*algorithm, size));
     }
     const std::uint64_t longest = elements_of(kLong);
@@ -98,6 +107,7 @@ class WorkloadRun {
     for (const Bytes size : plan_.sizes) {
       for (const Choice& choice : choices(size)) {
         WorkloadPoint point = measure_point(*choice.algorithm, size);
+        point.predicted_us = choice.predicted_us;
         point.why = choice.why;
         if (self_ != 0) continue;
         if (plan_.on_point) plan_.on_point(point);
@@ -117,17 +127,9 @@ class WorkloadRun {
 
   struct Choice {
     const Algorithm* algorithm;
+    double predicted_us;
     std::string why;
   };
-
-  [[nodiscard]] std::vector<const Algorithm*> candidates() const {
-    if (plan_.algorithms.size() == 1) return plan_.algorithms;
-    std::vector<const Algorithm*> all;
-    for (const Algorithm& algorithm : plan_.workload->algorithms) {
-      if (algorithm.refuses(shape_).empty()) all.push_back(&algorithm);
-    }
-    return all;
-  }
 
   [[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, Bytes size) const {
     return algorithm.schedule(shape_, self_, elements_of(size));
@@ -173,16 +175,15 @@ class WorkloadRun {
 
   [[nodiscard]] std::vector<Choice> choices(Bytes size) const {
     std::vector<Choice> all;
-    for (const Algorithm* algorithm : candidates()) all.push_back({algorithm, {}});
+    for (const Algorithm* algorithm : candidates(plan_, shape_)) {
+      all.push_back({algorithm, predicted_us(*algorithm, shape_, elements_of(size), costs_), {}});
+    }
     if (!plan_.algorithms.empty()) return all;
-    const auto time_of = [&](const Choice& choice) {
-      return predicted_us(*choice.algorithm, shape_, elements_of(size), costs_);
-    };
-    const auto best = std::ranges::min_element(all, {}, time_of);
-    best->why = fmt::format("{:.2f} us predicted", time_of(*best));
+    const auto best = std::ranges::min_element(all, {}, &Choice::predicted_us);
+    best->why = fmt::format("{:.2f} us predicted", best->predicted_us);
     for (const Choice& other : all) {
       if (other.algorithm == best->algorithm) continue;
-      best->why += fmt::format(", {} {:.2f}", other.algorithm->name, time_of(other));
+      best->why += fmt::format(", {} {:.2f}", other.algorithm->name, other.predicted_us);
     }
     return {*best};
   }
@@ -226,7 +227,6 @@ class WorkloadRun {
                         .time_us = summarize(times.of(most)),
                         .fastest_us = summarize(times.of(least)).median,
                         .slowest_rank = most_often_slowest(times),
-                        .predicted_us = predicted_us(algorithm, shape_, elements_of(size), costs_),
                         .verified = plan_.verify};
     point.algorithm_MBps = static_cast<double>(size.count()) / point.time_us.median;
     point.bus_MBps = point.algorithm_MBps * plan_.workload->bus_factor(shape_.ranks);
@@ -304,18 +304,15 @@ void require_possible(const Rank& rank, const WorkloadPlan& plan) {
     if (group.size() > 1) check(around(group, 1));
   }
   const std::uint64_t elements = elements_of(plan.sizes.back());
-  for (const Algorithm& algorithm : plan.workload->algorithms) {
-    const bool wanted =
-        plan.algorithms.empty() || std::ranges::find(plan.algorithms, &algorithm) != plan.algorithms.end();
-    if (!wanted || !algorithm.refuses(shape).empty()) continue;
-    const Schedule schedule = algorithm.schedule(shape, rank.id().value, elements);
+  for (const Algorithm* algorithm : candidates(plan, shape)) {
+    const Schedule schedule = algorithm->schedule(shape, rank.id().value, elements);
     check(schedule);
     const auto adds = [](const workloads::Step& step) {
       return std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
     };
     if (plan.ways.within->message_memory() != Memory::device && std::ranges::any_of(schedule.steps, adds)) {
       throw UsageError(fmt::format("{}: {} adds up on GPUs, and {} has its messages in host memory",
-                                   plan.workload->name, algorithm.name, plan.ways.within->name()));
+                                   plan.workload->name, algorithm->name, plan.ways.within->name()));
     }
   }
 }

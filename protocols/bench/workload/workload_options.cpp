@@ -1,6 +1,7 @@
 #include "protocols/bench/workload/workload_options.hpp"
 
 #include <ostream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -141,6 +142,8 @@ nlohmann::json to_json(const WorkloadFile& file) {
           {"points", std::move(points)}};
 }
 
+namespace {
+
 void print_heading(const WorkloadFile& file, std::ostream& out) {
   const WorkloadSeries& series = file.series;
   const std::string between =
@@ -157,6 +160,15 @@ void print_row(const WorkloadPoint& p, std::ostream& out) {
                      p.algorithm, p.steps, p.time_us.median, p.fastest_us, p.slowest_rank, p.predicted_us,
                      p.algorithm_MBps, p.bus_MBps, p.why.empty() ? "" : "  # " + p.why)
       << std::flush;
+}
+
+}  // namespace
+
+std::function<void(const WorkloadPoint&)> live_rows(const WorkloadFile& file, std::ostream& out) {
+  return [&file, &out, headed = false](const WorkloadPoint& point) mutable {
+    if (!std::exchange(headed, true)) print_heading(file, out);
+    print_row(point, out);
+  };
 }
 
 void deliver(const WorkloadFile& file, const WorkloadOptions& options, std::ostream& out) {

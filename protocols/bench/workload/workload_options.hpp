@@ -45,9 +45,8 @@ struct WorkloadFile {
 };
 nlohmann::json to_json(const WorkloadFile& file);
 
-/// The lines before the first row, a row, and what follows the last.
-void print_heading(const WorkloadFile& file, std::ostream& out);
-void print_row(const WorkloadPoint& point, std::ostream& out);
+/// For WorkloadPlan::on_point: prints each row as it is measured, the heading before the first. Both must outlive it.
+std::function<void(const WorkloadPoint&)> live_rows(const WorkloadFile& file, std::ostream& out);
 /// Prints what is left, and writes the files asked for.
 void deliver(const WorkloadFile& file, const WorkloadOptions& options, std::ostream& out);
 
