@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <string>
+#include <utility>
 
 #include "model/engine/simgrid_versions.hpp"
 
@@ -18,76 +20,244 @@ constexpr double kRateAtRest = 1e-3;
 
 }  // namespace
 
-FlowNetwork::FlowNetwork(s4u::Engine& engine)
-    : zone_(versions::add_zone(engine, "machine")),
-      links_(versions::add_zone_of_links(*zone_, "links")),
+class Flow {
+ public:
+  enum class State { idle, alone, news, shared };
+
+  explicit Flow(FlowNetwork& network) : timer(network.clock_, [this, &network] { network.end_alone(*this); }) {}
+
+  [[nodiscard]] bool rests() const {
+    return std::ranges::any_of(links, [](const SharedLink* link) { return link->rests; });
+  }
+  /// Alone, and at its end but for SimGrid's precision.
+  [[nodiscard]] bool is_over(Seconds now) const { return reached(timer.when(), now); }
+
+  State state = State::idle;
+  std::uint64_t number = 0;
+  FlowListener* listener = nullptr;
+  std::vector<SharedLink*> links{};
+  std::optional<Rate> limit{};
+  double remaining = 0;  ///< bytes, at `since`
+  double rate = 0;       ///< bytes per second that it would have alone
+  Seconds since{};
+  Timer timer;  ///< of its end, while it moves alone
+  versions::Transfer* transfer = nullptr;
+};
+
+FlowNetwork::FlowNetwork(s4u::Engine& engine, Clock& clock, bool exact, std::function<void()> woken)
+    : clock_(clock),
+      exact_(exact),
+      woken_(std::move(woken)),
+      zone_(versions::add_zone(engine, "machine")),
+      zone_of_links_(versions::add_zone_of_links(*zone_, "links")),
       home_(versions::add_host(*zone_, "home", kHostSpeed)),
-      mailbox_(s4u::Mailbox::by_name("flows")) {}
+      carrier_(std::make_unique<versions::Carrier>(*home_,
+                                                   [this](versions::Transfer& transfer) { return load(transfer); })) {}
 
-void FlowNetwork::add_actor(const std::string& name, const std::function<void()>& code) {
-  versions::add_actor(name, *home_, code);
+FlowNetwork::~FlowNetwork() = default;
+
+void FlowNetwork::add_actor(const std::function<void()>& code) { versions::add_actor("ranks", *home_, code); }
+
+// ---- links ----------------------------------------------------------------------------------------------------------
+
+SharedLink& FlowNetwork::add_link(Rate rate) {
+  return links_.emplace_back(SharedLink{.rate = rate.bytes_per_second()});
 }
 
-s4u::Link* FlowNetwork::add_link(const std::string& name, Rate rate) {
-  return versions::add_link(*links_, name, rate.bytes_per_second())->set_latency(0);
+SharedLink& FlowNetwork::add_open_link() { return links_.emplace_back(SharedLink{.rate = kOpenRate, .open = true}); }
+
+s4u::Link& FlowNetwork::inner(SharedLink& link) {
+  if (link.inner == nullptr) {
+    const std::string name = std::to_string(++inner_links_);  // nobody reads it
+    link.inner = versions::add_link(*zone_of_links_, name, link.rate)->set_latency(0);
+    if (link.open) link.inner->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
+  }
+  return *link.inner;
 }
 
-s4u::Link* FlowNetwork::add_open_link(const std::string& name) {
-  return add_link(name, Rate{kOpenRate})->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
+void FlowNetwork::set_rate(SharedLink& link, Rate rate) {
+  link.rate = std::max(rate.bytes_per_second(), kRateAtRest);
+  if (Flow* flow = link.alone) {
+    settle(*flow);
+    flow->rate = std::min(flow->rate, link.rate);
+    go_alone(*flow);
+  }
+  if (link.inner != nullptr && !link.slowed) {
+    versions::in_one_step([&] { link.inner->set_bandwidth(link.rate); });
+  }
 }
 
-std::unique_ptr<Flow> FlowNetwork::prepare(std::function<void()> ended) {
-  return std::make_unique<versions::Transfer>(*mailbox_, std::move(ended));
+void FlowNetwork::rest(SharedLink& link) {
+  if (link.rests) return;
+  if (link.alone != nullptr) settle(*link.alone);
+  link.rests = true;
+  if (link.alone != nullptr) link.alone->timer.clear();
+  if (link.shared > 0 && link.inner != nullptr) versions::in_one_step([&] { set_slowed(link, true); });
 }
 
-void FlowNetwork::start(Flow& flow, const FlowRoute& route, Bytes size) {
+void FlowNetwork::go_on(SharedLink& link) {
+  if (!link.rests) return;
+  if (link.alone != nullptr) settle(*link.alone);
+  link.rests = false;
+  if (link.alone != nullptr) go_alone(*link.alone);
+  if (link.slowed) versions::in_one_step([&] { set_slowed(link, false); });
+}
+
+void FlowNetwork::set_slowed(SharedLink& link, bool slowed) {
+  if (link.slowed == slowed) return;
+  link.slowed = slowed;
+  link.inner->set_bandwidth(slowed ? kRateAtRest : link.rate);
+}
+
+// ---- flows ----------------------------------------------------------------------------------------------------------
+
+Flow& FlowNetwork::take(FlowListener& listener) {
+  if (free_.empty()) {
+    flows_.push_back(std::make_unique<Flow>(*this));
+    free_.push_back(flows_.back().get());
+  }
+  Flow& flow = *free_.back();
+  free_.pop_back();
+  flow.number = ++started_;
+  flow.listener = &listener;
+  return flow;
+}
+
+void FlowNetwork::give_back(Flow& flow) {
+  flow.state = Flow::State::idle;
+  flow.number = 0;
+  free_.push_back(&flow);
+}
+
+FlowId FlowNetwork::start(const FlowRoute& route, Bytes size, FlowListener& listener) {
   assert(!route.links.empty() && size > Bytes{});
-  // All in one step of the simulation, for whoever starts a flow next sets the route anew.
+  Flow& flow = take(listener);
+  flow.links.assign(route.links.begin(), route.links.end());
+  flow.limit = route.limit;
+  flow.remaining = static_cast<double>(size.count());
+  flow.since = clock_.now();
+  flow.rate = route.limit ? route.limit->bytes_per_second() : kOpenRate;
+  bool shares = exact_;
+  for (const SharedLink* link : route.links) {
+    flow.rate = std::min(flow.rate, link->rate);
+    if (link->open) continue;
+    shares = shares || link->shared > 0;
+    if (link->alone == nullptr || link->alone->is_over(clock_.now())) continue;
+    shares = true;
+    settle(*link->alone);
+    share(*link->alone);
+  }
+  if (shares) {
+    share(flow);
+  } else {
+    flow.state = Flow::State::alone;
+    for (SharedLink* link : flow.links) {
+      if (!link->open) link->alone = &flow;
+    }
+    go_alone(flow);
+  }
+  return {&flow, flow.number};
+}
+
+/// What has moved so far has moved.
+void FlowNetwork::settle(Flow& flow) {
+  if (!flow.rests()) flow.remaining -= flow.rate * (clock_.now() - flow.since).value();
+  flow.remaining = std::max(flow.remaining, 0.0);
+  flow.since = clock_.now();
+}
+
+/// What remains moves by itself, now.
+void FlowNetwork::go_alone(Flow& flow) {
+  if (!flow.rests()) flow.timer.set(flow.since + Seconds{flow.remaining / flow.rate});
+}
+
+/// What remains is SimGrid's.
+void FlowNetwork::share(Flow& flow) {
+  leave_links(flow);
+  flow.timer.clear();
+  flow.state = Flow::State::news;
+  for (SharedLink* link : flow.links) ++link->shared;
+  ++in_simgrid_;
+  news_.push_back(&flow);
+}
+
+void FlowNetwork::leave_links(Flow& flow) {
+  if (flow.state == Flow::State::alone) {
+    for (SharedLink* link : flow.links) {
+      if (link->alone == &flow) link->alone = nullptr;
+    }
+  } else if (flow.state != Flow::State::idle) {
+    for (SharedLink* link : flow.links) --link->shared;
+    --in_simgrid_;
+  }
+}
+
+void FlowNetwork::end_alone(Flow& flow) {
+  leave_links(flow);
+  FlowListener& listener = *flow.listener;
+  give_back(flow);
+  listener.flow_has_ended();
+}
+
+/// By SimGrid, from where nothing must be started.
+void FlowNetwork::end_shared(FlowId flow) {
+  ended_.push_back(flow);
+  clock_.advance(Seconds{s4u::Engine::get_clock()});
+  woken_();
+}
+
+void FlowNetwork::hear_simgrid() {
+  for (const FlowId& id : std::exchange(ended_, {})) {
+    Flow& flow = *id.flow;
+    if (flow.number != id.number) continue;
+    leave_links(flow);
+    carrier_->put_down(*flow.transfer);
+    FlowListener& listener = *flow.listener;
+    give_back(flow);
+    listener.flow_has_ended();
+  }
+}
+
+void FlowNetwork::drop(FlowId id) {
+  if (id.flow == nullptr || id.flow->number != id.number) return;
+  Flow& flow = *id.flow;
+  leave_links(flow);
+  flow.timer.clear();
+  const Flow::State state = flow.state;
+  give_back(flow);
+  if (state == Flow::State::news) std::erase(news_, &flow);
+  if (state != Flow::State::shared) return;
+  flow.transfer->cancel();
+  carrier_->put_down(*flow.transfer);
+}
+
+void FlowNetwork::tell_simgrid() {
+  while (told_ < news_.size()) {
+    ++told_;
+    carrier_->carry();
+  }
+}
+
+/// Starts the next flow in SimGrid, all in one step of the simulation, for whoever starts a flow next sets the route
+/// anew.
+bool FlowNetwork::load(versions::Transfer& transfer) {
+  --told_;
+  if (news_.empty()) return false;
+  Flow& flow = *news_.front();
+  news_.pop_front();
+  flow.state = Flow::State::shared;
+  flow.transfer = &transfer;
   versions::in_one_step([&] {
     route_.clear();
-    for (const s4u::Link* link : route.links) route_.emplace_back(link);
+    for (SharedLink* link : flow.links) route_.emplace_back(&inner(*link));
     versions::set_route(*zone_, *home_, route_);
     // SimGrid limits a flow for ever to the least rate of its links in this moment.
-    const auto set_resting = [&](bool slowed) {
-      if (resting_.empty()) return;
-      for (const s4u::Link* link : route.links) {
-        const auto found = resting_.find(link);
-        if (found != resting_.end()) set_slowed(found->second, slowed);
-      }
-    };
-    set_resting(false);
-    static_cast<versions::Transfer&>(flow).start(*home_, *route.links.front(), route.limit, size);
-    set_resting(true);
+    for (SharedLink* link : flow.links) set_slowed(*link, false);
+    transfer.start(*home_, *flow.links.front()->inner, flow.limit, flow.remaining,
+                   [this, id = FlowId{&flow, flow.number}] { end_shared(id); });
+    for (SharedLink* link : flow.links) set_slowed(*link, link->rests);
   });
-}
-
-void FlowNetwork::drop(std::unique_ptr<Flow> flow) {
-  flow->cancel();
-  dropped_.push_back(std::move(flow));
-}
-
-void FlowNetwork::set_rate(s4u::Link& link, Rate rate) {
-  versions::in_one_step([&] { link.set_bandwidth(std::max(rate.bytes_per_second(), kRateAtRest)); });
-}
-
-void FlowNetwork::rest(s4u::Link& link) {
-  // In one step of the simulation, as all that follows, for a flow may start beside it.
-  versions::in_one_step([&] {
-    const auto [place, is_new] = resting_.emplace(&link, Resting{&link, link.get_bandwidth(), false});
-    if (is_new && link.is_used()) set_slowed(place->second, true);
-  });
-}
-
-void FlowNetwork::go_on(s4u::Link& link) {
-  versions::in_one_step([&] {
-    if (auto resting = resting_.extract(&link)) set_slowed(resting.mapped(), false);
-  });
-}
-
-void FlowNetwork::set_slowed(Resting& resting, bool slowed) {
-  if (resting.slowed == slowed) return;
-  resting.slowed = slowed;
-  resting.link->set_bandwidth(slowed ? kRateAtRest : resting.rate);
+  return true;
 }
 
 }  // namespace twinlink::model

@@ -1,87 +1,128 @@
-// Flows: bytes on their way over links that SimGrid shares among all that cross them.
+// Flows: bytes on their way over links, which all that cross them share.
+//
+// A flow that is alone on all its links takes bytes by rate, and SimGrid need not know of it. When a second one joins
+// it on a link, SimGrid gets both, with what is left of the first, and says when they end. So sharing is SimGrid's.
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <simgrid/s4u.hpp>
 
+#include "model/engine/clock.hpp"
 #include "protocols/core/units.hpp"
 
 namespace twinlink::model {
 
-/// One transfer of bytes, before, while and after they move.
-class Flow {
- public:
-  Flow() = default;
-  virtual ~Flow() = default;
-  Flow(const Flow&) = delete;
-  Flow& operator=(const Flow&) = delete;
+namespace versions {
+class Carrier;
+class Transfer;
+}  // namespace versions
 
-  /// Lets SimGrid forget the flow once it has ended. By the actor that prepared it; others may run meanwhile.
-  virtual void close() = 0;
-  /// Its bytes do not arrive. `ended` may be called all the same.
-  virtual void cancel() = 0;
+class Flow;
+
+/// All flows on a link share it evenly (max-min). It has no latency.
+struct SharedLink {
+  double rate = 0;                      ///< bytes per second
+  bool open = false;                    ///< limits nobody: for flows that cross no other
+  bool rests = false;                   ///< flows that cross it do not move
+  Flow* alone = nullptr;                ///< the one that crosses it, if SimGrid does not know of it
+  int shared = 0;                       ///< how many cross it in SimGrid, or are about to
+  simgrid::s4u::Link* inner = nullptr;  ///< SimGrid's, once a flow in SimGrid crosses it
+  bool slowed = false;                  ///< it has next to no bandwidth in SimGrid, for it rests
 };
 
 /// The links that a flow crosses, at least one, and its own limit.
 struct FlowRoute {
-  std::vector<simgrid::s4u::Link*> links{};
+  std::vector<SharedLink*> links{};
   std::optional<Rate> limit{};
   double share = 1;  ///< of the bytes of a transfer, whose other flows take other ways
 };
 
-/// All links of the machine, and where its actors live. Once per process: it is the platform of SimGrid's engine.
+/// Told when the last byte of a flow has arrived, outside of any rank's code.
+class FlowListener {
+ public:
+  virtual void flow_has_ended() = 0;
+
+ protected:
+  ~FlowListener() = default;
+};
+
+/// Names a flow that has been started; also one that has ended since.
+struct FlowId {
+  Flow* flow = nullptr;
+  std::uint64_t number = 0;
+};
+
+/// All links of the machine. Once per process: it is the platform of SimGrid's engine.
 class FlowNetwork {
  public:
-  explicit FlowNetwork(simgrid::s4u::Engine& engine);
+  /// `exact`: SimGrid gets all flows. `woken`: there is something for hear_simgrid().
+  FlowNetwork(simgrid::s4u::Engine& engine, Clock& clock, bool exact, std::function<void()> woken);
+  ~FlowNetwork();
   FlowNetwork(const FlowNetwork&) = delete;
   FlowNetwork& operator=(const FlowNetwork&) = delete;
 
-  /// A link that all flows on it share evenly (max-min). It has no latency. Names are unique. Links may be added while
-  /// the simulation runs.
-  simgrid::s4u::Link* add_link(const std::string& name, Rate rate);
-  /// A link that limits nobody, for flows that cross no other: SimGrid forbids empty routes.
-  simgrid::s4u::Link* add_open_link(const std::string& name);
+  /// Links may be added while the simulation runs, and live as long as the network.
+  SharedLink& add_link(Rate rate);
+  SharedLink& add_open_link();
 
-  /// A flow that the calling actor will start, or have started. `ended` is called outside of actors when the last byte
-  /// has arrived; not if the actor ends before.
-  std::unique_ptr<Flow> prepare(std::function<void()> ended);
-  /// `size` bytes, which is not zero, begin to move. If an actor calls this, others may run meanwhile.
-  void start(Flow& flow, const FlowRoute& route, Bytes size);
+  /// `size` bytes, which is not zero, begin to move. `listener` outlives the flow.
+  FlowId start(const FlowRoute& route, Bytes size, FlowListener& listener);
+  /// The bytes of a flow do not arrive, and its listener is not told. Nothing where it has ended.
+  void drop(FlowId flow);
 
-  /// `link` has another rate from now on; nothing is next to nothing.
-  void set_rate(simgrid::s4u::Link& link, Rate rate);
-
+  /// `link` has another rate from now on, which is not more than before; nothing is next to nothing.
+  void set_rate(SharedLink& link, Rate rate);
   /// Flows that cross `link` stop moving, and those that start later do not begin to, until go_on().
-  void rest(simgrid::s4u::Link& link);
-  void go_on(simgrid::s4u::Link& link);
+  void rest(SharedLink& link);
+  void go_on(SharedLink& link);
 
-  /// A flow that has been started moves no more, and is kept until the simulation has ended.
-  void drop(std::unique_ptr<Flow> flow);
-
-  /// Runs `code` once the simulation begins. All actors live in one place, and nothing is computed there.
-  void add_actor(const std::string& name, const std::function<void()>& code);
+  /// SimGrid knows of flows, or is to learn of some: time does not pass without it.
+  [[nodiscard]] bool needs_simgrid() const { return in_simgrid_ > 0; }
+  /// The listeners of flows that have ended in SimGrid are told.
+  void hear_simgrid();
+  /// SimGrid learns of the flows that have begun since; its clock shows the present time.
+  void tell_simgrid();
+  [[nodiscard]] bool has_news_for_simgrid() const { return told_ < news_.size(); }
+  /// An actor that runs `code` once the simulation begins.
+  void add_actor(const std::function<void()>& code);
 
  private:
-  struct Resting {
-    simgrid::s4u::Link* link;
-    double rate;  ///< that it will have again
-    bool slowed;  ///< it has another meanwhile; a link that nobody crosses is left as it is, for that takes less time
-  };
-  static void set_slowed(Resting& resting, bool slowed);
+  friend class Flow;
+  Flow& take(FlowListener& listener);
+  void give_back(Flow& flow);
+  void leave_links(Flow& flow);
+  void go_alone(Flow& flow);
+  void share(Flow& flow);
+  void settle(Flow& flow);
+  void end_alone(Flow& flow);
+  void end_shared(FlowId flow);
+  bool load(versions::Transfer& transfer);
+  [[nodiscard]] simgrid::s4u::Link& inner(SharedLink& link);
+  void set_slowed(SharedLink& link, bool slowed);
 
+  Clock& clock_;
+  bool exact_;
+  std::function<void()> woken_;
   simgrid::s4u::NetZone* zone_;
-  simgrid::s4u::NetZone* links_;
+  simgrid::s4u::NetZone* zone_of_links_;
   simgrid::s4u::Host* home_;
-  simgrid::s4u::Mailbox* mailbox_;
+  std::unique_ptr<versions::Carrier> carrier_;
+  std::deque<SharedLink> links_;
+  std::vector<std::unique_ptr<Flow>> flows_;  ///< all there have been at once; used again and again
+  std::vector<Flow*> free_;
+  std::deque<Flow*> news_;                        ///< for SimGrid
+  std::size_t told_ = 0;                          ///< of these, for how many a carrier is on its way
+  std::vector<FlowId> ended_;                     ///< in SimGrid
   std::vector<simgrid::s4u::LinkInRoute> route_;  ///< of the flow that starts
-  std::unordered_map<const simgrid::s4u::Link*, Resting> resting_;
-  std::vector<std::unique_ptr<Flow>> dropped_;
+  std::size_t in_simgrid_ = 0;
+  std::uint64_t started_ = 0;
+  std::uint64_t inner_links_ = 0;
 };
 
 }  // namespace twinlink::model

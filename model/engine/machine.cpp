@@ -76,8 +76,8 @@ std::string simgrid_version() {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-Machine::Machine(simgrid::s4u::Engine& engine, const Topology& topology, std::span<const Place> places)
-    : topology_(topology), network_(engine) {
+Machine::Machine(FlowNetwork& network, const Topology& topology, std::span<const Place> places)
+    : topology_(topology), network_(network) {
   for (const Place& place : places) topology.require(place);
   lay_out_slots();
 }
@@ -124,10 +124,8 @@ void Machine::lay_out_slots() {
   }
 }
 
-simgrid::s4u::Link* Machine::make_link(int node, std::size_t slot) {
-  // Nobody reads the names: short ones take less memory.
-  const std::string name = std::to_string(node) + "/" + std::to_string(slot);
-  return slot == no_link_ ? network_.add_open_link(name) : network_.add_link(name, rates_[slot].value());
+SharedLink& Machine::make_link(std::size_t slot) {
+  return slot == no_link_ ? network_.add_open_link() : network_.add_link(rates_[slot].value());
 }
 
 /// The links of a way, what they let devices have, and what the vertices between its ends let peer traffic have.
@@ -238,7 +236,7 @@ void Machine::append(FlowRoute& route, int node, const LinkSlots& slots) {
   NodeLinks& links = nodes_.try_emplace(copy, no_link_ + 1, nullptr).first->second;
   for (const std::size_t slot : slots) {
     if (links[slot] == nullptr) {
-      links[slot] = make_link(copy, slot);
+      links[slot] = &make_link(slot);
       if (slot < first_nic_ && cut_[slot / slots_per_link]) cut_links_.insert(links[slot]);
     }
     route.links.emplace_back(links[slot]);
@@ -259,7 +257,7 @@ void Machine::shrink(std::size_t link, double share) {
 }
 
 bool Machine::is_cut(const FlowRoute& route) const {
-  return std::ranges::any_of(route.links, [&](const simgrid::s4u::Link* link) { return cut_links_.contains(link); });
+  return std::ranges::any_of(route.links, [&](const SharedLink* link) { return cut_links_.contains(link); });
 }
 
 bool Machine::is_cut(const Route& route) const {
@@ -269,8 +267,8 @@ bool Machine::is_cut(const Route& route) const {
 void Machine::append(FlowRoute& route, const FabricWay& way) {
   const double each = topology_.platform().fabric->link.value.bytes_per_second();
   for (const FabricWay::Hop& hop : way.hops) {
-    simgrid::s4u::Link*& link = between_switches_[hop.link];
-    if (link == nullptr) link = network_.add_link("f" + std::to_string(hop.link), Rate{each * hop.count});
+    SharedLink*& link = between_switches_[hop.link];
+    if (link == nullptr) link = &network_.add_link(Rate{each * hop.count});
     route.links.emplace_back(link);
   }
 }
@@ -299,10 +297,10 @@ std::vector<FlowRoute> Machine::message(int node, Location from, Location to, st
   return routes;
 }
 
-simgrid::s4u::Link& Machine::cpu_of(RankId rank) {
-  simgrid::s4u::Link*& cpu = cpus_[rank.value];
+SharedLink& Machine::cpu_of(RankId rank) {
+  SharedLink*& cpu = cpus_[rank.value];
   if (cpu == nullptr) {
-    cpu = network_.add_link("cpu" + std::to_string(rank.value), topology_.platform().intra_node.rate.value().value);
+    cpu = &network_.add_link(topology_.platform().intra_node.rate.value().value);
   }
   return *cpu;
 }

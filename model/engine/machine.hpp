@@ -1,9 +1,8 @@
-// Machine: a platform as SimGrid sees it. Links carry bandwidth and no latency: latency is SimRank's, sharing is
+// Machine: a platform as flows see it. Links carry bandwidth and no latency: latency is SimRank's, sharing is
 // SimGrid's.
 //
-// SimGrid's world is links only. Which links a transfer crosses is worked out once for all nodes, which are alike, and
-// given to SimGrid when the transfer starts; a link is made when the first transfer crosses it. So there are no tables
-// of routes, and a node costs nothing but the links that are used.
+// Which links a transfer crosses is worked out once for all nodes, which are alike; a link is made when the first
+// transfer crosses it. So there are no tables of routes, and a node costs nothing but the links that are used.
 #pragma once
 
 #include <map>
@@ -38,9 +37,8 @@ std::string simgrid_version();
 
 class Machine {
  public:
-  /// In the one engine of this process, which must not have a platform yet. A UsageError for places that the platform
-  /// does not have.
-  Machine(simgrid::s4u::Engine& engine, const Topology& topology, std::span<const Place> places);
+  /// Its links are in `network`. A UsageError for places that the platform does not have.
+  Machine(FlowNetwork& network, const Topology& topology, std::span<const Place> places);
 
   // The links that the bytes cross, and the limit of the transfer itself: of each of its ways, which are several for
   // interleaved memory and for messages over several adapters.
@@ -65,20 +63,18 @@ class Machine {
   /// Of a way within a node.
   [[nodiscard]] bool is_cut(const Route& route) const;
 
-  [[nodiscard]] FlowNetwork& network() { return network_; }
-
  private:
   /// Indices into the links of any node.
   using LinkSlots = std::vector<std::size_t>;
   /// The links of one node, by slot. Null until a flow crosses them.
-  using NodeLinks = std::vector<simgrid::s4u::Link*>;
+  using NodeLinks = std::vector<SharedLink*>;
   struct CopySlots {
     LinkSlots slots{};
     std::optional<Rate> limit{};
   };
 
   void lay_out_slots();
-  [[nodiscard]] simgrid::s4u::Link* make_link(int node, std::size_t slot);
+  [[nodiscard]] SharedLink& make_link(std::size_t slot);
   void add_route(LinkSlots& slots, std::string_view from, const Route& route, Reach reach, bool peers) const;
   void add_memory(LinkSlots& slots, std::size_t memory, bool reads, bool writes) const;
   void add_copy_memories(LinkSlots& slots, End from, End to, bool cached) const;
@@ -90,12 +86,12 @@ class Machine {
   void append(FlowRoute& route, int node, const LinkSlots& slots);
   void append(FlowRoute& route, const FabricWay& way);
   [[nodiscard]] bool cpus_copy() const { return topology_.platform().intra_node.copied_by != CopiedBy::none; }
-  [[nodiscard]] simgrid::s4u::Link& cpu_of(RankId rank);
+  [[nodiscard]] SharedLink& cpu_of(RankId rank);
 
   const Topology& topology_;
-  FlowNetwork network_;
+  FlowNetwork& network_;
   std::vector<bool> cut_;  ///< by link of a node
-  std::unordered_set<const simgrid::s4u::Link*> cut_links_;
+  std::unordered_set<const SharedLink*> cut_links_;
   bool any_cut_ = false;
   std::vector<std::optional<Rate>> rates_;  ///< by slot; nothing: never the limit, so that no flow needs the link
   // Where in a node's links the slots of its parts begin.
@@ -105,8 +101,8 @@ class Machine {
   std::size_t first_engine_ = 0;
   std::size_t no_link_ = 0;
   std::unordered_map<int, NodeLinks> nodes_;
-  std::unordered_map<std::uint64_t, simgrid::s4u::Link*> between_switches_;  ///< those in use so far
-  std::unordered_map<int, simgrid::s4u::Link*> cpus_;  ///< by rank: what it copies of messages; those in use so far
+  std::unordered_map<std::uint64_t, SharedLink*> between_switches_;  ///< those in use so far
+  std::unordered_map<int, SharedLink*> cpus_;  ///< by rank: what it copies of messages; those in use so far
   std::map<std::tuple<End, End, bool>, CopySlots> copy_slots_;  ///< worked out when first asked for, like those below
   std::map<std::pair<Location, Location>, LinkSlots> message_slots_;
   std::map<std::pair<Location, std::string>, LinkSlots> slots_out_;

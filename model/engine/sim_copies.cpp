@@ -65,7 +65,6 @@ SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engi
 
 /// From here on the operation is under way: first the CPU starts it, then its latency runs, then its bytes flow.
 void SimRank::get_under_way(const OperationPtr& operation, Seconds latency) {
-  prepare_flow(operation);
   operation->from.hold();
   operation->to.hold();
   operation->report.latency = latency;

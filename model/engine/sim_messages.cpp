@@ -185,7 +185,6 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->queue = &wires_[to];
   if (costs.gap) operation->gap = costs.gap->value.at(source.length);
   operation->stages = stages_of(*operation);
-  prepare_flow(operation);
   be_busy(operation->report.overhead);
 
   Inbox& inbox = receiver.inbox_from(id_, tag);

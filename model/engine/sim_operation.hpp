@@ -12,7 +12,7 @@ inline Seconds per_gib(Seconds base, Seconds share, Bytes size) {
   return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
 }
 
-struct SimRank::Operation {
+struct SimRank::Operation final : FlowListener, std::enable_shared_from_this<Operation> {
   enum class State {
     unmatched,  ///< a receive, or a send above the eager limit, whose partner has not come
     delayed,    ///< its latency runs until `due`
@@ -22,6 +22,9 @@ struct SimRank::Operation {
   };
   enum class Kind { copy, put, send, receive, send_control, recv_control };
 
+  explicit Operation(SimRank& of) : rank(of) {}
+
+  SimRank& rank;
   Op op{};
   Kind kind = Kind::copy;
   State state = State::unmatched;
@@ -65,6 +68,10 @@ struct SimRank::Operation {
 
   OpReport report{};
 
+  /// Whoever has the flow is in its queue until then, or under way.
+  void flow_has_ended() override {
+    if (state == State::flowing) rank.end_stage(shared_from_this());
+  }
   [[nodiscard]] bool is_message() const { return kind == Kind::send || kind == Kind::receive; }
   /// Reads and writes memory that this rank has, its own or opened.
   [[nodiscard]] bool is_copy() const { return kind == Kind::copy || kind == Kind::put; }

@@ -6,19 +6,12 @@
 #include "model/engine/sim_operation.hpp"
 
 namespace twinlink::model {
-namespace s4u = simgrid::s4u;
 
 const CopyCost& SimWorld::copy_cost(End from, End to) {
   const std::pair ends{from, to};
   const auto known = copy_costs.find(ends);
   return known != copy_costs.end() ? known->second
                                    : copy_costs.emplace(ends, topology.copy_cost(from, to)).first->second;
-}
-
-void SimWorld::abort() {
-  if (!failure) failure = std::current_exception();
-  aborting = true;
-  s4u::Actor::kill_all();
 }
 
 // ---- what happens while the rank's own code waits -------------------------------------------------------------------
@@ -29,15 +22,11 @@ void SimRank::schedule(Seconds when, OperationPtr operation, Inbox* inbox) {
   if (when < timer_.when()) timer_.set(when);
 }
 
-/// By the timer, outside of any actor.
+/// By the timer.
 void SimRank::act() {
-  if (finished_ || world_.aborting) return;
-  try {
-    run_agenda();
-    if (!agenda_.empty()) timer_.set(agenda_.top().when);
-  } catch (...) {
-    world_.abort();
-  }
+  if (finished_) return;
+  run_agenda();
+  if (!agenda_.empty()) timer_.set(agenda_.top().when);
 }
 
 void SimRank::run_agenda() {
@@ -45,16 +34,6 @@ void SimRank::run_agenda() {
     const Due event = agenda_.top();
     agenda_.pop();
     event.operation ? become_ready(event.operation) : take_arrivals(*event.inbox);
-  }
-}
-
-/// By SimGrid, outside of any actor. Whoever has the flow is in its queue until then, or under way.
-void SimRank::flow_has_ended(const OperationPtr& operation) {
-  if (world_.aborting || !operation || operation->state != Operation::State::flowing) return;
-  try {
-    end_stage(operation);
-  } catch (...) {
-    world_.abort();
   }
 }
 
@@ -85,7 +64,7 @@ void SimRank::take_arrivals(Inbox& inbox) {
 
 /// The calling CPU is busy; adapters and copy engines go on, and the messages that it copies wait for it.
 void SimRank::be_busy(Seconds duration) {
-  if (world_.aborting || duration <= Seconds{}) return;
+  if (world_.aborting() || duration <= Seconds{}) return;
   world_.machine.leave_messages(id_);
   begin_work();
   alarm_.sleep_until(now() + duration);
@@ -103,15 +82,11 @@ void SimRank::end_work() {
 }
 
 std::optional<Seconds> SimRank::cpu_time() const {
-  return works_ == 0 ? worked_ : worked_ + (world_.clock.now() - works_since_);
+  return works_ == 0 ? worked_ : worked_ + (world_.loop.clock().now() - works_since_);
 }
 
 /// Until an operation of this rank may have ended, or the deadline has passed.
-void SimRank::wait_for_change(Seconds deadline) {
-  if (ended_flows_.empty()) return alarm_.wait_until(deadline);
-  // Nothing else to do: time to tidy up. Others run meanwhile, and something may have changed after it.
-  for (const std::unique_ptr<Flow>& flow : std::exchange(ended_flows_, {})) flow->close();
-}
+void SimRank::wait_for_change(Seconds deadline) { alarm_.wait_until(deadline); }
 
 void SimRank::wait_until_ended(const Operation& operation) {
   while (operation.state != Operation::State::ended) wait_for_change(kNever);

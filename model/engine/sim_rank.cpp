@@ -18,8 +18,8 @@ SimRank::SimRank(SimWorld& world, RankId id)
       world_(world),
       id_(id),
       memory_(id, world.exports),
-      timer_(world.clock, [this] { act(); }),
-      alarm_(world.clock) {
+      timer_(world.loop.clock(), [this] { act(); }),
+      alarm_(world.loop.clock(), world.loop.crew()) {
   world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
 }
 
@@ -100,7 +100,7 @@ Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
 }
 
 void SimRank::release(Buffer buffer) {
-  if (world_.aborting) return;
+  if (world_.aborting()) return;
   const Site site = memory_.part(View(buffer)).allocation->site;
   memory_.release(buffer);
   if (buffer.memory == Memory::device) device_memory_used(site) = device_memory_used(site) - buffer.size;
@@ -126,7 +126,7 @@ Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
 }
 
 void SimRank::close_memory(Buffer buffer) {
-  if (world_.aborting) return;
+  if (world_.aborting()) return;
   const bool mapped = world_.topology.copy_of(memory_.part(View(buffer)).allocation->site.node) == copy_of(id_);
   memory_.close(buffer);
   if (mapped && buffer.memory == Memory::device) be_busy(world_.topology.platform().runtime.ipc_close.value);
@@ -141,7 +141,7 @@ void SimRank::register_memory(Buffer buffer) {
 }
 
 void SimRank::deregister_memory(Buffer buffer) {
-  if (world_.aborting) return;
+  if (world_.aborting()) return;
   const Seconds cost = needed(world_.topology.platform().runtime.deregister, "deregister");
   memory_.deregister(buffer);
   be_busy(cost);
@@ -163,7 +163,7 @@ Verdict SimRank::check(View view, Payload pattern) {
 // ---- operations -----------------------------------------------------------------------------------------------------
 
 SimRank::OperationPtr SimRank::make(std::string verb) {
-  auto operation = std::make_shared<Operation>();
+  auto operation = std::make_shared<Operation>(*this);
   operation->op = Op{next_op_++};
   operation->report = {.rank = id_, .step = step_, .verb = std::move(verb), .started = now()};
   ops_[operation->op.id] = operation;
@@ -205,32 +205,6 @@ void SimRank::take_turn(const OperationPtr& operation) {
   schedule(operation->due, operation, nullptr);
 }
 
-/// The flow will start when the operation is ready, which is not in the rank's own code.
-void SimRank::prepare_flow(const OperationPtr& operation) {
-  const std::weak_ptr<Operation> flowing = operation;  // which has the flow
-  if (operation->stages.empty()) operation->stages.emplace_back();
-  const std::size_t ways = most_ways(*operation);
-  for (Stage& stage : operation->stages) {
-    for (std::size_t i = 0; i < ways; ++i) {
-      stage.flows.push_back(world_.machine.network().prepare([this, flowing] { flow_has_ended(flowing.lock()); }));
-    }
-  }
-}
-
-/// How many ways at most its bytes take side by side. Where a message goes is not known before it meets its receive.
-std::size_t SimRank::most_ways(const Operation& operation) const {
-  const Topology& topology = world_.topology;
-  const Location from = operation.from.allocation->site.location;
-  if (operation.kind == Operation::Kind::copy) {
-    return topology.strands(from, operation.to.allocation->site.location).size();
-  }
-  const std::size_t peer = gpu_of(operation.peer);
-  const Location to = operation.is_copy() ? operation.to.allocation->site.location : topology.host_buffers(peer);
-  const std::size_t adapters =
-      by_shared_memory(operation.peer) ? 1 : adapters_to(operation.peer, operation.size).size();
-  return topology.strands(from, to).size() * adapters;
-}
-
 void SimRank::start_flow(const OperationPtr& operation) {
   operation->state = Operation::State::flowing;
   operation->flow_began = now();
@@ -238,6 +212,7 @@ void SimRank::start_flow(const OperationPtr& operation) {
   if (is_cut(*operation)) return fail(operation);
   if (operation->size == Bytes{}) return end_flow(operation);
   operation->flowing = bytes_to_flow(*operation);
+  if (operation->stages.empty()) operation->stages.emplace_back();
   start_stage(operation);
 }
 
@@ -253,10 +228,9 @@ void SimRank::start_stage(const OperationPtr& operation) {
   }
   for (const RankId copying : stage.copying) rank_object(copying).begin_work();
   const std::vector<FlowRoute> routes = flow_routes_of(*operation);
-  assert(routes.size() <= stage.flows.size());
-  stage.started = stage.flowing = routes.size();
-  for (std::size_t i = 0; i < routes.size(); ++i) {
-    world_.machine.network().start(*stage.flows[i], routes[i], std::max(part_of(bytes, routes[i].share), 1_B));
+  stage.flowing = routes.size();
+  for (const FlowRoute& route : routes) {
+    stage.flows.push_back(world_.loop.network().start(route, std::max(part_of(bytes, route.share), 1_B), *operation));
   }
 }
 
@@ -266,7 +240,6 @@ void SimRank::end_stage(const OperationPtr& operation) {
   Stage& stage = operation->stages[operation->stage];
   if (--stage.flowing > 0) return;
   for (const RankId copying : stage.copying) rank_object(copying).end_work();
-  for (std::size_t i = 0; i < stage.started; ++i) ended_flows_.push_back(std::move(stage.flows[i]));
   if (++operation->stage == operation->stages.size()) return end_flow(operation);
   if (operation->stage == 1) {
     under_way_.push_back(operation);
@@ -318,7 +291,7 @@ void SimRank::fail(const OperationPtr& operation) {
     if (stage.flowing == 0) continue;
     for (const RankId copying : stage.copying) rank_object(copying).end_work();
     stage.flowing = 0;
-    for (std::size_t i = 0; i < stage.started; ++i) world_.machine.network().drop(std::move(stage.flows[i]));
+    for (const FlowId& flow : stage.flows) world_.loop.network().drop(flow);
   }
   complete(operation, Status::peer_failed);
   if (operation->partner) deliver(operation);

@@ -1,12 +1,11 @@
-// SimRank: a rank on a simulated machine. One SimGrid actor per rank, which runs the rank's own code and sleeps while
-// that waits. What happens meanwhile happens outside of actors, by timers and by flows that end.
+// SimRank: a rank on a simulated machine. Its own code is a member of the crew and sleeps while that waits. What
+// happens meanwhile happens by timers and by flows that end.
 //
-// An operation first waits its overhead and latency, by this rank's own account, and then becomes a flow of SimGrid,
-// which shares links with all others. Ranks share one address space and one thread: a message to a peer is an entry in
+// An operation first waits its overhead and latency, by this rank's own account, and then becomes a flow, which shares
+// links with all others. Ranks share one address space and one thread: a message to a peer is an entry in
 // the peer's own tables.
 #pragma once
 
-#include <exception>
 #include <functional>
 #include <initializer_list>
 #include <list>
@@ -18,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/engine/clock.hpp"
+#include "model/engine/event_loop.hpp"
 #include "model/engine/host_caches.hpp"
 #include "model/engine/machine.hpp"
 #include "model/engine/sim_memory.hpp"
@@ -49,7 +48,7 @@ class SimRank;
 struct SimWorld {
   const Topology& topology;
   Machine& machine;
-  Clock& clock;
+  EventLoop& loop;
   std::vector<Place> places;
   HostCaches caches{topology.graph()};
   OpObserver observer{};
@@ -60,13 +59,11 @@ struct SimWorld {
   std::map<std::tuple<bool, bool, std::size_t, std::size_t>, Path> paths{};
   std::map<std::pair<End, End>, CopyCost> copy_costs{};  ///< asked for so far
   std::map<std::pair<int, std::string>, Seconds>
-      nic_turns{};               ///< by node and adapter: when it can send the next message
-  bool aborting = false;         ///< a rank has failed and all are being ended: no verb may wait any more
-  std::exception_ptr failure{};  ///< the first one
+      nic_turns{};  ///< by node and adapter: when it can send the next message
 
   [[nodiscard]] const CopyCost& copy_cost(End from, End to);
-  /// Ends all ranks because of the exception that is being handled. The calling actor itself goes on.
-  void abort();
+  /// A rank has failed and all are being ended: no verb may wait any more.
+  [[nodiscard]] bool aborting() const { return loop.aborting(); }
 };
 
 class SimRank final : public Rank {
@@ -81,7 +78,7 @@ class SimRank final : public Rank {
   /// Lets what is in flight reach its end, after the rank's body has returned.
   void finish();
 
-  Seconds now() override { return world_.clock.now(); }
+  Seconds now() override { return world_.loop.clock().now(); }
   [[nodiscard]] std::optional<Seconds> cpu_time() const override;
   [[nodiscard]] const Path& path_to(RankId peer) const override;
   Answer check_peer_access(RankId peer) override;
@@ -126,10 +123,8 @@ class SimRank final : public Rank {
   struct Stage {
     std::vector<RankId> copying{};  ///< whose CPUs copy the bytes, if any
     double share = 1;               ///< of the bytes
-    /// One for each way that the bytes take side by side, of which some may turn out not to be needed.
-    std::vector<std::unique_ptr<Flow>> flows{};
-    std::size_t started = 0;  ///< of them
-    std::size_t flowing = 0;  ///< of these, what has not ended
+    std::vector<FlowId> flows{};    ///< one for each way that the bytes take side by side
+    std::size_t flowing = 0;        ///< of these, what has not ended
   };
   /// A control message on its way.
   struct Arrival {
@@ -195,13 +190,11 @@ class SimRank final : public Rank {
   void become_ready(const OperationPtr& operation);
   [[nodiscard]] Location target_of(const Operation& send) const;
   void take_turn(const OperationPtr& operation);
-  void prepare_flow(const OperationPtr& operation);
   void start_stage(const OperationPtr& operation);
   void end_stage(const OperationPtr& operation);
   void leave_queue(const OperationPtr& operation);
   void start_flow(const OperationPtr& operation);
   [[nodiscard]] std::vector<FlowRoute> flow_routes_of(Operation& operation) const;
-  [[nodiscard]] std::size_t most_ways(const Operation& operation) const;
   Bytes lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size);
   [[nodiscard]] Rate rate_of_cpus(const Operation& message) const;
   Bytes bytes_to_flow(Operation& operation);
@@ -216,7 +209,6 @@ class SimRank final : public Rank {
   void schedule(Seconds when, OperationPtr operation, Inbox* inbox);
   void act();
   void run_agenda();
-  void flow_has_ended(const OperationPtr& operation);
   void post(RankId source, Tag tag, const Arrival& arrival);
   void await_arrival(Inbox& inbox, const Arrival& arrival);
   Op await_next_arrival(const OperationPtr& operation, RankId from, Tag tag);
@@ -247,10 +239,9 @@ class SimRank final : public Rank {
   std::vector<OperationPtr> ended_;                      ///< of these, what has ended and the rank has not seen yet
   std::vector<OperationPtr> under_way_;  ///< sends that have left their queue, and whose last stages flow
   std::priority_queue<Due> agenda_;
-  std::uint64_t events_ = 0;    ///< ever put on the agenda
-  Timer timer_;                 ///< set to the agenda's next event
-  std::size_t unfinished_ = 0;  ///< operations whose latency runs or has run, and which have not ended
-  std::vector<std::unique_ptr<Flow>> ended_flows_;  ///< not closed yet
+  std::uint64_t events_ = 0;       ///< ever put on the agenda
+  Timer timer_;                    ///< set to the agenda's next event
+  std::size_t unfinished_ = 0;     ///< operations whose latency runs or has run, and which have not ended
   bool finished_ = false;          ///< the rank's code has returned: nothing of this rank happens any more
   std::map<int, Queue> streams_;   ///< by index, once used
   std::map<RankId, Queue> wires_;  ///< by receiver, in the order in which messages are ready

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,7 +23,7 @@
 #include <simgrid/simix.hpp>
 #endif
 
-#include "model/engine/flow.hpp"
+#include "protocols/core/units.hpp"
 
 namespace twinlink::model::versions {
 namespace s4u = simgrid::s4u;
@@ -70,11 +71,11 @@ inline void set_route(s4u::NetZone& zone, const s4u::Host& host, const std::vect
 #endif
 }
 
-inline void add_actor(const std::string& name, s4u::Host& host, const std::function<void()>& code) {
+inline s4u::ActorPtr add_actor(const std::string& name, s4u::Host& host, const std::function<void()>& code) {
 #if SIMGRID_VERSION >= 40000
-  s4u::Engine::add_actor(name, &host, code);
+  return s4u::Engine::add_actor(name, &host, code);
 #else
-  s4u::Actor::create(name, &host, code);
+  return s4u::Actor::create(name, &host, code);
 #endif
 }
 
@@ -96,64 +97,143 @@ Timer* add_timer(double when, Action action) {
 
 // ---- flows ----------------------------------------------------------------------------------------------------------
 
-#if SIMGRID_VERSION >= 33500
-/// Bytes from a host to itself, over the route that was set in the step that starts them: a transfer between hosts,
-/// which belongs to no actor. SimGrid ignores its rate, but limits every transfer for ever to the least rate that its
-/// links have in the moment in which it starts.
-class Transfer final : public Flow {
- public:
-  Transfer(s4u::Mailbox& /*unused*/, std::function<void()> ended) : comm_(s4u::Comm::sendto_init()) {
-    comm_->on_this_completion_cb([ended = std::move(ended)](const s4u::Comm&) { ended(); });
-  }
+/// Whole bytes are what SimGrid's messages have; what is left of a flow is none.
+inline void set_bytes(s4u::Comm& comm, double bytes) {
+  struct Size : s4u::Activity {  // protected since 3.36
+    static void set(s4u::Activity& activity, double size) { (activity.*(&Size::set_remaining))(size); }
+  };
+  Size::set(comm, bytes);
+}
 
-  /// `link` is one of the route.
-  void start(s4u::Host& host, s4u::Link& link, std::optional<Rate> limit, Bytes size) {
+#if SIMGRID_VERSION >= 33500
+/// Bytes from a host to itself: a transfer between hosts, which belongs to no actor. SimGrid ignores its rate, but
+/// limits every transfer for ever to the least rate that its links have in the moment in which it starts.
+class Transfer {
+ public:
+  void start(s4u::Host& host, s4u::Link& link, std::optional<Rate> limit, double bytes, std::function<void()> ended) {
     const double rate = link.get_bandwidth();
     const bool limited = limit && limit->bytes_per_second() < rate;
     if (limited) link.set_bandwidth(limit->bytes_per_second());
-    comm_->set_payload_size(size.count())->set_source(&host)->set_destination(&host);
+    comm_ = s4u::Comm::sendto_init();
+    comm_->on_this_completion_cb([ended = std::move(ended)](const s4u::Comm&) { ended(); });
+    set_bytes(*comm_, bytes);
+    comm_->set_source(&host)->set_destination(&host);
     if (limited) link.set_bandwidth(rate);
   }
-
-  void close() override {}
-  void cancel() override { comm_->cancel(); }
+  void cancel() { comm_->cancel(); }
 
  private:
   s4u::CommPtr comm_;
 };
-#else
-/// A message of the calling actor to itself: SimGrid 3.32 keeps all transfers between hosts in one list, and walks the
-/// whole list when one ends.
-class Transfer final : public Flow {
+
+/// What brings flows into SimGrid.
+class Carrier {
  public:
-  Transfer(s4u::Mailbox& mailbox, std::function<void()> ended)
-      : ended_(std::move(ended)), put_(mailbox.put_init()), get_(mailbox.get_init()) {
-    // SimGrid knows the two sides by the actor that makes them.
+  /// `load` starts the next flow with a transfer that is free. False: there is none.
+  Carrier(s4u::Host& /*home*/, std::function<bool(Transfer&)> load) : load_(std::move(load)) {}
+
+  /// One more flow is to begin. Outside of actors.
+  void carry() {
+    down_.clear();
+    auto* transfer = new Transfer;
+    if (!load_(*transfer)) delete transfer;
+  }
+  /// Its flow has ended, or is cancelled. SimGrid may still be telling of it.
+  void put_down(Transfer& transfer) { down_.emplace_back(&transfer); }
+
+ private:
+  std::function<bool(Transfer&)> load_;
+  std::vector<std::unique_ptr<Transfer>> down_;
+};
+#else
+/// A message of an actor to itself: SimGrid 3.32 keeps all transfers between hosts in one list, and walks the whole
+/// list when one ends; and it knows the two sides of a message by the actor that makes them.
+class Transfer {
+ public:
+  explicit Transfer(s4u::Mailbox& mailbox) : mailbox_(mailbox) {}
+
+  /// By the actor.
+  void prepare() {
+    put_ = mailbox_.put_init();
+    get_ = mailbox_.get_init();
     put_->set_src_data(this, sizeof(void*));
     get_->set_dst_data(&nothing_, sizeof nothing_);
     // SimGrid calls this when the message has arrived, in order to copy the data.
     get_->set_copy_data_callback([](auto*, void* sent, std::size_t) { static_cast<Transfer*>(sent)->ended_(); });
   }
-
-  void start(s4u::Host& /*unused*/, s4u::Link& /*unused*/, std::optional<Rate> limit, Bytes size) {
-    put_->set_payload_size(size.count());
+  void start(s4u::Host& /*unused*/, s4u::Link& /*unused*/, std::optional<Rate> limit, double bytes,
+             std::function<void()> ended) {
+    ended_ = std::move(ended);
+    set_bytes(*put_, bytes);
     if (limit) put_->set_rate(limit->bytes_per_second());
     put_->start();
     get_->start();
   }
-
-  /// Returns at once, and takes the message off the actor's list of activities.
-  void close() override { get_->wait(); }
-  void cancel() override {
+  void cancel() {
     put_->cancel();
     get_->cancel();
   }
+  /// By the actor: until the flow has ended, and SimGrid has forgotten it.
+  void await() {
+    semaphore_->acquire();
+    try {
+      get_->wait();
+    } catch (const simgrid::Exception&) {
+      // It was cancelled.
+    }
+  }
+  void release() { semaphore_->release(); }
 
  private:
+  s4u::Mailbox& mailbox_;
   std::function<void()> ended_;
   void* nothing_ = nullptr;  ///< flows carry no data; SimGrid wants a place to put it
   s4u::CommPtr put_;
   s4u::CommPtr get_;
+  s4u::SemaphorePtr semaphore_ = s4u::Semaphore::create(0);
+};
+
+/// What brings flows into SimGrid: an actor for each of those that move at once, which is used again.
+class Carrier {
+ public:
+  /// `load` starts the next flow with a transfer that is free. False: there is none.
+  Carrier(s4u::Host& home, std::function<bool(Transfer&)> load)
+      : home_(home), mailbox_(*s4u::Mailbox::by_name("flows")), load_(std::move(load)) {}
+
+  /// One more flow is to begin. Outside of actors.
+  void carry() {
+    if (free_.empty()) {
+      ++waiting_;
+      add_actor("carrier", home_, [this] { run(); })->daemonize();
+      return;
+    }
+    Transfer& transfer = *free_.back();
+    free_.pop_back();
+    if (!load_(transfer)) free_.push_back(&transfer);
+  }
+  /// Its flow has ended, or is cancelled.
+  static void put_down(Transfer& transfer) { transfer.release(); }
+
+ private:
+  void run() {
+    Transfer transfer(mailbox_);
+    for (;;) {
+      transfer.prepare();
+      bool loaded = false;
+      if (waiting_ > 0) {
+        --waiting_;
+        loaded = load_(transfer);
+      }
+      if (!loaded) free_.push_back(&transfer);
+      transfer.await();
+    }
+  }
+
+  s4u::Host& home_;
+  s4u::Mailbox& mailbox_;
+  std::function<bool(Transfer&)> load_;
+  std::vector<Transfer*> free_;
+  int waiting_ = 0;  ///< flows for whom an actor begins now
 };
 #endif
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <exception>
+#include <deque>
+#include <memory>
 #include <string>
 
 #include <simgrid/s4u.hpp>
@@ -16,11 +17,8 @@ namespace twinlink::model {
 namespace s4u = simgrid::s4u;
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr const char* kStackKiB = "1024";
-#else
-constexpr const char* kStackKiB = "256";
-#endif
+/// Of SimGrid's own actors, which do next to nothing.
+constexpr const char* kStackKiB = "64";
 
 }  // namespace
 
@@ -43,53 +41,33 @@ Seconds simulate(const Platform& platform, std::span<const Place> places, const 
   s4u::Engine::set_config(std::string("contexts/stack-size:") + kStackKiB);
 
   const Topology topology(platform);
-  Machine machine(engine, topology, places);
-  Clock clock;
-  SimWorld world{.topology = topology, .machine = machine, .clock = clock, .places = {places.begin(), places.end()}};
+  EventLoop loop(engine, options.engine == SimulationOptions::Engine::exact);
+  Machine machine(loop.network(), topology, places);
+  SimWorld world{.topology = topology, .machine = machine, .loop = loop, .places = {places.begin(), places.end()}};
   for (Place& place : world.places) place.device = topology.type_of(topology.gpu_of(place)).model;
   world.observer = options.observer;
   world.ranks.resize(places.size(), nullptr);
 
-  // The engine's clock may go on to the deadlines of waits that have ended long before.
+  // Deadlines of waits that have ended may lie behind it.
   Seconds end{};
-  const auto run_rank = [&](int number) {
-    SimRank* rank = world.ranks[static_cast<std::size_t>(number)];
-    try {
-      body(*rank);
-      rank->finish();
-      end = std::max(end, rank->now());
-    } catch (const simgrid::ForcefulKillException&) {
-      throw;  // SimGrid ends the actor this way
-    } catch (...) {
-      world.abort();
-    }
-  };
-  std::vector<std::unique_ptr<SimRank>> ranks;
+  std::deque<SimRank> ranks;
   for (int number = 0; number < static_cast<int>(places.size()); ++number) {
-    ranks.push_back(std::make_unique<SimRank>(world, RankId{number}));
-    machine.network().add_actor("rank" + std::to_string(number), [&run_rank, number] { run_rank(number); });
+    SimRank& rank = ranks.emplace_back(world, RankId{number});
+    loop.crew().add([&body, &rank, &end] {
+      body(rank);
+      rank.finish();
+      end = std::max(end, rank.now());
+    });
   }
   std::vector<std::unique_ptr<Timer>> faults;
   for (const LaterFault& fault : platform.later_faults) {
-    faults.push_back(std::make_unique<Timer>(clock, [&world, &machine, &topology, &fault] {
-      if (world.aborting) return;
-      try {
-        for (const std::size_t link : links_of(topology.graph(), fault.part)) machine.shrink(link, fault.share);
-        for (SimRank* rank : world.ranks) rank->fail_what_is_cut();
-      } catch (...) {
-        world.abort();
-      }
+    faults.push_back(std::make_unique<Timer>(loop.clock(), [&world, &machine, &topology, &fault] {
+      for (const std::size_t link : links_of(topology.graph(), fault.part)) machine.shrink(link, fault.share);
+      for (SimRank* rank : world.ranks) rank->fail_what_is_cut();
     }));
     faults.back()->set(fault.at);
   }
-  bool deadlock = false;
-  s4u::Engine::on_deadlock_cb([&] {
-    deadlock = true;
-    world.aborting = true;
-  });
-  engine.run();
-  if (world.failure) std::rethrow_exception(world.failure);
-  if (deadlock) throw Error("deadlock: every rank that is left waits for another one, without a deadline");
+  loop.run();
   return end;
 }
 

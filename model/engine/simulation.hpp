@@ -12,6 +12,9 @@ namespace twinlink::model {
 struct OpReport;
 
 struct SimulationOptions {
+  /// Who says how long a flow takes that is alone on its links: a division, or SimGrid, as for all others.
+  enum class Engine { automatic, exact };
+  Engine engine = Engine::automatic;
   /// Told of every operation when it ends; may be empty.
   std::function<void(const OpReport&)> observer{};
 };

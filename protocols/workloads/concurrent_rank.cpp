@@ -2,18 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <utility>
 
 #include "protocols/core/errors.hpp"
-#include "protocols/workloads/stack_switch.hpp"
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#endif
+#include "protocols/core/fiber.hpp"
 
 namespace twinlink {
 namespace {
@@ -33,36 +27,27 @@ class CancelledError : public Error {
 /// One work on its stack. It is resumed from outside until it waits or ends.
 class ConcurrentRank::Work {
  public:
-  Work() : stack_(std::make_unique_for_overwrite<Stack>()) {}
-  ~Work() { forget_frames(); }
+  Work() : stack_(std::make_unique_for_overwrite<Stack>()), fiber_(*stack_) {}
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
   void begin(const std::function<void()>& body) {
     body_ = &body;
-    ended_ = false;
     waits_ = {};
     answer_.reset();
     failure_ = nullptr;
-    forget_frames();
-    place_ = first_place(*stack_, &Work::entry, this);
+    fiber_.begin([](void* work) { static_cast<Work*>(work)->run(); }, this);
   }
-  [[nodiscard]] bool ended() const { return ended_; }
+  [[nodiscard]] bool ended() const { return fiber_.ended(); }
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
 
-  void go_on() {
-    leave_to_work();
-    switch_stack(&outside_, place_);
-    back_outside();
-  }
+  void go_on() { fiber_.go_on(); }
 
   /// Called on the work: gives up the processor until somebody has an answer.
   std::optional<Completion> wait(std::span<const Op> ops, Seconds deadline) {
     waits_ = ops;
     deadline_ = deadline;
-    leave_to_outside();
-    switch_stack(&place_, outside_);
-    back_on_work();
+    fiber_.pause();
     return std::exchange(answer_, std::nullopt);
   }
   [[nodiscard]] std::span<const Op> waits() const { return waits_; }
@@ -71,50 +56,17 @@ class ConcurrentRank::Work {
   [[nodiscard]] bool has_answer() const { return answer_.has_value(); }
 
  private:
-  static void entry(void* work) {
-    begin_stack();
-    Work& self = *static_cast<Work*>(work);
-    self.back_on_work();
+  void run() {
     try {
-      (*self.body_)();
+      (*body_)();
     } catch (...) {
-      self.failure_ = std::current_exception();
+      failure_ = std::current_exception();
     }
-    self.ended_ = true;
-    self.leave_to_outside();
-    switch_stack(&self.place_, self.outside_);
-    std::abort();  // nobody resumes what has ended
   }
-
-  // The address sanitizer wants to know of every change of stacks.
-#if defined(__SANITIZE_ADDRESS__)
-  /// Of a work before: its last frames never returned.
-  void forget_frames() { __asan_unpoison_memory_region(stack_->data(), kStack); }
-  void leave_to_work() { __sanitizer_start_switch_fiber(&fake_outside_, stack_->data(), kStack); }
-  void back_outside() { __sanitizer_finish_switch_fiber(fake_outside_, nullptr, nullptr); }
-  void leave_to_outside() {
-    __sanitizer_start_switch_fiber(ended_ ? nullptr : &fake_work_, outside_bottom_, outside_size_);
-  }
-  void back_on_work() {
-    __sanitizer_finish_switch_fiber(std::exchange(fake_work_, nullptr), &outside_bottom_, &outside_size_);
-  }
-  void* fake_outside_ = nullptr;
-  void* fake_work_ = nullptr;
-  const void* outside_bottom_ = nullptr;
-  std::size_t outside_size_ = 0;
-#else
-  void forget_frames() {}
-  void leave_to_work() {}
-  void back_outside() {}
-  void leave_to_outside() {}
-  void back_on_work() {}
-#endif
 
   std::unique_ptr<Stack> stack_;
+  Fiber fiber_;
   const std::function<void()>* body_ = nullptr;
-  void* place_ = nullptr;
-  void* outside_ = nullptr;
-  bool ended_ = true;
   std::span<const Op> waits_{};
   Seconds deadline_{};
   std::optional<Completion> answer_{};

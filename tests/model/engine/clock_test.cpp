@@ -1,5 +1,5 @@
-// Timers and alarms, with an engine and actors of their own.
-#include "model/engine/clock.hpp"
+// Timers and alarms, and who waits for them.
+#include "model/engine/event_loop.hpp"
 
 #include <array>
 #include <functional>
@@ -9,49 +9,55 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/engine/flow.hpp"
-
 namespace twinlink::model {
 namespace {
 
 using ::testing::ElementsAre;
 
-/// Runs actors to their end.
-void run(const std::vector<std::function<void()>>& actors) {
-#if defined(__SANITIZE_ADDRESS__)
-  simgrid::s4u::Engine::set_config("contexts/factory:thread");
-#endif
-  std::string program = "clock_test";
-  std::array<char*, 2> arguments{program.data(), nullptr};
-  int count = 1;
-  simgrid::s4u::Engine engine(&count, arguments.data());
-  FlowNetwork network(engine);
-  for (const auto& actor : actors) network.add_actor("actor", actor);
-  engine.run();
-}
+/// A clock and a crew, as a simulation has them.
+class Loop {
+ public:
+  Loop() : arguments_{program_.data(), nullptr}, engine_(&count_, arguments_.data()), loop_(engine_, false) {}
+  [[nodiscard]] Clock& clock() { return loop_.clock(); }
+  [[nodiscard]] Crew& crew() { return loop_.crew(); }
+  /// To the end of all.
+  void run(const std::vector<std::function<void()>>& bodies) {
+    for (const auto& body : bodies) crew().add(body);
+    loop_.run();
+  }
+
+ private:
+  std::string program_ = "clock_test";
+  std::array<char*, 2> arguments_;
+  int count_ = 1;
+  simgrid::s4u::Engine engine_;
+  EventLoop loop_;
+};
 
 TEST(Clock, TimersActInTheOrderOfTheirTimesAndThenOfTheirSetting) {
   std::vector<std::string> acted;
-  Clock clock;
+  Loop loop;
+  Clock& clock = loop.clock();
   Timer first(clock, [&] { acted.emplace_back("first"); });
   Timer second(clock, [&] { acted.emplace_back("second"); });
   Timer early(clock, [&] { acted.emplace_back("early"); });
-  run({[&] {
+  loop.run({[&] {
     first.set(Seconds{2});
     second.set(Seconds{2});
     early.set(Seconds{1});
-    Alarm(clock).sleep_until(Seconds{3});
+    Alarm(clock, loop.crew()).sleep_until(Seconds{3});
   }});
   EXPECT_THAT(acted, ElementsAre("early", "first", "second"));
 }
 
 TEST(Clock, ATimerActsOnceAtTheTimeThatWasSetLast) {
   std::vector<double> times;
-  Clock clock;
+  Loop loop;
+  Clock& clock = loop.clock();
   Timer timer(clock, [&] { times.push_back(clock.now().value()); });
   Timer cleared(clock, [&] { times.push_back(-1); });
-  run({[&] {
-    Alarm alarm(clock);
+  loop.run({[&] {
+    Alarm alarm(clock, loop.crew());
     timer.set(Seconds{1});
     timer.set(Seconds{3});  // later: its entry is put right when it is found too early
     cleared.set(Seconds{2});
@@ -68,25 +74,27 @@ TEST(Clock, ATimerActsOnceAtTheTimeThatWasSetLast) {
 
 TEST(Clock, AnActionMaySetItsTimerAgain) {
   int acted = 0;
-  Clock clock;
+  Loop loop;
+  Clock& clock = loop.clock();
   Timer* self = nullptr;
   Timer timer(clock, [&] {
     if (++acted < 3) self->set(clock.now() + Seconds{1});
   });
   self = &timer;
-  run({[&] {
+  loop.run({[&] {
     timer.set(Seconds{1});
-    Alarm(clock).sleep_until(Seconds{9});
+    Alarm(clock, loop.crew()).sleep_until(Seconds{9});
   }});
   EXPECT_EQ(acted, 3);
 }
 
 TEST(Alarm, ARingEndsAWaitButNotASleep) {
-  Clock clock;
+  Loop loop;
+  Clock& clock = loop.clock();
   Alarm* alarm = nullptr;
   Timer ringer(clock, [&] { alarm->ring(); });
-  run({[&] {
-    Alarm own(clock);
+  loop.run({[&] {
+    Alarm own(clock, loop.crew());
     alarm = &own;
     ringer.set(Seconds{1});
     own.sleep_until(Seconds{2});
@@ -99,6 +107,43 @@ TEST(Alarm, ARingEndsAWaitButNotASleep) {
     own.wait_until(Seconds{9});
     EXPECT_EQ(clock.now(), Seconds{9});
   }});
+}
+
+TEST(Crew, WhoFailsEndsAll) {
+  Loop loop;
+  bool destroyed = false;
+  struct Flag {
+    bool& flag;
+    ~Flag() { flag = true; }
+  };
+  const auto waits = [&] {
+    const Flag flag{destroyed};
+    Alarm(loop.clock(), loop.crew()).wait_until(kNever);
+    ADD_FAILURE() << "nobody rings";
+  };
+  const auto fails = [&] {
+    Alarm(loop.clock(), loop.crew()).sleep_until(Seconds{1});
+    throw UsageError("first");
+  };
+  EXPECT_THROW(loop.run({waits, fails}), UsageError);
+  EXPECT_TRUE(destroyed) << "what was on its stack";
+}
+
+TEST(Crew, WaitingForEachOtherForEverIsAnError) {
+  Loop loop;
+  const auto waits = [&] { Alarm(loop.clock(), loop.crew()).wait_until(kNever); };
+  EXPECT_THROW(loop.run({waits, waits}), Error);
+}
+
+TEST(Crew, MoreRanksThanLinuxHasMappings) {
+  Loop loop;
+  int ended = 0;
+  const auto body = [&] {
+    Alarm(loop.clock(), loop.crew()).sleep_until(Seconds{1});
+    ++ended;
+  };
+  loop.run(std::vector<std::function<void()>>(40'000, body));
+  EXPECT_EQ(ended, 40'000);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "protocols/workloads/stack_switch.hpp"
+#include "protocols/core/stack_switch.hpp"
 
 #include <cxxabi.h>
 

@@ -1,0 +1,77 @@
+#include "model/engine/event_loop.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/engine/simgrid_versions.hpp"
+#include "protocols/core/errors.hpp"
+
+namespace twinlink::model {
+namespace s4u = simgrid::s4u;
+
+EventLoop::EventLoop(s4u::Engine& engine, bool exact)
+    : engine_(engine), network_(engine, clock_, exact, [this] { arm(clock_.now()); }) {
+  crew_.on_failure([this] { abort(); });
+}
+
+void EventLoop::abort() {
+  if (!failure_) failure_ = std::current_exception();
+}
+
+void EventLoop::run() {
+  // SimGrid's simulation ends when no actor is left, so one waits for the end.
+  network_.add_actor([this] {
+    versions::in_one_step([this] { arm(Seconds{}); });
+    end_->acquire();
+  });
+  engine_.run();
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+/// By SimGrid's timer.
+void EventLoop::proceed() {
+  timer_ = nullptr;
+  clock_.advance(std::exchange(armed_, kNever));
+  if (ended_) return;
+  try {
+    const Seconds now = clock_.now();
+    network_.tell_simgrid();
+    network_.hear_simgrid();
+    if (pass()) {
+      // SimGrid's clock has stood still where it was not needed.
+      if (clock_.now() == now) network_.tell_simgrid();
+      return arm(network_.has_news_for_simgrid() ? clock_.now() : clock_.next());
+    }
+  } catch (...) {
+    abort();
+  }
+  if (failure_) crew_.give_up();
+  ended_ = true;
+  end_->release();
+}
+
+/// As far as time passes without SimGrid. False: it has come to an end.
+bool EventLoop::pass() {
+  for (;;) {
+    for (bool any = true; any && !aborting();) {
+      any = clock_.act();
+      any = crew_.run_ready() || any;
+    }
+    if (aborting() || crew_.all_ended()) return false;
+    if (network_.needs_simgrid()) return true;
+    const Seconds next = clock_.next();
+    if (next == kNever) {
+      throw Error("deadlock: every rank that is left waits for another one, without a deadline");
+    }
+    clock_.advance(next);
+  }
+}
+
+void EventLoop::arm(Seconds when) {
+  if (ended_ || when >= armed_) return;
+  if (timer_ != nullptr) timer_->remove();
+  armed_ = when;
+  timer_ = versions::add_timer(std::max(when.value(), s4u::Engine::get_clock()), [this] { proceed(); });
+}
+
+}  // namespace twinlink::model

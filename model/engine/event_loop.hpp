@@ -1,0 +1,55 @@
+// EventLoop: lets time pass for ranks, timers and flows.
+#pragma once
+
+#include <exception>
+#include <functional>
+
+#include <simgrid/s4u.hpp>
+
+#include "model/engine/clock.hpp"
+#include "model/engine/crew.hpp"
+#include "model/engine/flow.hpp"
+
+namespace simgrid::kernel::timer {
+class Timer;
+}
+
+namespace twinlink::model {
+
+/// Time passes by itself from one timer to the next, as long as SimGrid has no flows; then SimGrid says how far it is.
+/// All of this is outside of SimGrid's actors.
+class EventLoop {
+ public:
+  /// In the one engine of this process, which must not have a platform yet. `exact`: SimGrid gets all flows.
+  EventLoop(simgrid::s4u::Engine& engine, bool exact);
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  [[nodiscard]] Clock& clock() { return clock_; }
+  [[nodiscard]] Crew& crew() { return crew_; }
+  [[nodiscard]] FlowNetwork& network() { return network_; }
+
+  /// Until everybody of the crew has ended. The first exception of anybody, or that abort() was called with, ends all
+  /// and is rethrown. An Error where all wait for each other for ever.
+  void run();
+  /// Ends all because of the exception that is being handled, as soon as whoever runs now pauses or returns.
+  void abort();
+  [[nodiscard]] bool aborting() const { return failure_ != nullptr; }
+
+ private:
+  void proceed();
+  bool pass();
+  void arm(Seconds when);
+
+  simgrid::s4u::Engine& engine_;
+  Clock clock_;
+  Crew crew_;
+  FlowNetwork network_;
+  std::exception_ptr failure_{};
+  Seconds armed_ = kNever;                          ///< when SimGrid's timer is due
+  simgrid::kernel::timer::Timer* timer_ = nullptr;  ///< SimGrid's, which deletes it
+  simgrid::s4u::SemaphorePtr end_ = simgrid::s4u::Semaphore::create(0);
+  bool ended_ = false;
+};
+
+}  // namespace twinlink::model
