@@ -1,4 +1,6 @@
 #include <chrono>
+#include <map>
+#include <string>
 
 #include "model/cli/commands.hpp"
 
@@ -118,6 +120,19 @@ std::string describe_nodes(const Platform& platform) {
 }
 
 bench::NamedFiles input_of(const PlatformOptions& options) { return {{"the platform", find_platform(options.file)}}; }
+
+void add_engine_option(CLI::App& command, SimulationOptions& options) {
+  using How = SimulationOptions::Engine;
+  static const std::map<std::string, How> engines{{"auto", How::automatic}, {"exact", How::exact}};
+  command.option_defaults()->group("Machine");
+  command
+      .add_option("--engine", options.engine,
+                  "Who says how long a flow takes that is alone on its links: a division, or SimGrid, as for those "
+                  "that share. The times are the same; SimGrid takes longer")
+      ->transform(CLI::Transformer(engines))
+      ->type_name("auto|exact")
+      ->default_str("auto");
+}
 
 void add_pair_options(CLI::App& command, PairOptions& options) {
   command.option_defaults()->group("Machine");

@@ -29,6 +29,7 @@ struct RunOptions {
   bench::RunOptions run{};
   std::string place{};  ///< of --all-pairs and --pairs: see places_of_ranks(); empty: not said
   int ranks = 0;        ///< of --all-pairs with a place; 0: all
+  SimulationOptions simulation{};
 };
 
 /// All GPUs of the first node, or of all nodes where a node has one; or those that --place gives to --ranks.
@@ -55,10 +56,13 @@ ExitCode run_all_pairs(const RunOptions& options, const std::string& command_lin
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
   require_writable(options.run, input_of(options.platform));
   bench::PairSeries pairs;
-  simulate(platform, all_places(options, platform), [&](Rank& rank) {
-    bench::PairSeries mine = bench::measure_all_pairs(rank, protocol, plan);
-    if (rank.id() == RankId{0}) pairs = std::move(mine);
-  });
+  simulate(
+      platform, all_places(options, platform),
+      [&](Rank& rank) {
+        bench::PairSeries mine = bench::measure_all_pairs(rank, protocol, plan);
+        if (rank.id() == RankId{0}) pairs = std::move(mine);
+      },
+      options.simulation);
   for (bench::Series& series : pairs.series) series.clock = "simulated";
   bench::deliver(bench::PairFile{.world = "simulated",
                                  .program = program_name(),
@@ -118,16 +122,19 @@ ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
   require_writable(options.run, input_of(options.platform));
   for (const auto& [protocol, plan] : pairs) note_fallback(*protocol, all.path(plan));
   std::vector<bench::Result> results;
-  simulate(platform, all.places(), [&](Rank& rank) {
-    for (bench::Series& series : bench::measure_at_once(rank, pairs)) {
-      series.clock = "simulated";
-      results.push_back({.world = "simulated",
-                         .program = program_name(),
-                         .command = command_line,
-                         .environment = environment_of(platform, options.platform),
-                         .series = std::move(series)});
-    }
-  });
+  simulate(
+      platform, all.places(),
+      [&](Rank& rank) {
+        for (bench::Series& series : bench::measure_at_once(rank, pairs)) {
+          series.clock = "simulated";
+          results.push_back({.world = "simulated",
+                             .program = program_name(),
+                             .command = command_line,
+                             .environment = environment_of(platform, options.platform),
+                             .series = std::move(series)});
+        }
+      },
+      options.simulation);
   bench::deliver(results, options.run.output, std::cout);
   return ExitCode::ok;
 }
@@ -158,13 +165,17 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   bench::LiveRows rows(result, options.run.output, std::cout);
   plan.on_point = rows.listener();
   std::string trace;
-  simulate(platform, places, [&](Rank& rank) {
-    bench::Series mine = bench::measure(rank, protocol, plan);
-    std::string lines = options.run.trace.empty() ? "" : bench::trace(rank, protocol, plan, options.run.trace_times);
-    if (rank.id() != plan.first) return;
-    result.series = std::move(mine);
-    trace = std::move(lines);
-  });
+  simulate(
+      platform, places,
+      [&](Rank& rank) {
+        bench::Series mine = bench::measure(rank, protocol, plan);
+        std::string lines =
+            options.run.trace.empty() ? "" : bench::trace(rank, protocol, plan, options.run.trace_times);
+        if (rank.id() != plan.first) return;
+        result.series = std::move(mine);
+        trace = std::move(lines);
+      },
+      options.simulation);
   result.series.clock = "simulated";
   rows.deliver(result);
   if (!options.run.trace.empty()) bench::write_file(options.run.trace, trace);
@@ -178,6 +189,7 @@ void add_run_command(Program& program) {
   const auto options = std::make_shared<RunOptions>();
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
+  add_engine_option(*command, options->simulation);
   bench::add_run_options(*command, options->run);
   bench::add_pairs_option(*command, options->run, "FROM-TO", "0/0-0/1,0/2-0/3, with --place by ranks, 0-1,2-3");
   auto* place = command

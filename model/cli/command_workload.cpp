@@ -17,6 +17,7 @@ struct Options {
   bench::WorkloadOptions workload{};
   std::string place = "packed";
   int ranks = 0;  ///< 0: all places
+  SimulationOptions simulation{};
 };
 
 ExitCode run(const Options& options, const std::string& command_line) {
@@ -29,11 +30,14 @@ ExitCode run(const Options& options, const std::string& command_line) {
                            .command = command_line,
                            .environment = environment_of(platform, options.platform)};
   plan.on_point = bench::live_rows(file, std::cout);
-  simulate(platform, places, [&](Rank& rank) {
-    if (rank.id() == RankId{0}) file.series = heading_of(rank, plan);
-    bench::WorkloadSeries mine = measure_workload(rank, plan);
-    if (rank.id() == RankId{0}) file.series = std::move(mine);
-  });
+  simulate(
+      platform, places,
+      [&](Rank& rank) {
+        if (rank.id() == RankId{0}) file.series = heading_of(rank, plan);
+        bench::WorkloadSeries mine = measure_workload(rank, plan);
+        if (rank.id() == RankId{0}) file.series = std::move(mine);
+      },
+      options.simulation);
   deliver(file, options.workload, std::cout);
   return ExitCode::ok;
 }
@@ -53,6 +57,7 @@ void add_workload_command(Program& program) {
   constexpr int kMostRanks = 1 << 20;
   bench::add_count_option(*command, "--ranks", 2, kMostRanks, "all GPUs", "How many ranks there are",
                           [options](int ranks) { options->ranks = ranks; });
+  add_engine_option(*command, options->simulation);
   bench::add_workload_options(*command, options->workload);
   bench::add_examples(
       *command, {"twinlink-sim workload all-reduce --platform h200-nvlink -p gpudirect-v2",

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "model/engine/simulation.hpp"
 #include "model/platform/platform.hpp"
 #include "model/tools/faults.hpp"
 #include "protocols/bench/cli/options.hpp"
@@ -65,6 +66,9 @@ Platform read_platform(const PlatformOptions& options, const Protocol& protocol,
 std::string describe_nodes(const Platform& platform);
 /// The file that it is read from, which no output may be.
 bench::NamedFiles input_of(const PlatformOptions& options);
+
+/// --engine: who says how long a flow takes that is alone on its links.
+void add_engine_option(CLI::App& command, SimulationOptions& options);
 
 /// The two devices of a command: --from and --to. Empty texts take the platform's own pair: GPU 0 of the first two
 /// nodes, or GPUs 0 and 1 where there is one node.

@@ -2,22 +2,49 @@
 
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 namespace twinlink::model {
 
-Content::Content(Bytes size) : size_(size.count()) {
-  if (size_ > 0) segments_.emplace(size_, Segment{.begin = 0, .end = size_});
-}
+Content::Content(Bytes size) : size_(size.count()), whole_{.begin = 0, .end = size_} {}
 
 Bytes Content::size() const { return Bytes{size_}; }
 
+bool operator==(const Content& a, const Content& b) {
+  return a.size_ == b.size_ && a.segments_ == b.segments_ && (!a.segments_.empty() || a.whole_ == b.whole_);
+}
+
+template <class Visit>
+void Content::for_each(Visit visit) const {
+  if (size_ == 0) return;
+  if (segments_.empty()) return visit(whole_);
+  for (const auto& [end, segment] : segments_) visit(segment);
+}
+
 /// The first segment that ends behind byte `at`.
-Content::Segments::const_iterator Content::segment_at(std::uint64_t at) const { return segments_.upper_bound(at); }
+Content::Segments::const_iterator Content::segment_at(const Segments& segments, std::uint64_t at) {
+  return segments.upper_bound(at);
+}
+
+/// What of a segment lies in [begin, end).
+Content::Segment Content::part_of(const Segment& segment, std::uint64_t begin, std::uint64_t end) {
+  Segment part = segment;
+  part.begin = std::max(segment.begin, begin);
+  part.source += part.begin - segment.begin;
+  part.end = std::min(segment.end, end);
+  return part;
+}
 
 /// Touches the segments at [begin, end) and their two neighbours only: messages in a million blocks are written block
 /// by block.
-void Content::replace(std::uint64_t begin, std::uint64_t end, const std::vector<Segment>& by) {
+void Content::replace(std::uint64_t begin, std::uint64_t end, std::span<const Segment> by) {
   if (begin == end) return;
+  if (begin == 0 && end == size_ && by.size() == 1) {  // as a rule: all of one buffer
+    whole_ = by.front();
+    segments_.clear();
+    return;
+  }
+  if (segments_.empty()) segments_.emplace(size_, whole_);
   std::vector<Segment> merged;
   merged.reserve(by.size() + 4);
   const auto append = [&](const Segment& segment) {
@@ -34,90 +61,92 @@ void Content::replace(std::uint64_t begin, std::uint64_t end, const std::vector<
     merged.push_back(segment);
   };
   // From the segment that holds the byte before `begin` to the one that holds byte `end`: they may merge with `by`.
-  const auto first = segment_at(begin == 0 ? 0 : begin - 1);
-  const auto last = segment_at(end);
-  if (first->second.begin < begin) {
-    Segment head = first->second;
-    head.end = begin;
-    append(head);
-  }
+  const auto first = segment_at(segments_, begin == 0 ? 0 : begin - 1);
+  const auto last = segment_at(segments_, end);
+  if (first->second.begin < begin) append(part_of(first->second, 0, begin));
   for (const Segment& segment : by) append(segment);
-  if (last != segments_.end()) {
-    Segment tail = last->second;
-    if (tail.begin < end) {
-      tail.source += end - tail.begin;
-      tail.begin = end;
-    }
-    append(tail);
-  }
+  if (last != segments_.end()) append(part_of(last->second, end, size_));
   const auto behind = last == segments_.end() ? last : std::next(last);
-  if (merged.size() == 1 && first->first == merged.front().end) {  // as a rule: all of one buffer
-    segments_.find(first->first)->second = merged.front();
-    segments_.erase(std::next(first), behind);
-    return;
-  }
   segments_.erase(first, behind);
   for (const Segment& segment : merged) segments_.emplace_hint(behind, segment.end, segment);
+  if (segments_.size() > 1) return;
+  whole_ = segments_.begin()->second;
+  segments_.clear();
 }
 
 void Content::fill(Bytes at, Bytes length, Payload pattern) {
   const std::uint64_t begin = at.count();
   const std::uint64_t end = begin + length.count();
-  replace(begin, end, {{.begin = begin, .end = end, .seed = pattern.seed, .source = 0, .defined = true}});
+  const Segment filled{.begin = begin, .end = end, .seed = pattern.seed, .source = 0, .defined = true};
+  replace(begin, end, {&filled, 1});
 }
 
 Content Content::slice(Bytes at, Bytes length) const {
-  Content part{Bytes{}};
-  part.size_ = length.count();
+  Content part{length};
   const std::uint64_t begin = at.count();
   const std::uint64_t end = begin + part.size_;
   if (begin == end) return part;
-  for (auto next = segment_at(begin); next != segments_.end() && next->second.begin < end; ++next) {
-    Segment segment = next->second;
-    if (segment.begin < begin) {
-      segment.source += begin - segment.begin;
-      segment.begin = begin;
-    }
-    segment.end = std::min(segment.end, end);
-    segment.begin -= begin;
-    segment.end -= begin;
+  const auto moved = [&](const Segment& segment) {
+    Segment there = part_of(segment, begin, end);
+    there.begin -= begin;
+    there.end -= begin;
+    return there;
+  };
+  if (segments_.empty()) {
+    part.whole_ = moved(whole_);
+    return part;
+  }
+  const auto first = segment_at(segments_, begin);
+  if (first->second.end >= end) {
+    part.whole_ = moved(first->second);
+    return part;
+  }
+  for (auto next = first; next != segments_.end() && next->second.begin < end; ++next) {
+    const Segment segment = moved(next->second);
     part.segments_.emplace_hint(part.segments_.end(), segment.end, segment);
   }
   return part;
 }
 
 void Content::write(Bytes at, const Content& what) {
+  const auto there = [&](Segment segment) {
+    segment.begin += at.count();
+    segment.end += at.count();
+    return segment;
+  };
+  if (what.segments_.empty()) {
+    const Segment whole = there(what.whole_);
+    return replace(at.count(), at.count() + what.size_, {&whole, 1});
+  }
   std::vector<Segment> moved;
   moved.reserve(what.segments_.size());
-  for (const auto& [end, segment] : what.segments_) {
-    moved.push_back(segment);
-    moved.back().begin += at.count();
-    moved.back().end += at.count();
-  }
+  for (const auto& [end, segment] : what.segments_) moved.push_back(there(segment));
   replace(at.count(), at.count() + what.size_, moved);
 }
 
 void Content::add(const Content& other) {
+  std::vector<Segment> mine;
+  std::vector<Segment> theirs;
+  for_each([&](const Segment& segment) { mine.push_back(segment); });
+  other.for_each([&](const Segment& segment) { theirs.push_back(segment); });
   std::vector<Segment> sums;
-  auto mine = segments_.begin();
-  auto theirs = other.segments_.begin();
+  auto a = mine.begin();
+  auto b = theirs.begin();
   for (std::uint64_t begin = 0; begin < size_;) {
-    const Segment& a = mine->second;
-    const Segment& b = theirs->second;
-    const std::uint64_t end = std::min(a.end, b.end);
-    const std::uint64_t source = a.source + (begin - a.begin);
+    const std::uint64_t end = std::min(a->end, b->end);
+    const std::uint64_t source = a->source + (begin - a->begin);
     Segment sum{.begin = begin, .end = end};
     const bool whole_elements = source % sizeof(std::uint64_t) == 0;
-    if (a.defined && b.defined && is_summable({a.seed}) && is_summable({b.seed}) && whole_elements &&
-        source == b.source + (begin - b.begin)) {
-      sum.seed = summable(a.seed + b.seed).seed;
+    if (a->defined && b->defined && is_summable({a->seed}) && is_summable({b->seed}) && whole_elements &&
+        source == b->source + (begin - b->begin)) {
+      sum.seed = summable(a->seed + b->seed).seed;
       sum.source = source;
       sum.defined = true;
     }
     sums.push_back(sum);
     begin = end;
-    if (a.end == end) ++mine;
-    if (b.end == end) ++theirs;
+    if (a->end == end) ++a;
+    if (b->end == end) ++b;
   }
   replace(0, size_, sums);
 }
@@ -130,22 +159,24 @@ std::uint64_t Content::digest() const {
     digest = (digest ^ number) * 0x9E3779B97F4A7C15U;
     digest ^= digest >> 32U;
   };
-  for (const auto& [end, segment] : segments_) {
+  for_each([&](const Segment& segment) {
     mix(segment.end);
     mix(segment.defined ? 1 : 0);
     mix(segment.seed);
     mix(segment.source);
-  }
+  });
   return digest;
 }
 
 Verdict Content::check(Bytes at, Bytes length, Payload pattern) const {
-  for (const auto& [end, segment] : slice(at, length).segments_) {
-    if (segment.defined && segment.seed == pattern.seed && segment.source == segment.begin) continue;
+  Verdict verdict;
+  slice(at, length).for_each([&](const Segment& segment) {
+    if (!verdict.intact()) return;
+    if (segment.defined && segment.seed == pattern.seed && segment.source == segment.begin) return;
     const bool untouched = segment.defined && segment.seed == kSentinel.seed;
-    return {untouched ? Verdict::Kind::dropped : Verdict::Kind::scrambled, Bytes{segment.begin}};
-  }
-  return {};
+    verdict = {untouched ? Verdict::Kind::dropped : Verdict::Kind::scrambled, Bytes{segment.begin}};
+  });
+  return verdict;
 }
 
 }  // namespace twinlink::model

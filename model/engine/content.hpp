@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <map>
-#include <vector>
+#include <span>
 
 #include "protocols/core/rank.hpp"
 
@@ -32,7 +32,7 @@ class Content {
   /// A number that equal contents share, and that different ones hardly ever share.
   [[nodiscard]] std::uint64_t digest() const;
 
-  friend bool operator==(const Content&, const Content&) = default;
+  friend bool operator==(const Content& a, const Content& b);
 
  private:
   /// Bytes from `begin` to the next segment: byte `begin + i` is byte `source + i` of pattern `seed`.
@@ -45,12 +45,18 @@ class Content {
 
     friend bool operator==(const Segment&, const Segment&) = default;
   };
+  /// By their end, without gaps.
   using Segments = std::map<std::uint64_t, Segment>;
-  [[nodiscard]] Segments::const_iterator segment_at(std::uint64_t at) const;
-  void replace(std::uint64_t begin, std::uint64_t end, const std::vector<Segment>& by);
+  [[nodiscard]] static Segments::const_iterator segment_at(const Segments& segments, std::uint64_t at);
+  [[nodiscard]] static Segment part_of(const Segment& segment, std::uint64_t begin, std::uint64_t end);
+  void replace(std::uint64_t begin, std::uint64_t end, std::span<const Segment> by);
+  /// In order.
+  template <class Visit>
+  void for_each(Visit visit) const;
 
-  Segments segments_;  ///< by their end, without gaps
   std::uint64_t size_ = 0;
+  Segment whole_{};      ///< as a rule there is one segment
+  Segments segments_{};  ///< where there are several; else empty
 };
 
 }  // namespace twinlink::model

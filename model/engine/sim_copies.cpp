@@ -80,7 +80,7 @@ void SimRank::take_copy_cost(Operation& operation) {
   const End from = end_of(operation.from, operation.engine);
   const End to = end_of(operation.to, operation.engine);
   const CopyCost& cost = world_.copy_cost(from, to);
-  operation.report.cost = cost.name;
+  if (world_.observer) operation.report.cost = cost.name;
   operation.report.overhead = cost.cost->overhead.value;
   const CopyEnding ending = operation.signal ? world_.topology.put_ending(from, to, cost, operation.size)
                                              : world_.topology.copy_ending(from, cost);

@@ -33,14 +33,17 @@ std::vector<Adapters> SimRank::adapters_to(RankId peer, Bytes size) const {
 
 /// What lies between two ends of a message of `size` adds to its latency, and so does an adapter's reaching into device
 /// memory. Of a message over several adapters the part that comes last counts.
-Seconds SimRank::way_between(RankId peer, Location from, Location to, Bytes size) {
+SimRank::Way& SimRank::way_between(RankId peer, Location from, Location to, Bytes size) {
   const bool by_memory = by_shared_memory(peer);
-  const std::vector<Adapters> adapters = by_memory ? std::vector<Adapters>{} : adapters_to(peer, size);
-  const std::tuple key{peer, from, to, adapters.size()};
+  const std::tuple key{peer, from, to, !by_memory && network_to(peer).is_striped(size)};
   if (const auto known = ways_.find(key); known != ways_.end()) return known->second;
-  if (by_memory) return ways_[key] = world_.topology.message_way(from, to);
-  Seconds way{};
-  for (const Adapters& nics : adapters) {
+  Way& found = ways_[key];
+  Seconds& way = found.latency;
+  if (by_memory) {
+    way = world_.topology.message_way(from, to);
+    return found;
+  }
+  for (const Adapters& nics : adapters_to(peer, size)) {
     way = std::max(way, world_.topology.message_way(from, nics, to) +
                             world_.topology.fabric_latency(place(id_).node, place(peer).node, nics));
   }
@@ -48,24 +51,19 @@ Seconds SimRank::way_between(RankId peer, Location from, Location to, Bytes size
     const auto& rdma = world_.topology.platform().fabric->rdma;
     if (end.kind == Location::Kind::gpu && rdma) way += or_none(rdma->latency);
   }
-  return ways_[key] = way;
+  return found;
 }
 
 Seconds SimRank::way_of(const Operation& send) {
-  return way_between(send.peer, send.from.allocation->site.location, target_of(send), send.size);
+  return way_between(send.peer, send.from.allocation->site.location, target_of(send), send.size).latency;
 }
 
 /// Control messages lie in the memories next to the GPUs.
-Seconds SimRank::way_of_control(RankId peer) {
-  const auto memory = [&](RankId rank) {
-    return Location{Location::Kind::memory, world_.topology.memory_near(gpu_of(rank))};
-  };
-  return way_between(peer, memory(id_), memory(peer), Bytes{});
-}
+Seconds SimRank::way_of_control(RankId peer) { return way_between(peer, near_, memory_near(peer), Bytes{}).latency; }
 
 /// How long a message has to wait until its adapters can take it.
 Seconds SimRank::adapter_turn(RankId peer, Bytes size) {
-  if (by_shared_memory(peer)) return {};
+  if (!world_.turns_of_nics || by_shared_memory(peer)) return {};
   const std::vector<Nic>& nics = world_.topology.graph().nics;
   Seconds longest{};
   for (const Adapters& adapters : adapters_to(peer, size)) {
@@ -95,7 +93,7 @@ Seconds SimRank::copying_through_shared_memory(RankId peer, Bytes size) const {
 
 /// Whose CPUs copy the bytes of a message: nobody's what goes through an adapter. Where the platform says how long an
 /// eager one keeps the CPUs busy, its bytes are in that.
-std::vector<RankId> SimRank::copying_ranks(const Operation& send) const {
+boost::container::small_vector<RankId, 2> SimRank::copying_ranks(const Operation& send) const {
   if (!by_shared_memory(send.peer)) return {};
   if (send.eager && world_.topology.platform().intra_node.completion) return {};
   switch (world_.topology.platform().intra_node.copied_by) {
@@ -112,10 +110,10 @@ std::vector<RankId> SimRank::copying_ranks(const Operation& send) const {
 /// The parts of a message's way, one after the other: of most messages the whole. Of one that CPUs copy in pieces first
 /// what the sender's copies before the receiver's has anything to copy, then what both copy at the same time, and then
 /// what is left for the receiver's.
-std::vector<SimRank::Stage> SimRank::stages_of(const Operation& send) const {
+SimRank::Stages SimRank::stages_of(const Operation& send) const {
   const NetworkCosts& costs = world_.topology.platform().intra_node;
   const Bytes last = by_shared_memory(send.peer) ? costs.last_fragment(send.size) : Bytes{};
-  std::vector<Stage> stages;
+  Stages stages;
   if (last == Bytes{}) {
     stages.push_back({.copying = copying_ranks(send)});
     return stages;
@@ -156,8 +154,7 @@ void SimRank::require_registered(const Part& part) const {
 Location SimRank::target_of(const Operation& send) const {
   if (send.is_copy()) return send.to.allocation->site.location;
   if (send.partner) return send.partner->to.allocation->site.location;
-  const auto gpu = gpu_of(send.peer);
-  return {Location::Kind::memory, world_.topology.memory_near(gpu)};
+  return memory_near(send.peer);
 }
 
 // ---- the verbs ------------------------------------------------------------------------------------------------------
@@ -176,9 +173,9 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->tag = tag;
   operation->eager = costs.is_eager(source.length);
   operation->size = operation->report.size = source.length;
-  operation->snapshot = operation->read();
+  operation->take_snapshot();
   source.hold();
-  operation->report.cost = by_shared_memory(to) ? "intra_node" : "network";
+  if (world_.observer) operation->report.cost = by_shared_memory(to) ? "intra_node" : "network";
   operation->report.overhead = costs.posting(source.length);
   operation->report.completion = or_none(costs.send_completion);
   operation->report.latency = costs.latency.value.at(source.length) + copying_through_shared_memory(to, source.length);
@@ -190,7 +187,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   Inbox& inbox = receiver.inbox_from(id_, tag);
   if (!inbox.receives.empty()) {
     operation->partner = inbox.receives.front();
-    inbox.receives.pop_front();
+    inbox.receives.erase(inbox.receives.begin());
   } else {
     inbox.sends.push_back(operation);
   }
@@ -204,7 +201,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
 /// answers with a control message of the library's own (Open MPI's ob1 and MVAPICH2 alike).
 Op SimRank::send_synchronously(RankId to, Tag tag, View from) {
   const Op sent = send(to, tag, from);
-  const OperationPtr bytes = ops_.at(sent.id);
+  const OperationPtr bytes = find(sent);
   if (!bytes->eager) return sent;
   bytes->acknowledged = true;
   const OperationPtr operation = make("send");
@@ -237,7 +234,7 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
     return operation->op;
   }
   const OperationPtr send = inbox.sends.front();
-  inbox.sends.pop_front();
+  inbox.sends.erase(inbox.sends.begin());
   SimRank& sender = rank_object(from);
   const Seconds way = sender.way_of(*send);
   send->partner = operation;
@@ -259,7 +256,7 @@ Op SimRank::send_control(RankId to, Tag tag, const ControlMessage& message) {
   const NetworkCosts& costs = network_to(to);
   const OperationPtr operation = make("send_control");
   operation->kind = Operation::Kind::send_control;
-  operation->report.cost = by_shared_memory(to) ? "intra_node control" : "network control";
+  if (world_.observer) operation->report.cost = by_shared_memory(to) ? "intra_node control" : "network control";
   operation->report.size = Bytes{message.bytes().size()};
   operation->report.overhead = costs.sending_control();
   const Seconds whole = costs.control.value + way_of_control(to);
@@ -288,7 +285,7 @@ Op SimRank::await_next_arrival(const OperationPtr& operation, RankId from, Tag t
   Inbox& inbox = inbox_from(from, tag);
   inbox.awaited.push_back(operation);
   if (inbox.arrivals.size() >= inbox.awaited.size()) {
-    await_arrival(inbox, *std::next(inbox.arrivals.begin(), static_cast<std::ptrdiff_t>(inbox.awaited.size()) - 1));
+    await_arrival(inbox, inbox.arrivals[inbox.awaited.size() - 1]);
   }
   return operation->op;
 }
@@ -296,11 +293,10 @@ Op SimRank::await_next_arrival(const OperationPtr& operation, RankId from, Tag t
 bool SimRank::control_is_cut(RankId peer) const {
   if (!world_.machine.any_cut()) return false;
   const Topology& topology = world_.topology;
-  const auto memory = [&](RankId rank) { return Location{Location::Kind::memory, topology.memory_near(gpu_of(rank))}; };
-  if (by_shared_memory(peer)) return world_.machine.is_cut(topology.copy_route(memory(id_), memory(peer)));
+  if (by_shared_memory(peer)) return world_.machine.is_cut(topology.copy_route(near_, memory_near(peer)));
   const Adapters adapters = adapters_to(peer, Bytes{}).front();
-  return world_.machine.is_cut(topology.to_nic_route(memory(id_), adapters.from)) ||
-         world_.machine.is_cut(topology.from_nic_route(adapters.to, memory(peer)));
+  return world_.machine.is_cut(topology.to_nic_route(near_, adapters.from)) ||
+         world_.machine.is_cut(topology.from_nic_route(adapters.to, memory_near(peer)));
 }
 
 /// The bytes of a send have arrived where a receive wants them, or will never do so.
@@ -309,10 +305,10 @@ void SimRank::deliver(const OperationPtr& send) {
   send->partner.reset();
   SimRank& receiver = rank_object(receive->report.rank);
   if (send->status != Status::delivered) return receiver.complete(receive, send->status);
-  const Bytes sent = send->snapshot.front().size();
+  const Bytes sent = send->snapshot.size();
   const Bytes room = receive->to.length;
   const Bytes written = std::min(sent, room);
-  receive->to.allocation->content.write(receive->to.offset, send->snapshot.front().slice(Bytes{}, written));
+  receive->to.allocation->content.write(receive->to.offset, send->snapshot.slice(Bytes{}, written));
   // An eager message comes out of the library's own buffer, even if an adapter has put it there.
   const bool by_cpu = send->eager || by_shared_memory(send->peer);
   receive->report.completion = receiver.network_to(send->report.rank).taking_in(sent);

@@ -34,7 +34,8 @@ struct SimRank::Operation final : FlowListener, std::enable_shared_from_this<Ope
 
   Part from{};
   Part to{};
-  std::vector<Content> snapshot{};     ///< of `from`, when the operation began to read it
+  Content snapshot{Bytes{}};           ///< of `from`, when the operation began to read it
+  std::vector<Content> snapshots{};    ///< the same of each block, if there are blocks
   std::vector<Block> blocks{};         ///< of a copy of blocks
   Seconds unhidden{};                  ///< what blocks that lie apart and a kernel's signal add; zero once they have
   Seconds gap{};                       ///< after the copy before it in its stream; zero once it is over
@@ -60,11 +61,11 @@ struct SimRank::Operation final : FlowListener, std::enable_shared_from_this<Ope
 
   Seconds due{};
   Seconds flow_began{};
-  std::vector<Stage> stages{};  ///< of its way, in turn; none of what has no flow
-  Bytes lacking{};              ///< of its bytes, what the caches do not hold
-  std::size_t stage = 0;        ///< where it is
-  Bytes flowing{};              ///< on all of them together
-  Seconds beside_bytes{};       ///< what the CPUs that copy the first one have to do on it beside its bytes
+  Stages stages{};         ///< of its way, in turn; none of what has no flow
+  Bytes lacking{};         ///< of its bytes, what the caches do not hold
+  std::size_t stage = 0;   ///< where it is
+  Bytes flowing{};         ///< on all of them together
+  Seconds beside_bytes{};  ///< what the CPUs that copy the first one have to do on it beside its bytes
 
   OpReport report{};
 
@@ -75,12 +76,26 @@ struct SimRank::Operation final : FlowListener, std::enable_shared_from_this<Ope
   [[nodiscard]] bool is_message() const { return kind == Kind::send || kind == Kind::receive; }
   /// Reads and writes memory that this rank has, its own or opened.
   [[nodiscard]] bool is_copy() const { return kind == Kind::copy || kind == Kind::put; }
-  /// The contents of the source, now: of the whole, or block by block.
-  [[nodiscard]] std::vector<Content> read() const {
-    if (blocks.empty()) return {from.content()};
-    std::vector<Content> contents;
-    for (const Block& b : blocks) contents.push_back(from.allocation->content.slice(from.offset + b.from, b.length));
-    return contents;
+  [[nodiscard]] Content content_of(const Block& block) const {
+    return from.allocation->content.slice(from.offset + block.from, block.length);
+  }
+  /// The source is read now.
+  void take_snapshot() {
+    if (blocks.empty()) {
+      snapshot = from.content();
+      return;
+    }
+    snapshots.clear();
+    for (const Block& block : blocks) snapshots.push_back(content_of(block));
+  }
+  /// The source must not have changed while it was read: then the hardware would have sent a mixture.
+  void tear_what_has_changed() {
+    if (blocks.empty()) {
+      if (snapshot != from.content()) snapshot.tear();
+    }
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (snapshots[i] != content_of(blocks[i])) snapshots[i].tear();
+    }
   }
   /// Puts what a copy has read where it belongs.
   void write() const {
@@ -90,11 +105,11 @@ struct SimRank::Operation final : FlowListener, std::enable_shared_from_this<Ope
     };
     if (adds) {
       Content sum = to.content();
-      sum.add(snapshot.front());
+      sum.add(snapshot);
       return put(to.offset, sum);
     }
-    if (blocks.empty()) return put(to.offset, snapshot.front());
-    for (std::size_t i = 0; i < blocks.size(); ++i) put(to.offset + blocks[i].to, snapshot[i]);
+    if (blocks.empty()) return put(to.offset, snapshot);
+    for (std::size_t i = 0; i < blocks.size(); ++i) put(to.offset + blocks[i].to, snapshots[i]);
   }
   /// What it takes longer because its source was just written, which is at rest from now on.
   [[nodiscard]] Seconds time_of_written_source() const {

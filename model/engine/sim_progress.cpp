@@ -52,7 +52,7 @@ void SimRank::await_arrival(Inbox& inbox, const Arrival& arrival) { schedule(arr
 void SimRank::take_arrivals(Inbox& inbox) {
   while (!inbox.awaited.empty() && !inbox.arrivals.empty() && reached(inbox.arrivals.front().arrival, now())) {
     const OperationPtr receiver = inbox.awaited.front();
-    inbox.awaited.pop_front();
+    inbox.awaited.erase(inbox.awaited.begin());
     if (receiver->into != nullptr) *receiver->into = inbox.arrivals.front().message;
     if (receiver->signal_value != nullptr) *receiver->signal_value = inbox.arrivals.front().message.as<std::uint64_t>();
     inbox.arrivals.pop_front();
@@ -95,14 +95,14 @@ void SimRank::wait_until_ended(const Operation& operation) {
 /// The first of them that the rank knows to have ended, which is used up with that.
 std::optional<Completion> SimRank::take_seen(std::span<const Op> ops) {
   for (std::size_t i = 0; i < ops.size(); ++i) {
-    const auto found = ops_.find(ops[i].id);
-    if (found == ops_.end()) {
+    const OperationPtr& found = find(ops[i]);
+    if (!found) {
       throw UsageError("rank " + std::to_string(id_.value) + " has no operation " + std::to_string(ops[i].id) +
                        " in flight: never started, or already returned");
     }
-    if (!found->second->seen) continue;
-    const Status status = found->second->status;
-    ops_.erase(found);
+    if (!found->seen) continue;
+    const Status status = found->status;
+    forget(ops[i]);
     return Completion{i, status};
   }
   return std::nullopt;

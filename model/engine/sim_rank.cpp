@@ -9,6 +9,12 @@
 #include "model/engine/sim_operation.hpp"
 
 namespace twinlink::model {
+namespace {
+
+/// Of an operation's number, for its place in the table; the rest makes it unique.
+constexpr unsigned kPlaceBits = 24;
+
+}  // namespace
 
 SimRank::SimRank(SimWorld& world, RankId id)
     : Rank({.id = id,
@@ -18,6 +24,8 @@ SimRank::SimRank(SimWorld& world, RankId id)
       world_(world),
       id_(id),
       memory_(id, world.exports),
+      gpu_(world.topology.gpu_of(world.places[static_cast<std::size_t>(id.value)])),
+      near_{Location::Kind::memory, world.topology.memory_near(gpu_)},
       timer_(world.loop.clock(), [this] { act(); }),
       alarm_(world.loop.clock(), world.loop.crew()) {
   world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
@@ -162,12 +170,35 @@ Verdict SimRank::check(View view, Payload pattern) {
 
 // ---- operations -----------------------------------------------------------------------------------------------------
 
-SimRank::OperationPtr SimRank::make(std::string verb) {
+SimRank::OperationPtr SimRank::make(std::string_view verb) {
   auto operation = std::make_shared<Operation>(*this);
-  operation->op = Op{next_op_++};
-  operation->report = {.rank = id_, .step = step_, .verb = std::move(verb), .started = now()};
-  ops_[operation->op.id] = operation;
+  std::size_t place = ops_.size();
+  if (free_places_.empty()) {
+    ops_.emplace_back();
+  } else {
+    place = free_places_.back();
+    free_places_.pop_back();
+  }
+  ops_[place] = operation;
+  operation->op = Op{next_op_++ << kPlaceBits | place};
+  operation->report.rank = id_;
+  operation->report.step = step_;
+  operation->report.verb = verb;
+  operation->report.started = now();
   return operation;
+}
+
+/// Null: there is none in flight.
+const SimRank::OperationPtr& SimRank::find(Op op) const {
+  static const OperationPtr none;
+  const std::size_t place = op.id & ((std::uint64_t{1} << kPlaceBits) - 1);
+  return place < ops_.size() && ops_[place] && ops_[place]->op == op ? ops_[place] : none;
+}
+
+void SimRank::forget(Op op) {
+  const std::size_t place = op.id & ((std::uint64_t{1} << kPlaceBits) - 1);
+  ops_[place].reset();
+  free_places_.push_back(place);
 }
 
 /// The operation's latency begins.
@@ -182,7 +213,7 @@ void SimRank::delay(const OperationPtr& operation, Seconds until) {
 /// it in its queue.
 void SimRank::become_ready(const OperationPtr& operation) {
   operation->state = Operation::State::queued;
-  std::list<OperationPtr>& queued = operation->queue->operations;
+  std::vector<OperationPtr>& queued = operation->queue->operations;
   if (operation->kind == Operation::Kind::send && !operation->had_its_turn) queued.push_back(operation);
   if (queued.front() == operation) take_turn(operation);
 }
@@ -208,7 +239,7 @@ void SimRank::take_turn(const OperationPtr& operation) {
 void SimRank::start_flow(const OperationPtr& operation) {
   operation->state = Operation::State::flowing;
   operation->flow_began = now();
-  if (operation->is_copy()) operation->snapshot = operation->read();
+  if (operation->is_copy()) operation->take_snapshot();
   if (is_cut(*operation)) return fail(operation);
   if (operation->size == Bytes{}) return end_flow(operation);
   operation->flowing = bytes_to_flow(*operation);
@@ -227,7 +258,7 @@ void SimRank::start_stage(const OperationPtr& operation) {
     bytes += flowing_in(more, rate_of_cpus(*operation));
   }
   for (const RankId copying : stage.copying) rank_object(copying).begin_work();
-  const std::vector<FlowRoute> routes = flow_routes_of(*operation);
+  const std::vector<FlowRoute>& routes = flow_routes_of(*operation);
   stage.flowing = routes.size();
   for (const FlowRoute& route : routes) {
     stage.flows.push_back(world_.loop.network().start(route, std::max(part_of(bytes, route.share), 1_B), *operation));
@@ -248,30 +279,39 @@ void SimRank::end_stage(const OperationPtr& operation) {
   start_stage(operation);
 }
 
-std::vector<FlowRoute> SimRank::flow_routes_of(Operation& operation) const {
+/// Valid until the next call.
+const std::vector<FlowRoute>& SimRank::flow_routes_of(Operation& operation) {
   const Site& from = operation.from.allocation->site;
   if (operation.is_copy() &&
       world_.topology.copy_of(from.node) == world_.topology.copy_of(operation.to.allocation->site.node)) {
-    return world_.machine.copy(from.node, end_of(operation.from, operation.engine),
-                               end_of(operation.to, operation.engine), operation.lacking * 2 < operation.size);
+    const std::tuple key{from.node, end_of(operation.from, operation.engine), end_of(operation.to, operation.engine),
+                         operation.lacking * 2 < operation.size};
+    const auto known = copy_routes_.find(key);
+    if (known != copy_routes_.end()) return known->second;
+    return copy_routes_.emplace(key, std::apply([&](auto... of) { return world_.machine.copy(of...); }, key))
+        .first->second;
   }
   const Location target = target_of(operation);
   if (by_shared_memory(operation.peer)) {
     if (world_.observer) operation.report.route = world_.topology.describe(from.location, target);
-    return world_.machine.message(from.node, from.location, target, operation.stages[operation.stage].copying);
+    const auto& copying = operation.stages[operation.stage].copying;
+    return routes_of_cpus_ = world_.machine.message(from.node, from.location, target, {copying.data(), copying.size()});
   }
-  const std::vector<Adapters> adapters = adapters_to(operation.peer, operation.size);
-  if (world_.observer) operation.report.route = world_.topology.describe(from.location, adapters, target);
-  return world_.machine.transfer(from, adapters, {place(operation.peer).node, target});
+  Way& way = way_between(operation.peer, from.location, target, operation.size);
+  if (way.routes.empty()) {
+    way.routes = world_.machine.transfer(from, adapters_to(operation.peer, operation.size),
+                                         {place(operation.peer).node, target});
+  }
+  if (world_.observer) {
+    operation.report.route =
+        world_.topology.describe(from.location, adapters_to(operation.peer, operation.size), target);
+  }
+  return way.routes;
 }
 
 void SimRank::end_flow(const OperationPtr& operation) {
   operation->report.flow = now() - operation->flow_began;
-  // The source must not have changed while it was read: then the hardware would have sent a mixture.
-  const std::vector<Content> now_there = operation->read();
-  for (std::size_t i = 0; i < now_there.size(); ++i) {
-    if (now_there[i] != operation->snapshot[i]) operation->snapshot[i].tear();
-  }
+  operation->tear_what_has_changed();
   if (operation->is_copy()) operation->write();
   if (operation->signal) raise(*operation);
   complete(operation, Status::delivered);
@@ -279,10 +319,10 @@ void SimRank::end_flow(const OperationPtr& operation) {
   if (std::erase(under_way_, operation) == 0) leave_queue(operation);
 }
 
-bool SimRank::is_cut(Operation& operation) const {
+bool SimRank::is_cut(Operation& operation) {
   if (!world_.machine.any_cut()) return false;
-  const std::vector<FlowRoute> routes = flow_routes_of(operation);
-  return std::ranges::any_of(routes, [&](const FlowRoute& route) { return world_.machine.is_cut(route); });
+  return std::ranges::any_of(flow_routes_of(operation),
+                             [&](const FlowRoute& route) { return world_.machine.is_cut(route); });
 }
 
 /// Nothing arrives, and both ends are told.
@@ -342,12 +382,11 @@ void SimRank::complete(const OperationPtr& operation, Status status) {
 }
 
 void SimRank::abandon(Op op) {
-  const auto found = ops_.find(op.id);
-  if (found == ops_.end()) {
+  const OperationPtr operation = find(op);
+  if (!operation) {
     throw UsageError("rank " + std::to_string(id_.value) + " has no operation " + std::to_string(op.id) + " in flight");
   }
-  const OperationPtr operation = found->second;
-  ops_.erase(found);
+  forget(op);
   std::erase(ended_, operation);
   if (operation->state == Operation::State::ended) return;
   operation->abandoned = true;
@@ -355,8 +394,8 @@ void SimRank::abandon(Op op) {
   operation->to.let_go();
   // Nobody waits any more for what has not begun to come. A send stays: the peer may have been told of it.
   Inbox& inbox = inboxes_[{operation->peer, operation->tag}];
-  if (operation->kind == Operation::Kind::recv_control) inbox.awaited.remove(operation);
-  if (operation->kind == Operation::Kind::receive) inbox.receives.remove(operation);
+  if (operation->kind == Operation::Kind::recv_control) std::erase(inbox.awaited, operation);
+  if (operation->kind == Operation::Kind::receive) std::erase(inbox.receives, operation);
 }
 
 }  // namespace twinlink::model

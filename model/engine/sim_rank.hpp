@@ -6,16 +6,19 @@
 // the peer's own tables.
 #pragma once
 
+#include <algorithm>
+#include <deque>
 #include <functional>
 #include <initializer_list>
-#include <list>
 #include <map>
 #include <memory>
 #include <queue>
 #include <string>
+#include <string_view>
 #include <tuple>
-#include <unordered_map>
 #include <vector>
+
+#include <boost/container/small_vector.hpp>
 
 #include "model/engine/event_loop.hpp"
 #include "model/engine/host_caches.hpp"
@@ -28,8 +31,8 @@ namespace twinlink::model {
 /// What one operation cost, for explanations. Complete when the operation has ended.
 struct OpReport {
   RankId rank{};
-  std::string step{};  ///< the protocol's words
-  std::string verb{};  ///< "copy", "send", "send_control"
+  std::string step{};       ///< the protocol's words
+  std::string_view verb{};  ///< "copy", "send", "send_control"
   Bytes size{};
   std::string cost{};   ///< the entry of the platform's cost table
   std::string route{};  ///< "gpu0 -> ioh0 -> numa0"
@@ -60,6 +63,7 @@ struct SimWorld {
   std::map<std::pair<End, End>, CopyCost> copy_costs{};  ///< asked for so far
   std::map<std::pair<int, std::string>, Seconds>
       nic_turns{};  ///< by node and adapter: when it can send the next message
+  bool turns_of_nics = std::ranges::any_of(topology.graph().nics, [](const Nic& nic) { return nic.gap.has_value(); });
 
   [[nodiscard]] const CopyCost& copy_cost(End from, End to);
   /// A rank has failed and all are being ended: no verb may wait any more.
@@ -107,7 +111,9 @@ class SimRank final : public Rank {
 
   void fill(View view, Payload pattern) override;
   Verdict check(View view, Payload pattern) override;
-  void step(std::string_view words) override { step_ = words; }
+  void step(std::string_view words) override {
+    if (world_.observer) step_ = words;
+  }
 
  private:
   struct Operation;
@@ -116,15 +122,21 @@ class SimRank final : public Rank {
   /// overlaps the flow of the one before it, for commands are queued ahead of the data. A message that CPUs copy in
   /// pieces waits here until the first one has been copied, and then takes turns with those after it.
   struct Queue {
-    std::list<OperationPtr> operations{};
+    std::vector<OperationPtr> operations{};
     Seconds last_end = Seconds{} - kNever;  ///< of the last flow, and of the signal behind it
   };
   /// A part of an operation's way.
   struct Stage {
-    std::vector<RankId> copying{};  ///< whose CPUs copy the bytes, if any
-    double share = 1;               ///< of the bytes
-    std::vector<FlowId> flows{};    ///< one for each way that the bytes take side by side
-    std::size_t flowing = 0;        ///< of these, what has not ended
+    boost::container::small_vector<RankId, 2> copying{};  ///< whose CPUs copy the bytes, if any
+    double share = 1;                                     ///< of the bytes
+    boost::container::small_vector<FlowId, 1> flows{};    ///< one for each way that the bytes take side by side
+    std::size_t flowing = 0;                              ///< of these, what has not ended
+  };
+  using Stages = boost::container::small_vector<Stage, 1>;
+  /// What lies between two ends of a message.
+  struct Way {
+    Seconds latency{};
+    std::vector<FlowRoute> routes{};  ///< once a message has taken it; with CPUs that copy it of no use
   };
   /// A control message on its way.
   struct Arrival {
@@ -133,10 +145,10 @@ class SimRank final : public Rank {
   };
   /// What has come, and what is awaited, from one peer with one tag.
   struct Inbox {
-    std::list<Arrival> arrivals;
-    std::list<OperationPtr> awaited;   ///< control messages that this rank waits for
-    std::list<OperationPtr> sends;     ///< of the peer, not yet matched
-    std::list<OperationPtr> receives;  ///< of this rank, not yet matched
+    std::deque<Arrival> arrivals;
+    std::vector<OperationPtr> awaited;   ///< control messages that this rank waits for
+    std::vector<OperationPtr> sends;     ///< of the peer, not yet matched
+    std::vector<OperationPtr> receives;  ///< of this rank, not yet matched
   };
   /// What happens by itself: the latency of an operation is over, or a control message comes in.
   struct Due {
@@ -167,11 +179,14 @@ class SimRank final : public Rank {
   void raise(const Operation& put);
 
   // Starting and ending operations (sim_rank.cpp).
-  OperationPtr make(std::string verb);
+  OperationPtr make(std::string_view verb);
+  [[nodiscard]] const OperationPtr& find(Op op) const;
+  void forget(Op op);
   void require_sendable(const Part& part, RankId peer) const;
   void require_registered(const Part& part) const;
   void register_pageable(const Part& part, RankId peer);
-  [[nodiscard]] std::size_t gpu_of(RankId rank) const { return world_.topology.gpu_of(place(rank)); }
+  [[nodiscard]] std::size_t gpu_of(RankId rank) const { return rank_object(rank).gpu_; }
+  [[nodiscard]] Location memory_near(RankId rank) const { return rank_object(rank).near_; }
   [[nodiscard]] int copy_of(RankId rank) const { return world_.topology.copy_of(place(rank).node); }
   void require_peer(RankId rank) const;                   ///< another rank than this one
   [[nodiscard]] SimRank& rank_object(RankId rank) const;  ///< in this process as all are
@@ -179,13 +194,13 @@ class SimRank final : public Rank {
   [[nodiscard]] bool by_shared_memory(RankId peer) const;  ///< and not through the adapter
   [[nodiscard]] const NetworkCosts& network_to(RankId peer) const;
   [[nodiscard]] std::vector<Adapters> adapters_to(RankId peer, Bytes size) const;
-  [[nodiscard]] Seconds way_between(RankId peer, Location from, Location to, Bytes size);
+  [[nodiscard]] Way& way_between(RankId peer, Location from, Location to, Bytes size);
   [[nodiscard]] Seconds way_of(const Operation& send);
   [[nodiscard]] Seconds way_of_control(RankId peer);
   Seconds adapter_turn(RankId peer, Bytes size);
   [[nodiscard]] Seconds copying_through_shared_memory(RankId peer, Bytes size) const;
-  [[nodiscard]] std::vector<RankId> copying_ranks(const Operation& send) const;
-  [[nodiscard]] std::vector<Stage> stages_of(const Operation& send) const;
+  [[nodiscard]] boost::container::small_vector<RankId, 2> copying_ranks(const Operation& send) const;
+  [[nodiscard]] Stages stages_of(const Operation& send) const;
   void delay(const OperationPtr& operation, Seconds until);
   void become_ready(const OperationPtr& operation);
   [[nodiscard]] Location target_of(const Operation& send) const;
@@ -194,13 +209,13 @@ class SimRank final : public Rank {
   void end_stage(const OperationPtr& operation);
   void leave_queue(const OperationPtr& operation);
   void start_flow(const OperationPtr& operation);
-  [[nodiscard]] std::vector<FlowRoute> flow_routes_of(Operation& operation) const;
+  [[nodiscard]] const std::vector<FlowRoute>& flow_routes_of(Operation& operation);
   Bytes lacking_in_caches(std::initializer_list<const Part*> parts, Bytes size);
   [[nodiscard]] Rate rate_of_cpus(const Operation& message) const;
   Bytes bytes_to_flow(Operation& operation);
   void end_flow(const OperationPtr& operation);
   void fail(const OperationPtr& operation);
-  [[nodiscard]] bool is_cut(Operation& operation) const;
+  [[nodiscard]] bool is_cut(Operation& operation);
   [[nodiscard]] bool control_is_cut(RankId peer) const;
   void complete(const OperationPtr& operation, Status status);
   void deliver(const OperationPtr& send);
@@ -230,13 +245,18 @@ class SimRank final : public Rank {
   SimWorld& world_;
   RankId id_;
   SimMemory memory_;
-  /// Of messages to peers, over how many adapters; worked out when first needed.
-  std::map<std::tuple<RankId, Location, Location, std::size_t>, Seconds> ways_;
-  std::map<std::pair<RankId, Tag>, Inbox> inboxes_;  ///< by source and tag
+  std::size_t gpu_;
+  Location near_;  ///< the memory next to it
+  /// Of messages to peers, and whether they take several adapters; worked out when first needed.
+  std::map<std::tuple<RankId, Location, Location, bool>, Way> ways_;
+  std::map<std::tuple<int, End, End, bool>, std::vector<FlowRoute>> copy_routes_;  ///< by node, and whether cached
+  std::vector<FlowRoute> routes_of_cpus_;                                          ///< of the message asked for last
+  std::map<std::pair<RankId, Tag>, Inbox> inboxes_;                                ///< by source and tag
 
   std::uint64_t next_op_ = 1;
-  std::unordered_map<std::uint64_t, OperationPtr> ops_;  ///< started, and not yet returned by wait_any()
-  std::vector<OperationPtr> ended_;                      ///< of these, what has ended and the rank has not seen yet
+  std::vector<OperationPtr> ops_;  ///< started, and not yet returned by wait_any(); null: a free place
+  std::vector<std::size_t> free_places_;
+  std::vector<OperationPtr> ended_;      ///< of these, what has ended and the rank has not seen yet
   std::vector<OperationPtr> under_way_;  ///< sends that have left their queue, and whose last stages flow
   std::priority_queue<Due> agenda_;
   std::uint64_t events_ = 0;       ///< ever put on the agenda

@@ -6,7 +6,8 @@
 // In every step each rank sends 32 KiB to the next one and receives as much. All three have the same bandwidths, the
 // same latency and overheads, and SimGrid settings that fit them; the simulated times are printed to show it. Each runs
 // in a process of its own, for SimGrid's engine starts once, one after the other, `--rounds` times; the fastest counts.
-// The bare programs have two links a message where Twinlink's machine has six.
+// All machines have three links between a rank's memory and the switch, as Twinlink's have: those of the socket, of the
+// adapter's slot and of its cable; `--links 1` leaves the bare programs the cable alone.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -40,6 +41,7 @@ struct Ring {
   int ranks = 512;
   int steps = 100;
   int sharing = 1;  ///< ranks at one adapter
+  int links = 3;    ///< of the bare machines, each way
   bool exact = false;
 
   [[nodiscard]] int next(int rank) const { return (rank + sharing) % ranks; }
@@ -102,17 +104,21 @@ std::vector<s4u::Host*> make_hosts(s4u::Engine& engine, const Ring& ring) {
   s4u::Engine::set_config("contexts/stack-size:64");
   auto* zone = model::versions::add_zone(engine, "machine");
   std::vector<s4u::Host*> hosts;
-  s4u::Link* up = nullptr;
-  s4u::Link* down = nullptr;
+  std::vector<s4u::LinkInRoute> there;
+  std::vector<s4u::LinkInRoute> back;
   for (int rank = 0; rank < ring.ranks; ++rank) {
     const std::string name = std::to_string(rank);
-    if (rank % ring.sharing == 0) {
-      up = model::versions::add_link(*zone, "up" + name, kBandwidth)->set_latency(kLatency / 2);
-      down = model::versions::add_link(*zone, "down" + name, kBandwidth)->set_latency(kLatency / 2);
-    }
     hosts.push_back(model::versions::add_host(*zone, name, 1e9));
-    const std::vector<s4u::LinkInRoute> there{s4u::LinkInRoute(up)};
-    const std::vector<s4u::LinkInRoute> back{s4u::LinkInRoute(down)};
+    if (rank % ring.sharing == 0) {
+      there.clear();
+      back.clear();
+      for (int link = 0; link < ring.links; ++link) {
+        const std::string of = name + "." + std::to_string(link);
+        const double latency = link == 0 ? kLatency / 2 : 0;
+        there.emplace_back(model::versions::add_link(*zone, "up" + of, kBandwidth)->set_latency(latency));
+        back.emplace_back(model::versions::add_link(*zone, "down" + of, kBandwidth)->set_latency(latency));
+      }
+    }
 #if SIMGRID_VERSION >= 40000
     zone->add_route(hosts.back(), nullptr, there, false);
     zone->add_route(nullptr, hosts.back(), back, false);
@@ -269,6 +275,9 @@ int main(int argc, char** argv) {
   app.add_option("--sharing", ring.sharing, "ranks that share an adapter")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  app.add_option("--links", ring.links, "of the bare programs' machines, each way")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 8));
   app.add_option("--rounds", rounds, "of which the fastest counts")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_flag("--exact", ring.exact, "SimGrid gets all flows");
   app.add_flag("--only", only, "Twinlink alone");
