@@ -4,17 +4,27 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "protocols/bench/results/statistics.hpp"
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/connections.hpp"
+#include "protocols/workloads/goal/job.hpp"
 
 namespace twinlink::bench {
 
+/// What one rank did of a recorded job: medians over the iterations.
+struct RankPart {
+  double ended_us = 0;   ///< its last task
+  double waited_us = 0;  ///< until then, while it neither computed nor sent
+  std::size_t tasks = 0;
+  Bytes sent{};
+};
+
 struct WorkloadPoint {
-  Bytes size{};  ///< as nccl-tests count it: of the whole buffer, or of one message of a pattern
+  Bytes size{};  ///< as nccl-tests count it: of the whole buffer, or of one message of a pattern; of a trace all bytes
   std::string algorithm{};
   std::string why{};        ///< it was chosen; empty: by the user
   std::size_t steps = 0;    ///< of the rank that has most
@@ -25,6 +35,7 @@ struct WorkloadPoint {
   double algorithm_MBps = 0;
   double bus_MBps = 0;
   bool verified = false;
+  std::vector<RankPart> ranks{};  ///< of a trace
 };
 
 struct WorkloadSeries {
@@ -42,6 +53,8 @@ struct WorkloadSeries {
 
 struct WorkloadPlan {
   const workloads::Workload* workload = nullptr;
+  /// Instead of a workload: a recorded job, which says itself who sends what.
+  std::shared_ptr<const workloads::goal::Job> trace{};
   /// One: that one. None: for each size the one with the least predicted time. Several: all that the shape allows.
   std::vector<const workloads::Algorithm*> algorithms{};
   workloads::Ways ways{};
@@ -52,6 +65,13 @@ struct WorkloadPlan {
   Seconds timeout{30};
   /// Told on rank 0 of each point; may be empty.
   std::function<void(const WorkloadPoint&)> on_point{};
+  /// What a rank has of its GPU's memory; empty: the device itself will say.
+  std::function<Bytes(RankId)> room{};
+
+  /// A UsageError that begins with `what` where the rank needs more than that.
+  void require_room(const Rank& rank, Bytes needed, const std::string& what) const;
+  /// Of the workload, or the trace's file.
+  [[nodiscard]] std::string name() const;
 };
 
 /// How the ranks lie. Where they do not fill the nodes one after the other, each with the same number, a node counts as
