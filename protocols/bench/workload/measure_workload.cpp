@@ -107,7 +107,16 @@ class WorkloadRun {
   };
 
   [[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, Bytes size) const {
-    return algorithm.schedule(shape_, self_, elements_of(size));
+    const std::uint64_t elements = elements_of(size);
+    if (plan_.training) return training_schedule(*plan_.training, algorithm, shape_, self_, elements);
+    return algorithm.schedule(shape_, self_, elements);
+  }
+  [[nodiscard]] double predicted(const Algorithm& algorithm, Bytes size) const {
+    const auto time_of = [&](std::uint64_t elements) { return predicted_us(algorithm, shape_, elements, costs_); };
+    if (!plan_.training) return time_of(elements_of(size));
+    return training_time(*plan_.training, elements_of(size),
+                         [&](std::uint64_t elements) { return Seconds{time_of(elements) * 1e-6}; })
+        .microseconds();
   }
   /// What a short and a long message take, and what is local, on the slowest of all ranks.
   void learn_the_costs() {
@@ -151,7 +160,7 @@ class WorkloadRun {
   [[nodiscard]] std::vector<Choice> choices(Bytes size) const {
     std::vector<Choice> all;
     for (const Algorithm* algorithm : candidates(plan_, shape_)) {
-      all.push_back({algorithm, predicted_us(*algorithm, shape_, elements_of(size), costs_), {}});
+      all.push_back({algorithm, predicted(*algorithm, size), {}});
     }
     if (!plan_.algorithms.empty()) return all;
     const auto best = std::ranges::min_element(all, {}, &Choice::predicted_us);
@@ -195,13 +204,35 @@ class WorkloadRun {
     for (int i = 0; i < plan_.iterations; ++i) mine.push_back(timed(schedule, algorithm.name, size));
     if (plan_.verify) verify(schedule, algorithm.name, size);
     const Times times = gather_times(mine, schedule.steps.size());
-    if (self_ != 0) return {};
     WorkloadPoint point{
         .size = size, .algorithm = std::string(algorithm.name), .steps = most_steps_, .verified = plan_.verify};
+    if (plan_.training) point.training = take_apart(schedule, algorithm.name, size);
+    if (self_ != 0) return {};
     take_times(point, times);
     point.algorithm_MBps = static_cast<double>(size.count()) / point.time_us.median;
     point.bus_MBps = point.algorithm_MBps * plan_.workload->bus_factor(shape_.ranks);
     return point;
+  }
+
+  /// A step's halves, each alone. On rank 0.
+  TrainingPart take_apart(const Schedule& schedule, std::string_view name, Bytes size) {
+    const std::size_t steps = most_steps_;
+    const auto alone = [&](const Schedule& half) {
+      std::vector<double> mine;
+      for (int i = 0; i < plan_.iterations; ++i) mine.push_back(timed(half, name, size));
+      const Times times = gather_times(mine, half.steps.size());
+      return self_ == 0 ? summarize(times.of(slowest)).median : 0;
+    };
+    Schedule kernels = schedule;
+    kernels.steps.clear();
+    Schedule exchanges = schedule;
+    exchanges.kernels.clear();
+    for (workloads::Step& step : exchanges.steps) step.after = 0;
+    TrainingPart part{.compute_us = alone(kernels),
+                      .communication_us = alone(exchanges),
+                      .buckets = buckets_of(*plan_.training, elements_of(size)).size()};
+    most_steps_ = steps;
+    return part;
   }
 
   /// On rank 0.

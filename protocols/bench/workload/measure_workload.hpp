@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/connections.hpp"
 #include "protocols/workloads/goal/job.hpp"
+#include "protocols/workloads/training.hpp"
 
 namespace twinlink::bench {
 
@@ -21,6 +23,17 @@ struct RankPart {
   double waited_us = 0;  ///< until then, while it neither computed nor sent
   std::size_t tasks = 0;
   Bytes sent{};
+};
+
+/// Where the time of a training step goes, in us.
+struct TrainingPart {
+  double compute_us = 0;        ///< the kernels alone
+  double communication_us = 0;  ///< the all-reduces alone
+  std::size_t buckets = 0;
+
+  /// What the all-reduces add to the step.
+  [[nodiscard]] double exposed_us(double step_us) const { return step_us - compute_us; }
+  [[nodiscard]] double hidden_us(double step_us) const { return communication_us - exposed_us(step_us); }
 };
 
 struct WorkloadPoint {
@@ -36,6 +49,7 @@ struct WorkloadPoint {
   double bus_MBps = 0;
   bool verified = false;
   std::vector<RankPart> ranks{};  ///< of a trace
+  std::optional<TrainingPart> training{};
 };
 
 struct WorkloadSeries {
@@ -55,6 +69,8 @@ struct WorkloadPlan {
   const workloads::Workload* workload = nullptr;
   /// Instead of a workload: a recorded job, which says itself who sends what.
   std::shared_ptr<const workloads::goal::Job> trace{};
+  /// Of the workload training-step, whose size is that of all gradients.
+  std::optional<workloads::TrainingStep> training{};
   /// One: that one. None: for each size the one with the least predicted time. Several: all that the shape allows.
   std::vector<const workloads::Algorithm*> algorithms{};
   workloads::Ways ways{};

@@ -27,8 +27,10 @@ std::vector<double> Times::of(const std::function<double(const std::vector<doubl
   return all;
 }
 
+double slowest(const std::vector<double>& ranks) { return std::ranges::max(ranks); }
+
 void take_times(WorkloadPoint& point, const Times& times) {
-  point.time_us = summarize(times.of([](const std::vector<double>& ranks) { return std::ranges::max(ranks); }));
+  point.time_us = summarize(times.of(slowest));
   point.fastest_us =
       summarize(times.of([](const std::vector<double>& ranks) { return std::ranges::min(ranks); })).median;
   point.slowest_rank = most_often_slowest(times);

@@ -17,6 +17,9 @@ struct Times {
   [[nodiscard]] std::vector<double> of(const std::function<double(const std::vector<double>&)>& which) const;
 };
 
+/// For of(): of the slowest rank.
+double slowest(const std::vector<double>& ranks);
+
 /// Enters the times, the spread, and who was slowest most often.
 void take_times(WorkloadPoint& point, const Times& times);
 

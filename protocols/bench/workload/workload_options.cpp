@@ -34,18 +34,33 @@ Settings settings_of(const Protocol& protocol, const WorkloadOptions& options) {
   return settings;
 }
 
+bool has_default_sizes(const WorkloadOptions& options) {
+  const WorkloadOptions defaults;
+  return options.sweep.begin == defaults.sweep.begin && options.sweep.end == defaults.sweep.end &&
+         options.sweep.factor == defaults.sweep.factor;
+}
+
 /// Of what a trace says itself.
 void require_no_choice(const WorkloadOptions& options) {
   if (!options.algorithm.empty()) throw UsageError("--algorithm: a trace says itself who sends what");
-  const WorkloadOptions defaults;
-  if (options.sweep.begin != defaults.sweep.begin || options.sweep.end != defaults.sweep.end ||
-      options.sweep.factor != defaults.sweep.factor) {
-    throw UsageError("-b, -e, -f: a trace has its own sizes");
+  if (!has_default_sizes(options)) throw UsageError("-b, -e, -f: a trace has its own sizes");
+}
+
+void choose_training(WorkloadPlan& plan, const WorkloadOptions& options) {
+  if (options.workload != "training-step") {
+    if (!options.layers && !options.bucket && !options.layer) return;
+    throw UsageError("--layers, --layer-time, --bucket: only of training-step");
   }
+  workloads::TrainingStep training;
+  training.layers = options.layers.value_or(training.layers);
+  training.bucket = options.bucket.value_or(training.bucket);
+  training.layer = options.layer.value_or(training.layer);
+  plan.training = training;
 }
 
 /// The workload with its algorithms, or the trace.
 void choose(WorkloadPlan& plan, const WorkloadOptions& options) {
+  choose_training(plan, options);
   if (is_trace(options.workload)) {
     require_no_choice(options);
     plan.trace = read_job(options.workload);
@@ -73,6 +88,26 @@ std::string to_csv(const WorkloadSeries& series) {
 
 }  // namespace
 
+namespace {
+
+void add_training_options(CLI::App& app, WorkloadOptions& options) {
+  const workloads::TrainingStep defaults;
+  constexpr int kMostLayers = 10'000;
+  add_count_option(app, "--layers", 1, kMostLayers, std::to_string(defaults.layers), "How many layers there are",
+                   [&options](int layers) { options.layers = layers; });
+  add_read_option(app, "--layer-time", "TIME", format_seconds(defaults.layer),
+                  "What a layer takes forward, with unit; backward takes twice as long",
+                  [&options](const std::string& text) { options.layer = parse_seconds(text); });
+  add_read_option(app, "--bucket", "SIZE", format_size(defaults.bucket),
+                  "How many bytes of gradients are all-reduced at a time; the sizes are those of all gradients",
+                  [&options](const std::string& text) {
+                    options.bucket = parse_size(text);
+                    if (*options.bucket < workloads::kElement) throw UsageError("a bucket has 8 B at least");
+                  });
+}
+
+}  // namespace
+
 void add_workload_options(CLI::App& app, WorkloadOptions& options) {
   app.add_option("workload", options.workload,
                  "What the ranks do: " + names_of_workloads() + "; or a recorded job in the text form of GOAL")
@@ -88,6 +123,8 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
       ->type_name("NAME|all");
   add_settings_options(app, options.settings);
   add_size_options(app, options.sweep);
+  app.option_defaults()->group("Training step");
+  add_training_options(app, options);
   app.option_defaults()->group("Rounds");
   constexpr int kMost = 1'000'000;
   add_count_option(app, "-i,--iterations", 1, kMost, "10; 1 where it is simulated", "Timed iterations at each size",
@@ -123,6 +160,9 @@ WorkloadPlan make_plan(const WorkloadOptions& options, int warmup, int iteration
   // More would not fit into any GPU of today, and its elements into no buffer of a test.
   constexpr Bytes kMost{std::uint64_t{1} << 40U};
   if (plan.sizes.back() > kMost) throw UsageError(fmt::format("a workload has {} at most", format_size(kMost)));
+  // A small model's gradients, in numbers of 64 bits or not.
+  constexpr Bytes kGradients = 256_MiB;
+  if (plan.training && has_default_sizes(options)) plan.sizes = {kGradients};
   if (plan.workload->name == "barrier") plan.sizes = {workloads::kElement};
   return plan;
 }
@@ -148,6 +188,13 @@ nlohmann::json to_json(const WorkloadFile& file) {
                          {"verified", p.verified}};
     write_statistics(point, p.time_us);
     if (!p.why.empty()) point["why"] = p.why;
+    if (p.training) {
+      point["compute_us"] = p.training->compute_us;
+      point["communication_us"] = p.training->communication_us;
+      point["exposed_us"] = p.training->exposed_us(p.time_us.median);
+      point["hidden_us"] = p.training->hidden_us(p.time_us.median);
+      point["buckets"] = p.training->buckets;
+    }
     for (const RankPart& part : p.ranks) {
       point["ranks"].push_back({{"ended_us", part.ended_us},
                                 {"waited_us", part.waited_us},
@@ -210,6 +257,12 @@ void print_row(const WorkloadPoint& p, std::ostream& out) {
                      p.algorithm, p.steps, p.time_us.median, p.fastest_us, p.slowest_rank, p.predicted_us,
                      p.algorithm_MBps, p.bus_MBps, p.why.empty() ? "" : "  # " + p.why);
   if (!p.ranks.empty()) print_parts(p.ranks, out);
+  if (p.training) {
+    out << fmt::format(
+        "#   kernels alone {:.2f} us, all-reduces of {} buckets alone {:.2f} us: {:.2f} us exposed, {:.2f} us hidden\n",
+        p.training->compute_us, p.training->buckets, p.training->communication_us,
+        p.training->exposed_us(p.time_us.median), p.training->hidden_us(p.time_us.median));
+  }
   out << std::flush;
 }
 

@@ -66,6 +66,25 @@ TEST(WorkloadProgram, RefusesATraceThatDoesNotFitBeforeAnythingRuns) {
   EXPECT_THAT(lost.text, HasSubstr("lost.goal:3: error: nobody receives it"));
 }
 
+TEST(WorkloadProgram, TakesATrainingStepApart) {
+  const std::string file = ::testing::TempDir() + "twinlink-training.json";
+  const Ended ended =
+      workload("training-step -p gpudirect-v2 --layers 4 --layer-time 2ms -b 100M -e 100M --json " + file);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("kernels alone 24"));
+  const nlohmann::json point = bench::read_json_file(file).at("points").at(0);
+  EXPECT_EQ(point.at("buckets"), 4);
+  const auto us = [&](const char* name) { return point.at(name).get<double>(); };
+  EXPECT_NEAR(us("exposed_us") + us("compute_us"), us("time_us"), 1e-6);
+  EXPECT_NEAR(us("exposed_us") + us("hidden_us"), us("communication_us"), 1e-6);
+  EXPECT_GT(us("hidden_us"), 0);
+  // Nothing is shared between kernels and messages: the rule for the whole holds, with messages that are predicted.
+  EXPECT_NEAR(us("predicted_us"), us("time_us"), us("time_us") * 1e-2);
+  const Ended other = workload("all-reduce -p gpudirect-v2 --layers 4");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.text, HasSubstr("only of training-step"));
+}
+
 TEST(WorkloadProgram, RefusesBuffersBeyondAGpusMemory) {
   const Ended ended = workload("all-reduce -p gpudirect-v2 -b 256G -e 256G");
   EXPECT_EQ(ended.code, 2) << ended.text;
