@@ -30,6 +30,14 @@ constexpr std::array kAllReduce{
               any_shape, tree_all_reduce},
     Algorithm{"hierarchical", "rings within nodes, across nodes for each GPU, within nodes", "rings of g and n/g ranks",
               several_nodes, hierarchical_all_reduce}};
+constexpr std::string_view kStep = "3 L t, and the last bucket's all-reduce where each ends before the next is there";
+constexpr std::array kTrainingStep{
+    Algorithm{"halving-doubling", "each bucket by recursive halving, then doubling", kStep, any_shape,
+              halving_all_reduce},
+    Algorithm{"ring", "each bucket in a ring", kStep, any_shape, ring_all_reduce},
+    Algorithm{"tree", "each bucket by binomial trees", kStep, any_shape, tree_all_reduce},
+    Algorithm{"hierarchical", "each bucket by rings within nodes and across them", kStep, several_nodes,
+              hierarchical_all_reduce}};
 constexpr std::array kAllGather{
     Algorithm{"ring", "each part goes round once", "(n-1) (a + S/n/b)", any_shape, ring_all_gather}};
 constexpr std::array kReduceScatter{
@@ -65,7 +73,10 @@ constexpr std::array kWorkloads{
     Workload{"bisection", "messages both ways between the halves of the ranks", once, kBisection},
     Workload{"shift", "a message from each rank to the next", once, kShift},
     Workload{"halo-2d", "faces with the neighbours in a grid that closes on itself", once, kHalo2d},
-    Workload{"halo-3d", "the same in three dimensions", once, kHalo3d}};
+    Workload{"halo-3d", "the same in three dimensions", once, kHalo3d},
+    Workload{"training-step",
+             "L layers of time t forward, 2 t backward; gradients are all-reduced meanwhile by buckets", there_and_back,
+             kTrainingStep}};
 
 template <class Named>
 const Named& find(std::span<const Named> all, std::string_view name, const std::string& what) {

@@ -34,6 +34,8 @@ class ConcurrentRank::Work {
   void begin(const std::function<void()>& body) {
     body_ = &body;
     waits_ = {};
+    condition_ = nullptr;
+    ready_ = true;
     answer_.reset();
     failure_ = nullptr;
     fiber_.begin([](void* work) { static_cast<Work*>(work)->run(); }, this);
@@ -41,7 +43,10 @@ class ConcurrentRank::Work {
   [[nodiscard]] bool ended() const { return fiber_.ended(); }
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
 
-  void go_on() { fiber_.go_on(); }
+  void go_on() {
+    ready_ = false;
+    fiber_.go_on();
+  }
 
   /// Called on the work: gives up the processor until somebody has an answer.
   std::optional<Completion> wait(std::span<const Op> ops, Seconds deadline) {
@@ -50,10 +55,22 @@ class ConcurrentRank::Work {
     fiber_.pause();
     return std::exchange(answer_, std::nullopt);
   }
+  /// Likewise, until `condition` holds or somebody says that it is ready.
+  void wait(const std::function<bool()>& condition) {
+    waits_ = {};
+    condition_ = &condition;
+    fiber_.pause();
+    condition_ = nullptr;
+  }
   [[nodiscard]] std::span<const Op> waits() const { return waits_; }
   [[nodiscard]] Seconds deadline() const { return deadline_; }
-  void answer(Completion completion) { answer_ = completion; }
-  [[nodiscard]] bool has_answer() const { return answer_.has_value(); }
+  void answer(Completion completion) {
+    answer_ = completion;
+    ready_ = true;
+  }
+  void make_ready() { ready_ = true; }
+  [[nodiscard]] bool waits_for_others() const { return condition_ != nullptr; }
+  [[nodiscard]] bool can_go_on() const { return ready_ || (condition_ != nullptr && (*condition_)()); }
 
  private:
   void run() {
@@ -69,6 +86,8 @@ class ConcurrentRank::Work {
   const std::function<void()>* body_ = nullptr;
   std::span<const Op> waits_{};
   Seconds deadline_{};
+  const std::function<bool()>* condition_ = nullptr;  ///< it waits for other works instead
+  bool ready_ = false;                                ///< to begin, or to go on
   std::optional<Completion> answer_{};
   std::exception_ptr failure_{};
 };
@@ -82,66 +101,100 @@ void ConcurrentRank::resume(Work& work) {
   running_ = nullptr;
 }
 
-void ConcurrentRank::run(std::span<const std::function<void()>> works) {
-  if (running_ != nullptr) throw UsageError("a work of a rank cannot run others");
-  if (works.size() == 1) return works.front()();
-  while (works_.size() < works.size()) works_.push_back(std::make_unique<Work>());
-  std::vector<Work*> live;
-  for (std::size_t i = 0; i < works.size(); ++i) {
-    works_[i]->begin(works[i]);
-    live.push_back(works_[i].get());
+ConcurrentRank::Work& ConcurrentRank::begin(const std::function<void()>& body) {
+  if (free_.empty()) {
+    works_.push_back(std::make_unique<Work>());
+    free_.push_back(works_.back().get());
   }
-  std::vector<Work*> ready = live;
-  std::exception_ptr failure;
-  const auto fail = [&](std::exception_ptr with) {
-    if (failure) return;
-    failure = std::move(with);
-    cancelled_ = true;
-    ready = live;
-  };
-  while (!live.empty()) {
-    for (std::size_t i = 0; i < ready.size(); ++i) {
-      Work& work = *ready[i];
-      if (work.ended()) continue;
-      resume(work);
-      if (!work.ended()) continue;
-      std::erase(live, &work);
-      if (work.failure()) {
-        fail(work.failure());
-        i = static_cast<std::size_t>(-1);  // all others once more, to be cancelled
-      }
-    }
-    ready.clear();
-    if (live.empty()) break;
+  Work& work = *free_.back();
+  free_.pop_back();
+  work.begin(body);
+  live_.push_back(&work);
+  return work;
+}
+
+void ConcurrentRank::run(std::span<const std::function<void()>> works) {
+  if (works.size() == 1) return works.front()();
+  std::vector<Work*> own;
+  for (const auto& work : works) own.push_back(&begin(work));
+  if (running_ == nullptr) {
+    drive();
+  } else {
+    // Works of this one look at what is on its stack: they end first, whatever fails.
+    const std::function<bool()> all_ended = [&own] { return std::ranges::all_of(own, &Work::ended); };
+    while (!all_ended()) running_->wait(all_ended);
+  }
+  // From the last to the first, so that each gets the same stack again.
+  free_.insert(free_.end(), own.rbegin(), own.rend());
+  if (running_ != nullptr && cancelled_) throw CancelledError();
+  if (running_ == nullptr && failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void ConcurrentRank::wait_until(const std::function<bool()>& condition) {
+  while (!condition()) {
+    if (running_ == nullptr) throw UsageError("only a work of a rank waits for others");
+    if (cancelled_) throw CancelledError();
+    running_->wait(condition);
+  }
+  if (cancelled_) throw CancelledError();
+}
+
+void ConcurrentRank::drive() {
+  while (true) {
+    const bool moved = go_on();
+    std::erase_if(live_, &Work::ended);
+    if (live_.empty()) break;
+    if (moved) continue;  // what a work waits for may hold now
     try {
-      wait_for_all(live);
-      const Seconds now = inner().now();
-      for (Work* work : live) {
-        if (work->has_answer() || now >= work->deadline()) ready.push_back(work);
-      }
+      wait_for_all();
     } catch (...) {
       fail(std::current_exception());
     }
   }
   cancelled_ = false;
-  if (failure) std::rethrow_exception(failure);
+}
+
+bool ConcurrentRank::go_on() {
+  bool moved = false;
+  for (std::size_t i = 0; i < live_.size(); ++i) {  // NOLINT(modernize-loop-convert): works begin others
+    Work& work = *live_[i];
+    if (work.ended() || !work.can_go_on()) continue;
+    moved = true;
+    resume(work);
+    if (work.ended() && work.failure()) fail(work.failure());
+  }
+  return moved;
+}
+
+/// All others go on once more, to be cancelled.
+void ConcurrentRank::fail(std::exception_ptr with) {
+  if (cancelled_) return;
+  failure_ = std::move(with);
+  cancelled_ = true;
+  for (Work* work : live_) work->make_ready();
 }
 
 /// Until something has ended, or the first deadline has passed.
-void ConcurrentRank::wait_for_all(std::span<Work* const> waiting) {
+void ConcurrentRank::wait_for_all() {
   ops_.clear();
   owners_.clear();
-  Seconds deadline = waiting.front()->deadline();
-  for (Work* work : waiting) {
-    deadline = std::min(deadline, work->deadline());
+  std::optional<Seconds> deadline;
+  for (Work* work : live_) {
+    if (work->waits_for_others()) continue;
+    deadline = std::min(deadline.value_or(work->deadline()), work->deadline());
     ops_.insert(ops_.end(), work->waits().begin(), work->waits().end());
     owners_.insert(owners_.end(), work->waits().size(), work);
   }
-  const auto completion = inner().wait_any(ops_, deadline);
-  if (!completion) return;
-  Work& owner = *owners_[completion->index];
-  const auto first = std::ranges::find(owners_, &owner) - owners_.begin();
-  owner.answer({completion->index - static_cast<std::size_t>(first), completion->status});
+  if (!deadline) throw Error("every work of this rank waits for another one");
+  if (const auto completion = inner().wait_any(ops_, *deadline)) {
+    Work& owner = *owners_[completion->index];
+    const auto first = std::ranges::find(owners_, &owner) - owners_.begin();
+    owner.answer({completion->index - static_cast<std::size_t>(first), completion->status});
+  }
+  const Seconds now = inner().now();
+  for (Work* work : live_) {
+    if (!work->waits_for_others() && now >= work->deadline()) work->make_ready();
+  }
 }
 
 std::optional<Completion> ConcurrentRank::wait_any(std::span<const Op> ops, Seconds deadline) {

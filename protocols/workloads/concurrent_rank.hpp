@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -23,19 +24,32 @@ class ConcurrentRank final : public DecoratedRank {
   ConcurrentRank& operator=(const ConcurrentRank&) = delete;
 
   /// Returns when all have ended. They use this rank, and may share what they like: one runs until it waits. Where one
-  /// throws, waits of the others throw too, so that they end, and then the first exception passes on. Not from a work.
+  /// throws, waits of the others throw too, so that they end, and then the first exception passes on. A work may run
+  /// others, too: then it waits for them, and those beside it go on.
   void run(std::span<const std::function<void()>> works);
+
+  /// From a work: waits until another work has made it so. An Error where all works wait for each other.
+  void wait_until(const std::function<bool()>& condition);
 
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
 
  private:
   class Work;
+  Work& begin(const std::function<void()>& body);
   void resume(Work& work);
-  void wait_for_all(std::span<Work* const> waiting);
+  /// Until all live works have ended.
+  void drive();
+  /// Every work that can goes on until it waits; false: none could.
+  bool go_on();
+  void fail(std::exception_ptr with);
+  void wait_for_all();
 
   std::vector<std::unique_ptr<Work>> works_;  ///< their stacks are used again
+  std::vector<Work*> free_;
+  std::vector<Work*> live_;  ///< in the order in which they began
   Work* running_ = nullptr;
   bool cancelled_ = false;
+  std::exception_ptr failure_{};  ///< the first
   // Room for one wait over all.
   std::vector<Op> ops_;
   std::vector<Work*> owners_;

@@ -44,15 +44,16 @@ std::string refusal(const Rank& rank, const Ways& ways, const std::set<RankId>& 
   return {};
 }
 
+std::unique_ptr<Channel> open_channel(Rank& rank, const Ways& ways, RankId peer) {
+  const bool within = rank.path_to(peer).same_node;
+  return protocol_to(rank, ways, peer).connect(rank, peer, within ? ways.settings_within : ways.settings_between);
+}
+
 Connections::Connections(ConcurrentRank& rank, const Ways& ways, const std::set<RankId>& peers) {
   std::vector<std::function<void()>> works;
   for (const RankId peer : peers) {
     std::unique_ptr<Channel>& channel = channels_[peer];
-    works.emplace_back([&rank, &ways, &channel, peer] {
-      const bool within = rank.path_to(peer).same_node;
-      channel =
-          protocol_to(rank, ways, peer).connect(rank, peer, within ? ways.settings_within : ways.settings_between);
-    });
+    works.emplace_back([&rank, &ways, &channel, peer] { channel = open_channel(rank, ways, peer); });
   }
   rank.run(works);
 }

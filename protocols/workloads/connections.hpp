@@ -27,6 +27,9 @@ std::set<RankId> peers_of(const Schedule& schedule);
 /// Why this rank cannot reach one of `peers`, which it names; empty: it can. And why both ways do not go together.
 std::string refusal(const Rank& rank, const Ways& ways, const std::set<RankId>& peers);
 
+/// One channel to `peer`, who does the same: by the protocol for such pairs.
+std::unique_ptr<Channel> open_channel(Rank& rank, const Ways& ways, RankId peer);
+
 class Connections {
  public:
   /// Opens them all at once, so that rings and all pairs cannot wait for each other. Each peer does the same. What a

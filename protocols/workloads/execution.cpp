@@ -1,6 +1,7 @@
 #include "protocols/workloads/execution.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <span>
 #include <vector>
@@ -35,6 +36,22 @@ Outcome run_transfers(ConcurrentRank& rank, const Step& step, Connections& conne
     return failed;
   }
   return {};
+}
+
+/// Kernels behind those of copies and additions would wait for them: they have a stream of their own.
+constexpr Stream kKernels{3};
+
+/// All are queued at once, as programs do; `ended` counts them.
+Outcome run_kernels(ConcurrentRank& rank, const std::vector<Seconds>& kernels, Seconds timeout, std::size_t& ended) {
+  std::vector<Op> ops;
+  for (const Seconds kernel : kernels) ops.push_back(rank.compute(kernel, kKernels));
+  Outcome outcome;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Status status = wait(rank, ops[i], rank.now() + kernels[i] + timeout);
+    if (status != Status::delivered) outcome = {status, "kernel " + std::to_string(i + 1)};
+    ++ended;
+  }
+  return outcome;
 }
 
 Outcome run_locals(Rank& rank, const Step& step, const Buffers& buffers, Seconds timeout) {
@@ -82,10 +99,13 @@ void prepare(Rank& rank, const Schedule& schedule, const Buffers& buffers) {
   for (const Mark& mark : schedule.before) rank.fill(buffers.view(mark.slice), summable(mark.value));
 }
 
-Outcome run_once(ConcurrentRank& rank, const Schedule& schedule, Connections& connections, const Buffers& buffers,
-                 Seconds timeout) {
+namespace {
+
+Outcome run_steps(ConcurrentRank& rank, const Schedule& schedule, Connections& connections, const Buffers& buffers,
+                  Seconds timeout, const std::size_t& kernels_ended) {
   for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
     const Step& step = schedule.steps[i];
+    if (step.after > 0) rank.wait_until([&] { return kernels_ended >= step.after; });
     Outcome outcome = run_transfers(rank, step, connections, buffers);
     if (outcome.ok()) outcome = run_locals(rank, step, buffers, timeout);
     if (outcome.ok()) continue;
@@ -94,6 +114,21 @@ Outcome run_once(ConcurrentRank& rank, const Schedule& schedule, Connections& co
     return outcome;
   }
   return {};
+}
+
+}  // namespace
+
+Outcome run_once(ConcurrentRank& rank, const Schedule& schedule, Connections& connections, const Buffers& buffers,
+                 Seconds timeout) {
+  std::size_t ended = 0;
+  if (schedule.kernels.empty()) return run_steps(rank, schedule, connections, buffers, timeout, ended);
+  Outcome computed;
+  Outcome exchanged;
+  const std::array<std::function<void()>, 2> works{
+      [&] { computed = run_kernels(rank, schedule.kernels, timeout, ended); },
+      [&] { exchanged = run_steps(rank, schedule, connections, buffers, timeout, ended); }};
+  rank.run(works);
+  return computed.ok() ? exchanged : computed;
 }
 
 std::optional<std::string> fault_in(Rank& rank, const Schedule& schedule, const Buffers& buffers) {

@@ -2,6 +2,7 @@
 // Pure, so that all ranks' schedules can be checked against each other without a machine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -43,6 +44,7 @@ struct Local {
 
 /// First all transfers, at the same time; then what is local, in order.
 struct Step {
+  std::size_t after = 0;  ///< it begins when so many of the schedule's kernels have ended
   std::vector<Transfer> transfers{};
   std::vector<Local> locals{};
 };
@@ -57,8 +59,9 @@ struct Schedule {
   std::uint64_t data = 0;     ///< elements of the data buffer
   std::uint64_t scratch = 0;  ///< of the other
   std::vector<Step> steps{};
-  std::vector<Mark> before{};  ///< covers the data buffer
-  std::vector<Mark> after{};   ///< of the data buffer, what the workload promises
+  std::vector<Seconds> kernels{};  ///< what the GPU computes beside the steps, one kernel after the other
+  std::vector<Mark> before{};      ///< covers the data buffer
+  std::vector<Mark> after{};       ///< of the data buffer, what the workload promises
 };
 
 /// Ranks and how they lie: rank r is on node r / per_node.

@@ -243,6 +243,8 @@ Rank& Job::rank() {
   return *parts_->rank;
 }
 
+Bytes Job::device_memory() const { return parts_->runtime->device().memory; }
+
 const nlohmann::json& Job::environment() const { return parts_->environment; }
 
 void Job::agree(const std::function<void()>& check) {

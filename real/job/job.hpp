@@ -64,6 +64,8 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   [[nodiscard]] Rank& rank();
+  /// Of the rank's device, all of it.
+  [[nodiscard]] Bytes device_memory() const;
   /// What the result was measured on; complete after conclude().
   [[nodiscard]] const nlohmann::json& environment() const;
 

@@ -272,7 +272,8 @@ int run_program(int argc, char** argv, Options& options) {
   figure_command->callback(
       [&] { begin(figure_command, [&] { return measure_figures(options.job, options.figure, kProgram); }); });
 
-  auto* workload_command = app.add_subcommand("workload", "Run a collective or a pattern over all ranks of the job");
+  auto* workload_command =
+      app.add_subcommand("workload", "Run a collective, a pattern or a recorded job over all ranks");
   add_job_options(*workload_command, options.job);
   bench::add_workload_options(*workload_command, options.workload);
   bench::add_examples(*workload_command,

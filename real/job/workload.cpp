@@ -15,6 +15,7 @@ ExitCode measure_workload(const JobOptions& job_options, const bench::WorkloadOp
   bench::WorkloadPlan plan;
   job.agree([&] {
     plan = make_plan(options, kWarmup, kIterations);
+    plan.room = [&job](RankId) { return job.device_memory(); };
     require_possible(job.rank(), plan);
     if (job.rank().id() == RankId{0}) require_writable(options, {{"the platform", platform_file(job_options.pace)}});
   });

@@ -32,6 +32,7 @@ constexpr std::array kTargets{
     Target{"options", read_options},
     Target{"units", read_units},
     Target{"pairs", read_pairs},
+    Target{"goal", read_goal},
 };
 
 class ScratchFolder {

@@ -57,5 +57,6 @@ void read_layout(const std::string& text);
 void read_options(const std::string& text);
 void read_units(const std::string& text);
 void read_pairs(const std::string& text);
+void read_goal(const std::string& text);
 
 }  // namespace twinlink::fuzz

@@ -1,6 +1,7 @@
-// Short texts of the command lines: layouts, options of protocols, quantities, pairs.
+// Texts of the command lines: layouts, options of protocols, quantities, pairs; and recorded jobs.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "protocols/core/split.hpp"
 #include "protocols/layout/layout.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/workloads/goal/job.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace twinlink::fuzz {
@@ -122,6 +124,23 @@ void read_pairs(const std::string& text) {
   }
   for (const bench::PairWish& wish : bench::parse_pairs(text)) {
     promise(wish.first != wish.second, "a pair has two ends");
+  }
+}
+
+/// What one end sends the other receives, in the same order, and there is an order in which all of it happens.
+void read_goal(const std::string& text) {
+  const workloads::goal::Job job(workloads::goal::read_trace(text, "a.goal"));
+  std::map<std::pair<int, int>, std::vector<workloads::goal::Message>> under_way;
+  for (int rank = 0; rank < job.ranks(); ++rank) {
+    for (const auto& message : job.of(rank).sends) under_way[{rank, message.peer}].push_back(message);
+  }
+  for (int rank = 0; rank < job.ranks(); ++rank) {
+    for (const auto& received : workloads::goal::by_peer(job.of(rank).receives)) {
+      const auto& sent = under_way[{received.front().peer, rank}];
+      const auto same = [](const auto& a, const auto& b) { return a.content == b.content && a.size == b.size; };
+      promise(std::ranges::equal(sent, received, same), "a channel's ends have the same messages");
+    }
+    promise(job.of(rank).memory() >= Bytes{}, "a rank's memory can be counted");
   }
 }
 

@@ -13,6 +13,8 @@
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/workload/measure_trace.hpp"
+#include "protocols/bench/workload/times.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "protocols/workloads/groups.hpp"
 
@@ -46,34 +48,6 @@ std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& 
   return all;
 }
 
-/// All ranks' times of all iterations.
-struct Times {
-  std::vector<std::vector<double>> by_rank;
-
-  /// By iteration.
-  [[nodiscard]] std::vector<double> of(const std::function<double(const std::vector<double>&)>& which) const {
-    std::vector<double> all;
-    for (std::size_t i = 0; i < by_rank.front().size(); ++i) {
-      std::vector<double> ranks;
-      for (const auto& times : by_rank) ranks.push_back(times[i]);
-      all.push_back(which(ranks));
-    }
-    return all;
-  }
-};
-
-double most(const std::vector<double>& ranks) { return std::ranges::max(ranks); }
-double least(const std::vector<double>& ranks) { return std::ranges::min(ranks); }
-
-int most_often_slowest(const Times& times) {
-  const auto slowest = times.of([](const std::vector<double>& ranks) {
-    return static_cast<double>(std::ranges::max_element(ranks) - ranks.begin());
-  });
-  std::map<double, int> count;
-  for (const double rank : slowest) ++count[rank];
-  return static_cast<int>(std::ranges::max_element(count, {}, [](const auto& entry) { return entry.second; })->first);
-}
-
 class WorkloadRun {
  public:
   WorkloadRun(Rank& rank, const WorkloadPlan& plan)
@@ -97,6 +71,7 @@ class WorkloadRun {
     take({.data = longest, .scratch = longest});
     if (shape_.per_node > 1) take(within_nodes(kLong));
     if (shape_.per_node < shape_.ranks) take(between_nodes(kLong));
+    plan.require_room(rank, bytes_of(data + scratch), plan.name());
     buffers_.emplace(rank_, plan.ways.within->message_memory(), data, scratch);
     connections_.emplace(rank_, plan_.ways, peers);
   }
@@ -132,7 +107,16 @@ class WorkloadRun {
   };
 
   [[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, Bytes size) const {
-    return algorithm.schedule(shape_, self_, elements_of(size));
+    const std::uint64_t elements = elements_of(size);
+    if (plan_.training) return training_schedule(*plan_.training, algorithm, shape_, self_, elements);
+    return algorithm.schedule(shape_, self_, elements);
+  }
+  [[nodiscard]] double predicted(const Algorithm& algorithm, Bytes size) const {
+    const auto time_of = [&](std::uint64_t elements) { return predicted_us(algorithm, shape_, elements, costs_); };
+    if (!plan_.training) return time_of(elements_of(size));
+    return training_time(*plan_.training, elements_of(size),
+                         [&](std::uint64_t elements) { return Seconds{time_of(elements) * 1e-6}; })
+        .microseconds();
   }
   /// What a short and a long message take, and what is local, on the slowest of all ranks.
   void learn_the_costs() {
@@ -176,7 +160,7 @@ class WorkloadRun {
   [[nodiscard]] std::vector<Choice> choices(Bytes size) const {
     std::vector<Choice> all;
     for (const Algorithm* algorithm : candidates(plan_, shape_)) {
-      all.push_back({algorithm, predicted_us(*algorithm, shape_, elements_of(size), costs_), {}});
+      all.push_back({algorithm, predicted(*algorithm, size), {}});
     }
     if (!plan_.algorithms.empty()) return all;
     const auto best = std::ranges::min_element(all, {}, &Choice::predicted_us);
@@ -220,17 +204,35 @@ class WorkloadRun {
     for (int i = 0; i < plan_.iterations; ++i) mine.push_back(timed(schedule, algorithm.name, size));
     if (plan_.verify) verify(schedule, algorithm.name, size);
     const Times times = gather_times(mine, schedule.steps.size());
+    WorkloadPoint point{
+        .size = size, .algorithm = std::string(algorithm.name), .steps = most_steps_, .verified = plan_.verify};
+    if (plan_.training) point.training = take_apart(schedule, algorithm.name, size);
     if (self_ != 0) return {};
-    WorkloadPoint point{.size = size,
-                        .algorithm = std::string(algorithm.name),
-                        .steps = most_steps_,
-                        .time_us = summarize(times.of(most)),
-                        .fastest_us = summarize(times.of(least)).median,
-                        .slowest_rank = most_often_slowest(times),
-                        .verified = plan_.verify};
+    take_times(point, times);
     point.algorithm_MBps = static_cast<double>(size.count()) / point.time_us.median;
     point.bus_MBps = point.algorithm_MBps * plan_.workload->bus_factor(shape_.ranks);
     return point;
+  }
+
+  /// A step's halves, each alone. On rank 0.
+  TrainingPart take_apart(const Schedule& schedule, std::string_view name, Bytes size) {
+    const std::size_t steps = most_steps_;
+    const auto alone = [&](const Schedule& half) {
+      std::vector<double> mine;
+      for (int i = 0; i < plan_.iterations; ++i) mine.push_back(timed(half, name, size));
+      const Times times = gather_times(mine, half.steps.size());
+      return self_ == 0 ? summarize(times.of(slowest)).median : 0;
+    };
+    Schedule kernels = schedule;
+    kernels.steps.clear();
+    Schedule exchanges = schedule;
+    exchanges.kernels.clear();
+    for (workloads::Step& step : exchanges.steps) step.after = 0;
+    TrainingPart part{.compute_us = alone(kernels),
+                      .communication_us = alone(exchanges),
+                      .buckets = buckets_of(*plan_.training, elements_of(size)).size()};
+    most_steps_ = steps;
+    return part;
   }
 
   /// On rank 0.
@@ -271,8 +273,18 @@ Shape shape_of(const Rank& rank) {
   return {ranks, per_node};
 }
 
+std::string WorkloadPlan::name() const { return trace ? trace->trace().file : std::string(workload->name); }
+
+void WorkloadPlan::require_room(const Rank& rank, Bytes needed, const std::string& what) const {
+  if (!room || ways.within->message_memory() != Memory::device) return;
+  const Bytes there = room(rank.id());
+  if (needed <= there) return;
+  throw UsageError(fmt::format("{}: rank {} needs {} of its GPU's memory, and has {}", what, rank.id().value,
+                               format_size(needed), format_size(there)));
+}
+
 WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
-  WorkloadSeries series{.workload = std::string(plan.workload->name),
+  WorkloadSeries series{.workload = plan.name(),
                         .protocol = std::string(plan.ways.within->name()),
                         .protocol_between = std::string(plan.ways.between->name()),
                         .settings = plan.ways.settings_within,
@@ -287,6 +299,7 @@ WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
 }
 
 void require_possible(const Rank& rank, const WorkloadPlan& plan) {
+  if (plan.trace) return require_playable(rank, plan);
   if (rank.ranks() < 2) throw UsageError("a workload needs two ranks at least");
   const Shape shape = shape_of(rank);
   if (plan.algorithms.size() == 1) {
@@ -358,6 +371,7 @@ double predicted_us(const Algorithm& algorithm, const Shape& shape, std::uint64_
 }
 
 WorkloadSeries measure_workload(Rank& rank, const WorkloadPlan& plan) {
+  if (plan.trace) return measure_trace(rank, plan);
   require_possible(rank, plan);
   return WorkloadRun(rank, plan).run();
 }

@@ -4,17 +4,40 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "protocols/bench/results/statistics.hpp"
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/connections.hpp"
+#include "protocols/workloads/goal/job.hpp"
+#include "protocols/workloads/training.hpp"
 
 namespace twinlink::bench {
 
+/// What one rank did of a recorded job: medians over the iterations.
+struct RankPart {
+  double ended_us = 0;   ///< its last task
+  double waited_us = 0;  ///< until then, while it neither computed nor sent
+  std::size_t tasks = 0;
+  Bytes sent{};
+};
+
+/// Where the time of a training step goes, in us.
+struct TrainingPart {
+  double compute_us = 0;        ///< the kernels alone
+  double communication_us = 0;  ///< the all-reduces alone
+  std::size_t buckets = 0;
+
+  /// What the all-reduces add to the step.
+  [[nodiscard]] double exposed_us(double step_us) const { return step_us - compute_us; }
+  [[nodiscard]] double hidden_us(double step_us) const { return communication_us - exposed_us(step_us); }
+};
+
 struct WorkloadPoint {
-  Bytes size{};  ///< as nccl-tests count it: of the whole buffer, or of one message of a pattern
+  Bytes size{};  ///< as nccl-tests count it: of the whole buffer, or of one message of a pattern; of a trace all bytes
   std::string algorithm{};
   std::string why{};        ///< it was chosen; empty: by the user
   std::size_t steps = 0;    ///< of the rank that has most
@@ -25,6 +48,8 @@ struct WorkloadPoint {
   double algorithm_MBps = 0;
   double bus_MBps = 0;
   bool verified = false;
+  std::vector<RankPart> ranks{};  ///< of a trace
+  std::optional<TrainingPart> training{};
 };
 
 struct WorkloadSeries {
@@ -42,6 +67,10 @@ struct WorkloadSeries {
 
 struct WorkloadPlan {
   const workloads::Workload* workload = nullptr;
+  /// Instead of a workload: a recorded job, which says itself who sends what.
+  std::shared_ptr<const workloads::goal::Job> trace{};
+  /// Of the workload training-step, whose size is that of all gradients.
+  std::optional<workloads::TrainingStep> training{};
   /// One: that one. None: for each size the one with the least predicted time. Several: all that the shape allows.
   std::vector<const workloads::Algorithm*> algorithms{};
   workloads::Ways ways{};
@@ -52,6 +81,13 @@ struct WorkloadPlan {
   Seconds timeout{30};
   /// Told on rank 0 of each point; may be empty.
   std::function<void(const WorkloadPoint&)> on_point{};
+  /// What a rank has of its GPU's memory; empty: the device itself will say.
+  std::function<Bytes(RankId)> room{};
+
+  /// A UsageError that begins with `what` where the rank needs more than that.
+  void require_room(const Rank& rank, Bytes needed, const std::string& what) const;
+  /// Of the workload, or the trace's file.
+  [[nodiscard]] std::string name() const;
 };
 
 /// How the ranks lie. Where they do not fill the nodes one after the other, each with the same number, a node counts as

@@ -1,5 +1,8 @@
 #include "protocols/bench/workload/workload_options.hpp"
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
 #include <ostream>
 #include <utility>
 
@@ -11,6 +14,7 @@
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
 #include "protocols/bench/results/settings_text.hpp"
+#include "protocols/bench/workload/measure_trace.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::bench {
@@ -30,6 +34,46 @@ Settings settings_of(const Protocol& protocol, const WorkloadOptions& options) {
   return settings;
 }
 
+bool has_default_sizes(const WorkloadOptions& options) {
+  const WorkloadOptions defaults;
+  return options.sweep.begin == defaults.sweep.begin && options.sweep.end == defaults.sweep.end &&
+         options.sweep.factor == defaults.sweep.factor;
+}
+
+/// Of what a trace says itself.
+void require_no_choice(const WorkloadOptions& options) {
+  if (!options.algorithm.empty()) throw UsageError("--algorithm: a trace says itself who sends what");
+  if (!has_default_sizes(options)) throw UsageError("-b, -e, -f: a trace has its own sizes");
+}
+
+void choose_training(WorkloadPlan& plan, const WorkloadOptions& options) {
+  if (options.workload != "training-step") {
+    if (!options.layers && !options.bucket && !options.layer) return;
+    throw UsageError("--layers, --layer-time, --bucket: only of training-step");
+  }
+  workloads::TrainingStep training;
+  training.layers = options.layers.value_or(training.layers);
+  training.bucket = options.bucket.value_or(training.bucket);
+  training.layer = options.layer.value_or(training.layer);
+  plan.training = training;
+}
+
+/// The workload with its algorithms, or the trace.
+void choose(WorkloadPlan& plan, const WorkloadOptions& options) {
+  choose_training(plan, options);
+  if (is_trace(options.workload)) {
+    require_no_choice(options);
+    plan.trace = read_job(options.workload);
+    return;
+  }
+  plan.workload = &workloads::find_workload(options.workload);
+  if (options.algorithm == "all") {
+    for (const auto& algorithm : plan.workload->algorithms) plan.algorithms.push_back(&algorithm);
+  } else if (!options.algorithm.empty()) {
+    plan.algorithms = {&find_algorithm(*plan.workload, options.algorithm)};
+  }
+}
+
 constexpr const char* kColumns =
     "bytes,algorithm,steps,time_us,fastest_us,slowest_rank,predicted_us,algorithm_MBps,bus_MBps";
 
@@ -44,9 +88,30 @@ std::string to_csv(const WorkloadSeries& series) {
 
 }  // namespace
 
+namespace {
+
+void add_training_options(CLI::App& app, WorkloadOptions& options) {
+  const workloads::TrainingStep defaults;
+  constexpr int kMostLayers = 10'000;
+  add_count_option(app, "--layers", 1, kMostLayers, std::to_string(defaults.layers), "How many layers there are",
+                   [&options](int layers) { options.layers = layers; });
+  add_read_option(app, "--layer-time", "TIME", format_seconds(defaults.layer),
+                  "What a layer takes forward, with unit; backward takes twice as long",
+                  [&options](const std::string& text) { options.layer = parse_seconds(text); });
+  add_read_option(app, "--bucket", "SIZE", format_size(defaults.bucket),
+                  "How many bytes of gradients are all-reduced at a time; the sizes are those of all gradients",
+                  [&options](const std::string& text) {
+                    options.bucket = parse_size(text);
+                    if (*options.bucket < workloads::kElement) throw UsageError("a bucket has 8 B at least");
+                  });
+}
+
+}  // namespace
+
 void add_workload_options(CLI::App& app, WorkloadOptions& options) {
-  app.add_option("workload", options.workload, "What the ranks do: " + names_of_workloads())
-      ->type_name("NAME")
+  app.add_option("workload", options.workload,
+                 "What the ranks do: " + names_of_workloads() + "; or a recorded job in the text form of GOAL")
+      ->type_name("NAME|FILE.goal")
       ->required();
   app.option_defaults()->group("Protocol");
   add_protocol_option(app, options.protocol, "How messages travel")->required();
@@ -58,6 +123,8 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
       ->type_name("NAME|all");
   add_settings_options(app, options.settings);
   add_size_options(app, options.sweep);
+  app.option_defaults()->group("Training step");
+  add_training_options(app, options);
   app.option_defaults()->group("Rounds");
   constexpr int kMost = 1'000'000;
   add_count_option(app, "-i,--iterations", 1, kMost, "10; 1 where it is simulated", "Timed iterations at each size",
@@ -78,25 +145,24 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
 }
 
 WorkloadPlan make_plan(const WorkloadOptions& options, int warmup, int iterations) {
-  WorkloadPlan plan{.workload = &workloads::find_workload(options.workload),
-                    .warmup = options.sweep.warmup.value_or(warmup),
+  WorkloadPlan plan{.warmup = options.sweep.warmup.value_or(warmup),
                     .iterations = options.sweep.iterations.value_or(iterations),
                     .verify = !options.sweep.no_verify,
                     .timeout = options.sweep.timeout};
-  if (options.algorithm == "all") {
-    for (const auto& algorithm : plan.workload->algorithms) plan.algorithms.push_back(&algorithm);
-  } else if (!options.algorithm.empty()) {
-    plan.algorithms = {&find_algorithm(*plan.workload, options.algorithm)};
-  }
+  choose(plan, options);
   plan.ways.within = &find_protocol(options.protocol);
   plan.ways.settings_within = settings_of(*plan.ways.within, options);
   plan.ways.between = options.between.empty() ? plan.ways.within : &find_protocol(options.between);
   plan.ways.settings_between = options.between.empty() ? plan.ways.settings_within : plan.ways.between->defaults();
   plan.ways.settings_between.timeout = options.sweep.timeout;
+  if (plan.trace) return plan;
   plan.sizes = size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor);
   // More would not fit into any GPU of today, and its elements into no buffer of a test.
   constexpr Bytes kMost{std::uint64_t{1} << 40U};
   if (plan.sizes.back() > kMost) throw UsageError(fmt::format("a workload has {} at most", format_size(kMost)));
+  // A small model's gradients, in numbers of 64 bits or not.
+  constexpr Bytes kGradients = 256_MiB;
+  if (plan.training && has_default_sizes(options)) plan.sizes = {kGradients};
   if (plan.workload->name == "barrier") plan.sizes = {workloads::kElement};
   return plan;
 }
@@ -122,6 +188,19 @@ nlohmann::json to_json(const WorkloadFile& file) {
                          {"verified", p.verified}};
     write_statistics(point, p.time_us);
     if (!p.why.empty()) point["why"] = p.why;
+    if (p.training) {
+      point["compute_us"] = p.training->compute_us;
+      point["communication_us"] = p.training->communication_us;
+      point["exposed_us"] = p.training->exposed_us(p.time_us.median);
+      point["hidden_us"] = p.training->hidden_us(p.time_us.median);
+      point["buckets"] = p.training->buckets;
+    }
+    for (const RankPart& part : p.ranks) {
+      point["ranks"].push_back({{"ended_us", part.ended_us},
+                                {"waited_us", part.waited_us},
+                                {"tasks", part.tasks},
+                                {"sent_bytes", part.sent.count()}});
+    }
     points.push_back(std::move(point));
   }
   const WorkloadSeries& series = file.series;
@@ -155,11 +234,36 @@ void print_heading(const WorkloadFile& file, std::ostream& out) {
                      "time us", "first us", "slowest", "predicted", "alg. MB/s", "bus MB/s");
 }
 
+/// The ranks of a trace; of many those that end last.
+void print_parts(const std::vector<RankPart>& parts, std::ostream& out) {
+  constexpr std::size_t kMost = 32;
+  std::vector<std::size_t> shown(parts.size());
+  std::iota(shown.begin(), shown.end(), std::size_t{0});
+  if (parts.size() > kMost) {
+    std::ranges::stable_sort(shown, std::greater(), [&](std::size_t rank) { return parts[rank].ended_us; });
+    shown.resize(kMost);
+    out << fmt::format("# the {} of {} ranks that end last:\n", kMost, parts.size());
+  }
+  out << fmt::format("# {:>10} {:>12} {:>12} {:>8} {:>15}\n", "rank", "ended us", "waited us", "tasks", "sent bytes");
+  for (const std::size_t rank : shown) {
+    const RankPart& part = parts[rank];
+    out << fmt::format("{:>12} {:>12.2f} {:>12.2f} {:>8} {:>15}\n", rank, part.ended_us, part.waited_us, part.tasks,
+                       part.sent.count());
+  }
+}
+
 void print_row(const WorkloadPoint& p, std::ostream& out) {
   out << fmt::format("{:>12} {:<17} {:>5} {:>12.2f} {:>12.2f} {:>8} {:>12.2f} {:>11.2f} {:>11.2f}{}\n", p.size.count(),
                      p.algorithm, p.steps, p.time_us.median, p.fastest_us, p.slowest_rank, p.predicted_us,
-                     p.algorithm_MBps, p.bus_MBps, p.why.empty() ? "" : "  # " + p.why)
-      << std::flush;
+                     p.algorithm_MBps, p.bus_MBps, p.why.empty() ? "" : "  # " + p.why);
+  if (!p.ranks.empty()) print_parts(p.ranks, out);
+  if (p.training) {
+    out << fmt::format(
+        "#   kernels alone {:.2f} us, all-reduces of {} buckets alone {:.2f} us: {:.2f} us exposed, {:.2f} us hidden\n",
+        p.training->compute_us, p.training->buckets, p.training->communication_us,
+        p.training->exposed_us(p.time_us.median), p.training->hidden_us(p.time_us.median));
+  }
+  out << std::flush;
 }
 
 }  // namespace
@@ -184,6 +288,9 @@ void print_workloads(std::ostream& out) {
       out << fmt::format("  {:<17} {}; {}\n", algorithm.name, algorithm.description, algorithm.closed_form);
     }
   }
+  out << fmt::format("{:<15} {}\n  {:<17} {}\n", "FILE.goal",
+                     "a recorded job, as LogGOPSim, Schedgen and ATLAHS write it", "trace",
+                     "what each rank sends, receives and computes; its longest chain where nothing is shared");
 }
 
 nlohmann::json workloads_to_json() {

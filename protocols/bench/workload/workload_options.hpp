@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <iosfwd>
+#include <optional>
 #include <string>
 
 #include "protocols/bench/cli/options.hpp"
@@ -20,6 +21,10 @@ struct WorkloadOptions {
   std::string protocol{};
   std::string between{};    ///< empty: `protocol` for all pairs
   std::string algorithm{};  ///< empty: the program chooses by size; "all"
+  // Of a training step only.
+  std::optional<int> layers{};
+  std::optional<Bytes> bucket{};
+  std::optional<Seconds> layer{};
   SettingsOptions settings{};
   SweepOptions sweep{.begin = Bytes{8}, .end = Bytes{64U << 20U}, .factor = 8};
   std::filesystem::path json{};

@@ -147,6 +147,80 @@ TEST(ConcurrentRank, ADeadlineEndsOneWaitAndNotTheOthers) {
   });
 }
 
+TEST(ConcurrentRank, AWorkRunsOthersWhileThoseBesideItGoOn) {
+  run_fake_world({}, [](Rank& inner) {
+    ConcurrentRank rank(inner);
+    const RankId peer{1 - rank.id().value};
+    std::vector<std::string> story;
+    rank.run(Works{[&] {
+                     rank.run(Works{[&] { story.push_back("received " + std::to_string(receive(rank, peer, kPing))); },
+                                    [&] { story.emplace_back("inner"); }});
+                     story.emplace_back("both");
+                   },
+                   [&] {
+                     story.emplace_back("outer");
+                     send(rank, peer, kPing, 7);
+                   }});
+    EXPECT_THAT(story, testing::ElementsAre("outer", "inner", "received 7", "both"));
+  });
+}
+
+TEST(ConcurrentRank, AWorkWaitsForWhatAnotherDoes) {
+  run_fake_world({}, [](Rank& inner) {
+    ConcurrentRank rank(inner);
+    const RankId peer{1 - rank.id().value};
+    int heard = 0;
+    std::vector<int> seen;
+    rank.run(Works{[&] {
+                     rank.wait_until([&] { return heard > 1; });
+                     seen.push_back(heard);
+                   },
+                   [&] {
+                     for (int i = 1; i <= 3; ++i) {
+                       send(rank, peer, kPing, i);
+                       heard = receive(rank, peer, kPing);
+                       seen.push_back(-heard);
+                     }
+                   }});
+    EXPECT_THAT(seen, testing::ElementsAre(-1, -2, 2, -3));
+  });
+}
+
+TEST(ConcurrentRank, WorksThatAllWaitForEachOtherAreAnError) {
+  run_fake_world({}, [](Rank& inner) {
+    ConcurrentRank rank(inner);
+    const auto never = [] { return false; };
+    EXPECT_THROW(rank.run(Works{[&] { rank.wait_until(never); }, [&] { rank.wait_until(never); }}), Error);
+    EXPECT_THROW(rank.wait_until(never), UsageError) << "not of a work";
+  });
+}
+
+TEST(ConcurrentRank, AFailureEndsTheWorksOfAWorkBeforeItself) {
+  run_fake_world({}, [](Rank& inner) {
+    ConcurrentRank rank(inner);
+    std::vector<std::string> endings;
+    struct Ending {
+      std::vector<std::string>& all;
+      std::string name;
+      ~Ending() { all.push_back(name); }
+    };
+    const auto wait_for_ever = [&](const std::string& name) {
+      const Ending ending{endings, name};
+      rank.wait_until([] { return false; });
+    };
+    EXPECT_THROW(rank.run(Works{[&] {
+                                  const Ending ending{endings, "outer"};
+                                  rank.run(Works{[&] { wait_for_ever("first"); }, [&] { wait_for_ever("second"); }});
+                                },
+                                [&] { throw UsageError("failed"); }}),
+                 UsageError);
+    EXPECT_THAT(endings, testing::ElementsAre("first", "second", "outer"));
+    int done = 0;
+    rank.run(Works{[&] { ++done; }, [&] { ++done; }});
+    EXPECT_EQ(done, 2);
+  });
+}
+
 TEST(Connections, OfARingAreMadeByEveryProtocol) {
   for (const Protocol* protocol : all_protocols()) {
     for (const int ranks : {2, 3, 5}) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <deque>
+#include <functional>
 #include <map>
 #include <set>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "protocols/core/rank.hpp"
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/patterns.hpp"
+#include "protocols/workloads/training.hpp"
 
 namespace twinlink::workloads {
 namespace {
@@ -23,9 +25,11 @@ constexpr std::uint64_t kUntouched = 0;
 
 class Machine {
  public:
-  Machine(const Algorithm& algorithm, const Shape& shape, std::uint64_t elements) : ranks_(shape.ranks) {
-    for (int r = 0; r < shape.ranks; ++r) {
-      Schedule schedule = algorithm.schedule(shape, r, elements);
+  Machine(const Algorithm& algorithm, const Shape& shape, std::uint64_t elements)
+      : Machine([&](int rank) { return algorithm.schedule(shape, rank, elements); }, shape.ranks) {}
+  Machine(const std::function<Schedule(int rank)>& schedule_of, int ranks) : ranks_(ranks) {
+    for (int r = 0; r < ranks; ++r) {
+      Schedule schedule = schedule_of(r);
       State state{.data = Elements(schedule.data, kUntouched), .scratch = Elements(schedule.scratch, kUntouched)};
       for (const Mark& mark : schedule.before) write(state, mark);
       states_.push_back(std::move(state));
@@ -190,6 +194,53 @@ TEST(Schedules, AFaultWouldBeSeen) {
   machine.run();
   EXPECT_TRUE(machine.all_ended());
   EXPECT_FALSE(machine.as_promised(0) && machine.as_promised(1) && machine.as_promised(2));
+}
+
+// ---- training steps
+// ---------------------------------------------------------------------------------------------------
+
+constexpr TrainingStep kFiveLayers{.layers = 5, .bucket = 56_B, .layer = 100.0_us};
+
+TEST(TrainingSteps, ReduceEveryBucketByEveryAlgorithm) {
+  for (const Algorithm& algorithm : find_workload("training-step").algorithms) {
+    for (const Shape& shape : shapes()) {
+      if (!algorithm.refuses(shape).empty()) continue;
+      for (const std::uint64_t elements : {1, 7, 8, 100}) {
+        Machine machine([&](int rank) { return training_schedule(kFiveLayers, algorithm, shape, rank, elements); },
+                        shape.ranks);
+        machine.run();
+        ASSERT_TRUE(machine.all_ended()) << algorithm.name << ", " << shape.ranks << " ranks, " << elements;
+        for (int r = 0; r < shape.ranks; ++r) ASSERT_TRUE(machine.as_promised(r)) << algorithm.name << ", rank " << r;
+      }
+    }
+  }
+}
+
+TEST(TrainingSteps, ABucketIsThereWhenTheLayerOfItsLastElementHasBeenBack) {
+  // 20 elements in five layers of 4; buckets of 7, 7 and 6 end in layers 2, 4 and 5 of those that go back.
+  std::vector<std::size_t> after;
+  std::uint64_t next = 0;
+  for (const Bucket& bucket : buckets_of(kFiveLayers, 20)) {
+    EXPECT_EQ(bucket.slice.begin, next);
+    next += bucket.slice.length;
+    after.push_back(bucket.after);
+  }
+  EXPECT_EQ(next, 20U);
+  EXPECT_THAT(after, testing::ElementsAre(5U + 2, 5U + 4, 5U + 5));
+  const Schedule schedule =
+      training_schedule(kFiveLayers, find_workload("training-step").algorithms.front(), {2, 1}, 0, 20);
+  EXPECT_THAT(schedule.kernels, testing::SizeIs(10));
+  EXPECT_EQ(schedule.steps.front().after, 7U);
+  EXPECT_EQ(schedule.steps.back().after, 10U);
+}
+
+TEST(TrainingSteps, EndWithTheLastBucketOrWithTheQueueOfAll) {
+  const auto time = [](Seconds each) {
+    return training_time(kFiveLayers, 20, [each](std::uint64_t) { return each; }).microseconds();
+  };
+  EXPECT_DOUBLE_EQ(time(Seconds{}), 1500) << "nothing but kernels";
+  EXPECT_DOUBLE_EQ(time(50.0_us), 1550) << "the last bucket";
+  EXPECT_DOUBLE_EQ(time(2000.0_us), 500 + 2 * 200 + 3 * 2000) << "all, from the first on";
 }
 
 TEST(Barrier, NobodyIsThroughBeforeAllHaveCome) {

@@ -1,0 +1,137 @@
+#include "protocols/bench/workload/measure_trace.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "protocols/bench/measure/check_error.hpp"
+#include "protocols/bench/measure/collectives.hpp"
+#include "protocols/bench/results/files.hpp"
+#include "protocols/bench/workload/times.hpp"
+#include "protocols/workloads/goal/player.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+using workloads::goal::Job;
+using workloads::goal::Played;
+using workloads::goal::Player;
+
+class TraceRun {
+ public:
+  TraceRun(Rank& rank, const WorkloadPlan& plan)
+      : rank_(rank),
+        plan_(plan),
+        self_(rank.id().value),
+        patience_(Patience::of_turn(plan.timeout)),
+        player_(rank_, plan.ways, *plan.trace) {}
+
+  WorkloadSeries run() {
+    WorkloadSeries series = heading_of(rank_, plan_);
+    if (plan_.verify) play(true);
+    for (int i = 0; i < plan_.warmup; ++i) play(false);
+    std::vector<double> ended;
+    std::vector<double> waited;
+    for (int i = 0; i < plan_.iterations; ++i) {
+      const Played played = play(false);
+      ended.push_back(played.ended.microseconds());
+      waited.push_back(played.waited.microseconds());
+    }
+    if (plan_.verify) play(true);
+    WorkloadPoint point = gather_point(ended, waited);
+    series.counters = player_.counters();
+    meet_all(rank_, patience_);  // a peer's channel may have our buffers open
+    player_.close();
+    meet_all(rank_, patience_);
+    if (self_ != 0) return {};
+    if (plan_.on_point) plan_.on_point(point);
+    series.points.push_back(std::move(point));
+    return series;
+  }
+
+ private:
+  Played play(bool check) {
+    meet_all(rank_, patience_);
+    Played played = player_.play(check, plan_.timeout);
+    if (!played.outcome.ok()) {
+      throw CheckError(fmt::format("rank {}: {}: {}", self_, to_string(played.outcome.status), played.outcome.reason));
+    }
+    if (!played.fault.empty()) throw CheckError(fmt::format("rank {}: {}", self_, played.fault));
+    return played;
+  }
+
+  /// On rank 0.
+  WorkloadPoint gather_point(const std::vector<double>& ended, const std::vector<double>& waited) {
+    const std::string mine = to_text(nlohmann::json{{"ended", ended}, {"waited", waited}});
+    Times times;
+    WorkloadPoint point{.algorithm = "trace", .verified = plan_.verify};
+    const Job& job = *plan_.trace;
+    for (const std::string& text : gather(rank_, mine, patience_)) {
+      const nlohmann::json of_rank = nlohmann::json::parse(text);
+      times.by_rank.push_back(of_rank.at("ended").get<std::vector<double>>());
+      const int rank = static_cast<int>(point.ranks.size());
+      const std::size_t tasks = job.trace_of(rank).tasks.size();
+      point.ranks.push_back({.ended_us = summarize(times.by_rank.back()).median,
+                             .waited_us = summarize(of_rank.at("waited").get<std::vector<double>>()).median,
+                             .tasks = tasks,
+                             .sent = job.of(rank).sent()});
+      point.size += point.ranks.back().sent;
+      point.steps = std::max(point.steps, tasks);
+    }
+    if (self_ != 0) return point;
+    take_times(point, times);
+    if (point.time_us.median > 0) {
+      point.algorithm_MBps = point.bus_MBps = static_cast<double>(point.size.count()) / point.time_us.median;
+    }
+    point.predicted_us = job.longest_path().microseconds();
+    point.why = "the longest chain of calcs is what is predicted";
+    return point;
+  }
+
+  ConcurrentRank rank_;
+  const WorkloadPlan& plan_;
+  int self_;
+  Patience patience_;
+  Player player_;
+};
+
+}  // namespace
+
+bool is_trace(const std::filesystem::path& name) { return name.extension() == ".goal"; }
+
+std::shared_ptr<const Job> read_job(const std::filesystem::path& file) {
+  constexpr std::size_t kMostTrace = std::size_t{1} << 30U;
+  std::ifstream stream = open_to_read(file);
+  std::string text;
+  std::string piece(std::size_t{1} << 20U, '\0');
+  while (stream.read(piece.data(), static_cast<std::streamsize>(piece.size())), stream.gcount() > 0) {
+    text.append(piece, 0, static_cast<std::size_t>(stream.gcount()));
+    if (text.size() > kMostTrace) throw InputError(fmt::format("{}: error: longer than 1 GiB", file.string()));
+  }
+  return std::make_shared<const Job>(workloads::goal::read_trace(text, file.string()));
+}
+
+void require_playable(const Rank& rank, const WorkloadPlan& plan) {
+  const Job& job = *plan.trace;
+  if (job.ranks() != rank.ranks()) {
+    throw InputError(fmt::format("{}:{}: error: there are {} ranks, and in this job {}", job.trace().file,
+                                 job.trace().line, job.ranks(), rank.ranks()));
+  }
+  const std::string refused = workloads::refusal(rank, plan.ways, job.of(rank.id().value).peers());
+  if (!refused.empty()) throw UnavailableError(refused);
+  const int self = rank.id().value;
+  const workloads::goal::RankJob& mine = job.of(self);
+  if (const auto* const largest = mine.largest()) {
+    plan.require_room(rank, mine.memory(), job.where(self, largest->task) + ": error: with this message");
+  }
+}
+
+WorkloadSeries measure_trace(Rank& rank, const WorkloadPlan& plan) {
+  require_playable(rank, plan);
+  return TraceRun(rank, plan).run();
+}
+
+}  // namespace twinlink::bench

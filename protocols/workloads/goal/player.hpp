@@ -1,0 +1,64 @@
+// A rank's part of a recorded job, played over channels: sends and receives side by side with what its cpus compute.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "protocols/workloads/connections.hpp"
+#include "protocols/workloads/goal/job.hpp"
+#include "protocols/workloads/second_channel.hpp"
+
+namespace twinlink::workloads::goal {
+
+/// What became of one time through the job, on this rank. Times are from the call on.
+struct Played {
+  Outcome outcome{};
+  std::string fault{};  ///< a message that is not what was sent; empty: none
+  Seconds ended{};      ///< its last task
+  Seconds waited{};     ///< until then, while it neither computed nor sent
+};
+
+/// Opens a channel for each peer and direction: what one sends must not wait for what the other one does.
+class Player {
+ public:
+  /// Every rank of the job makes one. `job` must outlive it.
+  Player(ConcurrentRank& rank, const Ways& ways, const Job& job);
+  ~Player();
+  Player(const Player&) = delete;
+  Player& operator=(const Player&) = delete;
+
+  /// With `check`, messages are filled before and compared after they travel: the times mean nothing then.
+  Played play(bool check, Seconds timeout);
+  [[nodiscard]] std::map<std::string, std::uint64_t> counters() const;
+  /// Closes all channels; peers may have the buffers open until they have done so, too.
+  void close() { lines_.clear(); }
+
+ private:
+  /// A direction to or from one peer.
+  struct Line {
+    std::span<const Message> messages;
+    bool sends;
+    View room;
+    std::unique_ptr<Channel> channel{};
+  };
+  class Round;
+
+  void add_lines(std::span<const Message> messages, bool sends);
+
+  ConcurrentRank& rank_;
+  SecondChannel second_;
+  const Job& job_;
+  const RankJob& mine_;
+  Buffer buffer_{};
+  Bytes used_{};
+  std::vector<Line> lines_{};
+  /// Of each task those that wait for its end and for its beginning.
+  std::vector<std::vector<std::uint32_t>> after_end_;
+  std::vector<std::vector<std::uint32_t>> after_start_;
+};
+
+}  // namespace twinlink::workloads::goal

@@ -1,0 +1,79 @@
+// GOAL: what the ranks of a recorded job do, as LogGOPSim, Schedgen and ATLAHS write it.
+//
+//   num_ranks 2
+//   rank 0 {
+//     l1: calc 1000                  // nanoseconds
+//     l2: send 4096b to 1 tag 7 cpu 0 nic 0
+//     l2 requires l1                 // begins when l1 has ended
+//     l3: calc 50 cpu 1
+//     l3 irequires l2                // begins when l2 has begun
+//   }
+//   rank 1 { ...
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocols/core/units.hpp"
+
+namespace twinlink::workloads::goal {
+
+inline constexpr std::uint64_t kMostRanks = 65'536;
+inline constexpr Bytes kLargestMessage = 1_TiB;
+inline constexpr std::uint64_t kLongestCalc = 1'000'000'000'000'000;  ///< ns: eleven days
+inline constexpr std::uint64_t kMostTag = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::uint64_t kMostCpu = 65'535;
+
+struct Task {
+  enum class Kind : std::uint8_t { calc, send, receive };
+  Kind kind = Kind::calc;
+  int peer = 0;              ///< of a message
+  std::uint64_t amount = 0;  ///< bytes of a message, nanoseconds of a calc
+  std::uint32_t tag = 0;
+  int cpu = 0;
+  int line = 0;
+};
+
+/// Task `what` of a rank begins when task `on` of that rank has ended, or with `at_start` when it has begun.
+struct Need {
+  std::uint32_t what = 0;
+  std::uint32_t on = 0;
+  bool at_start = false;
+  int line = 0;
+};
+
+struct RankTrace {
+  std::vector<Task> tasks{};  ///< in the order of the file
+  std::vector<Need> needs{};
+};
+
+struct Trace {
+  std::string file{};
+  int line = 0;  ///< of the number of ranks
+  std::vector<RankTrace> ranks{};
+};
+
+/// What is wrong with a file, line by line: the first few, and how many more.
+class Findings {
+ public:
+  explicit Findings(std::string file) : file_(std::move(file)) {}
+  void add(int line, const std::string& what);
+  [[nodiscard]] bool none() const { return count_ == 0; }
+  /// An InputError, if there is anything.
+  void raise() const;
+
+ private:
+  static constexpr std::size_t kMost = 20;
+  std::string file_;
+  std::string text_{};
+  std::size_t count_ = 0;
+};
+
+/// Takes time in proportion to the text. An InputError names `file`, and the line of each mistake.
+Trace read_trace(std::string_view text, const std::string& file);
+
+}  // namespace twinlink::workloads::goal

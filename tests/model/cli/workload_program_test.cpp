@@ -1,0 +1,95 @@
+// `twinlink-sim workload` as a user runs it.
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "protocols/bench/results/files.hpp"
+#include "tests/model/cli/sim_program.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+std::string trace_file(const std::string& name, const std::string& text) {
+  std::string file = ::testing::TempDir() + name;
+  std::ofstream(file) << text;
+  return file;
+}
+
+Ended workload(const std::string& arguments) { return run("workload " + arguments + " --platform h200-nvlink"); }
+
+TEST(WorkloadProgram, PlaysATrace) {
+  const std::string file = ::testing::TempDir() + "twinlink-trace.json";
+  const Ended ended = workload("tests/data/two_ranks.goal -p gpudirect-v2 --json " + file);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text,
+              AllOf(HasSubstr("# tests/data/two_ranks.goal: simulated over gpudirect-v2, 2 ranks on 1 node"),
+                    HasSubstr("rank     ended us    waited us    tasks      sent bytes")));
+  const nlohmann::json point = bench::read_json_file(file).at("points").at(0);
+  EXPECT_EQ(point.at("bytes"), 1048576 + 65537);
+  EXPECT_TRUE(point.at("verified"));
+  EXPECT_EQ(point.at("ranks").size(), 2U);
+  EXPECT_EQ(point.at("ranks").at(0).at("ended_us"), point.at("time_us")) << "the first gets the answer last";
+  EXPECT_EQ(point.at("ranks").at(0).at("tasks"), 3);
+}
+
+TEST(WorkloadProgram, RefusesWhatATraceSaysItself) {
+  const std::string trace = "tests/data/two_ranks.goal -p host ";
+  const auto refused = [](const Ended& ended, const std::string& why) {
+    EXPECT_EQ(ended.code, 2) << ended.text;
+    EXPECT_THAT(ended.text, HasSubstr(why));
+  };
+  refused(workload(trace + "--algorithm ring"), "--algorithm: a trace says itself who sends what");
+  refused(workload(trace + "-b 4"), "-b, -e, -f: a trace has its own sizes");
+  refused(workload(trace + "--ranks 3"), "two_ranks.goal:2: error: --ranks 3 is another number");
+  refused(workload("nowhere.goal -p host"), "nowhere.goal: error: cannot be read");
+}
+
+TEST(WorkloadProgram, RefusesATraceThatDoesNotFitBeforeAnythingRuns) {
+  const std::string many = trace_file("many.goal", "// many\nnum_ranks 600\n");
+  const Ended crowd = workload(many + " -p host");
+  EXPECT_EQ(crowd.code, 2);
+  EXPECT_THAT(crowd.text, ContainsRegex("many.goal:2: error: --place packed has places for [0-9]+"));
+  const std::string large = trace_file(
+      "large.goal", "num_ranks 2\nrank 0 {\nsend 900000000000b to 1\n}\nrank 1 {\nrecv 900000000000b from 0\n}\n");
+  const Ended room = workload(large + " -p gpudirect-v2");
+  EXPECT_EQ(room.code, 2);
+  EXPECT_THAT(room.text, ContainsRegex("large.goal:[36]: error: with this message: rank [01] needs"));
+  const Ended lost = workload(trace_file("lost.goal", "num_ranks 2\nrank 0 {\nsend 9b to 1\n}\n") + " -p host");
+  EXPECT_EQ(lost.code, 2);
+  EXPECT_THAT(lost.text, HasSubstr("lost.goal:3: error: nobody receives it"));
+}
+
+TEST(WorkloadProgram, TakesATrainingStepApart) {
+  const std::string file = ::testing::TempDir() + "twinlink-training.json";
+  const Ended ended =
+      workload("training-step -p gpudirect-v2 --layers 4 --layer-time 2ms -b 100M -e 100M --json " + file);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("kernels alone 24"));
+  const nlohmann::json point = bench::read_json_file(file).at("points").at(0);
+  EXPECT_EQ(point.at("buckets"), 4);
+  const auto us = [&](const char* name) { return point.at(name).get<double>(); };
+  EXPECT_NEAR(us("exposed_us") + us("compute_us"), us("time_us"), 1e-6);
+  EXPECT_NEAR(us("exposed_us") + us("hidden_us"), us("communication_us"), 1e-6);
+  EXPECT_GT(us("hidden_us"), 0);
+  // Nothing is shared between kernels and messages: the rule for the whole holds, with messages that are predicted.
+  EXPECT_NEAR(us("predicted_us"), us("time_us"), us("time_us") * 1e-2);
+  const Ended other = workload("all-reduce -p gpudirect-v2 --layers 4");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.text, HasSubstr("only of training-step"));
+}
+
+TEST(WorkloadProgram, RefusesBuffersBeyondAGpusMemory) {
+  const Ended ended = workload("all-reduce -p gpudirect-v2 -b 256G -e 256G");
+  EXPECT_EQ(ended.code, 2) << ended.text;
+  EXPECT_THAT(ended.text, ContainsRegex("all-reduce: rank [0-9]+ needs .* of its GPU's memory, and has"));
+}
+
+}  // namespace
+}  // namespace twinlink::model

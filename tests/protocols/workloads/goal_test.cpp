@@ -1,0 +1,276 @@
+// Recorded jobs: what the reader takes and refuses, line by line, and that every rank's part comes to its end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "protocols/core/errors.hpp"
+#include "protocols/core/tags.hpp"
+#include "protocols/registry.hpp"
+#include "protocols/workloads/goal/order.hpp"
+#include "protocols/workloads/goal/player.hpp"
+#include "tests/support/fake_rank.hpp"
+
+namespace twinlink::workloads::goal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+Job job_of(const std::string& text) { return Job(read_trace(text, "a.goal")); }
+
+std::string refusal_of(const std::string& text) {
+  try {
+    job_of(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+constexpr const char* kPingPong = R"(// a comment
+num_ranks 2
+rank 0 { /* another,
+            of two lines */
+  l1: calc 1000
+  l2: send 10b to 1 tag 7 cpu 0 nic 0
+  l2 requires l1
+  l3: recv 20 b from 1
+  l3 irequires l2
+  calc 5 cpu 3
+}
+
+rank 1 {
+	a: recv 10b from 0 tag 7
+	b: send 20b to 0 nic 2
+	b requires a
+}
+)";
+
+TEST(GoalReader, TakesWhatToolsWrite) {
+  const Trace trace = read_trace(kPingPong, "a.goal");
+  ASSERT_THAT(trace.ranks, SizeIs(2));
+  EXPECT_EQ(trace.line, 2);
+  const RankTrace& first = trace.ranks[0];
+  ASSERT_THAT(first.tasks, SizeIs(4));
+  EXPECT_EQ(first.tasks[0].amount, 1000U);
+  EXPECT_EQ(first.tasks[1].kind, Task::Kind::send);
+  EXPECT_EQ(first.tasks[1].tag, 7U);
+  EXPECT_EQ(first.tasks[1].line, 6);
+  EXPECT_EQ(first.tasks[3].cpu, 3);
+  ASSERT_THAT(first.needs, SizeIs(2));
+  EXPECT_FALSE(first.needs[0].at_start);
+  EXPECT_TRUE(first.needs[1].at_start);
+  EXPECT_EQ(first.needs[1].on, 1U);
+}
+
+TEST(GoalReader, TakesRanksThatDoNothingAndLineEndsOfWindows) {
+  const Job job = job_of("num_ranks 3\r\nrank 2 { }\r\n");
+  EXPECT_EQ(job.ranks(), 3);
+  EXPECT_TRUE(job.of(0).peers().empty());
+  EXPECT_EQ(job.of(0).memory(), 0_B);
+}
+
+TEST(GoalReader, NamesTheLineOfEachMistake) {
+  const std::string two = "num_ranks 2\n";
+  const std::vector<std::pair<std::string, std::string>> all{
+      {"", "a.goal:1: error: there is no 'num_ranks N'"},
+      {"rank 0 {\n}\n", "a.goal:1: error: 'num_ranks N' must stand before the first rank"},
+      {"num_ranks 0\n", "a.goal:1: error: a job has one rank at least"},
+      {"num_ranks 65537\n", "a.goal:1: error: the number of ranks is beyond 65536"},
+      {two + "num_ranks 2\n", "a.goal:2: error: 'num_ranks' stands here twice"},
+      {two + "rank 2 {\n}\n", "a.goal:2: error: there is no rank 2 of 2"},
+      {two + "rank 0 {\n}\nrank 0 {\n}\n", "a.goal:4: error: rank 0 stands here twice"},
+      {two + "rank 0 {\n", "a.goal:3: error: rank 0 has no '}'"},
+      {two + "rank 0 {\nrank 1 {\n}\n", "a.goal:3: error: rank 0 has no '}' before this one"},
+      {two + "}\n", "a.goal:2: error: a '}' without 'rank N {'"},
+      {two + "calc 5\n", "a.goal:2: error: expected 'num_ranks N', 'rank N {' or a comment"},
+      {two + "rank 0 {\nsend 5b to 0\n}\n", "a.goal:3: error: rank 0 has itself for a peer"},
+      {two + "rank 0 {\nsend 5b to 2\n}\n", "a.goal:3: error: there is no rank 2 of 2"},
+      {two + "rank 0 {\nsend 5b from 1\n}\n", "a.goal:3: error: expected 'to', not 'from'"},
+      {two + "rank 0 {\nsend 5 to 1\n}\n", "a.goal:3: error: expected 'b', not 'to'"},
+      {two + "rank 0 {\nrecv 5b from -1\n}\n",
+       "a.goal:3: error: the peer's rank is not said: any source and any tag cannot be planned"},
+      {two + "rank 0 {\nsend 5b to 1 tag 4294967296\n}\n", "a.goal:3: error: the tag is beyond 4294967295"},
+      {two + "rank 0 {\nsend 99999999999999999999999b to 1\n}\n", "a.goal:3: error: the size is beyond 1099511627776"},
+      {two + "rank 0 {\ncalc 18446744073709551616\n}\n", "a.goal:3: error: the time in ns is beyond 1000000000000000"},
+      {two + "rank 0 {\ncalc 5 cpu 1 cpu 2\n}\n", "a.goal:3: error: expected cpu or the line's end, not 'cpu'"},
+      {two + "rank 0 {\ncalc x\n}\n", "a.goal:3: error: expected the time in ns, a whole number, not 'x'"},
+      {two + "rank 0 {\ncalc\n}\n", "a.goal:3: error: expected the time in ns, a whole number, and the line ends"},
+      {two + "rank 0 {\na: calc 1\na: calc 2\n}\n", "a.goal:4: error: the label 'a' stands in line 3 already"},
+      {two + "rank 0 {\na: calc 1\na requires b\n}\n", "a.goal:4: error: there is no 'b' in rank 0"},
+      {two + "rank 0 {\na: calc 1\na requires a\n}\n", "a.goal:4: error: a cycle: 'a' would wait for itself"},
+      {two + "rank 0 {\na needs b\n}\n", "a.goal:3: error: expected ':', 'requires' or 'irequires', not 'needs'"}};
+  for (const auto& [text, expected] : all) EXPECT_EQ(refusal_of(text), expected) << text;
+}
+
+TEST(GoalReader, ShowsTheFirstMistakesAndHowManyMore) {
+  std::string text = "num_ranks 2\nrank 0 {\n";
+  for (int i = 0; i < 30; ++i) text += "send 1b to 5\n";
+  EXPECT_THAT(refusal_of(text + "}\n"),
+              HasSubstr("a.goal:22: error: there is no rank 5 of 2\na.goal: error: and 10 more"));
+}
+
+TEST(GoalJob, NamesMessagesThatDoNotFindEachOther) {
+  const auto ends = [](const std::string& first, const std::string& second) {
+    return refusal_of("num_ranks 2\nrank 0 {\n" + first + "\n}\nrank 1 {\n" + second + "\n}\n");
+  };
+  EXPECT_EQ(ends("send 5b to 1 tag 3", ""),
+            "a.goal:3: error: nobody receives it: rank 1 has no recv from 0 with tag 3 for it");
+  EXPECT_EQ(ends("", "recv 5b from 0"), "a.goal:6: error: nobody sends it: rank 0 has no send to 1 with tag 0 for it");
+  EXPECT_EQ(ends("send 5b to 1", "recv 6b from 0"), "a.goal:6: error: receives 6 B, and line 3 sends 5 B");
+  EXPECT_THAT(
+      ends("send 5b to 1 tag 1", "recv 5b from 0 tag 2"),
+      testing::AllOf(HasSubstr("a.goal:3: error: nobody receives it"), HasSubstr("a.goal:6: error: nobody sends")));
+}
+
+TEST(GoalJob, NamesACycle) {
+  EXPECT_EQ(refusal_of("num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\nc: calc 1\n"
+                       "c requires a\na requires b\nb irequires a\n}\n"),
+            "a.goal:3: error: a cycle: line 3 waits for line 4 waits for line 3");
+  // Each waits for the other's message before it sends: nobody ever does.
+  EXPECT_EQ(refusal_of("num_ranks 2\nrank 0 {\nr: recv 1b from 1\ns: send 1b to 1\ns requires r\n}\n"
+                       "rank 1 {\nr: recv 1b from 0\ns: send 1b to 0\ns requires r\n}\n"),
+            "a.goal:3: error: a cycle: line 3 waits for line 9 waits for line 8 waits for line 4 waits for line 3");
+}
+
+TEST(GoalJob, BothEndsHaveMessagesInTheOrderInWhichTheyCanBeSent) {
+  // The second in the file is sent first, and the receiver asks for them in the order of the file.
+  const Job job = job_of(
+      "num_ranks 2\nrank 0 {\nslow: calc 500\na: send 8b to 1 tag 1\na requires slow\nb: send 16b to 1 tag 2\n}\n"
+      "rank 1 {\na: recv 8b from 0 tag 1\nb: recv 16b from 0 tag 2\nb requires a\n}\n");
+  const auto sizes = [](const std::vector<Message>& messages) {
+    std::vector<std::uint64_t> all;
+    for (const Message& message : messages) all.push_back(message.size.count());
+    return all;
+  };
+  EXPECT_THAT(sizes(job.of(0).sends), ElementsAre(16U, 8U));
+  EXPECT_THAT(sizes(job.of(1).receives), ElementsAre(16U, 8U));
+  EXPECT_DOUBLE_EQ(job.longest_path().value(), 500e-9);
+}
+
+TEST(GoalJob, KeepsOneMessageOfEachPeerAndDirection) {
+  std::string text = "num_ranks 2\nrank 0 {\n";
+  for (int i = 0; i < 100; ++i) text += "send 1000b to 1\n";
+  text += "}\nrank 1 {\n";
+  for (int i = 0; i < 100; ++i) text += "recv 1000b from 0\n";
+  const Job job = job_of(text + "}\n");
+  EXPECT_EQ(job.of(0).memory(), 1024_B) << "a multiple of 256 B";
+  EXPECT_EQ(job.of(0).sent(), 100'000_B);
+}
+
+TEST(Order, OfTenThousandTasksInAChain) {
+  constexpr std::size_t kTasks = 10'000;
+  std::vector<Before> befores;
+  for (std::size_t i = 1; i < kTasks; ++i) befores.push_back({kTasks - i, true, kTasks - i - 1, false});
+  const Order order(std::vector<double>(kTasks, 2.0), befores);
+  EXPECT_THAT(order.cycle(), SizeIs(0));
+  EXPECT_EQ(order.longest(), 2.0 * kTasks);
+  EXPECT_EQ(order.start_of(0), 2.0 * (kTasks - 1));
+}
+
+// ---- played
+// -----------------------------------------------------------------------------------------------------------
+
+constexpr Seconds kPatience{10};
+
+void meet_everyone(ConcurrentRank& rank) {
+  std::vector<std::function<void()>> works;
+  for (int r = 0; r < rank.ranks(); ++r) {
+    if (r == rank.id().value) continue;
+    works.emplace_back([&rank, r] {
+      ControlMessage message;
+      wait(rank, rank.send_control(RankId{r}, tags::kFirstFree, message), rank.now() + kPatience);
+      wait(rank, rank.recv_control(RankId{r}, tags::kFirstFree, message), rank.now() + kPatience);
+    });
+  }
+  rank.run(works);
+}
+
+/// What each rank says of one time through the job.
+std::vector<Played> played(const std::string& text, const std::string& protocol, FakeWorldOptions world = {}) {
+  const Job job = job_of(text);
+  world.ranks = job.ranks();
+  std::vector<Played> all(static_cast<std::size_t>(world.ranks));
+  run_fake_world(world, [&](Rank& inner) {
+    ConcurrentRank rank(inner);
+    const Protocol& used = find_protocol(protocol);
+    Player player(rank, {&used, &used, used.defaults(), used.defaults()}, job);
+    all[static_cast<std::size_t>(rank.id().value)] = player.play(true, kPatience);
+    meet_everyone(rank);
+    player.close();
+    meet_everyone(rank);
+  });
+  return all;
+}
+
+void expect_delivered(const std::vector<Played>& all, const std::string& what) {
+  for (const Played& rank : all) {
+    EXPECT_TRUE(rank.outcome.ok()) << what << ": " << rank.outcome.reason;
+    EXPECT_EQ(rank.fault, "") << what;
+  }
+}
+
+// Both ways at once, several tags in another order at the receiver, sizes that no element divides, and nothing at all.
+constexpr const char* kCrossing = R"(num_ranks 3
+rank 0 {
+  a: send 4099b to 1 tag 1
+  b: send 7b to 1 tag 2
+  b requires a
+  c: recv 100000b from 1 tag 1
+  d: send 0b to 2
+  d requires c
+  e: calc 2000 cpu 1
+  e irequires b
+  f: calc 0
+  f requires e
+}
+rank 1 {
+  x: recv 7b from 0 tag 2
+  y: recv 4099b from 0 tag 1
+  y requires x
+  z: send 100000b to 0 tag 1
+  w: send 3b to 2 tag 9
+  w requires z
+}
+rank 2 {
+  p: recv 0b from 0
+  q: recv 3b from 1 tag 9
+  q requires p
+}
+)";
+
+TEST(GoalPlayer, DeliversOverEveryProtocol) {
+  for (const Protocol* protocol : all_protocols()) {
+    if (protocol->wants_same_places()) continue;
+    bool refused = false;
+    run_fake_world({}, [&](Rank& rank) {
+      if (rank.id().value == 0) refused = !protocol->supports(rank.path_to(RankId{1})).usable();
+    });
+    if (refused) continue;
+    expect_delivered(played(kCrossing, std::string(protocol->name())), std::string(protocol->name()));
+  }
+}
+
+TEST(GoalPlayer, SeesAByteThatIsNotWhatWasSent) {
+  const std::vector<Played> all =
+      played(kCrossing, "host", {.fault = Fault{Fault::Kind::scramble, RankId{1}, 0, 4098_B}});
+  EXPECT_EQ(all[1].fault, "a.goal:16: from rank 0: scrambled at byte 4098");
+  EXPECT_EQ(all[0].fault, "");
+}
+
+TEST(GoalPlayer, RanksWithoutTasksHaveNothingToDo) {
+  expect_delivered(played("num_ranks 3\nrank 0 {\ncalc 10\n}\n", "host"), "one calc");
+}
+
+TEST(GoalPlayer, ManyCpusShareTheStreamsThatThereAre) {
+  std::string text = "num_ranks 1\nrank 0 {\n";
+  for (int cpu = 0; cpu < 40; ++cpu)
+    text += "calc 10 cpu " + std::to_string(cpu) + "\ncalc 10 cpu " + std::to_string(cpu) + "\n";
+  expect_delivered(played(text + "}\n", "host"), "forty cpus");
+}
+
+}  // namespace
+}  // namespace twinlink::workloads::goal
