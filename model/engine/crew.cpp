@@ -17,6 +17,10 @@ constexpr std::size_t kStack = std::size_t{1} << 20U;
 constexpr std::size_t kStack = std::size_t{256} << 10U;
 #endif
 constexpr std::size_t kPage = 4096;
+constexpr std::size_t kCacheLine = 64;
+// Stacks that begin at the same place of a page, or of a cache's rows, push each other out of the caches.
+constexpr std::size_t kDistance = kStack + kPage;
+constexpr std::size_t kStagger = 13 * kCacheLine;
 /// Each guard page splits a mapping in two. Jobs of more ranks run the same code.
 constexpr std::size_t kMostGuards = 8192;
 
@@ -36,17 +40,19 @@ void Crew::add(std::function<void()> body) {
 }
 
 void Crew::make_stacks() {
-  slab_size_ = members_.size() * kStack;
+  slab_size_ = members_.size() * kDistance;
   void* slab = mmap(nullptr, slab_size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (slab == MAP_FAILED) throw std::bad_alloc();
   slab_ = static_cast<std::byte*>(slab);
   std::byte* stack = slab_;
+  std::size_t number = 0;
   for (Member& member : members_) {
     const bool guarded = members_.size() <= kMostGuards;
     if (guarded && mprotect(stack, kPage, PROT_NONE) != 0) throw std::bad_alloc();
     const std::size_t guard = guarded ? kPage : 0;
-    member.fiber.emplace(std::span(stack + guard, kStack - guard));
-    stack += kStack;
+    const std::size_t lower = number++ * kStagger % kPage;
+    member.fiber.emplace(std::span(stack + guard, kDistance - guard - lower));
+    stack += kDistance;
   }
 }
 

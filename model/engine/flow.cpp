@@ -22,14 +22,14 @@ constexpr double kRateAtRest = 1e-3;
 
 class Flow {
  public:
-  enum class State { idle, alone, news, shared };
+  enum class State { idle, free, news, shared };
 
-  explicit Flow(FlowNetwork& network) : timer(network.clock_, [this, &network] { network.end_alone(*this); }) {}
+  explicit Flow(FlowNetwork& network) : timer(network.clock_, [this, &network] { network.end_free(*this); }) {}
 
   [[nodiscard]] bool rests() const {
     return std::ranges::any_of(links, [](const SharedLink* link) { return link->rests; });
   }
-  /// Alone, and at its end but for SimGrid's precision.
+  /// Free, and at its end but for SimGrid's precision.
   [[nodiscard]] bool is_over(Seconds now) const { return reached(timer.when(), now); }
 
   State state = State::idle;
@@ -38,9 +38,9 @@ class Flow {
   std::vector<SharedLink*> links{};
   std::optional<Rate> limit{};
   double remaining = 0;  ///< bytes, at `since`
-  double rate = 0;       ///< bytes per second that it would have alone
+  double rate = 0;       ///< bytes per second if it is not held up
   Seconds since{};
-  Timer timer;  ///< of its end, while it moves alone
+  Timer timer;  ///< of its end, while it moves freely
   versions::Transfer* transfer = nullptr;
 };
 
@@ -77,11 +77,7 @@ s4u::Link& FlowNetwork::inner(SharedLink& link) {
 
 void FlowNetwork::set_rate(SharedLink& link, Rate rate) {
   link.rate = std::max(rate.bytes_per_second(), kRateAtRest);
-  if (Flow* flow = link.alone) {
-    settle(*flow);
-    flow->rate = std::min(flow->rate, link.rate);
-    go_alone(*flow);
-  }
+  if (!link.has_room()) share_all_of(link);
   if (link.inner != nullptr && !link.slowed) {
     versions::in_one_step([&] { link.inner->set_bandwidth(link.rate); });
   }
@@ -89,17 +85,18 @@ void FlowNetwork::set_rate(SharedLink& link, Rate rate) {
 
 void FlowNetwork::rest(SharedLink& link) {
   if (link.rests) return;
-  if (link.alone != nullptr) settle(*link.alone);
+  for (Flow* flow : link.free) settle(*flow);
   link.rests = true;
-  if (link.alone != nullptr) link.alone->timer.clear();
-  if (link.shared > 0 && link.inner != nullptr) versions::in_one_step([&] { set_slowed(link, true); });
+  for (Flow* flow : link.free) flow->timer.clear();
+  const bool in_simgrid = std::cmp_greater(link.crossing, link.free.size());
+  if (in_simgrid && link.inner != nullptr) versions::in_one_step([&] { set_slowed(link, true); });
 }
 
 void FlowNetwork::go_on(SharedLink& link) {
   if (!link.rests) return;
-  if (link.alone != nullptr) settle(*link.alone);
+  for (Flow* flow : link.free) settle(*flow);
   link.rests = false;
-  if (link.alone != nullptr) go_alone(*link.alone);
+  for (Flow* flow : link.free) go_free(*flow);
   if (link.slowed) versions::in_one_step([&] { set_slowed(link, false); });
 }
 
@@ -138,25 +135,40 @@ FlowId FlowNetwork::start(const FlowRoute& route, Bytes size, FlowListener& list
   flow.since = clock_.now();
   flow.rate = route.limit ? route.limit->bytes_per_second() : kOpenRate;
   bool shares = exact_;
-  for (const SharedLink* link : route.links) {
-    flow.rate = std::min(flow.rate, link->rate);
-    if (link->open) continue;
-    shares = shares || link->shared > 0;
-    if (link->alone == nullptr || link->alone->is_over(clock_.now())) continue;
-    shares = true;
-    settle(*link->alone);
-    share(*link->alone);
+  for (const SharedLink* link : route.links) flow.rate = std::min(flow.rate, link->rate);
+  for (SharedLink* link : route.links) {
+    ++link->crossing;
+    link->load += flow.rate;
+    if (!link->has_room()) make_room(*link);
+    shares = shares || !link->has_room();
   }
   if (shares) {
+    for (SharedLink* link : route.links) {
+      if (!link->has_room()) share_all_of(*link);
+    }
     share(flow);
   } else {
-    flow.state = Flow::State::alone;
-    for (SharedLink* link : flow.links) {
-      if (!link->open) link->alone = &flow;
-    }
-    go_alone(flow);
+    flow.state = Flow::State::free;
+    for (SharedLink* link : flow.links) link->free.push_back(&flow);
+    go_free(flow);
   }
   return {&flow, flow.number};
+}
+
+/// What has ended but for its timer crosses nothing any more.
+void FlowNetwork::make_room(SharedLink& link) {
+  const std::vector<Flow*> crossing = link.free;
+  for (Flow* flow : crossing) {
+    if (flow->is_over(clock_.now())) leave_links(*flow);
+  }
+}
+
+void FlowNetwork::share_all_of(SharedLink& link) {
+  const std::vector<Flow*> crossing = link.free;
+  for (Flow* flow : crossing) {
+    settle(*flow);
+    share(*flow);
+  }
 }
 
 /// What has moved so far has moved.
@@ -167,32 +179,32 @@ void FlowNetwork::settle(Flow& flow) {
 }
 
 /// What remains moves by itself, now.
-void FlowNetwork::go_alone(Flow& flow) {
+void FlowNetwork::go_free(Flow& flow) {
   if (!flow.rests()) flow.timer.set(flow.since + Seconds{flow.remaining / flow.rate});
 }
 
-/// What remains is SimGrid's.
+/// What remains is SimGrid's. It still crosses its links.
 void FlowNetwork::share(Flow& flow) {
-  leave_links(flow);
+  if (flow.state == Flow::State::free) {
+    for (SharedLink* link : flow.links) std::erase(link->free, &flow);
+  }
   flow.timer.clear();
   flow.state = Flow::State::news;
-  for (SharedLink* link : flow.links) ++link->shared;
   ++in_simgrid_;
   news_.push_back(&flow);
 }
 
 void FlowNetwork::leave_links(Flow& flow) {
-  if (flow.state == Flow::State::alone) {
-    for (SharedLink* link : flow.links) {
-      if (link->alone == &flow) link->alone = nullptr;
-    }
-  } else if (flow.state != Flow::State::idle) {
-    for (SharedLink* link : flow.links) --link->shared;
-    --in_simgrid_;
+  const bool is_free = flow.state == Flow::State::free;
+  for (SharedLink* link : flow.links) {
+    link->load = --link->crossing == 0 ? 0 : link->load - flow.rate;
+    if (is_free) std::erase(link->free, &flow);
   }
+  flow.links.clear();
+  if (flow.state == Flow::State::news || flow.state == Flow::State::shared) --in_simgrid_;
 }
 
-void FlowNetwork::end_alone(Flow& flow) {
+void FlowNetwork::end_free(Flow& flow) {
   leave_links(flow);
   FlowListener& listener = *flow.listener;
   give_back(flow);

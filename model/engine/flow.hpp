@@ -1,7 +1,8 @@
 // Flows: bytes on their way over links, which all that cross them share.
 //
-// A flow that is alone on all its links takes bytes by rate, and SimGrid need not know of it. When a second one joins
-// it on a link, SimGrid gets both, with what is left of the first, and says when they end. So sharing is SimGrid's.
+// A link with room for all that cross it limits none of them. A flow whose links all have room takes bytes by rate, and
+// SimGrid need not know of it. When one joins for which a link has no room, SimGrid gets all that cross the link, with
+// what is left of them, and says when they end. So sharing is SimGrid's.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +31,13 @@ struct SharedLink {
   double rate = 0;                      ///< bytes per second
   bool open = false;                    ///< limits nobody: for flows that cross no other
   bool rests = false;                   ///< flows that cross it do not move
-  Flow* alone = nullptr;                ///< the one that crosses it, if SimGrid does not know of it
-  int shared = 0;                       ///< how many cross it in SimGrid, or are about to
+  int crossing = 0;                     ///< how many flows cross it
+  double load = 0;                      ///< bytes per second that they would have if none was held up
+  std::vector<Flow*> free{};            ///< those that SimGrid does not know of
   simgrid::s4u::Link* inner = nullptr;  ///< SimGrid's, once a flow in SimGrid crosses it
   bool slowed = false;                  ///< it has next to no bandwidth in SimGrid, for it rests
+
+  [[nodiscard]] bool has_room() const { return open || load <= rate * (1 + 1e-12); }
 };
 
 /// The links that a flow crosses, at least one, and its own limit.
@@ -97,10 +101,12 @@ class FlowNetwork {
   Flow& take(FlowListener& listener);
   void give_back(Flow& flow);
   void leave_links(Flow& flow);
-  void go_alone(Flow& flow);
+  void make_room(SharedLink& link);
+  void go_free(Flow& flow);
   void share(Flow& flow);
+  void share_all_of(SharedLink& link);
   void settle(Flow& flow);
-  void end_alone(Flow& flow);
+  void end_free(Flow& flow);
   void end_shared(FlowId flow);
   bool load(versions::Transfer& transfer);
   [[nodiscard]] simgrid::s4u::Link& inner(SharedLink& link);

@@ -28,8 +28,9 @@ constexpr std::array kAllReduce{
     Algorithm{"ring", "each part goes round twice", "2 (n-1) (a + S/n/b)", any_shape, ring_all_reduce},
     Algorithm{"tree", "binomial trees to rank 0 and back: few steps, all bytes in each", "2 log2(n) (a + S/b)",
               any_shape, tree_all_reduce},
-    Algorithm{"hierarchical", "rings within nodes, across nodes for each GPU, within nodes", "rings of g and n/g ranks",
-              several_nodes, hierarchical_all_reduce}};
+    Algorithm{"hierarchical",
+              "rings within nodes; between them, for each GPU, halving and doubling or, of no power of two, a ring",
+              "g - 1, 2 log2(n/g) and g - 1 steps", several_nodes, hierarchical_all_reduce}};
 constexpr std::string_view kStep = "3 L t, and the last bucket's all-reduce where each ends before the next is there";
 constexpr std::array kTrainingStep{
     Algorithm{"halving-doubling", "each bucket by recursive halving, then doubling", kStep, any_shape,

@@ -14,10 +14,11 @@ std::uint64_t value_of(int rank) {
   return r * r * r;
 }
 
+/// Cubes of 1 to n add up to the square of what 1 to n add up to.
 std::uint64_t sum_of_all(int ranks) {
-  std::uint64_t sum = 0;
-  for (int r = 0; r < ranks; ++r) sum += value_of(r);
-  return sum;
+  const auto n = static_cast<std::uint64_t>(ranks);
+  const std::uint64_t sum = n * (n + 1) / 2;
+  return sum * sum;
 }
 
 Slice all_of(std::uint64_t elements) { return {Where::data, 0, elements}; }
@@ -93,25 +94,9 @@ Schedule halving_all_reduce(const Shape& shape, int rank, std::uint64_t elements
   if (paired) receive_and_add(schedule, rank - 1, whole);
   const int self = paired ? rank / 2 : rank - beyond;
   const auto rank_of = [&](int number) { return number < beyond ? 2 * number + 1 : number + beyond; };
-  struct Half {
-    int peer;
-    Slice mine;
-    Slice theirs;
-  };
-  std::vector<Half> halves;
-  Slice mine = whole;
-  for (int distance = power / 2; distance > 0; distance /= 2) {
-    const Slice lower{Where::data, mine.begin, mine.length / 2};
-    const Slice upper{Where::data, mine.begin + lower.length, mine.length - lower.length};
-    const bool low = (self & distance) == 0;
-    const Half half{rank_of(self ^ distance), low ? lower : upper, low ? upper : lower};
-    schedule.steps.push_back(exchange_and_add(half.peer, half.theirs, half.mine));
-    schedule.scratch = std::max(schedule.scratch, half.mine.length);
-    halves.push_back(half);
-    mine = half.mine;
-  }
-  std::ranges::reverse(halves);
-  for (const Half& half : halves) schedule.steps.push_back({.transfers = {{half.peer, half.mine, half.theirs}}});
+  const std::vector<Half> halves = halves_of(power, self, whole, rank_of);
+  halving_reduce_scatter(schedule, halves);
+  doubling_all_gather(schedule, halves);
   if (paired) send_only(schedule, rank - 1, whole);
   return schedule;
 }
@@ -122,8 +107,15 @@ Schedule hierarchical_all_reduce(const Shape& shape, int rank, std::uint64_t ele
   const Slice mine = part_of(elements, node.size(), node.self);
   ring_reduce_scatter(schedule, node, all_of(elements));
   const Group across = same_place_of(shape, rank);
-  ring_reduce_scatter(schedule, across, mine);
-  ring_all_gather(schedule, across, mine);
+  if (std::has_single_bit(static_cast<unsigned>(across.size()))) {  // as many bytes as in a ring, in fewer steps
+    const std::vector<Half> halves =
+        halves_of(across.size(), across.self, mine, [&](int member) { return across.rank(member); });
+    halving_reduce_scatter(schedule, halves);
+    doubling_all_gather(schedule, halves);
+  } else {
+    ring_reduce_scatter(schedule, across, mine);
+    ring_all_gather(schedule, across, mine);
+  }
   ring_all_gather(schedule, node, all_of(elements));
   return schedule;
 }

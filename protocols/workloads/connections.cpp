@@ -49,13 +49,18 @@ std::unique_ptr<Channel> open_channel(Rank& rank, const Ways& ways, RankId peer)
   return protocol_to(rank, ways, peer).connect(rank, peer, within ? ways.settings_within : ways.settings_between);
 }
 
-Connections::Connections(ConcurrentRank& rank, const Ways& ways, const std::set<RankId>& peers) {
+void Connections::open(const std::set<RankId>& peers) {
   std::vector<std::function<void()>> works;
   for (const RankId peer : peers) {
-    std::unique_ptr<Channel>& channel = channels_[peer];
-    works.emplace_back([&rank, &ways, &channel, peer] { channel = open_channel(rank, ways, peer); });
+    const auto [place, is_new] = channels_.try_emplace(peer);
+    std::unique_ptr<Channel>& channel = place->second;
+    if (is_new) works.emplace_back([this, &channel, peer] { channel = open_channel(rank_, ways_, peer); });
   }
-  rank.run(works);
+  if (!works.empty()) rank_.run(works);
+}
+
+void Connections::open(const Schedule& schedule) {
+  for (const Step& step : schedule.steps) open(peers_of({.steps = {step}}));
 }
 
 std::map<std::string, std::uint64_t> Connections::counters() const {

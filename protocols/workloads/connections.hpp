@@ -32,15 +32,22 @@ std::unique_ptr<Channel> open_channel(Rank& rank, const Ways& ways, RankId peer)
 
 class Connections {
  public:
-  /// Opens them all at once, so that rings and all pairs cannot wait for each other. Each peer does the same. What a
-  /// channel's connect() refuses, this does.
-  Connections(ConcurrentRank& rank, const Ways& ways, const std::set<RankId>& peers);
+  /// `rank` and `ways` outlive it.
+  Connections(ConcurrentRank& rank, const Ways& ways) : rank_(rank), ways_(ways) {}
+
+  /// Opens those that are not open, all at once, so that rings and all pairs cannot wait for each other. Each peer does
+  /// the same. What a channel's connect() refuses, this does.
+  void open(const std::set<RankId>& peers);
+  /// The same for a schedule, step by step: a job of many ranks has few connections in the making then.
+  void open(const Schedule& schedule);
 
   [[nodiscard]] Channel& to(RankId peer) { return *channels_.at(peer); }
   /// What the channels have counted, added up.
   [[nodiscard]] std::map<std::string, std::uint64_t> counters() const;
 
  private:
+  ConcurrentRank& rank_;
+  const Ways& ways_;
   std::map<RankId, std::unique_ptr<Channel>> channels_;
 };
 

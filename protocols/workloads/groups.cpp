@@ -23,24 +23,18 @@ Slice part_of(std::uint64_t elements, int count, int index) {
 
 int Group::wrapped(int number) const { return ((number % size()) + size()) % size(); }
 
-int Group::rank_at(int distance) const { return ranks[static_cast<std::size_t>(wrapped(self + distance))]; }
-
-Group everyone(const Shape& shape, int rank) {
-  Group group{.self = rank};
-  for (int r = 0; r < shape.ranks; ++r) group.ranks.push_back(r);
-  return group;
-}
+Group everyone(const Shape& shape, int rank) { return {.members = shape.ranks, .self = rank}; }
 
 Group node_of(const Shape& shape, int rank) {
-  Group group{.self = rank % shape.per_node};
-  for (int place = 0; place < shape.per_node; ++place) group.ranks.push_back(rank - group.self + place);
-  return group;
+  const int self = rank % shape.per_node;
+  return {.first = rank - self, .members = shape.per_node, .self = self};
 }
 
 Group same_place_of(const Shape& shape, int rank) {
-  Group group{.self = rank / shape.per_node};
-  for (int r = rank % shape.per_node; r < shape.ranks; r += shape.per_node) group.ranks.push_back(r);
-  return group;
+  return {.first = rank % shape.per_node,
+          .distance = shape.per_node,
+          .members = shape.ranks / shape.per_node,
+          .self = rank / shape.per_node};
 }
 
 std::vector<Transfer> in_and_out(int to, const Slice& send, int from, const Slice& receive) {
@@ -64,6 +58,34 @@ void ring_all_gather(Schedule& schedule, const Group& group, const Slice& whole)
     const Slice send = part_within(whole, group, group.self - step);
     const Slice into = part_within(whole, group, group.self - step - 1);
     schedule.steps.push_back({.transfers = in_and_out(group.rank_at(1), send, group.rank_at(-1), into)});
+  }
+}
+
+std::vector<Half> halves_of(int members, int self, const Slice& whole, const std::function<int(int)>& rank_of) {
+  std::vector<Half> halves;
+  Slice mine = whole;
+  for (int distance = members / 2; distance > 0; distance /= 2) {
+    const Slice lower{Where::data, mine.begin, mine.length / 2};
+    const Slice upper{Where::data, mine.begin + lower.length, mine.length - lower.length};
+    const bool low = (self & distance) == 0;
+    halves.push_back({rank_of(self ^ distance), low ? lower : upper, low ? upper : lower});
+    mine = halves.back().mine;
+  }
+  return halves;
+}
+
+void halving_reduce_scatter(Schedule& schedule, std::span<const Half> halves) {
+  for (const Half& half : halves) {
+    const Slice arrived{Where::scratch, 0, half.mine.length};
+    schedule.scratch = std::max(schedule.scratch, half.mine.length);
+    schedule.steps.push_back(
+        {.transfers = {{half.peer, half.theirs, arrived}}, .locals = {{Local::Kind::add, half.mine, arrived}}});
+  }
+}
+
+void doubling_all_gather(Schedule& schedule, std::span<const Half> halves) {
+  for (auto half = halves.rbegin(); half != halves.rend(); ++half) {
+    schedule.steps.push_back({.transfers = {{half->peer, half->mine, half->theirs}}});
   }
 }
 

@@ -1,6 +1,8 @@
-// Ranks that go round in a ring, and what they do there.
+// Ranks that do something together: in a ring, or in halves.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "protocols/workloads/schedule.hpp"
@@ -8,12 +10,15 @@
 namespace twinlink::workloads {
 
 struct Group {
-  std::vector<int> ranks{};
+  int first = 0;
+  int distance = 1;  ///< between two members
+  int members = 1;
   int self = 0;  ///< the place of this rank among them
 
-  [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
-  /// Of the rank that is `distance` further on, or back.
-  [[nodiscard]] int rank_at(int distance) const;
+  [[nodiscard]] int size() const { return members; }
+  [[nodiscard]] int rank(int member) const { return first + member * distance; }
+  /// Of the member that is so many places further on, or back.
+  [[nodiscard]] int rank_at(int places) const { return rank(wrapped(self + places)); }
   /// Numbers of parts go round as the ranks do.
   [[nodiscard]] int wrapped(int number) const;
 };
@@ -31,5 +36,18 @@ std::vector<Transfer> in_and_out(int to, const Slice& send, int from, const Slic
 void ring_reduce_scatter(Schedule& schedule, const Group& group, const Slice& whole);
 /// Each member gets all parts of `whole`, of which it has its own.
 void ring_all_gather(Schedule& schedule, const Group& group, const Slice& whole);
+
+/// A step of recursive halving: what a member keeps of a slice, and what it gives its peer.
+struct Half {
+  int peer = 0;
+  Slice mine{};
+  Slice theirs{};
+};
+/// Those of a member of a group of a power of two, whose members `rank_of` names: each keeps half of what it had.
+std::vector<Half> halves_of(int members, int self, const Slice& whole, const std::function<int(int)>& rank_of);
+/// Each member gets its part of the whole, added up over all, in as many steps as there are halves.
+void halving_reduce_scatter(Schedule& schedule, std::span<const Half> halves);
+/// And then all of it.
+void doubling_all_gather(Schedule& schedule, std::span<const Half> halves);
 
 }  // namespace twinlink::workloads

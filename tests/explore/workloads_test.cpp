@@ -36,7 +36,8 @@ void go_round(const Protocol& protocol, Rank& inner, Witness& witness) {
     });
   }
   {
-    workloads::Connections connections(rank, ways, peers);
+    workloads::Connections connections(rank, ways);
+    connections.open(peers);
     prepare(rank, schedule, buffers);
     const Outcome outcome = run_once(rank, schedule, connections, buffers, kLong);
     witness.ending(to_string(outcome.status));

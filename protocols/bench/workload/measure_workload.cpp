@@ -6,6 +6,8 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -55,44 +57,32 @@ class WorkloadRun {
         plan_(plan),
         shape_(shape_of(rank)),
         self_(rank.id().value),
-        patience_(Patience::of_turn(plan.timeout)) {
-    std::uint64_t data = 0;
-    std::uint64_t scratch = 0;
-    std::set<RankId> peers;
-    const auto take = [&](const Schedule& schedule) {
-      data = std::max(data, schedule.data);
-      scratch = std::max(scratch, schedule.scratch);
-      peers.merge(workloads::peers_of(schedule));
-    };
-    for (const Algorithm* algorithm : candidates(plan_, shape_)) {
-      for (const Bytes size : plan.sizes) take(schedule_of(*algorithm, size));
-    }
-    const std::uint64_t longest = elements_of(kLong);
-    take({.data = longest, .scratch = longest});
-    if (shape_.per_node > 1) take(within_nodes(kLong));
-    if (shape_.per_node < shape_.ranks) take(between_nodes(kLong));
-    plan.require_room(rank, bytes_of(data + scratch), plan.name());
-    buffers_.emplace(rank_, plan.ways.within->message_memory(), data, scratch);
-    connections_.emplace(rank_, plan_.ways, peers);
-  }
+        patience_(Patience::of_turn(plan.timeout)) {}
 
   WorkloadSeries run() {
     WorkloadSeries series = heading_of(rank_, plan_);
     learn_the_costs();
+    std::vector<std::pair<Bytes, Choice>> chosen;
+    std::vector<Schedule> schedules;
     for (const Bytes size : plan_.sizes) {
       for (const Choice& choice : choices(size)) {
-        WorkloadPoint point = measure_point(*choice.algorithm, size);
-        point.predicted_us = choice.predicted_us;
-        point.why = choice.why;
-        if (self_ != 0) continue;
-        if (plan_.on_point) plan_.on_point(point);
-        series.points.push_back(std::move(point));
+        chosen.emplace_back(size, choice);
+        schedules.push_back(schedule_of(*choice.algorithm, size));
+        require_runnable(schedules.back(), *choice.algorithm);
       }
     }
+    open(schedules);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const auto& [size, choice] = chosen[i];
+      WorkloadPoint point = measure_point(*choice.algorithm, schedules[i], size);
+      point.predicted_us = choice.predicted_us;
+      point.why = choice.why;
+      if (self_ != 0) continue;
+      if (plan_.on_point) plan_.on_point(point);
+      series.points.push_back(std::move(point));
+    }
     series.counters = connections_->counters();
-    meet_all(rank_, patience_);  // a peer's channel may have our buffers open
-    connections_.reset();
-    meet_all(rank_, patience_);
+    close();
     return self_ == 0 ? series : WorkloadSeries{};
   }
 
@@ -118,8 +108,44 @@ class WorkloadRun {
                          [&](std::uint64_t elements) { return Seconds{time_of(elements) * 1e-6}; })
         .microseconds();
   }
+  /// Buffers and connections for all of these.
+  void open(std::span<const Schedule> schedules) {
+    std::uint64_t data = 0;
+    std::uint64_t scratch = 0;
+    for (const Schedule& schedule : schedules) {
+      data = std::max(data, schedule.data);
+      scratch = std::max(scratch, schedule.scratch);
+    }
+    plan_.require_room(rank_, bytes_of(data + scratch), plan_.name());
+    buffers_.emplace(rank_, plan_.ways.within->message_memory(), data, scratch);
+    connections_.emplace(rank_, plan_.ways);
+    for (const Schedule& schedule : schedules) connections_->open(schedule);
+  }
+  void close() {
+    meet_all(rank_, patience_);  // a peer's channel may have our buffers open
+    connections_.reset();
+    meet_all(rank_, patience_);
+    buffers_.reset();
+  }
+
+  void require_runnable(const Schedule& schedule, const Algorithm& algorithm) const {
+    const std::string refused = workloads::refusal(rank_, plan_.ways, workloads::peers_of(schedule));
+    if (!refused.empty()) throw UnavailableError(refused);
+    const auto adds = [](const workloads::Step& step) {
+      return std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
+    };
+    if (plan_.ways.within->message_memory() != Memory::device && std::ranges::any_of(schedule.steps, adds)) {
+      throw UsageError(fmt::format("{}: {} adds up on GPUs, and {} has its messages in host memory",
+                                   plan_.workload->name, algorithm.name, plan_.ways.within->name()));
+    }
+  }
+
   /// What a short and a long message take, and what is local, on the slowest of all ranks.
   void learn_the_costs() {
+    std::vector<Schedule> schedules{{.data = elements_of(kLong), .scratch = elements_of(kLong)}};
+    if (shape_.per_node > 1) schedules.push_back(within_nodes(kLong));
+    if (shape_.per_node < shape_.ranks) schedules.push_back(between_nodes(kLong));
+    open(schedules);
     if (shape_.per_node > 1) costs_.within = cost_of([this](Bytes size) { return within_nodes(size); });
     if (shape_.per_node < shape_.ranks) costs_.between = cost_of([this](Bytes size) { return between_nodes(size); });
     costs_.local = cost_of([this](Bytes size) {
@@ -130,6 +156,7 @@ class WorkloadRun {
       return Schedule{
           .data = elements, .scratch = elements, .steps = {{.locals = {{kind, to, {Where::scratch, 0, elements}}}}}};
     });
+    close();
   }
 
   [[nodiscard]] Schedule within_nodes(Bytes size) const {
@@ -145,25 +172,32 @@ class WorkloadRun {
       prepare(rank_, schedule, *buffers_);
       run_once(schedule, "a neighbour", size);
       double best = std::numeric_limits<double>::infinity();
-      constexpr int kTries = 5;
-      for (int i = 0; i < kTries; ++i) best = std::min(best, timed(schedule, "a neighbour", size));
+      const int tries = std::min(plan_.iterations, 5);
+      for (int i = 0; i < tries; ++i) best = std::min(best, timed(schedule, "a neighbour", size));
       const auto nanoseconds = -static_cast<int>(std::min<double>(best * 1e3, std::numeric_limits<int>::max()));
-      std::vector<RankId> all;
-      for (int r = 0; r < shape_.ranks; ++r) all.emplace_back(r);
-      return -agree_in(rank_, all, nanoseconds, patience_) / 1e3;  // the most of all
+      return -least_of_all(nanoseconds) / 1e3;  // the most of all
     };
     const double latency_us = time_of(kShort);
     const double longer = std::max(time_of(kLong) - latency_us, 1e-3);
     return {latency_us, static_cast<double>(kLong.count()) / longer};
   }
 
-  [[nodiscard]] std::vector<Choice> choices(Bytes size) const {
+  int least_of_all(int mine) {
+    std::vector<RankId> all;
+    for (int r = 0; r < shape_.ranks; ++r) all.emplace_back(r);
+    return agree_in(rank_, all, mine, patience_);
+  }
+
+  /// Rank 0 predicts, and chooses for all.
+  [[nodiscard]] std::vector<Choice> choices(Bytes size) {
     std::vector<Choice> all;
     for (const Algorithm* algorithm : candidates(plan_, shape_)) {
-      all.push_back({algorithm, predicted(*algorithm, size), {}});
+      all.push_back({algorithm, self_ == 0 ? predicted(*algorithm, size) : 0, {}});
     }
     if (!plan_.algorithms.empty()) return all;
-    const auto best = std::ranges::min_element(all, {}, &Choice::predicted_us);
+    const auto least = std::ranges::min_element(all, {}, &Choice::predicted_us);
+    const auto mine = self_ == 0 ? static_cast<int>(least - all.begin()) : std::numeric_limits<int>::max();
+    const auto best = all.begin() + least_of_all(mine);
     best->why = fmt::format("{:.2f} us predicted", best->predicted_us);
     for (const Choice& other : all) {
       if (other.algorithm == best->algorithm) continue;
@@ -196,8 +230,7 @@ class WorkloadRun {
         fmt::format("rank {}: {} ({}) of {}: {}", self_, plan_.workload->name, name, format_size(size), *fault));
   }
 
-  WorkloadPoint measure_point(const Algorithm& algorithm, Bytes size) {
-    const Schedule schedule = schedule_of(algorithm, size);
+  WorkloadPoint measure_point(const Algorithm& algorithm, const Schedule& schedule, Bytes size) {
     if (plan_.verify) verify(schedule, algorithm.name, size);
     for (int i = 0; i < plan_.warmup; ++i) timed(schedule, algorithm.name, size);
     std::vector<double> mine;
@@ -315,18 +348,6 @@ void require_possible(const Rank& rank, const WorkloadPlan& plan) {
   for (const workloads::Group& group :
        {workloads::node_of(shape, rank.id().value), workloads::same_place_of(shape, rank.id().value)}) {
     if (group.size() > 1) check(around(group, 1));
-  }
-  const std::uint64_t elements = elements_of(plan.sizes.back());
-  for (const Algorithm* algorithm : candidates(plan, shape)) {
-    const Schedule schedule = algorithm->schedule(shape, rank.id().value, elements);
-    check(schedule);
-    const auto adds = [](const workloads::Step& step) {
-      return std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
-    };
-    if (plan.ways.within->message_memory() != Memory::device && std::ranges::any_of(schedule.steps, adds)) {
-      throw UsageError(fmt::format("{}: {} adds up on GPUs, and {} has its messages in host memory",
-                                   plan.workload->name, algorithm->name, plan.ways.within->name()));
-    }
   }
 }
 

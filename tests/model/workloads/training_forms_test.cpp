@@ -34,7 +34,8 @@ std::vector<Seconds> times_of(const std::vector<std::function<Schedule(int rank)
     constexpr std::uint64_t kRoom = 4U << 20U;
     const Buffers buffers(rank, Memory::device, kRoom, kRoom);
     {
-      Connections connections(rank, ways, {peer});
+      Connections connections(rank, ways);
+      connections.open(std::set{peer});
       for (std::size_t i = 0; i < schedules.size(); ++i) {
         const Schedule schedule = schedules[i](rank.id().value);
         for (int round = 0; round < 2; ++round) {

@@ -233,7 +233,8 @@ TEST(Connections, OfARingAreMadeByEveryProtocol) {
         if (!workloads::refusal(rank, ways, peers).empty()) return;
         workloads::Buffers buffers(rank, protocol->message_memory(), schedule.data, schedule.scratch);
         {
-          workloads::Connections connections(rank, ways, peers);
+          workloads::Connections connections(rank, ways);
+          connections.open(peers);
           prepare(rank, schedule, buffers);
           const Outcome outcome = run_once(rank, schedule, connections, buffers, kLongWait);
           EXPECT_TRUE(outcome.ok()) << protocol->name() << ": " << outcome.reason;
