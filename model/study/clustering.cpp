@@ -132,8 +132,9 @@ class ClusterRun {
 
 /// "0/0 0/1 ... 1/7": the first and the last.
 std::string places_of(const Cluster& cluster, int job) {
-  const auto first = static_cast<std::size_t>(job * cluster.ranks);
-  const auto last = first + static_cast<std::size_t>(cluster.ranks) - 1;
+  const auto ranks = static_cast<std::size_t>(cluster.ranks);
+  const std::size_t first = static_cast<std::size_t>(job) * ranks;
+  const std::size_t last = first + ranks - 1;
   return to_string(cluster.places[first]) + " to " + to_string(cluster.places[last]);
 }
 
@@ -145,8 +146,8 @@ std::size_t ranks_behind(const Cluster& cluster) {
 
 void deal_places(Cluster& cluster) {
   const std::vector<Place> places = cluster.places;
-  const std::size_t jobs = static_cast<std::size_t>(cluster.jobs);
-  const std::size_t ranks = static_cast<std::size_t>(cluster.ranks);
+  const auto jobs = static_cast<std::size_t>(cluster.jobs);
+  const auto ranks = static_cast<std::size_t>(cluster.ranks);
   const std::size_t behind = ranks_behind(cluster);
   std::size_t next = 0;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
