@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <string>
@@ -10,8 +11,10 @@
 #include "model/cli/commands.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/platform/topology.hpp"
+#include "model/study/clustering.hpp"
 #include "model/tools/placement.hpp"
 #include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/results/files.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
 
 namespace twinlink::model {
@@ -23,6 +26,8 @@ struct Options {
   std::string place = "packed";
   int ranks = 0;  ///< 0: all places
   SimulationOptions simulation{};
+  int jobs = 1;
+  std::string background{};  ///< a workload
 };
 
 /// A trace has a number of ranks of its own.
@@ -55,9 +60,61 @@ std::vector<Bytes> rooms_of(const Platform& platform, const std::vector<Place>& 
   return rooms;
 }
 
+/// The jobs' places, and behind them those that are left for the background: of as many ranks as a job has.
+Cluster cluster_of(const bench::WorkloadPlan& plan, const Platform& platform, const Options& options) {
+  const bool spread = options.place == "spread";
+  Cluster cluster{.jobs = options.jobs, .places = places_of_ranks(platform, spread ? "packed" : options.place)};
+  const auto there = static_cast<int>(cluster.places.size());
+  cluster.ranks = plan.trace ? plan.trace->ranks() : options.ranks;
+  if (plan.trace && options.ranks != 0 && options.ranks != cluster.ranks) {
+    throw UsageError("--ranks " + std::to_string(options.ranks) + ": " + plan.name() + " has " +
+                     std::to_string(cluster.ranks));
+  }
+  if (cluster.ranks == 0) cluster.ranks = there / (options.jobs + (options.background.empty() ? 0 : 1));
+  if (cluster.ranks < 2 || cluster.ranks > there / options.jobs) {
+    throw UsageError("--jobs " + std::to_string(options.jobs) + ": --place " + options.place + " has places for " +
+                     std::to_string(there) + ", and each job has " + std::to_string(cluster.ranks) + " ranks");
+  }
+  int used = cluster.jobs * cluster.ranks;
+  if (!options.background.empty()) {
+    cluster.background = &workloads::find_workload(options.background);
+    if (there - used < 2) throw UsageError("--background: fewer than two places are left behind those of the jobs");
+    used += std::min(there - used, cluster.ranks);
+  }
+  cluster.places.resize(static_cast<std::size_t>(used));
+  if (spread) deal_places(cluster);
+  return cluster;
+}
+
+ExitCode run_jobs(const Options& options, bench::WorkloadPlan plan, const Platform& platform,
+                  const std::string& command_line) {
+  const Cluster cluster = cluster_of(plan, platform, options);
+  require_writable(options.workload, input_of(options.platform));
+  const std::vector<Bytes> rooms = rooms_of(platform, cluster.places);
+  plan.room = [&rooms](RankId rank) { return rooms[static_cast<std::size_t>(rank.value)]; };
+  const auto show = [&, headed = false](const ClusterPoint& point) mutable {
+    if (!std::exchange(headed, true)) print_heading(plan, cluster, std::cout);
+    print_point(point, std::cout);
+  };
+  const std::vector<ClusterPoint> points = measure_cluster(platform, plan, cluster, show);
+  if (!options.workload.json.empty()) {
+    nlohmann::json file = to_json(plan, cluster, points);
+    file["world"] = "simulated";
+    file["program"] = program_name();
+    file["command"] = command_line;
+    file["environment"] = environment_of(platform, options.platform);
+    bench::write_json_file(options.workload.json, file);
+  }
+  if (!options.workload.csv.empty()) bench::write_file(options.workload.csv, to_csv(points));
+  return ExitCode::ok;
+}
+
 ExitCode run(const Options& options, const std::string& command_line) {
   bench::WorkloadPlan plan = make_plan(options.workload, 1, 1);
   const Platform platform = read_platform(options.platform, *plan.ways.within, plan.ways.settings_within);
+  if (options.jobs > 1 || !options.background.empty()) {
+    return run_jobs(options, std::move(plan), platform, command_line);
+  }
   const std::vector<Place> places = places_for(plan, platform, options);
   require_writable(options.workload, input_of(options.platform));
   bench::WorkloadFile file{.world = "simulated",
@@ -89,18 +146,29 @@ void add_workload_command(Program& program) {
   command
       ->add_option("--place", options->place,
                    "Where the ranks are: packed fills node after node, spread gives each node one in turn, a file has "
-                   "NODE/GPU on a line for each rank")
+                   "NODE/GPU on a line for each rank. Of several jobs spread fills node after node with one rank of "
+                   "each job in turn")
       ->type_name("packed|spread|FILE")
       ->capture_default_str();
   constexpr int kMostRanks = 1 << 20;
   bench::add_count_option(*command, "--ranks", 2, kMostRanks, "all GPUs", "How many ranks there are",
                           [options](int ranks) { options->ranks = ranks; });
   add_engine_option(*command, options->simulation);
+  constexpr int kMostJobs = 4096;
+  bench::add_count_option(*command, "--jobs", 1, kMostJobs, "1",
+                          "So many jobs at once, each of --ranks, one behind the other in the places; what each loses",
+                          [options](int jobs) { options->jobs = jobs; });
+  command
+      ->add_option("--background", options->background,
+                   "A workload that the GPUs behind the jobs do until those have ended")
+      ->type_name("NAME");
   bench::add_workload_options(*command, options->workload);
   bench::add_examples(
       *command, {"twinlink-sim workload all-reduce --platform h200-nvlink -p gpudirect-v2",
                  "twinlink-sim workload all-to-all --platform selene -p gpudirect-v2 --between-nodes gpudirect-v3 "
-                 "--ranks 64 -b 1M -e 64M"});
+                 "--ranks 64 -b 1M -e 64M",
+                 "twinlink-sim workload all-reduce --platform selene -p gpudirect-v2 --between-nodes gpudirect-v3 "
+                 "--jobs 2 --ranks 8 --place spread --background all-to-all -b 64M"});
   command->callback(
       [&program, options] { program.action = [&program, options] { return run(*options, program.command_line); }; });
 }

@@ -52,6 +52,8 @@ class DecoratedRank : public Rank {
   void state(std::string_view words) override { inner_.state(words); }
 
  protected:
+  /// For a decorator that gives ranks other numbers.
+  DecoratedRank(Rank& inner, const Position& position) : Rank(position), inner_(inner) {}
   [[nodiscard]] Rank& inner() { return inner_; }
 
  private:

@@ -35,10 +35,14 @@ class TraceRun {
     for (int i = 0; i < plan_.warmup; ++i) play(false);
     std::vector<double> ended;
     std::vector<double> waited;
+    if (plan_.company.meet) plan_.company.meet();
     for (int i = 0; i < plan_.iterations; ++i) {
       const Played played = play(false);
       ended.push_back(played.ended.microseconds());
       waited.push_back(played.waited.microseconds());
+    }
+    if (plan_.company.meet) {
+      for (std::size_t i = 0; plan_.company.goes_on(i); ++i) play(false);
     }
     if (plan_.verify) play(true);
     WorkloadPoint point = gather_point(ended, waited);

@@ -234,12 +234,16 @@ class WorkloadRun {
     if (plan_.verify) verify(schedule, algorithm.name, size);
     for (int i = 0; i < plan_.warmup; ++i) timed(schedule, algorithm.name, size);
     std::vector<double> mine;
+    if (plan_.company.meet) plan_.company.meet();
     for (int i = 0; i < plan_.iterations; ++i) mine.push_back(timed(schedule, algorithm.name, size));
+    if (plan_.company.meet) {
+      for (std::size_t i = 0; plan_.company.goes_on(i); ++i) timed(schedule, algorithm.name, size);
+    }
     if (plan_.verify) verify(schedule, algorithm.name, size);
     const Times times = gather_times(mine, schedule.steps.size());
     WorkloadPoint point{
         .size = size, .algorithm = std::string(algorithm.name), .steps = most_steps_, .verified = plan_.verify};
-    if (plan_.training) point.training = take_apart(schedule, algorithm.name, size);
+    if (plan_.training && !plan_.company.meet) point.training = take_apart(schedule, algorithm.name, size);
     if (self_ != 0) return {};
     take_times(point, times);
     point.algorithm_MBps = static_cast<double>(size.count()) / point.time_us.median;

@@ -65,6 +65,14 @@ struct WorkloadSeries {
   std::map<std::string, std::uint64_t> counters{};  ///< of all channels of rank 0
 };
 
+/// Others at work on the same machine, while iterations are timed.
+struct Company {
+  /// Called on every rank before the timed iterations; empty: there is nobody.
+  std::function<void()> meet{};
+  /// After them: once more, so that others are not alone? The same answer for all ranks of the job.
+  std::function<bool(std::size_t iteration)> goes_on{};
+};
+
 struct WorkloadPlan {
   const workloads::Workload* workload = nullptr;
   /// Instead of a workload: a recorded job, which says itself who sends what.
@@ -81,6 +89,7 @@ struct WorkloadPlan {
   Seconds timeout{30};
   /// Told on rank 0 of each point; may be empty.
   std::function<void(const WorkloadPoint&)> on_point{};
+  Company company{};
   /// What a rank has of its GPU's memory; empty: the device itself will say.
   std::function<Bytes(RankId)> room{};
 

@@ -155,7 +155,7 @@ void Job::put_in_order(std::span<const std::pair<End, End>> pairs) {
   }
   for (const auto& [send, receive] : pairs) befores.push_back({number(send), false, number(receive), true});
   const Order order(lengths, befores);
-  if (const auto cycle = order.cycle(); !cycle.empty()) {
+  if (const auto& cycle = order.cycle(); !cycle.empty()) {
     constexpr std::size_t kShown = 8;
     // From its first line on.
     std::vector<int> round;

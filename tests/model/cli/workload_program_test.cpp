@@ -85,6 +85,32 @@ TEST(WorkloadProgram, TakesATrainingStepApart) {
   EXPECT_THAT(other.text, HasSubstr("only of training-step"));
 }
 
+TEST(WorkloadProgram, RunsSeveralJobsAtOnce) {
+  const std::string file = ::testing::TempDir() + "twinlink-jobs.json";
+  const std::string jobs =
+      "workload all-reduce --platform selene -p gpudirect-v2 --between-nodes gpudirect-v3 -b 16M -e 16M ";
+  const Ended ended =
+      run(jobs + "--jobs 2 --ranks 4 --place spread --background shift --algorithm ring --json " + file);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("2 jobs of 4 ranks on 2 nodes"), HasSubstr("# job 1: 0/0 to 1/1"),
+                                HasSubstr("# background: shift of 4 ranks")));
+  const nlohmann::json written = bench::read_json_file(file);
+  EXPECT_EQ(written.at("kind"), "twinlink-jobs");
+  EXPECT_EQ(written.at("places").size(), 12U);
+  for (const nlohmann::json& job : written.at("points").at(0).at("jobs")) {
+    EXPECT_GE(job.at("together_us"), job.at("alone_us"));
+  }
+  const auto refused = [&](const std::string& how, const std::string& why) {
+    const Ended other = run(jobs + how);
+    EXPECT_EQ(other.code, 2) << other.text;
+    EXPECT_THAT(other.text, HasSubstr(why));
+  };
+  refused("--jobs 2 --algorithm all", "of several jobs each has one algorithm");
+  refused("--jobs 4000 --ranks 8", "--place packed has places for");
+  refused("--jobs 1 --ranks 4479 --background shift", "fewer than two places are left");
+  refused("--jobs 2 --ranks 4 --background shfit", "there is no workload 'shfit'");
+}
+
 TEST(WorkloadProgram, RefusesBuffersBeyondAGpusMemory) {
   const Ended ended = workload("all-reduce -p gpudirect-v2 -b 256G -e 256G");
   EXPECT_EQ(ended.code, 2) << ended.text;
