@@ -122,6 +122,7 @@ ExitCode run(const Options& options, const std::string& command_line) {
                            .command = command_line,
                            .environment = environment_of(platform, options.platform)};
   plan.on_point = bench::live_rows(file, std::cout);
+  plan.shape = bench::shape_of(places);
   const std::vector<Bytes> rooms = rooms_of(platform, places);
   plan.room = [&rooms](RankId rank) { return rooms[static_cast<std::size_t>(rank.value)]; };
   simulate(

@@ -77,7 +77,7 @@ std::string simgrid_version() {
 }
 
 Machine::Machine(FlowNetwork& network, const Topology& topology, std::span<const Place> places)
-    : topology_(topology), network_(network) {
+    : topology_(topology), network_(network), cpus_(places.size()) {
   for (const Place& place : places) topology.require(place);
   lay_out_slots();
 }
@@ -298,7 +298,7 @@ std::vector<FlowRoute> Machine::message(int node, Location from, Location to, st
 }
 
 SharedLink& Machine::cpu_of(RankId rank) {
-  SharedLink*& cpu = cpus_[rank.value];
+  SharedLink*& cpu = cpus_[static_cast<std::size_t>(rank.value)];
   if (cpu == nullptr) {
     cpu = &network_.add_link(topology_.platform().intra_node.rate.value().value);
   }

@@ -102,7 +102,7 @@ class Machine {
   std::size_t no_link_ = 0;
   std::unordered_map<int, NodeLinks> nodes_;
   std::unordered_map<std::uint64_t, SharedLink*> between_switches_;  ///< those in use so far
-  std::unordered_map<int, SharedLink*> cpus_;  ///< by rank: what it copies of messages; those in use so far
+  std::vector<SharedLink*> cpus_;  ///< by rank: what it copies of messages; null: not in use so far
   std::map<std::tuple<End, End, bool>, CopySlots> copy_slots_;  ///< worked out when first asked for, like those below
   std::map<std::pair<Location, Location>, LinkSlots> message_slots_;
   std::map<std::pair<Location, std::string>, LinkSlots> slots_out_;

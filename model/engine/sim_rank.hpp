@@ -18,6 +18,7 @@
 #include <tuple>
 #include <vector>
 
+#include <boost/container/flat_map.hpp>
 #include <boost/container/small_vector.hpp>
 
 #include "model/engine/event_loop.hpp"
@@ -248,7 +249,7 @@ class SimRank final : public Rank {
   std::size_t gpu_;
   Location near_;  ///< the memory next to it
   /// Of messages to peers, and whether they take several adapters; worked out when first needed.
-  std::map<std::tuple<RankId, Location, Location, bool>, Way> ways_;
+  boost::container::flat_map<std::tuple<RankId, Location, Location, bool>, Way> ways_;
   std::map<std::tuple<int, End, End, bool>, std::vector<FlowRoute>> copy_routes_;  ///< by node, and whether cached
   std::vector<FlowRoute> routes_of_cpus_;                                          ///< of the message asked for last
   std::map<std::pair<RankId, Tag>, Inbox> inboxes_;                                ///< by source and tag

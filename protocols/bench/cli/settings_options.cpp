@@ -10,18 +10,19 @@
 
 namespace twinlink::bench {
 
-void add_named_values(CLI::App& app, NamedValues& values, const std::string& description) {
-  const auto take = [&values](const std::vector<std::string>& texts) {
+CLI::Option* add_named_values(CLI::App& app, NamedValues& values, const std::string& description,
+                              const std::string& flags) {
+  const auto take = [&values, flags](const std::vector<std::string>& texts) {
     values.clear();
     for (const std::string& text : texts) {
       const std::size_t equals = text.find('=');
       if (equals == std::string::npos) {
-        throw CLI::ValidationError("--option", fmt::format("'{}' is no NAME=VALUE", text));
+        throw CLI::ValidationError(flags.substr(flags.find("--")), fmt::format("'{}' is no NAME=VALUE", text));
       }
       values.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
   };
-  app.add_option_function<std::vector<std::string>>("-o,--option", take, description)
+  return app.add_option_function<std::vector<std::string>>(flags, take, description)
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
 }

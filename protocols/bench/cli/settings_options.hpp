@@ -10,6 +10,7 @@
 
 namespace CLI {
 class App;
+class Option;
 }  // namespace CLI
 
 namespace twinlink::bench {
@@ -26,8 +27,9 @@ struct SettingsOptions {
 
 /// `options` must live until the command line has been parsed.
 void add_settings_options(CLI::App& app, SettingsOptions& options);
-/// -o alone.
-void add_named_values(CLI::App& app, NamedValues& values, const std::string& description);
+/// -o alone, or the same under another name.
+CLI::Option* add_named_values(CLI::App& app, NamedValues& values, const std::string& description,
+                              const std::string& flags = "-o,--option");
 
 /// A UsageError for a preset or an option that `protocol` does not have, and for values that it cannot have.
 Settings make_settings(const Protocol& protocol, const SettingsOptions& options);

@@ -112,6 +112,16 @@ void meet_all(Rank& rank, Patience patience) {
   }
 }
 
+int least_of_all(Rank& rank, int mine, Patience patience) {
+  const int ranks = rank.ranks();
+  const int self = rank.id().value;
+  for (int distance = 1; distance < ranks; distance *= 2) {
+    send_control_now(rank, RankId{(self + distance) % ranks}, ControlMessage(mine), patience);
+    mine = std::min(mine, recv_control_now(rank, RankId{(self + ranks - distance) % ranks}, patience).as<int>());
+  }
+  return mine;
+}
+
 void meet_in(Rank& rank, std::span<const RankId> group, Patience patience) { agree_in(rank, group, 0, patience); }
 
 std::array<RankId, 2> leader_first(RankId self, RankId peer, bool leading) {

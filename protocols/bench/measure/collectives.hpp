@@ -32,6 +32,9 @@ void answer(Rank& rank, RankId peer, bool leading, Patience patience);
 /// As synchronize(), for all ranks of the job.
 void meet_all(Rank& rank, Patience patience);
 
+/// The least of the numbers of all ranks of the job, on each of them, who have all come here.
+int least_of_all(Rank& rank, int mine, Patience patience);
+
 /// As synchronize(), for the ranks of a group. Every rank of it makes the same call.
 void meet_in(Rank& rank, std::span<const RankId> group, Patience patience);
 

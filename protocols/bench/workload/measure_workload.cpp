@@ -40,6 +40,10 @@ Schedule around(const workloads::Group& group, std::uint64_t elements) {
                                                         {Where::scratch, 0, elements})}}};
 }
 
+Shape shape_for(const Rank& rank, const WorkloadPlan& plan) {
+  return plan.shape ? *plan.shape : shape_of(rank.position().places);
+}
+
 /// What the plan may run: the one that the user chose, or all that the shape allows.
 std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape) {
   if (plan.algorithms.size() == 1) return plan.algorithms;
@@ -55,12 +59,13 @@ class WorkloadRun {
   WorkloadRun(Rank& rank, const WorkloadPlan& plan)
       : rank_(rank),
         plan_(plan),
-        shape_(shape_of(rank)),
+        shape_(shape_for(rank, plan)),
         self_(rank.id().value),
         patience_(Patience::of_turn(plan.timeout)) {}
 
   WorkloadSeries run() {
-    WorkloadSeries series = heading_of(rank_, plan_);
+    WorkloadSeries series;
+    if (self_ == 0) series = heading_of(rank_, plan_);
     learn_the_costs();
     std::vector<std::pair<Bytes, Choice>> chosen;
     std::vector<Schedule> schedules;
@@ -175,17 +180,11 @@ class WorkloadRun {
       const int tries = std::min(plan_.iterations, 5);
       for (int i = 0; i < tries; ++i) best = std::min(best, timed(schedule, "a neighbour", size));
       const auto nanoseconds = -static_cast<int>(std::min<double>(best * 1e3, std::numeric_limits<int>::max()));
-      return -least_of_all(nanoseconds) / 1e3;  // the most of all
+      return -least_of_all(rank_, nanoseconds, patience_) / 1e3;  // the most of all
     };
     const double latency_us = time_of(kShort);
     const double longer = std::max(time_of(kLong) - latency_us, 1e-3);
     return {latency_us, static_cast<double>(kLong.count()) / longer};
-  }
-
-  int least_of_all(int mine) {
-    std::vector<RankId> all;
-    for (int r = 0; r < shape_.ranks; ++r) all.emplace_back(r);
-    return agree_in(rank_, all, mine, patience_);
   }
 
   /// Rank 0 predicts, and chooses for all.
@@ -197,7 +196,7 @@ class WorkloadRun {
     if (!plan_.algorithms.empty()) return all;
     const auto least = std::ranges::min_element(all, {}, &Choice::predicted_us);
     const auto mine = self_ == 0 ? static_cast<int>(least - all.begin()) : std::numeric_limits<int>::max();
-    const auto best = all.begin() + least_of_all(mine);
+    const auto best = all.begin() + least_of_all(rank_, mine, patience_);
     best->why = fmt::format("{:.2f} us predicted", best->predicted_us);
     for (const Choice& other : all) {
       if (other.algorithm == best->algorithm) continue;
@@ -297,9 +296,9 @@ class WorkloadRun {
 
 }  // namespace
 
-Shape shape_of(const Rank& rank) {
-  const int ranks = rank.ranks();
-  const auto node = [&](int r) { return rank.place(RankId{r}).node; };
+Shape shape_of(std::span<const Place> places) {
+  const auto ranks = static_cast<int>(places.size());
+  const auto node = [&](int r) { return places[static_cast<std::size_t>(r)].node; };
   int per_node = 1;
   while (per_node < ranks && node(per_node) == node(0)) ++per_node;
   if (ranks % per_node != 0) return {ranks, 1};
@@ -338,7 +337,7 @@ WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
 void require_possible(const Rank& rank, const WorkloadPlan& plan) {
   if (plan.trace) return require_playable(rank, plan);
   if (rank.ranks() < 2) throw UsageError("a workload needs two ranks at least");
-  const Shape shape = shape_of(rank);
+  const Shape shape = shape_for(rank, plan);
   if (plan.algorithms.size() == 1) {
     const Algorithm* const algorithm = plan.algorithms.front();
     const std::string refused = algorithm->refuses(shape);

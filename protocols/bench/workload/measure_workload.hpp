@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,8 @@ struct WorkloadPlan {
   std::vector<const workloads::Algorithm*> algorithms{};
   workloads::Ways ways{};
   std::vector<Bytes> sizes{};
+  /// shape_of() the job, where somebody has asked before; in a job of many ranks each would take as long.
+  std::optional<workloads::Shape> shape{};
   int warmup = 1;
   int iterations = 1;
   bool verify = true;
@@ -101,7 +104,7 @@ struct WorkloadPlan {
 
 /// How the ranks lie. Where they do not fill the nodes one after the other, each with the same number, a node counts as
 /// one rank.
-workloads::Shape shape_of(const Rank& rank);
+workloads::Shape shape_of(std::span<const Place> places);
 
 /// What a series says before anything is measured.
 WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan);

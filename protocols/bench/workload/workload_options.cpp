@@ -115,9 +115,12 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
       ->required();
   app.option_defaults()->group("Protocol");
   add_protocol_option(app, options.protocol, "How messages travel")->required();
-  app.add_option("--between-nodes", options.between, "Another protocol for pairs on different nodes, with its defaults")
+  app.add_option("--between-nodes", options.between, "Another protocol for pairs on different nodes")
       ->type_name("NAME")
       ->default_str("the same");
+  add_named_values(app, options.settings_between.options, "An option of that protocol; may be repeated",
+                   "--between-option")
+      ->needs("--between-nodes");
   app.add_option("--algorithm", options.algorithm,
                  "One of 'list workloads', or all of them; else for each size the one with the least predicted time")
       ->type_name("NAME|all");
@@ -153,7 +156,8 @@ WorkloadPlan make_plan(const WorkloadOptions& options, int warmup, int iteration
   plan.ways.within = &find_protocol(options.protocol);
   plan.ways.settings_within = settings_of(*plan.ways.within, options);
   plan.ways.between = options.between.empty() ? plan.ways.within : &find_protocol(options.between);
-  plan.ways.settings_between = options.between.empty() ? plan.ways.settings_within : plan.ways.between->defaults();
+  plan.ways.settings_between =
+      options.between.empty() ? plan.ways.settings_within : make_settings(*plan.ways.between, options.settings_between);
   plan.ways.settings_between.timeout = options.sweep.timeout;
   if (plan.trace) return plan;
   plan.sizes = size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor);

@@ -26,6 +26,7 @@ struct WorkloadOptions {
   std::optional<Bytes> bucket{};
   std::optional<Seconds> layer{};
   SettingsOptions settings{};
+  SettingsOptions settings_between{};  ///< of the protocol between nodes
   SweepOptions sweep{.begin = Bytes{8}, .end = Bytes{64U << 20U}, .factor = 8};
   std::filesystem::path json{};
   std::filesystem::path csv{};
