@@ -39,7 +39,8 @@ TEST(GroupRank, TwoGroupsRunTheirWorkloadsSideBySide) {
       const workloads::Schedule schedule = algorithm.schedule({rank.ranks(), 1}, rank.id().value, 100);
       const workloads::Buffers buffers(rank, protocol.message_memory(), schedule.data, schedule.scratch);
       {
-        workloads::Connections connections(rank, ways, peers_of(schedule));
+        workloads::Connections connections(rank, ways);
+        connections.open(peers_of(schedule));
         prepare(rank, schedule, buffers);
         EXPECT_TRUE(run_once(rank, schedule, connections, buffers, kAWhile).ok()) << name;
         EXPECT_FALSE(fault_in(rank, schedule, buffers).has_value()) << name;
