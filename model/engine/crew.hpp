@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/engine/clock.hpp"
-#include "protocols/core/fiber.hpp"
+#include "protocols/fibers/fiber.hpp"
 
 namespace twinlink::model {
 

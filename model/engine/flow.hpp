@@ -50,10 +50,12 @@ struct FlowRoute {
 /// Told when the last byte of a flow has arrived, outside of any rank's code.
 class FlowListener {
  public:
-  virtual void flow_has_ended() = 0;
+  FlowListener() = default;
+  virtual ~FlowListener() = default;
+  FlowListener(const FlowListener&) = delete;
+  FlowListener& operator=(const FlowListener&) = delete;
 
- protected:
-  ~FlowListener() = default;
+  virtual void flow_has_ended() = 0;
 };
 
 /// Names a flow that has been started; also one that has ended since.
@@ -78,7 +80,7 @@ class FlowNetwork {
   /// `size` bytes, which is not zero, begin to move. `listener` outlives the flow.
   FlowId start(const FlowRoute& route, Bytes size, FlowListener& listener);
   /// The bytes of a flow do not arrive, and its listener is not told. Nothing where it has ended.
-  void drop(FlowId flow);
+  void drop(FlowId id);
 
   /// `link` has another rate from now on, which is not more than before; nothing is next to nothing.
   void set_rate(SharedLink& link, Rate rate);

@@ -7,6 +7,9 @@
 
 namespace twinlink::model {
 
+/// Of an operation's number, for its place in the table; the rest makes it unique.
+inline constexpr unsigned kPlaceBits = 24;
+
 /// A cost with a share that grows with the size.
 inline Seconds per_gib(Seconds base, Seconds share, Bytes size) {
   return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));

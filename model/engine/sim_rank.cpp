@@ -9,12 +9,6 @@
 #include "model/engine/sim_operation.hpp"
 
 namespace twinlink::model {
-namespace {
-
-/// Of an operation's number, for its place in the table; the rest makes it unique.
-constexpr unsigned kPlaceBits = 24;
-
-}  // namespace
 
 SimRank::SimRank(SimWorld& world, RankId id)
     : Rank({.id = id,

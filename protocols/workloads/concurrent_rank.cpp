@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "protocols/core/errors.hpp"
-#include "protocols/core/fiber.hpp"
+#include "protocols/fibers/fiber.hpp"
 
 namespace twinlink {
 namespace {

@@ -1,6 +1,7 @@
 #include "protocols/workloads/groups.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 namespace twinlink::workloads {
 namespace {
@@ -84,8 +85,8 @@ void halving_reduce_scatter(Schedule& schedule, std::span<const Half> halves) {
 }
 
 void doubling_all_gather(Schedule& schedule, std::span<const Half> halves) {
-  for (auto half = halves.rbegin(); half != halves.rend(); ++half) {
-    schedule.steps.push_back({.transfers = {{half->peer, half->mine, half->theirs}}});
+  for (const Half& half : std::views::reverse(halves)) {
+    schedule.steps.push_back({.transfers = {{half.peer, half.mine, half.theirs}}});
   }
 }
 

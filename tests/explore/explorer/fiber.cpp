@@ -9,7 +9,7 @@
 #include <cstring>
 #include <new>
 
-#include "protocols/core/stack_switch.hpp"
+#include "protocols/fibers/stack_switch.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TWINLINK_FIBER_ASAN

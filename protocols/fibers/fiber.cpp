@@ -1,10 +1,10 @@
-#include "protocols/core/fiber.hpp"
+#include "protocols/fibers/fiber.hpp"
 
 #include <cassert>
 #include <cstdlib>
 #include <utility>
 
-#include "protocols/core/stack_switch.hpp"
+#include "protocols/fibers/stack_switch.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>

@@ -1,4 +1,4 @@
-#include "protocols/core/stack_switch.hpp"
+#include "protocols/fibers/stack_switch.hpp"
 
 #include <cxxabi.h>
 
