@@ -1,6 +1,9 @@
 #include "real/rank/exports.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
 
 namespace twinlink::real {
 namespace {
@@ -44,11 +47,20 @@ TEST_F(ExportsTest, APlaceIsUsedAgain) {
   EXPECT_EQ(guest.enter(kOwner, handle(2)), old);
 }
 
-TEST_F(ExportsTest, AFullTableSaysSo) {
-  const auto fill = [&] {
-    for (std::uint64_t size = 1; size < 1'000'000; ++size) owner.publish(handle(size));
-  };
-  EXPECT_THROW(fill(), EnvironmentError);
+TEST_F(ExportsTest, AFullTableSaysHowManyItHolds) {
+  std::uint64_t published = 0;
+  std::string why;
+  try {
+    for (; published < 1'000'000; ++published) owner.publish(handle(published));
+  } catch (const EnvironmentError& error) {
+    why = error.what();
+  }
+  EXPECT_THAT(why, testing::HasSubstr("more than " + std::to_string(published) + " buffers are exported"));
+  const auto last = guest.enter(kOwner, handle(published - 1));
+  EXPECT_FALSE(owner.withdraw(last));
+  guest.leave(kOwner, last);
+  EXPECT_TRUE(owner.withdraw(last));
+  EXPECT_EQ(owner.publish(handle(published)), last);
 }
 
 }  // namespace
