@@ -1,3 +1,4 @@
+// How exact a fit is. What it finds is in cost_fit_test.cpp.
 #include "validate/primitives/least_squares.hpp"
 
 #include <gtest/gtest.h>
@@ -23,20 +24,6 @@ TEST(LeastSquaresOf, NearlyDependentColumnsAreExact) {
   EXPECT_LT(solution->chi_squared, 1e-25);
   // Of 1 1^T + e^2 I the inverse has (1 - 1 / (3 + e^2)) / e^2 on its diagonal.
   for (const double error : solution->standard_errors) EXPECT_NEAR(error / (std::sqrt(2.0 / 3) * 1e6), 1, 1e-9);
-}
-
-TEST(LeastSquaresOf, DependentColumnsHaveNone) {
-  EXPECT_FALSE(
-      solve_least_squares({{.coefficients = {1, 2, 3}}, {.coefficients = {2, 1, 3}}, {.coefficients = {4, 1, 5}}}));
-}
-
-TEST(LeastSquaresOf, AWeightIsOneOverAVariance) {
-  const auto of = [](std::vector<Equation> equations) { return solve_least_squares(equations).value(); };
-  const auto weighted =
-      of({{.coefficients = {1}, .target = 1, .weight = 4}, {.coefficients = {1}, .target = 7, .weight = 2}});
-  EXPECT_DOUBLE_EQ(weighted.values[0], 3);
-  EXPECT_DOUBLE_EQ(weighted.chi_squared, 4 * 4 + 2 * 16);
-  EXPECT_DOUBLE_EQ(weighted.standard_errors[0], 1 / std::sqrt(6.0));
 }
 
 }  // namespace
