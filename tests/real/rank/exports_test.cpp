@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <set>
 #include <string>
 
 namespace twinlink::real {
@@ -45,6 +47,24 @@ TEST_F(ExportsTest, APlaceIsUsedAgain) {
   EXPECT_EQ(owner.publish(handle(2)), old);
   EXPECT_THROW(guest.enter(kOwner, handle(1)), UsageError);
   EXPECT_EQ(guest.enter(kOwner, handle(2)), old);
+}
+
+/// Whoever has read the handle of an offer that is withdrawn meanwhile must not enter the next one: what is compared
+/// then, the first word of an entry, has never been there before.
+TEST_F(ExportsTest, EachOfferAndEachWithdrawalIsANewGeneration) {
+  const SharedMemory table = SharedMemory::open(owner.token());
+  const auto first_word = [&] {
+    std::uint64_t word = 0;
+    std::memcpy(&word, table.data(), sizeof word);
+    return word;
+  };
+  std::set<std::uint64_t> seen{first_word()};
+  for (int i = 0; i < 3; ++i) {
+    const auto offer = owner.publish(handle(1));
+    EXPECT_TRUE(seen.insert(first_word()).second);
+    ASSERT_TRUE(owner.withdraw(offer));
+    EXPECT_TRUE(seen.insert(first_word()).second);
+  }
 }
 
 TEST_F(ExportsTest, AFullTableSaysHowManyItHolds) {
