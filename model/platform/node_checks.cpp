@@ -82,6 +82,33 @@ class NodeCheck {
             std::to_string(count) + " nodes, and the fabric's 'size' has places for " + std::to_string(*places));
     }
     if (node_.domain > 1) check_domain();
+    check_size();
+  }
+
+  /// What there are most of is what is too many.
+  void check_size() {
+    std::map<std::string_view, std::size_t> all;
+    const auto add = [&](const Node& node) {
+      all["memories"] += node.memories.size();
+      all["hubs"] += node.hubs.size();
+      all["nics"] += node.nics.size();
+      all["gpus"] += node.gpus.size();
+      all["links"] += node.links.size();
+    };
+    add(node_);
+    for (const NodeKind& kind : platform_.kinds) add(kind.node);
+    const std::size_t links = all.extract("links").mapped();
+    if (links > kMostLinksOfParts) {
+      error({"links"}, std::to_string(links) + " links are more than the " + std::to_string(kMostLinksOfParts) +
+                           " that a platform may have");
+    }
+    std::size_t parts = 0;
+    for (const auto& [key, count] : all) parts += count;
+    if (parts <= kMostParts) return;
+    const auto most = std::ranges::max_element(all, {}, [](const auto& entry) { return entry.second; });
+    error({most->first}, std::to_string(parts) + " parts, of which " + std::to_string(most->second) + " are '" +
+                             std::string(most->first) + "', are more than the " + std::to_string(kMostParts) +
+                             " memories, hubs, nics and gpus that a platform may have");
   }
 
   void check_domain() {

@@ -260,6 +260,10 @@ struct RuntimeCosts {
 
 /// Of all kinds together.
 inline constexpr int kMostNodes = 1'000'000;
+/// Memories, hubs, adapters and GPUs of a node and its domain, and their links, those of all kinds together: between
+/// all of them ways are looked for.
+inline constexpr std::size_t kMostParts = 512;
+inline constexpr std::size_t kMostLinksOfParts = 2048;
 
 struct Node {
   int count = 1;   ///< of such nodes

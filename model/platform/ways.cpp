@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "protocols/core/edit_distance.hpp"
 
@@ -23,11 +24,6 @@ bool lets_through(const Passing* passing, Traffic traffic) {
       return passing->forwards == Forwards::all;
   }
   return false;
-}
-
-Route longer(Route route, Hop hop) {
-  route.push_back(hop);
-  return route;
 }
 
 /// Where a hop leads to.
@@ -127,7 +123,7 @@ Rate link_width(const Link& link, bool forward) {
   return link.total ? std::min(one_way, link.total->value) : one_way;
 }
 
-Ways::Ways(const Node& node) {
+Ways::Ways(const Node& node) : hubs_(node.hubs.size()), memories_(node.memories.size()), gpus_(node.gpus.size()) {
   const auto vertex = [&](std::string_view name) {
     const auto [place, is_new] = index_.try_emplace(name, vertices_.size());
     if (is_new) vertices_.push_back({.name = name});
@@ -198,42 +194,80 @@ const Passing* Ways::passing(std::string_view vertex) const {
 
 bool Ways::forwards(std::string_view vertex, Traffic traffic) const { return lets_through(passing(vertex), traffic); }
 
+bool Ways::ends_at(std::size_t vertex, Traffic traffic) const {
+  const std::size_t first_gpu = hubs_ + memories_;
+  switch (traffic) {
+    case Traffic::host:
+      return vertex >= hubs_;
+    case Traffic::adapter:
+      return vertex >= first_gpu;
+    case Traffic::peers:
+      return vertex >= first_gpu && vertex < first_gpu + gpus_;
+  }
+  return false;
+}
+
 const Ways::Targets& Ways::from(std::size_t vertex, Traffic traffic) const {
   const auto [place, is_new] = found_.try_emplace({vertex, traffic});
   Targets& targets = place->second;
   if (!is_new) return targets;
-  if (traffic == Traffic::host) return targets = fewest_hops(vertex, traffic, Rate{});
   targets.resize(vertices_.size());
-  for (const Rate at_least : widths_) {
-    Targets reached = fewest_hops(vertex, traffic, at_least);
+  // What nobody asks for, and what is known of a wider way, takes no memory.
+  const auto take = [&](const Steps& reached) {
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      if (!targets[i]) targets[i] = std::move(reached[i]);
+      if (targets[i] || !reached[i] || !ends_at(i, traffic)) continue;
+      targets[i] = Way{.route = route_of(reached, i), .width = reached[i]->width, .other = other_of(reached, i)};
     }
+  };
+  if (traffic == Traffic::host) {
+    take(fewest_hops(vertex, traffic, Rate{}));
+  } else {
+    for (const Rate at_least : widths_) take(fewest_hops(vertex, traffic, at_least));
   }
   return targets;
 }
 
+/// Back from its end.
+Route Ways::route_of(const Steps& reached, std::size_t to) {
+  Route route(reached[to]->hops);
+  for (std::size_t i = route.size(); i-- > 0; to = reached[to]->before) route[i] = reached[to]->hop;
+  return route;
+}
+
+/// Up to the fork another way, and from there on the same.
+std::optional<Route> Ways::other_of(const Steps& reached, std::size_t to) {
+  if (!reached[to]->has_other) return std::nullopt;
+  Route behind;
+  for (; !reached[to]->fork; to = reached[to]->before) behind.push_back(reached[to]->hop);
+  Route route = route_of(reached, reached[to]->fork_before);
+  route.push_back(*reached[to]->fork);
+  route.insert(route.end(), behind.rbegin(), behind.rend());
+  return route;
+}
+
 /// Over links that let `at_least` through. Breadth first; of ways with as many hops the widest, and the first of these.
-Ways::Targets Ways::fewest_hops(std::size_t from, Traffic traffic, Rate at_least) const {
-  Targets reached(vertices_.size());
-  reached[from] = Way{.width = kAnyWidth};
+Ways::Steps Ways::fewest_hops(std::size_t from, Traffic traffic, Rate at_least) const {
+  Steps reached(vertices_.size());
+  reached[from] = Step{.width = kAnyWidth};
   std::vector<std::size_t> frontier{from};
   for (std::size_t hops = 1; !frontier.empty(); ++hops) {
     std::vector<std::size_t> next;
     for (const std::size_t here : frontier) {
       if (here != from && !lets_through(vertices_[here].passing, traffic)) continue;
-      const Way& way = *reached[here];
+      const Step& way = *reached[here];
       for (const Exit& exit : vertices_[here].exits) {
-        std::optional<Way>& known = reached[exit.to];
+        std::optional<Step>& known = reached[exit.to];
         const Rate narrowest = std::min(way.width, exit.width);
-        if (exit.width < at_least || (known && (known->route.size() < hops || known->width > narrowest))) continue;
+        if (exit.width < at_least || (known && (known->hops < hops || known->width > narrowest))) continue;
         if (known && known->width == narrowest) {
-          if (!known->other) known->other = longer(way.route, exit.hop);
+          if (!std::exchange(known->has_other, true)) {
+            known->fork = exit.hop;
+            known->fork_before = here;
+          }
           continue;
         }
         if (!known) next.push_back(exit.to);
-        known = Way{.route = longer(way.route, exit.hop), .width = narrowest};
-        if (way.other) known->other = longer(*way.other, exit.hop);
+        known = Step{.hops = hops, .width = narrowest, .hop = exit.hop, .before = here, .has_other = way.has_other};
       }
     }
     frontier = std::move(next);

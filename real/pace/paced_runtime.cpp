@@ -165,9 +165,10 @@ const PacedRuntime::PacedPath& PacedRuntime::paced_path(const End& source, const
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
   const model::Cost& cost = *copy.way->copy.cost;
   const Seconds ready = posted + copy.way->copy.latency(copy.size);
-  const Seconds turn = cost.gap ? queue.signal_end + cost.gap->value.at(copy.size) : queue.flow_end;
+  const Seconds gap = cost.gap ? cost.gap->value.at(copy.size) : Seconds{};
+  const Seconds turn = gap > Seconds{} ? queue.turn_end + gap : queue.flow_end;
   queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.size / copy.way->rate;
-  queue.signal_end = queue.flow_end + copy.signal;
+  queue.turn_end = queue.flow_end + copy.signal + copy.ending.behind_signal;
   return queue.flow_end;
 }
 

@@ -117,7 +117,7 @@ class PacedRuntime final : public DeviceRuntime {
     std::map<std::uint64_t, Seconds> completions{};  ///< of copies of whose end the caller does not know, by number
     /// Of the last one, by the platform; before the first one long ago.
     Seconds flow_end{-std::numeric_limits<double>::infinity()};
-    Seconds signal_end{flow_end};  ///< the same with the signal behind it
+    Seconds turn_end{flow_end};  ///< the same with its signal, and what the queue needs to go on behind that
     Seconds last_end{};
   };
 

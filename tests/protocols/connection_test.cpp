@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "protocols/core/tags.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/support/fake_rank.hpp"
 
 namespace twinlink {
@@ -33,6 +35,10 @@ class Side {
     constexpr std::array kTags{kControlTags, kOthers};
     return twinlink::connect_ends(rank_, peer_, kTags, deadline(), numbers_);
   }
+  /// Only until the two know each other's numbers.
+  [[nodiscard]] Outcome meet() const { return twinlink::connect_ends(rank_, peer_, {}, deadline(), numbers_); }
+  [[nodiscard]] bool is(int who) const { return rank_.id().value == who; }
+  [[nodiscard]] std::size_t live_buffers() const { return dynamic_cast<FakeRank&>(rank_).live_buffers(); }
   [[nodiscard]] Outcome connect_signals() const {
     return twinlink::connect_signals(rank_, peer_, kSignals, kStream, numbers_, deadline());
   }
@@ -132,6 +138,52 @@ TEST(ConnectionHandshake, IsNotThatOfAnEndThatHasGivenUp) {
   on_both_sides([](const Side& side) {
     for (const int who : {0, 0, 1, 0}) side.alone(who, [&] { EXPECT_FALSE(side.connect_ends().ok()); });
     expect_to_connect(side);
+  });
+}
+
+/// Loses the first control message that a rank sends.
+class LosesTheFirst final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
+    return DecoratedRank::send_control(peer, std::exchange(lost_, true) ? tag : Tag{tags::kFirstFree.value + 9},
+                                       message);
+  }
+
+ private:
+  bool lost_ = false;
+};
+
+TEST(ConnectionHandshake, NeedsOnlyTheRequestOfOneEnd) {
+  run_fake_world({}, [](Rank& rank) {
+    LosesTheFirst losing(rank);
+    const Side side(rank.id().value == 1 ? static_cast<Rank&>(losing) : rank);
+    expect_to_connect(side);
+  });
+}
+
+/// Rank 1 has given up when the epochs of rank 0 come.
+TEST(ConnectionHandshake, IsNotThatWhoseEpochsWereLeftOver) {
+  on_both_sides([](const Side& side) {
+    for (int i = 0; i < 2; ++i) {
+      if (side.is(1)) {
+        EXPECT_TRUE(side.meet().ok());
+      }
+      side.alone(0, [&] {
+        const Outcome outcome = side.connect_ends();
+        EXPECT_EQ(outcome.status, Status::timed_out);
+        EXPECT_THAT(outcome.reason, HasSubstr("'receive epoch': the peer did not connect"));
+      });
+    }
+    expect_to_connect(side);
+  });
+}
+
+TEST(ConnectionHandshake, ForSignalsLeavesNoMemoryBehind) {
+  on_both_sides([](const Side& side) {
+    expect_to_connect(side);
+    EXPECT_TRUE(side.connect_signals().ok());
+    EXPECT_EQ(side.live_buffers(), 0U);
   });
 }
 

@@ -1,4 +1,4 @@
-// GPUDirect v2 where a peer keeps silent: what the mover says of it. Its bytes are in tests/contract.
+// GPUDirect v2 where a peer keeps silent, or is refused: what both ends say of it. Its bytes are in tests/contract.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/fault_rank.hpp"
 #include "tests/support/test_name.hpp"
 
 namespace twinlink {
@@ -76,6 +77,51 @@ TEST_P(SilentPeer, AboutThePlacesOfABatchIsATimeoutOfTheStepThatNeedsThem) {
     EXPECT_EQ(silent.status, Status::timed_out) << silent.reason;
   }
 }
+
+/// By rank: what becomes of one message of `sent` bytes from rank 0 to rank 1, which expects `expected`. The driver
+/// refuses whoever moves the bytes the other's memory, if asked to.
+std::array<Outcome, 2> one_message(const std::string& engine, Bytes sent, Bytes expected, bool refused) {
+  std::array<Outcome, 2> outcomes;
+  run_fake_world({}, [&](Rank& plain) {
+    const bool sends = plain.id().value == 0;
+    FaultRank faulty(plain, FaultRank::Fault::refused_opening);
+    Rank& rank = refused && sends == (engine == "copy-engine") ? static_cast<Rank&>(faulty) : plain;
+    const View message(rank.allocate(Memory::device, sends ? sent : expected, Locality::near));
+    // Nobody is there to end a wait that nothing will end: whoever is not told times out at once.
+    Settings settings{.depth = 1, .timeout = Seconds{1000}};
+    set_option(find_protocol("gpudirect-v2"), settings, "engine", engine);
+    const auto channel = find_protocol("gpudirect-v2").connect(rank, RankId{sends ? 1 : 0}, settings);
+    outcomes[sends ? 0 : 1] = sends ? channel->send(message) : channel->receive(message);
+  });
+  return outcomes;
+}
+
+class WhoMovesTheBytes : public testing::TestWithParam<std::string> {};
+
+TEST_P(WhoMovesTheBytes, TellsThePeerThatItsBufferCannotBeOpened) {
+  const auto both = one_message(GetParam(), 8_B, 8_B, true);
+  const std::size_t mover = GetParam() == "copy-engine" ? 0 : 1;
+  EXPECT_EQ(both[mover].status, Status::peer_failed) << both[mover].reason;
+  EXPECT_THAT(both[mover].reason, HasSubstr("the peer's buffer cannot be opened: "));
+  EXPECT_EQ(both[1 - mover].status, Status::peer_failed) << both[1 - mover].reason;
+  EXPECT_THAT(both[1 - mover].reason, HasSubstr("the peer could not open this rank's buffer"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, WhoMovesTheBytes, testing::Values("copy-engine", "kernel-pull"),
+                         [](const auto& param) { return test_name(param.param); });
+
+class BothEnds : public testing::TestWithParam<std::string> {};
+
+TEST_P(BothEnds, LearnThatTheyHaveMessagesOfOtherSizes) {
+  const auto [sender, receiver] = one_message(GetParam(), 8_B, 16_B, false);
+  EXPECT_EQ(sender.status, Status::wrong_size) << sender.reason;
+  EXPECT_THAT(sender.reason, HasSubstr("this side has 8 B, the other 16 B"));
+  EXPECT_EQ(receiver.status, Status::wrong_size) << receiver.reason;
+  EXPECT_THAT(receiver.reason, HasSubstr("this side has 16 B, the other 8 B"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, BothEnds, testing::Values("copy-engine", "kernel-push", "kernel-pull", "resident-push"),
+                         [](const auto& param) { return test_name(param.param); });
 
 INSTANTIATE_TEST_SUITE_P(Of, SilentPeer, testing::Values("copy-engine", "kernel-push", "kernel-pull", "resident-push"),
                          [](const auto& param) { return test_name(param.param); });

@@ -114,6 +114,16 @@ TEST_F(HandleCacheTest, WhatWasReplacedWhileInUseIsClosedAtItsRelease) {
   EXPECT_THAT(take_log(), IsEmpty());
 }
 
+TEST_F(HandleCacheTest, WhatWasReplacedWhileInUseIsClosedAtTheEndAtTheLatest) {
+  {
+    HandleCache cache(rank_, kOwner, 0, Eviction::lru);
+    static_cast<void>(cache.acquire(handle('A', 100)));
+    static_cast<void>(cache.acquire(handle('B', 100)));
+    take_log();
+  }
+  EXPECT_THAT(take_log(), testing::UnorderedElementsAre("close A", "close B"));
+}
+
 TEST_F(HandleCacheTest, LruClosesWhatHasBeenUnusedForLongest) {
   HandleCache cache(rank_, kOwner, 2, Eviction::lru);
   for (const char name : {'A', 'B', 'A', 'C'}) use(cache, name);

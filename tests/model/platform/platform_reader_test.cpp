@@ -223,6 +223,17 @@ TEST(Override, SplitsTheBandwidthOfALink) {
   EXPECT_EQ(both.backward.value, Rate{1e9});
 }
 
+TEST(Override, SeveralLinksInParallelHaveAllTheirRatesSoManyTimes) {
+  const Link link = read_good({"nodes.links.nic0.count=3", "nodes.links.nic0.total=6 GB/s",
+                               "nodes.links.nic0.dma_read=1 GB/s", "nodes.links.nic0.dma_write=2 GB/s"})
+                        .node.links[1];
+  EXPECT_EQ(link.forward.value, Rate{12e9});
+  EXPECT_EQ(link.backward.value, Rate{12e9});
+  EXPECT_EQ(present(link.total).value, Rate{18e9});
+  EXPECT_EQ(present(link.dma_read).value, Rate{3e9});
+  EXPECT_EQ(present(link.dma_write).value, Rate{6e9});
+}
+
 TEST(Override, AddsANumberThatThePlatformLeavesOut) {
   const Platform platform =
       read_good({"fabric.duplex=5 GB/s", "nodes.links.nic0.total=6 GB/s", "mpi.network.rate=2 GB/s"});

@@ -24,6 +24,8 @@ TEST(Versions, AreComparedNumberByNumber) {
   EXPECT_LT(parse_version("4.0"), parse_version("4.1"));
   EXPECT_LT(parse_version("9.2"), parse_version("10.0"));
   EXPECT_EQ(parse_version("4"), parse_version("4.0"));
+  EXPECT_LT(parse_version("4.0"), parse_version("4.0.1"));
+  EXPECT_GT(parse_version("270.41.19"), parse_version("270.41"));
   EXPECT_TRUE(cuda("4").peer_access());
   for (const char* wrong : {"", ".", "4.", "x", "4.x", "-1", "4..1"}) EXPECT_FALSE(parse_version(wrong)) << wrong;
 }

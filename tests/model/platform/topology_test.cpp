@@ -48,6 +48,28 @@ TEST_F(TopologyTest, OfEquallyShortWaysTheWidestAndOfTheseTheFirst) {
   EXPECT_EQ(way(gpu(0), memory(0)), "gpu0 -> wide -> memory0");
 }
 
+TEST_F(TopologyTest, ALinkIsAsNarrowAsItIsInTheDirectionOfTheWay) {
+  platform_.node.links[3].forward.value = Rate{3e9};  // of gpu0, which it leaves
+  platform_.node.links[3].backward.value = Rate{5e9};
+  const auto narrowest = [&](Location from, Location to) {
+    return topology().narrowest(topology().copy_route(from, to), Reach::cpu).value();
+  };
+  EXPECT_EQ(narrowest(gpu(0), memory(0)), Rate{3e9});
+  EXPECT_EQ(narrowest(memory(0), gpu(0)), Rate{5e9});
+}
+
+TEST_F(TopologyTest, BetweenTwoMemoriesTheCpuCopiesAsFastAsInTheSlowerOne) {
+  platform_.copies[CopyKind::host_to_host].rate.reset();
+  platform_.node.memories[1].copy_rate.value = Rate{3e9};
+  const auto rate = [&](std::size_t from, std::size_t to) {
+    const Topology now = topology();
+    return now.copy_cost({memory(from), Memory::pageable}, {memory(to), Memory::pageable}).rate;
+  };
+  EXPECT_EQ(rate(0, 0), Rate{8e9});
+  EXPECT_EQ(rate(0, 1), Rate{3e9});
+  EXPECT_EQ(rate(1, 0), Rate{3e9});
+}
+
 TEST_F(TopologyTest, PeersTakeTheWidestWayEvenIfItIsLonger) {
   platform_.node.hubs.push_back({.name = "nvswitch1"});
   platform_.node.hubs.push_back({.name = "nvswitch2"});

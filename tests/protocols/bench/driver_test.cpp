@@ -236,6 +236,34 @@ TEST(Verification, ChecksAfterTheTimedRoundsToo) {
   EXPECT_THAT(refusal_of_run(world, "host", small_plan(Pattern::pingpong, {1_KiB})), HasSubstr("dropped at byte 0"));
 }
 
+/// Copies nothing out of its device any more after the first few times: what a host's buffer had stays there.
+class StuckRank final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
+    constexpr int kGood = 2;  // the cold message and the first check
+    const bool out = from.buffer.memory == Memory::device && to.buffer.memory != Memory::device;
+    const bool lost = out && ++copied_out_ > kGood;
+    if (!lost) return DecoratedRank::start_copy(to, from, blocks, stream, engine);
+    return DecoratedRank::start_copy(to.slice({}, {}), from.slice({}, {}), {}, stream, engine);
+  }
+
+ private:
+  int copied_out_ = 0;
+};
+
+TEST(Verification, NoticesAMessageThatIsTheOneCheckedBefore) {
+  try {
+    run_fake_world({}, [](Rank& rank) {
+      StuckRank stuck(rank);
+      measure(stuck, find_protocol("staging"), small_plan(Pattern::pingpong, {1_KiB}));
+    });
+    FAIL() << "an old message went for the new one";
+  } catch (const CheckError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("staging, 1024 B: scrambled at byte 0"));
+  }
+}
+
 TEST(Verification, IsLeftOutIfAsked) {
   Plan plan = small_plan(Pattern::pingpong, {1_KiB});
   plan.verify = false;

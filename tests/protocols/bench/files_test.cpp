@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 
@@ -34,6 +36,25 @@ class Files : public testing::Test {
 TEST_F(Files, LeaveNothingBesideThem) {
   write_file(folder_ / "f", "text");
   EXPECT_EQ(content_of(folder_ / "f"), "text");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2) << "the file and the folder 'elsewhere'";
+}
+
+TEST_F(Files, ThatCannotBeWrittenToTheirEndLeaveTheOldOneAndNothingElse) {
+  write_file(folder_ / "f", "old");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit little{.rlim_cur = 4096, .rlim_max = before.rlim_max};
+  std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
+  std::string why;
+  try {
+    write_file(folder_ / "f", std::string(100'000, 'x'));
+  } catch (const EnvironmentError& error) {
+    why = error.what();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_THAT(why, testing::HasSubstr("File too large"));
+  EXPECT_EQ(content_of(folder_ / "f"), "old");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2) << "the file and the folder 'elsewhere'";
 }
 

@@ -265,6 +265,12 @@ TEST_F(ResultOnDisk, RefusesWhatIsNoJson) {
   EXPECT_THAT(refusal_of_file(std::string(100'000, '[')), HasSubstr("r.json: error: nested deeper than 64 levels"));
 }
 
+TEST_F(ResultOnDisk, MayBeNestedInSixtyFourLevelsAndNoMore) {
+  const auto nested = [](std::size_t levels) { return std::string(levels, '[') + "1" + std::string(levels, ']'); };
+  EXPECT_THAT(refusal_of_file(nested(64)), HasSubstr("r.json: error: is no JSON object"));
+  EXPECT_THAT(refusal_of_file(nested(65)), HasSubstr("r.json: error: nested deeper than 64 levels"));
+}
+
 TEST_F(ResultOnDisk, RefusesWhatIsNoFile) {
   EXPECT_THROW(read_json(folder_), InputError);
   EXPECT_THROW(read_json(folder_ / "missing.json"), InputError);

@@ -55,6 +55,19 @@ TEST_F(HostRuntimeTest, CopiesOfOneStreamEndInOrder) {
   EXPECT_TRUE(holds(c, Payload{1}));
 }
 
+TEST_F(HostRuntimeTest, AFlagIsRaisedBehindTheLastByte) {
+  std::byte* from = filled(Payload{1});
+  std::byte* to = filled(Payload{2});
+  std::uint64_t word = 0;
+  const Event put = runtime.copy_and_raise(to, from, kSize, {.word = &word, .value = 7}, Stream{0}, Engine::dma);
+  int turns = 0;
+  for (; word == 0 && turns < 1000; ++turns) runtime.progress();
+  EXPECT_GT(turns, 1);
+  EXPECT_EQ(word, 7U);
+  EXPECT_TRUE(holds(to, Payload{1}));
+  EXPECT_TRUE(runtime.ended(put));
+}
+
 TEST_F(HostRuntimeTest, StreamsShareTheEngine) {
   std::byte* from = filled(Payload{1});
   std::byte* to = filled(Payload{2});
@@ -152,6 +165,15 @@ TEST(EmulatedMemory, OfAPeerTakesNoneOfTheOwn) {
   guest.close_memory(opened);
   EXPECT_THROW(static_cast<void>(guest.allocate(1_B)), EnvironmentError);
   guest.free(own);
+}
+
+TEST(EmulatedMemory, OfAnotherDeviceGivesNoneBackToTheOwn) {
+  HostRuntime runtime("here", 0, HostPeers::all, 1_MiB);
+  std::byte* const own = runtime.allocate(1_MiB);
+  runtime.free(runtime.allocate_on(emulated_uuid("here", 1), 1_MiB));
+  EXPECT_THROW(static_cast<void>(runtime.allocate(1_B)), EnvironmentError);
+  runtime.free(own);
+  runtime.free(runtime.allocate(1_MiB));
 }
 
 TEST(EmulatedMemory, IsNoMoreThanTheHostHas) {

@@ -42,6 +42,51 @@ TEST_F(PacedRuntimeTest, SynchronizeWaitsForTheSignalToo) {
   EXPECT_TRUE(runtime.ended(put));
 }
 
+/// A queue of puts with signals, whose engine needs a gap between two and a turn behind each signal.
+class PacedTurns : public PacedRuntimeTest {
+ protected:
+  static constexpr Seconds kGap = 2.0_us;
+  static constexpr Seconds kTurn = 0.75_us;
+  static constexpr Seconds kKernelSignal = 1.25_us;
+  static constexpr Seconds kKernelTurn = 3.0_us;
+
+  PacedTurns() : PacedRuntimeTest(with_costs()) {}
+  static model::Platform with_costs() {
+    model::Platform platform = sample_platform();
+    platform.runtime.kernel_signal = {model::Piecewise(kKernelSignal), {}};
+    platform.runtime.signal_gap = {kTurn, {}};
+    platform.runtime.kernel_signal_gap = {kKernelTurn, {}};
+    for (const model::CopyKind kind : {model::CopyKind::peer, model::CopyKind::kernel_push}) {
+      platform.copies[kind].gap = {model::Piecewise(kGap), {}};
+    }
+    return platform;
+  }
+  /// Three puts end `first` after their start, and then every `interval`; a copy behind them ends without a signal.
+  void expect_queue(Engine engine, Seconds first, Seconds interval, Seconds signal) {
+    std::byte* const device = runtime.allocate(kSize);
+    std::byte* const peer = peer_memory(2);
+    std::uint64_t word = 0;
+    const Seconds start = clock.now();
+    std::vector<Event> puts;
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+      puts.push_back(runtime.copy_and_raise(peer, device, kSize, {.word = &word, .value = i}, Stream{0}, engine));
+    }
+    const Event copy = runtime.copy(peer, device, kSize, Stream{0}, engine);
+    for (int i = 0; i < 3; ++i) expect_end(puts[static_cast<std::size_t>(i)], start + first + interval * i);
+    expect_end(copy, start + first + interval * 3 - signal);
+  }
+};
+
+TEST_F(PacedTurns, ACopyEngineGoesOnBehindItsSignalAndItsTurn) {
+  expect_queue(Engine::dma, kHost + kLatency + kSize / kPeer + kSignal, kSize / kPeer + kSignal + kTurn + kGap,
+               kSignal);
+}
+
+TEST_F(PacedTurns, AKernelGoesOnBehindATurnOfItsOwn) {
+  expect_queue(Engine::kernel, kHost + kLatency + kSize / kKernelPush + kKernelSignal,
+               kSize / kKernelPush + kKernelSignal + kKernelTurn + kGap, kKernelSignal);
+}
+
 class PacedKernelSignal : public PacedRuntimeTest {
  protected:
   static constexpr Seconds kKernelSignal = 2.0_us;

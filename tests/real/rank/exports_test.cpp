@@ -1,6 +1,11 @@
 #include "real/rank/exports.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <string>
 
 namespace twinlink::real {
 namespace {
@@ -44,11 +49,38 @@ TEST_F(ExportsTest, APlaceIsUsedAgain) {
   EXPECT_EQ(guest.enter(kOwner, handle(2)), old);
 }
 
-TEST_F(ExportsTest, AFullTableSaysSo) {
-  const auto fill = [&] {
-    for (std::uint64_t size = 1; size < 1'000'000; ++size) owner.publish(handle(size));
+/// Whoever has read the handle of an offer that is withdrawn meanwhile must not enter the next one: what is compared
+/// then, the first word of an entry, has never been there before.
+TEST_F(ExportsTest, EachOfferAndEachWithdrawalIsANewGeneration) {
+  const SharedMemory table = SharedMemory::open(owner.token());
+  const auto first_word = [&] {
+    std::uint64_t word = 0;
+    std::memcpy(&word, table.data(), sizeof word);
+    return word;
   };
-  EXPECT_THROW(fill(), EnvironmentError);
+  std::set<std::uint64_t> seen{first_word()};
+  for (int i = 0; i < 3; ++i) {
+    const auto offer = owner.publish(handle(1));
+    EXPECT_TRUE(seen.insert(first_word()).second);
+    ASSERT_TRUE(owner.withdraw(offer));
+    EXPECT_TRUE(seen.insert(first_word()).second);
+  }
+}
+
+TEST_F(ExportsTest, AFullTableSaysHowManyItHolds) {
+  std::uint64_t published = 0;
+  std::string why;
+  try {
+    for (; published < 1'000'000; ++published) owner.publish(handle(published));
+  } catch (const EnvironmentError& error) {
+    why = error.what();
+  }
+  EXPECT_THAT(why, testing::HasSubstr("more than " + std::to_string(published) + " buffers are exported"));
+  const auto last = guest.enter(kOwner, handle(published - 1));
+  EXPECT_FALSE(owner.withdraw(last));
+  guest.leave(kOwner, last);
+  EXPECT_TRUE(owner.withdraw(last));
+  EXPECT_EQ(owner.publish(handle(published)), last);
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cerrno>
 
 #include "real/device/host_runtime.hpp"
 
@@ -74,6 +77,29 @@ TEST_F(RealMemoryTest, APeersMemoryThatCannotBePinnedIsForgotten) {
   EXPECT_THROW(static_cast<void>(guest.open(RankId{0}, owner_device.device().uuid, handle, {.same_node = true})),
                EnvironmentError);
   EXPECT_TRUE(known.empty());
+}
+
+TEST_F(RealMemoryTest, PagesThatCannotBePinnedAreGone) {
+  std::byte* refused = nullptr;
+  EXPECT_CALL(device, pin(_, _)).WillOnce([&](std::byte* memory, Bytes) {
+    refused = memory;
+    throw EnvironmentError("pin", "too much is page-locked");
+  });
+  EXPECT_THROW(static_cast<void>(guest.allocate(Memory::pinned, 4_KiB, Locality::near)), EnvironmentError);
+  unsigned char resident = 0;
+  EXPECT_EQ(::mincore(refused, 1, &resident), -1);
+  EXPECT_EQ(errno, ENOMEM) << "nothing is mapped there";
+}
+
+TEST_F(RealMemoryTest, DeviceMemoryThatCannotBeOpenedIsNotInUse) {
+  exports.attach(RankId{0}, owner_exports.token());
+  const Buffer buffer = owner.allocate(Memory::device, 4_KiB, Locality::near);
+  const IpcHandle handle = owner.export_memory(buffer);
+  EXPECT_CALL(device, open_memory(_, _)).WillOnce(Throw(EnvironmentError("open", "refused")));
+  EXPECT_THROW(static_cast<void>(guest.open(RankId{0}, owner_device.device().uuid, handle,
+                                            {.same_node = true, .device_mapping = Answer::granted()})),
+               EnvironmentError);
+  EXPECT_NO_THROW(owner.release(buffer));
 }
 
 }  // namespace

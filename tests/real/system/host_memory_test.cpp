@@ -73,6 +73,15 @@ TEST_F(ControlGroups, OfVersion1HaveTheControllerOfMemory) {
   EXPECT_EQ(left(), 8000_B);
 }
 
+TEST_F(ControlGroups, OfBothVersionsTheTighterOneDecides) {
+  is_in("5:memory:/job\n0::/unified\n");
+  version_1("job", "9000", "1000");
+  version_2("unified", "7000", "2000");
+  EXPECT_EQ(left(), 5000_B);
+  version_2("unified", "70000", "2000");
+  EXPECT_EQ(left(), 8000_B);
+}
+
 TEST_F(ControlGroups, OfAContainerAreAtTheTopWhateverTheirName) {
   is_in("5:memory:/docker/0123\n");
   version_1("", "9000", "1000");

@@ -138,6 +138,17 @@ TEST(FitCurve, ALatencyIsNeverNegative) {
   }
 }
 
+/// At a known rate the latencies of the three would lie on a line from 5 to -5 us. With none at the largest size, the
+/// squares of 5 - x and of 0 - x / 2 are least at 4.
+TEST(FitCurve, WhereALatencyWouldBeNegativeTheOthersAreFittedAnew) {
+  std::vector<Observation> observations;
+  for (const Bytes size : {1000_B, 6000_B, 11'000_B}) observations.push_back({.size = size, .time = 6.0_us});
+  const CurveFit fit = fit_curve(observations, Seconds{}, Rate{1e9});
+  ASSERT_THAT(fit.latency, SizeIs(2));
+  EXPECT_NEAR(fit.latency[0].cost.microseconds(), 4, 1e-9);
+  EXPECT_EQ(fit.latency[1].cost, Seconds{});
+}
+
 TEST(FitCurve, TheRateIsNotBentForASmallError) {
   std::vector<Observation> observations = observe([](double) { return 1.0; }, 10.0_GBps);
   for (Observation& observation : observations) {

@@ -1,4 +1,4 @@
-// What limits the bytes of a copy beside its links.
+// What limits the bytes of a copy or message beside its links.
 #include <gtest/gtest.h>
 
 #include "model/platform/platform_reader.hpp"
@@ -24,6 +24,29 @@ class Narrowest : public ::testing::Test {
 TEST_F(Narrowest, IsALinkOnAMachineWithFastMemory) {
   EXPECT_DOUBLE_EQ(gigabytes("copy pinned-to-device near"), 28.8);
   EXPECT_DOUBLE_EQ(gigabytes("peer copy write direct", "0/1"), 28.8);
+}
+
+TEST_F(Narrowest, OfMessagesBetweenNodesIsTheFabricEachWayOrBothWaysTogether) {
+  platform_ = model::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/keeneland-kids.yaml");
+  platform_.fabric->link.value = Rate{3e9};
+  platform_.fabric->duplex.reset();
+  Primitive message{.kind = Primitive::Kind::message, .same_node = false};
+  message.from.location = message.to.location = {model::Location::Kind::memory, 0};
+  const auto narrowest = [&] { return narrowest_link(message, model::Topology(platform_)).value(); };
+  EXPECT_EQ(narrowest(), Rate{3e9});
+  platform_.fabric->duplex = rate(4);
+  EXPECT_EQ(narrowest(), Rate{3e9});
+  platform_.fabric->duplex = rate(2);
+  EXPECT_EQ(narrowest(), Rate{2e9});
+}
+
+TEST_F(Narrowest, ConcernsNoPageLockingWhichTakesItsShareOfAGib) {
+  platform_.runtime.pin_base.value = 3.0_us;
+  platform_.runtime.pin_per_gib.value = 400.0_us;
+  const model::Topology topology(platform_);
+  const Primitive pin{.kind = Primitive::Kind::pin};
+  EXPECT_DOUBLE_EQ(predict(pin, 1_GiB, topology).value().microseconds(), 403);
+  EXPECT_DOUBLE_EQ(predict(pin, 256_MiB, topology).value().microseconds(), 103);
 }
 
 TEST_F(Narrowest, IsTheDramThatACopyReadsOrWrites) {

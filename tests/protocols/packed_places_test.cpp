@@ -1,0 +1,68 @@
+// Where packed messages and those of MPI_Bsend lie. That they arrive is in tests/contract.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "protocols/layout/packing.hpp"
+#include "protocols/parts/attached_buffer.hpp"
+#include "protocols/registry.hpp"
+#include "protocols/trace/decorated_rank.hpp"
+#include "tests/support/fake_rank.hpp"
+
+namespace twinlink {
+namespace {
+
+/// Notes where the packed side of each copy of blocks begins.
+class NotesPlaces final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
+    if (!blocks.empty()) places.push_back(id().value == 0 ? to.offset : from.offset);
+    return DecoratedRank::start_copy(to, from, blocks, stream, engine);
+  }
+
+  std::vector<Bytes> places;
+};
+
+TEST(PackedMessages, BeginAtMultiplesOfTheirAlignment) {
+  run_fake_world({}, [](Rank& plain) {
+    NotesPlaces rank(plain);
+    const bool sends = rank.id().value == 0;
+    const Protocol& protocol = find_protocol("host");
+    const Packing packing{Layout::vector(4_B, 8_B), PackMethod::kernel};
+    const Bytes extent = packing.layout.extent(12_B);
+    const PackedBuffers buffers(rank, protocol, packing, 1_KiB, 1_KiB);
+    const Settings settings = protocol.defaults();
+    const auto channel = connect(rank, RankId{sends ? 1 : 0}, protocol, settings, packing, buffers);
+    const Buffer memory = rank.allocate(Memory::device, 300_B, Locality::near);
+    const std::array window{View(memory, 0_B, extent), View(memory, 100_B, extent), View(memory, 200_B, extent)};
+    const Outcome outcome = sends ? channel->exchange(window, {}) : channel->exchange({}, window);
+    EXPECT_TRUE(outcome.ok()) << outcome.reason;
+    const Bytes each = PackedBuffers::kAlignment;
+    EXPECT_THAT(rank.places, testing::ElementsAre(0_B, each, each * 2));
+  });
+}
+
+TEST(AttachedMemory, HasRoomForAllMessagesOfAWindow) {
+  run_fake_world({.ranks = 1}, [](Rank& rank) {
+    const std::array window{View(rank.allocate(Memory::device, 100_B, Locality::near)),
+                            View(rank.allocate(Memory::device, 300_B, Locality::near)),
+                            View(rank.allocate(Memory::device, 200_B, Locality::near))};
+    for (std::uint64_t i = 0; i < window.size(); ++i) rank.fill(window.at(i), Payload{i + 1});
+    AttachedBuffer attached(rank, Seconds{1});
+    for (const std::size_t messages : {1U, 3U, 2U}) {
+      const Outcome outcome = attached.take(std::span(window).first(messages));
+      ASSERT_TRUE(outcome.ok()) << outcome.reason;
+      ASSERT_EQ(attached.messages().size(), messages);
+      for (std::uint64_t i = 0; i < messages; ++i) {
+        EXPECT_TRUE(rank.check(attached.messages()[i], Payload{i + 1}).intact()) << i << " of " << messages;
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace twinlink
