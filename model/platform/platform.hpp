@@ -262,8 +262,8 @@ struct RuntimeCosts {
 inline constexpr int kMostNodes = 1'000'000;
 /// Memories, hubs, adapters and GPUs of a node and its domain, and their links, those of all kinds together: between
 /// all of them ways are looked for.
-inline constexpr std::size_t kMostParts = 512;
-inline constexpr std::size_t kMostLinksOfParts = 2048;
+inline constexpr std::size_t kMostParts = 448;
+inline constexpr std::size_t kMostLinksOfParts = 1024;
 
 struct Node {
   int count = 1;   ///< of such nodes

@@ -214,15 +214,27 @@ const Ways::Targets& Ways::from(std::size_t vertex, Traffic traffic) const {
   targets.resize(vertices_.size());
   // What nobody asks for, and what is known of a wider way, takes no memory.
   const auto take = [&](const Steps& reached) {
+    std::size_t taken = 0;
     for (std::size_t i = 0; i < targets.size(); ++i) {
       if (targets[i] || !reached[i] || !ends_at(i, traffic)) continue;
       targets[i] = Way{.route = route_of(reached, i), .width = reached[i]->width, .other = other_of(reached, i)};
+      ++taken;
     }
+    return taken;
   };
+  const Steps all = fewest_hops(vertex, traffic, Rate{});
   if (traffic == Traffic::host) {
-    take(fewest_hops(vertex, traffic, Rate{}));
-  } else {
-    for (const Rate at_least : widths_) take(fewest_hops(vertex, traffic, at_least));
+    take(all);
+    return targets;
+  }
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) left += all[i] && ends_at(i, traffic) ? 1 : 0;
+  Rate widest_exit{};
+  for (const Exit& exit : vertices_[vertex].exits) widest_exit = std::max(widest_exit, exit.width);
+  for (const Rate at_least : widths_) {
+    if (at_least > widest_exit) continue;
+    left -= take(fewest_hops(vertex, traffic, at_least));
+    if (left == 0) break;
   }
   return targets;
 }
