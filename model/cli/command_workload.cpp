@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <string>
@@ -48,7 +49,7 @@ std::vector<Place> places_for(const bench::WorkloadPlan& plan, const Platform& p
 }
 
 /// What each rank has of its GPU's memory.
-std::vector<Bytes> rooms_of(const Platform& platform, const std::vector<Place>& places) {
+std::function<Bytes(RankId)> room_of(const Platform& platform, const std::vector<Place>& places) {
   const Topology topology(platform);
   std::map<std::pair<int, int>, std::uint64_t> ranks;
   for (const Place& place : places) ++ranks[{place.node, place.gpu}];
@@ -57,7 +58,7 @@ std::vector<Bytes> rooms_of(const Platform& platform, const std::vector<Place>& 
     const Bytes memory = topology.type_of(topology.gpu_of(place)).memory.value;
     rooms.emplace_back(memory.count() / ranks.at({place.node, place.gpu}));
   }
-  return rooms;
+  return [rooms = std::move(rooms)](RankId rank) { return rooms[static_cast<std::size_t>(rank.value)]; };
 }
 
 /// The jobs' places, and behind them those that are left for the background: of as many ranks as a job has.
@@ -90,13 +91,12 @@ ExitCode run_jobs(const Options& options, bench::WorkloadPlan plan, const Platfo
                   const std::string& command_line) {
   const Cluster cluster = cluster_of(plan, platform, options);
   require_writable(options.workload, input_of(options.platform));
-  const std::vector<Bytes> rooms = rooms_of(platform, cluster.places);
-  plan.room = [&rooms](RankId rank) { return rooms[static_cast<std::size_t>(rank.value)]; };
+  plan.room = room_of(platform, cluster.places);
   const auto show = [&, headed = false](const ClusterPoint& point) mutable {
     if (!std::exchange(headed, true)) print_heading(plan, cluster, std::cout);
     print_point(point, std::cout);
   };
-  const std::vector<ClusterPoint> points = measure_cluster(platform, plan, cluster, show);
+  const std::vector<ClusterPoint> points = measure_cluster(platform, plan, cluster, show, options.simulation);
   if (!options.workload.json.empty()) {
     nlohmann::json file = to_json(plan, cluster, points);
     file["world"] = "simulated";
@@ -123,8 +123,7 @@ ExitCode run(const Options& options, const std::string& command_line) {
                            .environment = environment_of(platform, options.platform)};
   plan.on_point = bench::live_rows(file, std::cout);
   plan.shape = bench::shape_of(places);
-  const std::vector<Bytes> rooms = rooms_of(platform, places);
-  plan.room = [&rooms](RankId rank) { return rooms[static_cast<std::size_t>(rank.value)]; };
+  plan.room = room_of(platform, places);
   simulate(
       platform, places,
       [&](Rank& rank) {

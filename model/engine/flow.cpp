@@ -24,7 +24,7 @@ class Flow {
  public:
   enum class State { idle, free, news, shared };
 
-  explicit Flow(FlowNetwork& network) : timer(network.clock_, [this, &network] { network.end_free(*this); }) {}
+  explicit Flow(FlowNetwork& network) : timer(network.clock_, [this, &network] { network.end(*this); }) {}
 
   [[nodiscard]] bool rests() const {
     return std::ranges::any_of(links, [](const SharedLink* link) { return link->rests; });
@@ -204,8 +204,9 @@ void FlowNetwork::leave_links(Flow& flow) {
   if (flow.state == Flow::State::news || flow.state == Flow::State::shared) --in_simgrid_;
 }
 
-void FlowNetwork::end_free(Flow& flow) {
+void FlowNetwork::end(Flow& flow) {
   leave_links(flow);
+  if (flow.state == Flow::State::shared) carrier_->put_down(*flow.transfer);
   FlowListener& listener = *flow.listener;
   give_back(flow);
   listener.flow_has_ended();
@@ -220,13 +221,7 @@ void FlowNetwork::end_shared(FlowId flow) {
 
 void FlowNetwork::hear_simgrid() {
   for (const FlowId& id : std::exchange(ended_, {})) {
-    Flow& flow = *id.flow;
-    if (flow.number != id.number) continue;
-    leave_links(flow);
-    carrier_->put_down(*flow.transfer);
-    FlowListener& listener = *flow.listener;
-    give_back(flow);
-    listener.flow_has_ended();
+    if (id.flow->number == id.number) end(*id.flow);
   }
 }
 

@@ -108,7 +108,7 @@ class FlowNetwork {
   void share(Flow& flow);
   void share_all_of(SharedLink& link);
   void settle(Flow& flow);
-  void end_free(Flow& flow);
+  void end(Flow& flow);
   void end_shared(FlowId flow);
   bool load(versions::Transfer& transfer);
   [[nodiscard]] simgrid::s4u::Link& inner(SharedLink& link);

@@ -158,10 +158,12 @@ void deal_places(Cluster& cluster) {
 
 std::vector<ClusterPoint> measure_cluster(const Platform& platform, const bench::WorkloadPlan& plan,
                                           const Cluster& cluster,
-                                          const std::function<void(const ClusterPoint&)>& on_point) {
+                                          const std::function<void(const ClusterPoint&)>& on_point,
+                                          const SimulationOptions& options) {
   if (plan.algorithms.size() > 1) throw UsageError("--algorithm all: of several jobs each has one algorithm");
   ClusterRun run(plan, cluster);
-  simulate(platform, cluster.places, [&](Rank& rank) { run.run(rank, on_point); });
+  simulate(
+      platform, cluster.places, [&](Rank& rank) { run.run(rank, on_point); }, options);
   return run.take();
 }
 

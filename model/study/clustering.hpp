@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "model/engine/simulation.hpp"
 #include "model/platform/platform.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
 
@@ -45,7 +46,8 @@ struct ClusterPoint {
 /// have. A UsageError for plans of several algorithms, and as measure_workload(). Once per process.
 std::vector<ClusterPoint> measure_cluster(const Platform& platform, const bench::WorkloadPlan& plan,
                                           const Cluster& cluster,
-                                          const std::function<void(const ClusterPoint&)>& on_point);
+                                          const std::function<void(const ClusterPoint&)>& on_point,
+                                          const SimulationOptions& options = {});
 
 void print_heading(const bench::WorkloadPlan& plan, const Cluster& cluster, std::ostream& out);
 void print_point(const ClusterPoint& point, std::ostream& out);

@@ -30,21 +30,18 @@ class TraceRun {
         player_(rank_, plan.ways, *plan.trace) {}
 
   WorkloadSeries run() {
-    WorkloadSeries series = heading_of(rank_, plan_);
-    if (plan_.verify) play(true);
-    for (int i = 0; i < plan_.warmup; ++i) play(false);
+    WorkloadSeries series;
+    if (self_ == 0) series = heading_of(rank_, plan_);
     std::vector<double> ended;
     std::vector<double> waited;
-    if (plan_.company.meet) plan_.company.meet();
-    for (int i = 0; i < plan_.iterations; ++i) {
-      const Played played = play(false);
-      ended.push_back(played.ended.microseconds());
-      waited.push_back(played.waited.microseconds());
-    }
-    if (plan_.company.meet) {
-      for (std::size_t i = 0; plan_.company.goes_on(i); ++i) play(false);
-    }
-    if (plan_.verify) play(true);
+    run_rounds(
+        plan_, [this] { play(true); },
+        [&](bool counts) {
+          const Played played = play(false);
+          if (!counts) return;
+          ended.push_back(played.ended.microseconds());
+          waited.push_back(played.waited.microseconds());
+        });
     WorkloadPoint point = gather_point(ended, waited);
     series.counters = player_.counters();
     meet_all(rank_, patience_);  // a peer's channel may have our buffers open
@@ -125,7 +122,7 @@ void require_playable(const Rank& rank, const WorkloadPlan& plan) {
                                  job.trace().line, job.ranks(), rank.ranks()));
   }
   const std::string refused = workloads::refusal(rank, plan.ways, job.of(rank.id().value).peers());
-  if (!refused.empty()) throw UnavailableError(refused);
+  if (!refused.empty()) throw UsageError(refused);
   const int self = rank.id().value;
   const workloads::goal::RankJob& mine = job.of(self);
   if (const auto* const largest = mine.largest()) {

@@ -53,6 +53,27 @@ std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& 
   return all;
 }
 
+Schedule schedule_of(const WorkloadPlan& plan, const Algorithm& algorithm, const Shape& shape, int rank, Bytes size) {
+  const std::uint64_t elements = elements_of(size);
+  if (plan.training) return training_schedule(*plan.training, algorithm, shape, rank, elements);
+  return algorithm.schedule(shape, rank, elements);
+}
+
+void require_pairs(const Rank& rank, const WorkloadPlan& plan, const Schedule& schedule) {
+  const std::string refused = workloads::refusal(rank, plan.ways, workloads::peers_of(schedule));
+  if (!refused.empty()) throw UsageError(refused);
+}
+
+/// What is added up is on GPUs.
+void require_device(const WorkloadPlan& plan, const Algorithm& algorithm, const Schedule& schedule) {
+  const auto adds = [](const workloads::Step& step) {
+    return std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
+  };
+  if (plan.ways.within->message_memory() == Memory::device || std::ranges::none_of(schedule.steps, adds)) return;
+  throw UsageError(fmt::format("{}: {} adds up on GPUs, and {} has its messages in host memory", plan.workload->name,
+                               algorithm.name, plan.ways.within->name()));
+}
+
 class WorkloadRun {
  public:
   WorkloadRun(Rank& rank, const WorkloadPlan& plan)
@@ -72,7 +93,6 @@ class WorkloadRun {
       for (const Choice& choice : choices(size)) {
         chosen.emplace_back(size, choice);
         schedules.push_back(schedule_of(*choice.algorithm, size));
-        require_runnable(schedules.back(), *choice.algorithm);
       }
     }
     open(schedules);
@@ -101,9 +121,7 @@ class WorkloadRun {
   };
 
   [[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, Bytes size) const {
-    const std::uint64_t elements = elements_of(size);
-    if (plan_.training) return training_schedule(*plan_.training, algorithm, shape_, self_, elements);
-    return algorithm.schedule(shape_, self_, elements);
+    return bench::schedule_of(plan_, algorithm, shape_, self_, size);
   }
   [[nodiscard]] double predicted(const Algorithm& algorithm, Bytes size) const {
     const auto time_of = [&](std::uint64_t elements) { return predicted_us(algorithm, shape_, elements, costs_); };
@@ -130,18 +148,6 @@ class WorkloadRun {
     connections_.reset();
     meet_all(rank_, patience_);
     buffers_.reset();
-  }
-
-  void require_runnable(const Schedule& schedule, const Algorithm& algorithm) const {
-    const std::string refused = workloads::refusal(rank_, plan_.ways, workloads::peers_of(schedule));
-    if (!refused.empty()) throw UnavailableError(refused);
-    const auto adds = [](const workloads::Step& step) {
-      return std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
-    };
-    if (plan_.ways.within->message_memory() != Memory::device && std::ranges::any_of(schedule.steps, adds)) {
-      throw UsageError(fmt::format("{}: {} adds up on GPUs, and {} has its messages in host memory",
-                                   plan_.workload->name, algorithm.name, plan_.ways.within->name()));
-    }
   }
 
   /// What a short and a long message take, and what is local, on the slowest of all ranks.
@@ -229,15 +235,13 @@ class WorkloadRun {
   }
 
   WorkloadPoint measure_point(const Algorithm& algorithm, const Schedule& schedule, Bytes size) {
-    if (plan_.verify) verify(schedule, algorithm.name, size);
-    for (int i = 0; i < plan_.warmup; ++i) timed(schedule, algorithm.name, size);
     std::vector<double> mine;
-    if (plan_.company.meet) plan_.company.meet();
-    for (int i = 0; i < plan_.iterations; ++i) mine.push_back(timed(schedule, algorithm.name, size));
-    if (plan_.company.meet) {
-      for (std::size_t i = 0; plan_.company.goes_on(i); ++i) timed(schedule, algorithm.name, size);
-    }
-    if (plan_.verify) verify(schedule, algorithm.name, size);
+    run_rounds(
+        plan_, [&] { verify(schedule, algorithm.name, size); },
+        [&](bool counts) {
+          const double us = timed(schedule, algorithm.name, size);
+          if (counts) mine.push_back(us);
+        });
     const Times times = gather_times(mine, schedule.steps.size());
     WorkloadPoint point{
         .size = size, .algorithm = std::string(algorithm.name), .steps = most_steps_, .verified = plan_.verify};
@@ -342,14 +346,17 @@ void require_possible(const Rank& rank, const WorkloadPlan& plan) {
     const std::string refused = algorithm->refuses(shape);
     if (!refused.empty()) throw UsageError(fmt::format("{}, {}: {}", plan.workload->name, algorithm->name, refused));
   }
-  const auto check = [&](const Schedule& schedule) {
-    const std::string refused = workloads::refusal(rank, plan.ways, workloads::peers_of(schedule));
-    if (!refused.empty()) throw UnavailableError(refused);
-  };
+  const int self = rank.id().value;
   // What messages cost is learnt between neighbours.
-  for (const workloads::Group& group :
-       {workloads::node_of(shape, rank.id().value), workloads::same_place_of(shape, rank.id().value)}) {
-    if (group.size() > 1) check(around(group, 1));
+  for (const workloads::Group& group : {workloads::node_of(shape, self), workloads::same_place_of(shape, self)}) {
+    if (group.size() > 1) require_pairs(rank, plan, around(group, 1));
+  }
+  for (const Algorithm* algorithm : candidates(plan, shape)) {
+    for (const Bytes size : plan.sizes) {
+      const Schedule schedule = schedule_of(plan, *algorithm, shape, self, size);
+      require_pairs(rank, plan, schedule);
+      require_device(plan, *algorithm, schedule);
+    }
   }
 }
 

@@ -23,4 +23,17 @@ double slowest(const std::vector<double>& ranks);
 /// Enters the times, the spread, and who was slowest most often.
 void take_times(WorkloadPoint& point, const Times& times);
 
+/// The rounds of one size: `round(counts)` warms up, is timed, and goes on beside others; `verify()` before and after.
+template <typename Verify, typename Round>
+void run_rounds(const WorkloadPlan& plan, Verify verify, Round round) {
+  if (plan.verify) verify();
+  for (int i = 0; i < plan.warmup; ++i) round(false);
+  if (plan.company.meet) plan.company.meet();
+  for (int i = 0; i < plan.iterations; ++i) round(true);
+  if (plan.company.meet) {
+    for (std::size_t i = 0; plan.company.goes_on(i); ++i) round(false);
+  }
+  if (plan.verify) verify();
+}
+
 }  // namespace twinlink::bench

@@ -27,9 +27,9 @@ std::string names_of_workloads() {
   return names;
 }
 
-Settings settings_of(const Protocol& protocol, const WorkloadOptions& options) {
-  Settings settings = make_settings(protocol, options.settings);
-  settings.timeout = options.sweep.timeout;
+Settings settings_of(const Protocol& protocol, const SettingsOptions& options, Seconds timeout) {
+  Settings settings = make_settings(protocol, options);
+  settings.timeout = timeout;
   check_settings(protocol, settings);
   return settings;
 }
@@ -85,10 +85,6 @@ std::string to_csv(const WorkloadSeries& series) {
   }
   return text;
 }
-
-}  // namespace
-
-namespace {
 
 void add_training_options(CLI::App& app, WorkloadOptions& options) {
   const workloads::TrainingStep defaults;
@@ -154,11 +150,11 @@ WorkloadPlan make_plan(const WorkloadOptions& options, int warmup, int iteration
                     .timeout = options.sweep.timeout};
   choose(plan, options);
   plan.ways.within = &find_protocol(options.protocol);
-  plan.ways.settings_within = settings_of(*plan.ways.within, options);
+  plan.ways.settings_within = settings_of(*plan.ways.within, options.settings, options.sweep.timeout);
   plan.ways.between = options.between.empty() ? plan.ways.within : &find_protocol(options.between);
-  plan.ways.settings_between =
-      options.between.empty() ? plan.ways.settings_within : make_settings(*plan.ways.between, options.settings_between);
-  plan.ways.settings_between.timeout = options.sweep.timeout;
+  plan.ways.settings_between = options.between.empty()
+                                   ? plan.ways.settings_within
+                                   : settings_of(*plan.ways.between, options.settings_between, options.sweep.timeout);
   if (plan.trace) return plan;
   plan.sizes = size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor);
   // More would not fit into any GPU of today, and its elements into no buffer of a test.

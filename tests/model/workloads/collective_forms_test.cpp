@@ -1,0 +1,149 @@
+// The closed forms of collectives on an idle machine whose GPUs hang at one NVSwitch: sums of what one exchange, one
+// message and one addition take there. Nothing is fitted; a step's ranks need not begin at the same moment, which is
+// less than 0.1 %.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/platform/platform_reader.hpp"
+#include "protocols/workloads/catalogue.hpp"
+#include "protocols/workloads/groups.hpp"
+#include "tests/model/workloads/schedule_times.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;    // NOLINT: times_of()
+using namespace workloads;  // NOLINT: what is tested
+
+constexpr int kRanks = 8;
+constexpr Shape kNode{kRanks, kRanks};
+constexpr std::uint64_t kAll = (8U << 20U) / 8;  // elements of 8 MiB
+
+/// Each rank to one so far on and from one so far back, at once.
+Schedule exchange_of(int rank, std::uint64_t elements, int distance = 1) {
+  const Group group = everyone(kNode, rank);
+  return {.data = elements,
+          .scratch = elements,
+          .steps = {{.transfers = in_and_out(group.rank_at(distance), {Where::data, 0, elements},
+                                             group.rank_at(-distance), {Where::scratch, 0, elements})}}};
+}
+/// With a partner, both ways.
+Schedule swap_of(int rank, std::uint64_t elements, int partner) {
+  return {.data = elements,
+          .scratch = elements,
+          .steps = {{.transfers = {{rank ^ partner, {Where::data, 0, elements}, {Where::scratch, 0, elements}}}}}};
+}
+/// Rank 0 to rank 1.
+Schedule message_of(int rank, std::uint64_t elements) {
+  Schedule schedule{.data = elements};
+  const Slice all{Where::data, 0, elements};
+  if (rank == 0) schedule.steps = {{.transfers = {{1, all, {}}}}};
+  if (rank == 1) schedule.steps = {{.transfers = {{0, {}, all}}}};
+  return schedule;
+}
+Schedule locals_of(Local::Kind kind, std::uint64_t elements, std::size_t count) {
+  const Local each{kind, {Where::data, 0, elements}, {Where::scratch, 0, elements}};
+  return {.data = elements, .scratch = elements, .steps = {{.locals = std::vector(count, each)}}};
+}
+
+/// Times of what collectives are made of, and of collectives, by name.
+class Forms {
+ public:
+  void add(const std::string& name, MakeSchedule make) {
+    names_.push_back(name);
+    schedules_.push_back(std::move(make));
+  }
+  void add(const std::string& workload, const std::string& algorithm) {
+    const Algorithm& used = find_algorithm(find_workload(workload), algorithm);
+    add(workload + " " + algorithm, [&used](int rank) { return used.schedule(kNode, rank, kAll); });
+    add(workload + " " + algorithm + " x 4", [&used](int rank) { return used.schedule(kNode, rank, kAll * 4); });
+    add(workload + " " + algorithm + " x 8", [&used](int rank) { return used.schedule(kNode, rank, kAll * 8); });
+  }
+  void run() {
+    const Platform platform = read_platform(TWINLINK_SOURCE_DIR "/platforms/hgx-h100.yaml");
+    std::vector<Place> places;
+    for (int gpu = 0; gpu < kRanks; ++gpu) places.push_back({0, gpu});
+    const std::vector<Seconds> times = times_of(platform, places, schedules_);
+    for (std::size_t i = 0; i < times.size(); ++i) times_[names_[i]] = times[i].microseconds();
+  }
+  double of(const std::string& name) const { return times_.at(name); }
+  void expect(const std::string& name, double microseconds) const {
+    EXPECT_NEAR(of(name), microseconds, microseconds * 1e-3) << name;
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<MakeSchedule> schedules_;
+  std::map<std::string, double> times_;
+};
+
+TEST(CollectiveForms, AreSumsOfExchangesMessagesAndAdditions) {
+  Forms forms;
+  for (int shift = 0; shift <= 3; ++shift) {
+    const std::string of = " 1/" + std::to_string(1 << shift);
+    const std::uint64_t elements = kAll >> static_cast<unsigned>(shift);
+    forms.add("exchange" + of, [elements](int rank) { return exchange_of(rank, elements); });
+    forms.add("swap" + of, [elements](int rank) { return swap_of(rank, elements, 1); });
+    forms.add("add" + of, [elements](int) { return locals_of(Local::Kind::add, elements, 1); });
+  }
+  forms.add("exchange piece", [](int rank) { return exchange_of(rank, kAll / 32); });
+  forms.add("message piece", [](int rank) { return message_of(rank, kAll / 32); });
+  for (const int distance : {1, 2, 4}) {
+    forms.add("signal " + std::to_string(distance), [distance](int rank) { return exchange_of(rank, 1, distance); });
+  }
+  forms.add("message", [](int rank) { return message_of(rank, kAll); });
+  for (const std::size_t count : {1U, 4U, 8U}) {
+    forms.add("copies " + std::to_string(count),
+              [count](int) { return locals_of(Local::Kind::copy, kAll / 8, count); });
+  }
+  forms.add("swap of halves", [](int rank) { return swap_of(rank, kAll, kRanks / 2); });
+  forms.add("copy", [](int) { return locals_of(Local::Kind::copy, kAll, 1); });
+  forms.add("half a copy", [](int) { return locals_of(Local::Kind::copy, kAll / 2, 1); });
+  for (const Workload& workload : all_workloads()) {
+    if (workload.name == "training-step") continue;
+    for (const Algorithm& algorithm : workload.algorithms) {
+      forms.add(std::string(workload.name), std::string(algorithm.name));
+    }
+  }
+  forms.run();
+
+  const double exchange = forms.of("exchange 1/8");
+  const double add = forms.of("add 1/8");
+  forms.expect("all-gather ring", 7 * exchange);
+  forms.expect("reduce-scatter ring", 7 * (exchange + add));
+  forms.expect("all-reduce ring", 14 * exchange + 7 * add);
+  forms.expect("all-reduce hierarchical", 14 * exchange + 7 * add);
+  double halving = 0;
+  for (const char* of : {" 1/2", " 1/4", " 1/8"}) {
+    halving += 2 * forms.of(std::string("swap") + of) + forms.of(std::string("add") + of);
+  }
+  forms.expect("all-reduce halving-doubling", halving);
+  forms.expect("all-reduce tree", 6 * forms.of("message") + 3 * forms.of("add 1/1"));
+  forms.expect("broadcast tree", 3 * forms.of("message"));
+  forms.expect("all-to-all pairwise", 6 * exchange + forms.of("swap 1/8") + forms.of("copies 1"));
+  forms.expect("all-to-all bruck", 2 * forms.of("exchange 1/2") + forms.of("swap 1/2") + 2 * forms.of("copies 8") +
+                                       6 * forms.of("copies 4"));
+  forms.expect("barrier dissemination", forms.of("signal 1") + forms.of("signal 2") + forms.of("signal 4"));
+  forms.expect("shift direct", forms.of("exchange 1/1"));
+  forms.expect("bisection direct", forms.of("swap of halves"));
+  // A piece's steps overlap at the ends of the chain.
+  EXPECT_GE(forms.of("broadcast chain"), 38 * forms.of("message piece"));
+  EXPECT_LE(forms.of("broadcast chain"), 38 * forms.of("exchange piece"));
+  // Where a rank has several messages at once, each further byte of them takes as long as alone.
+  const auto slope = [&](const std::string& name) { return forms.of(name + " x 8") - forms.of(name + " x 4"); };
+  const double byte = slope("shift direct");
+  const auto expect_bytes = [&](const std::string& name, double bytes) {
+    EXPECT_NEAR(slope(name), bytes, bytes * 1e-3) << name;
+  };
+  expect_bytes("incast direct", 7 * byte);
+  expect_bytes("fan-out direct", 7 * byte);
+  expect_bytes("halo-2d direct", 3 * byte);  // 4 x 2 ranks: both neighbours in a row of two are one
+  expect_bytes("halo-3d direct", 3 * byte);
+  expect_bytes("all-to-all direct", 7 * byte / 8 + forms.of("copy") - forms.of("half a copy"));
+}
+
+}  // namespace
+}  // namespace twinlink::model
