@@ -13,6 +13,7 @@
 #include "model/engine/simulation.hpp"
 #include "model/platform/topology.hpp"
 #include "model/study/clustering.hpp"
+#include "model/study/link_meter.hpp"
 #include "model/tools/placement.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/files.hpp"
@@ -29,6 +30,7 @@ struct Options {
   SimulationOptions simulation{};
   int jobs = 1;
   std::string background{};  ///< a workload
+  bool links = false;
 };
 
 /// A trace has a number of ranks of its own.
@@ -113,6 +115,7 @@ ExitCode run(const Options& options, const std::string& command_line) {
   bench::WorkloadPlan plan = make_plan(options.workload, 1, 1);
   const Platform platform = read_platform(options.platform, *plan.ways.within, plan.ways.settings_within);
   if (options.jobs > 1 || !options.background.empty()) {
+    if (options.links) throw UsageError("--links: of one job only");
     return run_jobs(options, std::move(plan), platform, command_line);
   }
   const std::vector<Place> places = places_for(plan, platform, options);
@@ -121,7 +124,18 @@ ExitCode run(const Options& options, const std::string& command_line) {
                            .program = program_name(),
                            .command = command_line,
                            .environment = environment_of(platform, options.platform)};
+  LinkMeter meter(static_cast<int>(places.size()));
+  SimulationOptions simulation = options.simulation;
   plan.on_point = bench::live_rows(file, std::cout);
+  if (options.links) {
+    simulation.link_use = &meter.read;
+    plan.on_round = [&meter](bool begins, Seconds now) { meter.round(begins, now); };
+    plan.on_point = [&meter, &file, row = std::move(plan.on_point)](const bench::WorkloadPoint& point) {
+      row(point);
+      file.links.emplace_back(to_json(meter.last_round()));
+      print_links(meter.last_round(), std::cout);
+    };
+  }
   plan.shape = bench::shape_of(places);
   plan.room = room_of(platform, places);
   simulate(
@@ -131,7 +145,7 @@ ExitCode run(const Options& options, const std::string& command_line) {
         bench::WorkloadSeries mine = measure_workload(rank, plan);
         if (rank.id() == RankId{0}) file.series = std::move(mine);
       },
-      options.simulation);
+      simulation);
   deliver(file, options.workload, std::cout);
   return ExitCode::ok;
 }
@@ -162,6 +176,8 @@ void add_workload_command(Program& program) {
       ->add_option("--background", options->background,
                    "A workload that the GPUs behind the jobs do until those have ended")
       ->type_name("NAME");
+  command->add_flag("--links", options->links,
+                    "After each row, the links that were full longest and what crossed them; all of them with --json");
   bench::add_workload_options(*command, options->workload);
   bench::add_examples(
       *command, {"twinlink-sim workload all-reduce --platform h200-nvlink -p gpudirect-v2",

@@ -137,7 +137,9 @@ FlowId FlowNetwork::start(const FlowRoute& route, Bytes size, FlowListener& list
   bool shares = exact_;
   for (const SharedLink* link : route.links) flow.rate = std::min(flow.rate, link->rate);
   for (SharedLink* link : route.links) {
+    link->settle(flow.since);
     ++link->crossing;
+    link->carried += flow.remaining;
     link->load += flow.rate;
     if (!link->has_room()) make_room(*link);
     shares = shares || !link->has_room();
@@ -197,6 +199,7 @@ void FlowNetwork::share(Flow& flow) {
 void FlowNetwork::leave_links(Flow& flow) {
   const bool is_free = flow.state == Flow::State::free;
   for (SharedLink* link : flow.links) {
+    link->settle(clock_.now());
     link->load = --link->crossing == 0 ? 0 : link->load - flow.rate;
     if (is_free) std::erase(link->free, &flow);
   }

@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace twinlink::model {
 namespace {
 
@@ -126,6 +128,52 @@ void Machine::lay_out_slots() {
 
 SharedLink& Machine::make_link(std::size_t slot) {
   return slot == no_link_ ? network_.add_open_link() : network_.add_link(rates_[slot].value());
+}
+
+std::string Machine::name_of(std::size_t slot) const {
+  const Node& node = topology_.graph();
+  const auto part = [&](std::size_t first, std::size_t each) { return (slot - first) / each; };
+  if (slot < first_nic_) {
+    static constexpr std::array kWays{"forward", "backward", "both ways", "read by devices", "written by devices"};
+    return fmt::format("{} {}", node.links[part(0, slots_per_link)].name, kWays.at(slot % slots_per_link));
+  }
+  if (slot < first_vertex_) {
+    static constexpr std::array kWays{"out", "in", "both ways"};
+    return fmt::format("{} {}", node.nics[part(first_nic_, slots_per_nic)].name,
+                       kWays.at((slot - first_nic_) % slots_per_nic));
+  }
+  if (slot < first_memory_) {
+    const std::size_t vertex = part(first_vertex_, slots_per_vertex);
+    const std::string& name =
+        vertex < node.hubs.size() ? node.hubs[vertex].name : node.memories[vertex - node.hubs.size()].name;
+    const bool reads = (slot - first_vertex_) % slots_per_vertex == peer_read_slot;
+    return fmt::format("{} peer {}", name, reads ? "reads" : "writes");
+  }
+  if (slot < first_engine_) {
+    const bool reads = (slot - first_memory_) % slots_per_memory == read_slot;
+    return fmt::format("{} {}", node.memories[part(first_memory_, slots_per_memory)].name, reads ? "read" : "written");
+  }
+  return fmt::format("{} {}", node.gpus[part(first_engine_, kSlotsPerGpu)].name,
+                     to_string(static_cast<CopyKind>((slot - first_engine_) % kSlotsPerGpu)));
+}
+
+std::vector<LinkUse> Machine::link_use(Seconds now) {
+  std::vector<LinkUse> all;
+  const auto add = [&](std::string name, SharedLink* link) {
+    if (link == nullptr || link->open || link->carried <= 0) return;
+    link->settle(now);
+    all.push_back({std::move(name), Rate{link->rate}, link->carried, link->full});
+  };
+  const std::map sorted(nodes_.begin(), nodes_.end());
+  for (const auto& [node, links] : sorted) {
+    for (std::size_t slot = 0; slot < no_link_; ++slot) {
+      if (links[slot] != nullptr) add(fmt::format("node {} {}", node, name_of(slot)), links[slot]);
+    }
+  }
+  const std::map fabric(between_switches_.begin(), between_switches_.end());
+  for (const auto& [number, link] : fabric) add(fabric_link_name(number), link);
+  for (std::size_t rank = 0; rank < cpus_.size(); ++rank) add(fmt::format("CPU of rank {}", rank), cpus_[rank]);
+  return all;
 }
 
 /// The links of a way, what they let devices have, and what the vertices between its ends let peer traffic have.

@@ -35,6 +35,14 @@ std::span<const SimGridSetting> simgrid_settings();
 /// Of the library that runs: "3.32".
 std::string simgrid_version();
 
+/// What has crossed one direction of a link, or what a part lets devices have, since the start.
+struct LinkUse {
+  std::string name{};
+  Rate rate{};
+  double carried = 0;  ///< bytes that have begun to cross it
+  Seconds full{};      ///< how long it had as much to carry as it can, and so was a limit
+};
+
 class Machine {
  public:
   /// Its links are in `network`. A UsageError for places that the platform does not have.
@@ -63,6 +71,10 @@ class Machine {
   /// Of a way within a node.
   [[nodiscard]] bool is_cut(const Route& route) const;
 
+  /// Of all links that anything has crossed, always in the same order; new ones may come between. By name they are
+  /// unique: "node 0 gpu0-switch forward", "node 3 mlx5_0 out", "fabric up 2 0".
+  [[nodiscard]] std::vector<LinkUse> link_use(Seconds now);
+
  private:
   /// Indices into the links of any node.
   using LinkSlots = std::vector<std::size_t>;
@@ -75,6 +87,7 @@ class Machine {
 
   void lay_out_slots();
   [[nodiscard]] SharedLink& make_link(std::size_t slot);
+  [[nodiscard]] std::string name_of(std::size_t slot) const;
   void add_route(LinkSlots& slots, std::string_view from, const Route& route, Reach reach, bool peers) const;
   void add_memory(LinkSlots& slots, std::size_t memory, bool reads, bool writes) const;
   void add_copy_memories(LinkSlots& slots, End from, End to, bool cached) const;

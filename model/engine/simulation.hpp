@@ -3,12 +3,14 @@
 
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "model/platform/platform.hpp"
 #include "protocols/core/rank.hpp"
 
 namespace twinlink::model {
 
+struct LinkUse;
 struct OpReport;
 
 struct SimulationOptions {
@@ -17,6 +19,8 @@ struct SimulationOptions {
   Engine engine = Engine::automatic;
   /// Told of every operation when it ends; may be empty.
   std::function<void(const OpReport&)> observer{};
+  /// Set before any rank begins, and works until simulate() returns: Machine::link_use() at the present time.
+  std::function<std::vector<LinkUse>()>* link_use = nullptr;
 };
 
 /// Runs `body` once per place, all in simulated parallel, and returns the simulated time at the end. The first

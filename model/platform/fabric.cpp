@@ -1,14 +1,17 @@
 #include "model/platform/fabric.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace twinlink::model {
 namespace {
 
 /// A number for each link: what kind it is, and the two numbers that tell those of a kind apart.
+constexpr unsigned kBits = 28;
 std::uint64_t link_number(int kind, std::int64_t a, std::int64_t b) {
-  constexpr unsigned kBits = 28;
   return (static_cast<std::uint64_t>(kind) << (2 * kBits)) | (static_cast<std::uint64_t>(a) << kBits) |
          static_cast<std::uint64_t>(b);
 }
@@ -172,6 +175,31 @@ FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricP
       return torus_way(fabric, from, to);
   }
   return {};
+}
+
+std::string fabric_link_name(std::uint64_t link) {
+  constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
+  const std::uint64_t a = (link >> kBits) & kMask;
+  const std::uint64_t b = link & kMask;
+  switch (static_cast<LinkKind>(link >> (2 * kBits))) {
+    case leaf_up:
+      return fmt::format("leaf {} up {}", a, b);
+    case leaf_down:
+      return fmt::format("leaf {} down {}", a, b);
+    case pod_up:
+      return fmt::format("pod switch {} up {}", a, b);
+    case pod_down:
+      return fmt::format("pod switch {} down {}", a, b);
+    case local:
+      return fmt::format("router {} to {}", a, b);
+    case global:
+      return fmt::format("group {} to {}", a, b);
+    case ring_forward:
+      return fmt::format("torus {} forward in dimension {}", a, b);
+    case ring_backward:
+      return fmt::format("torus {} backward in dimension {}", a, b);
+  }
+  std::abort();
 }
 
 }  // namespace twinlink::model

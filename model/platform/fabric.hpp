@@ -75,5 +75,7 @@ struct FabricWay {
 
 /// The way from one port to another, of another node.
 FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
+/// Of a Hop's link: its kind, and the numbers that tell those of a kind apart: "leaf 3 up 0", "group 0 to 2".
+std::string fabric_link_name(std::uint64_t link);
 
 }  // namespace twinlink::model

@@ -37,7 +37,7 @@ class TraceRun {
     run_rounds(
         plan_, [this] { play(true); },
         [&](bool counts) {
-          const Played played = play(false);
+          const Played played = play(false, counts);
           if (!counts) return;
           ended.push_back(played.ended.microseconds());
           waited.push_back(played.waited.microseconds());
@@ -54,9 +54,11 @@ class TraceRun {
   }
 
  private:
-  Played play(bool check) {
+  Played play(bool check, bool counts = false) {
     meet_all(rank_, patience_);
+    if (counts && plan_.on_round) plan_.on_round(true, rank_.now());
     Played played = player_.play(check, plan_.timeout);
+    if (counts && plan_.on_round) plan_.on_round(false, rank_.now());
     if (!played.outcome.ok()) {
       throw CheckError(fmt::format("rank {}: {}: {}", self_, to_string(played.outcome.status), played.outcome.reason));
     }

@@ -217,11 +217,14 @@ class WorkloadRun {
                                  to_string(outcome.status), outcome.reason));
   }
 
-  double timed(const Schedule& schedule, std::string_view name, Bytes size) {
+  double timed(const Schedule& schedule, std::string_view name, Bytes size, bool counts = false) {
     meet_all(rank_, patience_);
     const Seconds start = rank_.now();
+    if (counts && plan_.on_round) plan_.on_round(true, start);
     run_once(schedule, name, size);
-    return (rank_.now() - start).microseconds();
+    const Seconds end = rank_.now();
+    if (counts && plan_.on_round) plan_.on_round(false, end);
+    return (end - start).microseconds();
   }
 
   void verify(const Schedule& schedule, std::string_view name, Bytes size) {
@@ -239,7 +242,7 @@ class WorkloadRun {
     run_rounds(
         plan_, [&] { verify(schedule, algorithm.name, size); },
         [&](bool counts) {
-          const double us = timed(schedule, algorithm.name, size);
+          const double us = timed(schedule, algorithm.name, size, counts);
           if (counts) mine.push_back(us);
         });
     const Times times = gather_times(mine, schedule.steps.size());

@@ -201,6 +201,7 @@ nlohmann::json to_json(const WorkloadFile& file) {
                                 {"tasks", part.tasks},
                                 {"sent_bytes", part.sent.count()}});
     }
+    if (points.size() < file.links.size()) point["links"] = *file.links[points.size()];
     points.push_back(std::move(point));
   }
   const WorkloadSeries& series = file.series;

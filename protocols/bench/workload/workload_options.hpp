@@ -48,6 +48,7 @@ struct WorkloadFile {
   std::string command{};
   JsonValue environment{};
   WorkloadSeries series{};
+  std::vector<JsonValue> links{};  ///< of each point what crossed them, where somebody knows and was asked
 };
 nlohmann::json to_json(const WorkloadFile& file);
 
