@@ -1,7 +1,10 @@
 // twinlink-sim: protocols on a simulated machine.
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/engine/machine.hpp"
+#include "model/platform/schema_version.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/program.hpp"
 
@@ -9,7 +12,8 @@ int main(int argc, char** argv) {
   namespace model = twinlink::model;
   namespace bench = twinlink::bench;
   CLI::App app{"GPU interconnect protocols on a simulated machine", "twinlink-sim"};
-  app.set_version_flag("--version", model::program_name());
+  app.set_version_flag("--version", fmt::format("{} (SimGrid {}, platform schema {})", model::program_name(),
+                                                model::simgrid_version(), model::kPlatformSchema));
   app.require_subcommand(1);
   model::Program program{.app = app, .command_line = bench::command_line(argc, argv)};
   model::add_run_command(program);

@@ -5,11 +5,9 @@
 namespace twinlink::model {
 namespace {
 
-constexpr int kSchema = 2;
-
 bool has_our_schema(const YamlValue& document, Diagnostics& diagnostics) {
   const YamlValue* schema = document.find("schema");
-  const std::string ours = std::to_string(kSchema);
+  const std::string ours = std::to_string(kPlatformSchema);
   if (schema != nullptr && schema->text == ours) return true;
   std::string message =
       (schema == nullptr ? "missing key 'schema' in the platform" : "unknown schema '" + schema->text + "'") +

@@ -1,0 +1,43 @@
+# cmake --install, and cpack's .deb: the programs that were built, the platforms, the scripts of validate/, completions,
+# and, where help2man is found, man pages of their --help.
+include(GNUInstallDirs)
+foreach(program twinlink-sim twinlink-real twinlink-validate)
+  if(NOT TARGET ${program})
+    continue()
+  endif()
+  install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  list(APPEND twinlink_programs ${program})
+endforeach()
+set(twinlink_share ${CMAKE_INSTALL_DATADIR}/twinlink)  # where the programs look for platforms
+install(DIRECTORY platforms DESTINATION ${twinlink_share} FILES_MATCHING PATTERN *.yaml PATTERN *.json)
+install(PROGRAMS validate/node DESTINATION ${twinlink_share}/validate)
+install(DIRECTORY validate/scripts DESTINATION ${twinlink_share}/validate USE_SOURCE_PERMISSIONS)
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES cmake/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME twinlink-sim)
+install(FILES cmake/completion.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _twinlink)
+foreach(program twinlink-real twinlink-validate)  # bash looks for a file of the command's name
+  install(FILES cmake/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})
+endforeach()
+
+find_program(HELP2MAN help2man)
+if(HELP2MAN)
+  foreach(program IN LISTS twinlink_programs)
+    set(page ${PROJECT_BINARY_DIR}/man/${program}.1)
+    add_custom_command(OUTPUT ${page} DEPENDS ${program}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/man
+      COMMAND ${HELP2MAN} --no-info --version-string=${PROJECT_VERSION} --output=${page} $<TARGET_FILE:${program}>)
+    list(APPEND twinlink_pages ${page})
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+  endforeach()
+  add_custom_target(man DEPENDS ${twinlink_pages})  # cmake --build build --target man, before --install or cpack
+endif()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_CONTACT "The Twinlink developers")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openmpi-bin, gnuplot-nox")
+set(CPACK_STRIP_FILES ON)
+include(CPack)
