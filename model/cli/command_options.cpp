@@ -129,7 +129,7 @@ void add_engine_option(CLI::App& command, SimulationOptions& options) {
       .add_option("--engine", options.engine,
                   "Who says how long a flow takes that is alone on its links: a division, or SimGrid, as for those "
                   "that share. The times are the same; SimGrid takes longer")
-      ->transform(CLI::Transformer(engines))
+      ->transform(CLI::Transformer(engines).description(""))
       ->type_name("auto|exact")
       ->default_str("auto");
 }

@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   model::Program program{.app = app, .command_line = bench::command_line(argc, argv)};
   model::add_run_command(program);
-  add_workload_command(program);
+  model::add_workload_command(program);
+  model::add_study_command(program);
   model::add_explain_command(program);
   model::add_advise_command(program);
   model::add_figure_command(program);

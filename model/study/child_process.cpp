@@ -87,13 +87,7 @@ struct Children {
   Children& operator=(const Children&) = delete;
 };
 
-/// How a child ended: its text, or the message of its error.
-struct ChildEnd {
-  int exit_status = 0;
-  std::string text{};
-};
-
-Child start_child(std::size_t number, const std::function<std::string()>& work) {
+Child start_child(std::size_t number, const std::function<std::string(std::size_t)>& work) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) throw EnvironmentError("pipe", std::strerror(errno));
   const pid_t id = ::fork();
@@ -105,7 +99,7 @@ Child start_child(std::size_t number, const std::function<std::string()>& work) 
   }
   if (id == 0) {
     ::close(ends[0]);
-    be_child(ends[1], work);
+    be_child(ends[1], [&] { return work(number); });
   }
   ::close(ends[1]);
   return {.number = number, .id = id, .output = ends[0]};
@@ -127,11 +121,11 @@ ChildEnd await_end(Child& child) {
   while (::waitpid(child.id, &status, 0) < 0) {
     if (errno != EINTR) throw EnvironmentError("waitpid", std::strerror(errno));
   }
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : kCannotWrite, std::move(child.text)};
+  return {child.number, WIFEXITED(status) ? WEXITSTATUS(status) : kCannotWrite, std::move(child.text)};
 }
 
 /// Waits until some of `children` have written or ended. Those that have ended leave `children`.
-void take_output(std::vector<Child>& children, std::vector<ChildEnd>& ends) {
+void take_output(std::vector<Child>& children, const std::function<void(const ChildEnd&)>& on_end) {
   std::vector<pollfd> files;
   for (const Child& child : children) files.push_back({.fd = child.output, .events = POLLIN, .revents = 0});
   if (::poll(files.data(), files.size(), -1) < 0) {
@@ -142,34 +136,45 @@ void take_output(std::vector<Child>& children, std::vector<ChildEnd>& ends) {
     if (files[i].revents == 0 || read_some(children[i])) continue;
     Child ended = std::move(children[i]);
     children.erase(children.begin() + static_cast<std::ptrdiff_t>(i));
-    ends[ended.number] = await_end(ended);
+    on_end(await_end(ended));
   }
 }
 
 }  // namespace
 
-std::vector<std::string> in_child_processes(std::span<const std::function<std::string()>> works, int at_once,
-                                            const std::function<void(std::size_t, std::size_t)>& on_end) {
+const std::string& ChildEnd::get() const {
+  if (exit_status != 0) rethrow(exit_status, text);
+  return text;
+}
+
+void in_each_child_process(std::size_t count, const std::function<std::string(std::size_t)>& work, int at_once,
+                           const std::function<void(const ChildEnd&)>& on_end) {
   assert(at_once >= 1);
   std::cout.flush();
-  std::vector<ChildEnd> ends(works.size());
   Children children;
   std::vector<Child>& running = children.running;
-  for (std::size_t next = 0; next < works.size() || !running.empty();) {
-    if (next < works.size() && running.size() < static_cast<std::size_t>(at_once)) {
-      running.push_back(start_child(next, works[next]));
+  for (std::size_t next = 0; next < count || !running.empty();) {
+    if (next < count && running.size() < static_cast<std::size_t>(at_once)) {
+      running.push_back(start_child(next, work));
       ++next;
     } else {
-      const std::size_t before = running.size();
-      take_output(running, ends);
-      if (on_end && running.size() < before) on_end(next - running.size(), works.size());
+      take_output(running, on_end);
     }
   }
+}
+
+std::vector<std::string> in_child_processes(std::span<const std::function<std::string()>> works, int at_once,
+                                            const std::function<void(std::size_t, std::size_t)>& on_end) {
+  std::vector<ChildEnd> ends(works.size());
+  std::size_t ended = 0;
+  in_each_child_process(
+      works.size(), [&](std::size_t number) { return works[number](); }, at_once,
+      [&](const ChildEnd& end) {
+        ends[end.number] = end;
+        if (on_end) on_end(++ended, works.size());
+      });
   std::vector<std::string> texts;
-  for (ChildEnd& end : ends) {
-    if (end.exit_status != 0) rethrow(end.exit_status, end.text);
-    texts.push_back(std::move(end.text));
-  }
+  for (const ChildEnd& end : ends) texts.push_back(end.get());
   return texts;
 }
 

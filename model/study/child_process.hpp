@@ -20,4 +20,19 @@ std::string in_child_process(const std::function<std::string()>& work);
 std::vector<std::string> in_child_processes(std::span<const std::function<std::string()>> works, int at_once,
                                             const std::function<void(std::size_t, std::size_t)>& on_end = {});
 
+/// How a child ended: with its text, or with the error that it threw.
+struct ChildEnd {
+  std::size_t number = 0;  ///< of its work
+  int exit_status = 0;     ///< 0: there is a text
+  std::string text{};
+
+  /// The text; or throws the child's error again, as in_child_process().
+  [[nodiscard]] const std::string& get() const;
+};
+
+/// As in_child_processes() for `work(0)` to `work(count - 1)`, but `on_end` gets each end at once, and what others
+/// threw ends nothing. What `on_end` throws ends all.
+void in_each_child_process(std::size_t count, const std::function<std::string(std::size_t)>& work, int at_once,
+                           const std::function<void(const ChildEnd&)>& on_end);
+
 }  // namespace twinlink::model

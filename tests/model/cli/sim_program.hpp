@@ -16,4 +16,7 @@ struct Ended {
 /// Runs twinlink-sim in `folder`; the project's, unless it is said.
 Ended run(const std::string& arguments, const std::string& folder = TWINLINK_SOURCE_DIR);
 
+/// Runs `script` by bash in the project's folder; the program is "$0".
+Ended run_shell(const std::string& script);
+
 }  // namespace twinlink::model

@@ -1,0 +1,340 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "model/cli/commands.hpp"
+#include "model/engine/machine.hpp"
+#include "model/platform/platform_file.hpp"
+#include "model/study/child_process.hpp"
+#include "model/study/study_database.hpp"
+#include "model/study/study_plan.hpp"
+#include "model/study/study_results.hpp"
+#include "model/study/survey.hpp"
+#include "model/tools/variation.hpp"
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/progress.hpp"
+#include "protocols/bench/results/files.hpp"
+
+namespace twinlink::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct StudyOptions {
+  fs::path file{};
+  fs::path out{};
+  int jobs = cores();
+  bool resume = false;
+};
+
+struct MergeOptions {
+  std::vector<fs::path> folders{};
+  fs::path out{};
+};
+
+/// Of all processes of a launcher this one's number.
+struct Share {
+  int rank = 0;
+  int ranks = 1;
+};
+
+std::optional<int> number_of(const char* variable) {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr) return std::nullopt;
+  int number = 0;
+  const std::string_view all(text);
+  const auto [end, error] = std::from_chars(all.data(), all.data() + all.size(), number);
+  if (error != std::errc{} || end != all.data() + all.size()) return std::nullopt;
+  return number;
+}
+
+/// mpirun (Open MPI, and those with Hydra), srun, a job array of Slurm.
+Share share_of_launcher() {
+  struct Names {
+    const char* rank;
+    const char* ranks;
+    const char* first;
+  };
+  // SLURM_NTASKS would do for srun, but is set in a batch script as well, which runs once.
+  for (const Names& names : {Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", ""},
+                             Names{"PMI_RANK", "PMI_SIZE", ""}, Names{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", ""},
+                             Names{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN"}}) {
+    const std::optional<int> rank = number_of(names.rank);
+    const std::optional<int> ranks = number_of(names.ranks);
+    if (!rank || !ranks) continue;
+    const Share share{*rank - number_of(names.first).value_or(0), *ranks};
+    if (share.rank < 0 || share.rank >= share.ranks) {
+      throw UsageError(fmt::format("{}={} and {}={}: no share of the study", names.rank, *rank, names.ranks, *ranks));
+    }
+    return share;
+  }
+  return {};
+}
+
+std::string text_of(const YamlValue& value) {
+  std::string text = "{" + value.text;
+  for (const YamlValue& item : value.items) text += text_of(item);
+  for (const YamlValue::Entry& entry : value.entries) text += entry.key + text_of(entry.value);
+  return text + "}";
+}
+
+/// What the arguments say of the machine.
+PlatformOptions platform_of(const std::vector<std::string>& arguments) {
+  PlatformOptions options;
+  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+    if (arguments[i] == "--platform") options.file = arguments[i + 1];
+    if (arguments[i] == "--set") options.overrides.push_back(arguments[i + 1]);
+  }
+  return options;
+}
+
+/// Numbers that have a spread, of the platforms of a study.
+class Bases {
+ public:
+  std::string operator()(const std::vector<std::string>& arguments, const std::string& path) {
+    const PlatformOptions options = platform_of(arguments);
+    std::string key = options.file.string();
+    for (const std::string& set : options.overrides) key += "\n" + set;
+    auto known = known_.find(key);
+    if (known == known_.end()) {
+      known = known_.emplace(key, Variations(read_platform(options)).numbers()).first;
+    }
+    const auto number = std::ranges::find(known->second, path, &VariableNumber::path);
+    if (number == known->second.end()) {
+      throw UsageError(fmt::format("spread: {} has no number '{}'", options.file.string(), path));
+    }
+    return number->text;
+  }
+
+ private:
+  std::map<std::string, std::vector<VariableNumber>> known_{};
+};
+
+/// An option that the command does not have.
+void require_options(const Study& study, const CLI::App& app, const fs::path& file) {
+  const CLI::App* const command = app.get_subcommand(study.command);
+  Diagnostics diagnostics;
+  for (const auto* options : {&study.options, &study.axes}) {
+    for (const StudyOption& option : *options) {
+      const bool is_there =
+          option.flag().empty() ? study.command == "workload" : command->get_option_no_throw(option.flag()) != nullptr;
+      if (is_there) continue;
+      diagnostics.error(option.position, fmt::format("'{}' is no option of '{}'", option.name, study.command));
+    }
+  }
+  if (std::ranges::none_of(study.options, [](const StudyOption& o) { return o.name == "platform"; }) &&
+      std::ranges::none_of(study.axes, [](const StudyOption& o) { return o.name == "platform"; })) {
+    diagnostics.error({std::make_shared<const std::string>(file.string())}, "no 'platform' among options and axes");
+  }
+  diagnostics.throw_if_any();
+}
+
+StudyIdentity identity_of(const Study& study, const std::vector<StudyPoint>& points) {
+  StudyIdentity identity{.program = fmt::format("{} with SimGrid {}", program_name(), simgrid_version())};
+  std::map<std::string, std::string> platforms;
+  for (const StudyPoint& point : points) {
+    identity.study += fmt::format("{}\n", fmt::join(point.arguments, " "));
+    platforms.try_emplace(platform_of(point.arguments).file.string());
+  }
+  for (auto& [file, text] : platforms) {
+    Diagnostics diagnostics;  // the points say themselves what is wrong with it
+    try {
+      const std::optional<YamlValue> document = load_yaml(find_platform(file), diagnostics);
+      if (document) text = text_of(*document);
+    } catch (const Error&) {
+    }
+    identity.study += file + text + "\n";
+  }
+  for (const StudyOption& axis : study.axes) identity.axes.push_back(axis.name);
+  return identity;
+}
+
+/// The command of a point, in a process of its own: its result without what all points share.
+std::string result_of(Program& program, const StudyPoint& point, const fs::path& scratch) {
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere < 0 || ::dup2(nowhere, STDOUT_FILENO) < 0 || ::dup2(nowhere, STDERR_FILENO) < 0) {
+    throw EnvironmentError("dup2", "standard output cannot be left out");
+  }
+  std::vector<std::string> arguments = point.arguments;
+  const fs::path file = scratch / fmt::format("point-{}.json", ::getpid());
+  arguments.insert(arguments.end(), {"--json", file.string()});
+  std::ranges::reverse(arguments);  // as the parser wants them
+  try {
+    program.app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(bench::describe(program.app, error));
+  }
+  if (program.action() != ExitCode::ok) throw Error("a check failed");
+  nlohmann::json points = bench::read_json_file(file).at("points");
+  fs::remove(file);
+  for (nlohmann::json& each : points) {
+    for (const char* name : {"samples_us", "ranks", "links"}) each.erase(name);
+  }
+  return points.dump();
+}
+
+void write_results(const StudyIdentity& identity, const std::vector<FinishedPoint>& points, const fs::path& out) {
+  const std::vector<StudyRow> rows = rows_of(points);
+  bench::write_file(out / "study.csv", to_csv(identity, rows));
+  bench::write_json_file(out / "study.json", to_json(identity, rows));
+  print_best(identity, rows, std::cout);
+  std::cout << fmt::format("# {} points: {}, {}\n", points.size(), (out / "study.csv").string(),
+                           (out / "study.json").string());
+  for (std::size_t shown = 0; const StudyRow& row : rows) {
+    constexpr std::size_t kMost = 5;
+    if (row.error.empty() || ++shown > kMost) continue;
+    std::cout << fmt::format("# failed: {}: {}\n", fmt::join(row.values, ", "), row.error);
+  }
+}
+
+ExitCode end_of(const std::vector<FinishedPoint>& points) {
+  const auto failed = [](const FinishedPoint& point) { return !point.error.empty(); };
+  return std::ranges::any_of(points, failed) ? ExitCode::failed : ExitCode::ok;
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw UsageError(fmt::format("--out {}: {}", folder.string(), error.message()));
+}
+
+ExitCode run_study(const StudyOptions& options, Program& program) {
+  const Study study = read_study(options.file);
+  require_options(study, program.app, options.file);
+  Bases bases;
+  const std::vector<StudyPoint> points = study.points(std::ref(bases));
+  const StudyIdentity identity = identity_of(study, points);
+  const Share share = share_of_launcher();
+  make_folder(options.out);
+  const std::string name = share.ranks == 1 ? "study.sqlite" : fmt::format("study-{}.sqlite", share.rank);
+  StudyDatabase database(options.out / name, identity, options.resume);
+
+  std::vector<std::size_t> left;
+  const std::set<std::size_t> done = database.done();
+  for (std::size_t place = 0; place < points.size(); ++place) {
+    const bool mine = place % static_cast<std::size_t>(share.ranks) == static_cast<std::size_t>(share.rank);
+    if (mine && !done.contains(place)) left.push_back(place);
+  }
+  bench::Progress progress("points", bench::ProgressView::standard_error(wall_clock));
+  const fs::path scratch = options.out / fmt::format("running-{}", share.rank);
+  make_folder(scratch);
+  std::size_t ended = 0;
+  in_each_child_process(
+      left.size(), [&](std::size_t number) { return result_of(program, points[left[number]], scratch); }, options.jobs,
+      [&](const ChildEnd& end) {
+        const std::size_t place = left[end.number];
+        FinishedPoint point{.place = place, .values = points[place].values, .sample = points[place].sample};
+        try {
+          point.result = end.get();
+        } catch (const EnvironmentError&) {  // it died: nothing is known of it, and --resume runs it again
+          throw;
+        } catch (const Error& error) {
+          point.error = error.what();
+        }
+        database.add(point);
+        progress.show(++ended, left.size());
+      });
+  progress.clear();
+  fs::remove_all(scratch);
+  const std::vector<FinishedPoint> finished = database.points();
+  if (share.ranks > 1) {
+    std::cout << fmt::format("# {} of {} points: {}; 'study merge' joins them\n", finished.size(), points.size(),
+                             (options.out / name).string());
+  } else {
+    write_results(identity, finished, options.out);
+  }
+  return end_of(finished);
+}
+
+/// Of a folder, or itself.
+std::vector<fs::path> databases_in(const fs::path& folder) {
+  if (!fs::is_directory(folder)) return {folder};
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".sqlite") files.push_back(entry.path());
+  }
+  if (files.empty()) throw UsageError(folder.string() + ": there is no database of a study");
+  std::ranges::sort(files);
+  return files;
+}
+
+ExitCode merge(const MergeOptions& options) {
+  std::vector<fs::path> files;
+  for (const fs::path& folder : options.folders) {
+    for (const fs::path& file : databases_in(folder)) files.push_back(file);
+  }
+  const std::vector<FinishedPoint> points = merged(files);
+  const StudyIdentity identity = StudyDatabase(files.front()).identity();
+  make_folder(options.out);
+  const fs::path into = options.out / "study.sqlite";
+  if (fs::exists(into)) throw UsageError(into.string() + ": is there already");
+  StudyDatabase database(into, identity, false);
+  for (const FinishedPoint& point : points) database.add(point);
+  write_results(identity, points, options.out);
+  return end_of(points);
+}
+
+}  // namespace
+
+void add_study_command(Program& program) {
+  auto* command = program.app.add_subcommand("study", "Run a command over all values of some of its options");
+  const auto options = std::make_shared<StudyOptions>();
+  command->add_option("study", options->file, "What to run: a YAML file, see below")->type_name("FILE.yaml");
+  command
+      ->add_option("--out", options->out,
+                   "Folder of the results: study.csv, study.json, and study.sqlite, which "
+                   "keeps each point as soon as it is finished")
+      ->type_name("FOLDER");
+  constexpr int kMostJobs = 1024;
+  bench::add_count_option(*command, "-j,--jobs", 1, kMostJobs, "one for each core", "Points at a time",
+                          [options](int jobs) { options->jobs = jobs; });
+  command->add_flag("--resume", options->resume, "Go on after an interruption: what is finished is not run again");
+  command->footer(
+      "A study:\n"
+      "  title: chunk and depth of staging\n"
+      "  command: run                  # or workload\n"
+      "  options: {platform: keeneland-kids, protocol: staging, begin: 64K, end: 4M, factor: 4}\n"
+      "  axes: {chunk: [64K, 256K, 1M], depth: [1, 2, 4]}\n"
+      "  combine: product              # or zip: the first values of all axes, then the second\n"
+      "  spread: {driver.copies.pinned-to-device.rate: 10%}  # of numbers of the platform, with\n"
+      "  samples: 20                   # so many draws of them at each point, by\n"
+      "  seed: 1\n"
+      "Any option of the command is an axis: 'set PATH' and 'option NAME' for one --set or --option, 'workload' for "
+      "its\n"
+      "argument. Instead of axes, 'points' is a list of maps of options.\n\n"
+      "Under mpirun, srun or in a job array of Slurm each process takes its share into a database of its own in "
+      "--out,\n"
+      "and 'study merge' joins them.");
+  auto* merging = command->add_subcommand("merge", "Join the databases of several processes");
+  const auto merge_options = std::make_shared<MergeOptions>();
+  merging->add_option("folders", merge_options->folders, "Folders with databases of one study")
+      ->type_name("FOLDER...")
+      ->required();
+  merging->add_option("--out", merge_options->out, "Another folder, for what 'study' writes")
+      ->type_name("FOLDER")
+      ->required();
+  bench::add_examples(*command, {"twinlink-sim study validate/studies/sharing_an_adapter.yaml --out results/sharing",
+                                 "mpirun -n 64 twinlink-sim study big.yaml --out big -j 1",
+                                 "twinlink-sim study merge big --out big-all"});
+  merging->callback([&program, merge_options] { program.action = [merge_options] { return merge(*merge_options); }; });
+  command->callback([&program, options, merging] {
+    if (merging->parsed()) return;
+    if (options->file.empty() || options->out.empty()) throw UsageError("study needs FILE.yaml and --out FOLDER");
+    program.action = [&program, options] { return run_study(*options, program); };
+  });
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,157 @@
+#include "model/study/study_database.hpp"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <nlohmann/json.hpp>
+
+#include "protocols/core/errors.hpp"
+
+namespace twinlink::model {
+namespace {
+
+/// A prepared statement of one call.
+class Statement {
+ public:
+  Statement(sqlite3* connection, const char* sql) : connection_(connection) {
+    if (sqlite3_prepare_v2(connection, sql, -1, &statement_, nullptr) != SQLITE_OK) fail();
+  }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& bind(const std::string& text) {
+    sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+    return *this;
+  }
+  Statement& bind(std::int64_t number) {
+    sqlite3_bind_int64(statement_, ++bound_, number);
+    return *this;
+  }
+  /// Is there a row?
+  bool step() {
+    const int code = sqlite3_step(statement_);
+    if (code != SQLITE_ROW && code != SQLITE_DONE) fail();
+    return code == SQLITE_ROW;
+  }
+  [[nodiscard]] std::string text(int column) const {
+    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+    return text == nullptr ? std::string() : std::string(text);
+  }
+  [[nodiscard]] std::int64_t number(int column) const { return sqlite3_column_int64(statement_, column); }
+
+ private:
+  [[noreturn]] void fail() const { throw EnvironmentError("SQLite", sqlite3_errmsg(connection_)); }
+
+  sqlite3* connection_;
+  sqlite3_stmt* statement_ = nullptr;
+  int bound_ = 0;
+};
+
+sqlite3* open(const std::filesystem::path& file, int flags) {
+  sqlite3* connection = nullptr;
+  const int code = sqlite3_open_v2(file.c_str(), &connection, flags, nullptr);
+  if (code == SQLITE_OK) return connection;
+  const std::string reason = sqlite3_errmsg(connection);
+  sqlite3_close(connection);
+  throw EnvironmentError(file.string(), reason);
+}
+
+std::string to_text(const std::vector<std::string>& texts) { return nlohmann::json(texts).dump(); }
+std::vector<std::string> to_texts(const std::string& text) {
+  return nlohmann::json::parse(text).get<std::vector<std::string>>();
+}
+
+}  // namespace
+
+void StudyDatabase::Close::operator()(sqlite3* connection) const { sqlite3_close(connection); }
+
+StudyDatabase::StudyDatabase(const std::filesystem::path& file, const StudyIdentity& identity, bool resume)
+    : file_(file), identity_(identity) {
+  const bool is_there = std::filesystem::exists(file);
+  if (is_there) {
+    const StudyDatabase before(file);
+    if (before.identity_.study != identity.study || before.identity_.axes != identity.axes) {
+      throw UsageError(
+          fmt::format("{}: of another study, or its file or a platform has changed since; take another "
+                      "--out",
+                      file.string()));
+    }
+    if (before.identity_.program != identity.program) {
+      throw UsageError(fmt::format("{}: by {}, and this is {}; take another --out", file.string(),
+                                   before.identity_.program, identity.program));
+    }
+    if (!resume) {
+      throw UsageError(
+          fmt::format("{}: {} points of this study are there; --resume goes on", file.string(), before.done().size()));
+    }
+  }
+  connection_.reset(open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+  sqlite3_busy_timeout(connection_.get(), 10'000);
+  execute("PRAGMA journal_mode = WAL");
+  execute("PRAGMA synchronous = FULL");  // a commit is on the disk, whatever happens to the power
+  if (is_there) return;
+  execute("BEGIN");
+  execute("CREATE TABLE study (study TEXT, program TEXT, axes TEXT)");
+  execute("CREATE TABLE points (place INTEGER PRIMARY KEY, axis_values TEXT, sample INTEGER, error TEXT, result TEXT)");
+  Statement(connection_.get(), "INSERT INTO study VALUES (?, ?, ?)")
+      .bind(identity.study)
+      .bind(identity.program)
+      .bind(to_text(identity.axes))
+      .step();
+  execute("COMMIT");
+}
+
+StudyDatabase::StudyDatabase(const std::filesystem::path& file) : file_(file) {
+  try {
+    connection_.reset(open(file, SQLITE_OPEN_READONLY));
+    identity_ = stored_identity();
+  } catch (const EnvironmentError& error) {
+    throw InputError(fmt::format("{}: error: no database of a study: {}", file.string(), error.what()));
+  }
+}
+
+StudyDatabase::~StudyDatabase() = default;
+
+StudyIdentity StudyDatabase::stored_identity() const {
+  Statement rows(connection_.get(), "SELECT study, program, axes FROM study");
+  if (!rows.step()) throw EnvironmentError("SQLite", "the table 'study' is empty");
+  return {rows.text(0), rows.text(1), to_texts(rows.text(2))};
+}
+
+std::set<std::size_t> StudyDatabase::done() const {
+  std::set<std::size_t> places;
+  Statement rows(connection_.get(), "SELECT place FROM points");
+  while (rows.step()) places.insert(static_cast<std::size_t>(rows.number(0)));
+  return places;
+}
+
+std::vector<FinishedPoint> StudyDatabase::points() const {
+  std::vector<FinishedPoint> all;
+  Statement rows(connection_.get(), "SELECT place, axis_values, sample, error, result FROM points ORDER BY place");
+  while (rows.step()) {
+    all.push_back({.place = static_cast<std::size_t>(rows.number(0)),
+                   .values = to_texts(rows.text(1)),
+                   .sample = static_cast<int>(rows.number(2)),
+                   .error = rows.text(3),
+                   .result = rows.text(4)});
+  }
+  return all;
+}
+
+void StudyDatabase::add(const FinishedPoint& point) {
+  Statement(connection_.get(), "INSERT INTO points VALUES (?, ?, ?, ?, ?)")
+      .bind(static_cast<std::int64_t>(point.place))
+      .bind(to_text(point.values))
+      .bind(static_cast<std::int64_t>(point.sample))
+      .bind(point.error)
+      .bind(point.result)
+      .step();
+}
+
+void StudyDatabase::execute(const std::string& sql) {
+  Statement statement(connection_.get(), sql.c_str());
+  while (statement.step()) {
+  }
+}
+
+}  // namespace twinlink::model

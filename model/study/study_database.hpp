@@ -1,0 +1,62 @@
+// Finished points of a study, kept by SQLite: each is on the disk at once, and a killed process loses none.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+struct sqlite3;
+
+namespace twinlink::model {
+
+/// What must be the same for two runs to be one study.
+struct StudyIdentity {
+  std::string study{};              ///< all of its points, and the platforms that they are run on
+  std::string program{};            ///< with versions
+  std::vector<std::string> axes{};  ///< names
+
+  bool operator==(const StudyIdentity&) const = default;
+};
+
+struct FinishedPoint {
+  std::size_t place = 0;              ///< among all points of the study
+  std::vector<std::string> values{};  ///< by axis
+  int sample = 0;
+  std::string error{};   ///< why there is no result
+  std::string result{};  ///< JSON: a list with an object for each size
+
+  bool operator==(const FinishedPoint&) const = default;
+};
+
+class StudyDatabase {
+ public:
+  /// Creates the file, or goes on with it if `resume`. A UsageError where it is there and not to be resumed, or of
+  /// another study or program; an EnvironmentError with SQLite's text for all else, here and below.
+  StudyDatabase(const std::filesystem::path& file, const StudyIdentity& identity, bool resume);
+  /// Opens what is there, to read it. An InputError where it is no database of a study.
+  explicit StudyDatabase(const std::filesystem::path& file);
+  ~StudyDatabase();
+
+  [[nodiscard]] const StudyIdentity& identity() const { return identity_; }
+  /// The places of all points that are finished.
+  [[nodiscard]] std::set<std::size_t> done() const;
+  /// By place.
+  [[nodiscard]] std::vector<FinishedPoint> points() const;
+  /// On the disk when it returns.
+  void add(const FinishedPoint& point);
+
+ private:
+  struct Close {
+    void operator()(sqlite3* connection) const;
+  };
+  void execute(const std::string& sql);
+  [[nodiscard]] StudyIdentity stored_identity() const;
+
+  std::filesystem::path file_;
+  std::unique_ptr<sqlite3, Close> connection_;
+  StudyIdentity identity_{};
+};
+
+}  // namespace twinlink::model

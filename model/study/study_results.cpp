@@ -1,0 +1,171 @@
+#include "model/study/study_results.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <ostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "protocols/bench/results/statistics.hpp"
+#include "protocols/core/errors.hpp"
+#include "protocols/core/units.hpp"
+
+namespace twinlink::model {
+namespace {
+
+/// RFC 4180.
+std::string cell(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+/// An axis that a user sets to be fast; all others say what is asked.
+bool is_setting(const std::string& axis) {
+  const std::string name = axis.substr(0, axis.find(' '));
+  constexpr std::array kSettings{"protocol", "between-nodes", "chunk",     "depth",         "option",
+                                 "preset",   "pack",          "algorithm", "between-option"};
+  return std::ranges::find(kSettings, name) != kSettings.end();
+}
+
+/// All samples of one point.
+void add_rows(std::vector<StudyRow>& rows, std::span<const FinishedPoint> samples) {
+  const auto failed = std::ranges::find_if(samples, [](const FinishedPoint& point) { return !point.error.empty(); });
+  if (failed != samples.end()) {
+    rows.push_back({.values = failed->values, .error = failed->error});
+    return;
+  }
+  std::vector<nlohmann::json> results;
+  for (const FinishedPoint& point : samples) results.push_back(nlohmann::json::parse(point.result));
+  for (std::size_t i = 0; i < results.front().size(); ++i) {
+    std::vector<double> times;
+    for (const nlohmann::json& result : results) times.push_back(result.at(i).at("time_us").get<double>());
+    const bench::Statistics spread = bench::summarize(times);
+    const nlohmann::json& first = results.front().at(i);
+    const auto bytes = first.at("bytes").get<std::uint64_t>();
+    StudyRow row{.values = samples.front().values,
+                 .bytes = bytes,
+                 .algorithm = first.value("algorithm", ""),
+                 .time_us = spread.median,
+                 .p5_us = spread.p5,
+                 .p95_us = spread.p95,
+                 .samples = static_cast<int>(samples.size())};
+    // Bandwidth is in inverse proportion to the time, by a factor that is the algorithm's.
+    row.MBps = first.at(first.contains("bus_MBps") ? "bus_MBps" : "bandwidth_MBps").get<double>() *
+               (first.at("time_us").get<double>() / spread.median);
+    rows.push_back(std::move(row));
+  }
+}
+
+}  // namespace
+
+std::vector<StudyRow> rows_of(std::span<const FinishedPoint> points) {
+  std::vector<StudyRow> rows;
+  for (std::size_t begin = 0; begin < points.size();) {
+    std::size_t end = begin + 1;
+    while (end < points.size() && points[end].values == points[begin].values) ++end;
+    add_rows(rows, points.subspan(begin, end - begin));
+    begin = end;
+  }
+  return rows;
+}
+
+std::string to_csv(const StudyIdentity& identity, std::span<const StudyRow> rows) {
+  std::string text;
+  for (const std::string& axis : identity.axes) text += cell(axis) + ",";
+  text += "bytes,ran,time_us,p5_us,p95_us,MBps,samples,error\n";
+  for (const StudyRow& row : rows) {
+    for (const std::string& value : row.values) text += cell(value) + ",";
+    if (row.error.empty()) {
+      text += fmt::format("{},{},{:.6g},{:.6g},{:.6g},{:.6g},{},\n", row.bytes, cell(row.algorithm), row.time_us,
+                          row.p5_us, row.p95_us, row.MBps, row.samples);
+    } else {
+      text += ",,,,,,," + cell(row.error) + "\n";
+    }
+  }
+  return text;
+}
+
+nlohmann::json to_json(const StudyIdentity& identity, std::span<const StudyRow> rows) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const StudyRow& row : rows) {
+    nlohmann::json axes = nlohmann::json::object();
+    for (std::size_t axis = 0; axis < row.values.size(); ++axis) axes[identity.axes[axis]] = row.values[axis];
+    nlohmann::json entry{{"axes", std::move(axes)}};
+    if (row.error.empty()) {
+      entry.update({{"bytes", row.bytes},
+                    {"time_us", row.time_us},
+                    {"p5_us", row.p5_us},
+                    {"p95_us", row.p95_us},
+                    {"MBps", row.MBps},
+                    {"samples", row.samples}});
+      if (!row.algorithm.empty()) entry["algorithm"] = row.algorithm;
+    } else {
+      entry["error"] = row.error;
+    }
+    all.push_back(std::move(entry));
+  }
+  return {{"kind", "twinlink-study"}, {"schema", 1}, {"program", identity.program}, {"rows", std::move(all)}};
+}
+
+void print_best(const StudyIdentity& identity, std::span<const StudyRow> rows, std::ostream& out) {
+  struct Key {
+    std::vector<std::string> question{};
+    std::uint64_t bytes = 0;
+    auto operator<=>(const Key&) const = default;
+  };
+  const auto part = [&](const StudyRow& row, bool settings) {
+    std::vector<std::string> values;
+    for (std::size_t axis = 0; axis < row.values.size(); ++axis) {
+      if (is_setting(identity.axes[axis]) == settings) values.push_back(row.values[axis]);
+    }
+    return values;
+  };
+  if (std::ranges::none_of(identity.axes, is_setting)) return;
+  std::map<Key, const StudyRow*> best;
+  for (const StudyRow& row : rows) {
+    if (!row.error.empty()) continue;
+    const StudyRow*& known = best[{part(row, false), row.bytes}];
+    if (known == nullptr || row.time_us < known->time_us) known = &row;
+  }
+  std::vector<std::string> asked;
+  std::vector<std::string> set;
+  for (const std::string& axis : identity.axes) (is_setting(axis) ? set : asked).push_back(axis);
+  out << fmt::format("# {:>8} {:>13} {:>12}  {}the fastest {}\n", "size", "time us", "MB/s",
+                     asked.empty() ? "" : fmt::format("{}: ", fmt::join(asked, ", ")), fmt::join(set, ", "));
+  constexpr std::size_t kMost = 40;
+  for (std::size_t shown = 0; const auto& [key, row] : best) {
+    if (++shown > kMost) break;
+    out << fmt::format("{:>10} {:>13.3f} {:>12.2f}  {}{}\n", format_size(Bytes{row->bytes}), row->time_us, row->MBps,
+                       asked.empty() ? "" : fmt::format("{}: ", fmt::join(key.question, ", ")),
+                       fmt::join(part(*row, true), ", "));
+  }
+  if (best.size() > kMost) out << fmt::format("# and {} more\n", best.size() - kMost);
+}
+
+std::vector<FinishedPoint> merged(std::span<const std::filesystem::path> databases) {
+  std::map<std::size_t, std::pair<FinishedPoint, std::size_t>> all;
+  StudyIdentity identity;
+  for (std::size_t i = 0; i < databases.size(); ++i) {
+    const StudyDatabase database(databases[i]);
+    if (i == 0) identity = database.identity();
+    if (database.identity() != identity) {
+      throw UsageError(
+          fmt::format("{}: of another study or program than {}", databases[i].string(), databases[0].string()));
+    }
+    for (FinishedPoint& point : database.points()) {
+      const auto [known, is_new] = all.try_emplace(point.place, point, i);
+      if (is_new || known->second.first == point) continue;
+      throw Error(fmt::format("point {} ({}) differs between {} and {}", point.place, fmt::join(point.values, ", "),
+                              databases[known->second.second].string(), databases[i].string()));
+    }
+  }
+  std::vector<FinishedPoint> points;
+  for (auto& [place, point] : all) points.push_back(std::move(point.first));
+  return points;
+}
+
+}  // namespace twinlink::model

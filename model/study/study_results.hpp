@@ -1,0 +1,39 @@
+// What comes of a study: its table, and the databases of several processes joined.
+#pragma once
+
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "model/study/study_database.hpp"
+
+namespace twinlink::model {
+
+/// A row of the tidy table: one size of one point, over all of its samples.
+struct StudyRow {
+  std::vector<std::string> values{};  ///< by axis
+  std::string error{};                ///< instead of all below
+  std::uint64_t bytes = 0;
+  std::string algorithm{};  ///< that a workload ran
+  double time_us = 0;       ///< median over the samples
+  double p5_us = 0;
+  double p95_us = 0;
+  double MBps = 0;  ///< of the median sample: bandwidth, or of a workload bus bandwidth
+  int samples = 0;
+};
+
+/// By place; where samples failed, the row has the first error.
+std::vector<StudyRow> rows_of(std::span<const FinishedPoint> points);
+std::string to_csv(const StudyIdentity& identity, std::span<const StudyRow> rows);
+nlohmann::json to_json(const StudyIdentity& identity, std::span<const StudyRow> rows);
+/// For each size the settings with the least time, for each value of the other axes.
+void print_best(const StudyIdentity& identity, std::span<const StudyRow> rows, std::ostream& out);
+
+/// Points of several databases of one study, by place. Doubles that agree are one. A UsageError for another study or
+/// program; an Error that names the point and both files where doubles differ.
+std::vector<FinishedPoint> merged(std::span<const std::filesystem::path> databases);
+
+}  // namespace twinlink::model

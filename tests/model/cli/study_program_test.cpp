@@ -1,0 +1,100 @@
+// `twinlink-sim study` as a user runs it, and as what interrupts it leaves it.
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocols/bench/results/files.hpp"
+#include "tests/model/cli/sim_program.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+class StudyProgram : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string file(const std::string& text) {
+    std::ofstream(folder_ + "study.yaml") << text;
+    return folder_ + "study.yaml";
+  }
+  std::string out(const std::string& name) { return folder_ + name; }
+  static std::string table(const std::string& folder) { return bench::read_file(folder + "/study.csv"); }
+  static std::size_t lines(const std::string& text) { return static_cast<std::size_t>(std::ranges::count(text, '\n')); }
+
+  const std::string chunks_ =
+      "title: chunks\noptions: {platform: keeneland-kids, protocol: staging, begin: 1M, end: 4M, factor: 4}\n"
+      "axes: {chunk: [64K, 256K, 1M], depth: [1, 2]}\n";
+
+ private:
+  std::string folder_ = ::testing::TempDir() + "twinlink-study/";
+};
+
+TEST_F(StudyProgram, WritesARowForEachPointAndSize) {
+  const Ended ended = run("study " + file(chunks_) + " --out " + out("a") + " -j 2");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_EQ(lines(table(out("a"))), 1U + 6 * 2);
+  const Ended single = run("run --platform keeneland-kids -p staging -b 4M -e 4M --chunk 256K --depth 2");
+  const auto row = table(out("a")).find("256K,2,4194304,,");
+  ASSERT_NE(row, std::string::npos);
+  const double time = std::stod(table(out("a")).substr(row + 16));
+  EXPECT_NEAR(std::stod(single.text.substr(single.text.find("\n4M ") + 4)), time, time * 1e-5) << single.text;
+}
+
+TEST_F(StudyProgram, KilledLosesNothingAndRepeatsNothing) {
+  const std::string study = "study " + file(chunks_) + " -j 1 --out ";
+  ASSERT_EQ(run(study + out("whole")).code, 0);
+  // A file of at most so many KiB is a full disk: some points are kept, the next one is not.
+  const Ended full = run_shell("ulimit -f 32; exec \"$0\" " + study + out("part"));
+  EXPECT_EQ(full.code, 1) << full.text;
+  EXPECT_THAT(full.text, HasSubstr("SQLite"));
+  EXPECT_THAT(run(study + out("part")).text, ContainsRegex("[1-5] points of this study are there"));
+  const Ended again = run(study + out("part") + " --resume");
+  EXPECT_EQ(again.code, 0) << again.text;
+  EXPECT_EQ(table(out("part")), table(out("whole")));
+}
+
+TEST_F(StudyProgram, SharesThePointsOfALauncher) {
+  const std::string study = "study " + file(chunks_) + " -j 1 --out ";
+  ASSERT_EQ(run(study + out("whole")).code, 0);
+  for (const char* rank : {"0", "1"}) {
+    const Ended ended = run_shell(std::string("PMI_SIZE=2 PMI_RANK=") + rank + " exec \"$0\" " + study + out("shares"));
+    EXPECT_THAT(ended.text, HasSubstr("3 of 6 points")) << ended.text;
+  }
+  const Ended joined = run("study merge " + out("shares") + " --out " + out("joined"));
+  EXPECT_EQ(joined.code, 0) << joined.text;
+  EXPECT_EQ(table(out("joined")), table(out("whole")));
+}
+
+TEST_F(StudyProgram, SaysWhichPointsCannotRun) {
+  const Ended ended = run("study " +
+                          file("title: some\noptions: {protocol: host, begin: 4, end: 4}\n"
+                               "axes: {platform: [h200-nvlink, no-such-machine]}\n") +
+                          " --out " + out("a"));
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(table(out("a")),
+              AllOf(HasSubstr("h200-nvlink,4,,"), HasSubstr("there is no platform 'no-such-machine'")));
+}
+
+TEST_F(StudyProgram, RefusesWhatIsNoStudy) {
+  const auto refused = [&](const std::string& text, const std::string& why) {
+    const Ended ended = run("study " + file(text) + " --out " + out("a"));
+    EXPECT_EQ(ended.code, 2) << ended.text;
+    EXPECT_THAT(ended.text, HasSubstr(why));
+  };
+  refused("title: a\noptions: {platform: h200-nvlink}\naxes: {chunks: [1]}\n",
+          "study.yaml:3:8: error: 'chunks' is no option of 'run'");
+  refused("title: a\noptions: {protocol: host}\naxes: {chunk: [1]}\n", "no 'platform'");
+  refused("title: a\noptions: {platform: h200-nvlink}\naxes: {chunk: [1]}\nspread: {nothing: 5%}\n",
+          "h200-nvlink has no number 'nothing'");
+  EXPECT_EQ(run("study").code, 2);
+}
+
+}  // namespace
+}  // namespace twinlink::model

@@ -1,0 +1,182 @@
+// Studies: their points, and what is kept of them.
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "model/study/study_database.hpp"
+#include "model/study/study_plan.hpp"
+#include "model/study/study_results.hpp"
+#include "protocols/core/errors.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string study_file(const std::string& text) {
+  std::string file = ::testing::TempDir() + "study.yaml";
+  std::ofstream(file) << "title: a study\n" << text;
+  return file;
+}
+
+std::string no_number(const std::vector<std::string>&, const std::string&) { return "10 GB/s"; }
+
+std::vector<std::vector<std::string>> values_of(const std::string& text) {
+  std::vector<std::vector<std::string>> all;
+  for (const StudyPoint& point : read_study(study_file(text)).points(no_number)) all.push_back(point.values);
+  return all;
+}
+
+std::string refusal_of(const std::string& text) {
+  try {
+    read_study(study_file(text));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Study, CombinesAxes) {
+  const std::string axes = "axes: {chunk: [1, 2], depth: [3, 4]}\n";
+  EXPECT_THAT(values_of(axes),
+              ElementsAre(ElementsAre("1", "3"), ElementsAre("1", "4"), ElementsAre("2", "3"), ElementsAre("2", "4")));
+  EXPECT_THAT(values_of(axes + "combine: zip\n"), ElementsAre(ElementsAre("1", "3"), ElementsAre("2", "4")));
+  EXPECT_THAT(values_of("points: [{chunk: 1, depth: 4}, {depth: 3, chunk: 2}]\n"),
+              ElementsAre(ElementsAre("1", "4"), ElementsAre("2", "3")));
+}
+
+TEST(Study, MakesCommandLines) {
+  const Study study = read_study(
+      study_file("command: workload\noptions: {no-verify: true, links: false, set: [a=1, b=2]}\n"
+                 "axes: {workload: [shift], set nodes.count: [7], option engine: [kernel-push], ranks: [4]}\n"));
+  EXPECT_THAT(study.points(no_number).front().arguments,
+              ElementsAre("workload", "--no-verify", "--set", "a=1", "--set", "b=2", "shift", "--set", "nodes.count=7",
+                          "--option", "engine=kernel-push", "--ranks", "4"));
+}
+
+TEST(Study, SaysWhereItIsWrong) {
+  EXPECT_THAT(refusal_of("axes: {chunk: []}\n"), HasSubstr("study.yaml:2:15: error: axis 'chunk' has no values"));
+  EXPECT_THAT(refusal_of("axes: {}\n"), HasSubstr("there is no axis"));
+  EXPECT_THAT(refusal_of("axes: {json: [a]}\n"), HasSubstr("--json: a study keeps its results itself"));
+  EXPECT_THAT(refusal_of("axes: {chunk: [1]}\noptions: {chunk: 2}\n"), HasSubstr("'chunk' is there twice"));
+  EXPECT_THAT(refusal_of("axes: {chunk: [1, 1]}\n"), HasSubstr("two points are the same: 1"));
+  EXPECT_THAT(refusal_of("axes: {chunk: [1, 2], depth: [1]}\ncombine: zip\n"),
+              HasSubstr("'zip' takes them side by side"));
+  EXPECT_THAT(refusal_of("axes: {chunk: [1]}\ncombine: sum\n"), HasSubstr("'product' or 'zip'"));
+  EXPECT_THAT(refusal_of("axes: {chunk: [1]}\nsamples: 3\n"), HasSubstr("nothing has a 'spread'"));
+  EXPECT_THAT(refusal_of("axes: {chunk: [1]}\nspread: {a: 0%}\n"), HasSubstr("'0%' is no spread above 0"));
+  EXPECT_THAT(refusal_of("axes: {chunk: [1]}\naxis: 1\n"), HasSubstr("axis"));
+  EXPECT_THAT(refusal_of("points: [{chunk: 1}, {depth: 1}]\n"), HasSubstr("same options as the first"));
+  EXPECT_THAT(refusal_of("command: advise\naxes: {chunk: [1]}\n"), HasSubstr("'run' or 'workload'"));
+  EXPECT_THAT(refusal_of("options: {platform: x}\n"), HasSubstr("a study has 'axes' or 'points'"));
+}
+
+TEST(Study, DrawsTheSameSamplesForEveryPoint) {
+  const Study study =
+      read_study(study_file("axes: {chunk: [1, 2]}\nspread: {fabric.link: 10%}\nsamples: 400\nseed: 7\n"));
+  const std::vector<StudyPoint> points = study.points(no_number);
+  ASSERT_EQ(points.size(), 800U);
+  EXPECT_EQ(points[3].sample, 3);
+  EXPECT_EQ(points[3].arguments.back(), points[403].arguments.back());
+  EXPECT_NE(points[3].arguments.back(), points[4].arguments.back());
+  EXPECT_EQ(study.points(no_number)[799].arguments, points[799].arguments) << "the same seed, the same draws";
+  double sum = 0;
+  double squares = 0;
+  for (int i = 0; i < study.samples; ++i) {
+    const std::string& text = points[static_cast<std::size_t>(i)].arguments.back();
+    ASSERT_TRUE(text.starts_with("fabric.link=") && text.ends_with(" GB/s")) << text;
+    const double part = std::log(std::stod(text.substr(12)) / 10) / std::log(1.1);
+    sum += part;
+    squares += part * part;
+  }
+  // Of 400 draws the mean's standard deviation is 0.05, that of the variance 0.07.
+  EXPECT_NEAR(sum / study.samples, 0, 0.2);
+  EXPECT_NEAR(squares / study.samples, 1, 0.28);
+}
+
+class Databases : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] std::filesystem::path file(const char* name) const { return folder_ / name; }
+  static FinishedPoint point(std::size_t place, double time) {
+    return {.place = place,
+            .values = {std::to_string(place / 3)},
+            .sample = static_cast<int>(place % 3),
+            .result = nlohmann::json{{{"bytes", 64}, {"time_us", time}, {"bandwidth_MBps", 64 / time}}}.dump()};
+  }
+
+  StudyIdentity identity_{.study = "points", .program = "twinlink-sim 1", .axes = {"chunk"}};
+
+ private:
+  std::filesystem::path folder_ = ::testing::TempDir() + "twinlink-studies";
+};
+
+TEST_F(Databases, KeepWhatIsFinishedAndKnowTheirStudy) {
+  {
+    StudyDatabase database(file("a.sqlite"), identity_, false);
+    database.add(point(5, 2));
+    database.add(point(1, 4));
+  }
+  EXPECT_THROW(StudyDatabase(file("a.sqlite"), identity_, false), UsageError) << "not without --resume";
+  StudyIdentity other = identity_;
+  other.study = "other points";
+  EXPECT_THROW(StudyDatabase(file("a.sqlite"), other, true), UsageError);
+  other = identity_;
+  other.program = "twinlink-sim 2";
+  EXPECT_THROW(StudyDatabase(file("a.sqlite"), other, true), UsageError);
+  StudyDatabase database(file("a.sqlite"), identity_, true);
+  EXPECT_THAT(database.done(), ElementsAre(1, 5));
+  EXPECT_THAT(database.points(), ElementsAre(point(1, 4), point(5, 2)));
+}
+
+TEST_F(Databases, OfAnythingElseAreRefused) {
+  std::ofstream(file("text.sqlite")) << "this is a text, and no database of anybody, however long it may be\n";
+  EXPECT_THROW(StudyDatabase(file("text.sqlite")), InputError);
+  EXPECT_THROW(StudyDatabase(file("text.sqlite"), identity_, true), InputError);
+  EXPECT_THROW(StudyDatabase(file("nothing.sqlite")), InputError);
+}
+
+TEST_F(Databases, AreJoined) {
+  const std::vector<std::filesystem::path> files{file("a.sqlite"), file("b.sqlite")};
+  {
+    StudyDatabase a(files[0], identity_, false);
+    a.add(point(0, 1));
+    a.add(point(2, 3));
+    StudyDatabase b(files[1], identity_, false);
+    b.add(point(1, 2));
+    b.add(point(2, 3));  // a double that agrees
+  }
+  const std::vector<FinishedPoint> points = merged(files);
+  EXPECT_THAT(points, ElementsAre(point(0, 1), point(1, 2), point(2, 3)));
+  const std::vector<StudyRow> rows = rows_of(points);
+  ASSERT_EQ(rows.size(), 1U) << "three samples of one point";
+  EXPECT_EQ(rows[0].time_us, 2);
+  EXPECT_EQ(rows[0].samples, 3);
+  EXPECT_EQ(rows[0].MBps, 32);
+  EXPECT_LT(rows[0].p5_us, rows[0].time_us);
+  EXPECT_THAT(to_csv(identity_, rows), HasSubstr("chunk,bytes,ran,time_us,p5_us,p95_us,MBps,samples,error\n0,64,,2,"));
+}
+
+TEST_F(Databases, ThatDisagreeAreNamed) {
+  const std::vector<std::filesystem::path> files{file("a.sqlite"), file("b.sqlite")};
+  {
+    StudyDatabase(files[0], identity_, false).add(point(2, 3));
+    StudyDatabase(files[1], identity_, false).add(point(2, 3.5));
+  }
+  try {
+    merged(files);
+    FAIL() << "joined";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::AllOf(HasSubstr("point 2 (0)"), HasSubstr("a.sqlite"), HasSubstr("b.sqlite")));
+  }
+}
+
+}  // namespace
+}  // namespace twinlink::model
