@@ -104,7 +104,7 @@ void take_spreads(Study& study, const YamlValue& map, Diagnostics& diagnostics) 
     const std::string& text = entry.value.text;
     double percent = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
-    if (error != std::errc{} || std::string_view(end) != "%" || !(percent > 0 && percent <= 100)) {
+    if (error != std::errc{} || std::string_view(end) != "%" || percent <= 0 || percent > 100) {
       diagnostics.error(entry.value.position, fmt::format("'{}' is no spread above 0 and up to 100, such as 5%", text));
     }
     study.spreads.push_back({entry.key, percent / 100, entry.position});

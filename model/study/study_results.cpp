@@ -54,8 +54,8 @@ void add_rows(std::vector<StudyRow>& rows, std::span<const FinishedPoint> sample
                  .p95_us = spread.p95,
                  .samples = static_cast<int>(samples.size())};
     // Bandwidth is in inverse proportion to the time, by a factor that is the algorithm's.
-    row.MBps = first.at(first.contains("bus_MBps") ? "bus_MBps" : "bandwidth_MBps").get<double>() *
-               (first.at("time_us").get<double>() / spread.median);
+    row.rate_MBps = first.at(first.contains("bus_MBps") ? "bus_MBps" : "bandwidth_MBps").get<double>() *
+                    (first.at("time_us").get<double>() / spread.median);
     rows.push_back(std::move(row));
   }
 }
@@ -81,7 +81,7 @@ std::string to_csv(const StudyIdentity& identity, std::span<const StudyRow> rows
     for (const std::string& value : row.values) text += cell(value) + ",";
     if (row.error.empty()) {
       text += fmt::format("{},{},{:.6g},{:.6g},{:.6g},{:.6g},{},\n", row.bytes, cell(row.algorithm), row.time_us,
-                          row.p5_us, row.p95_us, row.MBps, row.samples);
+                          row.p5_us, row.p95_us, row.rate_MBps, row.samples);
     } else {
       text += ",,,,,,," + cell(row.error) + "\n";
     }
@@ -100,7 +100,7 @@ nlohmann::json to_json(const StudyIdentity& identity, std::span<const StudyRow> 
                     {"time_us", row.time_us},
                     {"p5_us", row.p5_us},
                     {"p95_us", row.p95_us},
-                    {"MBps", row.MBps},
+                    {"MBps", row.rate_MBps},
                     {"samples", row.samples}});
       if (!row.algorithm.empty()) entry["algorithm"] = row.algorithm;
     } else {
@@ -139,8 +139,8 @@ void print_best(const StudyIdentity& identity, std::span<const StudyRow> rows, s
   constexpr std::size_t kMost = 40;
   for (std::size_t shown = 0; const auto& [key, row] : best) {
     if (++shown > kMost) break;
-    out << fmt::format("{:>10} {:>13.3f} {:>12.2f}  {}{}\n", format_size(Bytes{row->bytes}), row->time_us, row->MBps,
-                       asked.empty() ? "" : fmt::format("{}: ", fmt::join(key.question, ", ")),
+    out << fmt::format("{:>10} {:>13.3f} {:>12.2f}  {}{}\n", format_size(Bytes{row->bytes}), row->time_us,
+                       row->rate_MBps, asked.empty() ? "" : fmt::format("{}: ", fmt::join(key.question, ", ")),
                        fmt::join(part(*row, true), ", "));
   }
   if (best.size() > kMost) out << fmt::format("# and {} more\n", best.size() - kMost);

@@ -21,7 +21,7 @@ struct StudyRow {
   double time_us = 0;       ///< median over the samples
   double p5_us = 0;
   double p95_us = 0;
-  double MBps = 0;  ///< of the median sample: bandwidth, or of a workload bus bandwidth
+  double rate_MBps = 0;  ///< of the median sample: bandwidth, or of a workload bus bandwidth
   int samples = 0;
 };
 

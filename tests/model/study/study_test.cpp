@@ -159,7 +159,7 @@ TEST_F(Databases, AreJoined) {
   ASSERT_EQ(rows.size(), 1U) << "three samples of one point";
   EXPECT_EQ(rows[0].time_us, 2);
   EXPECT_EQ(rows[0].samples, 3);
-  EXPECT_EQ(rows[0].MBps, 32);
+  EXPECT_EQ(rows[0].rate_MBps, 32);
   EXPECT_LT(rows[0].p5_us, rows[0].time_us);
   EXPECT_THAT(to_csv(identity_, rows), HasSubstr("chunk,bytes,ran,time_us,p5_us,p95_us,MBps,samples,error\n0,64,,2,"));
 }
