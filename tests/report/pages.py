@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Has the programs write every kind of page, and checks them: pages.py BIN SOURCE FOLDER.
+
+Exit codes: 0 as they should be; 1 not; 77 where the programs were built without Chart.js, or where there are none.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import check_page  # noqa: E402
+
+NASTY = "</script><b>&\"'"
+
+
+def run(*command, codes=(0,)):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        print(f"skipped: {done.stderr.strip()}")
+        sys.exit(77)
+    if done.returncode not in codes:
+        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr}")
+
+
+def write_pair(source, folder):
+    """A measured and a simulated file, whose names and texts hold what markup means something else by."""
+    measured = json.loads((source / "validate/data/h200-nvlink-staging.json").read_text())
+    measured["label"] = NASTY
+    measured["environment"]["host"] = NASTY
+    simulated = dict(measured, world="simulated", environment={}, points=[])
+    for point in measured["points"][1:]:
+        times = {name: 1.1 * value for name, value in point.items() if name.endswith("_us") and name != "samples_us"}
+        simulated["points"].append({**point, **times, "bandwidth_MBps": point["bandwidth_MBps"] / 1.1})
+    files = []
+    for result in (measured, simulated):
+        files.append(folder / f"<{result['world']}> & 'more'.json")
+        files[-1].write_text(json.dumps(result))
+    return files
+
+
+def write_pages(programs, source, folder):
+    """The pages by name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    validate = programs / "twinlink-validate"
+    pages = {"comparison": folder / "comparison.html"}
+    pair = write_pair(source, folder)
+    second = [source / "validate/data/h200-nvlink-host.json", folder / "host.json"]
+    host = json.loads(second[0].read_text())
+    second[1].write_text(json.dumps(dict(host, world="simulated", environment={})))
+    run(validate, "compare", *pair, *second, "--max-error", 5, "--report", pages["comparison"], codes=[1])
+    run(validate, "compare", *pair, *second, "--max-error", 5, "--report", folder / "comparison.xml", codes=[1])
+    return pages
+
+
+def expect(what, is_so):
+    if not is_so:
+        sys.exit(f"FAILED: {what}")
+    print(f"ok: {what}")
+
+
+def check_comparison(page, folder):
+    parsed = check_page.parse(page.read_text())
+    expect("labels are shown as they are", any(NASTY in figure.title for figure in parsed.figures))
+    stored = json.loads(parsed.files["comparison.json"])
+    expect("the data of the page is the JSON report", stored["pairs"][0]["label"] == NASTY)
+    suites = xml.etree.ElementTree.parse(folder / "comparison.xml").getroot()
+    cases = {case.get("classname"): [part.tag for part in case] for case in suites.iter("testcase")}
+    expect("JUnit has the failure", cases == {NASTY: ["failure"], "host": ["system-out"]})
+    expect("JUnit counts it", (suites.get("tests"), suites.get("failures")) == ("2", "1"))
+
+
+def check_that_faults_are_found(text):
+    """A check that finds nothing in a wrong page is none."""
+    number = check_page.parse(text).figures[-1].rows[1][1]
+    for what, old, new in (("a picture from elsewhere", "<main>", "<main><img src=\"http://example.org/a.png\">"),
+                           ("a style from elsewhere", "<style>", "<style>@import 'a.css';"),
+                           ("a table that says something else", f"<td>{number}</td>", "<td>1234567.000</td>"),
+                           ("an element without end", "<figure>", "<figure><b>"),
+                           ("a picture without a text", 'role="img" aria-label=', 'role="img" data-label='),
+                           ("no Chart.js", "Chart.js v", "Chart v")):
+        expect(f"found: {what}", old in text and list(check_page.faults_of(text.replace(old, new, 1))))
+
+
+def main():
+    programs, source, folder = map(pathlib.Path, sys.argv[1:4])
+    os.chdir(source)
+    pages = write_pages(programs, source, folder)
+    for name, page in pages.items():
+        faults = list(check_page.faults_of(page.read_text()))
+        expect("\n".join([f"{name} is one page that loads nothing and shows its numbers", *faults]), not faults)
+    check_comparison(pages["comparison"], folder)
+    check_that_faults_are_found(pages["comparison"].read_text())
+
+
+if __name__ == "__main__":
+    main()
