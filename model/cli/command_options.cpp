@@ -12,6 +12,8 @@
 #include "model/platform/platform_file.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "model/platform/topology.hpp"
+#include "protocols/bench/report/document.hpp"
+#include "protocols/bench/results/files.hpp"
 #include "protocols/core/units.hpp"
 #include "protocols/cuda_aware.hpp"
 #include "protocols/registry.hpp"
@@ -179,5 +181,18 @@ Seconds wall_clock() {
 }
 
 std::string program_name() { return "twinlink-sim " TWINLINK_VERSION; }
+
+void add_page_option(CLI::App& command, std::filesystem::path& file, const std::string& what) {
+  command.add_option("--report", file, "Also write one HTML page, which needs no other file and no network: " + what)
+      ->type_name("FILE.html")
+      ->take_last();
+}
+
+void require_page(const std::filesystem::path& file) {
+  if (file.extension() != ".html")
+    throw UsageError("--report " + file.string() + ": a name that ends in .html is expected");
+  report::require_html();
+  bench::require_writable(file);
+}
 
 }  // namespace twinlink::model

@@ -6,6 +6,7 @@ Exit codes: 0 as they should be; 1 not; 77 where the programs were built without
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -52,6 +53,9 @@ def write_pages(programs, source, folder):
     second[1].write_text(json.dumps(dict(host, world="simulated", environment={})))
     run(validate, "compare", *pair, *second, "--max-error", 5, "--report", pages["comparison"], codes=[1])
     run(validate, "compare", *pair, *second, "--max-error", 5, "--report", folder / "comparison.xml", codes=[1])
+    if (programs / "twinlink-sim").exists():
+        pages["keeneland"] = folder / "figures" / "keeneland.html"
+        run(programs / "twinlink-sim", "figure", "--out", folder / "figures", "--report", pages["keeneland"])
     return pages
 
 
@@ -70,6 +74,20 @@ def check_comparison(page, folder):
     cases = {case.get("classname"): [part.tag for part in case] for case in suites.iter("testcase")}
     expect("JUnit has the failure", cases == {NASTY: ["failure"], "host": ["system-out"]})
     expect("JUnit counts it", (suites.get("tests"), suites.get("failures")) == ("2", "1"))
+
+
+def check_keeneland(page, folder):
+    parsed = check_page.parse(page.read_text())
+    titles = [figure.title for figure in parsed.figures]
+    for name in ("Bandwidth on Keeneland KFS", "GPUDirect v2 on Keeneland KIDS", "keeneland-kfs: ", "keeneland-kids: "):
+        expect(f"one figure is of {name}", sum(title.startswith(name) for title in titles) == 1)
+    for protocol in ("staging", "gpudirect-v1", "gpudirect-v2", "cuda-ipc"):
+        expect(f"the way of {protocol} and its steps", sum(f"{protocol} on keeneland" in title for title in titles) == 2)
+    expect("a protocol that does not run says why", "Fermi has no GPUDirect RDMA" in page.read_text())
+    expect("both drawings are there", page.read_text().count("<svg") == 6 or not shutil.which("dot"))
+    curve = json.loads((folder / "figures/kfs-v1.json").read_text())
+    stored = json.loads(parsed.files["figures.json"])["results"]
+    expect("the data of the page is that of the result files", curve["points"] in [one["points"] for one in stored])
 
 
 def check_that_faults_are_found(text):
@@ -93,6 +111,8 @@ def main():
         expect("\n".join([f"{name} is one page that loads nothing and shows its numbers", *faults]), not faults)
     check_comparison(pages["comparison"], folder)
     check_that_faults_are_found(pages["comparison"].read_text())
+    if "keeneland" in pages:
+        check_keeneland(pages["keeneland"], folder)
 
 
 if __name__ == "__main__":
