@@ -76,6 +76,16 @@ void add_page_option(CLI::App& command, std::filesystem::path& file, const std::
 /// UnavailableError where the program was built without what a page needs.
 void require_page(const std::filesystem::path& file);
 
+/// --timeline: what the ranks of a simulation do. `of` says of which one.
+void add_timeline_option(CLI::App& command, std::filesystem::path& file, const std::string& of);
+/// simulate(), and writes its Timeline to `file` unless that is empty.
+Seconds simulate_to(const std::filesystem::path& file, const Platform& platform, const std::vector<Place>& places,
+                    const std::function<void(Rank&)>& body, SimulationOptions options);
+/// --timeline and --report of a command, for whatever else it writes to be other files: the platform, and these two. A
+/// UsageError where they are the same file, or cannot be written.
+bench::NamedFiles with_other_outputs(const PlatformOptions& options, const std::filesystem::path& timeline,
+                                     const std::filesystem::path& report);
+
 /// The two devices of a command: --from and --to. Empty texts take the platform's own pair: GPU 0 of the first two
 /// nodes, or GPUs 0 and 1 where there is one node.
 struct PairOptions {

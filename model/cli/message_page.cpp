@@ -16,6 +16,7 @@ namespace {
 
 using report::Column;
 constexpr auto kLeft = Column::Align::left;
+constexpr std::size_t kMostSteps = 60;  ///< of a message that is drawn
 
 /// The nodes of a domain are drawn together, as the first of them.
 int drawn_for(const Platform& platform, const Place& place) {
@@ -53,6 +54,10 @@ report::Spans steps_of_message(const std::string& title, const std::vector<OpRep
               {"rank"}, {"step", kLeft}, {"start us"}, {"end us"}, {"size"}, {"cost entry", kLeft}, {"way", kLeft}}}};
   for (const auto& [r, operations] : steps_of(reports)) {
     if (r.cost.empty()) continue;
+    if (all.spans.size() == kMostSteps) {
+      all.title += fmt::format(", the first {}", kMostSteps);
+      break;
+    }
     all.spans.push_back({.label = fmt::format("{} (rank {})", r.step, r.rank.value),
                          .group = fmt::format("rank {}", r.rank.value),
                          .start = r.started.microseconds(),
@@ -67,7 +72,11 @@ report::Spans steps_of_message(const std::string& title, const std::vector<OpRep
 /// What message_blocks() is told by the process that simulates.
 nlohmann::json to_json(const Drawing& drawing, const std::string& dot, const report::Spans& steps,
                        const report::Table& way) {
-  nlohmann::json json{{"title", drawing.title}, {"dot", dot}, {"way", way.rows}, {"steps", steps.table.rows}};
+  nlohmann::json json{{"title", drawing.title},
+                      {"dot", dot},
+                      {"way", way.rows},
+                      {"steps title", steps.title},
+                      {"steps", steps.table.rows}};
   json["spans"] = nlohmann::json::array();
   for (const auto& [label, group, start, end] : steps.spans) json["spans"].push_back({label, group, start, end});
   return json;
@@ -126,7 +135,7 @@ report::Document message_blocks(const Platform& platform, const std::vector<Plac
   const auto in_child = [&] {
     const ObservedMessage message = observe_message(platform, places, protocol, settings, packing, size);
     const Drawing drawing = message_drawing(platform, places, protocol, size, message);
-    const report::Spans steps = steps_of_message("", message.reports);
+    const report::Spans steps = steps_of_message("Steps of " + drawing.title, message.reports);
     return bench::to_text(to_json(drawing, to_dot(platform, drawing), steps, way_table(drawing)));
   };
   const auto told = nlohmann::json::parse(in_child_process(in_child));
@@ -134,7 +143,7 @@ report::Document message_blocks(const Platform& platform, const std::vector<Plac
   report::Picture way{
       .title = title, .svg = svg_where_possible(told.at("dot").get<std::string>()), .table = way_table({})};
   told.at("way").get_to(way.table.rows);
-  report::Spans steps = steps_of_message("Steps of " + title, {});
+  report::Spans steps = steps_of_message(told.at("steps title").get<std::string>(), {});
   told.at("steps").get_to(steps.table.rows);
   for (const auto& span : told.at("spans")) {
     steps.spans.push_back({.label = span.at(0), .group = span.at(1), .start = span.at(2), .end = span.at(3)});

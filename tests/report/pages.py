@@ -56,6 +56,13 @@ def write_pages(programs, source, folder):
     if (programs / "twinlink-sim").exists():
         pages["keeneland"] = folder / "figures" / "keeneland.html"
         run(programs / "twinlink-sim", "figure", "--out", folder / "figures", "--report", pages["keeneland"])
+        pages["run"] = folder / "run.html"
+        run(programs / "twinlink-sim", "run", "--platform", "keeneland-kids", "-p", "gpudirect-v1", "--from", "0/0", "--to",
+            "1/0", "-b", "4K", "-e", "4M", "--chunk", "64K", "--report", pages["run"], "--timeline", folder / "run.json",
+            "--json", folder / "result.json")
+        run(programs / "twinlink-sim", "workload", "all-reduce", "--platform", "selene", "-p", "gpudirect-v2",
+            "--between-nodes", "gpudirect-v3", "--ranks", "16", "-b", "64K", "-e", "64K", "--timeline",
+            folder / "workload.json")
     return pages
 
 
@@ -63,6 +70,11 @@ def expect(what, is_so):
     if not is_so:
         sys.exit(f"FAILED: {what}")
     print(f"ok: {what}")
+
+
+def expect_quietly(what, is_so):
+    if not is_so:
+        sys.exit(f"FAILED: {what}")
 
 
 def check_comparison(page, folder):
@@ -90,6 +102,46 @@ def check_keeneland(page, folder):
     expect("the data of the page is that of the result files", curve["points"] in [one["points"] for one in stored])
 
 
+def check_run(page, folder):
+    parsed = check_page.parse(page.read_text())
+    titles = [figure.title for figure in parsed.figures]
+    expect("times, rates, the way, the steps and the machine", len(titles) == 5 and "Steps of" in titles[3])
+    stored = json.loads((folder / "result.json").read_text())
+    rates = [point[1] for point in parsed.figures[0].data["curves"][0]["points"]]
+    expect("its curve is the result's", rates == [point["bandwidth_MBps"] for point in stored["points"]])
+    expect("its data is the result", json.loads(parsed.files["result.json"])["points"] == stored["points"])
+    steps = [span[0] for span in parsed.figures[3].data["spans"]]
+    expect("each piece has its steps", {name: steps.count(name) for name in set(steps)} ==
+           {"copy out (rank 0)": 16, "send (rank 0)": 16, "copy in (rank 1)": 16})
+
+
+def check_timeline(file, ranks, words, tracks):
+    """Viewers show slices of a track that overlap wrongly, and lose arrows whose ends are in no slice."""
+    events = json.loads(file.read_text())["traceEvents"]
+    names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    slices = [event for event in events if event["ph"] == "X"]
+    expect(f"{file.name}: a process each", {event["pid"] for event in slices} == set(range(ranks)))
+    expect(f"{file.name}: the words of the protocol", words <= {event["name"] for event in slices})
+    expect(f"{file.name}: tracks of {', '.join(sorted(tracks))}", tracks <= set(names.values()))
+    by_track = {}
+    for event in slices:
+        by_track.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["ts"] + event["dur"]))
+    overlaps = [track for track, times in by_track.items()
+                for (_, end), (start, _) in zip(sorted(times), sorted(times)[1:]) if end > start + 1e-9]
+    expect(f"{file.name}: no track has slices that overlap, and all have names", not overlaps and set(by_track) <= set(names))
+    ends = {"s": {}, "f": {}}
+    for event in events:
+        if event["ph"] in ends:
+            ends[event["ph"]][event["id"]] = event
+            inside = any(start <= event["ts"] <= end for start, end in by_track[event["pid"], event["tid"]])
+            expect_quietly(f"{file.name}: an arrow ends in no slice: {event}", inside)
+    expect(f"{file.name}: arrows have two ends", ends["s"].keys() == ends["f"].keys() and ends["s"])
+    expect(f"{file.name}: and lead forward", all(ends["s"][one]["ts"] <= ends["f"][one]["ts"] for one in ends["s"]))
+    sends = sum(event["args"]["verb"] == "send" for event in slices)
+    drawn = sum(names[event["pid"], event["tid"]].startswith("sends") for event in ends["s"].values())
+    expect(f"{file.name}: every send has its receive ({sends})", sends == drawn)
+
+
 def check_that_faults_are_found(text):
     """A check that finds nothing in a wrong page is none."""
     number = check_page.parse(text).figures[-1].rows[1][1]
@@ -113,6 +165,10 @@ def main():
     check_that_faults_are_found(pages["comparison"].read_text())
     if "keeneland" in pages:
         check_keeneland(pages["keeneland"], folder)
+        check_run(pages["run"], folder)
+        check_timeline(folder / "run.json", 2, {"copy out", "send", "receive", "copy in"},
+                       {"sends", "receives", "stream 0", "control messages", "copy engine, device-to-pinned"})
+        check_timeline(folder / "workload.json", 16, {"peer copy", "send ready"}, {"stream 0", "control messages"})
 
 
 if __name__ == "__main__":
