@@ -371,13 +371,7 @@ void SimRank::complete(const OperationPtr& operation, Status status) {
   } else if (!operation->abandoned) {
     ended_.push_back(operation);
   }
-  if (world_.observer) {
-    if (!operation->is_copy()) {
-      operation->report.peer = operation->peer;
-      operation->report.tag = operation->tag;
-    }
-    world_.observer(operation->report);
-  }
+  if (world_.observer) world_.observer(operation->ended_report());
   alarm_.ring();
 }
 

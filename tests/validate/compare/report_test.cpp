@@ -38,7 +38,7 @@ void expect_golden(const std::string& name, const std::string& actual) {
 }
 
 TEST(Report, MarkdownIsAsItWas) {
-  expect_golden("comparison.md", render_report(sample_comparison(), ReportFormat::markdown));
+  expect_golden("comparison.markdown", render_report(sample_comparison(), ReportFormat::markdown));
 }
 
 TEST(Report, TextIsAsItWas) { expect_golden("comparison.txt", render_report(sample_comparison(), ReportFormat::text)); }
