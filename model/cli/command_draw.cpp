@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/cli/observed_message.hpp"
+#include "model/cli/message_page.hpp"
 #include "model/platform/topology.hpp"
 #include "model/tools/drawing.hpp"
 #include "model/tools/graphviz.hpp"
@@ -26,44 +26,14 @@ struct DrawOptions {
   std::filesystem::path out{};
 };
 
-/// The nodes of a domain are drawn together, as the first of them.
-int drawn_for(const Platform& platform, const Place& place) {
-  return place.node / platform.node.domain * platform.node.domain;
-}
-
-/// One node of each kind.
-Drawing machine_drawing(const Platform& platform) {
-  Drawing drawing;
-  int first = platform.node.count;
-  for (const NodeKind& kind : platform.kinds) {
-    drawing.nodes.push_back(first);
-    first += kind.node.count;
-  }
-  return drawing;
-}
-
-/// Where the steps of a message go, each way once: pieces of a message follow each other on the same.
-Drawing message_drawing(const DrawOptions& options, const Platform& platform) {
+Drawing drawing_of_message(const DrawOptions& options, const Platform& platform) {
   const std::vector<Place> places = read_pair(options.pair, platform);
   if (places[0] == places[1]) throw UsageError("--from and --to are the same device: there is no way to draw");
   const Path path = Topology(platform).path(places[0], places[1]);
   const Protocol& protocol = options.protocol.empty() ? shortest_way(path) : find_protocol(options.protocol);
   const Settings settings = make_settings(protocol, options.settings);
   const ObservedMessage message = observe_message(platform, places, protocol, settings, {}, options.size);
-
-  Drawing drawing{
-      .title = fmt::format("{} on {}: a message of {} from {} to {}, {}", protocol.name(), platform.name,
-                           format_size(options.size), to_string(places[0]), to_string(places[1]), message.path_taken),
-      .nodes = {drawn_for(platform, places[0])}};
-  if (drawn_for(platform, places[1]) != drawing.nodes.front()) drawing.nodes.push_back(drawn_for(platform, places[1]));
-  for (const OpReport& report : message.reports) {
-    const auto rank = static_cast<std::size_t>(report.rank.value);
-    for (const Crossing& crossing :
-         crossings_of(report.route, drawn_for(platform, places[rank]), drawn_for(platform, places[1 - rank]))) {
-      if (std::ranges::find(drawing.way, crossing) == drawing.way.end()) drawing.way.push_back(crossing);
-    }
-  }
-  return drawing;
+  return message_drawing(platform, places, protocol, options.size, message);
 }
 
 ExitCode draw(const DrawOptions& options) {
@@ -79,7 +49,7 @@ ExitCode draw(const DrawOptions& options) {
     throw UsageError("--protocol is of a message: --from and --to name its devices");
   }
   const std::string dot =
-      to_dot(platform, with_message ? message_drawing(options, platform) : machine_drawing(platform));
+      to_dot(platform, with_message ? drawing_of_message(options, platform) : machine_drawing(platform));
   bench::write_file(options.out, kind == ".dot" ? dot : svg_of(dot));
   return ExitCode::ok;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/cli/figure_page.hpp"
 #include "model/platform/platform_file.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "model/platform/topology.hpp"
@@ -31,6 +32,7 @@ struct FigureOptions {
   std::filesystem::path platform{};  ///< instead of each figure's own
   std::filesystem::path out = "results";
   std::filesystem::path json{};
+  std::filesystem::path report{};
   WithinNode within_node{};
   bench::RunOptions run{};
 };
@@ -71,7 +73,7 @@ std::string why_not_on(const Platform& platform, const bench::FigureCurve& curve
 
 /// Asked before anything runs: no output is the platform or another output.
 void require_own_files(const FigureOptions& options, std::span<const bench::Figure* const> figures) {
-  bench::NamedFiles outputs{{"--json", options.json}};
+  bench::NamedFiles outputs{{"--json", options.json}, {"--report", options.report}};
   for (const bench::Figure* figure : figures) {
     outputs.push_back({"the plot", options.out / (figure->id + ".svg")});
     for (const bench::FigureCurve& curve : figure->curves) {
@@ -85,16 +87,19 @@ void require_own_files(const FigureOptions& options, std::span<const bench::Figu
 
 ExitCode draw_figures(const FigureOptions& options, const std::string& command_line) {
   bench::require_json_option(options.json);
+  const bool page = !options.report.empty();
   const std::vector<const bench::Figure*> figures = bench::figures_named(options.names);
   require_own_files(options, figures);
   std::error_code error;
   std::filesystem::create_directories(options.out, error);
   if (error) throw EnvironmentError("create_directories " + options.out.string(), error.message());
+  if (page) require_page(options.report);
   bench::Progress progress("curves", bench::ProgressView::standard_error(wall_clock));
   std::size_t curves = 0;
   for (const bench::Figure* figure : figures) curves += figure->curves.size();
   std::size_t done = 0;
   std::vector<bench::Result> all;
+  std::vector<SimulatedFigure> simulated;
   for (const bench::Figure* figure : figures) {
     Platform platform = read_platform(
         options.platform.empty() ? platforms_folder() / figure->platform : options.platform, options.overrides);
@@ -112,9 +117,15 @@ ExitCode draw_figures(const FigureOptions& options, const std::string& command_l
     progress.clear();
     std::cout << figure_text(*figure, drawn, "simulated") << "\n";
     plot(*figure, drawn, options.out);
+    simulated.push_back({.figure = figure, .platform = std::move(platform), .curves = std::move(drawn)});
   }
   bench::write_json_option(options.json, to_json(all));
+  if (page) {
+    const std::vector<report::Attachment> data{{"figures.json", bench::to_text(to_json(all), 2)}};
+    bench::write_file(options.report, to_html(figure_page(simulated), data));
+  }
   std::cout << "Result files (JSON and CSV, one per curve) and plots (SVG) are in " << options.out.string() << "\n";
+  if (page) std::cout << "The page with all of it: " << options.report.string() << "\n";
   return ExitCode::ok;
 }
 
@@ -141,6 +152,7 @@ void add_figure_command(Program& program) {
       ->take_last();
   add_within_node_options(*command, options->within_node);
   bench::add_json_option(*command, options->json);
+  add_page_option(*command, options->report, "the figures, the machines and the ways of five protocols on them");
   bench::add_examples(
       *command,
       {"twinlink-sim figure", "twinlink-sim figure keeneland-kids --set nodes.links.hca0-pcie.to=ioh1 --out figures"});

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <iostream>
 #include <map>
 #include <string>
 
@@ -12,6 +13,9 @@
 #include "model/platform/platform_file.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "model/platform/topology.hpp"
+#include "model/study/timeline.hpp"
+#include "protocols/bench/report/document.hpp"
+#include "protocols/bench/results/files.hpp"
 #include "protocols/core/units.hpp"
 #include "protocols/cuda_aware.hpp"
 #include "protocols/registry.hpp"
@@ -179,5 +183,54 @@ Seconds wall_clock() {
 }
 
 std::string program_name() { return "twinlink-sim " TWINLINK_VERSION; }
+
+void add_page_option(CLI::App& command, std::filesystem::path& file, const std::string& what) {
+  command.add_option("--report", file, "Also write one HTML page, which needs no other file and no network: " + what)
+      ->type_name("FILE.html")
+      ->take_last();
+}
+
+void require_page(const std::filesystem::path& file) {
+  if (file.extension() != ".html")
+    throw UsageError("--report " + file.string() + ": a name that ends in .html is expected");
+  report::require_html();
+  bench::require_writable(file);
+}
+
+void add_timeline_option(CLI::App& command, std::filesystem::path& file, const std::string& of) {
+  command
+      .add_option("--timeline", file,
+                  "Also write what " + of +
+                      " does to this file in the Chrome trace format, which ui.perfetto.dev and "
+                      "chrome://tracing open: a track for each rank's messages, streams and copy engines")
+      ->type_name("FILE.json");
+}
+
+Seconds simulate_to(const std::filesystem::path& file, const Platform& platform, const std::vector<Place>& places,
+                    const std::function<void(Rank&)>& body, SimulationOptions options) {
+  if (file.empty()) return simulate(platform, places, body, options);
+  Timeline timeline;
+  options.observer = timeline.observer();
+  const Seconds end = simulate(platform, places, body, options);
+  bench::write_file(file, timeline.text(places));
+  if (timeline.left_out() > 0) {
+    std::cerr << fmt::format(
+        "twinlink-sim: note: {} has the first {} operations; {} are left out: fewer sizes or ranks "
+        "would fit\n",
+        file.string(), Timeline::kMostOperations, timeline.left_out());
+  }
+  return end;
+}
+
+bench::NamedFiles with_other_outputs(const PlatformOptions& options, const std::filesystem::path& timeline,
+                                     const std::filesystem::path& report) {
+  bench::NamedFiles files = input_of(options);
+  const bench::NamedFiles outputs{{"--timeline", timeline}, {"--report", report}};
+  bench::require_other_files(outputs, files);
+  if (!timeline.empty()) bench::require_writable(timeline);
+  if (!report.empty()) require_page(report);
+  files.insert(files.end(), outputs.begin(), outputs.end());
+  return files;
+}
 
 }  // namespace twinlink::model

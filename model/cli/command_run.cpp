@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/cli/message_page.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/platform/topology.hpp"
 #include "model/tools/placement.hpp"
@@ -18,6 +19,7 @@
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/measure/trace.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/settings_text.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {
@@ -30,6 +32,8 @@ struct RunOptions {
   std::string place{};  ///< of --all-pairs and --pairs: see places_of_ranks(); empty: not said
   int ranks = 0;        ///< of --all-pairs with a place; 0: all
   SimulationOptions simulation{};
+  std::filesystem::path timeline{};
+  std::filesystem::path report{};  ///< of one pair
 };
 
 /// All GPUs of the first node, or of all nodes where a node has one; or those that --place gives to --ranks.
@@ -54,10 +58,10 @@ ExitCode run_all_pairs(const RunOptions& options, const std::string& command_lin
   const Protocol& protocol = find_protocol(options.run.protocol);
   const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
-  require_writable(options.run, input_of(options.platform));
+  require_writable(options.run, with_other_outputs(options.platform, options.timeline, options.report));
   bench::PairSeries pairs;
-  simulate(
-      platform, all_places(options, platform),
+  simulate_to(
+      options.timeline, platform, all_places(options, platform),
       [&](Rank& rank) {
         bench::PairSeries mine = bench::measure_all_pairs(rank, protocol, plan);
         if (rank.id() == RankId{0}) pairs = std::move(mine);
@@ -119,11 +123,11 @@ ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
   const bench::DefaultRepeats repeats = several ? bench::simulated_repeats_at_once() : bench::simulated_repeats();
   const std::vector<bench::PairPlan> pairs =
       make_pair_plans(options.run, repeats, [&all](const std::string& text) { return all.add(text); });
-  require_writable(options.run, input_of(options.platform));
+  require_writable(options.run, with_other_outputs(options.platform, options.timeline, options.report));
   for (const auto& [protocol, plan] : pairs) note_fallback(*protocol, all.path(plan));
   std::vector<bench::Result> results;
-  simulate(
-      platform, all.places(),
+  simulate_to(
+      options.timeline, platform, all.places(),
       [&](Rank& rank) {
         for (bench::Series& series : bench::measure_at_once(rank, pairs)) {
           series.clock = "simulated";
@@ -139,7 +143,59 @@ ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
   return ExitCode::ok;
 }
 
+/// Times and rates of a curve, of one table.
+report::Document curve_plots(const bench::Series& series) {
+  report::Plot rates{.title = "Bandwidth",
+                     .unit = "MB/s",
+                     .curves = {{.label = series.label}},
+                     .table = {.columns = {{"size"}, {series.label + " us"}, {series.label + " MB/s"}, {"cpu us"}}}};
+  report::Plot times{.title = "Time of a message", .unit = "us", .logarithmic = true, .curves = rates.curves};
+  for (const bench::Point& point : series.points) {
+    const auto size = static_cast<double>(point.size.count());
+    rates.curves[0].points.push_back({.x = size, .y = point.bandwidth_MBps});
+    times.curves[0].points.push_back(
+        {.x = size, .y = point.time_us.median, .low = point.time_us.p5, .high = point.time_us.p95});
+    rates.table.rows.push_back({format_size(point.size), fmt::format("{:.3f}", point.time_us.median),
+                                fmt::format("{:.2f}", point.bandwidth_MBps),
+                                point.cpu_us ? fmt::format("{:.3f}", *point.cpu_us) : ""});
+  }
+  times.table = rates.table;
+  return {std::move(rates), std::move(times)};
+}
+
+/// A message on the machine: simulated in a process of its own, before the curve.
+report::Document message_of_run(const Platform& platform, const std::vector<Place>& places, const Protocol& protocol,
+                                const bench::Plan& plan) {
+  // A message of more has too many steps to be read.
+  constexpr Bytes kMostShown{1U << 20U};
+  Bytes size = plan.sizes.front();
+  for (const Bytes each : plan.sizes) size = each <= kMostShown ? each : size;
+  report::Document blocks{report::Heading{.level = 2, .text = "A message"}};
+  report::append(blocks, message_blocks(platform, places, protocol, plan.settings, plan.packing, size));
+  return blocks;
+}
+
+report::Document run_page(const bench::Result& result, const Platform& platform, report::Document message) {
+  const bench::Series& series = result.series;
+  const std::string what = fmt::format("{} from {} to {} on {}", series.label, series.from, series.to, platform.name);
+  report::Document page{
+      report::Heading{.level = 1, .text = what},
+      report::Paragraph{fmt::format("Simulated {}, {}; one-way times. The first message takes {:.3f} us, "
+                                    "set-up included.",
+                                    to_string(series.pattern), bench::settings_text(series.settings), series.cold_us)},
+      report::Paragraph{result.command}};
+  report::append(page, curve_plots(series));
+  report::append(page, std::move(message));
+  page.emplace_back(report::Heading{.level = 2, .text = "The machine"});
+  page.emplace_back(machine_picture(platform));
+  return page;
+}
+
 ExitCode run(const RunOptions& options, const std::string& command_line) {
+  const bool page = !options.report.empty();
+  if (page && (!options.run.pairs.empty() || options.run.all_pairs || options.run.one_process)) {
+    throw UsageError("--report is of one pair of ranks, each in a process of its own");
+  }
   if (!options.run.pairs.empty()) {
     if (options.pair.from.empty() && options.pair.to.empty()) return run_pairs(options, command_line);
     throw UsageError("--pairs names its devices: --from and --to have no meaning beside it");
@@ -155,8 +211,10 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
   const std::vector<Place> places = read_pair(options.pair, platform);
   bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
-  require_writable(options.run, input_of(options.platform));
+  require_writable(options.run, with_other_outputs(options.platform, options.timeline, options.report));
   note_fallback(protocol, Topology(platform).path(places[0], places[1]));
+  report::Document message;
+  if (page) message = message_of_run(platform, places, protocol, plan);
 
   bench::Result result{.world = "simulated",
                        .program = program_name(),
@@ -165,8 +223,8 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   bench::LiveRows rows(result, options.run.output, std::cout);
   plan.on_point = rows.listener();
   std::string trace;
-  simulate(
-      platform, places,
+  simulate_to(
+      options.timeline, platform, places,
       [&](Rank& rank) {
         bench::Series mine = bench::measure(rank, protocol, plan);
         std::string lines =
@@ -179,6 +237,10 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   result.series.clock = "simulated";
   rows.deliver(result);
   if (!options.run.trace.empty()) bench::write_file(options.run.trace, trace);
+  if (page) {
+    const std::vector<report::Attachment> data{{"result.json", bench::to_text(to_json(result), 2)}};
+    bench::write_file(options.report, to_html(run_page(result, platform, std::move(message)), data));
+  }
   return ExitCode::ok;
 }
 
@@ -191,6 +253,8 @@ void add_run_command(Program& program) {
   add_pair_options(*command, options->pair);
   add_engine_option(*command, options->simulation);
   bench::add_run_options(*command, options->run);
+  add_timeline_option(*command, options->timeline, "the run");
+  add_page_option(*command, options->report, "the curve, the way of a message on the machine and its steps");
   bench::add_pairs_option(*command, options->run, "FROM-TO", "0/0-0/1,0/2-0/3, with --place by ranks, 0-1,2-3");
   auto* place = command
                     ->add_option("--place", options->place,

@@ -31,6 +31,7 @@ struct Options {
   int jobs = 1;
   std::string background{};  ///< a workload
   bool links = false;
+  std::filesystem::path timeline{};
 };
 
 /// A trace has a number of ranks of its own.
@@ -116,10 +117,11 @@ ExitCode run(const Options& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform, *plan.ways.within, plan.ways.settings_within);
   if (options.jobs > 1 || !options.background.empty()) {
     if (options.links) throw UsageError("--links: of one job only");
+    if (!options.timeline.empty()) throw UsageError("--timeline is of one job without a background");
     return run_jobs(options, std::move(plan), platform, command_line);
   }
   const std::vector<Place> places = places_for(plan, platform, options);
-  require_writable(options.workload, input_of(options.platform));
+  require_writable(options.workload, with_other_outputs(options.platform, options.timeline, {}));
   bench::WorkloadFile file{.world = "simulated",
                            .program = program_name(),
                            .command = command_line,
@@ -138,8 +140,8 @@ ExitCode run(const Options& options, const std::string& command_line) {
   }
   plan.shape = bench::shape_of(places);
   plan.room = room_of(platform, places);
-  simulate(
-      platform, places,
+  simulate_to(
+      options.timeline, platform, places,
       [&](Rank& rank) {
         if (rank.id() == RankId{0}) file.series = heading_of(rank, plan);
         bench::WorkloadSeries mine = measure_workload(rank, plan);
@@ -179,6 +181,7 @@ void add_workload_command(Program& program) {
   command->add_flag("--links", options->links,
                     "After each row, the links that were full longest and what crossed them; all of them with --json");
   bench::add_workload_options(*command, options->workload);
+  add_timeline_option(*command, options->timeline, "the job");
   bench::add_examples(
       *command, {"twinlink-sim workload all-reduce --platform h200-nvlink -p gpudirect-v2",
                  "twinlink-sim workload all-to-all --platform selene -p gpudirect-v2 --between-nodes gpudirect-v3 "

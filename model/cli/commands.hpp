@@ -71,6 +71,22 @@ bench::NamedFiles input_of(const PlatformOptions& options);
 /// --engine: who says how long a flow takes that is alone on its links.
 void add_engine_option(CLI::App& command, SimulationOptions& options);
 
+/// --report: `what` as one HTML page.
+void add_page_option(CLI::App& command, std::filesystem::path& file, const std::string& what);
+/// To be asked before any work. A UsageError for another name than FILE.html, or a file that cannot be written, and an
+/// UnavailableError where the program was built without what a page needs.
+void require_page(const std::filesystem::path& file);
+
+/// --timeline: what the ranks of a simulation do. `of` says of which one.
+void add_timeline_option(CLI::App& command, std::filesystem::path& file, const std::string& of);
+/// simulate(), and writes its Timeline to `file` unless that is empty.
+Seconds simulate_to(const std::filesystem::path& file, const Platform& platform, const std::vector<Place>& places,
+                    const std::function<void(Rank&)>& body, SimulationOptions options);
+/// --timeline and --report of a command, for whatever else it writes to be other files: the platform, and these two. A
+/// UsageError where they are the same file, or cannot be written.
+bench::NamedFiles with_other_outputs(const PlatformOptions& options, const std::filesystem::path& timeline,
+                                     const std::filesystem::path& report);
+
 /// The two devices of a command: --from and --to. Empty texts take the platform's own pair: GPU 0 of the first two
 /// nodes, or GPUs 0 and 1 where there is one node.
 struct PairOptions {

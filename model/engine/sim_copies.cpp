@@ -60,6 +60,7 @@ SimRank::OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engi
   operation->engine = engine;
   operation->queue = &streams_[stream.index];
   operation->size = operation->report.size = source.length;
+  operation->report.stream = stream.index;
   return operation;
 }
 
@@ -80,7 +81,10 @@ void SimRank::take_copy_cost(Operation& operation) {
   const End from = end_of(operation.from, operation.engine);
   const End to = end_of(operation.to, operation.engine);
   const CopyCost& cost = world_.copy_cost(from, to);
-  if (world_.observer) operation.report.cost = cost.name;
+  if (world_.observer) {
+    operation.report.cost = cost.name;
+    operation.report.engine = operation.engine != Engine::dma ? "kernel" : cost.gpu ? "copy engine" : "CPU";
+  }
   operation.report.overhead = cost.cost->overhead.value;
   const CopyEnding ending = operation.signal ? world_.topology.put_ending(from, to, cost, operation.size)
                                              : world_.topology.copy_ending(from, cost);
@@ -155,6 +159,10 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   operation->report.verb = "put";
   operation->peer = owner;
   operation->signal = signal;
+  if (signal) {
+    operation->report.peer = owner;
+    operation->report.tag = signal_tag(signal->tag);
+  }
   if (path_to(owner).device_mapping) return run_copy(operation);
   require_reach(*operation);
   for (const Part* end : {&operation->from, &operation->to}) {

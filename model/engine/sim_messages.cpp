@@ -256,6 +256,8 @@ Op SimRank::send_control(RankId to, Tag tag, const ControlMessage& message) {
   const NetworkCosts& costs = network_to(to);
   const OperationPtr operation = make("send_control");
   operation->kind = Operation::Kind::send_control;
+  operation->peer = to;
+  operation->tag = tag;
   if (world_.observer) operation->report.cost = by_shared_memory(to) ? "intra_node control" : "network control";
   operation->report.size = Bytes{message.bytes().size()};
   operation->report.overhead = costs.sending_control();

@@ -72,6 +72,13 @@ struct SimRank::Operation final : FlowListener, std::enable_shared_from_this<Ope
 
   OpReport report{};
 
+  const OpReport& ended_report() {
+    if (!is_copy()) {  // a put has told whom it signals
+      report.peer = peer;
+      report.tag = tag;
+    }
+    return report;
+  }
   /// Whoever has the flow is in its queue until then, or under way.
   void flow_has_ended() override {
     if (state == State::flowing) rank.end_stage(shared_from_this());

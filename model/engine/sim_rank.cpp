@@ -371,7 +371,7 @@ void SimRank::complete(const OperationPtr& operation, Status status) {
   } else if (!operation->abandoned) {
     ended_.push_back(operation);
   }
-  if (world_.observer) world_.observer(operation->report);
+  if (world_.observer) world_.observer(operation->ended_report());
   alarm_.ring();
 }
 

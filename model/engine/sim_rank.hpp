@@ -43,6 +43,10 @@ struct OpReport {
   Seconds flow{};        ///< the bytes moved
   Seconds ended{};       ///< the last byte was there
   Seconds completion{};  ///< from then on: the CPU is busy learning of it, once its rank waits for it
+  std::optional<RankId> peer{};  ///< of a message, a control message or a signal
+  Tag tag{};                     ///< of these; what comes from one peer with one tag stays in order
+  std::optional<int> stream{};   ///< of a copy, a put, or a kernel
+  std::string_view engine{};     ///< what moves the bytes of these: "copy engine", "kernel", "CPU"; empty: the adapter
 };
 using OpObserver = std::function<void(const OpReport&)>;
 

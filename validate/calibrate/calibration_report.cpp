@@ -8,6 +8,13 @@
 namespace twinlink::validate {
 namespace {
 
+using report::Column;
+using report::Document;
+using report::Heading;
+using report::List;
+using report::Paragraph;
+using report::Table;
+
 std::string exact_percent(double fraction) { return fmt::format("{:.2f} %", fraction * 100); }
 
 constexpr auto kLeft = Column::Align::left;

@@ -3,13 +3,13 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "protocols/bench/report/document.hpp"
 #include "validate/calibrate/calibration.hpp"
-#include "validate/compare/document.hpp"
 
 namespace twinlink::validate {
 
 /// What was replaced and by what, how well it fits, what stayed, and what of the probes was of no use.
-Document calibration_report(const Calibration& calibration);
+report::Document calibration_report(const Calibration& calibration);
 /// All of it, errors as fractions.
 nlohmann::json to_json(const Calibration& calibration);
 

@@ -41,11 +41,15 @@ std::string check_percent(const std::string& text) {
   return fmt::format("'{}' is not a percentage: a number from 0, without a sign or unit", text);
 }
 
-const std::map<std::string, ReportFormat, std::less<>> kFormats{
-    {"text", ReportFormat::text}, {"markdown", ReportFormat::markdown}, {"json", ReportFormat::json}};
+const std::map<std::string, ReportFormat, std::less<>> kFormats{{"text", ReportFormat::text},
+                                                                {"markdown", ReportFormat::markdown},
+                                                                {"html", ReportFormat::html},
+                                                                {"json", ReportFormat::json},
+                                                                {"junit", ReportFormat::junit}};
 
 std::string check_format(const std::string& text) {
-  return kFormats.contains(text) ? std::string{} : fmt::format("'{}' is none of text, markdown, json", text);
+  return kFormats.contains(text) ? std::string{}
+                                 : fmt::format("'{}' is none of text, markdown, html, json, junit", text);
 }
 
 void add_options(CLI::App& compare, CompareOptions& options) {
@@ -73,18 +77,18 @@ void add_options(CLI::App& compare, CompareOptions& options) {
   add_file_wishes(compare, options.wishes);
   compare.option_defaults()->group("Output");
   auto* report = compare.add_option("--report", options.report_file,
-                                    "Also write the report to this file: text, Markdown or JSON by its extension, "
-                                    ".txt, .md or .json");
+                                    "Also write the report to this file: by its extension .txt, .md, .html (one page "
+                                    "with plots, which needs no other file), .json or .xml (JUnit, for a CI)");
   report->type_name("FILE");
   compare.add_option("--json", options.json_file, "Also write the report to this file, as JSON")->type_name("FILE");
-  compare.add_option("--format", options.report_format, "What --report writes: text, markdown, json")
+  compare.add_option("--format", options.report_format, "What --report writes: text, markdown, html, json, junit")
       ->type_name("NAME")
       ->default_str("by the extension")
       ->check(CLI::Validator(check_format, ""))
       ->needs(report);
   bench::add_examples(compare, {"twinlink-validate compare measured.json simulated.json --max-error 5",
                                 "twinlink-validate compare nvbandwidth.json probes.json --size 512M",
-                                "twinlink-validate compare m1.json s1.json m2.json s2.json --report report.md"});
+                                "twinlink-validate compare m1.json s1.json m2.json s2.json --report report.html"});
 }
 
 ExitCode run(const CompareOptions& options) {
@@ -100,6 +104,7 @@ ExitCode run(const CompareOptions& options) {
   if (options.report_file) {
     reports.emplace_back(*options.report_file, options.report_format ? kFormats.find(*options.report_format)->second
                                                                      : format_of(*options.report_file));
+    if (reports.back().second == ReportFormat::html) report::require_html();
   }
   if (options.json_file) reports.emplace_back(*options.json_file, ReportFormat::json);
 

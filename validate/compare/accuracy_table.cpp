@@ -15,6 +15,12 @@
 namespace twinlink::validate {
 namespace {
 
+using report::Column;
+using report::Document;
+using report::Heading;
+using report::Paragraph;
+using report::Table;
+
 constexpr auto kLeft = Column::Align::left;
 
 std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }

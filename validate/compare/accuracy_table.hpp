@@ -2,13 +2,13 @@
 // stable; a table with a row for each curve; and where protocols cross in either world.
 #pragma once
 
+#include "protocols/bench/report/document.hpp"
 #include "validate/compare/comparison.hpp"
-#include "validate/compare/document.hpp"
 
 namespace twinlink::validate {
 
 /// `comparison` holds curves: an InputError for probes. Of the crossovers those of ping-pong curves of two protocols
 /// are listed; two settings of one protocol are not. The last line tells how many curves were expected.
-Document accuracy_table(const Comparison& comparison);
+report::Document accuracy_table(const Comparison& comparison);
 
 }  // namespace twinlink::validate

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "validate/compare/comparability.hpp"
+#include "validate/compare/curve_settings.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -57,21 +60,34 @@ bool same_pattern(const Pair& a, const Pair& b) {
 
 std::string name_of(const Recording& recording) { return recording.series ? recording.series->label : "probes"; }
 
-/// Curves of one name are told apart by their measured files, else by both files, else by their place in the list.
+/// "--chunk 1M"; empty for a protocol's defaults.
+std::string settings_of(const Recording& recording) {
+  if (!recording.series) return {};
+  const std::string label = settings_label(*recording.series);
+  const std::string& protocol = recording.series->protocol;
+  return label.starts_with(protocol + ' ') ? label.substr(protocol.size() + 1) : "";
+}
+
+/// Curves of one name are told apart by the first of these that differ: pattern, settings, files, place in the list.
 void make_labels_unique(std::vector<Pair>& pairs) {
-  std::vector<std::string> details(pairs.size());
-  const auto extend_repeated = [&](const auto& detail_of) {
-    std::map<std::string, int> uses;
-    for (const auto& pair : pairs) ++uses[pair.label];
+  std::vector<std::vector<std::string>> details(pairs.size());
+  const auto tell_apart = [&](const auto& detail_of) {
+    std::map<std::string, std::set<std::string>> found;
+    for (std::size_t i = 0; i < pairs.size(); ++i) found[pairs[i].label].insert(detail_of(i));
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (uses[pairs[i].label] < 2) continue;
-      details[i] += (details[i].empty() ? "" : ", ") + detail_of(i);
-      pairs[i].label = fmt::format("{} ({})", name_of(pairs[i].measured), details[i]);
+      const auto detail = detail_of(i);
+      if (found[pairs[i].label].size() < 2 || detail.empty()) continue;
+      details[i].push_back(detail);
+      pairs[i].label = fmt::format("{} ({})", name_of(pairs[i].measured), fmt::join(details[i], ", "));
     }
   };
-  extend_repeated([&](std::size_t i) { return pairs[i].measured.file; });
-  extend_repeated([&](std::size_t i) { return pairs[i].simulated.file; });
-  extend_repeated([](std::size_t i) { return fmt::format("pair {}", i + 1); });
+  tell_apart([&](std::size_t i) {
+    return std::string(pairs[i].measured.series ? to_string(pairs[i].measured.series->pattern) : "");
+  });
+  tell_apart([&](std::size_t i) { return settings_of(pairs[i].measured); });
+  tell_apart([&](std::size_t i) { return pairs[i].measured.file; });
+  tell_apart([&](std::size_t i) { return pairs[i].simulated.file; });
+  tell_apart([](std::size_t i) { return fmt::format("pair {}", i + 1); });
 }
 
 void check_limit(Comparison& comparison, const Pair& pair, std::string_view figure, double error,

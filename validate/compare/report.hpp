@@ -7,23 +7,26 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "protocols/bench/report/document.hpp"
 #include "validate/compare/comparison.hpp"
-#include "validate/compare/document.hpp"
 
 namespace twinlink::validate {
 
 inline constexpr int kComparisonSchema = 1;
 
-enum class ReportFormat { text, markdown, json };
+enum class ReportFormat { text, markdown, html, json, junit };
 
 /// For the terminal: every size, then the summary and, last, the verdict.
-Document terminal_report(const Comparison& comparison);
-/// To be kept: the verdict first, then the figures, and last both files' command lines and environments.
-Document full_report(const Comparison& comparison);
+report::Document terminal_report(const Comparison& comparison);
+/// To be kept: the verdict first, then the errors by size, each curve, and last what was not compared and both files'
+/// command lines and environments.
+report::Document full_report(const Comparison& comparison);
 /// Everything, unrounded. Errors are fractions.
 nlohmann::json json_report(const Comparison& comparison);
+/// For a CI, in JUnit's XML: a test case for each limit of each pair.
+std::string junit_report(const Comparison& comparison);
 
-/// By the file's extension: .txt, .md, .json. A UsageError for any other.
+/// By the file's extension: .txt, .md, .html, .json, .xml. A UsageError for any other.
 ReportFormat format_of(const std::filesystem::path& file);
 std::string render_report(const Comparison& comparison, ReportFormat format);
 

@@ -12,15 +12,22 @@
 #include "protocols/bench/results/rounds.hpp"
 #include "validate/compare/flatten.hpp"
 #include "validate/compare/report.hpp"
+#include "validate/compare/report_plots.hpp"
 
 namespace twinlink::validate {
 namespace {
 
+using report::append;
+using report::Column;
+using report::Document;
+using report::Heading;
+using report::List;
+using report::Paragraph;
+using report::Table;
 using Align = Column::Align;
 
 std::string exact_percent(double fraction) { return fmt::format("{:.2f} %", fraction * 100); }
 std::string signed_percent(double fraction) { return fmt::format("{:+.2f} %", fraction * 100); }
-std::string microseconds(double time_us) { return fmt::format("{:.3f}", time_us); }
 
 std::string joined_keys(const std::vector<Key>& keys) {
   std::vector<std::string> texts;
@@ -70,13 +77,36 @@ List remarks(const Pair& pair) {
   if (!unstable.empty()) {
     list.items.push_back(fmt::format("unstable when measured ({}): {}", bench::kUnstableMeans, joined_keys(unstable)));
   }
-  if (!pair.joined.only_measured.empty()) {
-    list.items.push_back("only measured: " + joined_keys(pair.joined.only_measured));
-  }
-  if (!pair.joined.only_simulated.empty()) {
-    list.items.push_back("only simulated: " + joined_keys(pair.joined.only_simulated));
-  }
   return list;
+}
+
+/// The lines of one file only.
+std::vector<std::string> left_over(const Pair& pair) {
+  std::vector<std::string> lines;
+  const auto add = [&lines](std::string_view world, const std::vector<Key>& keys) {
+    if (!keys.empty()) lines.push_back(fmt::format("only {}: {}", world, joined_keys(keys)));
+  };
+  add("measured", pair.joined.only_measured);
+  add("simulated", pair.joined.only_simulated);
+  return lines;
+}
+
+Document left_out_blocks(const Comparison& comparison) {
+  List list;
+  for (const auto& pair : comparison.pairs) {
+    for (const auto& line : left_over(pair)) list.items.push_back(fmt::format("{}: {}", pair.label, line));
+  }
+  for (const auto& order : comparison.orders) {
+    if (order.sizes > 0) continue;
+    list.items.push_back(fmt::format("which of {} and {} is faster: no size is in all four files",
+                                     comparison.pairs[order.a].label, comparison.pairs[order.b].label));
+  }
+  if (list.items.empty()) return {};
+  return {
+      Heading{.level = 2, .text = "What was not compared"},
+      Paragraph{"Lines are joined by exact key, and nothing is interpolated. What only one of two files holds stands "
+                "here."},
+      std::move(list)};
 }
 
 Table summary_table(const Comparison& comparison) {
@@ -133,6 +163,32 @@ Document order_blocks(const Comparison& comparison) {
   return blocks;
 }
 
+/// What order_blocks() says, for a page: of many curves there are many pairs.
+Document order_table(const Comparison& comparison) {
+  Table table{.columns = {{"curves", Align::left},
+                          {"same order"},
+                          {"measured, faster", Align::left},
+                          {"simulated, faster", Align::left},
+                          {"crossovers", Align::left}}};
+  for (const auto& order : comparison.orders) {
+    if (order.sizes == 0) continue;
+    const auto& a = comparison.pairs[order.a].label;
+    const auto& b = comparison.pairs[order.b].label;
+    std::vector<std::string> crossovers;
+    for (const auto& crossover : order.crossovers) {
+      crossovers.push_back(crossover_text(crossover, crossover.curve == Faster::a ? a : b));
+    }
+    table.rows.push_back({fmt::format("{} and {}", a, b), fmt::format("{} of {} sizes", order.same_order, order.sizes),
+                          leads_text(order.measured, a, b), leads_text(order.simulated, a, b),
+                          fmt::format("{}", fmt::join(crossovers, "; "))});
+  }
+  if (table.rows.empty()) return {};
+  Document blocks{Heading{.level = 2, .text = "Which curve is faster"}};
+  append(blocks, crossing_plots(comparison));
+  blocks.emplace_back(std::move(table));
+  return blocks;
+}
+
 Document verdict_blocks(const Comparison& comparison) {
   std::vector<std::string> limits;
   const auto add_limit = [&limits](std::string_view figure, const std::optional<double>& limit) {
@@ -163,15 +219,20 @@ Document environment_blocks(const Pair& pair, std::string_view world, const Reco
   return {Heading{.level = 3, .text = fmt::format("{}, {}", pair.label, world)}, std::move(table)};
 }
 
-void append(Document& document, Document blocks) { std::ranges::move(blocks, std::back_inserter(document)); }
-
-Document pair_blocks(const Pair& pair) {
+/// With `plot` for a page; else for a terminal, where what was not compared has no other place.
+Document pair_blocks(const Pair& pair, bool plot) {
   Document blocks{pair_heading(pair), files_table(pair)};
   if (pair.measured.series) {
     blocks.push_back(Paragraph{fmt::format("The simulated file: {}", sentence(pair.prediction))});
   }
-  blocks.push_back(rows_table(pair));
-  if (auto list = remarks(pair); !list.items.empty()) blocks.push_back(std::move(list));
+  if (plot && pair.measured.series) {
+    blocks.emplace_back(curve_plot(pair));
+  } else {
+    blocks.emplace_back(rows_table(pair));
+  }
+  List list = remarks(pair);
+  if (!plot) std::ranges::move(left_over(pair), std::back_inserter(list.items));
+  if (!list.items.empty()) blocks.emplace_back(std::move(list));
   return blocks;
 }
 
@@ -179,7 +240,7 @@ Document pair_blocks(const Pair& pair) {
 
 Document terminal_report(const Comparison& comparison) {
   Document document;
-  for (const auto& pair : comparison.pairs) append(document, pair_blocks(pair));
+  for (const auto& pair : comparison.pairs) append(document, pair_blocks(pair, false));
   document.push_back(Heading{.level = 2, .text = "Summary"});
   document.push_back(summary_table(comparison));
   append(document, order_blocks(comparison));
@@ -191,8 +252,10 @@ Document full_report(const Comparison& comparison) {
   Document document{Heading{.level = 1, .text = "Measured and simulated"}};
   append(document, verdict_blocks(comparison));
   document.push_back(summary_table(comparison));
-  append(document, order_blocks(comparison));
-  for (const auto& pair : comparison.pairs) append(document, pair_blocks(pair));
+  append(document, error_blocks(comparison));
+  append(document, order_table(comparison));
+  for (const auto& pair : comparison.pairs) append(document, pair_blocks(pair, true));
+  append(document, left_out_blocks(comparison));
   document.push_back(Heading{.level = 2, .text = "Environments"});
   for (const auto& pair : comparison.pairs) {
     append(document, environment_blocks(pair, "measured", pair.measured));

@@ -11,6 +11,13 @@
 namespace twinlink::validate {
 namespace {
 
+using report::Column;
+using report::Document;
+using report::Heading;
+using report::List;
+using report::Paragraph;
+using report::Table;
+
 constexpr std::size_t kMostRows = 5;
 constexpr auto kLeft = Column::Align::left;
 

@@ -3,13 +3,13 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "validate/compare/document.hpp"
+#include "protocols/bench/report/document.hpp"
 #include "validate/suspect/suspects.hpp"
 
 namespace twinlink::validate {
 
 /// The verdict, the parts that would explain the most, and the copies that are slow.
-Document suspect_report(const Suspicion& suspicion);
+report::Document suspect_report(const Suspicion& suspicion);
 /// All of it, errors and shares as fractions.
 nlohmann::json to_json(const Suspicion& suspicion);
 

@@ -143,7 +143,7 @@ TEST_F(DamagedFiles, AResultIsComparedOrRefused) {
   write_json(other, simulated);
   damage(whole, places_in(whole), [&](const std::filesystem::path& file) {
     const Comparison comparison = compare_files(std::array{file, simulated}, {.geometric_mean = 0.1}, true);
-    for (const auto format : {ReportFormat::text, ReportFormat::markdown, ReportFormat::json}) {
+    for (const auto format : {ReportFormat::text, ReportFormat::markdown, ReportFormat::json, ReportFormat::junit}) {
       expect_numbers(render_report(comparison, format));
     }
     to_markdown(accuracy_table(comparison));

@@ -176,6 +176,8 @@ TEST_F(Program, ReportsGoByTheExtensionAndTheTextIsPrintedAllTheSame) {
 
   EXPECT_EQ(run("compare m.json s.json --report r.txt").code, 0);
   EXPECT_EQ(read("r.txt"), read("out.log"));
+  EXPECT_EQ(run("compare m.json s.json --report r.xml").code, 0);
+  EXPECT_THAT(read("r.xml"), HasSubstr("<testcase classname=\"staging\" name=\"compared\"><skipped"));
   EXPECT_EQ(run("compare m.json s.json --report README --format markdown").code, 0);
   EXPECT_THAT(read("README"), HasSubstr("# Measured and simulated\n"));
 }

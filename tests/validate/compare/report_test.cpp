@@ -38,7 +38,7 @@ void expect_golden(const std::string& name, const std::string& actual) {
 }
 
 TEST(Report, MarkdownIsAsItWas) {
-  expect_golden("comparison.md", render_report(sample_comparison(), ReportFormat::markdown));
+  expect_golden("comparison.markdown", render_report(sample_comparison(), ReportFormat::markdown));
 }
 
 TEST(Report, TextIsAsItWas) { expect_golden("comparison.txt", render_report(sample_comparison(), ReportFormat::text)); }
@@ -110,6 +110,46 @@ TEST(Report, AWorldThatDoesNotCrossIsSaidInWordsAndAsNull) {
   EXPECT_EQ(written.at("verdict"), "no limit");
 }
 
+TEST(Report, APageHasPercentilesWhereTheFileTellsThem) {
+  auto measured = make_recording("measured", "staging", {{1024, 10}, {4096, 16}});
+  measured.series->points[0].time_us = {.n = 5, .median = 10, .min = 8, .max = 13, .p5 = 8.5, .p95 = 12.5};
+  const auto simulated = make_recording("simulated", "staging", {{1024, 10}, {4096, 16}});
+  const auto page = full_report(compare({compare_pair(measured, simulated, false)}, {}));
+  const auto plot = std::ranges::find_if(page, [](const report::Block& block) {
+    return std::holds_alternative<report::Plot>(block) &&
+           std::get<report::Plot>(block).title == "staging: time of a message";
+  });
+  ASSERT_NE(plot, page.end());
+  const auto& [title, unit, logarithmic, curves, table] = std::get<report::Plot>(*plot);
+  EXPECT_EQ(table.rows.at(0), (std::vector<std::string>{"1K", "10.000", "8.500", "12.500", "10.000", "+0.00 %"}));
+  EXPECT_EQ(table.rows.at(1), (std::vector<std::string>{"4K", "16.000", "", "", "16.000", "+0.00 %"}));
+  EXPECT_EQ(curves.at(0).points.at(0).low, 8.5);
+  EXPECT_EQ(curves.at(0).points.at(1).high, std::nullopt);
+}
+
+TEST(Report, APageShowsAnotherExpectation) {
+  const auto measured = test::expect(make_recording("measured", "staging", {{1024, 10}, {4096, 16}}), {{1024, 7}});
+  const auto simulated = make_recording("simulated", "staging", {{1024, 10}, {4096, 16}});
+  const auto text = render_report(compare({compare_pair(measured, simulated, false)}, {}), ReportFormat::markdown);
+  EXPECT_THAT(text, AllOf(HasSubstr("| error | expected us |"), HasSubstr("| +0.00 % | 7.000 |")));
+}
+
+TEST(Report, JunitHasACaseForEachLimitOfEachPair) {
+  const auto text = render_report(sample_comparison(), ReportFormat::junit);
+  EXPECT_THAT(text, HasSubstr("<testsuites tests=\"4\" failures=\"1\" errors=\"0\" skipped=\"0\">"));
+  EXPECT_THAT(text, HasSubstr("<testcase classname=\"staging\" name=\"geometric mean error\">"
+                              "<failure message=\"6.04 % exceeds 5 %\">largest error 10.00 % at 1K</failure>"));
+}
+
+TEST(Report, JunitCountsAPairWithoutALimitAsSkipped) {
+  auto measured = make_recording("measured", "a", {{4, 1}});
+  measured.series->label = "<a> & \"b\"";
+  const auto text = render_report(
+      compare({compare_pair(measured, make_recording("simulated", "a", {{4, 1}}), false)}, {}), ReportFormat::junit);
+  EXPECT_THAT(text, HasSubstr("tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"1\""));
+  EXPECT_THAT(text, HasSubstr("classname=\"&lt;a&gt; &amp; &quot;b&quot;\""));
+}
+
 TEST(Report, OneCurveHasNoOrder) {
   const auto comparison = compare(
       {compare_pair(make_recording("measured", "a", {{4, 1}}), make_recording("simulated", "a", {{4, 1}}), false)},
@@ -136,6 +176,8 @@ TEST(FormatOf, GoesByTheExtension) {
   EXPECT_EQ(format_of("a/report.md"), ReportFormat::markdown);
   EXPECT_EQ(format_of("report.json"), ReportFormat::json);
   EXPECT_EQ(format_of("report.txt"), ReportFormat::text);
+  EXPECT_EQ(format_of("report.html"), ReportFormat::html);
+  EXPECT_EQ(format_of("report.xml"), ReportFormat::junit);
   EXPECT_THROW(format_of("report.pdf"), UsageError);
   EXPECT_THROW(format_of("report"), UsageError);
 }

@@ -1,8 +1,8 @@
-#include "validate/compare/document.hpp"
+#include "protocols/bench/report/document.hpp"
 
 #include <gtest/gtest.h>
 
-namespace twinlink::validate {
+namespace twinlink::report {
 namespace {
 
 const Document kDocument{Heading{.level = 1, .text = "Title"}, Paragraph{"Some text."},
@@ -56,4 +56,4 @@ TEST(Document, NothingIsEmpty) {
 }
 
 }  // namespace
-}  // namespace twinlink::validate
+}  // namespace twinlink::report

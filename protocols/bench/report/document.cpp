@@ -1,12 +1,11 @@
-#include "validate/compare/document.hpp"
+#include "protocols/bench/report/document.hpp"
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <string_view>
 
-#include <fmt/format.h>
-
-namespace twinlink::validate {
+namespace twinlink::report {
 namespace {
 
 /// The characters that a terminal shows for UTF-8 text: all bytes but the continuations.
@@ -40,6 +39,11 @@ class TextRenderer {
     std::string out = line(table, widths, titles);
     for (const auto& row : table.rows) out += line(table, widths, row);
     return out;
+  }
+  /// Of whatever has a picture.
+  template <class Pictured>
+  std::string operator()(const Pictured& pictured) const {
+    return (*this)(pictured.table);
   }
 
  private:
@@ -82,6 +86,10 @@ class MarkdownRenderer {
     }
     return out;
   }
+  template <class Pictured>
+  std::string operator()(const Pictured& pictured) const {
+    return (*this)(pictured.table);
+  }
 
  private:
   static std::string escaped(std::string_view text) {
@@ -110,7 +118,9 @@ std::string render(const Document& document) {
 
 }  // namespace
 
+void append(Document& document, Document blocks) { std::ranges::move(blocks, std::back_inserter(document)); }
+
 std::string to_text(const Document& document) { return render<TextRenderer>(document); }
 std::string to_markdown(const Document& document) { return render<MarkdownRenderer>(document); }
 
-}  // namespace twinlink::validate
+}  // namespace twinlink::report

@@ -1,0 +1,59 @@
+// JUnit's XML: a test case for each limit of each pair, so that a CI shows which curve went astray.
+#include <fmt/format.h>
+
+#include "validate/compare/report.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using report::escaped_markup;
+
+struct TestCases {
+  std::string text{};
+  int tests = 0;
+  int failures = 0;
+  int skipped = 0;
+
+  void add(const Pair& pair, std::string_view figure, double error, std::optional<double> limit) {
+    if (!limit) return;
+    const bool exceeded = error > *limit;
+    failures += exceeded ? 1 : 0;
+    add(pair, figure,
+        exceeded ? fmt::format("<failure message=\"{:.2f} % exceeds {:g} %\">largest error {:.2f} % at {}</failure>",
+                               error * 100, *limit * 100, pair.errors.max * 100,
+                               escaped_markup(to_string(pair.errors.max_at)))
+                 : fmt::format("<system-out>{:.2f} % of at most {:g} %</system-out>", error * 100, *limit * 100));
+  }
+  /// There is one at least, or a CI would see no pair.
+  void add_without_limit(const Pair& pair) {
+    ++skipped;
+    add(pair, "compared", "<skipped message=\"no limit was given\"/>");
+  }
+
+ private:
+  void add(const Pair& pair, std::string_view name, const std::string& outcome) {
+    ++tests;
+    text += fmt::format("    <testcase classname=\"{}\" name=\"{}\">{}</testcase>\n", escaped_markup(pair.label), name,
+                        outcome);
+  }
+};
+
+}  // namespace
+
+std::string junit_report(const Comparison& comparison) {
+  TestCases cases;
+  const auto& limits = comparison.limits;
+  for (const auto& pair : comparison.pairs) {
+    if (!limits.geometric_mean && !limits.p95) cases.add_without_limit(pair);
+    cases.add(pair, "geometric mean error", pair.errors.geometric_mean, limits.geometric_mean);
+    cases.add(pair, "p95 error", pair.errors.p95, limits.p95);
+  }
+  const auto counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"", cases.tests,
+                                  cases.failures, cases.skipped);
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {0}>\n  <testsuite name=\"twinlink-validate compare\" "
+      "{0}>\n{1}  </testsuite>\n</testsuites>\n",
+      counts, cases.text);
+}
+
+}  // namespace twinlink::validate
