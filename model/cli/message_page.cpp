@@ -29,7 +29,10 @@ std::string svg_where_possible(const std::string& dot) {
     return svg_of(dot);
   } catch (const EnvironmentError& error) {
     static bool told = false;
-    if (!std::exchange(told, true)) std::cerr << "twinlink-sim: note: no drawings: " << error.what() << "\n";
+    const std::string_view why(error.what());
+    if (!std::exchange(told, true)) {
+      std::cerr << "twinlink-sim: note: not every drawing could be made: " << why.substr(0, why.find('\n')) << "\n";
+    }
     return {};
   }
 }

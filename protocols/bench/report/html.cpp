@@ -53,7 +53,10 @@ std::string inline_svg(const std::string& svg) {
   if (start == std::string::npos) return {};
   static const std::regex own(R"re( (?:id="[^"]*"|xmlns(?::\w+)?="[^"]*"))re");
   static const std::regex comment("<!--[^>]*-->\n?");
-  return std::regex_replace(std::regex_replace(svg.substr(start), own, ""), comment, "");
+  static const std::regex points("=\"([0-9.]+)pt\"");  // in pixels it is small enough for a page, and can be read
+  std::string text = std::regex_replace(svg.substr(start), own, "");
+  text = std::regex_replace(text, comment, "");
+  return std::regex_replace(text, points, "=\"$1\"");
 }
 
 class HtmlRenderer {
