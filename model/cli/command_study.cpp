@@ -21,6 +21,7 @@
 #include "model/study/child_process.hpp"
 #include "model/study/study_database.hpp"
 #include "model/study/study_plan.hpp"
+#include "model/study/study_report.hpp"
 #include "model/study/study_results.hpp"
 #include "model/study/survey.hpp"
 #include "model/tools/variation.hpp"
@@ -38,11 +39,13 @@ struct StudyOptions {
   fs::path out{};
   int jobs = cores();
   bool resume = false;
+  fs::path report{};
 };
 
 struct MergeOptions {
   std::vector<fs::path> folders{};
   fs::path out{};
+  fs::path report{};
 };
 
 /// Of all processes of a launcher this one's number.
@@ -143,7 +146,8 @@ void require_options(const Study& study, const CLI::App& app, const fs::path& fi
 }
 
 StudyIdentity identity_of(const Study& study, const std::vector<StudyPoint>& points) {
-  StudyIdentity identity{.program = fmt::format("{} with SimGrid {}", program_name(), simgrid_version())};
+  StudyIdentity identity{.study = study.title + "\n",
+                         .program = fmt::format("{} with SimGrid {}", program_name(), simgrid_version())};
   std::map<std::string, std::string> platforms;
   for (const StudyPoint& point : points) {
     identity.study += fmt::format("{}\n", fmt::join(point.arguments, " "));
@@ -186,10 +190,16 @@ std::string result_of(Program& program, const StudyPoint& point, const fs::path&
   return points.dump();
 }
 
-void write_results(const StudyIdentity& identity, const std::vector<FinishedPoint>& points, const fs::path& out) {
+void write_results(const StudyIdentity& identity, const std::vector<FinishedPoint>& points, const fs::path& out,
+                   const fs::path& page) {
   const std::vector<StudyRow> rows = rows_of(points);
   bench::write_file(out / "study.csv", to_csv(identity, rows));
   bench::write_json_file(out / "study.json", to_json(identity, rows));
+  if (!page.empty()) {
+    const std::string title = identity.study.substr(0, identity.study.find('\n'));
+    const std::vector<report::Attachment> data{{"study.csv", to_csv(identity, rows)}};
+    bench::write_file(page, report::to_html(to_document(title, identity, rows), data));
+  }
   print_best(identity, rows, std::cout);
   std::cout << fmt::format("# {} points: {}, {}\n", points.size(), (out / "study.csv").string(),
                            (out / "study.json").string());
@@ -212,6 +222,8 @@ void make_folder(const fs::path& folder) {
 }
 
 ExitCode run_study(const StudyOptions& options, Program& program) {
+  bench::require_other_files({{"--report", options.report}}, {{"the study", options.file}});
+  if (!options.report.empty()) require_page(options.report);
   const Study study = read_study(options.file);
   require_options(study, program.app, options.file);
   Bases bases;
@@ -254,7 +266,7 @@ ExitCode run_study(const StudyOptions& options, Program& program) {
     std::cout << fmt::format("# {} of {} points: {}; 'study merge' joins them\n", finished.size(), points.size(),
                              (options.out / name).string());
   } else {
-    write_results(identity, finished, options.out);
+    write_results(identity, finished, options.out, options.report);
   }
   return end_of(finished);
 }
@@ -272,6 +284,7 @@ std::vector<fs::path> databases_in(const fs::path& folder) {
 }
 
 ExitCode merge(const MergeOptions& options) {
+  if (!options.report.empty()) require_page(options.report);
   std::vector<fs::path> files;
   for (const fs::path& folder : options.folders) {
     for (const fs::path& file : databases_in(folder)) files.push_back(file);
@@ -283,7 +296,7 @@ ExitCode merge(const MergeOptions& options) {
   if (fs::exists(into)) throw UsageError(into.string() + ": is there already");
   StudyDatabase database(into, identity, false);
   for (const FinishedPoint& point : points) database.add(point);
-  write_results(identity, points, options.out);
+  write_results(identity, points, options.out, options.report);
   return end_of(points);
 }
 
@@ -301,6 +314,7 @@ void add_study_command(Program& program) {
   constexpr int kMostJobs = 1024;
   bench::add_count_option(*command, "-j,--jobs", 1, kMostJobs, "one for each core", "Points at a time",
                           [options](int jobs) { options->jobs = jobs; });
+  add_page_option(*command, options->report, "best settings, what each axis changes, curves");
   command->add_flag("--resume", options->resume, "Go on after an interruption: what is finished is not run again");
   command->footer(
       "A study:\n"
@@ -309,15 +323,13 @@ void add_study_command(Program& program) {
       "  options: {platform: keeneland-kids, protocol: staging, begin: 64K, end: 4M, factor: 4}\n"
       "  axes: {chunk: [64K, 256K, 1M], depth: [1, 2, 4]}\n"
       "  combine: product              # or zip: the first values of all axes, then the second\n"
-      "  spread: {driver.copies.pinned-to-device.rate: 10%}  # of numbers of the platform, with\n"
+      "  spread: {gpu_types.m2090.copies.pinned-to-device.rate: 10%}  # of numbers, with\n"
       "  samples: 20                   # so many draws of them at each point, by\n"
       "  seed: 1\n"
-      "Any option of the command is an axis: 'set PATH' and 'option NAME' for one --set or --option, 'workload' for "
-      "its\n"
-      "argument. Instead of axes, 'points' is a list of maps of options.\n\n"
-      "Under mpirun, srun or in a job array of Slurm each process takes its share into a database of its own in "
-      "--out,\n"
-      "and 'study merge' joins them.");
+      "Any option of the command is an axis. 'set PATH' and 'option NAME' are one --set or --option,\n"
+      "'workload' is its argument. Instead of axes, 'points' is a list of maps of options.\n\n"
+      "Under mpirun, srun or in a job array of Slurm each process takes its share into a database\n"
+      "of its own in --out, and 'study merge' joins them.");
   auto* merging = command->add_subcommand("merge", "Join the databases of several processes");
   const auto merge_options = std::make_shared<MergeOptions>();
   merging->add_option("folders", merge_options->folders, "Folders with databases of one study")
@@ -326,6 +338,7 @@ void add_study_command(Program& program) {
   merging->add_option("--out", merge_options->out, "Another folder, for what 'study' writes")
       ->type_name("FOLDER")
       ->required();
+  add_page_option(*merging, merge_options->report, "best settings, what each axis changes, curves");
   bench::add_examples(*command, {"twinlink-sim study validate/studies/sharing_an_adapter.yaml --out results/sharing",
                                  "mpirun -n 64 twinlink-sim study big.yaml --out big -j 1",
                                  "twinlink-sim study merge big --out big-all"});

@@ -111,37 +111,50 @@ nlohmann::json to_json(const StudyIdentity& identity, std::span<const StudyRow> 
   return {{"kind", "twinlink-study"}, {"schema", 1}, {"program", identity.program}, {"rows", std::move(all)}};
 }
 
-void print_best(const StudyIdentity& identity, std::span<const StudyRow> rows, std::ostream& out) {
-  struct Key {
-    std::vector<std::string> question{};
-    std::uint64_t bytes = 0;
-    auto operator<=>(const Key&) const = default;
-  };
-  const auto part = [&](const StudyRow& row, bool settings) {
-    std::vector<std::string> values;
-    for (std::size_t axis = 0; axis < row.values.size(); ++axis) {
-      if (is_setting(identity.axes[axis]) == settings) values.push_back(row.values[axis]);
-    }
-    return values;
-  };
-  if (std::ranges::none_of(identity.axes, is_setting)) return;
-  std::map<Key, const StudyRow*> best;
+StudyAxes::StudyAxes(const StudyIdentity& identity) {
+  for (std::size_t axis = 0; axis < identity.axes.size(); ++axis) {
+    const bool setting = is_setting(identity.axes[axis]);
+    (setting ? set : asked).push_back(identity.axes[axis]);
+    (setting ? set_axes_ : asked_axes_).push_back(axis);
+  }
+}
+
+std::vector<std::string> StudyAxes::values_at(const std::vector<std::size_t>& axes, const StudyRow& row) {
+  std::vector<std::string> values;
+  for (const std::size_t axis : axes) values.push_back(row.values[axis]);
+  return values;
+}
+
+std::vector<const StudyRow*> best_rows(const StudyIdentity& identity, std::span<const StudyRow> rows) {
+  const StudyAxes axes(identity);
+  std::vector<const StudyRow*> best;
   for (const StudyRow& row : rows) {
     if (!row.error.empty()) continue;
-    const StudyRow*& known = best[{part(row, false), row.bytes}];
-    if (known == nullptr || row.time_us < known->time_us) known = &row;
+    const auto known = std::ranges::find_if(best, [&](const StudyRow* other) {
+      return other->bytes == row.bytes && axes.asked_of(*other) == axes.asked_of(row);
+    });
+    if (known == best.end()) {
+      best.push_back(&row);
+    } else if (row.time_us < (*known)->time_us) {
+      *known = &row;
+    }
   }
-  std::vector<std::string> asked;
-  std::vector<std::string> set;
-  for (const std::string& axis : identity.axes) (is_setting(axis) ? set : asked).push_back(axis);
-  out << fmt::format("# {:>8} {:>13} {:>12}  {}the fastest {}\n", "size", "time us", "MB/s",
-                     asked.empty() ? "" : fmt::format("{}: ", fmt::join(asked, ", ")), fmt::join(set, ", "));
+  return best;
+}
+
+void print_best(const StudyIdentity& identity, std::span<const StudyRow> rows, std::ostream& out) {
+  const StudyAxes axes(identity);
+  if (axes.set.empty()) return;
+  const auto before = [](const std::vector<std::string>& asked) {
+    return asked.empty() ? "" : fmt::format("{}: ", fmt::join(asked, ", "));
+  };
+  out << fmt::format("# {:>8} {:>13} {:>12}  {}the fastest {}\n", "size", "time us", "MB/s", before(axes.asked),
+                     fmt::join(axes.set, ", "));
   constexpr std::size_t kMost = 40;
-  for (std::size_t shown = 0; const auto& [key, row] : best) {
-    if (++shown > kMost) break;
+  const std::vector<const StudyRow*> best = best_rows(identity, rows);
+  for (const StudyRow* row : std::span(best).first(std::min(best.size(), kMost))) {
     out << fmt::format("{:>10} {:>13.3f} {:>12.2f}  {}{}\n", format_size(Bytes{row->bytes}), row->time_us,
-                       row->rate_MBps, asked.empty() ? "" : fmt::format("{}: ", fmt::join(key.question, ", ")),
-                       fmt::join(part(*row, true), ", "));
+                       row->rate_MBps, before(axes.asked_of(*row)), fmt::join(axes.set_of(*row), ", "));
   }
   if (best.size() > kMost) out << fmt::format("# and {} more\n", best.size() - kMost);
 }

@@ -25,6 +25,26 @@ struct StudyRow {
   int samples = 0;
 };
 
+/// Axes in two parts: what a user sets to be fast, and all others, which say what is asked.
+class StudyAxes {
+ public:
+  explicit StudyAxes(const StudyIdentity& identity);
+
+  std::vector<std::string> asked{};  ///< names
+  std::vector<std::string> set{};
+  [[nodiscard]] std::vector<std::string> asked_of(const StudyRow& row) const { return values_at(asked_axes_, row); }
+  [[nodiscard]] std::vector<std::string> set_of(const StudyRow& row) const { return values_at(set_axes_, row); }
+
+ private:
+  static std::vector<std::string> values_at(const std::vector<std::size_t>& axes, const StudyRow& row);
+
+  std::vector<std::size_t> asked_axes_{};
+  std::vector<std::size_t> set_axes_{};
+};
+
+/// For each size the row with the least time, for each value of what is asked; in the order of the rows.
+std::vector<const StudyRow*> best_rows(const StudyIdentity& identity, std::span<const StudyRow> rows);
+
 /// By place; where samples failed, the row has the first error.
 std::vector<StudyRow> rows_of(std::span<const FinishedPoint> points);
 std::string to_csv(const StudyIdentity& identity, std::span<const StudyRow> rows);

@@ -10,6 +10,7 @@
 
 #include "model/study/study_database.hpp"
 #include "model/study/study_plan.hpp"
+#include "model/study/study_report.hpp"
 #include "model/study/study_results.hpp"
 #include "protocols/core/errors.hpp"
 
@@ -162,6 +163,25 @@ TEST_F(Databases, AreJoined) {
   EXPECT_EQ(rows[0].rate_MBps, 32);
   EXPECT_LT(rows[0].p5_us, rows[0].time_us);
   EXPECT_THAT(to_csv(identity_, rows), HasSubstr("chunk,bytes,ran,time_us,p5_us,p95_us,MBps,samples,error\n0,64,,2,"));
+}
+
+TEST(StudyReport, SaysWhatIsFastestAndWhatEachAxisChanges) {
+  const StudyIdentity identity{.study = "s", .program = "p", .axes = {"platform", "chunk"}};
+  std::vector<StudyRow> rows;
+  for (const auto& [platform, chunk, time] : {std::tuple{"a", "1K", 10.0}, std::tuple{"a", "2K", 20.0},
+                                              std::tuple{"b", "1K", 30.0}, std::tuple{"b", "2K", 15.0}}) {
+    rows.push_back(
+        {.values = {platform, chunk}, .bytes = 64, .time_us = time, .p5_us = time, .p95_us = time, .samples = 1});
+  }
+  rows.push_back({.values = {"b", "4K"}, .error = "no such chunk"});
+  const std::string text = report::to_markdown(to_document("chunks <&>", identity, rows));
+  EXPECT_THAT(text, HasSubstr("| platform a | 64 | chunk 1K | 10.000 |"));
+  EXPECT_THAT(text, HasSubstr("| platform b | 64 | chunk 2K | 15.000 |"));
+  // 1K: 1 and 2 times the better one, geometric mean sqrt(2); 2K: 2 and 1. 4K has no time, so nothing is said of it.
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("| chunk | 4K | 1")));
+  EXPECT_THAT(text, HasSubstr("platform b, chunk 4K: no such chunk"));
+  rows.pop_back();
+  EXPECT_THAT(report::to_markdown(to_document("chunks", identity, rows)), HasSubstr("| chunk | 2K | 1.414 | 2 |"));
 }
 
 TEST_F(Databases, ThatDisagreeAreNamed) {

@@ -1,0 +1,15 @@
+// What comes of a study, for people.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "model/study/study_results.hpp"
+#include "protocols/bench/report/document.hpp"
+
+namespace twinlink::model {
+
+/// The best settings, what each axis changes, and the curves, each with its 5th to 95th percentile.
+report::Document to_document(const std::string& title, const StudyIdentity& identity, std::span<const StudyRow> rows);
+
+}  // namespace twinlink::model
