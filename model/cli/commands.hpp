@@ -42,6 +42,7 @@ void add_diff_command(Program& program);
 void add_sensitivity_command(Program& program);
 void add_import_command(Program& program);
 void add_new_command(Program& program);
+void add_plot_command(Program& program);
 void add_study_command(Program& program);
 void add_workload_command(Program& program);
 

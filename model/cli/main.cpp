@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   model::add_run_command(program);
   model::add_workload_command(program);
   model::add_study_command(program);
+  model::add_plot_command(program);
   model::add_explain_command(program);
   model::add_advise_command(program);
   model::add_figure_command(program);

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "model/cli/commands.hpp"
+#include "model/study/gnuplot.hpp"
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/figure/figures.hpp"
+#include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
+#include "protocols/bench/results/results.hpp"
+#include "protocols/core/errors.hpp"
+
+namespace twinlink::model {
+namespace {
+
+struct PlotOptions {
+  std::vector<std::filesystem::path> files{};
+  std::vector<std::string> labels{};
+  std::string title = "Bandwidth";
+  std::filesystem::path out{};
+};
+
+/// Of each curve its own, as long as there are enough.
+bench::FigureCurve curve_like(std::size_t number, std::string label) {
+  struct Look {
+    bench::Marker marker;
+    const char* colour;
+  };
+  using enum bench::Marker;
+  constexpr std::array kLooks{Look{circle, "#1f77b4"},  Look{square, "#ff7f0e"}, Look{triangle, "#2ca02c"},
+                              Look{diamond, "#d62728"}, Look{cross, "#9467bd"},  Look{star, "#8c564b"}};
+  const Look& look = kLooks.at(number % kLooks.size());
+  return {.label = std::move(label), .marker = look.marker, .colour = look.colour};
+}
+
+/// All of a file: their labels, and of several files with the same ones the files' names as well.
+std::vector<bench::Result> read_curves(const PlotOptions& options) {
+  if (!options.labels.empty() && options.labels.size() != options.files.size()) {
+    throw UsageError(fmt::format("--label: {} names for {} files", options.labels.size(), options.files.size()));
+  }
+  std::vector<bench::Result> results;
+  for (const std::filesystem::path& file : options.files) results.push_back(bench::read_json(file));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    std::string& label = results[i].series.label;
+    label = options.labels.empty()
+                ? fmt::format("{}, {} ({})", label, results[i].world, options.files[i].stem().string())
+                : options.labels[i];
+  }
+  return results;
+}
+
+report::Document page_of(const std::string& title, const std::vector<bench::Result>& results) {
+  report::Plot rates{.title = title, .unit = "MB/s", .table = {.columns = {{"curve", report::Column::Align::left}}}};
+  rates.table.columns.insert(rates.table.columns.end(), {{"size"}, {"time us"}, {"5th"}, {"95th"}, {"MB/s"}});
+  report::Plot times{.title = "Time of a message", .unit = "us", .logarithmic = true};
+  for (const bench::Result& result : results) {
+    const int colour = static_cast<int>(rates.curves.size());
+    report::PlotCurve rate{.label = result.series.label, .colour = colour, .dashed = result.world == "simulated"};
+    report::PlotCurve time = rate;
+    for (const bench::Point& point : result.series.points) {
+      const auto size = static_cast<double>(point.size.count());
+      rate.points.push_back({.x = size, .y = point.bandwidth_MBps});
+      time.points.push_back({.x = size, .y = point.time_us.median, .low = point.time_us.p5, .high = point.time_us.p95});
+      rates.table.rows.push_back({result.series.label, format_size(point.size),
+                                  fmt::format("{:.3f}", point.time_us.median), fmt::format("{:.3f}", point.time_us.p5),
+                                  fmt::format("{:.3f}", point.time_us.p95),
+                                  fmt::format("{:.2f}", point.bandwidth_MBps)});
+    }
+    rates.curves.push_back(std::move(rate));
+    times.curves.push_back(std::move(time));
+  }
+  times.table = rates.table;
+  return {report::Heading{1, title}, std::move(rates), std::move(times)};
+}
+
+ExitCode plot_files(const PlotOptions& options) {
+  bench::NamedFiles inputs;
+  for (const std::filesystem::path& file : options.files) inputs.push_back({"a result", file});
+  const std::string ending = options.out.extension().string();
+  if (!options.out.empty()) {
+    bench::require_other_files({{"--out", options.out}}, inputs);
+    if (ending == ".html") {
+      require_page(options.out);
+    } else if (ending == ".svg") {
+      bench::require_writable(options.out);
+    } else {
+      throw UsageError("--out " + options.out.string() + ": a name that ends in .svg or .html is expected");
+    }
+  }
+  const std::vector<bench::Result> results = read_curves(options);
+  bench::Figure figure{.id = "plot", .title = options.title};
+  for (const bench::Result& result : results) {
+    figure.curves.push_back(curve_like(figure.curves.size(), result.series.label));
+  }
+  std::vector<bench::DrawnCurve> drawn;
+  for (std::size_t i = 0; i < results.size(); ++i) drawn.push_back({&figure.curves[i], results[i].series});
+  const bool same = std::ranges::all_of(results, [&](const auto& r) { return r.world == results.front().world; });
+  const std::string world = same ? results.front().world : "measured and simulated";
+  std::cout << figure_text(figure, drawn, world);
+  if (ending == ".svg") bench::write_file(options.out, svg_plot(figure, drawn, world));
+  if (ending == ".html") bench::write_file(options.out, to_html(page_of(options.title, results)));
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_plot_command(Program& program) {
+  auto* command = program.app.add_subcommand("plot", "Draw the curves of result files, measured or simulated");
+  const auto options = std::make_shared<PlotOptions>();
+  command->add_option("files", options->files, "Results of run --json, of either program, or imported ones")
+      ->type_name("RESULT.json...")
+      ->required();
+  command->add_option("--label", options->labels, "What each of them is called: one name for each file, by commas")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  command->add_option("--title", options->title, "Above the plot")->type_name("TEXT")->capture_default_str();
+  command->add_option("--out", options->out, "Also a picture, or a page with tables")->type_name("FILE.svg|FILE.html");
+  bench::add_examples(*command, {"twinlink-sim plot results/kids-*.json --out kids.html",
+                                 "twinlink-sim plot before.json after.json --label before,after --out both.svg"});
+  command->callback([&program, options] { program.action = [options] { return plot_files(*options); }; });
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,55 @@
+// `twinlink-sim plot` as a user runs it.
+#include <filesystem>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocols/bench/results/files.hpp"
+#include "tests/model/cli/sim_program.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const std::string kMeasured = "validate/data/h200-nvlink-gpudirect-v2.json";
+const std::string kOther = "validate/data/h200-nvlink-host.json";
+
+TEST(PlotProgram, DrawsCurvesOfFilesAndTellsThemApart) {
+  const Ended ended = run("plot " + kMeasured + " " + kOther);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("Bandwidth (measured)"),
+                                HasSubstr("(1) gpudirect-v2, measured (h200-nvlink-gpudirect-v2)"),
+                                HasSubstr("(2) host, measured (h200-nvlink-host)")));
+}
+
+TEST(PlotProgram, WritesAPageWithTheNamesThatAreGiven) {
+  const std::string page = ::testing::TempDir() + "twinlink-plot.html";
+  const Ended ended = run("plot " + kMeasured + " " + kOther + " --label '<a>,b' --title Two --out " + page);
+  if (ended.code == 77) GTEST_SKIP() << "no Chart.js here";
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  const std::string text = bench::read_file(page);
+  for (const char* part : {"<h1>Two</h1>", "&lt;a&gt;", "390713.28"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part;
+  }
+  std::filesystem::remove(page);
+}
+
+TEST(PlotProgram, RefusesWhatItCannotDraw) {
+  const auto refused = [](const std::string& arguments, const std::string& why) {
+    const Ended ended = run("plot " + arguments);
+    EXPECT_EQ(ended.code, 2) << ended.text;
+    EXPECT_THAT(ended.text, HasSubstr(why));
+  };
+  refused(kMeasured + " --label a,b", "--label: 2 names for 1 files");
+  refused(kMeasured + " --out x.png", "a name that ends in .svg or .html is expected");
+  refused(kMeasured + " --out " + kMeasured, "would overwrite");
+  refused("README.md", "not JSON");
+  refused("validate/data/h200-nvlink-probes.json", "error");
+  refused("", "files");
+}
+
+}  // namespace
+}  // namespace twinlink::model
