@@ -14,6 +14,7 @@
 #include "model/study/gnuplot.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/figure/figures.hpp"
+#include "protocols/bench/report/document.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/results/results.hpp"
