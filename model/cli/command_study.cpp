@@ -1,8 +1,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -56,35 +58,37 @@ struct Share {
 
 std::optional<int> number_of(const char* variable) {
   const char* const text = std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
+  if (text == nullptr || *text == '\0') return std::nullopt;
   int number = 0;
   const std::string_view all(text);
   const auto [end, error] = std::from_chars(all.data(), all.data() + all.size(), number);
-  if (error != std::errc{} || end != all.data() + all.size()) return std::nullopt;
-  return number;
+  if (error == std::errc{} && end == all.data() + all.size()) return number;
+  throw UsageError(fmt::format("{}={}: no number, and so no share of the study", variable, all));
 }
 
-/// mpirun (Open MPI, and those with Hydra), srun, a job array of Slurm.
+/// mpirun (Open MPI, and those with Hydra), srun, a job array of Slurm. Of a launcher that started one process the next
+/// one counts: a task of an array may start itself by srun.
 Share share_of_launcher() {
   struct Names {
     const char* rank;
     const char* ranks;
-    const char* first;
   };
   // SLURM_NTASKS would do for srun, but is set in a batch script as well, which runs once.
-  for (const Names& names : {Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", ""},
-                             Names{"PMI_RANK", "PMI_SIZE", ""}, Names{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", ""},
-                             Names{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN"}}) {
-    const std::optional<int> rank = number_of(names.rank);
-    const std::optional<int> ranks = number_of(names.ranks);
-    if (!rank || !ranks) continue;
-    const Share share{*rank - number_of(names.first).value_or(0), *ranks};
+  for (const Names& names : {Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, Names{"PMI_RANK", "PMI_SIZE"},
+                             Names{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}}) {
+    const Share share{number_of(names.rank).value_or(0), number_of(names.ranks).value_or(1)};
     if (share.rank < 0 || share.rank >= share.ranks) {
-      throw UsageError(fmt::format("{}={} and {}={}: no share of the study", names.rank, *rank, names.ranks, *ranks));
+      throw UsageError(
+          fmt::format("{}={} and {}={}: no share of the study", names.rank, share.rank, names.ranks, share.ranks));
     }
-    return share;
+    if (share.ranks > 1) return share;
   }
-  return {};
+  const int first = number_of("SLURM_ARRAY_TASK_MIN").value_or(0);
+  const int last = number_of("SLURM_ARRAY_TASK_MAX").value_or(first);
+  const int step = std::max(number_of("SLURM_ARRAY_TASK_STEP").value_or(1), 1);
+  const Share share{(number_of("SLURM_ARRAY_TASK_ID").value_or(first) - first) / step, (last - first) / step + 1};
+  if (share.rank >= 0 && share.rank < share.ranks) return share;
+  throw UsageError("SLURM_ARRAY_TASK_ID is beyond SLURM_ARRAY_TASK_MIN and _MAX: no share of the study");
 }
 
 std::string text_of(const YamlValue& value) {
@@ -147,20 +151,28 @@ void require_options(const Study& study, const CLI::App& app, const fs::path& fi
 
 StudyIdentity identity_of(const Study& study, const std::vector<StudyPoint>& points) {
   StudyIdentity identity{.study = study.title + "\n",
-                         .program = fmt::format("{} with SimGrid {}", program_name(), simgrid_version())};
-  std::map<std::string, std::string> platforms;
+                         .program = fmt::format("{} with SimGrid {}", program_name(), simgrid_version()),
+                         .points = points.size()};
+  std::map<std::string, std::string> files;  // platforms with what they include, and recorded jobs
   for (const StudyPoint& point : points) {
     identity.study += fmt::format("{}\n", fmt::join(point.arguments, " "));
-    platforms.try_emplace(platform_of(point.arguments).file.string());
+    files.try_emplace(platform_of(point.arguments).file.string());
+    for (const std::string& argument : point.arguments) {
+      if (fs::path(argument).extension() == ".goal") files.try_emplace(argument);
+    }
   }
-  for (auto& [file, text] : platforms) {
-    Diagnostics diagnostics;  // the points say themselves what is wrong with it
-    try {
-      const std::optional<YamlValue> document = load_yaml(find_platform(file), diagnostics);
-      if (document) text = text_of(*document);
+  for (auto& [file, text] : files) {
+    try {  // the points say themselves what is wrong with one
+      Diagnostics diagnostics;
+      const bool goal = fs::path(file).extension() == ".goal";
+      if (goal) {
+        text = bench::read_file(file);
+      } else if (const std::optional<YamlValue> document = load_yaml(find_platform(file), diagnostics)) {
+        text = text_of(*document);
+      }
     } catch (const Error&) {
     }
-    identity.study += file + text + "\n";
+    identity.study += file + "\n" + text + "\n";
   }
   for (const StudyOption& axis : study.axes) identity.axes.push_back(axis.name);
   return identity;
@@ -182,12 +194,16 @@ std::string result_of(Program& program, const StudyPoint& point, const fs::path&
     throw UsageError(bench::describe(program.app, error));
   }
   if (program.action() != ExitCode::ok) throw Error("a check failed");
-  nlohmann::json points = bench::read_json_file(file).at("points");
-  fs::remove(file);
-  for (nlohmann::json& each : points) {
-    for (const char* name : {"samples_us", "ranks", "links"}) each.erase(name);
+  const nlohmann::json result = bench::read_json_file(file);
+  nlohmann::json kept = nlohmann::json::array();
+  for (const nlohmann::json& each : result.at("points")) {
+    const bool workload = each.contains("bus_MBps");
+    kept.push_back({{"bytes", each.at("bytes")},
+                    {"time_us", each.at("time_us")},
+                    {"MBps", each.at(workload ? "bus_MBps" : "bandwidth_MBps")},
+                    {"algorithm", workload ? each.at("algorithm").get<std::string>() : ""}});
   }
-  return points.dump();
+  return kept.dump();
 }
 
 void write_results(const StudyIdentity& identity, const std::vector<FinishedPoint>& points, const fs::path& out,
@@ -210,9 +226,12 @@ void write_results(const StudyIdentity& identity, const std::vector<FinishedPoin
   }
 }
 
-ExitCode end_of(const std::vector<FinishedPoint>& points) {
+/// Says what is missing.
+ExitCode end_of(const StudyIdentity& identity, const std::vector<FinishedPoint>& points) {
+  const std::size_t missing = identity.points - points.size();
+  if (missing > 0) std::cout << fmt::format("# {} of {} points are missing\n", missing, identity.points);
   const auto failed = [](const FinishedPoint& point) { return !point.error.empty(); };
-  return std::ranges::any_of(points, failed) ? ExitCode::failed : ExitCode::ok;
+  return missing > 0 || std::ranges::any_of(points, failed) ? ExitCode::failed : ExitCode::ok;
 }
 
 void make_folder(const fs::path& folder) {
@@ -221,16 +240,51 @@ void make_folder(const fs::path& folder) {
   if (error) throw UsageError(fmt::format("--out {}: {}", folder.string(), error.message()));
 }
 
+/// For what points write, with a name that nobody else has. Its end takes it away.
+class Scratch {
+ public:
+  explicit Scratch(const fs::path& out) : folder_((out / "running-XXXXXX").string()) {
+    if (::mkdtemp(folder_.data()) == nullptr) throw EnvironmentError("mkdtemp " + folder_, std::strerror(errno));
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  [[nodiscard]] fs::path folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+};
+
+/// Makes the folder, and lets no output be an input or another output.
+void prepare_outputs(const fs::path& out, const fs::path& page, bench::NamedFiles inputs) {
+  bench::NamedFiles outputs{{"--report", page}};
+  for (const char* name : {"study.csv", "study.json", "study.sqlite"}) outputs.push_back({"a result", out / name});
+  bench::require_other_files(outputs, inputs);
+  make_folder(out);
+  if (!page.empty()) require_page(page);
+}
+
 ExitCode run_study(const StudyOptions& options, Program& program) {
-  bench::require_other_files({{"--report", options.report}}, {{"the study", options.file}});
-  if (!options.report.empty()) require_page(options.report);
   const Study study = read_study(options.file);
   require_options(study, program.app, options.file);
   Bases bases;
   const std::vector<StudyPoint> points = study.points(std::ref(bases));
   const StudyIdentity identity = identity_of(study, points);
   const Share share = share_of_launcher();
-  make_folder(options.out);
+  if (share.ranks > 1 && !options.report.empty()) {
+    throw UsageError("--report: of all points; 'study merge' writes it when all processes have ended");
+  }
+  bench::NamedFiles inputs{{"the study", options.file}};
+  for (const StudyPoint& point : points) {
+    std::error_code error;
+    const fs::path platform = platform_of(point.arguments).file;
+    if (inputs.back().file != platform && fs::is_regular_file(platform, error))
+      inputs.push_back({"a platform", platform});
+  }
+  prepare_outputs(options.out, options.report, std::move(inputs));
   const std::string name = share.ranks == 1 ? "study.sqlite" : fmt::format("study-{}.sqlite", share.rank);
   StudyDatabase database(options.out / name, identity, options.resume);
 
@@ -241,34 +295,41 @@ ExitCode run_study(const StudyOptions& options, Program& program) {
     if (mine && !done.contains(place)) left.push_back(place);
   }
   bench::Progress progress("points", bench::ProgressView::standard_error(wall_clock));
-  const fs::path scratch = options.out / fmt::format("running-{}", share.rank);
-  make_folder(scratch);
+  const Scratch scratch(options.out);
   std::size_t ended = 0;
-  in_each_child_process(
-      left.size(), [&](std::size_t number) { return result_of(program, points[left[number]], scratch); }, options.jobs,
-      [&](const ChildEnd& end) {
-        const std::size_t place = left[end.number];
-        FinishedPoint point{.place = place, .values = points[place].values, .sample = points[place].sample};
-        try {
-          point.result = end.get();
-        } catch (const EnvironmentError&) {  // it died: nothing is known of it, and --resume runs it again
-          throw;
-        } catch (const Error& error) {
-          point.error = error.what();
-        }
-        database.add(point);
-        progress.show(++ended, left.size());
-      });
+  std::size_t lost = 0;
+  const auto work = [&](std::size_t number) {
+    const StudyPoint& point = points[left[number]];
+    if (!point.error.empty()) throw UsageError(point.error);
+    return result_of(program, point, scratch.folder());
+  };
+  in_each_child_process(left.size(), work, options.jobs, [&](const ChildEnd& end) {
+    const std::size_t place = left[end.number];
+    FinishedPoint point{.place = place, .values = points[place].values, .sample = points[place].sample};
+    progress.show(++ended, left.size());
+    try {
+      point.result = end.get();
+    } catch (const Error& error) {
+      if (end.lost()) {  // nothing is known of it, and --resume runs it again
+        progress.clear();
+        std::cerr << fmt::format("lost: {}: {}\n", fmt::join(point.values, ", "), error.what());
+        ++lost;
+        return;
+      }
+      point.error = error.what();
+    }
+    database.add(point);
+  });
   progress.clear();
-  fs::remove_all(scratch);
   const std::vector<FinishedPoint> finished = database.points();
   if (share.ranks > 1) {
     std::cout << fmt::format("# {} of {} points: {}; 'study merge' joins them\n", finished.size(), points.size(),
                              (options.out / name).string());
-  } else {
-    write_results(identity, finished, options.out, options.report);
+    const auto failed = [](const FinishedPoint& point) { return !point.error.empty(); };
+    return lost > 0 || std::ranges::any_of(finished, failed) ? ExitCode::failed : ExitCode::ok;
   }
-  return end_of(finished);
+  write_results(identity, finished, options.out, options.report);
+  return end_of(identity, finished);
 }
 
 /// Of a folder, or itself.
@@ -284,20 +345,21 @@ std::vector<fs::path> databases_in(const fs::path& folder) {
 }
 
 ExitCode merge(const MergeOptions& options) {
-  if (!options.report.empty()) require_page(options.report);
   std::vector<fs::path> files;
   for (const fs::path& folder : options.folders) {
     for (const fs::path& file : databases_in(folder)) files.push_back(file);
   }
+  bench::NamedFiles inputs;
+  for (const fs::path& file : files) inputs.push_back({"a database", file});
+  prepare_outputs(options.out, options.report, std::move(inputs));
   const std::vector<FinishedPoint> points = merged(files);
   const StudyIdentity identity = StudyDatabase(files.front()).identity();
-  make_folder(options.out);
   const fs::path into = options.out / "study.sqlite";
   if (fs::exists(into)) throw UsageError(into.string() + ": is there already");
   StudyDatabase database(into, identity, false);
   for (const FinishedPoint& point : points) database.add(point);
   write_results(identity, points, options.out, options.report);
-  return end_of(points);
+  return end_of(identity, points);
 }
 
 }  // namespace
@@ -344,6 +406,7 @@ void add_study_command(Program& program) {
                                  "twinlink-sim study merge big --out big-all"});
   merging->callback([&program, merge_options] { program.action = [merge_options] { return merge(*merge_options); }; });
   command->callback([&program, options, merging] {
+    if (merging->parsed() && !options->file.empty()) throw UsageError("study: FILE.yaml, or 'merge' and its folders");
     if (merging->parsed()) return;
     if (options->file.empty() || options->out.empty()) throw UsageError("study needs FILE.yaml and --out FOLDER");
     program.action = [&program, options] { return run_study(*options, program); };

@@ -179,7 +179,7 @@ void add_workload_command(Program& program) {
                    "A workload that the GPUs behind the jobs do until those have ended")
       ->type_name("NAME");
   command->add_flag("--links", options->links,
-                    "After each row, the links that were full longest and what crossed them; all of them with --json");
+                    "After each row, the busiest links and what crossed them; all of them with --json");
   bench::add_workload_options(*command, options->workload);
   add_timeline_option(*command, options->timeline, "the job");
   bench::add_examples(

@@ -79,7 +79,7 @@ void FlowNetwork::set_rate(SharedLink& link, Rate rate) {
   link.rate = std::max(rate.bytes_per_second(), kRateAtRest);
   if (!link.has_room()) share_all_of(link);
   if (link.inner != nullptr && !link.slowed) {
-    versions::in_one_step([&] { link.inner->set_bandwidth(link.rate); });
+    versions::in_one_step([&] { versions::set_bandwidth(*link.inner, link.rate); });
   }
 }
 
@@ -103,7 +103,7 @@ void FlowNetwork::go_on(SharedLink& link) {
 void FlowNetwork::set_slowed(SharedLink& link, bool slowed) {
   if (link.slowed == slowed) return;
   link.slowed = slowed;
-  link.inner->set_bandwidth(slowed ? kRateAtRest : link.rate);
+  versions::set_bandwidth(*link.inner, slowed ? kRateAtRest : link.rate);
 }
 
 // ---- flows ----------------------------------------------------------------------------------------------------------
@@ -137,7 +137,6 @@ FlowId FlowNetwork::start(const FlowRoute& route, Bytes size, FlowListener& list
   bool shares = exact_;
   for (const SharedLink* link : route.links) flow.rate = std::min(flow.rate, link->rate);
   for (SharedLink* link : route.links) {
-    link->settle(flow.since);
     ++link->crossing;
     link->carried += flow.remaining;
     link->load += flow.rate;
@@ -199,7 +198,6 @@ void FlowNetwork::share(Flow& flow) {
 void FlowNetwork::leave_links(Flow& flow) {
   const bool is_free = flow.state == Flow::State::free;
   for (SharedLink* link : flow.links) {
-    link->settle(clock_.now());
     link->load = --link->crossing == 0 ? 0 : link->load - flow.rate;
     if (is_free) std::erase(link->free, &flow);
   }

@@ -28,24 +28,17 @@ class Flow;
 
 /// All flows on a link share it evenly (max-min). It has no latency.
 struct SharedLink {
-  double rate = 0;     ///< bytes per second
-  bool open = false;   ///< limits nobody: for flows that cross no other
-  bool rests = false;  ///< flows that cross it do not move
-  int crossing = 0;    ///< how many flows cross it
-  double load = 0;     ///< bytes per second that they would have if none was held up
-  double carried = 0;  ///< bytes that have begun to cross it
-  Seconds full{};      ///< how long its load has been its rate or more, until `full_since`
-  Seconds full_since{};
+  double rate = 0;                      ///< bytes per second
+  bool open = false;                    ///< limits nobody: for flows that cross no other
+  bool rests = false;                   ///< flows that cross it do not move
+  int crossing = 0;                     ///< how many flows cross it
+  double load = 0;                      ///< bytes per second that they would have if none was held up
+  double carried = 0;                   ///< bytes that have begun to cross it
   std::vector<Flow*> free{};            ///< those that SimGrid does not know of
   simgrid::s4u::Link* inner = nullptr;  ///< SimGrid's, once a flow in SimGrid crosses it
   bool slowed = false;                  ///< it has next to no bandwidth in SimGrid, for it rests
 
   [[nodiscard]] bool has_room() const { return open || load <= rate * (1 + 1e-12); }
-  /// Before the load changes, or somebody asks for `full`.
-  void settle(Seconds now) {
-    if (!open && load >= rate * (1 - 1e-9)) full += now - full_since;
-    full_since = now;
-  }
 };
 
 /// The links that a flow crosses, at least one, and its own limit.

@@ -157,12 +157,11 @@ std::string Machine::name_of(std::size_t slot) const {
                      to_string(static_cast<CopyKind>((slot - first_engine_) % kSlotsPerGpu)));
 }
 
-std::vector<LinkUse> Machine::link_use(Seconds now) {
+std::vector<LinkUse> Machine::link_use() const {
   std::vector<LinkUse> all;
-  const auto add = [&](std::string name, SharedLink* link) {
+  const auto add = [&](std::string name, const SharedLink* link) {
     if (link == nullptr || link->open || link->carried <= 0) return;
-    link->settle(now);
-    all.push_back({std::move(name), Rate{link->rate}, link->carried, link->full});
+    all.push_back({std::move(name), Rate{link->rate}, link->carried});
   };
   const std::map sorted(nodes_.begin(), nodes_.end());
   for (const auto& [node, links] : sorted) {

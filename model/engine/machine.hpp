@@ -40,7 +40,6 @@ struct LinkUse {
   std::string name{};
   Rate rate{};
   double carried = 0;  ///< bytes that have begun to cross it
-  Seconds full{};      ///< how long it had as much to carry as it can, and so was a limit
 };
 
 class Machine {
@@ -73,7 +72,7 @@ class Machine {
 
   /// Of all links that anything has crossed, always in the same order; new ones may come between. By name they are
   /// unique: "node 0 gpu0-switch forward", "node 3 mlx5_0 out", "fabric up 2 0".
-  [[nodiscard]] std::vector<LinkUse> link_use(Seconds now);
+  [[nodiscard]] std::vector<LinkUse> link_use() const;
 
  private:
   /// Indices into the links of any node.

@@ -4,6 +4,9 @@
 // model/CMakeLists.txt refuses other versions. For sources of this folder only, and for their tests.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -54,11 +57,20 @@ inline s4u::Host* add_host(s4u::NetZone& zone, const std::string& name, double s
 #endif
 }
 
+/// What SimGrid counts instead of bytes: from 3.35 on its messages have whole ones, and what is left of a flow is not
+/// whole. A thousandth of a byte passes in less than a tenth of a picosecond.
+#if SIMGRID_VERSION >= 33500
+inline constexpr double kUnitsPerByte = 1024;
+#else
+inline constexpr double kUnitsPerByte = 1;
+#endif
+
+/// `rate` in bytes per second, here and below.
 inline s4u::Link* add_link(s4u::NetZone& zone, const std::string& name, double rate) {
 #if SIMGRID_VERSION >= 40000
-  return zone.add_link(name, rate);
+  return zone.add_link(name, rate * kUnitsPerByte);
 #else
-  return zone.create_link(name, rate);
+  return zone.create_link(name, rate * kUnitsPerByte);
 #endif
 }
 
@@ -97,13 +109,7 @@ Timer* add_timer(double when, Action action) {
 
 // ---- flows ----------------------------------------------------------------------------------------------------------
 
-/// Whole bytes are what SimGrid's messages have; what is left of a flow is none.
-inline void set_bytes(s4u::Comm& comm, double bytes) {
-  struct Size : s4u::Activity {  // protected since 3.36
-    static void set(s4u::Activity& activity, double size) { (activity.*(&Size::set_remaining))(size); }
-  };
-  Size::set(comm, bytes);
-}
+inline void set_bandwidth(s4u::Link& link, double rate) { link.set_bandwidth(rate * kUnitsPerByte); }
 
 #if SIMGRID_VERSION >= 33500
 /// Bytes from a host to itself: a transfer between hosts, which belongs to no actor. SimGrid ignores its rate, but
@@ -111,14 +117,14 @@ inline void set_bytes(s4u::Comm& comm, double bytes) {
 class Transfer {
  public:
   void start(s4u::Host& host, s4u::Link& link, std::optional<Rate> limit, double bytes, std::function<void()> ended) {
-    const double rate = link.get_bandwidth();
+    const double rate = link.get_bandwidth() / kUnitsPerByte;
     const bool limited = limit && limit->bytes_per_second() < rate;
-    if (limited) link.set_bandwidth(limit->bytes_per_second());
+    if (limited) set_bandwidth(link, limit->bytes_per_second());
     comm_ = s4u::Comm::sendto_init();
     comm_->on_this_completion_cb([ended = std::move(ended)](const s4u::Comm&) { ended(); });
-    set_bytes(*comm_, bytes);
+    comm_->set_payload_size(static_cast<std::uint64_t>(std::max(std::round(bytes * kUnitsPerByte), 1.0)));
     comm_->set_source(&host)->set_destination(&host);
-    if (limited) link.set_bandwidth(rate);
+    if (limited) set_bandwidth(link, rate);
   }
   void cancel() { comm_->cancel(); }
 
@@ -146,6 +152,14 @@ class Carrier {
   std::vector<std::unique_ptr<Transfer>> down_;
 };
 #else
+/// Whole bytes are what SimGrid's messages have; what is left of a flow is none.
+inline void set_bytes(s4u::Comm& comm, double bytes) {
+  struct Size : s4u::Activity {
+    static void set(s4u::Activity& activity, double size) { (activity.*(&Size::set_remaining))(size); }
+  };
+  Size::set(comm, bytes);
+}
+
 /// A message of an actor to itself: SimGrid 3.32 keeps all transfers between hosts in one list, and walks the whole
 /// list when one ends; and it knows the two sides of a message by the actor that makes them.
 class Transfer {

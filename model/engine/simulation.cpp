@@ -46,7 +46,7 @@ Seconds simulate(const Platform& platform, std::span<const Place> places, const 
   SimWorld world{.topology = topology, .machine = machine, .loop = loop, .places = {places.begin(), places.end()}};
   for (Place& place : world.places) place.device = topology.type_of(topology.gpu_of(place)).model;
   world.observer = options.observer;
-  if (options.link_use != nullptr) *options.link_use = [&] { return machine.link_use(loop.clock().now()); };
+  if (options.link_use != nullptr) *options.link_use = [&] { return machine.link_use(); };
   world.ranks.resize(places.size(), nullptr);
 
   // Deadlines of waits that have ended may lie behind it.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ namespace {
 // How a child ends, beside the exit codes of its errors.
 constexpr int kFoundInput = 3;  ///< an InputError, whose message stands as it is
 constexpr int kCannotWrite = 4;
+constexpr int kLost = 5;  ///< by the environment: it might end well another time
 
 void write_all(int file, const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
@@ -37,6 +39,11 @@ void write_all(int file, const std::string& text) {
   } catch (const InputError& error) {
     write_all(to_parent, error.what());
     ::_exit(kFoundInput);
+  } catch (const EnvironmentError& error) {
+    write_all(to_parent, error.what());
+    ::_exit(kLost);
+  } catch (const std::bad_alloc&) {
+    ::_exit(kLost);
   } catch (const Error& error) {
     write_all(to_parent, error.what());
     ::_exit(static_cast<int>(error.exit_code()));
@@ -50,6 +57,7 @@ void write_all(int file, const std::string& text) {
 /// Throws the child's error again.
 [[noreturn]] void rethrow(int exit_status, const std::string& message) {
   if (exit_status == kFoundInput) throw InputError(message);
+  if (exit_status == kLost) throw Error(message.empty() ? "out of memory" : message);
   switch (static_cast<ExitCode>(exit_status)) {
     case ExitCode::bad_usage:
       throw UsageError(message);
@@ -90,6 +98,7 @@ struct Children {
 Child start_child(std::size_t number, const std::function<std::string(std::size_t)>& work) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) throw EnvironmentError("pipe", std::strerror(errno));
+  const pid_t parent = ::getpid();
   const pid_t id = ::fork();
   if (id < 0) {
     const int reason = errno;
@@ -98,6 +107,8 @@ Child start_child(std::size_t number, const std::function<std::string(std::size_
     throw EnvironmentError("fork", std::strerror(reason));
   }
   if (id == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody waits for it any more
+    if (::getppid() != parent) ::_exit(kLost);
     ::close(ends[0]);
     be_child(ends[1], [&] { return work(number); });
   }
@@ -141,6 +152,12 @@ void take_output(std::vector<Child>& children, const std::function<void(const Ch
 }
 
 }  // namespace
+
+bool ChildEnd::lost() const {
+  const auto is = [this](ExitCode code) { return exit_status == static_cast<int>(code); };
+  return exit_status != kFoundInput && !is(ExitCode::ok) && !is(ExitCode::failed) && !is(ExitCode::bad_usage) &&
+         !is(ExitCode::unavailable);
+}
 
 const std::string& ChildEnd::get() const {
   if (exit_status != 0) rethrow(exit_status, text);

@@ -26,6 +26,8 @@ struct ChildEnd {
   int exit_status = 0;     ///< 0: there is a text
   std::string text{};
 
+  /// Died, or the environment failed it: it might end well another time.
+  [[nodiscard]] bool lost() const;
   /// The text; or throws the child's error again, as in_child_process().
   [[nodiscard]] const std::string& get() const;
 };

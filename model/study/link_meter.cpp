@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <ostream>
-#include <tuple>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,22 +32,20 @@ std::vector<LinkShare> LinkMeter::last_round() const {
     const double bytes = link.carried - since.carried;
     if (bytes <= 0) continue;
     const double possible = link.rate.bytes_per_second() * (end_ - start_).value();
-    all.push_back({link.name, bytes, possible > 0 ? bytes / possible : 0, link.full - since.full});
+    all.push_back({link.name, bytes, possible > 0 ? bytes / possible : 0});
   }
   std::ranges::stable_sort(all, std::greater(), [](const LinkShare& link) {
-    // Not in the order of rounding errors.
-    return std::tuple(std::round(link.full.microseconds() * 1e3), link.bytes);
+    return std::round(link.utilisation * 1e6);  // not in the order of rounding errors
   });
   return all;
 }
 
 void print_links(const std::vector<LinkShare>& links, std::ostream& out) {
   constexpr std::size_t kMost = 10;
-  out << fmt::format("# {:>15} {:>8} {:>12}  {}\n", "bytes", "of rate", "full us", "link");
+  out << fmt::format("# {:>15} {:>8}  {}\n", "bytes", "of rate", "link");
   for (std::size_t i = 0; i < std::min(links.size(), kMost); ++i) {
     const LinkShare& link = links[i];
-    out << fmt::format("# {:>15.0f} {:>6.1f} % {:>12.2f}  {}\n", link.bytes, link.utilisation * 100,
-                       link.full.microseconds(), link.name);
+    out << fmt::format("# {:>15.0f} {:>6.1f} %  {}\n", link.bytes, link.utilisation * 100, link.name);
   }
   if (links.size() > kMost) out << fmt::format("# and {} more\n", links.size() - kMost);
   out << std::flush;
@@ -57,10 +54,7 @@ void print_links(const std::vector<LinkShare>& links, std::ostream& out) {
 nlohmann::json to_json(const std::vector<LinkShare>& links) {
   nlohmann::json all = nlohmann::json::array();
   for (const LinkShare& link : links) {
-    all.push_back({{"link", link.name},
-                   {"bytes", link.bytes},
-                   {"utilisation", link.utilisation},
-                   {"full_us", link.full.microseconds()}});
+    all.push_back({{"link", link.name}, {"bytes", link.bytes}, {"utilisation", link.utilisation}});
   }
   return all;
 }

@@ -1,4 +1,4 @@
-// What crossed which link in one iteration of a workload, and which links were its limits.
+// What crossed which link in one iteration of a workload, and which links were busiest.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,6 @@ struct LinkShare {
   std::string name{};      ///< as LinkUse has it
   double bytes = 0;        ///< that have begun to cross it
   double utilisation = 0;  ///< these over what it could have carried meanwhile
-  Seconds full{};          ///< how long it had as much to carry as it can, and so limited who crossed it
 };
 
 /// Listens to one simulated job.
@@ -29,8 +28,8 @@ class LinkMeter {
   std::function<std::vector<LinkUse>()> read{};
   /// For WorkloadPlan::on_round.
   void round(bool begins, Seconds now);
-  /// In the last iteration, from the first rank's start to the last one's end: who was full longest comes first, then
-  /// who carried most.
+  /// In the last iteration, from the first rank's start to the last one's end; the busiest
+  /// first.
   [[nodiscard]] std::vector<LinkShare> last_round() const;
 
  private:

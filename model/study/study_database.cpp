@@ -56,6 +56,16 @@ sqlite3* open(const std::filesystem::path& file, int flags) {
   throw EnvironmentError(file.string(), reason);
 }
 
+bool has_tables(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return false;
+  try {
+    const std::unique_ptr<sqlite3, int (*)(sqlite3*)> connection(open(file, SQLITE_OPEN_READONLY), sqlite3_close);
+    return Statement(connection.get(), "SELECT name FROM sqlite_master").step();
+  } catch (const EnvironmentError&) {
+    return true;  // whatever it is, it is nothing to write into
+  }
+}
+
 std::string to_text(const std::vector<std::string>& texts) { return nlohmann::json(texts).dump(); }
 std::vector<std::string> to_texts(const std::string& text) {
   return nlohmann::json::parse(text).get<std::vector<std::string>>();
@@ -67,7 +77,7 @@ void StudyDatabase::Close::operator()(sqlite3* connection) const { sqlite3_close
 
 StudyDatabase::StudyDatabase(const std::filesystem::path& file, const StudyIdentity& identity, bool resume)
     : file_(file), identity_(identity) {
-  const bool is_there = std::filesystem::exists(file);
+  const bool is_there = has_tables(file);  // a process may have been killed before it made any
   if (is_there) {
     const StudyDatabase before(file);
     if (before.identity_.study != identity.study || before.identity_.axes != identity.axes) {
@@ -91,12 +101,13 @@ StudyDatabase::StudyDatabase(const std::filesystem::path& file, const StudyIdent
   execute("PRAGMA synchronous = FULL");  // a commit is on the disk, whatever happens to the power
   if (is_there) return;
   execute("BEGIN");
-  execute("CREATE TABLE study (study TEXT, program TEXT, axes TEXT)");
+  execute("CREATE TABLE study (study TEXT, program TEXT, axes TEXT, points INTEGER)");
   execute("CREATE TABLE points (place INTEGER PRIMARY KEY, axis_values TEXT, sample INTEGER, error TEXT, result TEXT)");
-  Statement(connection_.get(), "INSERT INTO study VALUES (?, ?, ?)")
+  Statement(connection_.get(), "INSERT INTO study VALUES (?, ?, ?, ?)")
       .bind(identity.study)
       .bind(identity.program)
       .bind(to_text(identity.axes))
+      .bind(static_cast<std::int64_t>(identity.points))
       .step();
   execute("COMMIT");
 }
@@ -113,9 +124,9 @@ StudyDatabase::StudyDatabase(const std::filesystem::path& file) : file_(file) {
 StudyDatabase::~StudyDatabase() = default;
 
 StudyIdentity StudyDatabase::stored_identity() const {
-  Statement rows(connection_.get(), "SELECT study, program, axes FROM study");
+  Statement rows(connection_.get(), "SELECT study, program, axes, points FROM study");
   if (!rows.step()) throw EnvironmentError("SQLite", "the table 'study' is empty");
-  return {rows.text(0), rows.text(1), to_texts(rows.text(2))};
+  return {rows.text(0), rows.text(1), to_texts(rows.text(2)), static_cast<std::size_t>(rows.number(3))};
 }
 
 std::set<std::size_t> StudyDatabase::done() const {
@@ -129,6 +140,10 @@ std::vector<FinishedPoint> StudyDatabase::points() const {
   std::vector<FinishedPoint> all;
   Statement rows(connection_.get(), "SELECT place, axis_values, sample, error, result FROM points ORDER BY place");
   while (rows.step()) {
+    if (!nlohmann::json::accept(rows.text(1)) || (rows.text(3).empty() && !nlohmann::json::accept(rows.text(4))) ||
+        to_texts(rows.text(1)).size() != identity_.axes.size()) {
+      throw InputError(fmt::format("{}: error: point {} is damaged", file_.string(), rows.number(0)));
+    }
     all.push_back({.place = static_cast<std::size_t>(rows.number(0)),
                    .values = to_texts(rows.text(1)),
                    .sample = static_cast<int>(rows.number(2)),

@@ -16,6 +16,7 @@ struct StudyIdentity {
   std::string study{};              ///< all of its points, and the platforms that they are run on
   std::string program{};            ///< with versions
   std::vector<std::string> axes{};  ///< names
+  std::size_t points = 0;           ///< that it has in all
 
   bool operator==(const StudyIdentity&) const = default;
 };

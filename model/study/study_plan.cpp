@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::size_t kMostPoints = 1'000'000;
 
-/// Outputs are the study's own.
-bool is_output(const std::string& name) {
-  static const std::set<std::string> outputs{"json",     "csv",    "trace",  "trace-times",
-                                             "timeline", "report", "expect", "help"};
-  return outputs.contains(name);
+/// Outputs are the study's own, and a point is one job or one pair.
+bool is_refused(const std::string& name) {
+  static const std::set<std::string> names{"json",   "csv",  "trace", "trace-times", "timeline", "report",
+                                           "expect", "help", "jobs",  "background",  "pairs",    "all-pairs"};
+  return names.contains(name);
 }
 
 std::vector<std::string> texts_of(const YamlValue& value, Diagnostics& diagnostics, const std::string& what) {
@@ -40,8 +40,12 @@ std::vector<StudyOption> options_of(const YamlValue& map, Diagnostics& diagnosti
   std::vector<StudyOption> options;
   if (map.kind != YamlValue::Kind::map) diagnostics.error(map.position, what + " is a map of options");
   for (const YamlValue::Entry& entry : map.entries) {
-    if (is_output(entry.key))
-      diagnostics.error(entry.position, "--" + entry.key + ": a study keeps its results itself");
+    if (is_refused(entry.key)) diagnostics.error(entry.position, "--" + entry.key + " is not of a study's point");
+    const bool of_two =
+        entry.key.starts_with("set ") || entry.key.starts_with("option ") || entry.key.starts_with("between-option ");
+    if (entry.key.find(' ') != std::string::npos && !of_two) {
+      diagnostics.error(entry.position, "'" + entry.key + "' is no option");
+    }
     options.push_back({entry.key, texts_of(entry.value, diagnostics, what + " '" + entry.key + "'"), entry.position});
   }
   return options;
@@ -79,8 +83,13 @@ std::vector<std::vector<std::size_t>> zip(const std::vector<StudyOption>& axes, 
 
 /// A list of points, each a map of the same options: axes whose values are what the points have.
 void take_list(Study& study, const YamlValue& list, Diagnostics& diagnostics) {
+  if (list.items.empty()) diagnostics.error(list.position, "'points' is a list of maps of options, one at least");
   for (const YamlValue& item : list.items) {
     const std::vector<StudyOption> point = options_of(item, diagnostics, "point");
+    if (point.empty()) {
+      diagnostics.error(item.position, "a point has one option at least");
+      return;
+    }
     if (study.chosen.empty()) {
       for (const StudyOption& option : point) study.axes.push_back({option.name, {}, option.position});
     }
@@ -172,11 +181,15 @@ std::vector<StudyPoint> Study::points(
     std::mt19937_64 random(seed);
     const auto uniform = [&random] { return (static_cast<double>(random() >> 11U) + 0.5) * 0x1p-53; };
     std::vector<std::string> bases;
-    for (const Spread& spread : spreads) bases.push_back(base(point.arguments, spread.path));
+    try {
+      for (const Spread& spread : spreads) bases.push_back(base(point.arguments, spread.path));
+    } catch (const Error& error) {
+      point.error = error.what();
+    }
     for (int sample = 0; sample < samples; ++sample) {
       StudyPoint drawn = point;
       drawn.sample = sample;
-      for (std::size_t i = 0; i < spreads.size(); ++i) {
+      for (std::size_t i = 0; i < bases.size() && point.error.empty(); ++i) {
         const double radius = std::sqrt(-2 * std::log(uniform()));  // Box and Muller: the same with every library
         const double normal = radius * std::cos(2 * std::numbers::pi * uniform());
         const double factor = std::exp(std::log1p(spreads[i].share) * normal);
@@ -222,6 +235,9 @@ Study read_study(const std::filesystem::path& file) {
     constexpr int kMostSamples = 100'000;
     if (top.find("samples") != nullptr) study.samples = top.integer("samples", 1, kMostSamples);
     if (top.find("seed") != nullptr) study.seed = static_cast<std::uint64_t>(top.integer("seed", 0, 2'000'000'000));
+    if (study.samples < 2 && !study.spreads.empty()) {
+      top.error(top.position("spread"), "a spread wants 'samples', two at least");
+    }
     if (study.samples > 1 && study.spreads.empty()) top.error(top.position("samples"), "nothing has a 'spread'");
     if (study.chosen.size() * static_cast<std::size_t>(study.samples) > kMostPoints) {
       top.error(top.position(), fmt::format("more than {} points", kMostPoints));

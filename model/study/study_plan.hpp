@@ -35,6 +35,7 @@ struct StudyPoint {
   std::vector<std::string> values{};  ///< by axis
   int sample = 0;
   std::vector<std::string> arguments{};  ///< of the program: "run", "--platform", ...
+  std::string error{};                   ///< why it cannot run: its platform lacks a number that has a spread
 };
 
 struct Study {

@@ -48,14 +48,13 @@ void add_rows(std::vector<StudyRow>& rows, std::span<const FinishedPoint> sample
     const auto bytes = first.at("bytes").get<std::uint64_t>();
     StudyRow row{.values = samples.front().values,
                  .bytes = bytes,
-                 .algorithm = first.value("algorithm", ""),
+                 .algorithm = first.at("algorithm").get<std::string>(),
                  .time_us = spread.median,
                  .p5_us = spread.p5,
                  .p95_us = spread.p95,
                  .samples = static_cast<int>(samples.size())};
     // Bandwidth is in inverse proportion to the time, by a factor that is the algorithm's.
-    row.rate_MBps = first.at(first.contains("bus_MBps") ? "bus_MBps" : "bandwidth_MBps").get<double>() *
-                    (first.at("time_us").get<double>() / spread.median);
+    row.rate_MBps = first.at("MBps").get<double>() * (first.at("time_us").get<double>() / spread.median);
     rows.push_back(std::move(row));
   }
 }

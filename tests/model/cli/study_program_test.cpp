@@ -82,6 +82,25 @@ TEST_F(StudyProgram, SaysWhichPointsCannotRun) {
               AllOf(HasSubstr("h200-nvlink,4,,"), HasSubstr("there is no platform 'no-such-machine'")));
 }
 
+TEST_F(StudyProgram, SaysWhichPlatformsLackANumberWithASpread) {
+  const Ended ended =
+      run("study " +
+          file("title: a\noptions: {protocol: host, begin: 4, end: 4}\nspread: {driver.fallback.chunk: 5%}\n"
+               "samples: 2\naxes: {platform: [keeneland-kids, h200-nvlink]}\n") +
+          " --out " + out("a"));
+  EXPECT_EQ(ended.code, 1) << ended.text;
+  EXPECT_THAT(table(out("a")), HasSubstr("has no number 'driver.fallback.chunk'"));
+}
+
+TEST_F(StudyProgram, SaysWhatIsMissingOfAJoinedStudy) {
+  const std::string study = "study " + file(chunks_) + " -j 1 --out ";
+  ASSERT_EQ(run_shell("PMI_SIZE=2 PMI_RANK=1 exec \"$0\" " + study + out("shares")).code, 0);
+  const Ended joined = run("study merge " + out("shares") + " --out " + out("joined"));
+  EXPECT_EQ(joined.code, 1);
+  EXPECT_THAT(joined.text, HasSubstr("3 of 6 points are missing"));
+  EXPECT_EQ(run_shell("PMI_SIZE=2 PMI_RANK=x exec \"$0\" " + study + out("x")).code, 2);
+}
+
 TEST_F(StudyProgram, RefusesWhatIsNoStudy) {
   const auto refused = [&](const std::string& text, const std::string& why) {
     const Ended ended = run("study " + file(text) + " --out " + out("a"));
@@ -91,8 +110,10 @@ TEST_F(StudyProgram, RefusesWhatIsNoStudy) {
   refused("title: a\noptions: {platform: h200-nvlink}\naxes: {chunks: [1]}\n",
           "study.yaml:3:8: error: 'chunks' is no option of 'run'");
   refused("title: a\noptions: {protocol: host}\naxes: {chunk: [1]}\n", "no 'platform'");
-  refused("title: a\noptions: {platform: h200-nvlink}\naxes: {chunk: [1]}\nspread: {nothing: 5%}\n",
-          "h200-nvlink has no number 'nothing'");
+  const std::string here = file(chunks_);
+  EXPECT_EQ(run("study " + here + " --out " + out("b") + " --report " + here).code, 2) << "over the study";
+  std::filesystem::copy_file(here, out("study.csv"));
+  EXPECT_EQ(run("study " + out("study.csv") + " --out " + out("")).code, 2) << "the study is where a result would be";
   EXPECT_EQ(run("study").code, 2);
 }
 

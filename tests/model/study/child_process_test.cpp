@@ -123,5 +123,29 @@ TEST(ChildProcesses, LeaveNothingBehindWhereOneCannotBegin) {
   EXPECT_EQ(next_file(), first) << "a pipe is left";
 }
 
+TEST(EachChildProcess, TellsWhatIsLostFromWhatFails) {
+  const std::vector<std::function<std::string()>> works{
+      [] { return std::string("a text"); },
+      []() -> std::string { throw UsageError("wrong"); },
+      []() -> std::string { throw InputError("file:1"); },
+      []() -> std::string { throw EnvironmentError("write", "full"); },
+      []() -> std::string { throw std::bad_alloc(); },
+      []() -> std::string {
+        std::raise(SIGKILL);
+        return "";
+      }};
+  std::vector<int> lost(works.size(), -1);
+  std::string text;
+  in_each_child_process(
+      works.size(), [&](std::size_t number) { return works[number](); }, 2,
+      [&](const ChildEnd& end) {
+        lost[end.number] = end.lost() ? 1 : 0;
+        if (end.number == 0) text = end.get();
+        if (end.number > 0) EXPECT_THROW((void)end.get(), Error);
+      });
+  EXPECT_EQ(text, "a text");
+  EXPECT_EQ(lost, (std::vector{0, 0, 0, 1, 1, 1}));
+}
+
 }  // namespace
 }  // namespace twinlink::model

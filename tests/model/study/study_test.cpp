@@ -64,7 +64,7 @@ TEST(Study, MakesCommandLines) {
 TEST(Study, SaysWhereItIsWrong) {
   EXPECT_THAT(refusal_of("axes: {chunk: []}\n"), HasSubstr("study.yaml:2:15: error: axis 'chunk' has no values"));
   EXPECT_THAT(refusal_of("axes: {}\n"), HasSubstr("there is no axis"));
-  EXPECT_THAT(refusal_of("axes: {json: [a]}\n"), HasSubstr("--json: a study keeps its results itself"));
+  EXPECT_THAT(refusal_of("axes: {json: [a]}\n"), HasSubstr("--json is not of a study's point"));
   EXPECT_THAT(refusal_of("axes: {chunk: [1]}\noptions: {chunk: 2}\n"), HasSubstr("'chunk' is there twice"));
   EXPECT_THAT(refusal_of("axes: {chunk: [1, 1]}\n"), HasSubstr("two points are the same: 1"));
   EXPECT_THAT(refusal_of("axes: {chunk: [1, 2], depth: [1]}\ncombine: zip\n"),
@@ -74,6 +74,11 @@ TEST(Study, SaysWhereItIsWrong) {
   EXPECT_THAT(refusal_of("axes: {chunk: [1]}\nspread: {a: 0%}\n"), HasSubstr("'0%' is no spread above 0"));
   EXPECT_THAT(refusal_of("axes: {chunk: [1]}\naxis: 1\n"), HasSubstr("axis"));
   EXPECT_THAT(refusal_of("points: [{chunk: 1}, {depth: 1}]\n"), HasSubstr("same options as the first"));
+  EXPECT_THAT(refusal_of("points: [{}, {}]\n"), HasSubstr("one option at least"));
+  EXPECT_THAT(refusal_of("points: 5\n"), HasSubstr("'points' is a list"));
+  EXPECT_THAT(refusal_of("axes: {pairs: [a]}\n"), HasSubstr("--pairs is not of a study's point"));
+  EXPECT_THAT(refusal_of("axes: {chunk 64K: [1]}\n"), HasSubstr("'chunk 64K' is no option"));
+  EXPECT_THAT(refusal_of("axes: {chunk: [1]}\nspread: {a: 5%}\n"), HasSubstr("a spread wants 'samples'"));
   EXPECT_THAT(refusal_of("command: advise\naxes: {chunk: [1]}\n"), HasSubstr("'run' or 'workload'"));
   EXPECT_THAT(refusal_of("options: {platform: x}\n"), HasSubstr("a study has 'axes' or 'points'"));
 }
@@ -107,10 +112,11 @@ class Databases : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
   [[nodiscard]] std::filesystem::path file(const char* name) const { return folder_ / name; }
   static FinishedPoint point(std::size_t place, double time) {
-    return {.place = place,
-            .values = {std::to_string(place / 3)},
-            .sample = static_cast<int>(place % 3),
-            .result = nlohmann::json{{{"bytes", 64}, {"time_us", time}, {"bandwidth_MBps", 64 / time}}}.dump()};
+    return {
+        .place = place,
+        .values = {std::to_string(place / 3)},
+        .sample = static_cast<int>(place % 3),
+        .result = nlohmann::json{{{"bytes", 64}, {"time_us", time}, {"MBps", 64 / time}, {"algorithm", ""}}}.dump()};
   }
 
   StudyIdentity identity_{.study = "points", .program = "twinlink-sim 1", .axes = {"chunk"}};
