@@ -141,7 +141,9 @@ TEST(EachChildProcess, TellsWhatIsLostFromWhatFails) {
       [&](const ChildEnd& end) {
         lost[end.number] = end.lost() ? 1 : 0;
         if (end.number == 0) text = end.get();
-        if (end.number > 0) EXPECT_THROW((void)end.get(), Error);
+        if (end.number > 0) {
+          EXPECT_THROW((void)end.get(), Error);
+        }
       });
   EXPECT_EQ(text, "a text");
   EXPECT_EQ(lost, (std::vector{0, 0, 0, 1, 1, 1}));
