@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -21,11 +20,12 @@
 #include "model/engine/machine.hpp"
 #include "model/platform/platform_file.hpp"
 #include "model/study/child_process.hpp"
-#include "model/study/study_database.hpp"
-#include "model/study/study_plan.hpp"
-#include "model/study/study_report.hpp"
-#include "model/study/study_results.hpp"
 #include "model/study/survey.hpp"
+#include "model/study/sweep/launcher_share.hpp"
+#include "model/study/sweep/study_database.hpp"
+#include "model/study/sweep/study_plan.hpp"
+#include "model/study/sweep/study_report.hpp"
+#include "model/study/sweep/study_results.hpp"
 #include "model/tools/variation.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/progress.hpp"
@@ -49,47 +49,6 @@ struct MergeOptions {
   fs::path out{};
   fs::path report{};
 };
-
-/// Of all processes of a launcher this one's number.
-struct Share {
-  int rank = 0;
-  int ranks = 1;
-};
-
-std::optional<int> number_of(const char* variable) {
-  const char* const text = std::getenv(variable);
-  if (text == nullptr || *text == '\0') return std::nullopt;
-  int number = 0;
-  const std::string_view all(text);
-  const auto [end, error] = std::from_chars(all.data(), all.data() + all.size(), number);
-  if (error == std::errc{} && end == all.data() + all.size()) return number;
-  throw UsageError(fmt::format("{}={}: no number, and so no share of the study", variable, all));
-}
-
-/// mpirun (Open MPI, and those with Hydra), srun, a job array of Slurm. Of a launcher that started one process the next
-/// one counts: a task of an array may start itself by srun.
-Share share_of_launcher() {
-  struct Names {
-    const char* rank;
-    const char* ranks;
-  };
-  // SLURM_NTASKS would do for srun, but is set in a batch script as well, which runs once.
-  for (const Names& names : {Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, Names{"PMI_RANK", "PMI_SIZE"},
-                             Names{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}}) {
-    const Share share{number_of(names.rank).value_or(0), number_of(names.ranks).value_or(1)};
-    if (share.rank < 0 || share.rank >= share.ranks) {
-      throw UsageError(
-          fmt::format("{}={} and {}={}: no share of the study", names.rank, share.rank, names.ranks, share.ranks));
-    }
-    if (share.ranks > 1) return share;
-  }
-  const int first = number_of("SLURM_ARRAY_TASK_MIN").value_or(0);
-  const int last = number_of("SLURM_ARRAY_TASK_MAX").value_or(first);
-  const int step = std::max(number_of("SLURM_ARRAY_TASK_STEP").value_or(1), 1);
-  const Share share{(number_of("SLURM_ARRAY_TASK_ID").value_or(first) - first) / step, (last - first) / step + 1};
-  if (share.rank >= 0 && share.rank < share.ranks) return share;
-  throw UsageError("SLURM_ARRAY_TASK_ID is beyond SLURM_ARRAY_TASK_MIN and _MAX: no share of the study");
-}
 
 std::string text_of(const YamlValue& value) {
   std::string text = "{" + value.text;

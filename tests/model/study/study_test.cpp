@@ -8,10 +8,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "model/study/study_database.hpp"
-#include "model/study/study_plan.hpp"
-#include "model/study/study_report.hpp"
-#include "model/study/study_results.hpp"
+#include "model/study/sweep/study_database.hpp"
+#include "model/study/sweep/study_plan.hpp"
+#include "model/study/sweep/study_report.hpp"
+#include "model/study/sweep/study_results.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {

@@ -1,4 +1,4 @@
-#include "model/study/study_report.hpp"
+#include "model/study/sweep/study_report.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "model/study/study_database.hpp"
+#include "model/study/sweep/study_database.hpp"
 
 #include <fmt/format.h>
 #include <sqlite3.h>

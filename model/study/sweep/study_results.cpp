@@ -1,4 +1,4 @@
-#include "model/study/study_results.hpp"
+#include "model/study/sweep/study_results.hpp"
 
 #include <algorithm>
 #include <array>

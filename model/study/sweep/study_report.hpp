@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "model/study/study_results.hpp"
+#include "model/study/sweep/study_results.hpp"
 #include "protocols/bench/report/document.hpp"
 
 namespace twinlink::model {

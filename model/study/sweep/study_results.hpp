@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "model/study/study_database.hpp"
+#include "model/study/sweep/study_database.hpp"
 
 namespace twinlink::model {
 

@@ -1,4 +1,4 @@
-#include "model/study/study_plan.hpp"
+#include "model/study/sweep/study_plan.hpp"
 
 #include <algorithm>
 #include <charconv>
