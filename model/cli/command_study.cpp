@@ -101,8 +101,10 @@ void require_options(const Study& study, const CLI::App& app, const fs::path& fi
       diagnostics.error(option.position, fmt::format("'{}' is no option of '{}'", option.name, study.command));
     }
   }
-  if (std::ranges::none_of(study.options, [](const StudyOption& o) { return o.name == "platform"; }) &&
-      std::ranges::none_of(study.axes, [](const StudyOption& o) { return o.name == "platform"; })) {
+  const auto has_platform = [](const std::vector<StudyOption>& options) {
+    return std::ranges::find(options, "platform", &StudyOption::name) != options.end();
+  };
+  if (!has_platform(study.options) && !has_platform(study.axes)) {
     diagnostics.error({std::make_shared<const std::string>(file.string())}, "no 'platform' among options and axes");
   }
   diagnostics.throw_if_any();
@@ -168,11 +170,12 @@ std::string result_of(Program& program, const StudyPoint& point, const fs::path&
 void write_results(const StudyIdentity& identity, const std::vector<FinishedPoint>& points, const fs::path& out,
                    const fs::path& page) {
   const std::vector<StudyRow> rows = rows_of(points);
-  bench::write_file(out / "study.csv", to_csv(identity, rows));
+  const std::string csv = to_csv(identity, rows);
+  bench::write_file(out / "study.csv", csv);
   bench::write_json_file(out / "study.json", to_json(identity, rows));
   if (!page.empty()) {
     const std::string title = identity.study.substr(0, identity.study.find('\n'));
-    const std::vector<report::Attachment> data{{"study.csv", to_csv(identity, rows)}};
+    const std::vector<report::Attachment> data{{"study.csv", csv}};
     bench::write_file(page, report::to_html(to_document(title, identity, rows), data));
   }
   print_best(identity, rows, std::cout);
@@ -185,12 +188,15 @@ void write_results(const StudyIdentity& identity, const std::vector<FinishedPoin
   }
 }
 
+bool any_failed(const std::vector<FinishedPoint>& points) {
+  return std::ranges::any_of(points, [](const FinishedPoint& point) { return !point.error.empty(); });
+}
+
 /// Says what is missing.
 ExitCode end_of(const StudyIdentity& identity, const std::vector<FinishedPoint>& points) {
   const std::size_t missing = identity.points - points.size();
   if (missing > 0) std::cout << fmt::format("# {} of {} points are missing\n", missing, identity.points);
-  const auto failed = [](const FinishedPoint& point) { return !point.error.empty(); };
-  return missing > 0 || std::ranges::any_of(points, failed) ? ExitCode::failed : ExitCode::ok;
+  return missing > 0 || any_failed(points) ? ExitCode::failed : ExitCode::ok;
 }
 
 void make_folder(const fs::path& folder) {
@@ -284,8 +290,7 @@ ExitCode run_study(const StudyOptions& options, Program& program) {
   if (share.ranks > 1) {
     std::cout << fmt::format("# {} of {} points: {}; 'study merge' joins them\n", finished.size(), points.size(),
                              (options.out / name).string());
-    const auto failed = [](const FinishedPoint& point) { return !point.error.empty(); };
-    return lost > 0 || std::ranges::any_of(finished, failed) ? ExitCode::failed : ExitCode::ok;
+    return lost > 0 || any_failed(finished) ? ExitCode::failed : ExitCode::ok;
   }
   write_results(identity, finished, options.out, options.report);
   return end_of(identity, finished);

@@ -134,8 +134,9 @@ ExitCode run(const Options& options, const std::string& command_line) {
     plan.on_round = [&meter](bool begins, Seconds now) { meter.round(begins, now); };
     plan.on_point = [&meter, &file, row = std::move(plan.on_point)](const bench::WorkloadPoint& point) {
       row(point);
-      file.links.emplace_back(to_json(meter.last_round()));
-      print_links(meter.last_round(), std::cout);
+      const std::vector<LinkShare> links = meter.last_round();
+      file.links.emplace_back(to_json(links));
+      print_links(links, std::cout);
     };
   }
   plan.shape = bench::shape_of(places);

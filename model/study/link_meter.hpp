@@ -28,8 +28,7 @@ class LinkMeter {
   std::function<std::vector<LinkUse>()> read{};
   /// For WorkloadPlan::on_round.
   void round(bool begins, Seconds now);
-  /// In the last iteration, from the first rank's start to the last one's end; the busiest
-  /// first.
+  /// In the last iteration, from the first rank's start to the last one's end; the busiest first.
   [[nodiscard]] std::vector<LinkShare> last_round() const;
 
  private:
