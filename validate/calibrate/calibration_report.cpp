@@ -15,8 +15,6 @@ using report::List;
 using report::Paragraph;
 using report::Table;
 
-std::string exact_percent(double fraction) { return fmt::format("{:.2f} %", fraction * 100); }
-
 constexpr auto kLeft = Column::Align::left;
 
 Table replaced_numbers(const Calibration& calibration) {
@@ -32,8 +30,8 @@ Table fits(const Calibration& calibration) {
       .columns = {{"probe", kLeft}, {"lines"}, {"geo. mean"}, {"bias"}, {"worst"}, {"at", kLeft}, {"costs", kLeft}}};
   for (const FitQuality& fit : calibration.fits) {
     const Key& worst = fit.errors.max_at;
-    table.rows.push_back({fit.probe, std::to_string(fit.errors.n), exact_percent(fit.errors.geometric_mean),
-                          fmt::format("{:+.2f} %", fit.errors.bias * 100), exact_percent(fit.errors.max),
+    table.rows.push_back({fit.probe, std::to_string(fit.errors.n), report::exact_percent(fit.errors.geometric_mean),
+                          fmt::format("{:+.2f} %", fit.errors.bias * 100), report::exact_percent(fit.errors.max),
                           fmt::format("{} {}", devices(worst), format_size(worst.size)), fit.path});
   }
   return table;

@@ -32,6 +32,7 @@ struct CompareOptions {
   std::optional<std::string> report_format{};
   bool force = false;
   ImportWishes wishes{};
+  std::vector<std::string> labels{};  ///< none, or two
 };
 
 std::string check_percent(const std::string& text) {
@@ -73,6 +74,13 @@ void add_options(CLI::App& compare, CompareOptions& options) {
       ->type_name("PERCENT")
       ->check(percent);
   compare.add_flag("--force", options.force, "Compare even if pattern, protocol or the pairs beside it differ");
+  compare.option_defaults()->group("");
+  compare
+      .add_option("--label", options.labels,
+                  "What the two sides are called, where they are not measured and simulated: two simulations, before "
+                  "and after a change, or two measurements. All differences are relative to the first")
+      ->delimiter(',')
+      ->type_name("A,B");
   compare.option_defaults()->group("Files of other tools");
   add_file_wishes(compare, options.wishes);
   compare.option_defaults()->group("Output");
@@ -88,6 +96,7 @@ void add_options(CLI::App& compare, CompareOptions& options) {
       ->needs(report);
   bench::add_examples(compare, {"twinlink-validate compare measured.json simulated.json --max-error 5",
                                 "twinlink-validate compare nvbandwidth.json probes.json --size 512M",
+                                "twinlink-validate compare before.json after.json --label before,after",
                                 "twinlink-validate compare m1.json s1.json m2.json s2.json --report report.html"});
 }
 
@@ -96,6 +105,10 @@ ExitCode run(const CompareOptions& options) {
     return percent ? std::optional(*percent / 100) : std::nullopt;
   };
   // A wrong name is reported before any work is done.
+  if (!options.labels.empty() &&
+      (options.labels.size() != 2 || options.labels[0].empty() || options.labels[0] == options.labels[1])) {
+    throw UsageError("--label takes two different names, A,B: what the files of each pair are called");
+  }
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
   bench::require_other_files(
       {{"--report", options.report_file.value_or("")}, {"--json", options.json_file.value_or("")}},
@@ -110,7 +123,7 @@ ExitCode run(const CompareOptions& options) {
 
   const auto comparison = compare_files(
       files, {.geometric_mean = fraction(options.max_error_percent), .p95 = fraction(options.max_p95_percent)},
-      options.force, options.wishes);
+      options.force, options.wishes, options.labels);
   std::cout << render_report(comparison, ReportFormat::text) << std::flush;
   for (const auto& [file, format] : reports) bench::write_file(file, render_report(comparison, format));
   return comparison.verdict() == Verdict::exceeded ? ExitCode::failed : ExitCode::ok;

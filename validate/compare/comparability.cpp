@@ -18,9 +18,11 @@ namespace {
 std::string_view kind_of(const Recording& recording) { return recording.series ? "a result file" : "a probe file"; }
 
 void require_worlds(const Recording& measured, const Recording& simulated) {
+  if (!measured.label.empty()) return;
   if (measured.world == simulated.world) {
-    throw InputError(fmt::format("{} and {}: error: both are {}; compare takes a measured file and a simulated one",
-                                 measured.file, simulated.file, measured.world));
+    throw InputError(fmt::format(
+        "{} and {}: error: both are {}; compare takes a measured file and a simulated one, or --label for two others",
+        measured.file, simulated.file, measured.world));
   }
   if (measured.world == "simulated") {
     throw InputError(
@@ -30,19 +32,28 @@ void require_worlds(const Recording& measured, const Recording& simulated) {
   }
 }
 
+/// What two files have to be told apart by.
+struct Sides {
+  std::string_view measured;
+  std::string_view simulated;
+
+  Sides(const Recording& first, const Recording& second) : measured(first.side()), simulated(second.side()) {}
+};
+
 /// One setting in both files' words; a note if they differ.
-void note_difference(std::vector<std::string>& notes, std::string_view what, std::string_view measured,
-                     std::string_view simulated) {
+void note_difference(std::vector<std::string>& notes, const Sides& sides, std::string_view what,
+                     std::string_view measured, std::string_view simulated) {
   if (measured == simulated) return;
-  notes.push_back(fmt::format("different {}: measured {}, simulated {}", what, measured, simulated));
+  notes.push_back(
+      fmt::format("different {}: {} {}, {} {}", what, sides.measured, measured, sides.simulated, simulated));
 }
 
 std::string chunk_text(Bytes chunk) { return chunk == Bytes{0} ? "whole message" : format_size(chunk); }
 
 /// As note_difference(), for what an imported file may not tell: then there is nothing to compare.
-void note_told(std::vector<std::string>& notes, std::string_view what, std::string_view measured,
+void note_told(std::vector<std::string>& notes, const Sides& sides, std::string_view what, std::string_view measured,
                std::string_view simulated) {
-  if (!measured.empty() && !simulated.empty()) note_difference(notes, what, measured, simulated);
+  if (!measured.empty() && !simulated.empty()) note_difference(notes, sides, what, measured, simulated);
 }
 
 /// How messages lay and were packed; those of files without these options were contiguous.
@@ -96,19 +107,20 @@ std::vector<std::string> buffer_findings(const Recording& measured, const Record
 std::vector<std::string> mismatches(const Recording& measured_file, const Recording& simulated_file) {
   const bench::Series& measured = *measured_file.series;
   const bench::Series& simulated = *simulated_file.series;
+  const Sides sides(measured_file, simulated_file);
   std::vector<std::string> result;
-  note_difference(result, "pattern", to_string(measured.pattern), to_string(simulated.pattern));
-  note_told(result, "protocol", measured.protocol, simulated.protocol);
-  note_difference(result, "layout", packing_text(measured.settings), packing_text(simulated.settings));
+  note_difference(result, sides, "pattern", to_string(measured.pattern), to_string(simulated.pattern));
+  note_told(result, sides, "protocol", measured.protocol, simulated.protocol);
+  note_difference(result, sides, "layout", packing_text(measured.settings), packing_text(simulated.settings));
   const auto of_run = [&](std::string_view what, std::string_view name, std::string_view without) {
-    note_difference(result, what, run_option(measured.settings, name, without),
+    note_difference(result, sides, what, run_option(measured.settings, name, without),
                     run_option(simulated.settings, name, without));
   };
   of_run("ends", bench::kEndsOption, "the protocol's");
   of_run("computing between messages", bench::kComputeOption, "none");
   of_run("use of one process", bench::kOneProcessOption, "no");
   if (names_other_pairs(measured_file) && names_other_pairs(simulated_file)) {
-    note_difference(result, "pairs at once", other_pairs(measured), other_pairs(simulated));
+    note_difference(result, sides, "pairs at once", other_pairs(measured), other_pairs(simulated));
   }
   std::ranges::move(buffer_findings(measured_file, simulated_file, true), std::back_inserter(result));
   return result;
@@ -140,34 +152,39 @@ void note_untold(std::vector<std::string>& notes, const Recording& recording, co
   }
 }
 
-void note_settings(std::vector<std::string>& notes, const bench::Series& measured, const bench::Series& simulated) {
+void note_settings(std::vector<std::string>& notes, const Sides& sides, const bench::Series& measured,
+                   const bench::Series& simulated) {
   if (measured.told.settings && simulated.told.settings) {
-    note_difference(notes, "chunk", chunk_text(measured.settings.chunk), chunk_text(simulated.settings.chunk));
-    note_difference(notes, "depth", std::to_string(measured.settings.depth), std::to_string(simulated.settings.depth));
-    note_difference(notes, "options", options_text(measured.settings), options_text(simulated.settings));
+    note_difference(notes, sides, "chunk", chunk_text(measured.settings.chunk), chunk_text(simulated.settings.chunk));
+    note_difference(notes, sides, "depth", std::to_string(measured.settings.depth),
+                    std::to_string(simulated.settings.depth));
+    note_difference(notes, sides, "options", options_text(measured.settings), options_text(simulated.settings));
   }
   if (measured.told.window && simulated.told.window) {
-    note_difference(notes, "window", std::to_string(measured.window), std::to_string(simulated.window));
+    note_difference(notes, sides, "window", std::to_string(measured.window), std::to_string(simulated.window));
   }
   if (other_pairs(measured) == other_pairs(simulated)) {
-    note_difference(notes, "other pairs", other_pairs_at(measured), other_pairs_at(simulated));
+    note_difference(notes, sides, "other pairs", other_pairs_at(measured), other_pairs_at(simulated));
   }
-  note_told(notes, "sender", measured.from, simulated.from);
-  note_told(notes, "receiver", measured.to, simulated.to);
+  note_told(notes, sides, "sender", measured.from, simulated.from);
+  note_told(notes, sides, "receiver", measured.to, simulated.to);
 }
 
 /// A path without the reason that may follow it: "way: reason".
 std::string_view way_of(std::string_view path) { return path.substr(0, path.find(':')); }
 
 /// Messages of one size that went different ways are the first explanation of a large error.
-void note_paths(std::vector<std::string>& notes, const bench::Series& measured, const bench::Series& simulated) {
+void note_paths(std::vector<std::string>& notes, const Sides& sides, const bench::Series& measured,
+                const bench::Series& simulated) {
   std::vector<std::string> sizes;
   std::string example;
   for (const auto& point : measured.points) {
     for (const auto& other : simulated.points) {
       if (point.size != other.size || point.path.empty() || other.path.empty()) continue;
       if (way_of(point.path) == way_of(other.path)) continue;
-      if (sizes.empty()) example = fmt::format("measured \"{}\", simulated \"{}\"", point.path, other.path);
+      if (sizes.empty()) {
+        example = fmt::format("{} \"{}\", {} \"{}\"", sides.measured, point.path, sides.simulated, other.path);
+      }
       sizes.push_back(format_size(point.size));
     }
   }
@@ -196,7 +213,7 @@ void note_emulated(std::vector<std::string>& notes, const Recording& measured) {
 std::vector<std::string> probe_notes(const Recording& measured, const Recording& simulated) {
   std::vector<std::string> notes;
   for (const auto* recording : {&measured, &simulated}) {
-    for (const auto& note : recording->notes) notes.push_back(recording->world + ": " + note);
+    for (const auto& note : recording->notes) notes.push_back(fmt::format("{}: {}", recording->side(), note));
   }
   note_emulated(notes, measured);
   return notes;
@@ -224,8 +241,9 @@ std::vector<std::string> check_comparable(const Recording& measured, const Recor
   std::ranges::move(buffer_findings(measured, simulated, false), std::back_inserter(notes));
   note_untold(notes, measured, *simulated.series);
   note_untold(notes, simulated, *measured.series);
-  note_settings(notes, *measured.series, *simulated.series);
-  note_paths(notes, *measured.series, *simulated.series);
+  const Sides sides(measured, simulated);
+  note_settings(notes, sides, *measured.series, *simulated.series);
+  note_paths(notes, sides, *measured.series, *simulated.series);
   note_unverified(notes, *measured.series);
   return notes;
 }

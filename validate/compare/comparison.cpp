@@ -93,8 +93,8 @@ void make_labels_unique(std::vector<Pair>& pairs) {
 void check_limit(Comparison& comparison, const Pair& pair, std::string_view figure, double error,
                  std::optional<double> limit) {
   if (!limit || error <= *limit) return;
-  comparison.exceeded.push_back(
-      fmt::format("{}: {} {:.2f} % exceeds {:g} %", pair.label, figure, error * 100, *limit * 100));
+  comparison.exceeded.push_back(fmt::format("{}: {} {} {:.2f} % exceeds {:g} %", pair.label, figure, pair.difference(),
+                                            error * 100, *limit * 100));
 }
 
 /// A wish that no file takes was meant for another one.
@@ -130,7 +130,7 @@ Pair compare_pair(Recording measured, Recording simulated, bool force) {
                     measured.file, measured.samples.size(), simulated.file, simulated.samples.size()));
   }
   pair.errors = summarize_errors(pair.joined.rows);
-  if (measured.series) pair.prediction = prediction_of(measured, simulated);
+  if (measured.series && measured.label.empty()) pair.prediction = prediction_of(measured, simulated);
   pair.measured = std::move(measured);
   pair.simulated = std::move(simulated);
   return pair;
@@ -141,8 +141,8 @@ Comparison compare(std::vector<Pair> pairs, const Limits& limits) {
   make_labels_unique(pairs);
   Comparison comparison{.limits = limits};
   for (const auto& pair : pairs) {
-    check_limit(comparison, pair, "geometric mean error", pair.errors.geometric_mean, limits.geometric_mean);
-    check_limit(comparison, pair, "p95 error", pair.errors.p95, limits.p95);
+    check_limit(comparison, pair, "geometric mean", pair.errors.geometric_mean, limits.geometric_mean);
+    check_limit(comparison, pair, "p95", pair.errors.p95, limits.p95);
   }
   for (std::size_t a = 0; a < pairs.size(); ++a) {
     for (std::size_t b = a + 1; b < pairs.size(); ++b) {
@@ -154,7 +154,8 @@ Comparison compare(std::vector<Pair> pairs, const Limits& limits) {
 }
 
 Comparison compare_files(std::span<const std::filesystem::path> files, const Limits& limits, bool force,
-                         const ImportWishes& wishes) {
+                         const ImportWishes& wishes, std::span<const std::string> labels) {
+  assert(labels.empty() || labels.size() == 2);
   if (files.empty() || files.size() % 2 != 0) {
     throw UsageError(fmt::format("compare takes files in pairs, MEASURED SIMULATED; {} were named", files.size()));
   }
@@ -166,6 +167,7 @@ Comparison compare_files(std::span<const std::filesystem::path> files, const Lim
   for (const auto& file : files) {
     try {
       recordings.push_back(read_recording(file, wishes));
+      if (!labels.empty()) recordings.back().label = labels[(recordings.size() - 1) % 2];
     } catch (const InputError& error) {
       collect(error);
     }

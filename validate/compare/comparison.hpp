@@ -23,7 +23,7 @@ struct Limits {
 
 enum class Verdict { no_limit, passed, exceeded };
 
-/// A measured file held against a simulated one.
+/// A measured file held against a simulated one; or, where their sides have labels, any two.
 struct Pair {
   std::string label{};  ///< unique within a comparison
   Recording measured{};
@@ -32,6 +32,9 @@ struct Pair {
   Join joined{};
   ErrorSummary errors{};
   Prediction prediction = Prediction::unknown;  ///< of a curve; nobody expects probes
+
+  /// What it is that one has and the other has not.
+  [[nodiscard]] std::string_view difference() const { return measured.label.empty() ? "error" : "difference"; }
 };
 
 /// Two curves' crossovers, at the sizes that all four files hold.
@@ -54,18 +57,20 @@ struct Comparison {
   [[nodiscard]] Verdict verdict() const;
 };
 
-/// Holds one file against the other. Throws InputError unless the first is measured, the second simulated, both are of
-/// one kind, and they have a line in common, and the expectation in the measured one can be read; and, unless `force`
-/// turns these into notes, the same pattern and protocol, with the same protocols beside it.
+/// Holds one file against the other. Throws InputError unless the first is measured, the second simulated (where their
+/// sides have no labels), both are of one kind, and they have a line in common, and the expectation in the measured one
+/// can be read; and, unless `force` turns these into notes, the same pattern and protocol, with the same protocols
+/// beside it.
 Pair compare_pair(Recording measured, Recording simulated, bool force);
 
 /// Orders the pairs' curves and applies `limits`, to each pair on its own. `pairs` must not be empty.
 Comparison compare(std::vector<Pair> pairs, const Limits& limits);
 
 /// Reads MEASURED SIMULATED [MEASURED SIMULATED]... and compares them. `wishes` are for the files of other tools.
+/// `labels` of the two sides: none, or two, and the files are of any world, the first ones what the second are held to.
 /// Throws UsageError for an odd number of files and for a wish that is of no use, and InputError with the findings of
 /// all files.
 Comparison compare_files(std::span<const std::filesystem::path> files, const Limits& limits, bool force,
-                         const ImportWishes& wishes = {});
+                         const ImportWishes& wishes = {}, std::span<const std::string> labels = {});
 
 }  // namespace twinlink::validate

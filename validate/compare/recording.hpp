@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -26,6 +27,10 @@ struct Recording {
   std::optional<bench::Series> series{};  ///< empty: the file holds probes
   std::vector<Sample> samples{};          ///< unique keys, positive times; a sweep's ascend by size
   std::optional<Tool> tool{};             ///< whose file it is; empty: ours
+  std::string label{};                    ///< of its side, from the user; empty: the world
+
+  /// What reports call the side that it is on.
+  [[nodiscard]] std::string_view side() const { return label.empty() ? world : label; }
 };
 
 /// Reads a file of either kind; the "kind" member tells probes from results. A file of a tool that recognise() knows is

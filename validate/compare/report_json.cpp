@@ -114,9 +114,11 @@ json json_report(const Comparison& comparison) {
   for (const auto& pair : comparison.pairs) pairs.push_back(pair_json(pair));
   auto orders = json::array();
   for (const auto& order : comparison.orders) orders.push_back(order_json(comparison, order));
+  const Pair& first = comparison.pairs.front();
   return {{"kind", "twinlink-comparison"},
           {"schema", kComparisonSchema},
           {"program", "twinlink-validate " TWINLINK_VERSION},
+          {"sides", {first.measured.side(), first.simulated.side()}},
           {"pairs", std::move(pairs)},
           {"orders", std::move(orders)},
           {"limits",

@@ -19,8 +19,8 @@ struct TestCases {
     const bool exceeded = error > *limit;
     failures += exceeded ? 1 : 0;
     add(pair, figure,
-        exceeded ? fmt::format("<failure message=\"{:.2f} % exceeds {:g} %\">largest error {:.2f} % at {}</failure>",
-                               error * 100, *limit * 100, pair.errors.max * 100,
+        exceeded ? fmt::format("<failure message=\"{:.2f} % exceeds {:g} %\">largest {} {:.2f} % at {}</failure>",
+                               error * 100, *limit * 100, pair.difference(), pair.errors.max * 100,
                                escaped_markup(to_string(pair.errors.max_at)))
                  : fmt::format("<system-out>{:.2f} % of at most {:g} %</system-out>", error * 100, *limit * 100));
   }
@@ -45,8 +45,9 @@ std::string junit_report(const Comparison& comparison) {
   const auto& limits = comparison.limits;
   for (const auto& pair : comparison.pairs) {
     if (!limits.geometric_mean && !limits.p95) cases.add_without_limit(pair);
-    cases.add(pair, "geometric mean error", pair.errors.geometric_mean, limits.geometric_mean);
-    cases.add(pair, "p95 error", pair.errors.p95, limits.p95);
+    cases.add(pair, fmt::format("geometric mean {}", pair.difference()), pair.errors.geometric_mean,
+              limits.geometric_mean);
+    cases.add(pair, fmt::format("p95 {}", pair.difference()), pair.errors.p95, limits.p95);
   }
   const auto counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"", cases.tests,
                                   cases.failures, cases.skipped);

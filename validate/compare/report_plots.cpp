@@ -104,8 +104,9 @@ Plot pattern_plot(const Comparison& comparison, bench::Pattern pattern) {
   for (const Pair& pair : comparison.pairs) {
     if (!pair.measured.series || pair.measured.series->pattern != pattern) continue;
     const auto colour = static_cast<int>(plot.curves.size() / 2);
-    PlotCurve measured{.label = pair.label + ", measured", .colour = colour};
-    PlotCurve simulated{.label = pair.label + ", simulated", .colour = colour, .dashed = true};
+    PlotCurve measured{.label = fmt::format("{}, {}", pair.label, pair.measured.side()), .colour = colour};
+    PlotCurve simulated{
+        .label = fmt::format("{}, {}", pair.label, pair.simulated.side()), .colour = colour, .dashed = true};
     for (const auto& row : pair.joined.rows) {
       add_point(measured, row.key.size, row.measured_us);
       add_point(simulated, row.key.size, row.simulated_us);
@@ -139,14 +140,14 @@ Plot curve_plot(const Pair& pair) {
     expected = bench::expectation_of(*pair.measured.environment, pair.measured.file);
   }
   Plot plot{.title = pair.label + ": time of a message", .unit = "us", .logarithmic = true};
-  std::vector<std::string> titles{"size", "measured us"};
+  std::vector<std::string> titles{"size", fmt::format("{} us", pair.measured.side())};
   if (spreads) titles.insert(titles.end(), {"p5 us", "p95 us"});
-  titles.insert(titles.end(), {"simulated us", "error"});
+  titles.insert(titles.end(), {fmt::format("{} us", pair.simulated.side()), std::string(pair.difference())});
   if (expected) titles.emplace_back("expected us");
   for (auto& title : titles) plot.table.columns.push_back({.title = std::move(title)});
 
-  PlotCurve measured{.label = "measured"};
-  PlotCurve simulated{.label = "simulated", .colour = 1, .dashed = true};
+  PlotCurve measured{.label = std::string(pair.measured.side())};
+  PlotCurve simulated{.label = std::string(pair.simulated.side()), .colour = 1, .dashed = true};
   PlotCurve other{.label = "expected", .colour = 2, .dashed = true};
   for (const auto& row : rows) {
     const Bytes size = row.key.size;
@@ -174,17 +175,20 @@ Plot curve_plot(const Pair& pair) {
 
 Document error_blocks(const Comparison& comparison) {
   Table map = heat_map(error_rows(comparison));
-  Plot plot{.title = "Errors of all curves", .unit = "%"};
+  const Pair& first = comparison.pairs.front();
+  const bool labelled = !first.measured.label.empty();
+  Plot plot{.title = labelled ? "Differences of all curves" : "Errors of all curves", .unit = "%"};
   for (const Pair& pair : comparison.pairs) {
     if (!pair.measured.series) continue;
     PlotCurve curve{.label = pair.label, .colour = static_cast<int>(plot.curves.size())};
     for (const auto& row : pair.joined.rows) add_point(curve, row.key.size, relative_error(row) * 100);
     plot.curves.push_back(std::move(curve));
   }
-  Document blocks{report::Heading{.level = 2, .text = "Error by size"},
-                  Paragraph{fmt::format("(simulated - measured) / measured: with + the simulation takes longer. Where "
-                                        "there are colours, they are full from {:g} % on.",
-                                        kFullShade * 100)}};
+  Document blocks{
+      report::Heading{.level = 2, .text = labelled ? "Difference by size" : "Error by size"},
+      Paragraph{fmt::format("({1} - {0}) / {0}: with + the {1} time is longer. Where there are colours, they are "
+                            "full from {2:g} % on.",
+                            first.measured.side(), first.simulated.side(), kFullShade * 100)}};
   if (plot.curves.empty()) {
     blocks.emplace_back(std::move(map));
   } else {

@@ -20,13 +20,13 @@ namespace {
 using report::append;
 using report::Column;
 using report::Document;
+using report::exact_percent;
 using report::Heading;
 using report::List;
 using report::Paragraph;
 using report::Table;
 using Align = Column::Align;
 
-std::string exact_percent(double fraction) { return fmt::format("{:.2f} %", fraction * 100); }
 std::string signed_percent(double fraction) { return fmt::format("{:+.2f} %", fraction * 100); }
 
 std::string joined_keys(const std::vector<Key>& keys) {
@@ -46,15 +46,18 @@ Heading pair_heading(const Pair& pair) {
 
 Table files_table(const Pair& pair) {
   return {.columns = {{"", Align::left}, {"file", Align::left}, {"written by", Align::left}},
-          .rows = {{"measured", pair.measured.file, pair.measured.program},
-                   {"simulated", pair.simulated.file, pair.simulated.program}}};
+          .rows = {{std::string(pair.measured.side()), pair.measured.file, pair.measured.program},
+                   {std::string(pair.simulated.side()), pair.simulated.file, pair.simulated.program}}};
 }
 
 Table rows_table(const Pair& pair) {
   const bool probes = !pair.measured.series.has_value();
   Table table;
   if (probes) table.columns = {{"primitive", Align::left}, {"devices", Align::left}};
-  for (const auto* title : {"size", "measured us", "simulated us", "error"}) table.columns.push_back({.title = title});
+  for (const std::string& title : {std::string("size"), fmt::format("{} us", pair.measured.side()),
+                                   fmt::format("{} us", pair.simulated.side()), std::string(pair.difference())}) {
+    table.columns.push_back({.title = title});
+  }
   for (const auto& row : pair.joined.rows) {
     std::vector<std::string> cells;
     if (probes) cells = {row.key.name, devices(row.key)};
@@ -86,8 +89,8 @@ std::vector<std::string> left_over(const Pair& pair) {
   const auto add = [&lines](std::string_view world, const std::vector<Key>& keys) {
     if (!keys.empty()) lines.push_back(fmt::format("only {}: {}", world, joined_keys(keys)));
   };
-  add("measured", pair.joined.only_measured);
-  add("simulated", pair.joined.only_simulated);
+  add(pair.measured.side(), pair.joined.only_measured);
+  add(pair.simulated.side(), pair.joined.only_simulated);
   return lines;
 }
 
@@ -111,7 +114,10 @@ Document left_out_blocks(const Comparison& comparison) {
 
 Table summary_table(const Comparison& comparison) {
   Table table{.columns = {{"curve", Align::left}}, .rows = {}};
-  for (const auto* title : {"compared", "geometric mean error", "bias", "p95 error", "largest error"}) {
+  const auto error = comparison.pairs.front().difference();
+  for (const std::string& title :
+       {std::string("compared"), fmt::format("geometric mean {}", error), std::string("bias"),
+        fmt::format("p95 {}", error), fmt::format("largest {}", error)}) {
     table.columns.push_back({.title = title});
   }
   table.columns.push_back({"largest at", Align::left});
@@ -133,10 +139,10 @@ std::string leads_text(const std::vector<Lead>& leads, const std::string& a, con
   return parts.empty() ? "neither at any size" : fmt::format("{}", fmt::join(parts, ", then "));
 }
 
-std::string crossover_text(const Crossover& crossover, const std::string& curve) {
+std::string crossover_text(const Pair& pair, const Crossover& crossover, const std::string& curve) {
   const auto size = [](const std::optional<double>& bytes) { return bytes ? bench::rounded_size(*bytes) : "nowhere"; };
-  auto text = fmt::format("{} takes the lead: measured {}, simulated {}", curve, size(crossover.measured_bytes),
-                          size(crossover.simulated_bytes));
+  auto text = fmt::format("{} takes the lead: {} {}, {} {}", curve, pair.measured.side(),
+                          size(crossover.measured_bytes), pair.simulated.side(), size(crossover.simulated_bytes));
   if (const auto distance = crossover.distance()) text += fmt::format(" ({:+.2f} powers of two)", *distance);
   return text;
 }
@@ -153,10 +159,11 @@ Document order_blocks(const Comparison& comparison) {
     }
     blocks.push_back(
         Paragraph{fmt::format("{} and {}: the same order at {} of {} sizes", a, b, order.same_order, order.sizes)});
-    List list{.items = {"measured, faster: " + leads_text(order.measured, a, b),
-                        "simulated, faster: " + leads_text(order.simulated, a, b)}};
+    const auto& pair = comparison.pairs[order.a];
+    List list{.items = {fmt::format("{}, faster: {}", pair.measured.side(), leads_text(order.measured, a, b)),
+                        fmt::format("{}, faster: {}", pair.simulated.side(), leads_text(order.simulated, a, b))}};
     for (const auto& crossover : order.crossovers) {
-      list.items.push_back(crossover_text(crossover, crossover.curve == Faster::a ? a : b));
+      list.items.push_back(crossover_text(comparison.pairs[order.a], crossover, crossover.curve == Faster::a ? a : b));
     }
     blocks.push_back(std::move(list));
   }
@@ -167,8 +174,8 @@ Document order_blocks(const Comparison& comparison) {
 Document order_table(const Comparison& comparison) {
   Table table{.columns = {{"curves", Align::left},
                           {"same order"},
-                          {"measured, faster", Align::left},
-                          {"simulated, faster", Align::left},
+                          {fmt::format("{}, faster", comparison.pairs.front().measured.side()), Align::left},
+                          {fmt::format("{}, faster", comparison.pairs.front().simulated.side()), Align::left},
                           {"crossovers", Align::left}}};
   for (const auto& order : comparison.orders) {
     if (order.sizes == 0) continue;
@@ -176,7 +183,7 @@ Document order_table(const Comparison& comparison) {
     const auto& b = comparison.pairs[order.b].label;
     std::vector<std::string> crossovers;
     for (const auto& crossover : order.crossovers) {
-      crossovers.push_back(crossover_text(crossover, crossover.curve == Faster::a ? a : b));
+      crossovers.push_back(crossover_text(comparison.pairs[order.a], crossover, crossover.curve == Faster::a ? a : b));
     }
     table.rows.push_back({fmt::format("{} and {}", a, b), fmt::format("{} of {} sizes", order.same_order, order.sizes),
                           leads_text(order.measured, a, b), leads_text(order.simulated, a, b),
@@ -191,11 +198,12 @@ Document order_table(const Comparison& comparison) {
 
 Document verdict_blocks(const Comparison& comparison) {
   std::vector<std::string> limits;
-  const auto add_limit = [&limits](std::string_view figure, const std::optional<double>& limit) {
-    if (limit) limits.push_back(fmt::format("{} at most {:g} %", figure, *limit * 100));
+  const auto add_limit = [&](std::string_view figure, const std::optional<double>& limit) {
+    if (!limit) return;
+    limits.push_back(fmt::format("{} {} at most {:g} %", figure, comparison.pairs.front().difference(), *limit * 100));
   };
-  add_limit("geometric mean error", comparison.limits.geometric_mean);
-  add_limit("p95 error", comparison.limits.p95);
+  add_limit("geometric mean", comparison.limits.geometric_mean);
+  add_limit("p95", comparison.limits.p95);
 
   switch (comparison.verdict()) {
     case Verdict::no_limit:
@@ -208,7 +216,7 @@ Document verdict_blocks(const Comparison& comparison) {
   return {};
 }
 
-Document environment_blocks(const Pair& pair, std::string_view world, const Recording& recording) {
+Document environment_blocks(const Pair& pair, const Recording& recording) {
   Table table{.columns = {{"what", Align::left}, {"value", Align::left}},
               .rows = {{"file", recording.file}, {"program", recording.program}, {"command", recording.command}}};
   nlohmann::json environment = *recording.environment;
@@ -216,13 +224,13 @@ Document environment_blocks(const Pair& pair, std::string_view world, const Reco
   const auto expected = environment.find(bench::kExpectedMember);
   if (expected != environment.end() && expected->is_object()) expected->erase("points");
   for (auto& [name, value] : flatten(environment)) table.rows.push_back({std::move(name), std::move(value)});
-  return {Heading{.level = 3, .text = fmt::format("{}, {}", pair.label, world)}, std::move(table)};
+  return {Heading{.level = 3, .text = fmt::format("{}, {}", pair.label, recording.side())}, std::move(table)};
 }
 
 /// With `plot` for a page; else for a terminal, where what was not compared has no other place.
 Document pair_blocks(const Pair& pair, bool plot) {
   Document blocks{pair_heading(pair), files_table(pair)};
-  if (pair.measured.series) {
+  if (pair.measured.series && pair.measured.label.empty()) {
     blocks.push_back(Paragraph{fmt::format("The simulated file: {}", sentence(pair.prediction))});
   }
   if (plot && pair.measured.series) {
@@ -249,7 +257,11 @@ Document terminal_report(const Comparison& comparison) {
 }
 
 Document full_report(const Comparison& comparison) {
-  Document document{Heading{.level = 1, .text = "Measured and simulated"}};
+  const auto& first = comparison.pairs.front();
+  const bool labelled = !first.measured.label.empty();
+  Document document{Heading{.level = 1,
+                            .text = labelled ? fmt::format("{} and {}", first.measured.label, first.simulated.label)
+                                             : "Measured and simulated"}};
   append(document, verdict_blocks(comparison));
   document.push_back(summary_table(comparison));
   append(document, error_blocks(comparison));
@@ -258,8 +270,8 @@ Document full_report(const Comparison& comparison) {
   append(document, left_out_blocks(comparison));
   document.push_back(Heading{.level = 2, .text = "Environments"});
   for (const auto& pair : comparison.pairs) {
-    append(document, environment_blocks(pair, "measured", pair.measured));
-    append(document, environment_blocks(pair, "simulated", pair.simulated));
+    append(document, environment_blocks(pair, pair.measured));
+    append(document, environment_blocks(pair, pair.simulated));
   }
   return document;
 }

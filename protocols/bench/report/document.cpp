@@ -5,6 +5,8 @@
 #include <iterator>
 #include <string_view>
 
+#include <fmt/format.h>
+
 namespace twinlink::report {
 namespace {
 
@@ -117,6 +119,8 @@ std::string render(const Document& document) {
 }
 
 }  // namespace
+
+std::string exact_percent(double fraction) { return fmt::format("{:.2f} %", fraction * 100); }
 
 void append(Document& document, Document blocks) { std::ranges::move(blocks, std::back_inserter(document)); }
 

@@ -108,6 +108,9 @@ std::string to_html(const Document& document, std::span<const Attachment> attach
 /// was built without Chart.js.
 void require_html();
 
+/// 0.0312 as "3.12 %".
+std::string exact_percent(double fraction);
+
 /// `text` between tags, or in an attribute, of HTML and XML. What XML cannot hold becomes U+FFFD.
 std::string escaped_markup(std::string_view text);
 

@@ -90,6 +90,27 @@ TEST_F(Program, SeveralPairsGiveCrossovers) {
   EXPECT_THAT(ended.out, HasSubstr("gpudirect-v1 takes the lead: measured 5.657, simulated 6.757"));
 }
 
+TEST_F(Program, TwoOfOneWorldAreComparedByTheirLabels) {
+  write("before.json", test::make_result("simulated", "staging", {{4, 10}, {8, 20}}));
+  write("after.json", test::make_result("simulated", "staging", {{4, 5}, {8, 25}}));
+  const auto ended =
+      run("compare before.json after.json --label wide,narrow --max-error 10 --report r.md --json r.json");
+  EXPECT_EQ(ended.code, 1) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("size  wide us  narrow us  difference"), HasSubstr("5.000    -50.00 %"),
+                               HasSubstr("geometric mean difference 58.11 % exceeds 10 %"), Not(HasSubstr("easured"))));
+  EXPECT_THAT(read("r.md"), AllOf(HasSubstr("# wide and narrow"), HasSubstr("(narrow - wide) / wide")));
+  EXPECT_THAT(read("r.json"), HasSubstr("\"narrow\""));
+  // Straight lines in log(time) over log(size) meet where ln(10/8) of ln(10/8) + ln(22/20) is over: 4 * 2^0.701.
+  write("third.json", test::make_result("simulated", "host", {{4, 8}, {8, 22}}));
+  const auto crossed = run("compare before.json after.json third.json third.json --label wide,narrow");
+  EXPECT_EQ(crossed.code, 0) << crossed.err;
+  EXPECT_THAT(crossed.out, HasSubstr("staging takes the lead: wide 6.501, narrow nowhere"));
+  // Of another world it may be, of another protocol not.
+  write("measured.json", test::make_result("measured", "staging", {{4, 10}, {8, 20}}));
+  EXPECT_EQ(run("compare after.json measured.json --label now,machine").code, 0);
+  EXPECT_EQ(run("compare before.json third.json --label a,b").code, 2);
+}
+
 TEST_F(Program, ProbesAreComparedLineByLine) {
   write_pair();
   bench::write_json(test::make_probes("measured", {{4, 10}, {8, 20}}), folder_.path() / "pm.json");
@@ -117,6 +138,8 @@ TEST_F(Program, BadInputEndsWithTwo) {
   };
   expect_refused("compare s.json m.json", "wrong order");
   expect_refused("compare m.json m.json", "both are measured");
+  expect_refused("compare m.json m.json --label a", "--label takes two");
+  expect_refused("compare m.json m.json --label a,a", "--label takes two");
   expect_refused("compare m.json broken.json", "broken.json");
   expect_refused("compare m.json missing.json", "missing.json");
   expect_refused("compare m.json zero.json", "the time must be positive");
