@@ -13,7 +13,7 @@
 #include "model/platform/platform_file.hpp"
 #include "model/platform/platform_reader.hpp"
 #include "model/platform/topology.hpp"
-#include "model/study/timeline.hpp"
+#include "model/study/watch/timeline.hpp"
 #include "protocols/bench/report/document.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/core/units.hpp"
@@ -197,12 +197,25 @@ void require_page(const std::filesystem::path& file) {
   bench::require_writable(file);
 }
 
+void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& each) {
+  command.add_flag(
+      "--links", wishes.links,
+      "After each " + each +
+          ", the busiest links: what crossed them, and for how long they held up somebody; all of them with "
+          "--json");
+  command.add_flag("--critical-path", wishes.path,
+                   "After each " + each +
+                       ", which steps its time went into, back from what ended last to what that had waited for; every "
+                       "stretch with --json");
+}
+
 void add_timeline_option(CLI::App& command, std::filesystem::path& file, const std::string& of) {
   command
-      .add_option("--timeline", file,
-                  "Also write what " + of +
-                      " does to this file in the Chrome trace format, which ui.perfetto.dev and "
-                      "chrome://tracing open: a track for each rank's messages, streams and copy engines")
+      .add_option(
+          "--timeline", file,
+          "Also write what " + of +
+              " does to this file in the Chrome trace format, which ui.perfetto.dev and "
+              "chrome://tracing open: a track for each rank's messages, streams and copy engines, and for each link")
       ->type_name("FILE.json");
 }
 
@@ -210,8 +223,12 @@ Seconds simulate_to(const std::filesystem::path& file, const Platform& platform,
                     const std::function<void(Rank&)>& body, SimulationOptions options) {
   if (file.empty()) return simulate(platform, places, body, options);
   Timeline timeline;
-  options.observer = timeline.observer();
-  const Seconds end = simulate(platform, places, body, options);
+  timeline.watch(options);
+  const auto watched = [&](Rank& rank) {
+    body(rank);
+    timeline.rank_ends();
+  };
+  const Seconds end = simulate(platform, places, watched, options);
   bench::write_file(file, timeline.text(places));
   if (timeline.left_out() > 0) {
     std::cerr << fmt::format(

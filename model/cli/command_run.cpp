@@ -32,6 +32,7 @@ struct RunOptions {
   std::string place{};  ///< of --all-pairs and --pairs: see places_of_ranks(); empty: not said
   int ranks = 0;        ///< of --all-pairs with a place; 0: all
   SimulationOptions simulation{};
+  RoundWishes why{};
   std::filesystem::path timeline{};
   std::filesystem::path report{};  ///< of one pair
 };
@@ -191,7 +192,27 @@ report::Document run_page(const bench::Result& result, const Platform& platform,
   return page;
 }
 
+/// Prints why the last round took so long, where rows are printed, and returns the same for a result file.
+bench::Point tell(const RoundWatch& watch, const RunOptions& options) {
+  const bool prints = options.run.output.format == bench::Format::table;
+  bench::Point why;
+  if (options.why.links) {
+    const std::vector<LinkShare> links = watch.links();
+    why.links = to_json(links);
+    if (prints) print_links(links, std::cout);
+  }
+  if (options.why.path) {
+    const std::vector<PathPart> path = watch.path();
+    why.critical_path = to_json(path);
+    if (prints) print_path(path, std::cout);
+  }
+  return why;
+}
+
 ExitCode run(const RunOptions& options, const std::string& command_line) {
+  if (options.why.any() && (!options.run.pairs.empty() || options.run.all_pairs || options.run.one_process)) {
+    throw UsageError("--links and --critical-path are of one pair of ranks, each in a process of its own");
+  }
   const bool page = !options.report.empty();
   if (page && (!options.run.pairs.empty() || options.run.all_pairs || options.run.one_process)) {
     throw UsageError("--report is of one pair of ranks, each in a process of its own");
@@ -223,6 +244,17 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   bench::LiveRows rows(result, options.run.output, std::cout);
   plan.on_point = rows.listener();
   std::string trace;
+  SimulationOptions simulation = options.simulation;
+  RoundWatch watch(1);  // plan.first begins and ends a round
+  std::vector<bench::Point> why;
+  if (options.why.any()) {
+    watch.watch(simulation, options.why);
+    plan.on_round = [&watch](bool begins, RankId rank, Seconds now) { watch.round(begins, rank, now); };
+    plan.on_point = [&](const bench::Series& so_far) {
+      rows.show(so_far);
+      why.push_back(tell(watch, options));
+    };
+  }
   simulate_to(
       options.timeline, platform, places,
       [&](Rank& rank) {
@@ -233,8 +265,12 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
         result.series = std::move(mine);
         trace = std::move(lines);
       },
-      options.simulation);
+      simulation);
   result.series.clock = "simulated";
+  for (std::size_t i = 0; i < why.size(); ++i) {
+    result.series.points[i].links = why[i].links;
+    result.series.points[i].critical_path = why[i].critical_path;
+  }
   rows.deliver(result);
   if (!options.run.trace.empty()) bench::write_file(options.run.trace, trace);
   if (page) {
@@ -253,6 +289,7 @@ void add_run_command(Program& program) {
   add_pair_options(*command, options->pair);
   add_engine_option(*command, options->simulation);
   bench::add_run_options(*command, options->run);
+  add_why_options(*command, options->why, "size");
   add_timeline_option(*command, options->timeline, "the run");
   add_page_option(*command, options->report, "the curve, the way of a message on the machine and its steps");
   bench::add_pairs_option(*command, options->run, "FROM-TO", "0/0-0/1,0/2-0/3, with --place by ranks, 0-1,2-3");

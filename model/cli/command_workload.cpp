@@ -13,7 +13,7 @@
 #include "model/engine/simulation.hpp"
 #include "model/platform/topology.hpp"
 #include "model/study/clustering.hpp"
-#include "model/study/link_meter.hpp"
+#include "model/study/watch/round_watch.hpp"
 #include "model/tools/placement.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/files.hpp"
@@ -30,7 +30,7 @@ struct Options {
   SimulationOptions simulation{};
   int jobs = 1;
   std::string background{};  ///< a workload
-  bool links = false;
+  RoundWishes why{};
   std::filesystem::path timeline{};
 };
 
@@ -116,7 +116,7 @@ ExitCode run(const Options& options, const std::string& command_line) {
   bench::WorkloadPlan plan = make_plan(options.workload, 1, 1);
   const Platform platform = read_platform(options.platform, *plan.ways.within, plan.ways.settings_within);
   if (options.jobs > 1 || !options.background.empty()) {
-    if (options.links) throw UsageError("--links: of one job only");
+    if (options.why.any()) throw UsageError("--links and --critical-path are of one job without a background");
     if (!options.timeline.empty()) throw UsageError("--timeline is of one job without a background");
     return run_jobs(options, std::move(plan), platform, command_line);
   }
@@ -126,17 +126,24 @@ ExitCode run(const Options& options, const std::string& command_line) {
                            .program = program_name(),
                            .command = command_line,
                            .environment = environment_of(platform, options.platform)};
-  LinkMeter meter(static_cast<int>(places.size()));
+  RoundWatch watch(static_cast<int>(places.size()));
   SimulationOptions simulation = options.simulation;
   plan.on_point = bench::live_rows(file, std::cout);
-  if (options.links) {
-    simulation.link_use = &meter.read;
-    plan.on_round = [&meter](bool begins, Seconds now) { meter.round(begins, now); };
-    plan.on_point = [&meter, &file, row = std::move(plan.on_point)](const bench::WorkloadPoint& point) {
+  if (options.why.any()) {
+    watch.watch(simulation, options.why);
+    plan.on_round = [&watch](bool begins, RankId rank, Seconds now) { watch.round(begins, rank, now); };
+    plan.on_point = [&, row = std::move(plan.on_point)](const bench::WorkloadPoint& point) {
       row(point);
-      const std::vector<LinkShare> links = meter.last_round();
-      file.links.emplace_back(to_json(links));
-      print_links(links, std::cout);
+      if (options.why.links) {
+        const std::vector<LinkShare> links = watch.links();
+        file.links.emplace_back(to_json(links));
+        print_links(links, std::cout);
+      }
+      if (options.why.path) {
+        const std::vector<PathPart> path = watch.path();
+        file.critical_paths.emplace_back(to_json(path));
+        print_path(path, std::cout);
+      }
     };
   }
   plan.shape = bench::shape_of(places);
@@ -179,8 +186,7 @@ void add_workload_command(Program& program) {
       ->add_option("--background", options->background,
                    "A workload that the GPUs behind the jobs do until those have ended")
       ->type_name("NAME");
-  command->add_flag("--links", options->links,
-                    "After each row, the busiest links and what crossed them; all of them with --json");
+  add_why_options(*command, options->why, "row");
   bench::add_workload_options(*command, options->workload);
   add_timeline_option(*command, options->timeline, "the job");
   bench::add_examples(

@@ -11,6 +11,7 @@
 
 #include "model/engine/simulation.hpp"
 #include "model/platform/platform.hpp"
+#include "model/study/watch/round_watch.hpp"
 #include "model/tools/faults.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/core/errors.hpp"
@@ -77,6 +78,9 @@ void add_page_option(CLI::App& command, std::filesystem::path& file, const std::
 /// To be asked before any work. A UsageError for another name than FILE.html, or a file that cannot be written, and an
 /// UnavailableError where the program was built without what a page needs.
 void require_page(const std::filesystem::path& file);
+
+/// --links and --critical-path. `each` says after what they are printed.
+void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& each);
 
 /// --timeline: what the ranks of a simulation do. `of` says of which one.
 void add_timeline_option(CLI::App& command, std::filesystem::path& file, const std::string& of);

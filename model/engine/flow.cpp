@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -37,7 +38,9 @@ class Flow {
   FlowListener* listener = nullptr;
   std::vector<SharedLink*> links{};
   std::optional<Rate> limit{};
-  double remaining = 0;  ///< bytes, at `since`
+  double bytes = 0;
+  Seconds began{};
+  double remaining = 0;  ///< of the bytes, at `since`
   double rate = 0;       ///< bytes per second if it is not held up
   Seconds since{};
   Timer timer;  ///< of its end, while it moves freely
@@ -131,8 +134,8 @@ FlowId FlowNetwork::start(const FlowRoute& route, Bytes size, FlowListener& list
   Flow& flow = take(listener);
   flow.links.assign(route.links.begin(), route.links.end());
   flow.limit = route.limit;
-  flow.remaining = static_cast<double>(size.count());
-  flow.since = clock_.now();
+  flow.bytes = flow.remaining = static_cast<double>(size.count());
+  flow.began = flow.since = clock_.now();
   flow.rate = route.limit ? route.limit->bytes_per_second() : kOpenRate;
   bool shares = exact_;
   for (const SharedLink* link : route.links) flow.rate = std::min(flow.rate, link->rate);
@@ -197,6 +200,10 @@ void FlowNetwork::share(Flow& flow) {
 
 void FlowNetwork::leave_links(Flow& flow) {
   const bool is_free = flow.state == Flow::State::free;
+  if (observer_ && !flow.links.empty()) {
+    const double limit = flow.limit ? flow.limit->bytes_per_second() : std::numeric_limits<double>::infinity();
+    observer_({flow.number, {flow.links.begin(), flow.links.end()}, limit, flow.bytes, flow.began, clock_.now()});
+  }
   for (SharedLink* link : flow.links) {
     link->load = --link->crossing == 0 ? 0 : link->load - flow.rate;
     if (is_free) std::erase(link->free, &flow);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <simgrid/s4u.hpp>
@@ -48,6 +49,16 @@ struct FlowRoute {
   double share = 1;  ///< of the bytes of a transfer, whose other flows take other ways
 };
 
+/// A flow that has left its links.
+struct FlowRecord {
+  std::uint64_t number = 0;                ///< as FlowId has it
+  std::vector<const SharedLink*> links{};  ///< that it has crossed
+  double limit = 0;                        ///< bytes per second: its own; infinity if it has none
+  double bytes = 0;
+  Seconds began{};
+  Seconds ended{};
+};
+
 /// Told when the last byte of a flow has arrived, outside of any rank's code.
 class FlowListener {
  public:
@@ -73,6 +84,9 @@ class FlowNetwork {
   ~FlowNetwork();
   FlowNetwork(const FlowNetwork&) = delete;
   FlowNetwork& operator=(const FlowNetwork&) = delete;
+
+  /// Told of every flow that ends, from now on.
+  void observe(std::function<void(const FlowRecord&)> observer) { observer_ = std::move(observer); }
 
   /// Links may be added while the simulation runs, and live as long as the network.
   SharedLink& add_link(Rate rate);
@@ -118,6 +132,7 @@ class FlowNetwork {
   Clock& clock_;
   bool exact_;
   std::function<void()> woken_;
+  std::function<void(const FlowRecord&)> observer_{};
   simgrid::s4u::NetZone* zone_;
   simgrid::s4u::NetZone* zone_of_links_;
   simgrid::s4u::Host* home_;

@@ -161,7 +161,7 @@ std::vector<LinkUse> Machine::link_use() const {
   std::vector<LinkUse> all;
   const auto add = [&](std::string name, const SharedLink* link) {
     if (link == nullptr || link->open || link->carried <= 0) return;
-    all.push_back({std::move(name), Rate{link->rate}, link->carried});
+    all.push_back({link, std::move(name), Rate{link->rate}, link->carried});
   };
   const std::map sorted(nodes_.begin(), nodes_.end());
   for (const auto& [node, links] : sorted) {

@@ -37,6 +37,7 @@ std::string simgrid_version();
 
 /// What has crossed one direction of a link, or what a part lets devices have, since the start.
 struct LinkUse {
+  const SharedLink* link = nullptr;
   std::string name{};
   Rate rate{};
   double carried = 0;  ///< bytes that have begun to cross it

@@ -245,6 +245,7 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
   } else if (!send->eager) {
     // The sender has asked already; the answer that it may send takes one control message.
     const Seconds asked = now() + costs.control.value + way_of_control(from);
+    send->report.awaited_receiver = asked > send->due;
     sender.delay(send, std::max(send->due, asked) + sender.way_of(*send) - way);
   }
   return operation->op;

@@ -207,6 +207,7 @@ void SimRank::delay(const OperationPtr& operation, Seconds until) {
 /// it in its queue.
 void SimRank::become_ready(const OperationPtr& operation) {
   operation->state = Operation::State::queued;
+  if (!operation->had_its_turn) operation->report.ready = now();
   std::vector<OperationPtr>& queued = operation->queue->operations;
   if (operation->kind == Operation::Kind::send && !operation->had_its_turn) queued.push_back(operation);
   if (queued.front() == operation) take_turn(operation);
@@ -256,6 +257,7 @@ void SimRank::start_stage(const OperationPtr& operation) {
   stage.flowing = routes.size();
   for (const FlowRoute& route : routes) {
     stage.flows.push_back(world_.loop.network().start(route, std::max(part_of(bytes, route.share), 1_B), *operation));
+    if (world_.observer) operation->report.flows.push_back(stage.flows.back().number);
   }
 }
 

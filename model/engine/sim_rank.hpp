@@ -41,12 +41,15 @@ struct OpReport {
   Seconds overhead{};    ///< the CPU was busy starting it
   Seconds latency{};     ///< nothing moved yet; what hides behind the operation before it in the stream included
   Seconds flow{};        ///< the bytes moved
+  Seconds ready{};       ///< its bytes would have moved, but for those before it in its queue
   Seconds ended{};       ///< the last byte was there
   Seconds completion{};  ///< from then on: the CPU is busy learning of it, once its rank waits for it
-  std::optional<RankId> peer{};  ///< of a message, a control message or a signal
-  Tag tag{};                     ///< of these; what comes from one peer with one tag stays in order
-  std::optional<int> stream{};   ///< of a copy, a put, or a kernel
-  std::string_view engine{};     ///< what moves the bytes of these: "copy engine", "kernel", "CPU"; empty: the adapter
+  std::optional<RankId> peer{};   ///< of a message, a control message or a signal
+  Tag tag{};                      ///< of these; what comes from one peer with one tag stays in order
+  std::optional<int> stream{};    ///< of a copy, a put, or a kernel
+  std::string_view engine{};      ///< what moves the bytes of these: "copy engine", "kernel", "CPU"; empty: the adapter
+  bool awaited_receiver = false;  ///< of a send by rendezvous: it went on when the receiver had come
+  std::vector<std::uint64_t> flows{};  ///< that carried its bytes: the numbers of their records
 };
 using OpObserver = std::function<void(const OpReport&)>;
 

@@ -46,6 +46,7 @@ Seconds simulate(const Platform& platform, std::span<const Place> places, const 
   SimWorld world{.topology = topology, .machine = machine, .loop = loop, .places = {places.begin(), places.end()}};
   for (Place& place : world.places) place.device = topology.type_of(topology.gpu_of(place)).model;
   world.observer = options.observer;
+  if (options.on_flow) loop.network().observe(options.on_flow);
   if (options.link_use != nullptr) *options.link_use = [&] { return machine.link_use(); };
   world.ranks.resize(places.size(), nullptr);
 

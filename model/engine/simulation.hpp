@@ -10,6 +10,7 @@
 
 namespace twinlink::model {
 
+struct FlowRecord;
 struct LinkUse;
 struct OpReport;
 
@@ -19,6 +20,8 @@ struct SimulationOptions {
   Engine engine = Engine::automatic;
   /// Told of every operation when it ends; may be empty.
   std::function<void(const OpReport&)> observer{};
+  /// Told of every flow when it ends; may be empty.
+  std::function<void(const FlowRecord&)> on_flow{};
   /// Set before any rank begins, and works until simulate() returns: Machine::link_use() at the present time.
   std::function<std::vector<LinkUse>()>* link_use = nullptr;
 };

@@ -44,6 +44,7 @@ constexpr Stream kKernels{3};
 /// All are queued at once, as programs do; `ended` counts them.
 Outcome run_kernels(ConcurrentRank& rank, const std::vector<Seconds>& kernels, Seconds timeout, std::size_t& ended) {
   std::vector<Op> ops;
+  rank.step("compute");
   for (const Seconds kernel : kernels) ops.push_back(rank.compute(kernel, kKernels));
   Outcome outcome;
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -60,6 +61,7 @@ Outcome run_locals(Rank& rank, const Step& step, const Buffers& buffers, Seconds
     if (local.to.length == 0) continue;
     const View to = buffers.view(local.to);
     const View from = buffers.view(local.from);
+    rank.step(local.kind == Local::Kind::add ? "add up" : "copy on the device");
     ops.push_back(local.kind == Local::Kind::add ? rank.add(to, from, Stream{0})
                                                  : rank.copy(to, from, Stream{0}, Engine::dma));
   }

@@ -120,7 +120,7 @@ def check_timeline(file, ranks, words, tracks):
     events = json.loads(file.read_text())["traceEvents"]
     names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
     slices = [event for event in events if event["ph"] == "X"]
-    expect(f"{file.name}: a process each", {event["pid"] for event in slices} == set(range(ranks)))
+    expect(f"{file.name}: a process for each rank, and one for the links", {event["pid"] for event in slices} == set(range(ranks + 1)))
     expect(f"{file.name}: the words of the protocol", words <= {event["name"] for event in slices})
     expect(f"{file.name}: tracks of {', '.join(sorted(tracks))}", tracks <= set(names.values()))
     by_track = {}
@@ -137,7 +137,7 @@ def check_timeline(file, ranks, words, tracks):
             expect_quietly(f"{file.name}: an arrow ends in no slice: {event}", inside)
     expect(f"{file.name}: arrows have two ends", ends["s"].keys() == ends["f"].keys() and ends["s"])
     expect(f"{file.name}: and lead forward", all(ends["s"][one]["ts"] <= ends["f"][one]["ts"] for one in ends["s"]))
-    sends = sum(event["args"]["verb"] == "send" for event in slices)
+    sends = sum(event["args"]["verb"] == "send" for event in slices if event["pid"] < ranks)
     drawn = sum(names[event["pid"], event["tid"]].startswith("sends") for event in ends["s"].values())
     expect(f"{file.name}: every send has its receive ({sends})", sends == drawn)
 
@@ -167,8 +167,9 @@ def main():
         check_keeneland(pages["keeneland"], folder)
         check_run(pages["run"], folder)
         check_timeline(folder / "run.json", 2, {"copy out", "send", "receive", "copy in"},
-                       {"sends", "receives", "stream 0", "control messages", "copy engine, device-to-pinned"})
-        check_timeline(folder / "workload.json", 16, {"peer copy", "send ready"}, {"stream 0", "control messages"})
+                       {"sends", "receives", "stream 0", "control messages", "copy engine, device-to-pinned",
+                        "node 0 hca0 out", "node 1 hca0 in"})
+        check_timeline(folder / "workload.json", 16, {"peer copy", "send ready"}, {"stream 0", "control messages", "node 0 nvlink0 forward"})
 
 
 if __name__ == "__main__":

@@ -126,11 +126,19 @@ class PairRun {
     Rounds timed{.times_us = time_rounds(rank_, rounds, one_round)};
     // A round of a ping-pong sends and receives one message at this end, as the two ends of one do.
     cpu_us_ = cpu.on_each(static_cast<double>(rounds) * window_size());
+    if (plan_.on_round) watched_round(one_round);
     group_.outlast(rounds, one_round);
     if (plan_.verify) verified_round(window, size);
     for (double& time_us : timed.times_us) time_us -= computing_us();
     timed /= messages_in_turn(window_size());
     return timed;
+  }
+
+  void watched_round(const std::function<void()>& one_round) {
+    const bool first = rank_.id() == plan_.first;
+    if (first) plan_.on_round(true, rank_.id(), rank_.now());
+    one_round();
+    if (first) plan_.on_round(false, rank_.id(), rank_.now());
   }
 
   /// Of one round, made before it is timed.

@@ -53,6 +53,9 @@ struct Plan {
   RankId second{1};
   /// Told on plan.first of the series so far, after each size of the last pass; may be empty.
   std::function<void(const Series&)> on_point{};
+  /// Told on plan.first when a round more begins and ends, after the timed ones of each size, which is like them; may
+  /// be empty, and then there is none.
+  std::function<void(bool begins, RankId rank, Seconds now)> on_round{};
   std::vector<Companion> beside{};  ///< other pairs, whose plans name this one in turn; empty: alone
 };
 

@@ -24,6 +24,8 @@ nlohmann::json to_json(const Point& point, Provenance provenance) {
   if (point.cpu_us) json["cpu_us"] = *point.cpu_us;
   write_statistics(json, point.time_us);
   write_samples(json, point.samples_us);
+  if (!point.links->is_null()) json["links"] = point.links;
+  if (!point.critical_path->is_null()) json["critical_path"] = point.critical_path;
   return json;
 }
 
@@ -35,6 +37,8 @@ Point read_point(Members members, Provenance provenance) {
               .path = read_text(members, "path", provenance),
               .verified = members.flag("verified"),
               .samples_us = read_samples(members)};
+  if (members.has("links")) point.links = nlohmann::json(members.array("links"));
+  if (members.has("critical_path")) point.critical_path = nlohmann::json(members.array("critical_path"));
   members.done();
   return point;
 }

@@ -55,6 +55,8 @@ struct Point {
   std::string path{};                ///< the way that the messages really took; empty: an imported file tells none
   bool verified = false;             ///< the payload was compared byte for byte at this size
   std::vector<double> samples_us{};  ///< in the order in which they were taken; empty unless they were kept
+  JsonValue links{};                 ///< of one round, what crossed each: an array; null where nobody knows or asked
+  JsonValue critical_path{};         ///< likewise
 };
 
 /// What the source of a curve told. All of it, unless the curve was imported from another tool's file: then the member

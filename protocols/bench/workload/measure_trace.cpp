@@ -56,9 +56,9 @@ class TraceRun {
  private:
   Played play(bool check, bool counts = false) {
     meet_all(rank_, patience_);
-    if (counts && plan_.on_round) plan_.on_round(true, rank_.now());
+    if (counts && plan_.on_round) plan_.on_round(true, rank_.id(), rank_.now());
     Played played = player_.play(check, plan_.timeout);
-    if (counts && plan_.on_round) plan_.on_round(false, rank_.now());
+    if (counts && plan_.on_round) plan_.on_round(false, rank_.id(), rank_.now());
     if (!played.outcome.ok()) {
       throw CheckError(fmt::format("rank {}: {}: {}", self_, to_string(played.outcome.status), played.outcome.reason));
     }

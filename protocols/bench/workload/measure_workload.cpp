@@ -220,10 +220,10 @@ class WorkloadRun {
   double timed(const Schedule& schedule, std::string_view name, Bytes size, bool counts = false) {
     meet_all(rank_, patience_);
     const Seconds start = rank_.now();
-    if (counts && plan_.on_round) plan_.on_round(true, start);
+    if (counts && plan_.on_round) plan_.on_round(true, rank_.id(), start);
     run_once(schedule, name, size);
     const Seconds end = rank_.now();
-    if (counts && plan_.on_round) plan_.on_round(false, end);
+    if (counts && plan_.on_round) plan_.on_round(false, rank_.id(), end);
     return (end - start).microseconds();
   }
 

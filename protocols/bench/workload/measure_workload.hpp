@@ -94,7 +94,7 @@ struct WorkloadPlan {
   std::function<void(const WorkloadPoint&)> on_point{};
   Company company{};
   /// Told on each rank when an iteration that counts begins there, after all have met, and when it ends; may be empty.
-  std::function<void(bool begins, Seconds now)> on_round{};
+  std::function<void(bool begins, RankId rank, Seconds now)> on_round{};
   /// What a rank has of its GPU's memory; empty: the device itself will say.
   std::function<Bytes(RankId)> room{};
 

@@ -202,6 +202,7 @@ nlohmann::json to_json(const WorkloadFile& file) {
                                 {"sent_bytes", part.sent.count()}});
     }
     if (points.size() < file.links.size()) point["links"] = *file.links[points.size()];
+    if (points.size() < file.critical_paths.size()) point["critical_path"] = *file.critical_paths[points.size()];
     points.push_back(std::move(point));
   }
   const WorkloadSeries& series = file.series;

@@ -48,7 +48,8 @@ struct WorkloadFile {
   std::string command{};
   JsonValue environment{};
   WorkloadSeries series{};
-  std::vector<JsonValue> links{};  ///< of each point what crossed them, where somebody knows and was asked
+  std::vector<JsonValue> links{};           ///< of each point what crossed them, where somebody knows and was asked
+  std::vector<JsonValue> critical_paths{};  ///< likewise
 };
 nlohmann::json to_json(const WorkloadFile& file);
 

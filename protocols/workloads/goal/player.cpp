@@ -187,6 +187,7 @@ class Player::Round {
     busy(1);
     begin_now(task);
     const Seconds duration{static_cast<double>(nanoseconds) * 1e-9};
+    rank_.step("calc");
     const Status status = wait(rank_, rank_.compute(duration, stream), rank_.now() + duration + timeout_);
     if (status != Status::delivered) throw FailedRound({status, where(task) + ": on its own device"});
     busy(-1);

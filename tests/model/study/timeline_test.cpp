@@ -1,4 +1,4 @@
-#include "model/study/timeline.hpp"
+#include "model/study/watch/timeline.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,8 +39,9 @@ OpReport message(int rank, std::string_view verb, int peer, Tag tag, double star
 
 json events_of(const std::vector<OpReport>& reports) {
   Timeline timeline;
-  const OpObserver observer = timeline.observer();
-  for (const OpReport& each : reports) observer(each);
+  SimulationOptions options;
+  timeline.watch(options);
+  for (const OpReport& each : reports) options.observer(each);
   return json::parse(timeline.text(kTwoPlaces)).at("traceEvents");
 }
 
@@ -111,9 +112,10 @@ TEST(Timeline, TheProgramsOwnWordsAreNotTheProtocols) {
 
 TEST(Timeline, IsCutWhereAViewerWouldGetSlow) {
   Timeline timeline;
-  const OpObserver observer = timeline.observer();
+  SimulationOptions options;
+  timeline.watch(options);
   const OpReport each = message(0, "send", 1, tags::kData, 0, 1);
-  for (std::size_t i = 0; i < Timeline::kMostOperations + 3; ++i) observer(each);
+  for (std::size_t i = 0; i < Timeline::kMostOperations + 3; ++i) options.observer(each);
   EXPECT_EQ(timeline.left_out(), 3U);
 }
 

@@ -1,4 +1,4 @@
-#include "model/study/timeline.hpp"
+#include "model/study/watch/timeline.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "model/study/watch/operations.hpp"
 #include "protocols/bench/results/files.hpp"
-#include "protocols/core/tags.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -20,13 +20,13 @@ using nlohmann::json;
 /// Of times that are differences of others: a picosecond, in us.
 constexpr double kRounding = 1e-6;
 
-enum class Kind { send, receive, control, stream, engine };
+enum class Kind { send, receive, control, stream, engine, link };
 
 /// The order of a rank's tracks, too.
 struct Track {
-  int rank = 0;
+  int rank = 0;  ///< of links: behind all ranks
   Kind kind = Kind::send;
-  int number = 0;  ///< of a stream
+  int number = 0;  ///< of a stream or a link
   std::string name{};
 
   auto operator<=>(const Track&) const = default;
@@ -40,8 +40,6 @@ struct Slice {
   std::size_t thread = 0;
 };
 
-bool takes(const OpReport& report) { return report.verb == "recv_control" || report.verb == "await signal"; }
-
 Track track_of(const OpReport& report) {
   const int rank = report.rank.value;
   if (report.stream) return {rank, Kind::stream, *report.stream, fmt::format("stream {}", *report.stream)};
@@ -50,21 +48,22 @@ Track track_of(const OpReport& report) {
   return {rank, Kind::control, 0, "control messages"};
 }
 
-/// The words of a step, unless the program that runs the protocols talks to itself.
-std::string name_of(const OpReport& report) {
-  const bool of_program = report.peer && report.tag >= tags::kFirstFree && report.tag < tags::kPieces;
-  return of_program || report.step.empty() ? fmt::format("program: {}", report.verb) : report.step;
-}
-
 class Writer {
  public:
-  Writer(const std::vector<OpReport>& reports, const std::vector<Place>& places) : places_(places) {
+  Writer(const std::vector<OpReport>& reports, const std::vector<FlowRecord>& flows, const std::vector<LinkUse>& links,
+         const std::vector<Place>& places)
+      : reports_(reports), flows_(flows), places_(places) {
     for (const OpReport& report : reports) sorted_.push_back(&report);
     std::ranges::stable_sort(sorted_, {}, [](const OpReport* report) { return report->started; });
+    const auto behind = static_cast<int>(places.size());
+    for (const LinkUse& link : links) {
+      links_.emplace(link.link, Track{behind, Kind::link, static_cast<int>(links_.size()), link.name});
+    }
   }
 
   std::string text() {
     for (const OpReport* report : sorted_) add(*report);
+    add_flows();
     share_tracks();
     name_tracks();
     for (const Slice& slice : slices_) write(slice);
@@ -90,6 +89,23 @@ class Writer {
       }
     }
     slices_.push_back(std::move(slice));
+  }
+
+  /// On every link that they have crossed.
+  void add_flows() {
+    std::map<std::uint64_t, const OpReport*> carried;
+    for (const OpReport& report : reports_) {
+      for (const std::uint64_t flow : report.flows) carried[flow] = &report;
+    }
+    for (const FlowRecord& flow : flows_) {
+      const auto report = carried.find(flow.number);
+      if (report == carried.end()) continue;
+      for (const SharedLink* link : flow.links) {
+        const auto track = links_.find(link);
+        if (track == links_.end()) continue;
+        slices_.push_back({report->second, track->second, flow.began.microseconds(), flow.ended.microseconds()});
+      }
+    }
   }
 
   /// Slices of one thread must not overlap: each takes the first track of its name that is free.
@@ -125,7 +141,10 @@ class Writer {
 
   void name_tracks() {
     for (const auto& [track, first] : first_thread_) {
-      if (first == 0) {
+      if (first == 0 && track.kind == Kind::link) {
+        meta("process_name", track.rank, {}, {{"name", "links"}});
+        meta("process_sort_index", track.rank, {}, {{"sort_index", track.rank}});
+      } else if (first == 0) {
         const Place& place = places_[static_cast<std::size_t>(track.rank)];
         meta("process_name", track.rank, {}, {{"name", fmt::format("rank {} on {}", track.rank, to_string(place))}});
         meta("process_sort_index", track.rank, {}, {{"sort_index", track.rank}});
@@ -151,9 +170,10 @@ class Writer {
       if (time > Seconds{}) args[name] = time.microseconds();
     }
     event({{"ph", "X"},
-           {"name", name_of(report)},
+           {"name", slice.track.kind == Kind::link ? fmt::format("rank {}: {}", report.rank.value, words_of(report))
+                                                   : words_of(report)},
            {"cat", report.verb},
-           {"pid", report.rank.value},
+           {"pid", slice.track.rank},
            {"tid", thread_of(slice)},
            {"ts", slice.begin},
            {"dur", slice.end - slice.begin},
@@ -175,38 +195,23 @@ class Writer {
     event(end);
   }
 
-  /// What goes from one rank to another with one tag stays in order, messages, control messages and signals apart.
   void draw_arrows() {
-    struct Ends {
-      std::vector<const Slice*> sent;
-      std::vector<const Slice*> taken;
-    };
-    std::map<std::tuple<RankId, RankId, Tag, bool>, Ends> all;
-    std::vector<const Slice*> started;
+    std::map<const OpReport*, const Slice*> own;  // where its rank does it
     for (const Slice& slice : slices_) {
-      if (slice.report->peer && slice.track.kind != Kind::engine) started.push_back(&slice);
-    }
-    std::ranges::stable_sort(started, {}, [](const Slice* slice) { return slice->report->started; });
-    for (const Slice* slice : started) {
-      const OpReport& report = *slice->report;
-      const bool message = report.verb == "send" || report.verb == "receive";
-      if (report.verb == "receive" || takes(report)) {
-        all[{*report.peer, report.rank, report.tag, message}].taken.push_back(slice);
-      } else {
-        all[{report.rank, *report.peer, report.tag, message}].sent.push_back(slice);
-      }
+      if (slice.track.kind != Kind::engine && slice.track.kind != Kind::link) own[slice.report] = &slice;
     }
     std::size_t id = 0;
-    for (const auto& [key, ends] : all) {
-      for (std::size_t i = 0; i < std::min(ends.sent.size(), ends.taken.size()); ++i) {
-        arrow(++id, *ends.sent[i], false);
-        arrow(id, *ends.taken[i], true);
-      }
+    for (const Exchange& exchange : exchanges_of(reports_)) {
+      arrow(++id, *own.at(&reports_[exchange.sent]), false);
+      arrow(id, *own.at(&reports_[exchange.taken]), true);
     }
   }
 
+  const std::vector<OpReport>& reports_;
+  const std::vector<FlowRecord>& flows_;
   const std::vector<Place>& places_;
   std::vector<const OpReport*> sorted_{};  ///< as they began
+  std::map<const SharedLink*, Track> links_{};
   std::vector<Slice> slices_{};
   std::map<Track, double> ends_of_streams_{};
   std::map<Track, int> first_thread_{};
@@ -216,16 +221,27 @@ class Writer {
 
 }  // namespace
 
-OpObserver Timeline::observer() {
-  return [this](const OpReport& report) {
+void Timeline::watch(SimulationOptions& options) {
+  if (options.link_use == nullptr) options.link_use = &own_link_use_;
+  link_use_ = options.link_use;
+  options.observer = [this, next = std::move(options.observer)](const OpReport& report) {
+    if (next) next(report);
     if (reports_.size() < kMostOperations) {
       reports_.push_back(report);
     } else {
       ++left_out_;
     }
   };
+  options.on_flow = [this, next = std::move(options.on_flow)](const FlowRecord& flow) {
+    if (next) next(flow);
+    if (flows_.size() < kMostOperations) flows_.push_back(flow);
+  };
 }
 
-std::string Timeline::text(const std::vector<Place>& places) const { return Writer(reports_, places).text(); }
+void Timeline::rank_ends() { links_ = (*link_use_)(); }
+
+std::string Timeline::text(const std::vector<Place>& places) const {
+  return Writer(reports_, flows_, links_, places).text();
+}
 
 }  // namespace twinlink::model

@@ -1,0 +1,36 @@
+// The critical path of a simulated job: what waited for what, back from its end.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/engine/sim_rank.hpp"
+
+namespace twinlink::model {
+
+/// A stretch of it. They follow each other without a gap.
+struct PathPart {
+  RankId rank{};
+  std::string what{};       ///< the words of the step; of a CPU's own work "CPU"
+  std::string_view verb{};  ///< empty: its CPU's own work
+  Bytes size{};             ///< of the operation
+  std::optional<RankId> peer{};
+  std::string_view engine{};  ///< as OpReport has it
+  std::string link{};         ///< that held it up; empty: none did
+  Seconds began{};
+  Seconds ended{};
+
+  [[nodiscard]] Seconds time() const { return ended - began; }
+};
+
+/// Back from `end` on rank `last` to `begin`, in the order of time. An operation began when the one before it in its
+/// stream or on its wire had ended, if that was later than it was ready; a message by rendezvous when the later of its
+/// two ends had come; all else when its rank started it, and that when what the rank had waited for was over.
+/// `link_of`: the name of the link that held up a flow, or nothing.
+std::vector<PathPart> critical_path(const std::vector<OpReport>& reports, RankId last, Seconds begin, Seconds end,
+                                    const std::function<std::string(std::uint64_t flow)>& link_of);
+
+}  // namespace twinlink::model

@@ -1,0 +1,119 @@
+#include "model/study/watch/link_shares.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <utility>
+
+namespace twinlink::model {
+namespace {
+
+/// A flow that is so near to a rate has reached it.
+constexpr double kReached = 1 - 1e-6;
+constexpr double kBusy = 0.5;
+
+/// What a link carries over time, where each flow moves evenly.
+class Load {
+ public:
+  void add(const FlowRecord& flow) {
+    const double rate = flow.bytes / (flow.ended - flow.began).value();
+    steps_[flow.began.value()] += rate;
+    steps_[flow.ended.value()] -= rate;
+  }
+  /// No more flows come.
+  void close() {
+    double carried = 0;
+    double rate = 0;
+    for (const auto& [time, change] : steps_) {
+      if (!points_.empty()) carried += rate * (time - points_.back().time);
+      rate += change;
+      points_.push_back({time, carried, rate});
+    }
+  }
+  /// Bytes between two times.
+  [[nodiscard]] double carried(Seconds from, Seconds to) const { return until(to.value()) - until(from.value()); }
+
+ private:
+  struct Point {
+    double time;
+    double carried;
+    double rate;
+  };
+  [[nodiscard]] double until(double time) const {
+    const auto next = std::ranges::upper_bound(points_, time, {}, &Point::time);
+    if (next == points_.begin()) return 0;
+    const Point& point = *std::prev(next);
+    return point.carried + point.rate * (time - point.time);
+  }
+
+  std::map<double, double> steps_{};  ///< changes of the rate
+  std::vector<Point> points_{};
+};
+
+/// In which any of the intervals goes on.
+Seconds time_of_any(std::vector<std::pair<Seconds, Seconds>>& intervals) {
+  std::ranges::sort(intervals);
+  Seconds all{};
+  Seconds until{};
+  for (const auto& [from, to] : intervals) {
+    if (to <= until) continue;
+    all += to - std::max(from, until);
+    until = to;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::unordered_map<std::uint64_t, const SharedLink*> bottlenecks_of(const std::vector<FlowRecord>& flows) {
+  std::unordered_map<const SharedLink*, Load> loads;
+  for (const FlowRecord& flow : flows) {
+    if (flow.ended <= flow.began) continue;
+    for (const SharedLink* link : flow.links) {
+      if (!link->open) loads[link].add(flow);
+    }
+  }
+  for (auto& [link, load] : loads) load.close();
+  std::unordered_map<std::uint64_t, const SharedLink*> all;
+  for (const FlowRecord& flow : flows) {
+    const double time = (flow.ended - flow.began).value();
+    if (time <= 0 || flow.bytes / time >= flow.limit * kReached) continue;
+    const SharedLink* busiest = nullptr;
+    double most = kBusy;
+    for (const SharedLink* link : flow.links) {
+      if (link->open) continue;
+      const double busy = loads[link].carried(flow.began, flow.ended) / (link->rate * time);
+      if (busy <= most * (1 + 1e-9)) continue;  // of links of one rate the first one
+      most = busy;
+      busiest = link;
+    }
+    if (busiest != nullptr) all.emplace(flow.number, busiest);
+  }
+  return all;
+}
+
+std::vector<LinkShare> link_shares(const std::vector<LinkUse>& before, const std::vector<LinkUse>& use,
+                                   const std::vector<FlowRecord>& flows, Seconds began, Seconds ended) {
+  std::unordered_map<const SharedLink*, double> carried;
+  for (const LinkUse& link : before) carried[link.link] = link.carried;
+  const auto held_by = bottlenecks_of(flows);
+  std::unordered_map<const SharedLink*, std::vector<std::pair<Seconds, Seconds>>> held;
+  for (const FlowRecord& flow : flows) {
+    const auto link = held_by.find(flow.number);
+    if (link != held_by.end()) held[link->second].emplace_back(flow.began, flow.ended);
+  }
+  std::vector<LinkShare> all;
+  for (const LinkUse& link : use) {
+    const double bytes = link.carried - carried[link.link];
+    if (bytes <= 0) continue;
+    const double possible = link.rate.bytes_per_second() * (ended - began).value();
+    all.push_back({link.name, bytes, possible > 0 ? bytes / possible : 0, time_of_any(held[link.link])});
+  }
+  std::ranges::stable_sort(all, std::greater(), [](const LinkShare& link) {
+    return std::round(link.utilisation * 1e6);  // not in the order of rounding errors
+  });
+  return all;
+}
+
+}  // namespace twinlink::model

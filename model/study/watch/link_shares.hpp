@@ -1,0 +1,29 @@
+// Which links flows have crossed, and which of them held them up.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/engine/machine.hpp"
+
+namespace twinlink::model {
+
+/// One direction of a link, or what a part lets devices have, in some time.
+struct LinkShare {
+  std::string name{};      ///< as LinkUse has it
+  double bytes = 0;        ///< that have begun to cross it
+  double utilisation = 0;  ///< these over what it could have carried meanwhile
+  Seconds bottleneck{};    ///< so long it held up at least one flow
+};
+
+/// What held up each flow, by its number: of its links the one that was busiest while it flowed. A flow that has
+/// reached the rate of its own engine, and one whose links were all idle half of the time, are held up by none.
+std::unordered_map<std::uint64_t, const SharedLink*> bottlenecks_of(const std::vector<FlowRecord>& flows);
+
+/// All links of `use` that anything has crossed between `began` and `ended`, the busiest first. `before`: what had
+/// crossed them at `began`.
+std::vector<LinkShare> link_shares(const std::vector<LinkUse>& before, const std::vector<LinkUse>& use,
+                                   const std::vector<FlowRecord>& flows, Seconds began, Seconds ended);
+
+}  // namespace twinlink::model

@@ -1,0 +1,140 @@
+#include "model/study/watch/round_watch.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <ostream>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace twinlink::model {
+namespace {
+
+constexpr std::size_t kMostLines = 10;
+
+}  // namespace
+
+void RoundWatch::watch(SimulationOptions& options, const RoundWishes& wishes) {
+  options.link_use = &read_;
+  options.on_flow = [this](const FlowRecord& flow) {
+    if (begun_ > ended_) flows_.push_back(flow);
+  };
+  if (!wishes.path) return;
+  options.observer = [this](const OpReport& report) {
+    if (begun_ == ended_) return;
+    too_many_ = reports_.size() == kMostOperations;
+    if (!too_many_) reports_.push_back(report);
+  };
+}
+
+void RoundWatch::round(bool begins, RankId rank, Seconds now) {
+  if (begins && begun_++ % ranks_ == 0) {
+    before_ = read_();
+    flows_.clear();
+    reports_.clear();
+    too_many_ = false;
+    start_ = now;
+  }
+  if (!begins && ++ended_ % ranks_ == 0) {
+    after_ = read_();
+    end_ = now;
+    last_ = rank;
+  }
+}
+
+std::vector<LinkShare> RoundWatch::links() const { return link_shares(before_, after_, flows_, start_, end_); }
+
+std::vector<PathPart> RoundWatch::path() const {
+  if (too_many_) return {};
+  std::map<const SharedLink*, std::string> names;
+  for (const LinkUse& link : after_) names.emplace(link.link, link.name);
+  const auto held_by = bottlenecks_of(flows_);
+  return critical_path(reports_, last_, start_, end_, [&](std::uint64_t flow) {
+    const auto link = held_by.find(flow);
+    return link == held_by.end() ? std::string() : names[link->second];
+  });
+}
+
+void print_links(const std::vector<LinkShare>& links, std::ostream& out) {
+  out << fmt::format("# {:>15} {:>8} {:>13}  {}\n", "bytes", "of rate", "bottleneck us", "link");
+  for (std::size_t i = 0; i < std::min(links.size(), kMostLines); ++i) {
+    const LinkShare& link = links[i];
+    out << fmt::format("# {:>15.0f} {:>6.1f} % {:>13.3f}  {}\n", link.bytes, link.utilisation * 100,
+                       link.bottleneck.microseconds(), link.name);
+  }
+  if (links.size() > kMostLines) out << fmt::format("# and {} more\n", links.size() - kMostLines);
+  out << std::flush;
+}
+
+nlohmann::json to_json(const std::vector<LinkShare>& links) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const LinkShare& link : links) {
+    all.push_back({{"link", link.name},
+                   {"bytes", link.bytes},
+                   {"utilisation", link.utilisation},
+                   {"bottleneck_us", link.bottleneck.microseconds()}});
+  }
+  return all;
+}
+
+std::vector<PathKind> kinds_of(const std::vector<PathPart>& path) {
+  std::map<std::string, PathKind> by_words;
+  for (const PathPart& part : path) {
+    std::string what = part.what;
+    if (part.size > Bytes{} && !part.verb.empty()) what += fmt::format(", {}", format_size(part.size));
+    if (!part.engine.empty()) what += fmt::format(", by {}", part.engine);
+    if (!part.link.empty()) what += fmt::format(", held up by {}", part.link);
+    PathKind& kind = by_words[what];
+    kind.what = what;
+    kind.time += part.time();
+    ++kind.parts;
+  }
+  std::vector<PathKind> kinds;
+  for (auto& [what, kind] : by_words) kinds.push_back(std::move(kind));
+  std::ranges::stable_sort(kinds, std::greater(), &PathKind::time);
+  return kinds;
+}
+
+void print_path(const std::vector<PathPart>& path, std::ostream& out) {
+  if (path.empty()) {
+    out << fmt::format("# critical path: not known, for the round has more than {} operations\n",
+                       RoundWatch::kMostOperations);
+    return;
+  }
+  std::set<RankId> ranks;
+  for (const PathPart& part : path) ranks.insert(part.rank);
+  const Seconds all = path.back().ended - path.front().began;
+  out << fmt::format("# critical path: {:.3f} us, {} parts on {} ranks\n", all.microseconds(), path.size(),
+                     ranks.size());
+  out << fmt::format("# {:>15} {:>8} {:>8}  {}\n", "us", "of all", "parts", "what");
+  const std::vector<PathKind> kinds = kinds_of(path);
+  for (std::size_t i = 0; i < std::min(kinds.size(), kMostLines); ++i) {
+    out << fmt::format("# {:>15.3f} {:>6.1f} % {:>8}  {}\n", kinds[i].time.microseconds(),
+                       kinds[i].time.value() / all.value() * 100, kinds[i].parts, kinds[i].what);
+  }
+  if (kinds.size() > kMostLines) out << fmt::format("# and {} more\n", kinds.size() - kMostLines);
+  out << std::flush;
+}
+
+nlohmann::json to_json(const std::vector<PathPart>& path) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const PathPart& part : path) {
+    nlohmann::json line{{"rank", part.rank.value},
+                        {"what", part.what},
+                        {"began_us", (part.began - path.front().began).microseconds()},
+                        {"time_us", part.time().microseconds()}};
+    if (!part.verb.empty()) {
+      line["verb"] = part.verb;
+      line["bytes"] = part.size.count();
+    }
+    if (part.peer) line["peer"] = part.peer->value;
+    if (!part.engine.empty()) line["engine"] = part.engine;
+    if (!part.link.empty()) line["link"] = part.link;
+    all.push_back(std::move(line));
+  }
+  return all;
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,77 @@
+// Why a round took as long as it did: the links, and the critical path through the ranks' steps.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <iosfwd>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "model/engine/simulation.hpp"
+#include "model/study/watch/critical_path.hpp"
+#include "model/study/watch/link_shares.hpp"
+
+namespace twinlink::model {
+
+/// What somebody wants to know of it.
+struct RoundWishes {
+  bool links = false;
+  bool path = false;
+  [[nodiscard]] bool any() const { return links || path; }
+};
+
+/// Listens to one simulated job, and keeps what is needed of its last round: from the first rank's start to the last
+/// one's end.
+class RoundWatch {
+ public:
+  /// So many operations of a round are kept; a critical path with gaps would be none.
+  static constexpr std::size_t kMostOperations = 2'000'000;
+
+  /// `ranks` that take part in a round.
+  explicit RoundWatch(int ranks) : ranks_(ranks) {}
+
+  /// Listens to a simulation with `options`, which it must outlive. Without the wish for the path, of which there may
+  /// be millions of operations, path() is empty.
+  void watch(SimulationOptions& options, const RoundWishes& wishes);
+  /// For on_round of a plan.
+  void round(bool begins, RankId rank, Seconds now);
+
+  /// The busiest first.
+  [[nodiscard]] std::vector<LinkShare> links() const;
+  /// Empty if a round has more operations than are kept.
+  [[nodiscard]] std::vector<PathPart> path() const;
+
+ private:
+  int ranks_;
+  int begun_ = 0;
+  int ended_ = 0;
+  std::function<std::vector<LinkUse>()> read_{};
+  std::vector<LinkUse> before_{};
+  std::vector<LinkUse> after_{};
+  std::vector<FlowRecord> flows_{};
+  std::vector<OpReport> reports_{};
+  bool too_many_ = false;
+  Seconds start_{};
+  Seconds end_{};
+  RankId last_{};
+};
+
+/// The first of them; how many there are besides.
+void print_links(const std::vector<LinkShare>& links, std::ostream& out);
+nlohmann::json to_json(const std::vector<LinkShare>& links);
+
+/// Stretches that are alike, as one.
+struct PathKind {
+  std::string what{};  ///< "copy into the slot of 256K by copy engine, held up by node 0 gpu0-switch forward"
+  Seconds time{};
+  std::size_t parts = 0;
+};
+/// The longest first.
+std::vector<PathKind> kinds_of(const std::vector<PathPart>& path);
+/// What takes how much of it.
+void print_path(const std::vector<PathPart>& path, std::ostream& out);
+/// Every stretch.
+nlohmann::json to_json(const std::vector<PathPart>& path);
+
+}  // namespace twinlink::model

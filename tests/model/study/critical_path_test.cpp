@@ -1,0 +1,92 @@
+// Critical paths of a few operations, written down by hand.
+#include "model/study/watch/critical_path.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+namespace twinlink::model {
+namespace {
+
+using ::testing::ElementsAre;
+
+Seconds at_us(double time) { return Seconds{time * 1e-6}; }
+
+OpReport operation(int rank, std::string step, std::string_view verb, double started, double ended) {
+  OpReport report{.rank = RankId{rank}, .step = std::move(step), .verb = verb};
+  report.started = at_us(started);
+  report.ready = at_us(started);
+  report.ended = at_us(ended);
+  return report;
+}
+
+OpReport between(OpReport report, int peer) {
+  report.peer = RankId{peer};
+  report.tag = Tag{1};
+  return report;
+}
+
+OpReport on_stream(OpReport report, double flow) {
+  report.stream = 0;
+  report.flow = at_us(flow);
+  return report;
+}
+
+/// "RANK STEP FROM TO", of each part.
+std::vector<std::string> path_of(const std::vector<OpReport>& reports, int last, double end) {
+  std::vector<std::string> all;
+  for (const PathPart& part : critical_path(reports, RankId{last}, Seconds{}, at_us(end),
+                                            [](std::uint64_t flow) { return fmt::format("link {}", flow); })) {
+    all.push_back(fmt::format("{} {} {:.0f} {:.0f}", part.rank.value, part.what, part.began.microseconds(),
+                              part.ended.microseconds()) +
+                  (part.link.empty() ? "" : ", " + part.link));
+  }
+  return all;
+}
+
+TEST(CriticalPath, GoesFromTheReceiverToTheSender) {
+  OpReport sent = between(operation(0, "send it", "send", 4, 10), 1);
+  sent.flows = {7};
+  EXPECT_THAT(path_of({operation(0, "copy out", "copy", 1, 4), sent,
+                       between(operation(1, "take it", "receive", 0, 10), 0), operation(1, "copy in", "copy", 11, 15)},
+                      1, 15),
+              ElementsAre("0 CPU 0 1", "0 copy out 1 4", "0 send it 4 10, link 7", "1 CPU 10 11", "1 copy in 11 15"));
+}
+
+TEST(CriticalPath, StaysWithAReceiverThatCameLate) {
+  OpReport sent = between(operation(0, "send it", "send", 0, 10), 1);
+  OpReport taken = between(operation(1, "take it", "receive", 6, 10), 0);
+  const OpReport busy = operation(1, "be busy", "copy", 0, 6);
+  EXPECT_THAT(path_of({sent, busy, taken}, 1, 10), ElementsAre("0 send it 0 10"));
+  sent.awaited_receiver = true;
+  EXPECT_THAT(path_of({sent, busy, taken}, 1, 10), ElementsAre("1 be busy 0 6", "0 send it 6 10"));
+  // What had come before anybody asked for it, nobody waited for.
+  sent.awaited_receiver = false;
+  sent.ended = at_us(3);
+  taken.ended = at_us(6);
+  EXPECT_THAT(path_of({sent, busy, taken}, 1, 6), ElementsAre("1 be busy 0 6"));
+}
+
+TEST(CriticalPath, GoesThroughAStream) {
+  const OpReport first = on_stream(operation(0, "first", "copy", 1, 5), 3);
+  OpReport second = on_stream(operation(0, "second", "copy", 2, 9), 4);
+  second.ready = at_us(4);
+  EXPECT_THAT(path_of({first, second}, 0, 9), ElementsAre("0 CPU 0 1", "0 first 1 5", "0 second 5 9"));
+  second.ready = at_us(5);  // its latency hid nothing
+  EXPECT_THAT(path_of({first, second}, 0, 9), ElementsAre("0 CPU 0 2", "0 second 2 9"));
+}
+
+TEST(CriticalPath, GoesThroughControlMessagesAndSignals) {
+  const OpReport told = between(operation(0, "tell", "send_control", 2, 2), 1);
+  const OpReport heard = between(operation(1, "hear", "recv_control", 0, 5), 0);
+  EXPECT_THAT(path_of({told, heard}, 1, 5), ElementsAre("0 CPU 0 2", "0 tell 2 5"));
+  const OpReport put = between(on_stream(operation(0, "put", "put", 1, 6), 4), 1);
+  const OpReport seen = between(operation(1, "see", "await signal", 0, 8), 0);
+  EXPECT_THAT(path_of({put, seen}, 1, 8), ElementsAre("0 CPU 0 1", "0 put 1 6", "1 see 6 8"));
+}
+
+TEST(CriticalPath, OfNothingIsTheRanksOwnWork) { EXPECT_THAT(path_of({}, 3, 5), ElementsAre("3 CPU 0 5")); }
+
+}  // namespace
+}  // namespace twinlink::model
