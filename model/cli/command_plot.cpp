@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/cli/result_page.hpp"
 #include "model/study/gnuplot.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/figure/figures.hpp"
@@ -60,27 +61,9 @@ std::vector<bench::Result> read_curves(const PlotOptions& options) {
 }
 
 report::Document page_of(const std::string& title, const std::vector<bench::Result>& results) {
-  report::Plot rates{.title = title, .unit = "MB/s", .table = {.columns = {{"curve", report::Column::Align::left}}}};
-  rates.table.columns.insert(rates.table.columns.end(), {{"size"}, {"time us"}, {"5th"}, {"95th"}, {"MB/s"}});
-  report::Plot times{.title = "Time of a message", .unit = "us", .logarithmic = true};
-  for (const bench::Result& result : results) {
-    const int colour = static_cast<int>(rates.curves.size());
-    report::PlotCurve rate{.label = result.series.label, .colour = colour, .dashed = result.world == "simulated"};
-    report::PlotCurve time = rate;
-    for (const bench::Point& point : result.series.points) {
-      const auto size = static_cast<double>(point.size.count());
-      rate.points.push_back({.x = size, .y = point.bandwidth_MBps});
-      time.points.push_back({.x = size, .y = point.time_us.median, .low = point.time_us.p5, .high = point.time_us.p95});
-      rates.table.rows.push_back({result.series.label, format_size(point.size),
-                                  fmt::format("{:.3f}", point.time_us.median), fmt::format("{:.3f}", point.time_us.p5),
-                                  fmt::format("{:.3f}", point.time_us.p95),
-                                  fmt::format("{:.2f}", point.bandwidth_MBps)});
-    }
-    rates.curves.push_back(std::move(rate));
-    times.curves.push_back(std::move(time));
-  }
-  times.table = rates.table;
-  return {report::Heading{1, title}, std::move(rates), std::move(times)};
+  report::Document page{report::Heading{1, title}};
+  report::append(page, curve_plots("Bandwidth", results));
+  return page;
 }
 
 ExitCode plot_files(const PlotOptions& options) {

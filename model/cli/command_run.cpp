@@ -8,6 +8,7 @@
 
 #include "model/cli/commands.hpp"
 #include "model/cli/message_page.hpp"
+#include "model/cli/result_page.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/platform/topology.hpp"
 #include "model/tools/placement.hpp"
@@ -144,26 +145,6 @@ ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
   return ExitCode::ok;
 }
 
-/// Times and rates of a curve, of one table.
-report::Document curve_plots(const bench::Series& series) {
-  report::Plot rates{.title = "Bandwidth",
-                     .unit = "MB/s",
-                     .curves = {{.label = series.label}},
-                     .table = {.columns = {{"size"}, {series.label + " us"}, {series.label + " MB/s"}, {"cpu us"}}}};
-  report::Plot times{.title = "Time of a message", .unit = "us", .logarithmic = true, .curves = rates.curves};
-  for (const bench::Point& point : series.points) {
-    const auto size = static_cast<double>(point.size.count());
-    rates.curves[0].points.push_back({.x = size, .y = point.bandwidth_MBps});
-    times.curves[0].points.push_back(
-        {.x = size, .y = point.time_us.median, .low = point.time_us.p5, .high = point.time_us.p95});
-    rates.table.rows.push_back({format_size(point.size), fmt::format("{:.3f}", point.time_us.median),
-                                fmt::format("{:.2f}", point.bandwidth_MBps),
-                                point.cpu_us ? fmt::format("{:.3f}", *point.cpu_us) : ""});
-  }
-  times.table = rates.table;
-  return {std::move(rates), std::move(times)};
-}
-
 /// A message on the machine: simulated in a process of its own, before the curve.
 report::Document message_of_run(const Platform& platform, const std::vector<Place>& places, const Protocol& protocol,
                                 const bench::Plan& plan) {
@@ -176,7 +157,8 @@ report::Document message_of_run(const Platform& platform, const std::vector<Plac
   return blocks;
 }
 
-report::Document run_page(const bench::Result& result, const Platform& platform, report::Document message) {
+report::Document run_page(const bench::Result& result, const Platform& platform, report::Document message,
+                          report::Document why) {
   const bench::Series& series = result.series;
   const std::string what = fmt::format("{} from {} to {} on {}", series.label, series.from, series.to, platform.name);
   report::Document page{
@@ -185,8 +167,12 @@ report::Document run_page(const bench::Result& result, const Platform& platform,
                                     "set-up included.",
                                     to_string(series.pattern), bench::settings_text(series.settings), series.cold_us)},
       report::Paragraph{result.command}};
-  report::append(page, curve_plots(series));
+  report::append(page, curve_plots("Bandwidth", {&result, 1}));
   report::append(page, std::move(message));
+  if (!why.empty()) {
+    page.emplace_back(report::Heading{.level = 2, .text = "Why it takes so long"});
+    report::append(page, std::move(why));
+  }
   page.emplace_back(report::Heading{.level = 2, .text = "The machine"});
   page.emplace_back(machine_picture(platform));
   return page;
@@ -247,12 +233,15 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   SimulationOptions simulation = options.simulation;
   RoundWatch watch(1);  // plan.first begins and ends a round
   std::vector<bench::Point> why;
+  report::Document last_why;
   if (options.why.any()) {
     watch.watch(simulation, options.why);
     plan.on_round = [&watch](bool begins, RankId rank, Seconds now) { watch.round(begins, rank, now); };
     plan.on_point = [&](const bench::Series& so_far) {
       rows.show(so_far);
       why.push_back(tell(watch, options));
+      const std::string of = fmt::format("a round of {}", format_size(so_far.points.back().size));
+      if (page) last_why = why_blocks(of, options.why.links ? watch.links() : std::vector<LinkShare>{}, watch.path());
     };
   }
   simulate_to(
@@ -275,7 +264,8 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   if (!options.run.trace.empty()) bench::write_file(options.run.trace, trace);
   if (page) {
     const std::vector<report::Attachment> data{{"result.json", bench::to_text(to_json(result), 2)}};
-    bench::write_file(options.report, to_html(run_page(result, platform, std::move(message)), data));
+    bench::write_file(options.report,
+                      to_html(run_page(result, platform, std::move(message), std::move(last_why)), data));
   }
   return ExitCode::ok;
 }

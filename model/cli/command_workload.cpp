@@ -6,10 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/cli/result_page.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/platform/topology.hpp"
 #include "model/study/clustering.hpp"
@@ -32,6 +34,7 @@ struct Options {
   std::string background{};  ///< a workload
   RoundWishes why{};
   std::filesystem::path timeline{};
+  std::filesystem::path report{};
 };
 
 /// A trace has a number of ranks of its own.
@@ -117,11 +120,13 @@ ExitCode run(const Options& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform, *plan.ways.within, plan.ways.settings_within);
   if (options.jobs > 1 || !options.background.empty()) {
     if (options.why.any()) throw UsageError("--links and --critical-path are of one job without a background");
-    if (!options.timeline.empty()) throw UsageError("--timeline is of one job without a background");
+    if (!options.timeline.empty() || !options.report.empty()) {
+      throw UsageError("--timeline and --report are of one job without a background");
+    }
     return run_jobs(options, std::move(plan), platform, command_line);
   }
   const std::vector<Place> places = places_for(plan, platform, options);
-  require_writable(options.workload, with_other_outputs(options.platform, options.timeline, {}));
+  require_writable(options.workload, with_other_outputs(options.platform, options.timeline, options.report));
   bench::WorkloadFile file{.world = "simulated",
                            .program = program_name(),
                            .command = command_line,
@@ -129,8 +134,10 @@ ExitCode run(const Options& options, const std::string& command_line) {
   RoundWatch watch(static_cast<int>(places.size()));
   SimulationOptions simulation = options.simulation;
   plan.on_point = bench::live_rows(file, std::cout);
-  if (options.why.any()) {
-    watch.watch(simulation, options.why);
+  const bool page = !options.report.empty();
+  report::Document why;
+  if (page || options.why.any()) {
+    watch.watch(simulation, {.links = true, .path = page || options.why.path});
     plan.on_round = [&watch](bool begins, RankId rank, Seconds now) { watch.round(begins, rank, now); };
     plan.on_point = [&, row = std::move(plan.on_point)](const bench::WorkloadPoint& point) {
       row(point);
@@ -144,6 +151,8 @@ ExitCode run(const Options& options, const std::string& command_line) {
         file.critical_paths.emplace_back(to_json(path));
         print_path(path, std::cout);
       }
+      const std::string of = fmt::format("an iteration of {}", format_size(point.size));
+      if (page) why = why_blocks(of, watch.links(), watch.path());
     };
   }
   plan.shape = bench::shape_of(places);
@@ -157,6 +166,10 @@ ExitCode run(const Options& options, const std::string& command_line) {
       },
       simulation);
   deliver(file, options.workload, std::cout);
+  if (page) {
+    const std::vector<report::Attachment> data{{"workload.json", bench::to_text(to_json(file), 2)}};
+    bench::write_file(options.report, to_html(workload_page(file, platform, std::move(why)), data));
+  }
   return ExitCode::ok;
 }
 
@@ -189,6 +202,7 @@ void add_workload_command(Program& program) {
   add_why_options(*command, options->why, "row");
   bench::add_workload_options(*command, options->workload);
   add_timeline_option(*command, options->timeline, "the job");
+  add_page_option(*command, options->report, "times and rates, the critical path and the links of the last point");
   bench::add_examples(
       *command, {"twinlink-sim workload all-reduce --platform h200-nvlink -p gpudirect-v2",
                  "twinlink-sim workload all-to-all --platform selene -p gpudirect-v2 --between-nodes gpudirect-v3 "

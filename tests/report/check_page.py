@@ -129,8 +129,27 @@ def faults_of_spans(figure):
     if len(figure.data["spans"]) != len(figure.rows) - 1:
         yield "another number of bars than of rows"
     for row, (label, _, start, end) in zip(figure.rows[1:], figure.data["spans"]):
-        if not all(any(holds(cell, time) for cell in row) for time in (start, end)):
+        if not all(any(holds(cell, time) for cell in row) for time in ([start, end] if start else [end])):
             yield f"the bar '{label}' from {start} to {end} is not in its row: {row}"
+
+
+def faults_of_explorer(figure):
+    """Every row must stand in the table, as far as that goes, and every choice at the beginning be one."""
+    axes, rows = figure.data["axes"], figure.data["rows"]
+    if figure.rows[0][:len(axes)] != [axis["name"] for axis in axes]:
+        yield "its table has not a column for each axis"
+    if len(figure.rows) - 1 != min(len(rows), 1000):
+        yield f"{len(rows)} rows, and {len(figure.rows) - 1} in the table"
+    for cells, (values, numbers) in zip(figure.rows[1:], rows):
+        if cells[:len(axes)] != [axis["values"][value] for axis, value in zip(axes, values)]:
+            yield f"the table has other values: {cells}"
+        if not holds(cells[len(axes)], numbers[0][0]):
+            yield f"the table has another time than {numbers[0][0]}: {cells}"
+    if not 0 <= figure.data["along"] < len(axes) or figure.data["along"] == figure.data["curves"]:
+        yield "its first choice is none"
+
+
+FAULTS_BY_KIND = {"spans": faults_of_spans, "explorer": faults_of_explorer, "curves": faults_of_curves}
 
 
 def faults_of(text):
@@ -168,7 +187,7 @@ def faults_of(text):
         if figure.pictures and not figure.label:
             faults.append("no text for those who do not see it")
         if figure.data and not faults:
-            faults += faults_of_spans(figure) if figure.data["kind"] == "spans" else faults_of_curves(figure)
+            faults += FAULTS_BY_KIND[figure.data["kind"]](figure)
         yield from (f"figure '{figure.title}': {fault}" for fault in faults)
 
 

@@ -20,9 +20,19 @@ PROBE = """<script>addEventListener('load', () => {
     const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     return new Set(new Uint32Array(data.buffer)).size > 2;
   };
+  // Every choice of every study once; what stays is drawn below.
+  const selects = () => [...document.querySelectorAll('.choices select')];
+  const count = selects().length;
+  for (let i = 0; i < count; ++i) {
+    for (let option = selects()[i].options.length - 1; option >= 0; --option) {
+      selects()[i].selectedIndex = option;
+      selects()[i].dispatchEvent(new Event('change'));
+    }
+  }
   const all = [...document.querySelectorAll('canvas')];
   document.title = `canvases ${all.length} drawn ${all.filter(drawn).length} keys ` +
     `${document.querySelectorAll('.keys button').length} saves ${document.querySelectorAll('button').length} ` +
+    `choices ${count} ` +
     `wider ${document.documentElement.scrollWidth - innerWidth}`;
   const key = document.querySelector('.keys button');
   if (key) { key.click(); key.focus(); }
@@ -53,6 +63,8 @@ def faults_in_browser(chromium, page, looks):
         yield f"not every canvas is drawn: {title}"
     if told.get("keys") == "0" or told.get("saves") == told.get("keys"):
         yield f"its buttons are missing: {title}"
+    if ('"explorer"' in page.read_text()) != (told.get("choices", "0") != "0"):
+        yield f"its choices are missing: {title}"
     if int(told.get("wider", 1)) > 0:
         yield f"wider than the window: {title}"
     if re.search(r'class="keys"', text) and 'aria-pressed="false"' not in text:

@@ -14,6 +14,12 @@ import xml.etree.ElementTree
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import check_page  # noqa: E402
 
+STUDY = """title: "Pages </script><b>"
+options: {from: 0/0, to: 1/0, begin: 4K, end: 1M, factor: 16}
+axes: {platform: [keeneland-kids, keeneland-kfs], protocol: [gpudirect-v1, staging], chunk: [64K, 256K]}
+spread: {fabric.link: 5%}
+samples: 3
+"""
 NASTY = "</script><b>&\"'"
 
 
@@ -60,9 +66,18 @@ def write_pages(programs, source, folder):
         run(programs / "twinlink-sim", "run", "--platform", "keeneland-kids", "-p", "gpudirect-v1", "--from", "0/0", "--to",
             "1/0", "-b", "4K", "-e", "4M", "--chunk", "64K", "--report", pages["run"], "--timeline", folder / "run.json",
             "--json", folder / "result.json")
+        pages["workload"] = folder / "workload.html"
         run(programs / "twinlink-sim", "workload", "all-reduce", "--platform", "selene", "-p", "gpudirect-v2",
-            "--between-nodes", "gpudirect-v3", "--ranks", "16", "-b", "64K", "-e", "64K", "--timeline",
-            folder / "workload.json")
+            "--between-nodes", "gpudirect-v3", "--ranks", "16", "-b", "8K", "-e", "64K", "--timeline",
+            folder / "workload.json", "--report", pages["workload"], "--json", folder / "workload_result.json")
+        pages["study"] = folder / "study.html"
+        shutil.rmtree(folder / "study", ignore_errors=True)
+        (folder / "study.yaml").write_text(STUDY)
+        run(programs / "twinlink-sim", "study", folder / "study.yaml", "--out", folder / "study", "--report",
+            pages["study"])
+        pages["plot"] = folder / "plot.html"
+        run(programs / "twinlink-sim", "plot", folder / "result.json", source / "validate/data/h200-nvlink-host.json",
+            "--label", f"simulated,{NASTY}", "--out", pages["plot"])
     return pages
 
 
@@ -113,6 +128,27 @@ def check_run(page, folder):
     steps = [span[0] for span in parsed.figures[3].data["spans"]]
     expect("each piece has its steps", {name: steps.count(name) for name in set(steps)} ==
            {"copy out (rank 0)": 16, "send (rank 0)": 16, "copy in (rank 1)": 16})
+
+
+def check_workload(page, folder):
+    parsed = check_page.parse(page.read_text())
+    points = json.loads((folder / "workload_result.json").read_text())["points"]
+    times = {x: y for curve in parsed.figures[0].data["curves"] for x, y, *_ in curve["points"]}
+    expect("its curves are the result's", times == {point["bytes"]: point["time_us"] for point in points})
+    titles = [figure.title for figure in parsed.figures]
+    expect("links, the critical path and the machine",
+           [sum(title.startswith(name) for title in titles) for name in ("Links", "Critical path", "selene")] == [1, 2, 1])
+    path = next(figure for figure in parsed.figures if figure.title.startswith("Critical path by step"))
+    whole = sum(end for _, _, _, end in path.data["spans"])
+    expect(f"the steps make up the time of an iteration ({whole:.2f} us)", abs(whole / max(times.values()) - 1) < 0.02)
+
+
+def check_study(page, folder):
+    explorer = next(figure for figure in check_page.parse(page.read_text()).figures if figure.data["kind"] == "explorer")
+    names = [axis["name"] for axis in explorer.data["axes"]]
+    expect("every axis can be chosen", names == ["platform", "protocol", "chunk", "size"])
+    expect("every point is there", len(explorer.data["rows"]) == 2 * 2 * 2 * 3)
+    expect("and has its spread", all(low <= y <= high for _, ((y, low, high), _) in explorer.data["rows"]))
 
 
 def check_timeline(file, ranks, words, tracks):
@@ -166,6 +202,8 @@ def main():
     if "keeneland" in pages:
         check_keeneland(pages["keeneland"], folder)
         check_run(pages["run"], folder)
+        check_workload(pages["workload"], folder)
+        check_study(pages["study"], folder)
         check_timeline(folder / "run.json", 2, {"copy out", "send", "receive", "copy in"},
                        {"sends", "receives", "stream 0", "control messages", "copy engine, device-to-pinned",
                         "node 0 hca0 out", "node 1 hca0 in"})

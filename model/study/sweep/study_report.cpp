@@ -64,28 +64,68 @@ Table effects(const StudyIdentity& identity, std::span<const StudyRow> rows) {
   return table;
 }
 
-/// The curves of one question; of many those with the least time at the largest size.
-report::Plot plot_of(const std::string& title, const StudyAxes& axes,
-                     std::vector<std::vector<const StudyRow*>> curves) {
-  constexpr std::size_t kMost = 10;
-  std::ranges::stable_sort(curves, {}, [](const auto& curve) { return curve.back()->time_us; });
-  report::Plot plot{.title = title, .unit = "us", .logarithmic = true};
-  plot.table.columns = {left("curve"), {"size"}, {"time us"}, {"5th"}, {"95th"}};
-  for (std::size_t i = 0; i < std::min(kMost, curves.size()); ++i) {
-    report::PlotCurve curve{.label = words(axes.set, axes.set_of(*curves[i].front())), .colour = static_cast<int>(i)};
-    if (curve.label.empty()) curve.label = "time";
-    for (const StudyRow* row : curves[i]) {
-      curve.points.push_back({.x = static_cast<double>(row->bytes), .y = row->time_us});
-      if (row->samples > 1) {
-        curve.points.back().low = row->p5_us;
-        curve.points.back().high = row->p95_us;
-      }
-      plot.table.rows.push_back({curve.label, format_size(Bytes{row->bytes}), fmt::format("{:.3f}", row->time_us),
-                                 fmt::format("{:.3f}", row->p5_us), fmt::format("{:.3f}", row->p95_us)});
-    }
-    plot.curves.push_back(std::move(curve));
+/// As bars.
+report::Spans effects_as_bars(Table table) {
+  report::Spans bars{.title = "Times the best value's time", .unit = "", .table = std::move(table)};
+  for (const auto& row : bars.table.rows) {
+    bars.spans.push_back({.label = row[0] + " " + row[1], .group = row[0], .end = std::stod(row[2])});
   }
-  return plot;
+  return bars;
+}
+
+/// All rows, along any axis; sizes are one more.
+report::Explorer explorer_of(const StudyIdentity& identity, std::span<const StudyRow> rows) {
+  constexpr std::size_t kMostInTable = 1000;
+  report::Explorer explorer{.title = "Every point", .quantities = {{"time", "us"}, {"rate", "MB/s"}}};
+  const StudyAxes parts(identity);
+  for (const std::string& name : identity.axes) {
+    explorer.axes.push_back({.name = name, .best = std::ranges::find(parts.set, name) != parts.set.end()});
+    explorer.table.columns.push_back(left(name));
+  }
+  explorer.axes.push_back({.name = "size"});
+  const auto place_in = [](std::vector<std::string>& values, const std::string& value) {
+    const auto known = std::ranges::find(values, value);
+    if (known != values.end()) return static_cast<std::size_t>(known - values.begin());
+    values.push_back(value);
+    return values.size() - 1;
+  };
+  for (const char* title : {"size", "time us", "5th", "95th", "MB/s"}) explorer.table.columns.push_back({title});
+  for (const StudyRow& row : rows) {
+    if (!row.error.empty()) continue;
+    report::Explorer::Row place;
+    for (std::size_t axis = 0; axis < row.values.size(); ++axis) {
+      place.values.push_back(place_in(explorer.axes[axis].values, row.values[axis]));
+    }
+    const std::string size = format_size(Bytes{row.bytes});
+    place.values.push_back(place_in(explorer.axes.back().values, size));
+    place.quantities = {{.y = row.time_us}, {.y = row.rate_MBps}};
+    if (row.samples > 1) {
+      place.quantities[0].low = row.p5_us;
+      place.quantities[0].high = row.p95_us;
+    }
+    explorer.rows.push_back(std::move(place));
+    if (explorer.table.rows.size() == kMostInTable) continue;
+    std::vector<std::string> cells = row.values;
+    for (const std::string& cell : {size, fmt::format("{:.3f}", row.time_us), fmt::format("{:.3f}", row.p5_us),
+                                    fmt::format("{:.3f}", row.p95_us), fmt::format("{:.1f}", row.rate_MBps)}) {
+      cells.push_back(cell);
+    }
+    explorer.table.rows.push_back(std::move(cells));
+  }
+  if (explorer.rows.size() > kMostInTable) {
+    explorer.title += fmt::format("; the table has the first {} of {}", kMostInTable, explorer.rows.size());
+  }
+  // Along the sizes where there are several; else along the axis with the most values.
+  const auto values_of = [&](std::size_t axis) { return explorer.axes[axis].values.size(); };
+  explorer.along = explorer.axes.size() - 1;
+  for (std::size_t axis = 0; values_of(explorer.axes.size() - 1) < 2 && axis + 1 < explorer.axes.size(); ++axis) {
+    if (values_of(axis) > values_of(explorer.along)) explorer.along = axis;
+  }
+  for (std::size_t axis = 0; axis < explorer.axes.size(); ++axis) {
+    if (axis == explorer.along || values_of(axis) < 2) continue;
+    if (!explorer.curves || values_of(axis) > values_of(*explorer.curves)) explorer.curves = axis;
+  }
+  return explorer;
 }
 
 }  // namespace
@@ -98,28 +138,23 @@ report::Document to_document(const std::string& title, const StudyIdentity& iden
   document.emplace_back(report::Heading{2, "What each axis changes"});
   document.emplace_back(report::Paragraph{
       "How much longer each value takes than the best value of its axis, all else the same: geometric means."});
-  document.emplace_back(effects(identity, rows));
-  document.emplace_back(report::Heading{2, "Curves"});
-  std::vector<std::vector<std::string>> asked_in_order;
-  std::map<std::vector<std::string>, std::map<std::vector<std::string>, std::vector<const StudyRow*>>> questions;
+  Table changes = effects(identity, rows);
+  if (changes.rows.empty()) {
+    document.emplace_back(std::move(changes));
+  } else {
+    document.emplace_back(effects_as_bars(std::move(changes)));
+  }
+  document.emplace_back(report::Heading{2, "All points"});
   report::List failed;
   for (const StudyRow& row : rows) {
-    if (!row.error.empty()) {
-      failed.items.push_back(words(identity.axes, row.values) + ": " + row.error);
-      continue;
-    }
-    const auto asked = axes.asked_of(row);
-    if (!questions.contains(asked)) asked_in_order.push_back(asked);
-    questions[asked][axes.set_of(row)].push_back(&row);
+    if (!row.error.empty()) failed.items.push_back(words(identity.axes, row.values) + ": " + row.error);
   }
-  for (const auto& asked : asked_in_order) {
-    std::vector<std::vector<const StudyRow*>> curves;
-    for (auto& [set, curve] : questions[asked]) {
-      std::ranges::stable_sort(curve, {}, &StudyRow::bytes);
-      curves.push_back(std::move(curve));
-    }
-    const std::string name = words(axes.asked, asked);
-    document.emplace_back(plot_of(name.empty() ? "Time by size" : name, axes, std::move(curves)));
+  report::Explorer explorer = explorer_of(identity, rows);
+  if (!explorer.rows.empty()) {
+    document.emplace_back(
+        report::Paragraph{"Along any axis, with a curve for each value of another; of the rest one value, or the one "
+                          "that is fastest."});
+    document.emplace_back(std::move(explorer));
   }
   if (!failed.items.empty()) {
     document.emplace_back(report::Heading{2, "What could not run"});

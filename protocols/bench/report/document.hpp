@@ -64,7 +64,7 @@ struct Plot {
 struct Span {
   std::string label{};
   std::string group{};  ///< those of a group have one colour
-  double start = 0;
+  double start = 0;  ///< 0: a bar is an amount
   double end = 0;
 };
 
@@ -84,7 +84,33 @@ struct Picture {
   Table table{};
 };
 
-using Block = std::variant<Heading, Paragraph, List, Table, Plot, Spans, Picture>;
+/// Of rows that each have a value of every axis: a reader chooses along which axis to look, which one has a curve for
+/// each value, and what value each other one has, or that of them whatever takes least. Text and Markdown have the
+/// table alone.
+struct Explorer {
+  struct Axis {
+    std::string name{};
+    std::vector<std::string> values{};  ///< all that there are; sizes as "64K"
+    bool best = false;                  ///< at first the rows count that take least, and not one of its values
+  };
+  struct Quantity {
+    std::string name{};
+    std::string unit{};
+  };
+  struct Row {
+    std::vector<std::size_t> values{};    ///< places in those of each axis
+    std::vector<PlotPoint> quantities{};  ///< the first is what is least where it is best; x is of no use
+  };
+  std::string title{};
+  std::vector<Axis> axes{};
+  std::vector<Quantity> quantities{};
+  std::vector<Row> rows{};
+  std::size_t along = 0;                ///< at first
+  std::optional<std::size_t> curves{};  ///< likewise
+  Table table{};
+};
+
+using Block = std::variant<Heading, Paragraph, List, Table, Plot, Spans, Picture, Explorer>;
 using Document = std::vector<Block>;
 
 /// `blocks` behind `document`.

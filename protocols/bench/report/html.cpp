@@ -47,6 +47,31 @@ json data_of(const Spans& spans) {
   return {{"kind", "spans"}, {"unit", spans.unit}, {"spans", std::move(all)}};
 }
 
+json data_of(const Explorer& explorer) {
+  auto axes = json::array();
+  for (const Explorer::Axis& axis : explorer.axes) {
+    axes.push_back({{"name", axis.name}, {"values", axis.values}, {"best", axis.best}});
+  }
+  auto quantities = json::array();
+  for (const Explorer::Quantity& quantity : explorer.quantities) {
+    quantities.push_back({{"name", quantity.name}, {"unit", quantity.unit}});
+  }
+  auto rows = json::array();
+  for (const Explorer::Row& row : explorer.rows) {
+    auto numbers = json::array();
+    for (const PlotPoint& point : row.quantities) {
+      numbers.push_back({point.y, optional_number(point.low), optional_number(point.high)});
+    }
+    rows.push_back({row.values, std::move(numbers)});
+  }
+  return {{"kind", "explorer"},
+          {"axes", std::move(axes)},
+          {"quantities", std::move(quantities)},
+          {"rows", std::move(rows)},
+          {"along", explorer.along},
+          {"curves", explorer.curves ? json(*explorer.curves) : json(-1)}};
+}
+
 /// What Graphviz writes before the picture is for files of their own, and its names would meet those of other pictures.
 std::string inline_svg(const std::string& svg) {
   const std::size_t start = svg.find("<svg");
@@ -91,6 +116,9 @@ class HtmlRenderer {
   }
   std::string operator()(const Plot& plot) const { return chart(plot.title, data_of(plot), plot.table); }
   std::string operator()(const Spans& spans) const { return chart(spans.title, data_of(spans), spans.table); }
+  std::string operator()(const Explorer& explorer) const {
+    return chart(explorer.title, data_of(explorer), explorer.table);
+  }
   std::string operator()(const Picture& picture) const {
     const std::string svg = inline_svg(picture.svg);
     const std::string drawn =

@@ -23,19 +23,22 @@
     return Object.assign(element, settings);
   }
 
-  // A curve, and behind it the band from its 5th to its 95th percentile.
+  // A line, and behind it the band from the 5th to the 95th percentile of its points.
+  function withBand(line) {
+    const spread = line.data.filter((point) => point.low != null);
+    const edge = (name, more) => Object.assign({
+      band: true, borderWidth: 0, pointRadius: 0, pointHitRadius: 0, backgroundColor: line.borderColor + '40',
+      data: spread.map((point) => ({x: point.x, y: point[name]})),
+    }, more);
+    return spread.length ? [line, edge('low', {fill: false}), edge('high', {fill: '-1'})] : [line];
+  }
+
   function curveSets(curve) {
-    const line = {
+    return withBand({
       label: curve.label, borderColor: colour(curve.colour), backgroundColor: colour(curve.colour),
       borderDash: curve.dashed ? [6, 4] : [], borderWidth: 2, pointRadius: curve.dashed ? 0 : 2.5,
       data: curve.points.map(([x, y, low, high]) => ({x: Math.log2(x), y, low, high})),
-    };
-    const spread = curve.points.filter((point) => point[2] !== null);
-    const edge = (index, more) => Object.assign({
-      band: true, borderWidth: 0, pointRadius: 0, pointHitRadius: 0, backgroundColor: colour(curve.colour) + '40',
-      data: spread.map((point) => ({x: Math.log2(point[0]), y: point[index]})),
-    }, more);
-    return spread.length ? [line, edge(2, {fill: false}), edge(3, {fill: '-1'})] : [line];
+    });
   }
 
   function spreadText(point, unit) {
@@ -101,6 +104,106 @@
     };
   }
 
+  // "64K" as 65536; text that is no number stays text.
+  function numberOf(text) {
+    const found = /^([0-9.]+)([KMGT]?)$/.exec(text);
+    return found ? Number(found[1]) * 1024 ** units.indexOf(found[2]) : NaN;
+  }
+
+  // The curves that the controls ask for: along one axis, one for each value of another. What is left has one value, or
+  // the one with the least time.
+  function chosenCurves(data, chosen) {
+    const best = new Map();
+    for (const [values, numbers] of data.rows) {
+      if (!values.every((value, axis) => chosen.fixed[axis] === undefined || chosen.fixed[axis] === value)) continue;
+      const curve = chosen.curves < 0 ? 0 : values[chosen.curves];
+      const key = `${curve} ${values[chosen.along]}`;
+      const known = best.get(key);
+      if (!known || numbers[0][0] < known.numbers[0][0]) best.set(key, {curve, x: values[chosen.along], values, numbers});
+    }
+    const axis = data.axes[chosen.along];
+    const numbers = axis.values.map(numberOf);
+    const sizes = numbers.every((value) => value > 0) && axis.values.length > 1;
+    const curves = new Map();
+    for (const {curve, x, values, numbers: all} of best.values()) {
+      const [y, low, high] = all[chosen.quantity];
+      if (!curves.has(curve)) curves.set(curve, []);
+      const said = data.axes.map(({name, values: names}, i) => `${name} ${names[values[i]]}`).join(', ');
+      curves.get(curve).push({x: sizes ? Math.log2(numbers[x]) : x, y, low, high, said});
+    }
+    return {sizes, curves: [...curves].sort(([a], [b]) => a - b)};
+  }
+
+  function exploring(data, chosen) {
+    const {sizes, curves: all} = chosenCurves(data, chosen);
+    const axis = data.axes[chosen.along];
+    const quantity = data.quantities[chosen.quantity];
+    const xText = (x) => sizes ? (Number.isInteger(x) ? sizeText(2 ** x) : '') : axis.values[x] ?? '';
+    const sets = all.flatMap(([curve, points]) => withBand({
+      label: chosen.curves < 0 ? quantity.name : `${data.axes[chosen.curves].name} ${data.axes[chosen.curves].values[curve]}`,
+      borderColor: colour(curve), backgroundColor: colour(curve), borderWidth: 2, pointRadius: 3,
+      data: points.sort((a, b) => a.x - b.x),
+    }));
+    return {
+      type: 'line',
+      data: {datasets: sets},
+      options: {
+        parsing: false,
+        interaction: {mode: 'nearest', axis: 'xy', intersect: false},
+        scales: {
+          x: {type: 'linear', grid: {}, title: {display: true, text: axis.name}, ticks: {stepSize: 1, callback: xText}},
+          y: {
+            type: 'logarithmic', grid: {}, ticks: {callback: powerText},
+            title: {display: true, text: `${quantity.name}, ${quantity.unit}`},
+          },
+        },
+        plugins: {
+          tooltip: {
+            filter: (item) => !item.dataset.band,
+            callbacks: {
+              title: (items) => items.length ? items[0].raw.said : '',
+              label: (item) => `${item.raw.y.toPrecision(5)} ${quantity.unit}` + spreadText(item.raw, quantity.unit),
+            },
+          },
+        },
+      },
+    };
+  }
+
+  // A choice for each axis of a study, and what is shown of it.
+  function addChoices(figure, data, redraw) {
+    const chosen = {quantity: 0, along: data.along, curves: data.curves, fixed: {}};
+    const choices = document.createElement('div');
+    choices.className = 'choices';
+    figure.querySelector('.chart').before(choices);
+    const choose = (text, names, value, change) => {
+      const select = document.createElement('select');
+      names.forEach(([number, name]) => add(select, 'option', name, {value: number, selected: number === value}));
+      select.addEventListener('change', () => { change(Number(select.value)); show(); });
+      add(choices, 'label', `${text} `).append(select);
+    };
+    const BEST = -1;
+    function show() {
+      const used = [...choices.querySelectorAll('select')].indexOf(document.activeElement);
+      choices.replaceChildren();
+      const axes = data.axes.map(({name}, i) => [i, name]);
+      choose('show', data.quantities.map(({name}, i) => [i, name]), chosen.quantity, (i) => { chosen.quantity = i; });
+      choose('along', axes, chosen.along, (i) => { chosen.along = i; });
+      choose('a curve for each', [[-1, 'nothing'], ...axes], chosen.curves, (i) => { chosen.curves = i; });
+      for (const [i, name] of axes) {
+        delete chosen.fixed[i];
+        if (i === chosen.along || i === chosen.curves) continue;
+        const value = data.axes[i].chosen ?? (data.axes[i].best ? BEST : 0);
+        if (value !== BEST) chosen.fixed[i] = value;
+        choose(name, [[BEST, 'the fastest'], ...data.axes[i].values.map((text, v) => [v, text])], value,
+               (v) => { data.axes[i].chosen = v; });
+      }
+      choices.querySelectorAll('select')[used]?.focus();  // who chooses by keys goes on there
+      redraw(exploring(data, chosen));
+    }
+    show();
+  }
+
   // A button for each curve, which keys reach, in place of Chart.js's own legend.
   function addKeys(figure, chart) {
     const keys = document.createElement('div');
@@ -121,15 +224,31 @@
     });
   }
 
-  function draw(figure) {
-    const data = JSON.parse(figure.querySelector('script.data').textContent);
-    const config = data.kind === 'spans' ? spans(data) : curves(data);
-    if (data.kind === 'spans') figure.querySelector('.chart').style.height = `${6 + 1.5 * data.spans.length}rem`;
+  function chartOf(figure, config) {
     Object.assign(config.options, {animation: false, responsive: true, maintainAspectRatio: false});
     config.options.plugins.legend = {display: false};
     const chart = new Chart(figure.querySelector('canvas'), config);
     charts.push(chart);
+    figure.querySelector('.keys')?.remove();
     addKeys(figure, chart);
+    return chart;
+  }
+
+  function explore(figure, data) {
+    let chart;
+    addChoices(figure, data, (config) => {
+      if (chart) charts.splice(charts.indexOf(chart), 1)[0].destroy();
+      chart = chartOf(figure, config);
+      paint();
+    });
+  }
+
+  function draw(figure) {
+    const data = JSON.parse(figure.querySelector('script.data').textContent);
+    if (data.kind === 'explorer') return explore(figure, data);
+    const config = data.kind === 'spans' ? spans(data) : curves(data);
+    if (data.kind === 'spans') figure.querySelector('.chart').style.height = `${6 + 1.5 * data.spans.length}rem`;
+    chartOf(figure, config);
   }
 
   function paint() {
