@@ -209,16 +209,6 @@ void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& 
                        "stretch with --json");
 }
 
-void add_timeline_option(CLI::App& command, std::filesystem::path& file, const std::string& of) {
-  command
-      .add_option(
-          "--timeline", file,
-          "Also write what " + of +
-              " does to this file in the Chrome trace format, which ui.perfetto.dev and "
-              "chrome://tracing open: a track for each rank's messages, streams and copy engines, and for each link")
-      ->type_name("FILE.json");
-}
-
 Seconds simulate_to(const std::filesystem::path& file, const Platform& platform, const std::vector<Place>& places,
                     const std::function<void(Rank&)>& body, SimulationOptions options) {
   if (file.empty()) return simulate(platform, places, body, options);
@@ -234,7 +224,7 @@ Seconds simulate_to(const std::filesystem::path& file, const Platform& platform,
     std::cerr << fmt::format(
         "twinlink-sim: note: {} has the first {} operations; {} are left out: fewer sizes or ranks "
         "would fit\n",
-        file.string(), Timeline::kMostOperations, timeline.left_out());
+        file.string(), bench::kMostInTimeline, timeline.left_out());
   }
   return end;
 }
@@ -242,11 +232,10 @@ Seconds simulate_to(const std::filesystem::path& file, const Platform& platform,
 bench::NamedFiles with_other_outputs(const PlatformOptions& options, const std::filesystem::path& timeline,
                                      const std::filesystem::path& report) {
   bench::NamedFiles files = input_of(options);
-  const bench::NamedFiles outputs{{"--timeline", timeline}, {"--report", report}};
-  bench::require_other_files(outputs, files);
-  if (!timeline.empty()) bench::require_writable(timeline);
+  bench::require_timeline(timeline, files);
+  bench::require_other_files({{"--report", report}}, files);
   if (!report.empty()) require_page(report);
-  files.insert(files.end(), outputs.begin(), outputs.end());
+  files.push_back({"--report", report});
   return files;
 }
 

@@ -280,7 +280,7 @@ void add_run_command(Program& program) {
   add_engine_option(*command, options->simulation);
   bench::add_run_options(*command, options->run);
   add_why_options(*command, options->why, "size");
-  add_timeline_option(*command, options->timeline, "the run");
+  bench::add_timeline_option(*command, options->timeline, kTimelineTracks);
   add_page_option(*command, options->report, "the curve, the way of a message on the machine and its steps");
   bench::add_pairs_option(*command, options->run, "FROM-TO", "0/0-0/1,0/2-0/3, with --place by ranks, 0-1,2-3");
   auto* place = command

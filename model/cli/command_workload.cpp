@@ -201,7 +201,7 @@ void add_workload_command(Program& program) {
       ->type_name("NAME");
   add_why_options(*command, options->why, "row");
   bench::add_workload_options(*command, options->workload);
-  add_timeline_option(*command, options->timeline, "the job");
+  bench::add_timeline_option(*command, options->timeline, kTimelineTracks);
   add_page_option(*command, options->report, "times and rates, the critical path and the links of the last point");
   bench::add_examples(
       *command, {"twinlink-sim workload all-reduce --platform h200-nvlink -p gpudirect-v2",

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -82,8 +83,9 @@ void require_page(const std::filesystem::path& file);
 /// --links and --critical-path. `each` says after what they are printed.
 void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& each);
 
-/// --timeline: what the ranks of a simulation do. `of` says of which one.
-void add_timeline_option(CLI::App& command, std::filesystem::path& file, const std::string& of);
+/// What a simulated timeline has, for bench::add_timeline_option().
+inline constexpr std::string_view kTimelineTracks =
+    "a track for each rank's messages, streams and copy engines, and for each link";
 /// simulate(), and writes its Timeline to `file` unless that is empty.
 Seconds simulate_to(const std::filesystem::path& file, const Platform& platform, const std::vector<Place>& places,
                     const std::function<void(Rank&)>& body, SimulationOptions options);

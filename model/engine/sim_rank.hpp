@@ -26,32 +26,9 @@
 #include "model/engine/machine.hpp"
 #include "model/engine/sim_memory.hpp"
 #include "protocols/core/rank.hpp"
+#include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {
-
-/// What one operation cost, for explanations. Complete when the operation has ended.
-struct OpReport {
-  RankId rank{};
-  std::string step{};       ///< the protocol's words
-  std::string_view verb{};  ///< "copy", "send", "send_control"
-  Bytes size{};
-  std::string cost{};   ///< the entry of the platform's cost table
-  std::string route{};  ///< "gpu0 -> ioh0 -> numa0"
-  Seconds started{};
-  Seconds overhead{};    ///< the CPU was busy starting it
-  Seconds latency{};     ///< nothing moved yet; what hides behind the operation before it in the stream included
-  Seconds flow{};        ///< the bytes moved
-  Seconds ready{};       ///< its bytes would have moved, but for those before it in its queue
-  Seconds ended{};       ///< the last byte was there
-  Seconds completion{};  ///< from then on: the CPU is busy learning of it, once its rank waits for it
-  std::optional<RankId> peer{};   ///< of a message, a control message or a signal
-  Tag tag{};                      ///< of these; what comes from one peer with one tag stays in order
-  std::optional<int> stream{};    ///< of a copy, a put, or a kernel
-  std::string_view engine{};      ///< what moves the bytes of these: "copy engine", "kernel", "CPU"; empty: the adapter
-  bool awaited_receiver = false;  ///< of a send by rendezvous: it went on when the receiver had come
-  std::vector<std::uint64_t> flows{};  ///< that carried its bytes: the numbers of their records
-};
-using OpObserver = std::function<void(const OpReport&)>;
 
 class SimRank;
 

@@ -7,19 +7,19 @@
 
 #include "model/platform/platform.hpp"
 #include "protocols/core/rank.hpp"
+#include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {
 
 struct FlowRecord;
 struct LinkUse;
-struct OpReport;
 
 struct SimulationOptions {
   /// Who says how long a flow takes that is alone on its links: a division, or SimGrid, as for all others.
   enum class Engine { automatic, exact };
   Engine engine = Engine::automatic;
   /// Told of every operation when it ends; may be empty.
-  std::function<void(const OpReport&)> observer{};
+  OpObserver observer{};
   /// Told of every flow when it ends; may be empty.
   std::function<void(const FlowRecord&)> on_flow{};
   /// Set before any rank begins, and works until simulate() returns: Machine::link_use() at the present time.

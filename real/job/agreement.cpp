@@ -21,8 +21,8 @@ constexpr std::array kOwn{"--help", "--gpus", "--host-memory", "--nvtx", "--expe
 
 std::string value_of(const CLI::Option& option) {
   if (option.count() == 0) return option.get_default_str();
-  // All ranks take part in a trace; where it is written to is rank 0's.
-  if (option.get_name() == "--trace") return "given";
+  // All ranks take part in a trace and a timeline; where they are written to is rank 0's.
+  if (option.get_name() == "--trace" || option.get_name() == "--timeline") return "given";
   return fmt::format("{}", fmt::join(option.results(), " "));
 }
 

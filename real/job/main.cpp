@@ -37,6 +37,7 @@
 #include "real/job/job.hpp"
 #include "real/job/job_options.hpp"
 #include "real/job/run_pairs.hpp"
+#include "real/job/timeline.hpp"
 #include "real/job/workload.hpp"
 #include "real/system/launch.hpp"
 #include "real/system/mpi.hpp"
@@ -46,6 +47,7 @@ namespace {
 
 constexpr const char* kName = "twinlink-real";
 constexpr const char* kProgram = "twinlink-real " TWINLINK_VERSION;
+constexpr const char* kTracks = "a track for each rank's messages and streams; operations last until their rank knows";
 
 struct Options {
   JobOptions job{};
@@ -55,6 +57,7 @@ struct Options {
   DiscoverOptions discover{};
   FigureOptions figure{};
   bench::WorkloadOptions workload{};
+  std::filesystem::path timeline{};  ///< of run and workload
 };
 
 void require_ranks(const Rank& rank, const bench::Plan& plan) {
@@ -98,6 +101,9 @@ void pass_on_switches(const bench::NamedValues& options) {
 }
 
 ExitCode run(const Options& options) {
+  if (!options.timeline.empty() && (options.run.all_pairs || !options.run.pairs.empty())) {
+    throw UsageError("--timeline is of one pair of ranks");
+  }
   pass_on_switches(options.run.settings.options);
   if (!options.run.pairs.empty()) {
     return run_pairs(options.job, options.run, {options.expect, inputs_of(options)}, kProgram);
@@ -113,7 +119,9 @@ ExitCode run(const Options& options) {
     plan.keep_samples = true;  // a measurement is stored with all that was seen
     require_ranks(rank, plan);
     if (rank.id() != plan.first) return;
-    require_writable(options.run, inputs_of(options));
+    bench::NamedFiles others = inputs_of(options);
+    require_timeline(options.timeline, others);
+    require_writable(options.run, others);
     if (!options.expect.empty()) expectation = bench::read_expectation(options.expect, protocol->name(), plan);
     if (options.run.all_pairs) return;  // what a pair cannot do is told with its result
     require_path(*protocol, rank.path_to(plan.second));
@@ -123,9 +131,11 @@ ExitCode run(const Options& options) {
     bench::LiveRows rows({.world = "measured", .program = kProgram, .environment = job.environment()},
                          options.run.output, std::cout);
     plan.on_point = rows.listener();
-    bench::Series series = bench::measure(self, *protocol, plan);
+    JobTimeline timeline(self, options.timeline);
+    bench::Series series = bench::measure(timeline.rank(), *protocol, plan);
     job.conclude();
     const bool traced = !options.run.trace.empty();
+    timeline.write(options.run.sweep.timeout);
     const std::string trace = traced ? bench::trace(self, *protocol, plan, options.run.trace_times) : "";
     if (self.id() != plan.first) return;
     series.clock = "host";
@@ -229,6 +239,7 @@ int run_program(int argc, char** argv, Options& options) {
   bench::add_run_options(*run_command, options.run);
   bench::add_pairs_option(*run_command, options.run, "RANK-RANK", "0-1,2-3");
   bench::add_passes_option(*run_command, options.run.passes);
+  bench::add_timeline_option(*run_command, options.timeline, kTracks);
   run_command
       ->add_option(
           "--expect", options.expect,
@@ -276,12 +287,14 @@ int run_program(int argc, char** argv, Options& options) {
       app.add_subcommand("workload", "Run a collective, a pattern or a recorded job over all ranks");
   add_job_options(*workload_command, options.job);
   bench::add_workload_options(*workload_command, options.workload);
+  bench::add_timeline_option(*workload_command, options.timeline, kTracks);
   bench::add_examples(*workload_command,
                       {"mpirun -n 4 twinlink-real workload all-reduce -p gpudirect-v2",
                        "mpirun -n 8 twinlink-real workload all-to-all --device cuda -p gpudirect-v2 --json a2a.json"});
   workload_command->callback([&] {
     options.job.timeout = options.workload.sweep.timeout;
-    begin(workload_command, [&] { return measure_workload(options.job, options.workload, kProgram); });
+    begin(workload_command,
+          [&] { return measure_workload(options.job, options.workload, options.timeline, kProgram); });
   });
 
   auto* discover_command = app.add_subcommand(

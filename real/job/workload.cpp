@@ -5,10 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "real/job/timeline.hpp"
+
 namespace twinlink::real {
 
 ExitCode measure_workload(const JobOptions& job_options, const bench::WorkloadOptions& options,
-                          const std::string& program) {
+                          const std::filesystem::path& timeline_file, const std::string& program) {
   Job job(job_options);
   constexpr int kWarmup = 2;
   constexpr int kIterations = 10;
@@ -17,7 +19,10 @@ ExitCode measure_workload(const JobOptions& job_options, const bench::WorkloadOp
     plan = make_plan(options, kWarmup, kIterations);
     plan.room = [&job](RankId) { return job.device_memory(); };
     require_possible(job.rank(), plan);
-    if (job.rank().id() == RankId{0}) require_writable(options, {{"the platform", platform_file(job_options.pace)}});
+    if (job.rank().id() != RankId{0}) return;
+    bench::NamedFiles others{{"the platform", platform_file(job_options.pace)}};
+    bench::require_timeline(timeline_file, others);
+    require_writable(options, others);
   });
   job.run([&](Rank& rank) {
     bench::WorkloadFile file{.world = "measured",
@@ -26,8 +31,10 @@ ExitCode measure_workload(const JobOptions& job_options, const bench::WorkloadOp
                              .environment = job.environment(),
                              .series = heading_of(rank, plan)};
     plan.on_point = bench::live_rows(file, std::cout);
-    bench::WorkloadSeries series = bench::measure_workload(rank, plan);
+    JobTimeline timeline(rank, timeline_file);
+    bench::WorkloadSeries series = bench::measure_workload(timeline.rank(), plan);
     job.conclude();
+    timeline.write(plan.timeout);
     if (rank.id() != RankId{0}) return;
     file.environment = job.environment();
     file.series = std::move(series);

@@ -1,6 +1,7 @@
 // `twinlink-real workload`: collectives and patterns over all ranks of the job.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "protocols/bench/workload/workload_options.hpp"
@@ -11,6 +12,6 @@ namespace twinlink::real {
 
 /// Prints and stores what rank 0 has measured. An UnavailableError where a protocol refuses a pair.
 ExitCode measure_workload(const JobOptions& job_options, const bench::WorkloadOptions& options,
-                          const std::string& program);
+                          const std::filesystem::path& timeline, const std::string& program);
 
 }  // namespace twinlink::real

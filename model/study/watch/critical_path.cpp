@@ -5,7 +5,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "model/study/watch/operations.hpp"
+#include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {
 namespace {

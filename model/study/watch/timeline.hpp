@@ -1,4 +1,4 @@
-// A timeline of a simulated job in the Chrome trace format, which Perfetto and chrome://tracing open.
+// What bench::timeline_text() says of a simulated job.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,13 @@
 
 #include "model/engine/sim_rank.hpp"
 #include "model/engine/simulation.hpp"
+#include "protocols/bench/measure/timeline.hpp"
 
 namespace twinlink::model {
 
-/// Operations of ranks, in the words of their protocols. Each rank is a process; its tracks are what it sends, receives
-/// and tells, its streams, and what moves the bytes of copies: copy engines, kernels, the CPU. One process more has the
-/// links, each with what crosses it. What overlaps on one of these has another track of the same name. Arrows lead from
-/// each send, control message and signal to who took it.
+/// Operations and flows of a job.
 class Timeline {
  public:
-  /// So many operations are kept, the first ones; a viewer gets slow with more.
-  static constexpr std::size_t kMostOperations = 200'000;
-
   /// Listens to a simulation with `options`, beside whoever does so already. The timeline must outlive it.
   void watch(SimulationOptions& options);
   /// The code of a rank has come to its end: the links are known that there are.

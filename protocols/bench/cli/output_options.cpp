@@ -69,6 +69,22 @@ void deliver(const Result& result, const OutputOptions& options, std::ostream& o
   store(result, options);
 }
 
+void add_timeline_option(CLI::App& app, std::filesystem::path& file, std::string_view tracks) {
+  app.add_option("--timeline", file,
+                 fmt::format("Also write what the ranks do to this file in the Chrome trace format, which "
+                             "ui.perfetto.dev and chrome://tracing open: {}",
+                             tracks))
+      ->type_name("FILE.json")
+      ->group("Output");
+}
+
+void require_timeline(const std::filesystem::path& file, NamedFiles& others) {
+  if (file.empty()) return;
+  require_other_files({{"--timeline", file}}, others);
+  require_writable(file);
+  others.push_back({"--timeline", file});
+}
+
 void store(const Result& result, const OutputOptions& options) {
   if (!options.json.empty()) write_json(result, options.json);
   if (!options.csv.empty()) write_csv(result, options.csv);

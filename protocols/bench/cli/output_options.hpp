@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "protocols/bench/cli/pair_file.hpp"
 #include "protocols/bench/probe/probe.hpp"
@@ -33,6 +34,11 @@ void add_output_options(CLI::App& app, OutputOptions& options, const std::map<st
 /// A UsageError for a file that cannot be written, is one of `inputs`, or is to hold two things: found at once, not
 /// after an hour of measuring. For the rank that writes; the others may be on hosts without that folder.
 void require_writable(const OutputOptions& options, const NamedFiles& inputs = {});
+
+/// --timeline. `tracks`: what it has of each rank.
+void add_timeline_option(CLI::App& app, std::filesystem::path& file, std::string_view tracks);
+/// As require_writable(), for its file, which is one of `others` from then on.
+void require_timeline(const std::filesystem::path& file, NamedFiles& others);
 
 /// Shows the result on `out` in the format asked for and writes the files asked for.
 void deliver(const Result& result, const OutputOptions& options, std::ostream& out);

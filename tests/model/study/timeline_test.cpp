@@ -115,7 +115,7 @@ TEST(Timeline, IsCutWhereAViewerWouldGetSlow) {
   SimulationOptions options;
   timeline.watch(options);
   const OpReport each = message(0, "send", 1, tags::kData, 0, 1);
-  for (std::size_t i = 0; i < Timeline::kMostOperations + 3; ++i) options.observer(each);
+  for (std::size_t i = 0; i < bench::kMostInTimeline + 3; ++i) options.observer(each);
   EXPECT_EQ(timeline.left_out(), 3U);
 }
 

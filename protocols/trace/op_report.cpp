@@ -1,19 +1,17 @@
-#include "model/study/watch/operations.hpp"
+#include "protocols/trace/op_report.hpp"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <tuple>
 
-#include <fmt/format.h>
-
 #include "protocols/core/tags.hpp"
 
-namespace twinlink::model {
+namespace twinlink {
 
 std::string words_of(const OpReport& report) {
   const bool of_program = report.peer && report.tag >= tags::kFirstFree && report.tag < tags::kPieces;
-  return of_program || report.step.empty() ? fmt::format("program: {}", report.verb) : report.step;
+  return of_program || report.step.empty() ? "program: " + std::string(report.verb) : report.step;
 }
 
 bool takes_control(const OpReport& report) { return report.verb == "recv_control" || report.verb == "await signal"; }
@@ -46,4 +44,4 @@ std::vector<Exchange> exchanges_of(const std::vector<OpReport>& reports) {
   return exchanges;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink
