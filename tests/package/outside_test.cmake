@@ -44,6 +44,13 @@ function(times result)
   set(${result} ${rows} PARENT_SCOPE)
 endfunction()
 
+# The shell completes the protocol's name for that program.
+function(must_complete program)
+  run(0 bash -c "source prefix/share/bash-completion/completions/twinlink-sim && COMP_WORDS=(${program} run -p ker) &&
+                 COMP_CWORD=3 && _twinlink && echo completed: \${COMPREPLY[*]}")
+  must_say("completed: kernel-staging")
+endfunction()
+
 run(0 ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 
 # All that the headers include is installed.
@@ -61,6 +68,7 @@ set(taken "two protocols have the name 'host': \"host memory to host memory, wit
 if(SIMULATED)
   run(0 outside/outside-simulated list protocols)
   must_say("\nhost " "\nkernel-staging " "kernel_limit=SIZE [32K]")
+  must_complete(outside/outside-simulated)
   run(2 prefix/bin/twinlink-sim run --platform keeneland-kids -p kernel-staging)
   must_say("unknown protocol 'kernel-staging'")
   run(0 outside/outside-simulated list platforms)
@@ -89,6 +97,7 @@ endif()
 if(LAUNCHER)
   run(0 outside/outside-real list)
   must_say("\nhost " "\nkernel-staging ")
+  must_complete(outside/outside-real)
   run(0 ${LAUNCHER} outside/outside-real run --device host -p kernel-staging -b 4 -e 256K -f 65536 -i 20 -x 2
       --json real.json)
   file(READ ${FOLDER}/real.json json)
