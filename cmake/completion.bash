@@ -7,7 +7,7 @@ _twinlink() {
   else
     words=$("$program" "$command" --help 2>/dev/null | grep -oE -- '^  +(-[a-zA-Z], ?)?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+')
     case ${COMP_WORDS[COMP_CWORD - 1]} in
-      -p | --protocol | --between-nodes) words=$("$program" list protocols 2>/dev/null | grep -oE '^[a-z0-9-]+') ;;
+      -p | --protocol | --between-nodes) words=$({ "$program" list protocols || "$program" list; } 2>/dev/null | grep -oE '^[a-z0-9-]+') ;;
       --platform | --base) words=$(twinlink-sim list platforms 2>/dev/null | sed -n 's|^[^ ].*/\(.*\)\.yaml$|\1|p') ;;
     esac
   fi

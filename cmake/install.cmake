@@ -1,6 +1,8 @@
 # cmake --install, and cpack's .deb: the programs that were built, the platforms, the scripts of validate/, completions,
-# and, where help2man is found, man pages of their --help.
+# and, where help2man is found, man pages of their --help. Apart from these, as component and package twinlink-dev, what
+# protocols outside of this project are built with.
 include(GNUInstallDirs)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME twinlink)
 foreach(program twinlink-sim twinlink-real twinlink-validate)
   if(NOT TARGET ${program})
     continue()
@@ -34,12 +36,21 @@ if(HELP2MAN)
   add_custom_target(man DEPENDS ${twinlink_pages})  # cmake --build build --target man, before --install or cpack
 endif()
 
+include(cmake/install_library.cmake)
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL twinlink twinlink-dev)
 set(CPACK_PACKAGE_CONTACT "The Twinlink developers")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openmpi-bin, gnuplot-nox, graphviz")
+set(CPACK_DEBIAN_TWINLINK_PACKAGE_NAME twinlink)
+set(CPACK_DEBIAN_TWINLINK_PACKAGE_RECOMMENDS "openmpi-bin, gnuplot-nox, graphviz")
+set(CPACK_DEBIAN_TWINLINK-DEV_PACKAGE_NAME twinlink-dev)
+set(CPACK_DEBIAN_TWINLINK-DEV_PACKAGE_SECTION libdevel)
+list(JOIN twinlink_dev_packages ", " twinlink_dev_packages)
+set(CPACK_DEBIAN_TWINLINK-DEV_PACKAGE_DEPENDS "twinlink (= ${PROJECT_VERSION}), ${twinlink_dev_packages}")
 set(CPACK_STRIP_FILES ON)
 include(CPack)

@@ -38,8 +38,8 @@ fs::path platforms_folder() {
   }
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& folder :
-       {program / "../../platforms", program / "../share/twinlink/platforms", fs::path("platforms")}) {
+  for (const fs::path& folder : {installed_platforms(), program / "../../platforms",
+                                 program / "../share/twinlink/platforms", fs::path("platforms")}) {
     if (fs::is_directory(folder, error)) return shortest(folder);
   }
   throw UsageError("there is no folder of platforms beside this program; name it in TWINLINK_PLATFORMS");

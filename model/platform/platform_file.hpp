@@ -6,10 +6,14 @@
 
 namespace twinlink::model {
 
-/// TWINLINK_PLATFORMS, or else what lies beside the program: platforms/ of the project that it was built in, or
-/// share/twinlink/platforms/ of where it is installed, or else platforms/ in the current folder. A UsageError if there
-/// is none.
+/// TWINLINK_PLATFORMS, or else installed_platforms(), or else what lies beside the program: platforms/ of the project
+/// that it was built in, or share/twinlink/platforms/ of where it is installed, or else platforms/ in the current
+/// folder. A UsageError if there is none.
 std::filesystem::path platforms_folder();
+
+/// Those of the installation that a program of another project was built with. Such a program has a definition of its
+/// own (cmake/platforms.cpp.in); for ours it is empty, for they find their platforms beside themselves.
+std::filesystem::path installed_platforms();
 
 /// The file that the user means by `named`: a path, or the name of a file in platforms_folder() without its ".yaml". A
 /// UsageError for an unknown name lists what there is.

@@ -1,8 +1,8 @@
-# cmake -D NM=<nm> -D LIBRARY=<static library> -D SOURCES=<folder> [-D OWN_ONLY=ON] -P
+# cmake -D NM=<nm> -D LIBRARY=<static library> -D SOURCES=<folder> [-D OWN_ONLY=ON] [-D EXCEPT=<variable>] -P
 #
 # Fails if the library holds mutable static state: all simulated ranks share one address space. Fails if it calls a
 # clock, a thread, a random number generator, a file or a socket. OWN_ONLY looks at the state of namespace twinlink
-# alone, and allows files.
+# alone, and allows files. EXCEPT is a variable that may be mutable; one that is not there is a failure too.
 cmake_minimum_required(VERSION 3.25)
 
 execute_process(COMMAND ${NM} --demangle --format=sysv ${LIBRARY} OUTPUT_VARIABLE table COMMAND_ERROR_IS_FATAL ANY)
@@ -43,12 +43,17 @@ foreach(row IN LISTS table)
     endif()
     # The compiler keeps constants that have a constructor in these sections too; only the source says that they are.
     string(REGEX MATCH "[A-Za-z0-9_]+$" name "${symbol}")
-    if(NOT source MATCHES "(constexpr|static const) [^=;{]*[ >*&]${name}[ ;({=]")
+    if(DEFINED EXCEPT AND name STREQUAL EXCEPT)
+      set(excepted TRUE)
+    elseif(NOT source MATCHES "(constexpr|static const) [^=;{]*[ >*&]${name}[ ;({=]")
       list(APPEND findings "mutable static state: ${symbol}")
     endif()
   endif()
 endforeach()
 
+if(DEFINED EXCEPT AND NOT excepted)
+  list(APPEND findings "has no ${EXCEPT}, which the rules make an exception for")
+endif()
 if(findings)
   list(REMOVE_DUPLICATES findings)
   cmake_path(GET LIBRARY FILENAME library)

@@ -2,16 +2,19 @@
 
 #include <gmock/gmock.h>
 
-#include <set>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "protocols/core/edit_distance.hpp"
 
 namespace twinlink {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing::ThrowsMessage;
 
 std::string refusal_of(std::string_view name) {
   try {
@@ -23,14 +26,48 @@ std::string refusal_of(std::string_view name) {
   return {};
 }
 
-TEST(Registry, NamesAreUniqueAndFitForACommandLine) {
-  std::set<std::string> names;
-  for (const Protocol* protocol : all_protocols()) {
-    const std::string name(protocol->name());
-    EXPECT_TRUE(names.insert(name).second) << name;
-    EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos) << name;
-    EXPECT_FALSE(name.empty());
+TEST(Registry, NamesAreUniqueAndFitForACommandLine) { EXPECT_NO_THROW(check_names(all_protocols())); }
+
+/// Nothing but a name.
+class Named final : public Protocol {
+ public:
+  explicit Named(std::string_view name) : name_(name) {}
+  [[nodiscard]] std::string_view name() const override { return name_; }
+  [[nodiscard]] std::string_view description() const override { return "an added one"; }
+  [[nodiscard]] Memory message_memory() const override { return Memory::device; }
+  [[nodiscard]] Support supports(const Path&) const override { return {}; }
+  [[nodiscard]] std::unique_ptr<Channel> connect(Rank&, RankId, const Settings&) const override { return nullptr; }
+
+ private:
+  std::string_view name_;
+};
+
+/// What is said of those that are there, with one behind them.
+auto checking_with(const Protocol& added) {
+  std::vector<const Protocol*> protocols(all_protocols().begin(), all_protocols().end());
+  protocols.push_back(&added);
+  return [protocols] { check_names(protocols); };
+}
+
+TEST(Registry, ANameThatIsTakenIsRefused) {
+  EXPECT_THAT(checking_with(Named("host")),
+              ThrowsMessage<UsageError>(AllOf(HasSubstr("two protocols have the name 'host'"),
+                                              HasSubstr("without a GPU\" and \"an added one\""))));
+  EXPECT_NO_THROW(checking_with(Named("host-2"))());
+}
+
+TEST(Registry, ANameThatNoCommandLineTakesIsRefused) {
+  for (const std::string_view name : {"", "-host", "host 2", "Host", "host:2", "host,staging"}) {
+    EXPECT_THAT(
+        checking_with(Named(name)),
+        ThrowsMessage<UsageError>(HasSubstr("the protocol's name '" + std::string(name) + "' fits no command line")));
   }
+}
+
+TEST(Registry, NothingIsAddedOnceThereIsAList) {
+  const Named late("late");
+  static_cast<void>(all_protocols());
+  EXPECT_THAT([&] { AddedProtocol{late}; }, ThrowsMessage<UsageError>(HasSubstr("protocol 'late' is added too late")));
 }
 
 TEST(Registry, EveryProtocolDescribesItselfInOneLine) {

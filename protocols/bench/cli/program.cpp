@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "protocols/bench/cli/help.hpp"
+#include "protocols/registry.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -25,6 +26,7 @@ int report(const InputError& error) {
 
 int run(CLI::App& app, int argc, const char* const* argv, const std::function<ExitCode()>& body) {
   try {
+    check_names(all_protocols());
     app.parse(argc, argv);
     return static_cast<int>(body());
   } catch (const CLI::ParseError& error) {

@@ -14,8 +14,9 @@ namespace twinlink::bench {
 
 /// Parses the command line with `app`, whose name is the program's, then calls `body`; returns the process exit code.
 /// Help and version go to standard output. Errors go to standard error as "twinlink-sim: error: ...", those of an input
-/// file as "file:line:col: error: ...". Usage errors end with ExitCode::bad_usage, errors of Twinlink with their own
-/// code, any other exception and an unwritable standard output with ExitCode::failed.
+/// file as "file:line:col: error: ...". Usage errors, also a protocol that was added under a name that is taken, end
+/// with ExitCode::bad_usage, errors of Twinlink with their own code, any other exception and an unwritable standard
+/// output with ExitCode::failed.
 int run_main(CLI::App& app, int argc, const char* const* argv, const std::function<ExitCode()>& body);
 
 /// The command line as one line that a shell reads back. Of the program its name without its folder: two builds of one

@@ -1,0 +1,82 @@
+# What find_package(Twinlink) finds in another project, which keeps protocols of its own: see CONTRIBUTING.md. Static
+# libraries in lib/twinlink, those of a folder as it is here, and the headers that a protocol includes.
+include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME twinlink-dev)
+set(twinlink_headers ${CMAKE_INSTALL_INCLUDEDIR}/twinlink)
+set(twinlink_config ${CMAKE_INSTALL_LIBDIR}/cmake/Twinlink)
+
+# The libraries below a folder, but for those below EXCEPT.
+function(twinlink_libraries result folder)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" EXCEPT)
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  set(found "")
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    if(type MATCHES "^(STATIC|INTERFACE)_LIBRARY$")
+      list(APPEND found ${target})
+    endif()
+  endforeach()
+  get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  foreach(below IN LISTS folders)
+    cmake_path(RELATIVE_PATH below BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
+    if(NOT name IN_LIST arg_EXCEPT)
+      twinlink_libraries(more ${below})
+      list(APPEND found ${more})
+    endif()
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# twinlink_install_libraries(<name> <target>...): one file of imported targets, which the config includes.
+function(twinlink_install_libraries name)
+  foreach(target IN LISTS ARGN)
+    string(REGEX REPLACE "^twinlink_" "" exported ${target})
+    set_property(TARGET ${target} PROPERTY EXPORT_NAME ${exported})
+  endforeach()
+  install(TARGETS ${ARGN} EXPORT twinlink_${name} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/twinlink
+          INCLUDES DESTINATION ${twinlink_headers})
+  install(EXPORT twinlink_${name} FILE ${name}.cmake NAMESPACE Twinlink:: DESTINATION ${twinlink_config})
+endfunction()
+
+twinlink_libraries(libraries protocols EXCEPT protocols/bench protocols/workloads)
+twinlink_install_libraries(protocols twinlink_common ${libraries})
+
+# What both worlds have.
+twinlink_libraries(bench protocols/bench)
+twinlink_libraries(workloads protocols/workloads)
+twinlink_libraries(yaml model/yaml)
+twinlink_libraries(platform model/platform)
+twinlink_install_libraries(programs ${bench} ${workloads} ${yaml} ${platform})
+set(twinlink_worlds "")
+set(twinlink_dev_packages libfmt-dev libcli11-dev nlohmann-json3-dev libyaml-cpp-dev)
+
+if(TWINLINK_SIMGRID)
+  twinlink_libraries(libraries model EXCEPT model/yaml model/platform)
+  twinlink_install_libraries(simulated ${libraries})
+  set_property(TARGET twinlink_sim_main PROPERTY EXPORT_NAME simulated)
+  list(APPEND twinlink_worlds simulated)
+  list(APPEND twinlink_dev_packages libsimgrid-dev libpugixml-dev libsqlite3-dev pkg-config)
+endif()
+if(TWINLINK_MPI)
+  twinlink_libraries(libraries real)
+  twinlink_install_libraries(real ${libraries})
+  set_property(TARGET twinlink_real PROPERTY EXPORT_NAME job)
+  set_property(TARGET twinlink_real_main PROPERTY EXPORT_NAME real)
+  list(APPEND twinlink_worlds real)
+  list(APPEND twinlink_dev_packages libopenmpi-dev libhwloc-dev pkg-config)
+endif()
+list(REMOVE_DUPLICATES twinlink_dev_packages)
+
+set(twinlink_has_cuda FALSE)
+if(TARGET twinlink_cuda)
+  set(twinlink_has_cuda TRUE)
+endif()
+
+install(DIRECTORY protocols/core protocols/parts DESTINATION ${twinlink_headers}/protocols FILES_MATCHING PATTERN *.hpp)
+install(FILES protocols/registry.hpp DESTINATION ${twinlink_headers}/protocols)
+set(TWINLINK_PLATFORMS_FOLDER ${twinlink_share}/platforms)
+configure_package_config_file(cmake/TwinlinkConfig.cmake.in TwinlinkConfig.cmake INSTALL_DESTINATION ${twinlink_config}
+                              PATH_VARS TWINLINK_PLATFORMS_FOLDER)
+write_basic_package_version_file(TwinlinkConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/TwinlinkConfig.cmake ${PROJECT_BINARY_DIR}/TwinlinkConfigVersion.cmake
+              cmake/platforms.cpp.in DESTINATION ${twinlink_config})
