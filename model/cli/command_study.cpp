@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -114,19 +115,20 @@ StudyIdentity identity_of(const Study& study, const std::vector<StudyPoint>& poi
   StudyIdentity identity{.study = study.title + "\n",
                          .program = fmt::format("{} with SimGrid {}", program_name(), simgrid_version()),
                          .points = points.size()};
-  std::map<std::string, std::string> files;  // platforms with what they include, and recorded jobs
+  std::set<std::string> platforms;           // with what they include
+  std::map<std::string, std::string> files;  // by argument; of those that are the name of none it is empty
   for (const StudyPoint& point : points) {
     identity.study += fmt::format("{}\n", fmt::join(point.arguments, " "));
-    files.try_emplace(platform_of(point.arguments).file.string());
-    for (const std::string& argument : point.arguments) {
-      if (fs::path(argument).extension() == ".goal") files.try_emplace(argument);
-    }
+    platforms.insert(platform_of(point.arguments).file.string());
+    for (const std::string& argument : point.arguments) files.try_emplace(argument);
   }
+  for (const std::string& platform : platforms) files.try_emplace(platform);
   for (auto& [file, text] : files) {
     try {  // the points say themselves what is wrong with one
       Diagnostics diagnostics;
-      const bool goal = fs::path(file).extension() == ".goal";
-      if (goal) {
+      std::error_code unreadable;
+      if (!platforms.contains(file)) {
+        if (!fs::is_regular_file(file, unreadable)) continue;
         text = bench::read_file(file);
       } else if (const std::optional<YamlValue> document = load_yaml(find_platform(file), diagnostics)) {
         text = text_of(*document);

@@ -40,7 +40,13 @@ class Statement {
   [[nodiscard]] std::int64_t number(int column) const { return sqlite3_column_int64(statement_, column); }
 
  private:
-  [[noreturn]] void fail() const { throw EnvironmentError("SQLite", sqlite3_errmsg(connection_)); }
+  [[noreturn]] void fail() const {
+    if (sqlite3_errcode(connection_) == SQLITE_BUSY) {
+      const char* file = sqlite3_db_filename(connection_, "main");
+      throw UsageError(fmt::format("{}: another study is at work on it", file == nullptr ? "" : file));
+    }
+    throw EnvironmentError("SQLite", sqlite3_errmsg(connection_));
+  }
 
   sqlite3* connection_;
   sqlite3_stmt* statement_ = nullptr;
@@ -96,7 +102,7 @@ StudyDatabase::StudyDatabase(const std::filesystem::path& file, const StudyIdent
     }
   }
   connection_.reset(open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-  sqlite3_busy_timeout(connection_.get(), 10'000);
+  execute("PRAGMA locking_mode = EXCLUSIVE");  // two studies in one folder would do the same points
   execute("PRAGMA journal_mode = WAL");
   execute("PRAGMA synchronous = FULL");  // a commit is on the disk, whatever happens to the power
   if (is_there) return;

@@ -72,6 +72,21 @@ TEST_F(StudyProgram, SharesThePointsOfALauncher) {
   EXPECT_EQ(table(out("joined")), table(out("whole")));
 }
 
+TEST_F(StudyProgram, GoesOnWithTheSameFilesOnly) {
+  const std::string places = out("places.txt");
+  const std::string study = "study " +
+                            file(
+                                "title: some\ncommand: workload\noptions: {workload: shift, protocol: host, platform: "
+                                "keeneland-kids, begin: 4, end: 4, ranks: 2}\naxes: {place: [" +
+                                places + "]}\n") +
+                            " --resume --out " + out("a");
+  for (const char* second : {"1/0", "1/0", "2/0"}) {
+    std::ofstream(places) << "0/0\n" << second << "\n";
+    const Ended ended = run(study);
+    EXPECT_EQ(ended.code, second[0] == '1' ? 0 : 2) << ended.text;
+  }
+}
+
 TEST_F(StudyProgram, SaysWhichPointsCannotRun) {
   const Ended ended = run("study " +
                           file("title: some\noptions: {protocol: host, begin: 4, end: 4}\n"

@@ -143,6 +143,20 @@ TEST_F(Databases, KeepWhatIsFinishedAndKnowTheirStudy) {
   EXPECT_THAT(database.points(), ElementsAre(point(1, 4), point(5, 2)));
 }
 
+TEST_F(Databases, HaveOneStudyAtATime) {
+  StudyDatabase database(file("b.sqlite"), identity_, false);
+  database.add(point(0, 2));
+  for (const bool resume : {false, true}) {
+    try {
+      const StudyDatabase second(file("b.sqlite"), identity_, resume);
+      ADD_FAILURE() << "two studies do the same points";
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("b.sqlite"), HasSubstr("another study is at work")));
+    }
+  }
+  EXPECT_THAT(database.points(), ElementsAre(point(0, 2)));
+}
+
 TEST_F(Databases, OfAnythingElseAreRefused) {
   std::ofstream(file("text.sqlite")) << "this is a text, and no database of anybody, however long it may be\n";
   EXPECT_THROW(StudyDatabase(file("text.sqlite")), InputError);
