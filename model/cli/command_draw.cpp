@@ -41,9 +41,9 @@ ExitCode draw(const DrawOptions& options) {
   if (kind != ".dot" && kind != ".svg") {
     throw UsageError("--out " + options.out.string() + ": a name that ends in .dot or .svg is expected");
   }
-  bench::require_other_files({{"--out", options.out}}, input_of(options.platform));
-  bench::require_writable(options.out);
   const Platform platform = read_platform(options.platform);
+  bench::require_other_files({{"--out", options.out}}, input_of(platform));
+  bench::require_writable(options.out);
   const bool with_message = !options.pair.from.empty() || !options.pair.to.empty();
   if (!options.protocol.empty() && !with_message) {
     throw UsageError("--protocol is of a message: --from and --to name its devices");

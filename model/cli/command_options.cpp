@@ -123,7 +123,11 @@ std::string describe_nodes(const Platform& platform) {
   return text;
 }
 
-bench::NamedFiles input_of(const PlatformOptions& options) { return {{"the platform", find_platform(options.file)}}; }
+bench::NamedFiles input_of(const Platform& platform) {
+  bench::NamedFiles files{{"the platform", platform.file}};
+  for (const std::string& included : platform.included) files.push_back({"a part of the platform", included});
+  return files;
+}
 
 void add_engine_option(CLI::App& command, SimulationOptions& options) {
   using How = SimulationOptions::Engine;
@@ -229,9 +233,9 @@ Seconds simulate_to(const std::filesystem::path& file, const Platform& platform,
   return end;
 }
 
-bench::NamedFiles with_other_outputs(const PlatformOptions& options, const std::filesystem::path& timeline,
+bench::NamedFiles with_other_outputs(const Platform& platform, const std::filesystem::path& timeline,
                                      const std::filesystem::path& report) {
-  bench::NamedFiles files = input_of(options);
+  bench::NamedFiles files = input_of(platform);
   bench::require_timeline(timeline, files);
   bench::require_other_files({{"--report", report}}, files);
   if (!report.empty()) require_page(report);

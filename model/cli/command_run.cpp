@@ -60,7 +60,7 @@ ExitCode run_all_pairs(const RunOptions& options, const std::string& command_lin
   const Protocol& protocol = find_protocol(options.run.protocol);
   const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
-  require_writable(options.run, with_other_outputs(options.platform, options.timeline, options.report));
+  require_writable(options.run, with_other_outputs(platform, options.timeline, options.report));
   bench::PairSeries pairs;
   simulate_to(
       options.timeline, platform, all_places(options, platform),
@@ -125,7 +125,7 @@ ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
   const bench::DefaultRepeats repeats = several ? bench::simulated_repeats_at_once() : bench::simulated_repeats();
   const std::vector<bench::PairPlan> pairs =
       make_pair_plans(options.run, repeats, [&all](const std::string& text) { return all.add(text); });
-  require_writable(options.run, with_other_outputs(options.platform, options.timeline, options.report));
+  require_writable(options.run, with_other_outputs(platform, options.timeline, options.report));
   for (const auto& [protocol, plan] : pairs) note_fallback(*protocol, all.path(plan));
   std::vector<bench::Result> results;
   simulate_to(
@@ -218,7 +218,7 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
   const std::vector<Place> places = read_pair(options.pair, platform);
   bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
-  require_writable(options.run, with_other_outputs(options.platform, options.timeline, options.report));
+  require_writable(options.run, with_other_outputs(platform, options.timeline, options.report));
   note_fallback(protocol, Topology(platform).path(places[0], places[1]));
   report::Document message;
   if (page) message = message_of_run(platform, places, protocol, plan);

@@ -82,8 +82,8 @@ nlohmann::json to_json(const Sensitivity& found) {
 }
 
 ExitCode sensitivity(const SensitivityOptions& options, const std::string& command_line) {
-  bench::require_json_option(options.json, input_of(options.platform));
   const Platform platform = read_platform(options.platform);
+  bench::require_json_option(options.json, input_of(platform));
   TimesPlan plan = plan_of(options, platform);
   bench::Progress progress("simulations", bench::ProgressView::standard_error(wall_clock));
   plan.on_progress = progress.listener();

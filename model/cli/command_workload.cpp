@@ -96,7 +96,7 @@ Cluster cluster_of(const bench::WorkloadPlan& plan, const Platform& platform, co
 ExitCode run_jobs(const Options& options, bench::WorkloadPlan plan, const Platform& platform,
                   const std::string& command_line) {
   const Cluster cluster = cluster_of(plan, platform, options);
-  require_writable(options.workload, input_of(options.platform));
+  require_writable(options.workload, input_of(platform));
   plan.room = room_of(platform, cluster.places);
   const auto show = [&, headed = false](const ClusterPoint& point) mutable {
     if (!std::exchange(headed, true)) print_heading(plan, cluster, std::cout);
@@ -126,7 +126,7 @@ ExitCode run(const Options& options, const std::string& command_line) {
     return run_jobs(options, std::move(plan), platform, command_line);
   }
   const std::vector<Place> places = places_for(plan, platform, options);
-  require_writable(options.workload, with_other_outputs(options.platform, options.timeline, options.report));
+  require_writable(options.workload, with_other_outputs(platform, options.timeline, options.report));
   bench::WorkloadFile file{.world = "simulated",
                            .program = program_name(),
                            .command = command_line,

@@ -68,8 +68,8 @@ Platform read_platform(const PlatformOptions& options);
 Platform read_platform(const PlatformOptions& options, const Protocol& protocol, const Settings& settings);
 /// "120 node(s) with 3 GPU(s)", and those of other kinds.
 std::string describe_nodes(const Platform& platform);
-/// The file that it is read from, which no output may be.
-bench::NamedFiles input_of(const PlatformOptions& options);
+/// The files that it was read from, which no output may be.
+bench::NamedFiles input_of(const Platform& platform);
 
 /// --engine: who says how long a flow takes that is alone on its links.
 void add_engine_option(CLI::App& command, SimulationOptions& options);
@@ -91,7 +91,7 @@ Seconds simulate_to(const std::filesystem::path& file, const Platform& platform,
                     const std::function<void(Rank&)>& body, SimulationOptions options);
 /// --timeline and --report of a command, for whatever else it writes to be other files: the platform, and these two. A
 /// UsageError where they are the same file, or cannot be written.
-bench::NamedFiles with_other_outputs(const PlatformOptions& options, const std::filesystem::path& timeline,
+bench::NamedFiles with_other_outputs(const Platform& platform, const std::filesystem::path& timeline,
                                      const std::filesystem::path& report);
 
 /// The two devices of a command: --from and --to. Empty texts take the platform's own pair: GPU 0 of the first two

@@ -306,7 +306,8 @@ struct WithinNode {
 struct Platform {
   std::string name{};
   std::string description{};
-  std::string file{};  ///< where it was read from
+  std::string file{};                   ///< where it was read from
+  std::vector<std::string> included{};  ///< files that this one includes, as it names them from where it lies
   Software software{};
   std::vector<GpuType> gpu_types{};
   Node node{};

@@ -337,9 +337,19 @@ void read_document(const YamlValue& document, Platform& platform, ReadContext& c
   root.nested("mpi", "'mpi'", [&](Section& mpi) { read_mpi(mpi, platform); });
 }
 
+/// Of each text its file; most are of a few.
+void add_files(const YamlValue& value, std::set<std::string>& files) {
+  if (value.position.file) files.insert(*value.position.file);
+  for (const YamlValue& item : value.items) add_files(item, files);
+  for (const YamlValue::Entry& entry : value.entries) add_files(entry.value, files);
+}
+
 /// Checks and takes apart a document of our schema.
 Platform make_platform(const YamlValue& document, std::string name, ReadContext& context) {
-  Platform platform{.file = std::move(name)};
+  std::set<std::string> files;
+  add_files(document, files);
+  files.erase(name);
+  Platform platform{.file = std::move(name), .included = {files.begin(), files.end()}};
   read_document(document, platform, context);
   if (const YamlValue* nodes = document.find("nodes")) check_node(platform, *nodes, context.diagnostics);
   if (const YamlValue* kinds = document.find("kinds")) check_kinds(platform, *kinds, context.diagnostics);
