@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "model/platform/node_checks.hpp"
