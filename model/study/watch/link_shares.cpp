@@ -111,7 +111,7 @@ std::vector<LinkShare> link_shares(const std::vector<LinkUse>& before, const std
     all.push_back({link.name, bytes, possible > 0 ? bytes / possible : 0, time_of_any(held[link.link])});
   }
   std::ranges::stable_sort(all, std::greater(), [](const LinkShare& link) {
-    return std::round(link.utilisation * 1e6);  // not in the order of rounding errors
+    return std::pair(std::round(link.utilisation * 1e6), link.bottleneck);  // not in the order of rounding errors
   });
   return all;
 }

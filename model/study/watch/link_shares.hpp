@@ -21,8 +21,8 @@ struct LinkShare {
 /// reached the rate of its own engine, and one whose links were all idle half of the time, are held up by none.
 std::unordered_map<std::uint64_t, const SharedLink*> bottlenecks_of(const std::vector<FlowRecord>& flows);
 
-/// All links of `use` that anything has crossed between `began` and `ended`, the busiest first. `before`: what had
-/// crossed them at `began`.
+/// All links of `use` that anything has crossed between `began` and `ended`, the busiest first, and of those alike
+/// the one that held somebody up longest. `before`: what had crossed them at `began`.
 std::vector<LinkShare> link_shares(const std::vector<LinkUse>& before, const std::vector<LinkUse>& use,
                                    const std::vector<FlowRecord>& flows, Seconds began, Seconds ended);
 
