@@ -234,14 +234,14 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   RoundWatch watch(1);  // plan.first begins and ends a round
   std::vector<bench::Point> why;
   report::Document last_why;
-  if (options.why.any()) {
-    watch.watch(simulation, options.why);
+  if (page || options.why.any()) {
+    watch.watch(simulation, {.links = true, .path = page || options.why.path});
     plan.on_round = [&watch](bool begins, RankId rank, Seconds now) { watch.round(begins, rank, now); };
     plan.on_point = [&](const bench::Series& so_far) {
       rows.show(so_far);
       why.push_back(tell(watch, options));
       const std::string of = fmt::format("a round of {}", format_size(so_far.points.back().size));
-      if (page) last_why = why_blocks(of, options.why.links ? watch.links() : std::vector<LinkShare>{}, watch.path());
+      if (page) last_why = why_blocks(of, watch.links(), watch.path());
     };
   }
   simulate_to(
@@ -281,7 +281,8 @@ void add_run_command(Program& program) {
   bench::add_run_options(*command, options->run);
   add_why_options(*command, options->why, "size");
   bench::add_timeline_option(*command, options->timeline, kTimelineTracks);
-  add_page_option(*command, options->report, "the curve, the way of a message on the machine and its steps");
+  add_page_option(*command, options->report,
+                  "the curve, the way of a message on the machine and its steps, the critical path and the links");
   bench::add_pairs_option(*command, options->run, "FROM-TO", "0/0-0/1,0/2-0/3, with --place by ranks, 0-1,2-3");
   auto* place = command
                     ->add_option("--place", options->place,

@@ -125,7 +125,9 @@ def check_keeneland(page, folder):
 def check_run(page, folder):
     parsed = check_page.parse(page.read_text())
     titles = [figure.title for figure in parsed.figures]
-    expect("times, rates, the way, the steps and the machine", len(titles) == 5 and "Steps of" in titles[3])
+    expect("times, rates, the way and the steps of a message", "Steps of" in titles[3])
+    expect("the critical path, the links and the machine",
+           [title.split(" ")[0] for title in titles[4:]] == ["Critical", "Critical", "Links:", "keeneland-kids:"])
     stored = json.loads((folder / "result.json").read_text())
     rates = [point[1] for point in parsed.figures[0].data["curves"][0]["points"]]
     expect("its curve is the result's", rates == [point["bandwidth_MBps"] for point in stored["points"]])
