@@ -209,8 +209,8 @@ void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& 
           "--json");
   command.add_flag("--critical-path", wishes.path,
                    "After each " + each +
-                       ", which steps its time went into, back from what ended last to what that had waited for; every "
-                       "stretch with --json");
+                       ", which steps the time went into, back from what ended last to what that had waited for; every "
+                       "stretch with --json. Of run both are of a round more, behind the timed ones");
 }
 
 Seconds simulate_to(const std::filesystem::path& file, const Platform& platform, const std::vector<Place>& places,
@@ -220,7 +220,7 @@ Seconds simulate_to(const std::filesystem::path& file, const Platform& platform,
   timeline.watch(options);
   const auto watched = [&](Rank& rank) {
     body(rank);
-    timeline.rank_ends();
+    timeline.rank_ends(places.size());
   };
   const Seconds end = simulate(platform, places, watched, options);
   bench::write_file(file, timeline.text(places));

@@ -105,6 +105,7 @@ void add_plot_command(Program& program) {
       ->required();
   command->add_option("--label", options->labels, "What each of them is called: one name for each file, by commas")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("NAME,...");
   command->add_option("--title", options->title, "Above the plot")->type_name("TEXT")->capture_default_str();
   command->add_option("--out", options->out, "Also a picture, or a page with tables")->type_name("FILE.svg|FILE.html");

@@ -182,15 +182,18 @@ report::Document run_page(const bench::Result& result, const Platform& platform,
 bench::Point tell(const RoundWatch& watch, const RunOptions& options) {
   const bool prints = options.run.output.format == bench::Format::table;
   bench::Point why;
+  if (prints && options.why.any()) {
+    std::cout << fmt::format("# one more round like these{}:\n",
+                             options.run.compute > Seconds{} ? ", its computing included" : "");
+  }
   if (options.why.links) {
     const std::vector<LinkShare> links = watch.links();
     why.links = to_json(links);
     if (prints) print_links(links, std::cout);
   }
   if (options.why.path) {
-    const std::vector<PathPart> path = watch.path();
-    why.critical_path = to_json(path);
-    if (prints) print_path(path, std::cout);
+    why.critical_path = to_json(watch.path());
+    if (prints) print_path(watch, std::cout);
   }
   return why;
 }
@@ -240,7 +243,7 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
     plan.on_point = [&](const bench::Series& so_far) {
       rows.show(so_far);
       why.push_back(tell(watch, options));
-      const std::string of = fmt::format("a round of {}", format_size(so_far.points.back().size));
+      const std::string of = fmt::format("one more round of {}", format_size(so_far.points.back().size));
       if (page) last_why = why_blocks(of, watch.links(), watch.path());
     };
   }

@@ -111,24 +111,33 @@ void require_options(const Study& study, const CLI::App& app, const fs::path& fi
   diagnostics.throw_if_any();
 }
 
+/// The file that an argument names, besides platforms: a recorded job, places of ranks, a layout's blocks. Empty: none.
+std::string file_named(const std::vector<std::string>& arguments, std::size_t i) {
+  constexpr std::string_view kBlocks = "indexed:@";
+  const std::string& argument = arguments[i];
+  if (argument.starts_with(kBlocks)) return argument.substr(kBlocks.size());
+  const bool place = i > 0 && arguments[i - 1] == "--place" && argument != "packed" && argument != "spread";
+  return place || fs::path(argument).extension() == ".goal" ? argument : "";
+}
+
 StudyIdentity identity_of(const Study& study, const std::vector<StudyPoint>& points) {
   StudyIdentity identity{.study = study.title + "\n",
                          .program = fmt::format("{} with SimGrid {}", program_name(), simgrid_version()),
                          .points = points.size()};
   std::set<std::string> platforms;           // with what they include
-  std::map<std::string, std::string> files;  // by argument; of those that are the name of none it is empty
+  std::map<std::string, std::string> files;  // all of them, with what they hold
   for (const StudyPoint& point : points) {
     identity.study += fmt::format("{}\n", fmt::join(point.arguments, " "));
     platforms.insert(platform_of(point.arguments).file.string());
-    for (const std::string& argument : point.arguments) files.try_emplace(argument);
+    for (std::size_t i = 0; i < point.arguments.size(); ++i) {
+      if (const std::string file = file_named(point.arguments, i); !file.empty()) files.try_emplace(file);
+    }
   }
   for (const std::string& platform : platforms) files.try_emplace(platform);
   for (auto& [file, text] : files) {
     try {  // the points say themselves what is wrong with one
       Diagnostics diagnostics;
-      std::error_code unreadable;
       if (!platforms.contains(file)) {
-        if (!fs::is_regular_file(file, unreadable)) continue;
         text = bench::read_file(file);
       } else if (const std::optional<YamlValue> document = load_yaml(find_platform(file), diagnostics)) {
         text = text_of(*document);

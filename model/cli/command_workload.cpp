@@ -147,11 +147,10 @@ ExitCode run(const Options& options, const std::string& command_line) {
         print_links(links, std::cout);
       }
       if (options.why.path) {
-        const std::vector<PathPart> path = watch.path();
-        file.critical_paths.emplace_back(to_json(path));
-        print_path(path, std::cout);
+        file.critical_paths.emplace_back(to_json(watch.path()));
+        print_path(watch, std::cout);
       }
-      const std::string of = fmt::format("an iteration of {}", format_size(point.size));
+      const std::string of = fmt::format("an iteration of {}, {}", format_size(point.size), point.algorithm);
       if (page) why = why_blocks(of, watch.links(), watch.path());
     };
   }

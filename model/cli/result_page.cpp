@@ -52,7 +52,7 @@ std::vector<LinkGroup> groups_of(const std::vector<LinkShare>& links) {
   for (const LinkShare& link : links) {
     const auto alike = std::ranges::find_if(groups, [&](const LinkGroup& group) {
       return decimals(group.first.bottleneck.microseconds()) == decimals(link.bottleneck.microseconds()) &&
-             decimals(group.first.utilisation) == decimals(link.utilisation);
+             decimals(group.first.utilisation) == decimals(link.utilisation) && group.first.bytes == link.bytes;
     });
     if (alike == groups.end()) {
       groups.push_back({link, 0});
@@ -69,6 +69,7 @@ report::Spans link_bars(const std::string& of, const std::vector<LinkShare>& lin
                      .unit = "us",
                      .table = {.columns = {{"link", kLeftAligned}, {"bottleneck us"}, {"bytes"}, {"of its rate"}}}};
   const std::vector<LinkGroup> groups = groups_of(links);
+  if (groups.size() > kMostBars) bars.title += fmt::format(": the first {} of {} kinds", kMostBars, groups.size());
   for (std::size_t i = 0; i < std::min(groups.size(), kMostBars); ++i) {
     const auto& [link, others] = groups[i];
     const std::string name = others == 0 ? link.name : fmt::format("{}, and {} alike", link.name, others);
@@ -118,8 +119,8 @@ report::Spans path_in_order(const std::string& of, const std::vector<PathPart>& 
   for (const PathPart* part : shown) {
     const double began = (part->began - path.front().began).microseconds();
     const double ended = (part->ended - path.front().began).microseconds();
-    const std::string what =
-        part->verb.empty() ? part->what : fmt::format("{}, {}", part->what, format_size(part->size));
+    std::string what = part->verb.empty() ? part->what : fmt::format("{}, {}", part->what, format_size(part->size));
+    if (part->phase == PathPart::Phase::before_bytes) what += ", overhead and latency";
     bars.spans.push_back({.label = fmt::format("{} (rank {})", what, part->rank.value),
                           .group = fmt::format("rank {}", part->rank.value),
                           .start = began,
@@ -153,11 +154,16 @@ report::Document workload_plots(const bench::WorkloadSeries& series) {
   for (const bench::WorkloadPoint& point : series.points) {
     const auto curve = static_cast<std::size_t>(std::ranges::find(names, point.algorithm) - names.begin());
     const auto size = static_cast<double>(point.size.count());
-    times.curves[curve].points.push_back({.x = size, .y = point.time_us.median});
-    rates.curves[curve].points.push_back({.x = size, .y = point.bus_MBps});
+    if (size > 0) {  // zero has no place on the axis
+      times.curves[curve].points.push_back({.x = size, .y = point.time_us.median});
+      rates.curves[curve].points.push_back({.x = size, .y = point.bus_MBps});
+    }
     table.set(point.size, 2 * curve + 1, decimals(point.time_us.median));
     table.set(point.size, 2 * curve + 2, fmt::format("{:.2f}", point.bus_MBps));
   }
+  std::erase_if(times.curves, [](const report::PlotCurve& curve) { return curve.points.empty(); });
+  std::erase_if(rates.curves, [](const report::PlotCurve& curve) { return curve.points.empty(); });
+  if (times.curves.empty()) return {};
   rates.table = times.table = table.take();
   return {std::move(times), std::move(rates)};
 }

@@ -78,7 +78,19 @@ s4u::Link& FlowNetwork::inner(SharedLink& link) {
   return *link.inner;
 }
 
+double SharedLink::possible(Seconds from, Seconds to) const {
+  double bytes = 0;
+  for (const Earlier& before : earlier) {
+    if (before.until <= from) continue;
+    const Seconds until = std::min(before.until, to);
+    bytes += before.rate * (until - from).value();
+    from = until;
+  }
+  return bytes + rate * (to - from).value();
+}
+
 void FlowNetwork::set_rate(SharedLink& link, Rate rate) {
+  link.earlier.push_back({clock_.now(), link.rate});
   link.rate = std::max(rate.bytes_per_second(), kRateAtRest);
   if (!link.has_room()) share_all_of(link);
   if (link.inner != nullptr && !link.slowed) {

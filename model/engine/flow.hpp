@@ -29,7 +29,14 @@ class Flow;
 
 /// All flows on a link share it evenly (max-min). It has no latency.
 struct SharedLink {
+  /// Until a time it had another rate.
+  struct Earlier {
+    Seconds until{};
+    double rate = 0;
+  };
+
   double rate = 0;                      ///< bytes per second
+  std::vector<Earlier> earlier{};       ///< in the order of time
   bool open = false;                    ///< limits nobody: for flows that cross no other
   bool rests = false;                   ///< flows that cross it do not move
   int crossing = 0;                     ///< how many flows cross it
@@ -40,6 +47,8 @@ struct SharedLink {
   bool slowed = false;                  ///< it has next to no bandwidth in SimGrid, for it rests
 
   [[nodiscard]] bool has_room() const { return open || load <= rate * (1 + 1e-12); }
+  /// Bytes that it could have carried between two times.
+  [[nodiscard]] double possible(Seconds from, Seconds to) const;
 };
 
 /// The links that a flow crosses, at least one, and its own limit.

@@ -88,8 +88,18 @@ std::optional<Seconds> SimRank::cpu_time() const {
 /// Until an operation of this rank may have ended, or the deadline has passed.
 void SimRank::wait_for_change(Seconds deadline) { alarm_.wait_until(deadline); }
 
+/// The same, where the rank does nothing but wait for one of them.
+void SimRank::wait_for_one_of(std::span<const Op> ops, Seconds deadline) {
+  struct Forget {  // however the wait ends
+    std::span<const Op>& awaited;
+    ~Forget() { awaited = {}; }
+  };
+  const Forget forget{awaited_ = ops};
+  wait_for_change(deadline);
+}
+
 void SimRank::wait_until_ended(const Operation& operation) {
-  while (operation.state != Operation::State::ended) wait_for_change(kNever);
+  while (operation.state != Operation::State::ended) wait_for_one_of({&operation.op, 1}, kNever);
 }
 
 /// The first of them that the rank knows to have ended, which is used up with that.
@@ -177,7 +187,7 @@ std::optional<Completion> SimRank::wait_any(std::span<const Op> ops, Seconds dea
     // A rank looks again and again; when there is something to see it has just begun to.
     for (run_agenda(); ended_.empty(); run_agenda()) {
       if (reached(deadline, now())) return std::nullopt;
-      wait_for_change(deadline);
+      wait_for_one_of(ops, deadline);
     }
   }
 }

@@ -373,7 +373,10 @@ void SimRank::complete(const OperationPtr& operation, Status status) {
   } else if (!operation->abandoned) {
     ended_.push_back(operation);
   }
-  if (world_.observer) world_.observer(operation->ended_report());
+  if (world_.observer) {
+    operation->report.woke = std::ranges::find(awaited_, operation->op) != awaited_.end();
+    world_.observer(operation->ended_report());
+  }
   alarm_.ring();
 }
 

@@ -226,6 +226,7 @@ class SimRank final : public Rank {
   bool see(Found found);
   void wait_for_change(Seconds deadline);
   void wait_until_ended(const Operation& operation);
+  void wait_for_one_of(std::span<const Op> ops, Seconds deadline);
 
   SimWorld& world_;
   RankId id_;
@@ -251,9 +252,10 @@ class SimRank final : public Rank {
   std::map<int, Queue> streams_;   ///< by index, once used
   std::map<RankId, Queue> wires_;  ///< by receiver, in the order in which messages are ready
   Alarm alarm_;
-  int works_ = 0;          ///< what the CPU has to do now
-  Seconds works_since_{};  ///< when it began to have something
-  Seconds worked_{};       ///< before that
+  std::span<const Op> awaited_{};  ///< while the rank does nothing but wait for one of them
+  int works_ = 0;                  ///< what the CPU has to do now
+  Seconds works_since_{};          ///< when it began to have something
+  Seconds worked_{};               ///< before that
 
   Buffer nothing_{};  ///< on the GPU, for kernels that compute; made when the first one does
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <tuple>
 
 #include "protocols/core/tags.hpp"
 
@@ -16,7 +15,23 @@ std::string words_of(const OpReport& report) {
 
 bool takes_control(const OpReport& report) { return report.verb == "recv_control" || report.verb == "await signal"; }
 
-std::vector<Exchange> exchanges_of(const std::vector<OpReport>& reports) {
+/// Of what goes from one rank to another, and whether the report is of who took it.
+std::optional<std::pair<EarlierExchanges::Kind, bool>> EarlierExchanges::kind_of(const OpReport& report) {
+  if (!report.peer) return std::nullopt;
+  const bool message = report.verb == "send" || report.verb == "receive";
+  const bool takes = report.verb == "receive" || takes_control(report);
+  const auto [from, to] = takes ? std::pair(*report.peer, report.rank) : std::pair(report.rank, *report.peer);
+  return std::pair(Kind{from, to, report.tag, message}, takes);
+}
+
+void EarlierExchanges::count(const OpReport& report) {
+  const auto kind = kind_of(report);
+  if (!kind) return;
+  Counts& counts = counts_[kind->first];
+  ++(kind->second ? counts.taken : counts.sent);
+}
+
+std::vector<Exchange> exchanges_of(const std::vector<OpReport>& reports, const EarlierExchanges& earlier) {
   struct Ends {
     std::vector<std::size_t> sent;
     std::vector<std::size_t> taken;
@@ -24,21 +39,21 @@ std::vector<Exchange> exchanges_of(const std::vector<OpReport>& reports) {
   std::vector<std::size_t> begun(reports.size());
   std::iota(begun.begin(), begun.end(), std::size_t{0});
   std::ranges::stable_sort(begun, {}, [&](std::size_t i) { return reports[i].started; });
-  std::map<std::tuple<RankId, RankId, Tag, bool>, Ends> all;
+  std::map<EarlierExchanges::Kind, Ends> all;
   for (const std::size_t i : begun) {
-    const OpReport& report = reports[i];
-    if (!report.peer) continue;
-    const bool message = report.verb == "send" || report.verb == "receive";
-    if (report.verb == "receive" || takes_control(report)) {
-      all[{*report.peer, report.rank, report.tag, message}].taken.push_back(i);
-    } else {
-      all[{report.rank, *report.peer, report.tag, message}].sent.push_back(i);
-    }
+    const auto kind = EarlierExchanges::kind_of(reports[i]);
+    if (!kind) continue;
+    Ends& ends = all[kind->first];
+    (kind->second ? ends.taken : ends.sent).push_back(i);
   }
   std::vector<Exchange> exchanges;
-  for (const auto& [key, ends] : all) {
-    for (std::size_t i = 0; i < std::min(ends.sent.size(), ends.taken.size()); ++i) {
-      exchanges.push_back({ends.sent[i], ends.taken[i]});
+  for (const auto& [kind, ends] : all) {
+    const auto before = earlier.counts_.find(kind);
+    const auto counts = before == earlier.counts_.end() ? EarlierExchanges::Counts{} : before->second;
+    // The number of a message, counted from the first that there ever was.
+    for (std::size_t n = std::max(counts.sent, counts.taken);; ++n) {
+      if (n - counts.sent >= ends.sent.size() || n - counts.taken >= ends.taken.size()) break;
+      exchanges.push_back({ends.sent[n - counts.sent], ends.taken[n - counts.taken]});
     }
   }
   return exchanges;

@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "protocols/core/rank.hpp"
@@ -33,6 +36,7 @@ struct OpReport {
   Tag tag{};                      ///< of these; what comes from one peer with one tag stays in order
   std::optional<int> stream{};    ///< of a copy, a put, or a kernel
   std::string_view engine{};      ///< what moves the bytes of these: "copy engine", "kernel", "CPU"; empty: the adapter
+  bool woke = false;              ///< its rank did nothing but wait for it, and for others, when it ended
   bool awaited_receiver = false;  ///< of a send by rendezvous: it went on when the receiver had come
   std::vector<std::uint64_t> flows{};  ///< that carried its bytes: the numbers of their records
 };
@@ -50,6 +54,23 @@ struct Exchange {
   std::size_t taken = 0;
 };
 /// What goes from one rank to another with one tag stays in order; messages apart from control messages and signals.
-std::vector<Exchange> exchanges_of(const std::vector<OpReport>& reports);
+/// What has come before them and is not among them: of such messages so many were sent, and so many taken.
+class EarlierExchanges {
+ public:
+  /// The operation has ended, and will not be in the list.
+  void count(const OpReport& report);
+
+ private:
+  friend std::vector<Exchange> exchanges_of(const std::vector<OpReport>& reports, const EarlierExchanges& earlier);
+  struct Counts {
+    std::size_t sent = 0;
+    std::size_t taken = 0;
+  };
+  using Kind = std::tuple<RankId, RankId, Tag, bool>;  ///< from, to, tag, is it a message?
+  static std::optional<std::pair<Kind, bool>> kind_of(const OpReport& report);
+
+  std::map<Kind, Counts> counts_{};
+};
+std::vector<Exchange> exchanges_of(const std::vector<OpReport>& reports, const EarlierExchanges& earlier = {});
 
 }  // namespace twinlink

@@ -58,6 +58,7 @@ if(commands MATCHES "discover|probe|calibrate" OR NOT commands MATCHES "twinlink
   message(FATAL_ERROR "validate/node does again what is there: ${commands}")
 endif()
 node(2 mine --bin bin --out out --base other.yaml)
+node(2 mine --bin bin --out out --device cuda)
 # What it should be says how fast its parts are; a page that cannot be made says nothing of the node.
 file(WRITE ${FOLDER}/plain "")
 node(0 mine --bin bin --out based --base other.yaml)

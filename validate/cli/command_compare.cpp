@@ -80,6 +80,7 @@ void add_options(CLI::App& compare, CompareOptions& options) {
                   "What the two sides are called, where they are not measured and simulated: two simulations, before "
                   "and after a change, or two measurements. All differences are relative to the first")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("A,B");
   compare.option_defaults()->group("Files of other tools");
   add_file_wishes(compare, options.wishes);

@@ -139,15 +139,15 @@ std::string options_text(const Settings& settings) {
 void note_untold(std::vector<std::string>& notes, const Recording& recording, const bench::Series& other) {
   const auto& series = *recording.series;
   if (series.protocol.empty()) {
-    notes.push_back(fmt::format("the {} file does not tell its protocol; the other is of {}", recording.world,
+    notes.push_back(fmt::format("the {} file does not tell its protocol; the other is of {}", recording.side(),
                                 other.protocol.empty() ? "none that is told" : other.protocol));
   }
   if (!series.told.window && other.told.window) {
     notes.push_back(
-        fmt::format("the {} file does not tell its window; the other has {}", recording.world, other.window));
+        fmt::format("the {} file does not tell its window; the other has {}", recording.side(), other.window));
   }
   if (!names_other_pairs(recording) && !other.beside.empty()) {
-    notes.push_back(fmt::format("the {} file does not tell which pairs ran at once; the other ran {}", recording.world,
+    notes.push_back(fmt::format("the {} file does not tell which pairs ran at once; the other ran {}", recording.side(),
                                 other_pairs(other)));
   }
 }

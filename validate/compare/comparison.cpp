@@ -157,7 +157,8 @@ Comparison compare_files(std::span<const std::filesystem::path> files, const Lim
                          const ImportWishes& wishes, std::span<const std::string> labels) {
   assert(labels.empty() || labels.size() == 2);
   if (files.empty() || files.size() % 2 != 0) {
-    throw UsageError(fmt::format("compare takes files in pairs, MEASURED SIMULATED; {} were named", files.size()));
+    throw UsageError(fmt::format("compare takes files in pairs, {}; {} were named",
+                                 labels.empty() ? "MEASURED SIMULATED" : labels[0] + " " + labels[1], files.size()));
   }
   std::string findings;
   const auto collect = [&findings](const InputError& error) {

@@ -17,16 +17,16 @@ std::string to_string(const Key& key) {
 Join join(std::span<const Sample> measured, std::span<const Sample> simulated) {
   std::map<Key, double> measured_us;
   for (const auto& sample : measured) measured_us.emplace(sample.key, sample.time_us);
-  std::map<Key, double> simulated_us;
-  for (const auto& sample : simulated) simulated_us.emplace(sample.key, sample.time_us);
+  std::map<Key, Sample> others;
+  for (const auto& sample : simulated) others.emplace(sample.key, sample);
 
   Join result;
   for (const auto& sample : measured) {
-    if (const auto other = simulated_us.find(sample.key); other != simulated_us.end()) {
+    if (const auto other = others.find(sample.key); other != others.end()) {
       result.rows.push_back({.key = sample.key,
                              .measured_us = sample.time_us,
-                             .simulated_us = other->second,
-                             .unstable = sample.unstable});
+                             .simulated_us = other->second.time_us,
+                             .unstable = sample.unstable || other->second.unstable});
     } else {
       result.only_measured.push_back(sample.key);
     }

@@ -36,7 +36,7 @@ struct Row {
   Key key{};
   double measured_us = 0;
   double simulated_us = 0;
-  bool unstable = false;  ///< the measured one
+  bool unstable = false;  ///< when it was measured, on either side
 };
 
 struct Join {

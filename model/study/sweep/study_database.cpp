@@ -1,5 +1,7 @@
 #include "model/study/sweep/study_database.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <nlohmann/json.hpp>
@@ -123,7 +125,9 @@ StudyDatabase::StudyDatabase(const std::filesystem::path& file) : file_(file) {
     connection_.reset(open(file, SQLITE_OPEN_READONLY));
     identity_ = stored_identity();
   } catch (const EnvironmentError& error) {
-    throw InputError(fmt::format("{}: error: no database of a study: {}", file.string(), error.what()));
+    const std::string what = error.what();  // begins with where in our sources
+    throw InputError(fmt::format("{}: error: no database of a study: {}", file.string(),
+                                 what.substr(std::min(what.size(), what.find("SQLite")))));
   }
 }
 

@@ -128,33 +128,33 @@ report::Explorer explorer_of(const StudyIdentity& identity, std::span<const Stud
   return explorer;
 }
 
-}  // namespace
-
-report::Document to_document(const std::string& title, const StudyIdentity& identity, std::span<const StudyRow> rows) {
-  const StudyAxes axes(identity);
-  report::Document document{report::Heading{1, title}, report::Paragraph{"Simulated by " + identity.program + "."}};
+/// Of rows that could run, of which there is one.
+void append_findings(report::Document& document, const StudyIdentity& identity, std::span<const StudyRow> rows) {
   document.emplace_back(report::Heading{2, "The fastest"});
   document.emplace_back(best_table(identity, rows));
-  document.emplace_back(report::Heading{2, "What each axis changes"});
-  document.emplace_back(report::Paragraph{
-      "How much longer each value takes than the best value of its axis, all else the same: geometric means."});
-  Table changes = effects(identity, rows);
-  if (changes.rows.empty()) {
-    document.emplace_back(std::move(changes));
-  } else {
+  if (Table changes = effects(identity, rows); !changes.rows.empty()) {
+    document.emplace_back(report::Heading{2, "What each axis changes"});
+    document.emplace_back(report::Paragraph{
+        "How much longer each value takes than the best value of its axis, all else the same: geometric means."});
     document.emplace_back(effects_as_bars(std::move(changes)));
   }
   document.emplace_back(report::Heading{2, "All points"});
+  document.emplace_back(
+      report::Paragraph{"Along any axis, with a curve for each value of another; of the rest one value, or the one "
+                        "that is fastest."});
+  document.emplace_back(explorer_of(identity, rows));
+}
+
+}  // namespace
+
+report::Document to_document(const std::string& title, const StudyIdentity& identity, std::span<const StudyRow> rows) {
+  report::Document document{report::Heading{1, title}, report::Paragraph{"Simulated by " + identity.program + "."}};
+  const bool any = std::ranges::any_of(rows, [](const StudyRow& row) { return row.error.empty(); });
+  if (!any) document.emplace_back(report::Paragraph{"No point could run."});
+  if (any) append_findings(document, identity, rows);
   report::List failed;
   for (const StudyRow& row : rows) {
     if (!row.error.empty()) failed.items.push_back(words(identity.axes, row.values) + ": " + row.error);
-  }
-  report::Explorer explorer = explorer_of(identity, rows);
-  if (!explorer.rows.empty()) {
-    document.emplace_back(
-        report::Paragraph{"Along any axis, with a curve for each value of another; of the rest one value, or the one "
-                          "that is fastest."});
-    document.emplace_back(std::move(explorer));
   }
   if (!failed.items.empty()) {
     document.emplace_back(report::Heading{2, "What could not run"});

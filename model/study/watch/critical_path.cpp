@@ -16,14 +16,15 @@ constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
 class Search {
  public:
-  Search(const std::vector<OpReport>& reports, Seconds begin, const std::function<std::string(std::uint64_t)>& link_of)
+  Search(const std::vector<OpReport>& reports, const EarlierExchanges& earlier, Seconds begin,
+         const std::function<std::string(std::uint64_t)>& link_of)
       : reports_(reports), begin_(begin), link_of_(link_of), seen_(reports.size()) {
-    for (const Exchange& exchange : exchanges_of(reports)) {
+    for (const Exchange& exchange : exchanges_of(reports, earlier)) {
       sent_.emplace(exchange.taken, exchange.sent);
       taken_.emplace(exchange.sent, exchange.taken);
     }
     for (std::size_t i = 0; i < reports.size(); ++i) {
-      by_end_[reports[i].rank].push_back(i);
+      if (reports[i].woke) by_end_[reports[i].rank].push_back(i);
       if (reports[i].stream || reports[i].verb == "send") queues_[queue_of(reports[i])].push_back(i);
     }
     for (auto& [rank, all] : by_end_)
@@ -39,7 +40,7 @@ class Search {
     now_ = end;
     std::size_t next = kNone;
     while (now_ > begin_ + kRounding) {
-      if (next == kNone) next = ended_last();
+      if (next == kNone) next = woke_last();
       if (next == kNone) break;
       const OpReport& report = reports_[next];
       if (now_ > report.ended + kRounding) own_work_since(report.ended);
@@ -58,8 +59,8 @@ class Search {
   }
   static Seconds flow_began(const OpReport& report) { return report.ended - report.flow; }
 
-  /// Of what ended on the present rank until now, not seen before.
-  std::size_t ended_last() {
+  /// Of what the present rank waited for until now, not seen before.
+  std::size_t woke_last() {
     const std::vector<std::size_t>& all = by_end_[rank_];
     auto after = std::ranges::upper_bound(all, now_ + kRounding, {}, [&](std::size_t i) { return reports_[i].ended; });
     while (after != all.begin()) {
@@ -76,6 +77,13 @@ class Search {
   }
 
   void add(const OpReport& report, Seconds since) {
+    using enum PathPart::Phase;
+    if (report.flows.empty()) return push(report, whole, since);
+    push(report, bytes, std::max(since, flow_began(report)));
+    push(report, before_bytes, since);
+  }
+
+  void push(const OpReport& report, PathPart::Phase phase, Seconds since) {
     since = std::max(since, begin_);
     if (now_ <= since) return;
     PathPart part{.rank = report.rank,
@@ -84,10 +92,11 @@ class Search {
                   .size = report.size,
                   .peer = report.peer,
                   .engine = report.engine,
+                  .phase = phase,
                   .began = since,
                   .ended = now_};
     for (const std::uint64_t flow : report.flows) {
-      if (part.link.empty()) part.link = link_of_(flow);
+      if (phase == PathPart::Phase::bytes && part.link.empty()) part.link = link_of_(flow);
     }
     path_.push_back(std::move(part));
     now_ = since;
@@ -159,9 +168,10 @@ class Search {
 
 }  // namespace
 
-std::vector<PathPart> critical_path(const std::vector<OpReport>& reports, RankId last, Seconds begin, Seconds end,
+std::vector<PathPart> critical_path(const std::vector<OpReport>& reports, const EarlierExchanges& earlier, RankId last,
+                                    Seconds begin, Seconds end,
                                     const std::function<std::string(std::uint64_t flow)>& link_of) {
-  return Search(reports, begin, link_of).run(last, end);
+  return Search(reports, earlier, begin, link_of).run(last, end);
 }
 
 }  // namespace twinlink::model

@@ -19,7 +19,10 @@ struct PathPart {
   Bytes size{};             ///< of the operation
   std::optional<RankId> peer{};
   std::string_view engine{};  ///< as OpReport has it
-  std::string link{};         ///< that held it up; empty: none did
+  std::string link{};         ///< that held its bytes up; empty: none did
+  /// Of an operation whose bytes flow, the time before they do and the time in which they do are parts of their own.
+  enum class Phase { whole, before_bytes, bytes };
+  Phase phase = Phase::whole;
   Seconds began{};
   Seconds ended{};
 
@@ -28,9 +31,10 @@ struct PathPart {
 
 /// Back from `end` on rank `last` to `begin`, in the order of time. An operation began when the one before it in its
 /// stream or on its wire had ended, if that was later than it was ready; a message by rendezvous when the later of its
-/// two ends had come; all else when its rank started it, and that when what the rank had waited for was over.
-/// `link_of`: the name of the link that held up a flow, or nothing.
-std::vector<PathPart> critical_path(const std::vector<OpReport>& reports, RankId last, Seconds begin, Seconds end,
+/// two ends had come; all else when its rank started it. Before that the rank was at work, since it last did nothing
+/// but wait for an operation, and that one had ended. `link_of`: the name of the link that held up a flow, or nothing.
+std::vector<PathPart> critical_path(const std::vector<OpReport>& reports, const EarlierExchanges& earlier, RankId last,
+                                    Seconds begin, Seconds end,
                                     const std::function<std::string(std::uint64_t flow)>& link_of);
 
 }  // namespace twinlink::model

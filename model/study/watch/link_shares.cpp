@@ -83,7 +83,7 @@ std::unordered_map<std::uint64_t, const SharedLink*> bottlenecks_of(const std::v
     double most = kBusy;
     for (const SharedLink* link : flow.links) {
       if (link->open) continue;
-      const double busy = loads[link].carried(flow.began, flow.ended) / (link->rate * time);
+      const double busy = loads[link].carried(flow.began, flow.ended) / link->possible(flow.began, flow.ended);
       if (busy <= most * (1 + 1e-9)) continue;  // of links of one rate the first one
       most = busy;
       busiest = link;
@@ -107,7 +107,7 @@ std::vector<LinkShare> link_shares(const std::vector<LinkUse>& before, const std
   for (const LinkUse& link : use) {
     const double bytes = link.carried - carried[link.link];
     if (bytes <= 0) continue;
-    const double possible = link.rate.bytes_per_second() * (ended - began).value();
+    const double possible = link.link->possible(began, ended);
     all.push_back({link.name, bytes, possible > 0 ? bytes / possible : 0, time_of_any(held[link.link])});
   }
   std::ranges::stable_sort(all, std::greater(), [](const LinkShare& link) {

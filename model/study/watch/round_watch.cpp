@@ -23,9 +23,12 @@ void RoundWatch::watch(SimulationOptions& options, const RoundWishes& wishes) {
   };
   if (!wishes.path) return;
   options.observer = [this](const OpReport& report) {
-    if (begun_ == ended_) return;
-    too_many_ = reports_.size() == kMostOperations;
-    if (!too_many_) reports_.push_back(report);
+    if (begun_ > ended_ && reports_.size() < kMostOperations) {
+      reports_.push_back(report);
+    } else {
+      too_many_ = too_many_ || begun_ > ended_;
+      earlier_.count(report);
+    }
   };
 }
 
@@ -33,6 +36,7 @@ void RoundWatch::round(bool begins, RankId rank, Seconds now) {
   if (begins && begun_++ % ranks_ == 0) {
     before_ = read_();
     flows_.clear();
+    for (const OpReport& report : reports_) earlier_.count(report);
     reports_.clear();
     too_many_ = false;
     start_ = now;
@@ -51,13 +55,17 @@ std::vector<PathPart> RoundWatch::path() const {
   std::map<const SharedLink*, std::string> names;
   for (const LinkUse& link : after_) names.emplace(link.link, link.name);
   const auto held_by = bottlenecks_of(flows_);
-  return critical_path(reports_, last_, start_, end_, [&](std::uint64_t flow) {
+  return critical_path(reports_, earlier_, last_, start_, end_, [&](std::uint64_t flow) {
     const auto link = held_by.find(flow);
     return link == held_by.end() ? std::string() : names[link->second];
   });
 }
 
 void print_links(const std::vector<LinkShare>& links, std::ostream& out) {
+  if (links.empty()) {
+    out << "# links: nothing crossed any\n";
+    return;
+  }
   out << fmt::format("# {:>15} {:>8} {:>13}  {}\n", "bytes", "of rate", "bottleneck us", "link");
   for (std::size_t i = 0; i < std::min(links.size(), kMostLines); ++i) {
     const LinkShare& link = links[i];
@@ -84,7 +92,11 @@ std::vector<PathKind> kinds_of(const std::vector<PathPart>& path) {
   for (const PathPart& part : path) {
     std::string what = part.what;
     if (part.size > Bytes{} && !part.verb.empty()) what += fmt::format(", {}", format_size(part.size));
-    if (!part.engine.empty()) what += fmt::format(", by {}", part.engine);
+    if (part.phase == PathPart::Phase::before_bytes) {
+      what += ", overhead and latency";
+    } else if (!part.engine.empty()) {
+      what += fmt::format(", by {}", part.engine);
+    }
     if (!part.link.empty()) what += fmt::format(", held up by {}", part.link);
     PathKind& kind = by_words[what];
     kind.what = what;
@@ -97,17 +109,22 @@ std::vector<PathKind> kinds_of(const std::vector<PathPart>& path) {
   return kinds;
 }
 
-void print_path(const std::vector<PathPart>& path, std::ostream& out) {
-  if (path.empty()) {
+void print_path(const RoundWatch& watch, std::ostream& out) {
+  if (watch.too_many()) {
     out << fmt::format("# critical path: not known, for the round has more than {} operations\n",
                        RoundWatch::kMostOperations);
+    return;
+  }
+  const std::vector<PathPart> path = watch.path();
+  if (path.empty()) {
+    out << "# critical path: none, for nobody did anything\n";
     return;
   }
   std::set<RankId> ranks;
   for (const PathPart& part : path) ranks.insert(part.rank);
   const Seconds all = path.back().ended - path.front().began;
-  out << fmt::format("# critical path: {:.3f} us, {} parts on {} ranks\n", all.microseconds(), path.size(),
-                     ranks.size());
+  out << fmt::format("# critical path: {:.3f} us, {} parts on {} rank{}\n", all.microseconds(), path.size(),
+                     ranks.size(), ranks.size() == 1 ? "" : "s");
   out << fmt::format("# {:>15} {:>8} {:>8}  {}\n", "us", "of all", "parts", "what");
   const std::vector<PathKind> kinds = kinds_of(path);
   for (std::size_t i = 0; i < std::min(kinds.size(), kMostLines); ++i) {
@@ -131,6 +148,9 @@ nlohmann::json to_json(const std::vector<PathPart>& path) {
     }
     if (part.peer) line["peer"] = part.peer->value;
     if (!part.engine.empty()) line["engine"] = part.engine;
+    if (part.phase != PathPart::Phase::whole) {
+      line["phase"] = part.phase == PathPart::Phase::bytes ? "bytes" : "overhead and latency";
+    }
     if (!part.link.empty()) line["link"] = part.link;
     all.push_back(std::move(line));
   }

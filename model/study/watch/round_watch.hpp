@@ -39,8 +39,10 @@ class RoundWatch {
 
   /// The busiest first.
   [[nodiscard]] std::vector<LinkShare> links() const;
-  /// Empty if a round has more operations than are kept.
+  /// Empty where nobody did anything.
   [[nodiscard]] std::vector<PathPart> path() const;
+  /// A round had more operations than are kept, and path() is empty.
+  [[nodiscard]] bool too_many() const { return too_many_; }
 
  private:
   int ranks_;
@@ -51,6 +53,7 @@ class RoundWatch {
   std::vector<LinkUse> after_{};
   std::vector<FlowRecord> flows_{};
   std::vector<OpReport> reports_{};
+  EarlierExchanges earlier_{};
   bool too_many_ = false;
   Seconds start_{};
   Seconds end_{};
@@ -63,14 +66,14 @@ nlohmann::json to_json(const std::vector<LinkShare>& links);
 
 /// Stretches that are alike, as one.
 struct PathKind {
-  std::string what{};  ///< "copy into the slot of 256K by copy engine, held up by node 0 gpu0-switch forward"
+  std::string what{};  ///< "copy out, 256K, by copy engine, held up by node 0 gpu0-switch forward"
   Seconds time{};
   std::size_t parts = 0;
 };
 /// The longest first.
 std::vector<PathKind> kinds_of(const std::vector<PathPart>& path);
-/// What takes how much of it.
-void print_path(const std::vector<PathPart>& path, std::ostream& out);
+/// What takes how much of the path of a round.
+void print_path(const RoundWatch& watch, std::ostream& out);
 /// Every stretch.
 nlohmann::json to_json(const std::vector<PathPart>& path);
 

@@ -22,7 +22,9 @@ void Timeline::watch(SimulationOptions& options) {
   };
 }
 
-void Timeline::rank_ends() { links_ = (*link_use_)(); }
+void Timeline::rank_ends(std::size_t ranks) {
+  if (++ended_ == ranks) links_ = (*link_use_)();
+}
 
 std::string Timeline::text(const std::vector<Place>& places) const {
   std::map<const SharedLink*, const LinkUse*> known;

@@ -17,8 +17,8 @@ class Timeline {
  public:
   /// Listens to a simulation with `options`, beside whoever does so already. The timeline must outlive it.
   void watch(SimulationOptions& options);
-  /// The code of a rank has come to its end: the links are known that there are.
-  void rank_ends();
+  /// The code of one of `ranks` has come to its end: with the last one all links are known that there are.
+  void rank_ends(std::size_t ranks);
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
 
   /// JSON; times in microseconds of simulated time. `places` of the ranks, by number.
@@ -31,6 +31,7 @@ class Timeline {
   std::function<std::vector<LinkUse>()> own_link_use_{};
   const std::function<std::vector<LinkUse>()>* link_use_ = nullptr;
   std::size_t left_out_ = 0;
+  std::size_t ended_ = 0;
 };
 
 }  // namespace twinlink::model

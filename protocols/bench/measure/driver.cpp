@@ -172,6 +172,7 @@ class PairRun {
 
   void compute() {
     if (plan_.compute == Seconds{}) return;
+    rank_.step("compute");
     const Status status = wait(rank_, rank_.compute(plan_.compute, Stream{0}), rank_.now() + patience_.longest);
     if (status != Status::delivered) fail(Bytes{}, fmt::format("computing: {}", to_string(status)));
   }

@@ -223,19 +223,21 @@ std::string_view known_verb(const std::string& verb) {
   return found == kVerbs.end() ? std::string_view() : *found;
 }
 
-std::string text_of(const std::vector<OpReport>& reports) {
+std::string text_of(const RecordedRank& recorded) {
   json all = json::array();
-  for (const OpReport& report : reports) {
+  for (const OpReport& report : recorded.reports()) {
     all.push_back({report.verb, report.step, report.size.count(), report.started.value(), report.ended.value(),
                    report.peer ? json(report.peer->value) : json(nullptr), report.tag.value,
                    report.stream ? json(*report.stream) : json(nullptr)});
   }
-  return to_text(all);
+  return to_text(json{{"left out", recorded.left_out()}, {"reports", std::move(all)}});
 }
 
 /// `ahead`: of the other rank's clock, before this one's.
-void append_reports(std::vector<OpReport>& all, RankId rank, const std::string& text, Seconds ahead) {
-  for (const json& line : json::parse(text)) {
+void append_reports(GatheredReports& all, RankId rank, const std::string& text, Seconds ahead) {
+  const json told = json::parse(text);
+  all.left_out += told.at("left out").get<std::size_t>();
+  for (const json& line : told.at("reports")) {
     OpReport report{.rank = rank, .step = line.at(1), .verb = known_verb(line.at(0))};
     report.size = Bytes{line.at(2).get<std::uint64_t>()};
     report.started = Seconds{line.at(3).get<double>()} - ahead;
@@ -243,7 +245,7 @@ void append_reports(std::vector<OpReport>& all, RankId rank, const std::string& 
     if (!line.at(5).is_null()) report.peer = RankId{line.at(5).get<int>()};
     report.tag = Tag{line.at(6).get<int>()};
     if (!line.at(7).is_null()) report.stream = line.at(7).get<int>();
-    all.push_back(std::move(report));
+    all.reports.push_back(std::move(report));
   }
 }
 
@@ -273,21 +275,21 @@ Seconds clock_ahead(Rank& rank, RankId other, Patience patience) {
 
 }  // namespace
 
-std::vector<OpReport> gather_reports(Rank& rank, const std::vector<OpReport>& mine, Patience patience) {
+GatheredReports gather_reports(Rank& rank, const RecordedRank& mine, Patience patience) {
   std::vector<Seconds> ahead(static_cast<std::size_t>(rank.ranks()));
   for (int other = 1; other < rank.ranks(); ++other) {
     if (rank.id() != RankId{0} && rank.id() != RankId{other}) continue;
     ahead[static_cast<std::size_t>(other)] = clock_ahead(rank, RankId{other}, patience);
   }
   const std::vector<std::string> texts = gather(rank, text_of(mine), patience);
-  std::vector<OpReport> all;
+  GatheredReports all;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     append_reports(all, RankId{static_cast<int>(i)}, texts[i], ahead[i]);
   }
   // From the first of them on.
-  Seconds first = all.empty() ? Seconds{} : all.front().started;
-  for (const OpReport& report : all) first = std::min(first, report.started);
-  for (OpReport& report : all) {
+  Seconds first = all.reports.empty() ? Seconds{} : all.reports.front().started;
+  for (const OpReport& report : all.reports) first = std::min(first, report.started);
+  for (OpReport& report : all.reports) {
     report.started = report.started - first;
     report.ended = report.ended - first;
   }

@@ -7,6 +7,7 @@
 
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/trace/op_report.hpp"
+#include "protocols/trace/recorded_rank.hpp"
 
 namespace twinlink::bench {
 
@@ -28,8 +29,13 @@ struct LinkSlice {
 std::string timeline_text(const std::vector<OpReport>& reports, const std::vector<std::string>& ranks,
                           const std::vector<LinkSlice>& links);
 
-/// What all ranks of a job have recorded, on rank 0 and on its clock; the others get nothing. Clocks are compared by
-/// control messages, and differ by half of one's round trip at most. All ranks call it.
-std::vector<OpReport> gather_reports(Rank& rank, const std::vector<OpReport>& mine, Patience patience);
+/// What all ranks of a job have recorded, and how much they had to leave out, together.
+struct GatheredReports {
+  std::vector<OpReport> reports{};
+  std::size_t left_out = 0;
+};
+/// On rank 0 and on its clock; the others get nothing. Clocks are compared by control messages, and differ by half of
+/// one's round trip at most. All ranks call it.
+GatheredReports gather_reports(Rank& rank, const RecordedRank& mine, Patience patience);
 
 }  // namespace twinlink::bench

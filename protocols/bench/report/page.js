@@ -77,6 +77,9 @@
     };
   }
 
+  // The tip has all of it.
+  const shortened = (text) => text.length > 56 ? `${text.slice(0, 54)}…` : text;
+
   function spans(data) {
     const groups = [...new Set(data.spans.map((span) => span[1]))];
     return {
@@ -92,7 +95,7 @@
         indexAxis: 'y',
         scales: {
           x: {title: {display: true, text: data.unit}, grid: {}, ticks: {}, beginAtZero: true},
-          y: {title: {}, grid: {}, ticks: {autoSkip: false}},
+          y: {title: {}, grid: {}, ticks: {autoSkip: false, callback: (_, i) => shortened(data.spans[i][0])}},
         },
         plugins: {
           tooltip: {
@@ -138,7 +141,9 @@
     const {sizes, curves: all} = chosenCurves(data, chosen);
     const axis = data.axes[chosen.along];
     const quantity = data.quantities[chosen.quantity];
-    const xText = (x) => sizes ? (Number.isInteger(x) ? sizeText(2 ** x) : '') : axis.values[x] ?? '';
+    // Named are the values that there are.
+    const places = axis.values.map((text, i) => sizes ? Math.log2(numberOf(text)) : i);
+    const ticks = places.map((value, i) => ({value, label: axis.values[i]})).sort((a, b) => a.value - b.value);
     const sets = all.flatMap(([curve, points]) => withBand({
       label: chosen.curves < 0 ? quantity.name : `${data.axes[chosen.curves].name} ${data.axes[chosen.curves].values[curve]}`,
       borderColor: colour(curve), backgroundColor: colour(curve), borderWidth: 2, pointRadius: 3,
@@ -151,7 +156,8 @@
         parsing: false,
         interaction: {mode: 'nearest', axis: 'xy', intersect: false},
         scales: {
-          x: {type: 'linear', grid: {}, title: {display: true, text: axis.name}, ticks: {stepSize: 1, callback: xText}},
+          x: {type: 'linear', grid: {}, title: {display: true, text: axis.name}, ticks: {callback: (value, i) => ticks[i].label},
+              afterBuildTicks: (scale) => { scale.ticks = ticks.map(({value}) => ({value})); }},
           y: {
             type: 'logarithmic', grid: {}, ticks: {callback: powerText},
             title: {display: true, text: `${quantity.name}, ${quantity.unit}`},

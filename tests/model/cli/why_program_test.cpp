@@ -1,5 +1,6 @@
 // --links, --critical-path, --timeline and --report of `run` and `workload`, as a user gives them.
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include <unistd.h>
@@ -15,6 +16,7 @@ namespace twinlink::model {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -52,6 +54,55 @@ TEST(WhyProgram, AMessageIsThereAndBack) {
   EXPECT_NEAR(wire->at("bottleneck_us").get<double>(), (1 << 20) / 3389.0, 0.01);
 }
 
+double sum_of(const nlohmann::json& path, const std::function<bool(const nlohmann::json&)>& of) {
+  double sum = 0;
+  for (const auto& part : path) sum += of(part) ? part.at("time_us").get<double>() : 0;
+  return sum;
+}
+
+/// 64 sends of 8 bytes: the CPU posts one after the other, and waits for the last one and the answer only.
+TEST(WhyProgram, AWindowOfSmallMessagesIsWorkOfTheCpu) {
+  const Ended ended =
+      run("run --platform selene -p gpudirect-v3 --depth 64 --pattern bandwidth -W 64 -b 8 -e 8 "
+          "--critical-path --json " +
+          kJson);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  const auto path = points_of_file().at(0).at("critical_path");
+  const auto is_send = [](const auto& part) { return part.at("what") == "send"; };
+  EXPECT_LE(std::ranges::count_if(path, is_send), 2) << "one: before its bytes move, and while they do\n" << ended.text;
+  EXPECT_GT(sum_of(path, [](const auto& part) { return part.at("what") == "CPU"; }), 0.6 * length_of(path));
+}
+
+/// A link that carries four bytes is none that holds up.
+TEST(WhyProgram, OfASmallMessageTheLinkIsNotToBlame) {
+  const Ended ended = run("run --platform h200-nvlink -p gpudirect-v2 -b 4 -e 4 --critical-path --json " + kJson);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  const auto path = points_of_file().at(0).at("critical_path");
+  EXPECT_LT(sum_of(path, [](const auto& part) { return part.contains("link"); }), 0.01 * length_of(path));
+}
+
+TEST(WhyProgram, ComputingHasItsName) {
+  const Ended ended =
+      run("run --platform keeneland-kids -p staging -b 64K -e 64K --compute 200us --critical-path --json " + kJson);
+  EXPECT_THAT(ended.text, HasSubstr("# one more round like these, its computing included:"));
+  const auto path = points_of_file().at(0).at("critical_path");
+  EXPECT_GE(sum_of(path, [](const auto& part) { return part.at("what") == "compute"; }), 400) << "at both ends";
+}
+
+/// A wire that loses nine tenths of its bandwidth is held to what it could carry before and after.
+TEST(WhyProgram, ALinkIsHeldToTheRatesThatItHad) {
+  for (const char* when : {"1ms", "25ms", "43ms"}) {
+    const Ended ended =
+        run("run --platform keeneland-kids -p gpudirect-v1 --from 0/0 --to 1/0 --pattern bandwidth -b 1M "
+            "-e 1M -x 0 -i 1 --no-verify --links --degrade hca0=10%@" +
+            std::string(when) + " --json " + kJson);
+    EXPECT_EQ(ended.code, 0) << ended.text;
+    for (const auto& link : points_of_file().at(0).at("links")) {
+      EXPECT_LE(link.at("utilisation").get<double>(), 1 + 1e-6) << when << ": " << link.dump();
+    }
+  }
+}
+
 TEST(WhyProgram, OtherFormsHaveItInFilesOnly) {
   const Ended ended = run(kRun + "--links --critical-path --format csv --json " + kJson);
   EXPECT_EQ(ended.code, 0);
@@ -73,17 +124,23 @@ TEST(WhyProgram, AWorkloadHasAPathForEachPoint) {
 }
 
 TEST(WhyProgram, IsOfOneJob) {
-  for (const char* command : {"run --platform keeneland-kids -p staging --pairs 0/0-1/0,0/1-1/1 -b 4 -e 4 --links",
-                              "run --platform keeneland-kids -p staging --all-pairs -b 4 -e 4 --critical-path",
-                              "workload shift --platform selene -p gpudirect-v2 --ranks 2 --jobs 2 -b 4 -e 4 --links",
-                              "workload shift --platform selene -p gpudirect-v2 --ranks 2 --jobs 2 --report x.html"}) {
-    EXPECT_EQ(run(command).code, 2) << command;
+  for (const std::string command :
+       {"run --platform keeneland-kids -p staging --pairs 0/0-1/0,0/1-1/1 -b 4 -e 4 --links",
+        "run --platform keeneland-kids -p staging --all-pairs -b 4 -e 4 --critical-path",
+        "workload shift --platform selene -p gpudirect-v2 --ranks 2 --jobs 2 -b 4 -e 4 --links",
+        "workload shift --platform selene -p gpudirect-v2 --ranks 2 --jobs 2 --report x.html"}) {
+    const Ended ended = run(command);
+    EXPECT_EQ(ended.code, 2) << command;
+    EXPECT_THAT(ended.text, AnyOf(HasSubstr("of one pair of ranks"), HasSubstr("of one job"))) << command;
   }
 }
 
 TEST(WhyProgram, NoOutputIsAPartOfThePlatform) {
-  const std::filesystem::path part = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/parts/fermi.yaml";
-  const std::string platform = (part.parent_path().parent_path() / "keeneland-kids.yaml").string();
+  const std::filesystem::path folder = ::testing::TempDir() + "twinlink-parts-" + std::to_string(::getpid());
+  std::filesystem::copy(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms", folder,
+                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  const std::filesystem::path part = folder / "parts/fermi.yaml";
+  const std::string platform = (folder / "keeneland-kids.yaml").string();
   const auto size = std::filesystem::file_size(part);
   for (const char* option : {"--json", "--csv", "--timeline"}) {
     const Ended ended = run("run --platform " + platform + " -p host -b 4 -e 4 " + option + " " + part.string());
@@ -91,6 +148,7 @@ TEST(WhyProgram, NoOutputIsAPartOfThePlatform) {
     EXPECT_THAT(ended.text, HasSubstr("would overwrite a part of the platform")) << option;
     EXPECT_EQ(std::filesystem::file_size(part), size);
   }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

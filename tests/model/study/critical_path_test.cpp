@@ -18,6 +18,7 @@ OpReport operation(int rank, std::string step, std::string_view verb, double sta
   report.started = at_us(started);
   report.ready = at_us(started);
   report.ended = at_us(ended);
+  report.woke = true;
   return report;
 }
 
@@ -36,7 +37,7 @@ OpReport on_stream(OpReport report, double flow) {
 /// "RANK STEP FROM TO", of each part.
 std::vector<std::string> path_of(const std::vector<OpReport>& reports, int last, double end) {
   std::vector<std::string> all;
-  for (const PathPart& part : critical_path(reports, RankId{last}, Seconds{}, at_us(end),
+  for (const PathPart& part : critical_path(reports, {}, RankId{last}, Seconds{}, at_us(end),
                                             [](std::uint64_t flow) { return fmt::format("link {}", flow); })) {
     all.push_back(fmt::format("{} {} {:.0f} {:.0f}", part.rank.value, part.what, part.began.microseconds(),
                               part.ended.microseconds()) +
@@ -48,10 +49,12 @@ std::vector<std::string> path_of(const std::vector<OpReport>& reports, int last,
 TEST(CriticalPath, GoesFromTheReceiverToTheSender) {
   OpReport sent = between(operation(0, "send it", "send", 4, 10), 1);
   sent.flows = {7};
+  sent.flow = at_us(5);
   EXPECT_THAT(path_of({operation(0, "copy out", "copy", 1, 4), sent,
                        between(operation(1, "take it", "receive", 0, 10), 0), operation(1, "copy in", "copy", 11, 15)},
                       1, 15),
-              ElementsAre("0 CPU 0 1", "0 copy out 1 4", "0 send it 4 10, link 7", "1 CPU 10 11", "1 copy in 11 15"));
+              ElementsAre("0 CPU 0 1", "0 copy out 1 4", "0 send it 4 5", "0 send it 5 10, link 7", "1 CPU 10 11",
+                          "1 copy in 11 15"));
 }
 
 TEST(CriticalPath, StaysWithAReceiverThatCameLate) {
@@ -84,6 +87,32 @@ TEST(CriticalPath, GoesThroughControlMessagesAndSignals) {
   const OpReport put = between(on_stream(operation(0, "put", "put", 1, 6), 4), 1);
   const OpReport seen = between(operation(1, "see", "await signal", 0, 8), 0);
   EXPECT_THAT(path_of({put, seen}, 1, 8), ElementsAre("0 CPU 0 1", "0 put 1 6", "1 see 6 8"));
+}
+
+/// Three sends, one behind the other, whose latencies overlap; nobody waits for the first two.
+TEST(CriticalPath, LeavesOutWhatNobodyWaitedFor) {
+  std::vector<OpReport> sends;
+  for (int i = 0; i < 3; ++i) {
+    OpReport send = between(operation(0, "send", "send", i, i + 4), 1);
+    send.ready = send.ended;
+    send.woke = i == 2;
+    sends.push_back(std::move(send));
+  }
+  EXPECT_THAT(path_of(sends, 0, 7), ElementsAre("0 CPU 0 2", "0 send 2 6", "0 CPU 6 7"));
+}
+
+/// Of two messages to rank 1 the first was sent before the round, and taken in it.
+TEST(CriticalPath, KnowsWhichMessageWasSentBeforeIt) {
+  EarlierExchanges earlier;
+  earlier.count(between(operation(0, "tell", "send_control", -3, -2), 1));
+  const std::vector<OpReport> reports{between(operation(1, "hear", "recv_control", 0, 1), 0),
+                                      between(operation(0, "tell again", "send_control", 2, 2), 1),
+                                      between(operation(1, "hear again", "recv_control", 1, 4), 0)};
+  const auto exchanges = exchanges_of(reports, earlier);
+  ASSERT_EQ(exchanges.size(), 1U);
+  EXPECT_EQ(reports[exchanges[0].sent].step, "tell again");
+  EXPECT_EQ(reports[exchanges[0].taken].step, "hear again");
+  EXPECT_EQ(exchanges_of(reports).at(0).taken, 0U) << "without it the first one";
 }
 
 TEST(CriticalPath, OfNothingIsTheRanksOwnWork) { EXPECT_THAT(path_of({}, 3, 5), ElementsAre("3 CPU 0 5")); }

@@ -46,10 +46,10 @@ std::vector<OpReport> reports_of_talk(std::size_t most) {
   run_fake_world({}, [&](Rank& rank) {
     RecordedRank recorded(rank, most);
     talk(recorded);
-    std::vector<OpReport> gathered = gather_reports(rank, recorded.reports(), kPatience);
+    GatheredReports gathered = gather_reports(rank, recorded, kPatience);
     if (rank.id() != RankId{0}) return;
-    all = std::move(gathered);
-    EXPECT_EQ(recorded.left_out(), 3 - std::min<std::size_t>(most, 3));
+    all = std::move(gathered.reports);
+    EXPECT_EQ(all.size() + gathered.left_out, 5U) << "three of rank 0, two of rank 1";
   });
   return all;
 }

@@ -105,6 +105,7 @@ TEST_F(Program, TwoOfOneWorldAreComparedByTheirLabels) {
   const auto crossed = run("compare before.json after.json third.json third.json --label wide,narrow");
   EXPECT_EQ(crossed.code, 0) << crossed.err;
   EXPECT_THAT(crossed.out, HasSubstr("staging takes the lead: wide 6.501, narrow nowhere"));
+  EXPECT_EQ(run("compare --label wide,narrow before.json after.json").code, 0) << "before the files as well";
   // Of another world it may be, of another protocol not.
   write("measured.json", test::make_result("measured", "staging", {{4, 10}, {8, 20}}));
   EXPECT_EQ(run("compare after.json measured.json --label now,machine").code, 0);
