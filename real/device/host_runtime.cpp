@@ -136,6 +136,7 @@ bool HostRuntime::computed(Copy& kernel) {
 bool HostRuntime::ended(Event event) { return queues_[event.id % kStreams].ended >= event.id / kStreams; }
 
 std::size_t HostRuntime::move_some(Copy& copy, std::size_t room) {
+  if (copy.left == 0) return 0;  // a kernel that computes, without addresses, or a copy of nothing
   std::size_t slice = std::min(copy.left, room);
   constexpr std::size_t kElement = sizeof(std::uint64_t);
   if (copy.adds) slice = std::max(slice - slice % kElement, kElement);

@@ -44,6 +44,17 @@ TEST(Add, TouchesTheViewAndNothingBesideIt) {
   });
 }
 
+TEST(Add, OfNothingChangesNothing) {
+  on_every_rank([](Rank& rank) {
+    const Scratch to(rank, Memory::device, 64_B);
+    const Scratch from(rank, Memory::device, 64_B);
+    rank.fill(to.view(), summable(kMine));
+    rank.fill(from.view(), summable(kAdded));
+    add_now(rank, to.slice(8_B, 0_B), from.slice(8_B, 0_B));
+    EXPECT_TRUE(rank.check(to.view(), summable(kMine)).intact());
+  });
+}
+
 TEST(Add, HasItsTurnInTheStream) {
   on_every_rank([](Rank& rank) {
     const Scratch to(rank, Memory::device, 4096_B);

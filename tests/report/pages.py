@@ -82,7 +82,8 @@ def write_pages(programs, source, folder):
     if (programs / "twinlink-real").exists() and shutil.which("mpirun"):
         run("mpirun", "-n", 2, "--oversubscribe", programs / "twinlink-real", "run", "-p", "gpudirect-v1", "-b", "64K", "-e",
             "64K", "--timeline", folder / "real.json", environment={"OMPI_ALLOW_RUN_AS_ROOT": "1",
-                                                                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+                                                                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                                                                   "ASAN_OPTIONS": "detect_leaks=0"})  # of Open MPI
     return pages
 
 

@@ -109,7 +109,8 @@ TEST(AdviseProgram, NamesCrossoversWhereTheFallbackOvertakes) {
   EXPECT_LT(bytes("after_bytes"), bytes("at_bytes"));
   EXPECT_LT(bytes("at_bytes"), bytes("by_bytes"));
   // Run on both sides of the crossover, the two change places.
-  for (const nlohmann::json& point : read_json(file).at("points")) {
+  const nlohmann::json points = read_json(file).at("points");
+  for (const nlohmann::json& point : points) {
     const bool before = point.at("bytes") == crossovers[0].at("after_bytes");
     if (!before && point.at("bytes") != crossovers[0].at("by_bytes")) continue;
     const nlohmann::json& ranking = point.at("ranking");
