@@ -25,15 +25,17 @@ constexpr const char* kStackKiB = "64";
 Seconds simulate(const Platform& platform, std::span<const Place> places, const std::function<void(Rank&)>& body,
                  const SimulationOptions& options) {
   assert(!s4u::Engine::is_initialized() && "one simulation per process");
-#if defined(__SANITIZE_ADDRESS__)
-  // The sanitizer follows exceptions through threads, but not through SimGrid's hand-made stacks.
-  s4u::Engine::set_config("contexts/factory:thread");
-#endif
   // SimGrid takes its log settings from a command line only; without them it prints every setting.
   std::string program = "twinlink";
   std::string quiet = "--log=root.thres:critical";
+#if defined(__SANITIZE_ADDRESS__)
+  // The sanitizer follows exceptions through threads, but not through SimGrid's hand-made stacks.
+  std::string factory = "--cfg=contexts/factory:thread";
+  std::array<char*, 4> arguments{program.data(), quiet.data(), factory.data(), nullptr};
+#else
   std::array<char*, 3> arguments{program.data(), quiet.data(), nullptr};
-  int count = 2;
+#endif
+  int count = static_cast<int>(arguments.size()) - 1;
   s4u::Engine engine(&count, arguments.data());
   for (const SimGridSetting& setting : simgrid_settings()) {
     s4u::Engine::set_config(setting.name + ":" + setting.value);
