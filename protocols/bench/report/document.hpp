@@ -64,7 +64,7 @@ struct Plot {
 struct Span {
   std::string label{};
   std::string group{};  ///< those of a group have one colour
-  double start = 0;  ///< 0: a bar is an amount
+  double start = 0;     ///< 0: a bar is an amount
   double end = 0;
 };
 
