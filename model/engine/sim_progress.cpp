@@ -152,7 +152,7 @@ bool SimRank::look_at_copies(const Queue& stream) {
       if (!stream.operations.empty()) fail(stream.operations.front());
       return any;
     }
-    const OperationPtr first = *oldest;
+    const OperationPtr first = std::move(*oldest);
     ended_.erase(oldest);
     be_busy(first->report.completion);
     first->seen = true;
