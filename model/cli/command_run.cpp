@@ -179,32 +179,23 @@ report::Document run_page(const bench::Result& result, const Platform& platform,
 }
 
 /// Prints why the last round took so long, where rows are printed, and returns the same for a result file.
-bench::Point tell(const RoundWatch& watch, const RunOptions& options) {
-  const bool prints = options.run.output.format == bench::Format::table;
+bench::Point tell(const RoundFindings& found, const RunOptions& options) {
   bench::Point why;
-  if (prints && options.why.any()) {
+  if (options.why.links) why.links = to_json(found.links);
+  if (options.why.path) why.critical_path = to_json(found.path);
+  if (options.run.output.format == bench::Format::table && options.why.any()) {
     std::cout << fmt::format("# one more round like these{}:\n",
                              options.run.compute > Seconds{} ? ", its computing included" : "");
-  }
-  if (options.why.links) {
-    const std::vector<LinkShare> links = watch.links();
-    why.links = to_json(links);
-    if (prints) print_links(links, std::cout);
-  }
-  if (options.why.path) {
-    why.critical_path = to_json(watch.path());
-    if (prints) print_path(watch, std::cout);
+    print_why(found, options.why, std::cout);
   }
   return why;
 }
 
 ExitCode run(const RunOptions& options, const std::string& command_line) {
-  if (options.why.any() && (!options.run.pairs.empty() || options.run.all_pairs || options.run.one_process)) {
-    throw UsageError("--links and --critical-path are of one pair of ranks, each in a process of its own");
-  }
   const bool page = !options.report.empty();
-  if (page && (!options.run.pairs.empty() || options.run.all_pairs || options.run.one_process)) {
-    throw UsageError("--report is of one pair of ranks, each in a process of its own");
+  const bool one_pair = options.run.pairs.empty() && !options.run.all_pairs && !options.run.one_process;
+  if (!one_pair && (page || options.why.any())) {
+    throw UsageError("--report, --links and --critical-path are of one pair of ranks, each in a process of its own");
   }
   if (!options.run.pairs.empty()) {
     if (options.pair.from.empty() && options.pair.to.empty()) return run_pairs(options, command_line);
@@ -242,9 +233,11 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
     plan.on_round = [&watch](bool begins, RankId rank, Seconds now) { watch.round(begins, rank, now); };
     plan.on_point = [&](const bench::Series& so_far) {
       rows.show(so_far);
-      why.push_back(tell(watch, options));
-      const std::string of = fmt::format("one more round of {}", format_size(so_far.points.back().size));
-      if (page) last_why = why_blocks(of, watch.links(), watch.path());
+      const RoundFindings found = watch.findings();
+      why.push_back(tell(found, options));
+      if (page) {
+        last_why = why_blocks(fmt::format("one more round of {}", format_size(so_far.points.back().size)), found);
+      }
     };
   }
   simulate_to(

@@ -141,17 +141,12 @@ ExitCode run(const Options& options, const std::string& command_line) {
     plan.on_round = [&watch](bool begins, RankId rank, Seconds now) { watch.round(begins, rank, now); };
     plan.on_point = [&, row = std::move(plan.on_point)](const bench::WorkloadPoint& point) {
       row(point);
-      if (options.why.links) {
-        const std::vector<LinkShare> links = watch.links();
-        file.links.emplace_back(to_json(links));
-        print_links(links, std::cout);
-      }
-      if (options.why.path) {
-        file.critical_paths.emplace_back(to_json(watch.path()));
-        print_path(watch, std::cout);
-      }
-      const std::string of = fmt::format("an iteration of {}, {}", format_size(point.size), point.algorithm);
-      if (page) why = why_blocks(of, watch.links(), watch.path());
+      const RoundFindings found = watch.findings();
+      if (options.why.links) file.links.emplace_back(to_json(found.links));
+      if (options.why.path) file.critical_paths.emplace_back(to_json(found.path));
+      print_why(found, options.why, std::cout);
+      if (page)
+        why = why_blocks(fmt::format("an iteration of {}, {}", format_size(point.size), point.algorithm), found);
     };
   }
   plan.shape = bench::shape_of(places);

@@ -215,15 +215,19 @@ report::Document curve_plots(const std::string& title, std::span<const bench::Re
   return {std::move(rates), std::move(times)};
 }
 
-report::Document why_blocks(const std::string& of, const std::vector<LinkShare>& links,
-                            const std::vector<PathPart>& path) {
+report::Document why_blocks(const std::string& of, const RoundFindings& found) {
   report::Document blocks;
-  if (!path.empty()) {
-    blocks.emplace_back(path_bars(of, path));
-    blocks.emplace_back(path_in_order(of, path));
+  if (!found.path.empty()) {
+    blocks.emplace_back(path_bars(of, found.path));
+    blocks.emplace_back(path_in_order(of, found.path));
   }
-  if (!links.empty()) blocks.emplace_back(link_bars(of, links));
+  if (!found.links.empty()) blocks.emplace_back(link_bars(of, found.links));
   return blocks;
+}
+
+void print_why(const RoundFindings& found, const RoundWishes& wishes, std::ostream& out) {
+  if (wishes.links) print_links(found.links, out);
+  if (wishes.path) print_path(found, out);
 }
 
 report::Document workload_page(const bench::WorkloadFile& file, const Platform& platform, report::Document why) {

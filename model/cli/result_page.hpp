@@ -1,6 +1,7 @@
 // What pages say of results: curves, and why a round took as long as it did.
 #pragma once
 
+#include <iosfwd>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,8 +18,10 @@ namespace twinlink::model {
 report::Document curve_plots(const std::string& title, std::span<const bench::Result> results);
 
 /// The links and the critical path of a round; `of` says of which one. Nothing of what is empty.
-report::Document why_blocks(const std::string& of, const std::vector<LinkShare>& links,
-                            const std::vector<PathPart>& path);
+report::Document why_blocks(const std::string& of, const RoundFindings& found);
+
+/// What is wished for, on `out`.
+void print_why(const RoundFindings& found, const RoundWishes& wishes, std::ostream& out);
 
 /// Of a simulated workload: its curves, `why` of its last point, and the machine.
 report::Document workload_page(const bench::WorkloadFile& file, const Platform& platform, report::Document why);

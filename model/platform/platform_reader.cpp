@@ -339,17 +339,19 @@ void read_document(const YamlValue& document, Platform& platform, ReadContext& c
   root.nested("mpi", "'mpi'", [&](Section& mpi) { read_mpi(mpi, platform); });
 }
 
-/// Of each text its file; most are of a few.
-void add_files(const YamlValue& value, std::set<std::string>& files) {
-  if (value.position.file) files.insert(*value.position.file);
+/// The names of the files that texts are of: each file has one name, which all its texts share.
+void add_files(const YamlValue& value, std::set<const std::string*>& files) {
+  if (value.position.file) files.insert(value.position.file.get());
   for (const YamlValue& item : value.items) add_files(item, files);
   for (const YamlValue::Entry& entry : value.entries) add_files(entry.value, files);
 }
 
 /// Checks and takes apart a document of our schema.
 Platform make_platform(const YamlValue& document, std::string name, ReadContext& context) {
-  std::set<std::string> files;
-  add_files(document, files);
+  std::set<const std::string*> shared_names;
+  add_files(document, shared_names);
+  std::set<std::string> files;  // what is included twice is read twice
+  for (const std::string* file : shared_names) files.insert(*file);
   files.erase(name);
   Platform platform{.file = std::move(name), .included = {files.begin(), files.end()}};
   read_document(document, platform, context);

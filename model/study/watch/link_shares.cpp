@@ -66,7 +66,7 @@ Seconds time_of_any(std::vector<std::pair<Seconds, Seconds>>& intervals) {
 
 }  // namespace
 
-std::unordered_map<std::uint64_t, const SharedLink*> bottlenecks_of(const std::vector<FlowRecord>& flows) {
+Bottlenecks bottlenecks_of(const std::vector<FlowRecord>& flows) {
   std::unordered_map<const SharedLink*, Load> loads;
   for (const FlowRecord& flow : flows) {
     if (flow.ended <= flow.began) continue;
@@ -75,7 +75,7 @@ std::unordered_map<std::uint64_t, const SharedLink*> bottlenecks_of(const std::v
     }
   }
   for (auto& [link, load] : loads) load.close();
-  std::unordered_map<std::uint64_t, const SharedLink*> all;
+  Bottlenecks all;
   for (const FlowRecord& flow : flows) {
     const double time = (flow.ended - flow.began).value();
     if (time <= 0 || flow.bytes / time >= flow.limit * kReached) continue;
@@ -94,10 +94,10 @@ std::unordered_map<std::uint64_t, const SharedLink*> bottlenecks_of(const std::v
 }
 
 std::vector<LinkShare> link_shares(const std::vector<LinkUse>& before, const std::vector<LinkUse>& use,
-                                   const std::vector<FlowRecord>& flows, Seconds began, Seconds ended) {
+                                   const std::vector<FlowRecord>& flows, const Bottlenecks& held_by, Seconds began,
+                                   Seconds ended) {
   std::unordered_map<const SharedLink*, double> carried;
   for (const LinkUse& link : before) carried[link.link] = link.carried;
-  const auto held_by = bottlenecks_of(flows);
   std::unordered_map<const SharedLink*, std::vector<std::pair<Seconds, Seconds>>> held;
   for (const FlowRecord& flow : flows) {
     const auto link = held_by.find(flow.number);

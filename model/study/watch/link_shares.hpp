@@ -19,11 +19,14 @@ struct LinkShare {
 
 /// What held up each flow, by its number: of its links the one that was busiest while it flowed. A flow that has
 /// reached the rate of its own engine, and one whose links were all idle half of the time, are held up by none.
-std::unordered_map<std::uint64_t, const SharedLink*> bottlenecks_of(const std::vector<FlowRecord>& flows);
+using Bottlenecks = std::unordered_map<std::uint64_t, const SharedLink*>;
+Bottlenecks bottlenecks_of(const std::vector<FlowRecord>& flows);
 
 /// All links of `use` that anything has crossed between `began` and `ended`, the busiest first, and of those alike
 /// the one that held somebody up longest. `before`: what had crossed them at `began`.
+/// `held_by`: bottlenecks_of() the flows.
 std::vector<LinkShare> link_shares(const std::vector<LinkUse>& before, const std::vector<LinkUse>& use,
-                                   const std::vector<FlowRecord>& flows, Seconds began, Seconds ended);
+                                   const std::vector<FlowRecord>& flows, const Bottlenecks& held_by, Seconds began,
+                                   Seconds ended);
 
 }  // namespace twinlink::model

@@ -17,6 +17,7 @@ constexpr std::size_t kMostLines = 10;
 }  // namespace
 
 void RoundWatch::watch(SimulationOptions& options, const RoundWishes& wishes) {
+  wishes_ = wishes;
   options.link_use = &read_;
   options.on_flow = [this](const FlowRecord& flow) {
     if (begun_ > ended_) flows_.push_back(flow);
@@ -48,17 +49,17 @@ void RoundWatch::round(bool begins, RankId rank, Seconds now) {
   }
 }
 
-std::vector<LinkShare> RoundWatch::links() const { return link_shares(before_, after_, flows_, start_, end_); }
-
-std::vector<PathPart> RoundWatch::path() const {
-  if (too_many_) return {};
+RoundFindings RoundWatch::findings() const {
+  const Bottlenecks held_by = bottlenecks_of(flows_);
+  RoundFindings found{.links = link_shares(before_, after_, flows_, held_by, start_, end_), .too_many = too_many_};
+  if (!wishes_.path || too_many_) return found;
   std::map<const SharedLink*, std::string> names;
   for (const LinkUse& link : after_) names.emplace(link.link, link.name);
-  const auto held_by = bottlenecks_of(flows_);
-  return critical_path(reports_, earlier_, last_, start_, end_, [&](std::uint64_t flow) {
+  found.path = critical_path(reports_, earlier_, last_, start_, end_, [&](std::uint64_t flow) {
     const auto link = held_by.find(flow);
     return link == held_by.end() ? std::string() : names[link->second];
   });
+  return found;
 }
 
 void print_links(const std::vector<LinkShare>& links, std::ostream& out) {
@@ -109,13 +110,13 @@ std::vector<PathKind> kinds_of(const std::vector<PathPart>& path) {
   return kinds;
 }
 
-void print_path(const RoundWatch& watch, std::ostream& out) {
-  if (watch.too_many()) {
+void print_path(const RoundFindings& found, std::ostream& out) {
+  if (found.too_many) {
     out << fmt::format("# critical path: not known, for the round has more than {} operations\n",
                        RoundWatch::kMostOperations);
     return;
   }
-  const std::vector<PathPart> path = watch.path();
+  const std::vector<PathPart>& path = found.path;
   if (path.empty()) {
     out << "# critical path: none, for nobody did anything\n";
     return;

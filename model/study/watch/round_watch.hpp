@@ -21,6 +21,12 @@ struct RoundWishes {
   [[nodiscard]] bool any() const { return links || path; }
 };
 
+struct RoundFindings {
+  std::vector<LinkShare> links{};  ///< the busiest first
+  std::vector<PathPart> path{};    ///< empty where nobody wished for it
+  bool too_many = false;           ///< the round had more operations than are kept, and the path is empty
+};
+
 /// Listens to one simulated job, and keeps what is needed of its last round: from the first rank's start to the last
 /// one's end.
 class RoundWatch {
@@ -31,21 +37,18 @@ class RoundWatch {
   /// `ranks` that take part in a round.
   explicit RoundWatch(int ranks) : ranks_(ranks) {}
 
-  /// Listens to a simulation with `options`, which it must outlive. Without the wish for the path, of which there may
-  /// be millions of operations, path() is empty.
+  /// Listens to a simulation with `options`, which it must outlive. Links are always found; of the path's operations
+  /// there may be millions.
   void watch(SimulationOptions& options, const RoundWishes& wishes);
   /// For on_round of a plan.
   void round(bool begins, RankId rank, Seconds now);
 
-  /// The busiest first.
-  [[nodiscard]] std::vector<LinkShare> links() const;
-  /// Empty where nobody did anything.
-  [[nodiscard]] std::vector<PathPart> path() const;
-  /// A round had more operations than are kept, and path() is empty.
-  [[nodiscard]] bool too_many() const { return too_many_; }
+  /// Of the last round, worked out anew.
+  [[nodiscard]] RoundFindings findings() const;
 
  private:
   int ranks_;
+  RoundWishes wishes_{};
   int begun_ = 0;
   int ended_ = 0;
   std::function<std::vector<LinkUse>()> read_{};
@@ -73,7 +76,7 @@ struct PathKind {
 /// The longest first.
 std::vector<PathKind> kinds_of(const std::vector<PathPart>& path);
 /// What takes how much of the path of a round.
-void print_path(const RoundWatch& watch, std::ostream& out);
+void print_path(const RoundFindings& found, std::ostream& out);
 /// Every stretch.
 nlohmann::json to_json(const std::vector<PathPart>& path);
 

@@ -41,9 +41,10 @@ Seen watch_iteration(const char* workload, const char* protocol, const std::vect
   watch.watch(options, {.links = true, .path = true});
   Seen seen;
   plan.on_point = [&](const bench::WorkloadPoint& point) {
-    seen = {watch.links(), watch.path(), point.time_us.median};
+    const RoundFindings found = watch.findings();
+    seen = {found.links, found.path, point.time_us.median};
     std::ostringstream text;
-    print_path(watch, text);
+    print_path(found, text);
     seen.text = text.str();
   };
   simulate(
