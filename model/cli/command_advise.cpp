@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/platform/topology.hpp"
 #include "model/study/advice_report.hpp"
 #include "model/study/survey.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/cli/settings_options.hpp"

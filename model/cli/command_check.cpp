@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/platform/platform_numbers.hpp"
-#include "model/platform/platform_reader.hpp"
-#include "model/tools/wiring.hpp"
+#include "platforms/machine/platform_numbers.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/tools/wiring.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
 

@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/platform/platform_file.hpp"
-#include "model/platform/platform_reader.hpp"
-#include "model/platform/topology.hpp"
 #include "model/study/message_times.hpp"
 #include "model/study/survey.hpp"
-#include "model/tools/difference.hpp"
+#include "platforms/reader/platform_file.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/tools/difference.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/cli/settings_options.hpp"

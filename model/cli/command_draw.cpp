@@ -5,9 +5,9 @@
 
 #include "model/cli/commands.hpp"
 #include "model/cli/message_page.hpp"
-#include "model/platform/topology.hpp"
-#include "model/tools/drawing.hpp"
-#include "model/tools/graphviz.hpp"
+#include "platforms/tools/drawing.hpp"
+#include "platforms/tools/graphviz.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/results/files.hpp"

@@ -7,7 +7,7 @@
 #include "model/cli/commands.hpp"
 #include "model/cli/explanation.hpp"
 #include "model/cli/observed_message.hpp"
-#include "model/platform/topology.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/settings_options.hpp"

@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/platform/platform_numbers.hpp"
-#include "model/platform/platform_reader.hpp"
-#include "model/platform/platform_writer.hpp"
-#include "model/tools/import/import_topology.hpp"
+#include "platforms/import/import_topology.hpp"
+#include "platforms/machine/platform_numbers.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/reader/platform_writer.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/output_files.hpp"

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/platform/platform_file.hpp"
-#include "model/platform/platform_reader.hpp"
-#include "model/tools/platform_schema.hpp"
+#include "platforms/reader/platform_file.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/tools/platform_schema.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/cli/protocol_list.hpp"

@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/platform/platform.hpp"
-#include "model/platform/platform_file.hpp"
-#include "model/platform/platform_reader.hpp"
-#include "model/tools/template.hpp"
+#include "platforms/machine/platform.hpp"
+#include "platforms/reader/platform_file.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/tools/template.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/files.hpp"
 

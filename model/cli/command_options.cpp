@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "model/engine/machine.hpp"
-#include "model/platform/platform_file.hpp"
-#include "model/platform/platform_reader.hpp"
-#include "model/platform/topology.hpp"
 #include "model/study/watch/timeline.hpp"
+#include "platforms/reader/platform_file.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/bench/report/document.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/core/units.hpp"

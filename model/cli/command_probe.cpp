@@ -5,7 +5,7 @@
 
 #include "model/cli/commands.hpp"
 #include "model/engine/simulation.hpp"
-#include "model/platform/topology.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/progress.hpp"

@@ -19,7 +19,6 @@
 
 #include "model/cli/commands.hpp"
 #include "model/engine/machine.hpp"
-#include "model/platform/platform_file.hpp"
 #include "model/study/child_process.hpp"
 #include "model/study/survey.hpp"
 #include "model/study/sweep/launcher_share.hpp"
@@ -27,7 +26,8 @@
 #include "model/study/sweep/study_plan.hpp"
 #include "model/study/sweep/study_report.hpp"
 #include "model/study/sweep/study_results.hpp"
-#include "model/tools/variation.hpp"
+#include "platforms/reader/platform_file.hpp"
+#include "platforms/tools/variation.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/results/files.hpp"

@@ -11,9 +11,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "model/engine/simulation.hpp"
-#include "model/platform/platform.hpp"
 #include "model/study/watch/round_watch.hpp"
-#include "model/tools/faults.hpp"
+#include "platforms/machine/platform.hpp"
+#include "platforms/tools/faults.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/path.hpp"

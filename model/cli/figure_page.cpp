@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "model/cli/message_page.hpp"
-#include "model/platform/topology.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {

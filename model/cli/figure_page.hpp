@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "model/platform/platform.hpp"
+#include "platforms/machine/platform.hpp"
 #include "protocols/bench/figure/figures.hpp"
 #include "protocols/bench/report/document.hpp"
 

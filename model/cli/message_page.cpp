@@ -8,7 +8,7 @@
 
 #include "model/cli/explanation.hpp"
 #include "model/study/child_process.hpp"
-#include "model/tools/graphviz.hpp"
+#include "platforms/tools/graphviz.hpp"
 #include "protocols/bench/results/files.hpp"
 
 namespace twinlink::model {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "model/cli/observed_message.hpp"
-#include "model/platform/platform.hpp"
-#include "model/tools/drawing.hpp"
+#include "platforms/machine/platform.hpp"
+#include "platforms/tools/drawing.hpp"
 #include "protocols/bench/report/document.hpp"
 
 namespace twinlink::model {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "model/platform/platform.hpp"
 #include "model/study/watch/round_watch.hpp"
+#include "platforms/machine/platform.hpp"
 #include "protocols/bench/report/document.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "protocols/bench/workload/workload_options.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/engine/machine.hpp"
-#include "model/platform/platform.hpp"
+#include "platforms/machine/platform.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/core/units.hpp"
 

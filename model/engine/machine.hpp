@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "model/engine/flow.hpp"
-#include "model/platform/topology.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/core/path.hpp"
 
 namespace twinlink::model {

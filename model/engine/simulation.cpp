@@ -11,7 +11,7 @@
 
 #include "model/engine/machine.hpp"
 #include "model/engine/sim_rank.hpp"
-#include "model/platform/degraded.hpp"
+#include "platforms/machine/degraded.hpp"
 
 namespace twinlink::model {
 namespace s4u = simgrid::s4u;

@@ -9,7 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "model/engine/simulation.hpp"
-#include "model/platform/platform.hpp"
+#include "platforms/machine/platform.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
 
 namespace twinlink::model {

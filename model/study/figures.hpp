@@ -1,7 +1,7 @@
 // The curves of the figures, simulated.
 #pragma once
 
-#include "model/platform/platform.hpp"
+#include "platforms/machine/platform.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/figure/figures.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "model/tools/filter_program.hpp"
+#include "platforms/tools/filter_program.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/platform/topology.hpp"
 #include "model/study/child_process.hpp"
 #include "model/study/warm_messages.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/bench/results/files.hpp"
 
 namespace twinlink::model {

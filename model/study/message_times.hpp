@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/platform/platform.hpp"
+#include "platforms/machine/platform.hpp"
 #include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "protocols/core/path.hpp"

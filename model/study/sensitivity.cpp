@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "model/tools/variation.hpp"
+#include "platforms/tools/variation.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {

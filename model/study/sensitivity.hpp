@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "model/platform/platform.hpp"
 #include "model/study/message_times.hpp"
+#include "platforms/machine/platform.hpp"
 
 namespace twinlink::model {
 

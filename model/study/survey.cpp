@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "model/platform/topology.hpp"
 #include "model/study/child_process.hpp"
 #include "model/study/warm_messages.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/registry.hpp"

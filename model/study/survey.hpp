@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "model/platform/platform.hpp"
 #include "model/study/advice.hpp"
+#include "platforms/machine/platform.hpp"
 #include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/results/results.hpp"

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "model/platform/platform.hpp"
+#include "platforms/machine/platform.hpp"
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "protocols/core/path.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "model/platform/platform_fields.hpp"
+#include "platforms/machine/platform_fields.hpp"
 
 namespace twinlink::real {
 namespace {

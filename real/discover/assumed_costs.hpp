@@ -1,7 +1,7 @@
 // What only measurements tell, before there are any.
 #pragma once
 
-#include "model/platform/platform.hpp"
+#include "platforms/machine/platform.hpp"
 
 namespace twinlink::real {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/platform/platform_reader.hpp"
-#include "model/platform/platform_writer.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/reader/platform_writer.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "real/discover/node_platform.hpp"
 #include "real/discover/node_topology.hpp"

@@ -8,11 +8,11 @@
 #include <set>
 #include <utility>
 
-#include "model/platform/node_checks.hpp"
-#include "model/platform/topology.hpp"
+#include "platforms/import/pcie_tree.hpp"
+#include "platforms/reader/node_checks.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
 #include "real/discover/assumed_costs.hpp"
-#include "real/discover/pcie_tree.hpp"
 
 namespace twinlink::real {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "model/platform/platform.hpp"
-#include "real/system/node_description.hpp"
+#include "platforms/import/node_description.hpp"
+#include "platforms/machine/platform.hpp"
 
 namespace twinlink::real {
 

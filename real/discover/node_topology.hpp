@@ -1,8 +1,8 @@
 // What hwloc knows of a node: sockets, NUMA domains, the PCI tree above its GPUs and adapters.
 #pragma once
 
+#include "platforms/import/node_description.hpp"
 #include "real/system/hwloc_topology.hpp"
-#include "real/system/node_description.hpp"
 
 namespace twinlink::real {
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "real/system/node_description.hpp"
+#include "platforms/import/node_description.hpp"
 
 namespace twinlink::real {
 

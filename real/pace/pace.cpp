@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/platform/platform_file.hpp"
-#include "model/platform/platform_reader.hpp"
+#include "platforms/reader/platform_file.hpp"
+#include "platforms/reader/platform_reader.hpp"
 #include "real/device/host_runtime.hpp"
 
 namespace twinlink::real {

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/platform/topology.hpp"
+#include "platforms/topology/topology.hpp"
 #include "real/device/device_runtime.hpp"
 #include "real/pace/pace_clock.hpp"
 

@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 
 #include "model/engine/simulation.hpp"
-#include "model/platform/platform_reader.hpp"
 #include "model/study/child_process.hpp"
+#include "platforms/reader/platform_reader.hpp"
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/registry.hpp"
 

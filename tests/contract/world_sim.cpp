@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/engine/simulation.hpp"
-#include "model/platform/platform_reader.hpp"
+#include "platforms/reader/platform_reader.hpp"
 #include "tests/contract/world.hpp"
 
 namespace twinlink::contract {

@@ -3,13 +3,13 @@
 #include <span>
 #include <vector>
 
-#include "model/platform/platform_numbers.hpp"
-#include "model/platform/platform_reader.hpp"
-#include "model/platform/platform_writer.hpp"
-#include "model/platform/yaml_override.hpp"
-#include "model/tools/placement.hpp"
-#include "model/yaml/diagnostics.hpp"
-#include "model/yaml/yaml_document.hpp"
+#include "platforms/machine/platform_numbers.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/reader/platform_writer.hpp"
+#include "platforms/reader/yaml_override.hpp"
+#include "platforms/tools/placement.hpp"
+#include "platforms/yaml/diagnostics.hpp"
+#include "platforms/yaml/yaml_document.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace twinlink::fuzz {

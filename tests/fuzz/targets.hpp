@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/platform/platform.hpp"
+#include "platforms/machine/platform.hpp"
 
 namespace twinlink::fuzz {
 

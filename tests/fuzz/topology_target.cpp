@@ -1,6 +1,6 @@
 // What other tools say of a node: nvidia-smi topo -m, NCCL's topology XML, hwloc's XML.
-#include "model/platform/platform_writer.hpp"
-#include "model/tools/import/import_topology.hpp"
+#include "platforms/import/import_topology.hpp"
+#include "platforms/reader/platform_writer.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace twinlink::fuzz {

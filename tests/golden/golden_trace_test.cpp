@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "model/engine/simulation.hpp"
-#include "model/platform/platform_reader.hpp"
+#include "platforms/reader/platform_reader.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/tracing_rank.hpp"
 #include "tests/support/test_name.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/platform/platform_numbers.hpp"
+#include "platforms/machine/platform_numbers.hpp"
 #include "validate/calibrate/platform_edit.hpp"
 #include "validate/calibrate/probe_set.hpp"
 #include "validate/calibrate/time_shares.hpp"

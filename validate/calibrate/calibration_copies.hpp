@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/platform/topology.hpp"
+#include "platforms/topology/topology.hpp"
 #include "validate/calibrate/calibration_groups.hpp"
 #include "validate/calibrate/platform_edit.hpp"
 #include "validate/calibrate/probe_set.hpp"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "model/platform/platform_numbers.hpp"
+#include "platforms/machine/platform_numbers.hpp"
 #include "protocols/bench/results/statistics.hpp"
 
 namespace twinlink::validate {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "model/platform/platform_numbers.hpp"
+#include "platforms/machine/platform_numbers.hpp"
 
 namespace twinlink::validate {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/platform/platform.hpp"
+#include "platforms/machine/platform.hpp"
 #include "validate/calibrate/calibration_groups.hpp"
 
 namespace twinlink::validate {

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "model/platform/platform_reader.hpp"
-#include "model/yaml/yaml_text.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/yaml/yaml_text.hpp"
 
 namespace twinlink::validate {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "model/platform/platform.hpp"
-#include "model/yaml/yaml_document.hpp"
-#include "model/yaml/yaml_number.hpp"
+#include "platforms/machine/platform.hpp"
+#include "platforms/yaml/yaml_document.hpp"
+#include "platforms/yaml/yaml_number.hpp"
 
 namespace twinlink::validate {
 

@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "model/platform/platform_file.hpp"
+#include "platforms/reader/platform_file.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/results/files.hpp"

@@ -1,7 +1,7 @@
 // What control messages take that go both ways, bench::kQueuedCopies each way. All times are the share of one.
 #pragma once
 
-#include "model/platform/platform.hpp"
+#include "platforms/machine/platform.hpp"
 #include "protocols/core/units.hpp"
 
 namespace twinlink::validate {

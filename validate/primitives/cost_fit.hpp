@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "model/platform/platform.hpp"
+#include "platforms/machine/platform.hpp"
 #include "protocols/core/units.hpp"
 
 namespace twinlink::validate {

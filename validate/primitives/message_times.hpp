@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "model/platform/topology.hpp"
+#include "platforms/topology/topology.hpp"
 #include "validate/primitives/primitive.hpp"
 
 namespace twinlink::validate {

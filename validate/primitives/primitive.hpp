@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "model/platform/topology.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/bench/probe/probe.hpp"
 
 namespace twinlink::validate {

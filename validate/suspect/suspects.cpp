@@ -13,9 +13,9 @@
 
 #include <fmt/format.h>
 
-#include "model/platform/degraded.hpp"
-#include "model/platform/platform_reader.hpp"
-#include "model/platform/topology.hpp"
+#include "platforms/machine/degraded.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
 #include "validate/calibrate/calibration_groups.hpp"
 #include "validate/primitives/primitive.hpp"

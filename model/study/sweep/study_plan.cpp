@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "model/yaml/yaml_section.hpp"
+#include "platforms/yaml/yaml_section.hpp"
 
 namespace twinlink::model {
 namespace {

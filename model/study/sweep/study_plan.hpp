@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/yaml/diagnostics.hpp"
+#include "platforms/yaml/diagnostics.hpp"
 
 namespace twinlink::model {
 

@@ -22,9 +22,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "model/platform/platform_reader.hpp"
-#include "model/tools/platform_tree.hpp"
-#include "model/yaml/yaml_text.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/tools/platform_tree.hpp"
+#include "platforms/yaml/yaml_text.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {

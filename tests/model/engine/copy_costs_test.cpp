@@ -10,7 +10,7 @@
 #include "model/engine/simulation.hpp"
 #include "protocols/core/tags.hpp"
 #include "tests/model/engine/one_message.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "protocols/trace/tracing_rank.hpp"
 #include "tests/model/engine/ipc_pair.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/platforms/sample_platform.hpp"
 #include "tests/support/test_name.hpp"
 
 namespace twinlink::model {

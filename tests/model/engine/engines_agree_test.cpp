@@ -15,9 +15,9 @@
 #include <gtest/gtest.h>
 
 #include "model/engine/simulation.hpp"
-#include "model/platform/platform_reader.hpp"
-#include "model/platform/topology.hpp"
 #include "model/study/child_process.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/topology/topology.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -10,7 +10,7 @@
 #include "protocols/core/options.hpp"
 #include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model::testing {
 namespace {

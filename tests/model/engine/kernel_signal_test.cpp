@@ -6,7 +6,7 @@
 
 #include "model/engine/sim_rank.hpp"
 #include "tests/model/engine/push_pair.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "protocols/core/protocol.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model::testing {
 

@@ -7,7 +7,7 @@
 #include "model/engine/simulation.hpp"
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/registry.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
 namespace {

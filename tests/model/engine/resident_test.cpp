@@ -7,7 +7,7 @@
 
 #include "tests/model/engine/one_message.hpp"
 #include "tests/model/engine/push_pair.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -16,7 +16,7 @@
 #include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
 #include "tests/model/engine/one_message.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/platform/platform.hpp"
+#include "platforms/machine/platform.hpp"
 #include "protocols/core/protocol.hpp"
 
 namespace twinlink::model::testing {

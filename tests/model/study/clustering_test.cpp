@@ -11,7 +11,7 @@
 #include "protocols/core/errors.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/workloads/goal/trace.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
 namespace {

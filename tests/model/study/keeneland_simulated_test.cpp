@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "model/engine/simulation.hpp"
-#include "model/platform/platform_reader.hpp"
 #include "model/study/child_process.hpp"
 #include "model/study/figures.hpp"
-#include "tests/model/platform/reference_rows.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "tests/platforms/reference_rows.hpp"
 
 namespace twinlink::model {
 namespace {

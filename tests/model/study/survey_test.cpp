@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "model/platform/platform_reader.hpp"
-#include "model/platform/topology.hpp"
 #include "model/study/child_process.hpp"
 #include "model/study/warm_messages.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"

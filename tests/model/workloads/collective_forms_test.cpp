@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/platform/platform_reader.hpp"
+#include "platforms/reader/platform_reader.hpp"
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/groups.hpp"
 #include "tests/model/workloads/schedule_times.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "model/platform/platform.hpp"
+#include "platforms/machine/platform.hpp"
 #include "protocols/workloads/schedule.hpp"
 
 namespace twinlink::model::testing {

@@ -7,12 +7,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/platform/platform_numbers.hpp"
-#include "model/platform/platform_reader.hpp"
-#include "model/platform/platform_writer.hpp"
-#include "model/platform/topology.hpp"
+#include "platforms/machine/platform_numbers.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/reader/platform_writer.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/platforms/sample_platform.hpp"
 #include "tests/real/rank/messages.hpp"
 
 namespace twinlink::real {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "platforms/import/pcie_tree.hpp"
 #include "protocols/core/errors.hpp"
-#include "real/discover/pcie_tree.hpp"
 #include "tests/real/rank/messages.hpp"
 
 namespace twinlink::real {

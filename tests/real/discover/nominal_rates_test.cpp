@@ -1,4 +1,4 @@
-#include "real/discover/nominal_rates.hpp"
+#include "platforms/import/nominal_rates.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 
 #include "real/device/host_runtime.hpp"
 #include "real/pace/paced_runtime.hpp"
-#include "tests/model/engine/sample_platform.hpp"
+#include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::real {
 

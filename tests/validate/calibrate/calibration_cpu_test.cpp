@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/platform/platform_writer.hpp"
+#include "platforms/reader/platform_writer.hpp"
 #include "protocols/bench/probe/probe.hpp"
 #include "tests/validate/calibrate/synthetic_probes.hpp"
 #include "validate/primitives/cost_fit.hpp"

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/platform/platform_writer.hpp"
+#include "platforms/reader/platform_writer.hpp"
 #include "tests/validate/calibrate/synthetic_probes.hpp"
 
 namespace twinlink::validate {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "model/platform/platform_reader.hpp"
+#include "platforms/reader/platform_reader.hpp"
 #include "tests/validate/scratch_folder.hpp"
 #include "validate/calibrate/calibration.hpp"
 

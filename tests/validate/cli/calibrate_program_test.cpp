@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "model/platform/platform_numbers.hpp"
-#include "model/platform/platform_reader.hpp"
-#include "model/platform/platform_writer.hpp"
+#include "platforms/machine/platform_numbers.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/reader/platform_writer.hpp"
 #include "tests/validate/cli/validate_program.hpp"
 #include "tests/validate/fixtures.hpp"
 #include "validate/compare/join.hpp"

@@ -1,7 +1,7 @@
 // What limits the bytes of a copy or message beside its links.
 #include <gtest/gtest.h>
 
-#include "model/platform/platform_reader.hpp"
+#include "platforms/reader/platform_reader.hpp"
 #include "validate/primitives/primitive.hpp"
 
 namespace twinlink::validate {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "model/platform/degraded.hpp"
-#include "model/platform/platform_reader.hpp"
+#include "platforms/machine/degraded.hpp"
+#include "platforms/reader/platform_reader.hpp"
 #include "protocols/core/errors.hpp"
 #include "validate/primitives/primitive.hpp"
 #include "validate/suspect/suspect_report.hpp"

@@ -1,8 +1,0 @@
-// Apart from all else, for the linker leaves this out where a program has a definition of its own.
-#include "model/platform/platform_file.hpp"
-
-namespace twinlink::model {
-
-std::filesystem::path installed_platforms() { return {}; }
-
-}  // namespace twinlink::model

@@ -1,0 +1,99 @@
+#include "platforms/machine/degraded.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace twinlink::model {
+namespace {
+
+class Degradation {
+ public:
+  Degradation(double share, const std::string& why) : share_(share), why_(why) {}
+
+  void shrink(Link& link) const {
+    shrink(link.forward);
+    shrink(link.backward);
+    for (auto* rate : {&link.total, &link.dma_read, &link.dma_write}) shrink(*rate);
+  }
+  void shrink(Passing& passing) const {
+    shrink(passing.peer_read);
+    shrink(passing.peer_write);
+  }
+  void shrink(HostMemory& memory) const {
+    shrink(memory.copy_rate);
+    shrink(memory.bandwidth);
+  }
+
+ private:
+  void shrink(Sourced<Rate>& rate) const {
+    rate.value = Rate{rate.value.bytes_per_second() * share_};
+    rate.source = {Quality::assumed, why_};
+  }
+  void shrink(std::optional<Sourced<Rate>>& rate) const {
+    if (rate) shrink(*rate);
+  }
+
+  double share_;
+  const std::string& why_;
+};
+
+template <class T>
+T* find_named(std::vector<T>& things, std::string_view name) {
+  const auto found = std::ranges::find(things, name, &T::name);
+  return found == things.end() ? nullptr : &*found;
+}
+
+bool degrade_node(Node& node, std::string_view part, const Degradation& degradation) {
+  if (Link* link = find_named(node.links, part)) {
+    degradation.shrink(*link);
+    return true;
+  }
+  if (HostMemory* memory = find_named(node.memories, part)) {
+    degradation.shrink(*memory);
+    return true;
+  }
+  Hub* const hub = find_named(node.hubs, part);
+  if (hub == nullptr && find_named(node.nics, part) == nullptr) return false;
+  if (hub != nullptr) degradation.shrink(hub->passing);
+  for (const std::size_t link : links_of(node, part)) degradation.shrink(node.links[link]);
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> degradable_parts(const Platform& platform) {
+  std::vector<std::string> names;
+  const auto add_all = [&](const Node& node, const std::string& prefix) {
+    for (const Link& link : node.links) names.push_back(prefix + link.name);
+    for (const Nic& nic : node.nics) names.push_back(prefix + nic.name);
+    for (const Hub& hub : node.hubs) names.push_back(prefix + hub.name);
+    for (const HostMemory& memory : node.memories) names.push_back(prefix + memory.name);
+  };
+  add_all(platform.node, "");
+  for (const NodeKind& kind : platform.kinds) add_all(kind.node, kind.name + "-");
+  return names;
+}
+
+std::vector<std::size_t> links_of(const Node& node, std::string_view part) {
+  std::vector<std::size_t> by_name;
+  std::vector<std::size_t> by_end;
+  const bool is_end = std::ranges::find(node.nics, part, &Nic::name) != node.nics.end() ||
+                      std::ranges::find(node.hubs, part, &Hub::name) != node.hubs.end();
+  for (std::size_t i = 0; i < node.links.size(); ++i) {
+    const Link& link = node.links[i];
+    if (link.name == part) by_name.push_back(i);
+    if (is_end && (link.from == part || link.to == part)) by_end.push_back(i);
+  }
+  return by_name.empty() ? by_end : by_name;
+}
+
+bool degrade(Platform& platform, std::string_view part, double share, const std::string& why) {
+  const Degradation degradation(share, why);
+  if (degrade_node(platform.node, part, degradation)) return true;
+  return std::ranges::any_of(platform.kinds, [&](NodeKind& kind) {
+    const std::string prefix = kind.name + "-";
+    return part.starts_with(prefix) && degrade_node(kind.node, part.substr(prefix.size()), degradation);
+  });
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,74 @@
+#include "platforms/machine/platform.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+namespace twinlink::model {
+namespace {
+
+constexpr std::array<std::string_view, kCopyKinds> kCopyKindNames{
+    "pinned-to-device",   "device-to-pinned", "pageable-to-device",
+    "device-to-pageable", "device-to-device", "peer",
+    "peer-read",          "host-to-host",     "kernel-push",
+    "kernel-pull",        "kernel-local",     "kernel-to-pinned",
+    "kernel-from-pinned", "resident-push"};
+
+}  // namespace
+
+std::string_view to_string(Forwards forwards) {
+  constexpr std::array<std::string_view, kForwards.size()> kNames{"none", "adapters", "all"};
+  return kNames.at(static_cast<std::size_t>(forwards));
+}
+
+std::string_view to_string(HostBuffers buffers) {
+  constexpr std::array<std::string_view, kHostBuffers.size()> kNames{"near", "far", "interleaved"};
+  return kNames.at(static_cast<std::size_t>(buffers));
+}
+
+std::string_view to_string(CopiedBy copied_by) {
+  constexpr std::array<std::string_view, kCopiedBy.size()> kNames{"none", "receiver", "both"};
+  return kNames.at(static_cast<std::size_t>(copied_by));
+}
+
+std::string_view to_string(CopyKind kind) { return kCopyKindNames.at(static_cast<std::size_t>(kind)); }
+
+bool reads_host_memory(CopyKind kind) {
+  using enum CopyKind;
+  return kind == pinned_to_device || kind == pageable_to_device || kind == host_to_host || kind == kernel_from_pinned;
+}
+
+bool reads_far_end(CopyKind kind) {
+  using enum CopyKind;
+  return reads_host_memory(kind) || kind == peer_read || kind == kernel_pull;
+}
+
+bool ends_by_event(CopyKind kind) { return kind != CopyKind::host_to_host && kind != CopyKind::resident_push; }
+
+const GpuType& Platform::type_of(std::size_t gpu) const {
+  const auto found = std::ranges::find(gpu_types, node.gpus[gpu].type, &GpuType::name);
+  assert(found != gpu_types.end());
+  return *found;
+}
+
+void set_within_node(Platform& platform, const WithinNode& within_node) {
+  if (within_node.loopback && !platform.fabric) {
+    throw UsageError("--intra-node loopback needs a network adapter, and platform '" + platform.name + "' has none");
+  }
+  if (within_node.loopback && within_node.copy_size) {
+    throw UsageError("--smp-copy-size is for shared memory, and --intra-node loopback does not use it");
+  }
+  if (within_node.copy_size && platform.intra_node.fragment && platform.intra_node.copied_by == CopiedBy::both) {
+    throw UsageError("--smp-copy-size is for platforms that say nothing of fragments, and platform '" + platform.name +
+                     "' has a 'fragment': --set mpi.intra_node.fragment=SIZE changes it");
+  }
+  platform.within_node = within_node;
+  if (within_node.smcuda && platform.intra_node.copied_by == CopiedBy::receiver) {
+    platform.intra_node.copied_by = CopiedBy::both;
+  }
+}
+
+}  // namespace twinlink::model

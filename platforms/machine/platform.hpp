@@ -1,0 +1,331 @@
+// A platform as plain structs: what a YAML file in platforms/ says, checked, with every number in SI units.
+//
+// No SimGrid here: twinlink-validate reads and writes platforms too.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "platforms/machine/fabric.hpp"
+#include "platforms/machine/software.hpp"
+#include "platforms/yaml/sourced.hpp"
+#include "protocols/core/rank.hpp"
+#include "protocols/core/units.hpp"
+
+namespace twinlink::model {
+
+/// A link joins two vertices of the node's graph. Each direction has its own bandwidth; all flows share it evenly.
+struct Link {
+  std::string name{};
+  std::string from{};
+  std::string to{};
+  Sourced<Rate> forward{};                    ///< from -> to, of all `count`
+  Sourced<Rate> backward{};                   ///< to -> from
+  std::optional<Sourced<Rate>> total{};       ///< both directions together, where that is less than their sum
+  std::optional<Sourced<Rate>> dma_read{};    ///< what reads by devices across it get together; absent: as the link
+  std::optional<Sourced<Rate>> dma_write{};   ///< and writes by devices
+  std::optional<Sourced<Seconds>> latency{};  ///< of one crossing
+  int count = 1;                              ///< so many in parallel, over which traffic is spread
+};
+
+/// Which peer traffic a vertex passes on: what GPUs and adapters read and write in GPUs past host memory.
+enum class Forwards { none, adapters, all };
+inline constexpr std::array kForwards{Forwards::none, Forwards::adapters, Forwards::all};
+/// As the platform file spells it: "none", "adapters", "all".
+std::string_view to_string(Forwards forwards);
+
+/// What a hub or a memory does with what passes it.
+struct Passing {
+  std::optional<Sourced<Seconds>> latency{};
+  Forwards forwards = Forwards::none;
+  std::optional<Sourced<Rate>> peer_read{};   ///< what all peer reads through it get together; absent: what links give
+  std::optional<Sourced<Rate>> peer_write{};  ///< and all peer writes
+};
+
+struct Gpu {
+  std::string name{};
+  std::string type{};         ///< one of Platform::gpu_types
+  std::string memory_near{};  ///< the memory (NUMA domain) on its socket
+  std::string nic{};          ///< the adapter that it uses; empty without a fabric
+  /// Others, over which messages from NetworkCosts::striped_from on go beside `nic`, in equal parts.
+  std::vector<std::string> more_nics{};
+};
+
+/// Where the host buffers of ranks lie.
+enum class HostBuffers {
+  near,        ///< in the memory next to the rank's GPU
+  far,         ///< in the one with the most hops from it
+  interleaved  ///< page by page in all memories alike
+};
+inline constexpr std::array kHostBuffers{HostBuffers::near, HostBuffers::far, HostBuffers::interleaved};
+/// As the platform file spells it: "near", "far", "interleaved".
+std::string_view to_string(HostBuffers buffers);
+
+/// A way that is taken whatever others there are, in both directions unless another entry has the other one.
+struct ForcedWay {
+  std::string name{};
+  std::string from{};              ///< a memory, GPU or adapter
+  std::string to{};                ///< another one
+  std::vector<std::string> via{};  ///< in this order: hubs, memories, and links where there are several between two
+};
+
+struct HostMemory {
+  std::string name{};
+  Sourced<Rate> copy_rate{};  ///< memcpy by one core, bytes copied per second
+  /// What all reads of its DRAM get together, and what all writes get; absent: never the limit.
+  std::optional<Sourced<Rate>> bandwidth{};
+  /// How much of it the caches of its CPUs hold: what was used last; absent: all that is ever used.
+  std::optional<Sourced<Bytes>> cache{};
+  Passing passing{};
+};
+
+/// An inner vertex: a socket, an I/O hub, a switch.
+struct Hub {
+  std::string name{};
+  Passing passing{.forwards = Forwards::all};
+};
+
+struct Nic {
+  std::string name{};
+  std::optional<Sourced<Seconds>> latency{};  ///< of passing it
+  std::optional<Sourced<Seconds>> gap{};      ///< least time between two messages that it sends
+  std::optional<Sourced<Rate>> link{};        ///< to the fabric, each way; absent: the fabric's
+};
+
+/// What an operation costs beside what it crosses: the calling CPU is busy for `overhead`, then nothing moves for
+/// `latency` and that of the way, then the bytes flow; all of its kind on one GPU get `rate` together (absent: whatever
+/// the way allows). A copy that waits for the one before it in its stream flows no earlier than `gap`, by its size,
+/// after that one's last byte (absent: 0). What `cpu_written` says comes on top where a CPU wrote the source last and
+/// nobody has read it since (absent: 0).
+struct Cost {
+  Sourced<Seconds> overhead{};
+  Sourced<Piecewise> latency{};
+  std::optional<Sourced<Rate>> rate{};
+  std::optional<Sourced<Piecewise>> gap{};
+  std::optional<Sourced<Piecewise>> cpu_written{};  ///< of copies from host memory only; by the bytes so written
+};
+
+/// The kinds of copies that a driver distinguishes.
+enum class CopyKind {
+  pinned_to_device,
+  device_to_pinned,
+  pageable_to_device,
+  device_to_pageable,
+  device_to_device,    ///< within one GPU
+  peer,                ///< into the memory of a peer, by the copy engine
+  peer_read,           ///< out of it; absent: as `peer`
+  host_to_host,        ///< memcpy
+  kernel_push,         ///< a kernel stores into the memory of a peer
+  kernel_pull,         ///< a kernel loads from the memory of a peer
+  kernel_local,        ///< a kernel copies within its GPU
+  kernel_to_pinned,    ///< a kernel stores into page-locked host memory
+  kernel_from_pinned,  ///< a kernel loads from page-locked host memory
+  resident_push        ///< a resident kernel stores into the memory of a peer
+};
+inline constexpr int kCopyKinds = 14;
+/// As the platform file spells it: "pinned-to-device".
+std::string_view to_string(CopyKind kind);
+/// Do such copies read host memory?
+bool reads_host_memory(CopyKind kind);
+/// Do the bytes come from the far end of the way? A request crosses it first, so that the way's latency counts twice.
+bool reads_far_end(CopyKind kind);
+/// Does the CPU learn by an event that such a copy is over? What the CPU has done itself it knows, and a resident
+/// kernel tells it by a word in host memory.
+bool ends_by_event(CopyKind kind);
+using CopyCosts = std::map<CopyKind, Cost>;
+
+/// A kind of GPU: its data sheet, and what its copy engines and kernels cost.
+struct GpuType {
+  std::string name{};
+  std::string model{};
+  Sourced<Bytes> memory{};
+  int capability_major = 0;
+  int capability_minor = 0;
+  bool unified_addressing = true;
+  CopyCosts copies{};
+};
+
+/// How the driver copies between GPUs that do not reach each other: chunks through a bounce buffer in host memory.
+struct Fallback {
+  Cost cost{};            ///< without a rate
+  std::string through{};  ///< where the bounce buffer lies: "source" and "target" are the memories near them
+  Sourced<Bytes> chunk{};
+  Sourced<Seconds> per_chunk{};
+  /// After so many chunks the driver waits for both copies, and what the shorter one does of the last is not hidden.
+  int in_flight = 1;
+};
+
+/// Whose CPU copies the bytes of a message within a node.
+enum class CopiedBy {
+  none,      ///< nobody's: each message has the rate for itself, and moves whatever the ranks do
+  receiver,  ///< a single copy, by the receiver in the kernel: CMA, KNEM, XPMEM
+  both       ///< the sender copies into shared memory, the receiver out of it, at the same time but for `fragment`
+};
+inline constexpr std::array kCopiedBy{CopiedBy::none, CopiedBy::receiver, CopiedBy::both};
+/// As the platform file spells it: "none", "receiver", "both".
+std::string_view to_string(CopiedBy copied_by);
+
+struct NetworkCosts {
+  Sourced<Piecewise> send_overhead{};   ///< the CPU posts a send, with the bytes of it that it copies at once
+  Sourced<Seconds> receive_overhead{};  ///< the CPU posts a receive
+  Sourced<Piecewise> latency{};         ///< from the posted send until the first byte flows, adapter and wire included
+  /// Of one message, or of the part of one that an adapter has, where that is less than the links allow.
+  std::optional<Sourced<Rate>> rate{};
+  Sourced<Bytes> eager_limit{};  ///< up to here a message leaves without waiting for its receive
+  /// Between nodes: messages of this size on go in equal parts over all adapters of their GPUs; absent: those above
+  /// the eager limit.
+  std::optional<Sourced<Bytes>> striped_from{};
+  Sourced<Seconds> control{};  ///< one control message
+  /// The CPU awaits a control message and takes it in; absent: 0.
+  std::optional<Sourced<Seconds>> control_receive_overhead{};
+  /// Within a node only; other than `none` it needs `rate`, which is then what one CPU copies, all its messages
+  /// together, save eager ones where there is a `completion`.
+  CopiedBy copied_by = CopiedBy::none;
+  /// Within a node only, with a `copied_by` other than `none`: where both CPUs copy, what the sender's copies of a
+  /// message that is not eager before the receiver's can begin; absent: both begin at once.
+  std::optional<Sourced<Bytes>> fragment{};
+  /// Within a node only: what takes the place of `rate` for bytes that the memory's `cache` does not hold, at the end
+  /// that lacks more of them; absent: the caches make no difference.
+  std::optional<Sourced<Rate>> uncached{};
+  /// From the last byte of one message to the first byte of the next one of its sender to its receiver; where CPUs copy
+  /// in pieces, from the end of its first piece, and work of the sender's CPU; absent: 0.
+  /// LogGP's gap, less what the bytes take.
+  std::optional<Sourced<Piecewise>> gap{};
+  /// The receiver's CPU is busy taking an eager message in and learning of it, by its size; no part of `latency`;
+  /// absent: 0. LogGP's overhead, less `receive_overhead`.
+  std::optional<Sourced<Piecewise>> completion{};
+  /// The sender's CPU is busy learning that a send is over; absent: 0.
+  std::optional<Sourced<Seconds>> send_completion{};
+
+  [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
+  /// Does a message of `size` take several adapters where its GPUs have them?
+  [[nodiscard]] bool is_striped(Bytes size) const {
+    return striped_from ? size >= striped_from->value : !is_eager(size);
+  }
+  /// The CPU posts a send of `size`.
+  [[nodiscard]] Seconds posting(Bytes size) const { return send_overhead.value.at(size); }
+  /// Of a message of `size` that CPUs copy in pieces, the last one, which the receiver's CPU copies when the sender's
+  /// is through. Nothing of others, whose bytes all flow at once.
+  [[nodiscard]] Bytes last_fragment(Bytes size) const {
+    return fragment && copied_by == CopiedBy::both && !is_eager(size) ? std::min(size, fragment->value) : Bytes{};
+  }
+  /// Of the same: what goes with the request, so that the sender's CPU has copied it when it has posted the message.
+  [[nodiscard]] Bytes first_part(Bytes size) const { return std::min(eager_limit.value, last_fragment(size)); }
+  /// The CPU posts a control message, as it does the smallest message; a part of `control`.
+  [[nodiscard]] Seconds sending_control() const { return std::min(posting(Bytes{}), control.value); }
+  /// The CPU awaits a control message and takes it in.
+  [[nodiscard]] Seconds receiving_control() const { return or_none(control_receive_overhead); }
+  /// The receiver's CPU takes one of `size` in.
+  [[nodiscard]] Seconds taking_in(Bytes size) const {
+    return completion && is_eager(size) ? completion->value.at(size) : Seconds{};
+  }
+};
+
+struct RuntimeCosts {
+  Sourced<Seconds> allocate_device{};
+  Sourced<Seconds> ipc_export{};  ///< cudaIpcGetMemHandle
+  Sourced<Seconds> ipc_open{};    ///< cudaIpcOpenMemHandle
+  Sourced<Seconds> ipc_close{};
+  Sourced<Seconds> pin_base{};  ///< page-locking: base plus per byte
+  Sourced<Seconds> pin_per_gib{};
+  // A run that needs one of these on a platform that does not have it is an InputError.
+  std::optional<Sourced<Seconds>> engine_block{};  ///< what each block of a 2-D copy adds to the copy engine's time
+  std::optional<Sourced<Seconds>> kernel_block{};  ///< what each block adds to the time of a kernel that copies blocks
+  std::optional<Sourced<Seconds>> signal{};        ///< from the last byte of a put until its signal is seen
+  /// From the last byte of a put by a kernel until its signal is seen, and its own CPU told, by the bytes that it puts:
+  /// the last of many blocks of threads waits for all others; absent: `signal`, and the CPU learns of the end as of
+  /// that of any other copy. A resident kernel needs neither.
+  std::optional<Sourced<Piecewise>> kernel_signal{};
+  /// From a signal that the copy engine's queue has raised until the queue goes on, beside the next copy's gap,
+  /// without which it does not count; absent: 0.
+  std::optional<Sourced<Seconds>> signal_gap{};
+  /// The same behind a kernel that has raised one in `kernel_signal`.
+  std::optional<Sourced<Seconds>> kernel_signal_gap{};
+  std::optional<Sourced<Seconds>> register_base{};  ///< making device memory known to the adapter: base plus per byte
+  std::optional<Sourced<Seconds>> register_per_gib{};
+  std::optional<Sourced<Seconds>> deregister{};
+  /// The CPU is busy learning that a copy by an engine or a kernel has ended; absent: 0. A kernel that raises a signal
+  /// in `kernel_signal`, or that stays on the GPU, tells the CPU itself.
+  std::optional<Sourced<Seconds>> completion{};
+  /// The CPU asks in vain whether a copy has ended; absent: 0.
+  std::optional<Sourced<Seconds>> failed_poll{};
+  /// cuDeviceCanAccessPeer, where it is asked at the first message; absent: 0.
+  std::optional<Sourced<Seconds>> peer_check{};
+};
+
+/// Of all kinds together.
+inline constexpr int kMostNodes = 1'000'000;
+/// Memories, hubs, adapters and GPUs of a node and its domain, and their links, those of all kinds together: between
+/// all of them ways are looked for.
+inline constexpr std::size_t kMostParts = 448;
+inline constexpr std::size_t kMostLinksOfParts = 1024;
+
+struct Node {
+  int count = 1;   ///< of such nodes
+  int domain = 1;  ///< so many nodes share this graph, and each has as many of its memories, adapters and GPUs
+  std::vector<HostMemory> memories{};
+  std::vector<Gpu> gpus{};
+  std::vector<Nic> nics{};
+  std::vector<Hub> hubs{};
+  std::vector<Link> links{};
+  std::vector<ForcedWay> ways{};
+  HostBuffers host_buffers = HostBuffers::near;
+  /// Pairs of GPUs that reach each other's memory, where that does not follow from the ways; absent: it does.
+  std::optional<std::vector<std::pair<std::string, std::string>>> peers{};
+};
+
+/// Nodes of another kind, numbered behind those before them.
+struct NodeKind {
+  std::string name{};
+  Node node{};
+};
+
+/// What becomes of a part of every node while the machine runs.
+struct LaterFault {
+  Seconds at{};        ///< simulated time
+  std::string part{};  ///< a link; an adapter or a hub stands for all links that end at it
+  double share = 0;    ///< of its bandwidth that is left; 0: it is gone, and what crosses it fails
+};
+
+/// How the MPI library carries messages within a node. Whoever runs the library chooses, so the file does not say it.
+struct WithinNode {
+  /// Through the adapter and back instead of through shared memory: what MVAPICH2 does by default with MV2_USE_CUDA.
+  bool loopback = false;
+  /// Shared memory by Open MPI's smcuda, which ranks above sm once it is built and has no single copy (KNEM, CMA).
+  bool smcuda = false;
+  /// Shared memory: messages above the eager limit are copied in and out of it in pieces of this size
+  /// (MV2_SMP_SEND_BUF_SIZE); empty: pieces so small that the two copies overlap from the start.
+  std::optional<Bytes> copy_size{};
+};
+
+struct Platform {
+  std::string name{};
+  std::string description{};
+  std::string file{};                   ///< where it was read from
+  std::vector<std::string> included{};  ///< files that this one includes, as it names them from where it lies
+  Software software{};
+  std::vector<GpuType> gpu_types{};
+  Node node{};
+  std::vector<NodeKind> kinds{};   ///< of other nodes
+  std::optional<Fabric> fabric{};  ///< none: a single node
+  CopyCosts copies{};              ///< of host memory, and what no type of GPU says of itself
+  std::optional<Fallback> fallback{};
+  std::optional<NetworkCosts> network{};  ///< between nodes
+  NetworkCosts intra_node{};              ///< MPI through shared memory
+  RuntimeCosts runtime{};
+  WithinNode within_node{};
+  std::vector<LaterFault> later_faults{};
+
+  /// `gpu` is an index into Node::gpus, whose type is one of gpu_types.
+  [[nodiscard]] const GpuType& type_of(std::size_t gpu) const;
+};
+
+/// A UsageError for a way that `platform` does not have.
+void set_within_node(Platform& platform, const WithinNode& within_node);
+
+}  // namespace twinlink::model

@@ -1,0 +1,324 @@
+#include "platforms/topology/topology.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace twinlink::model {
+namespace {
+
+template <class T>
+const T* find_named(const std::vector<T>& things, std::string_view name) {
+  const auto found = std::ranges::find(things, name, &T::name);
+  return found == things.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::size_t Topology::memory_index(std::string_view name) const {
+  const auto& memories = graph_.memories;
+  const auto found = std::ranges::find(memories, name, &HostMemory::name);
+  assert(found != memories.end());
+  return static_cast<std::size_t>(found - memories.begin());
+}
+
+std::size_t Topology::memory_near(std::size_t gpu) const { return memory_index(graph_.gpus[gpu].memory_near); }
+
+std::size_t Topology::memory_far(std::size_t gpu) const {
+  std::size_t farthest = memory_near(gpu);
+  std::size_t most_hops = 0;
+  const NodePart& part = parts_[part_with(gpu)];
+  for (std::size_t memory = part.first_memory; memory < part.first_memory + part.memories; ++memory) {
+    if (memory == memory_near(gpu)) continue;
+    const std::size_t hops = route(graph_.gpus[gpu].name, graph_.memories[memory].name).size();
+    if (hops > most_hops) {
+      most_hops = hops;
+      farthest = memory;
+    }
+  }
+  return farthest;
+}
+
+Route Topology::route(std::string_view from, std::string_view to, Traffic traffic) const {
+  if (const Way* found = ways_.find(from, to, traffic)) return found->route;
+  throw InputError(platform_.file + ": error: no route from '" + std::string(from) + "' to '" + std::string(to) + "'");
+}
+
+std::optional<Rate> Topology::narrowest(const Route& route, Reach reach) const {
+  std::optional<Rate> least;
+  for (const Hop& hop : route) {
+    const Link& link = graph_.links[hop.link];
+    Rate rate = link_width(link, hop.forward);
+    if (reach == Reach::device_reads && link.dma_read) rate = std::min(rate, link.dma_read->value);
+    if (reach == Reach::device_writes && link.dma_write) rate = std::min(rate, link.dma_write->value);
+    least = least ? std::min(*least, rate) : rate;
+  }
+  return least;
+}
+
+Seconds Topology::latency(const Route& route) const {
+  Seconds sum{};
+  for (std::size_t i = 0; i < route.size(); ++i) {
+    const Link& link = graph_.links[route[i].link];
+    sum += or_none(link.latency);
+    if (i + 1 == route.size()) break;
+    if (const Passing* between = ways_.passing(route[i].forward ? link.to : link.from))
+      sum += or_none(between->latency);
+  }
+  return sum;
+}
+
+std::size_t Topology::bounce_memory(std::size_t from, std::size_t to) const {
+  const std::string through = platform_.fallback ? platform_.fallback->through : "source";
+  if (through == "target") return memory_near(to);
+  if (through == "source" || through.empty()) return memory_near(from);
+  if (part_with(from) == 0 || platform_.kinds.empty()) return memory_index(through);
+  // Nodes of another kind may have one of that name.
+  const std::string name = platform_.kinds[part_with(from) - 1].name + "-" + through;
+  const bool there = std::ranges::find(graph_.memories, name, &HostMemory::name) != graph_.memories.end();
+  return there ? memory_index(name) : memory_near(from);
+}
+
+Route Topology::copy_route(Location from, Location to) const {
+  if (from == to) return {};
+  using enum Location::Kind;
+  if (from.kind == gpu && to.kind == gpu) {
+    if (peer_access(from.index, to.index)) {
+      if (const Way* found = ways_.find(name(from), name(to), Traffic::peers)) return found->route;
+      return route(name(from), name(to));  // the file names these two as peers
+    }
+    const Location host{memory, bounce_memory(from.index, to.index)};
+    Route route = copy_route(from, host);
+    const Route second = copy_route(host, to);
+    route.insert(route.end(), second.begin(), second.end());
+    return route;
+  }
+  return route(name(from), name(to));
+}
+
+Route Topology::nic_route(std::string_view from, std::string_view to, bool device_memory) const {
+  if (device_memory) {
+    if (const Way* peer_to_peer = ways_.find(from, to, Traffic::adapter)) return peer_to_peer->route;
+  }
+  return route(from, to);
+}
+
+Route Topology::to_nic_route(Location from, std::string_view nic) const {
+  return nic_route(name(from), nic, from.kind == Location::Kind::gpu);
+}
+
+Route Topology::from_nic_route(std::string_view nic, Location to) const {
+  return nic_route(nic, name(to), to.kind == Location::Kind::gpu);
+}
+
+Seconds Topology::message_way(Location from, const Adapters& adapters, Location to) const {
+  const auto passing_it = [&](std::string_view nic) { return or_none(find_named(graph_.nics, nic)->latency); };
+  Seconds longest{};
+  for (const Strand& strand : strands(from, to)) {
+    longest = std::max(longest, latency(to_nic_route(strand.from, adapters.from)) * 2 +
+                                    latency(from_nic_route(adapters.to, strand.to)));
+  }
+  return longest + passing_it(adapters.from) + passing_it(adapters.to);
+}
+
+FabricWay Topology::fabric_way(int from_node, int to_node, const Adapters& adapters) const {
+  if (from_node == to_node || platform_.fabric->shape == FabricShape::one_switch) return {};
+  const std::vector<Nic>& nics = graph_.nics;
+  const auto port = [&](int node, std::string_view nic) {
+    const auto index = std::ranges::find(nics, nic, &Nic::name) - nics.begin();
+    const auto first = static_cast<std::ptrdiff_t>(part_of(node).first_nic);
+    const std::size_t most = std::ranges::max(parts_, {}, &NodePart::nics).nics;
+    return FabricPort{.node = node, .nic = static_cast<int>(index - first), .nics = static_cast<int>(most)};
+  };
+  return model::fabric_way(platform_.fabric.value(), port(from_node, adapters.from), port(to_node, adapters.to));
+}
+
+Seconds Topology::fabric_latency(int from_node, int to_node, const Adapters& adapters) const {
+  if (!platform_.fabric->latency) return {};
+  return platform_.fabric->latency->value * (fabric_way(from_node, to_node, adapters).switches - 1);
+}
+
+Seconds Topology::message_way(Location from, Location to) const {
+  Seconds longest{};
+  for (const Strand& strand : strands(from, to))
+    longest = std::max(longest, latency(copy_route(strand.from, strand.to)));
+  return longest;
+}
+
+Location Topology::host_buffers(std::size_t gpu) const {
+  switch (node_with(gpu).host_buffers) {
+    case HostBuffers::near:
+      break;
+    case HostBuffers::far:
+      return {Location::Kind::memory, memory_far(gpu)};
+    case HostBuffers::interleaved:
+      if (parts_[part_with(gpu)].memories > 1) return {Location::Kind::interleaved, part_with(gpu)};
+  }
+  return {Location::Kind::memory, memory_near(gpu)};
+}
+
+std::vector<Location> Topology::pieces(Location location) const {
+  if (location.kind != Location::Kind::interleaved) return {location};
+  std::vector<Location> memories;
+  const NodePart& part = parts_[location.index];
+  for (std::size_t i = 0; i < part.memories; ++i) memories.push_back({Location::Kind::memory, part.first_memory + i});
+  return memories;
+}
+
+std::vector<Strand> Topology::strands(Location from, Location to) const {
+  const std::vector<Location> sources = pieces(from);
+  const std::vector<Location> targets = pieces(to);
+  std::vector<Strand> strands;
+  const double share = 1.0 / static_cast<double>(sources.size() * targets.size());
+  for (const Location& source : sources) {
+    for (const Location& target : targets) strands.push_back({source, target, share});
+  }
+  return strands;
+}
+
+std::vector<Adapters> Topology::adapters(std::size_t from_gpu, std::size_t to_gpu, Bytes size) const {
+  const Gpu& from = graph_.gpus[from_gpu];
+  const Gpu& to = graph_.gpus[to_gpu];
+  std::vector<Adapters> all{{from.nic, to.nic}};
+  if (!platform_.network || !platform_.network->is_striped(size)) return all;
+  for (std::size_t i = 0; i < std::min(from.more_nics.size(), to.more_nics.size()); ++i) {
+    all.push_back({from.more_nics[i], to.more_nics[i]});
+  }
+  return all;
+}
+
+/// Does the adapter of a GPU read and write its memory?
+Answer Topology::rdma(std::size_t gpu) const {
+  const Gpu& device = graph_.gpus[gpu];
+  const GpuType& type = type_of(gpu);
+  const std::optional<Rdma>& described = platform_.fabric->rdma;
+  if (type.capability_major < 3 && (!described || described->hypothetical.empty())) {
+    return Answer::refused("Fermi has no GPUDirect RDMA: " + device.name + " (" + type.model +
+                           ") has compute capability " + std::to_string(type.capability_major) + "." +
+                           std::to_string(type.capability_minor) + ", and it began with 3.0");
+  }
+  if (Answer versions = platform_.software.rdma(); !versions) return versions;
+  if (!described) {
+    return Answer::refused("platform '" + platform_.name + "' describes no adapter that reads or writes device memory");
+  }
+  std::vector<std::string> nics = device.more_nics;
+  nics.push_back(device.nic);
+  for (const std::string& nic : nics) {
+    if (ways_.find(device.name, nic, Traffic::adapter) != nullptr) continue;
+    for (const Hop& hop : route(device.name, nic)) {
+      const Link& link = graph_.links[hop.link];
+      const std::string& next = hop.forward ? link.to : link.from;
+      if (next == nic || ways_.forwards(next, Traffic::adapter)) continue;
+      return Answer::refused("the way from " + device.name + " to " + nic + " leads through " + next +
+                             ", which forwards no peer traffic on platform '" + platform_.name + "'");
+    }
+  }
+  return Answer::granted();
+}
+
+Answer Topology::device_memory_on_network(const Place& a, const Place& b) const {
+  if (!platform_.fabric) return Answer::refused("platform '" + platform_.name + "' has no network adapter");
+  for (const Place* place : {&a, &b}) {
+    if (Answer answer = rdma(gpu_of(*place)); !answer) return answer;
+  }
+  if (a.node == b.node && !platform_.within_node.loopback) {
+    return Answer::refused("messages within a node pass through shared memory, not through the adapter in loopback");
+  }
+  return Answer::granted();
+}
+
+Answer Topology::peer_access(std::size_t a, std::size_t b) const {
+  const Node& node = graph_;
+  const std::string& first = node.gpus[a].name;
+  const std::string& second = node.gpus[b].name;
+  for (const std::size_t gpu : {a, b}) {
+    const GpuType& type = type_of(gpu);
+    if (type.capability_major < 2) {
+      return Answer::refused(node.gpus[gpu].name + " (" + type.model + ") has compute capability " +
+                             std::to_string(type.capability_major) + "." + std::to_string(type.capability_minor) +
+                             ", and peer access needs 2.0");
+    }
+    if (!type.unified_addressing) return Answer::refused(node.gpus[gpu].name + " has no unified addressing");
+  }
+  if (a == b) return Answer::granted();
+  if (Answer versions = platform_.software.peer_access(); !versions) return versions;
+  if (node_with(a).peers) {
+    if (std::ranges::find(*node.peers, std::pair(first, second)) != node.peers->end() ||
+        std::ranges::find(*node.peers, std::pair(second, first)) != node.peers->end()) {
+      return Answer::granted();
+    }
+    return Answer::refused("no peer access between " + first + " and " + second + ": they are not among the 'peers'");
+  }
+  if (ways_.find(first, second, Traffic::peers) != nullptr) return Answer::granted();
+  return Answer::refused("no peer access between " + first + " and " + second +
+                         ": no way past host memory forwards peer-to-peer traffic from one to the other");
+}
+
+void Topology::require(const Place& place) const {
+  const bool is_node = place.node >= 0 && place.node < nodes_;
+  const auto gpus = static_cast<int>(part_of(is_node ? place.node : 0).gpus);
+  if (is_node && place.gpu >= 0 && place.gpu < gpus) return;
+  throw UsageError("there is no device " + to_string(place) + " on platform '" + platform_.name + "': nodes are 0 to " +
+                   std::to_string(nodes_ - 1) + ", GPUs 0 to " + std::to_string(gpus - 1) + " (NODE/GPU)");
+}
+
+Path Topology::path(const Place& a, const Place& b) const {
+  require(a);
+  require(b);
+  Path path{.same_node = a.node == b.node,
+            .same_device = a == b,
+            .loopback = a.node == b.node && platform_.within_node.loopback};
+  // Two ranks that share a GPU or sit on one node see each other's memory through the driver of that node.
+  if (path.same_node) {
+    path.peer_access = peer_access(gpu_of(a), gpu_of(b));
+    path.device_mapping = Answer::granted();
+  } else if (copy_of(a.node) == copy_of(b.node)) {
+    // Nodes of one domain: what one maps of another it reaches by its own links, or not at all.
+    path.peer_access = path.device_mapping = peer_access(gpu_of(a), gpu_of(b));
+  } else {
+    path.peer_access = Answer::refused("the GPUs are on different nodes");
+    path.device_mapping = Answer::refused("the GPUs are on different nodes");
+  }
+  path.device_memory_on_network = device_memory_on_network(a, b);
+  path.one_sided = path.same_node || path.device_mapping ? path.device_mapping : path.device_memory_on_network;
+  if (!path.same_node || platform_.within_node.loopback) path.shared_buffers = platform_.software.shared_buffers();
+  path.cuda_aware_mpi = platform_.software.cuda_aware_mpi();
+  if (path.device_memory_on_network) path.hypothetical = platform_.fabric->rdma->hypothetical;
+  return path;
+}
+
+const std::string& Topology::name(Location location) const {
+  const Node& node = graph_;
+  return location.kind == Location::Kind::gpu ? node.gpus[location.index].name : node.memories[location.index].name;
+}
+
+std::string Topology::describe(std::string_view from, const Route& route) const {
+  std::string text(from);
+  for (const Hop& hop : route) {
+    const Link& link = graph_.links[hop.link];
+    text += " -> " + (hop.forward ? link.to : link.from);
+  }
+  return text;
+}
+
+std::string Topology::describe(Location from, Location to) const {
+  std::string text;
+  for (const Strand& strand : strands(from, to)) {
+    if (!text.empty()) text += kBesides;
+    text += describe(name(strand.from), copy_route(strand.from, strand.to));
+  }
+  return text;
+}
+
+std::string Topology::describe(Location from, std::span<const Adapters> adapters, Location to) const {
+  std::string text;
+  for (const Adapters& nics : adapters) {
+    for (const Strand& strand : strands(from, to)) {
+      if (!text.empty()) text += kBesides;
+      text += describe(name(strand.from), to_nic_route(strand.from, nics.from)) + " => " +
+              describe(nics.to, from_nic_route(nics.to, strand.to));
+    }
+  }
+  return text;
+}
+
+}  // namespace twinlink::model

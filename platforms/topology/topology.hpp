@@ -1,0 +1,214 @@
+// Topology: the graph of one node, and what its driver makes of it: routes, peer access, classes of copies. Pure; no
+// SimGrid.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "platforms/machine/platform.hpp"
+#include "platforms/topology/ways.hpp"
+#include "protocols/core/path.hpp"
+
+namespace twinlink::model {
+
+/// Where the bytes of a buffer lie within a node: a GPU or a host memory, by index; or page by page in all memories.
+struct Location {
+  enum class Kind { gpu, memory, interleaved };
+  Kind kind = Kind::memory;
+  std::size_t index = 0;
+
+  friend auto operator<=>(const Location&, const Location&) = default;
+};
+
+/// One end of a copy: where the bytes lie, and in which kind of memory.
+struct End {
+  Location location{};
+  Memory memory = Memory::device;
+  bool kernel = false;    ///< a kernel on this GPU moves the bytes; of a copy within one GPU, both ends say so
+  bool resident = false;  ///< and it is one that stays there
+  bool own = false;       ///< on the GPU of the rank that copies
+
+  friend auto operator<=>(const End&, const End&) = default;
+};
+
+/// Who moves bytes over a link: a CPU, or a device that reads or writes what lies beyond it.
+enum class Reach { cpu, device_reads, device_writes };
+
+/// Two locations, and how much of what goes between two ends goes between these.
+struct Strand {
+  Location from{};
+  Location to{};
+  double share = 1;
+};
+
+/// What of the graph is one node: several kinds of nodes, or the nodes of a domain, are one graph.
+struct NodePart {
+  std::size_t first_gpu = 0;
+  std::size_t gpus = 0;
+  std::size_t first_memory = 0;
+  std::size_t memories = 0;
+  std::size_t first_nic = 0;
+  std::size_t nics = 0;
+};
+
+/// The adapters of a message, or of a part of it: the sender's and the receiver's.
+struct Adapters {
+  std::string from{};
+  std::string to{};
+
+  friend auto operator<=>(const Adapters&, const Adapters&) = default;
+};
+
+/// What a copy between two locations costs, and under which name the platform file has it.
+struct CopyCost {
+  const Cost* cost = nullptr;  ///< owned by the platform; null: it has none
+  std::string name{};          ///< "pinned-to-device", "fallback"
+  std::string path{};          ///< where the platform file has it: "driver.copies.peer"
+  Seconds way{};               ///< the latency of the way, which is not in `cost`
+  std::optional<Rate> rate{};  ///< the most at which its bytes flow
+  Reach reach = Reach::cpu;
+  std::optional<CopyKind> kind{};    ///< absent: the fallback
+  std::optional<std::size_t> gpu{};  ///< whose engine copies: all copies of this kind on it share `rate`
+  bool occupies_cpu = false;         ///< the calling CPU is busy until the copy has ended
+  bool by_event = true;              ///< the CPU learns of its end by an event, see ends_by_event(CopyKind)
+
+  /// From its start, the CPU's overhead aside, until its first byte flows. `cost` is not null.
+  [[nodiscard]] Seconds latency(Bytes size) const { return cost->latency.value.at(size) + way; }
+};
+
+/// What follows the last byte of a copy: who is told of it, and how.
+struct CopyEnding {
+  Seconds raising{};             ///< from the last byte until the copy has ended: its kernel raises the signal
+  bool signal_with_end = false;  ///< its signal is seen when it ends; otherwise `runtime.signal` after that
+  Seconds completion{};          ///< from its end: the CPU is busy learning of it
+  Seconds behind_signal{};       ///< from its signal until its queue goes on, beside the next copy's gap
+};
+
+/// Between ways that one message takes at the same time.
+inline constexpr std::string_view kBesides = " and ";
+
+/// For one thread: what it has worked out once it remembers.
+class Topology {
+ public:
+  /// `platform` must outlive this object, and not change meanwhile.
+  explicit Topology(const Platform& platform);
+  Topology(const Topology&) = delete;
+  Topology& operator=(const Topology&) = delete;
+
+  [[nodiscard]] const Platform& platform() const { return platform_; }
+  /// The parts of all kinds of nodes. Indices of GPUs, memories, adapters and links are those of this graph. Parts of a
+  /// kind are named "KIND-NAME".
+  [[nodiscard]] const Node& graph() const { return graph_; }
+  /// How many nodes there are, of all kinds.
+  [[nodiscard]] int nodes() const { return nodes_; }
+  [[nodiscard]] const NodePart& part_of(int node) const;
+  /// Of which parts() it is one.
+  [[nodiscard]] std::size_t part_with(std::size_t gpu) const;
+  [[nodiscard]] const std::vector<NodePart>& parts() const { return parts_; }
+  /// The graph that a node is in, without those of other kinds.
+  [[nodiscard]] Node graph_of(int node) const;
+  /// Which copy of the graph a node is in: nodes of a domain share one.
+  [[nodiscard]] int copy_of(int node) const;
+  [[nodiscard]] std::size_t gpu_of(const Place& place) const;
+  [[nodiscard]] const GpuType& type_of(std::size_t gpu) const;
+  /// Of each device, node by node.
+  [[nodiscard]] std::vector<Place> places() const;
+  /// The host memory next to a GPU, and the one with the most hops from it.
+  [[nodiscard]] std::size_t memory_near(std::size_t gpu) const;
+  [[nodiscard]] std::size_t memory_far(std::size_t gpu) const;
+
+  /// Where the host buffers of a rank on `gpu` lie, as the platform says.
+  [[nodiscard]] Location host_buffers(std::size_t gpu) const;
+  /// The location itself; of interleaved bytes all memories, which have as many each.
+  [[nodiscard]] std::vector<Location> pieces(Location location) const;
+  /// Between which locations the bytes go, by their shares: one pair, but for what is interleaved. Pages of one buffer
+  /// know nothing of those of another.
+  [[nodiscard]] std::vector<Strand> strands(Location from, Location to) const;
+  /// Over which adapters a message of `size` goes between two GPUs, in equal parts.
+  [[nodiscard]] std::vector<Adapters> adapters(std::size_t from_gpu, std::size_t to_gpu, Bytes size) const;
+
+  /// Whether two GPUs of a node reach each other's memory, by index.
+  [[nodiscard]] Answer peer_access(std::size_t a, std::size_t b) const;
+
+  /// The best way between two vertices, see Ways::find(). An InputError if there is none.
+  [[nodiscard]] Route route(std::string_view from, std::string_view to, Traffic traffic = Traffic::host) const;
+  [[nodiscard]] const Ways& ways() const { return ways_; }
+  /// The way that a copy takes between locations that are not interleaved: directly, or between GPUs that do not reach
+  /// each other through the bounce buffer of the driver's fallback. Empty within one location.
+  [[nodiscard]] Route copy_route(Location from, Location to) const;
+  /// The memory with the bounce buffer of copies between two such GPUs.
+  [[nodiscard]] std::size_t bounce_memory(std::size_t from, std::size_t to) const;
+  /// What the narrowest link of a route lets through in its direction. Nothing for a route without links.
+  [[nodiscard]] std::optional<Rate> narrowest(const Route& route, Reach reach) const;
+  /// What the links of a way, and what lies between its ends, add up to: one crossing.
+  [[nodiscard]] Seconds latency(const Route& route) const;
+  /// The way between a location and an adapter of its node; from and to a GPU as peer traffic, where there is such a
+  /// way.
+  [[nodiscard]] Route to_nic_route(Location from, std::string_view nic) const;
+  [[nodiscard]] Route from_nic_route(std::string_view nic, Location to) const;
+  /// What the ways of a message through adapters add to its latency: the sender's adapter reads the bytes, so that
+  /// their way is crossed twice, and the receiver's writes them.
+  /// Of several ways that of the longest.
+  [[nodiscard]] Seconds message_way(Location from, const Adapters& adapters, Location to) const;
+  /// What the switches between two nodes add to that.
+  [[nodiscard]] Seconds fabric_latency(int from_node, int to_node, const Adapters& adapters) const;
+  /// The way of a message through the fabric: none within a node.
+  [[nodiscard]] FabricWay fabric_way(int from_node, int to_node, const Adapters& adapters) const;
+  /// The same within a node, through host memory: from one CPU to the other.
+  [[nodiscard]] Seconds message_way(Location from, Location to) const;
+
+  /// The path between the GPUs of two places. A UsageError for a place that the platform does not have.
+  [[nodiscard]] Path path(const Place& a, const Place& b) const;
+  /// A UsageError that says which nodes and GPUs there are.
+  void require(const Place& place) const;
+
+  /// Can a kernel move bytes between these ends? One of them says that the kernel runs there.
+  [[nodiscard]] bool kernel_reaches(End from, End to) const {
+    return (from.kernel || to.kernel) && kernel_kind(from, to).has_value();
+  }
+  /// An InputError that names the entry where the platform does not have it. Of interleaved memory the way is the
+  /// longest, and the rate the least.
+  [[nodiscard]] CopyCost copy_cost(End from, End to) const;
+  /// The same, with `cost` null where the platform does not have the entry.
+  [[nodiscard]] CopyCost find_copy_cost(End from, End to) const;
+  /// What a kind of copies costs on a GPU, by what its type says or else the driver. nullptr where neither does.
+  [[nodiscard]] const Cost* cost_of(CopyKind kind, std::optional<std::size_t> gpu) const;
+  /// What follows a copy within a node, whose `copy.cost` is not null.
+  [[nodiscard]] CopyEnding copy_ending(const End& from, const CopyCost& copy) const;
+  /// And what follows a put of `size` bytes that raises a signal.
+  [[nodiscard]] CopyEnding put_ending(const End& from, const End& to, const CopyCost& copy, Bytes size) const;
+
+  /// Of a location that is not interleaved.
+  [[nodiscard]] const std::string& name(Location location) const;
+  /// "gpu0 -> ioh0 -> numa0".
+  [[nodiscard]] std::string describe(std::string_view from, const Route& route) const;
+  /// The way of a copy, or of a message within a node.
+  [[nodiscard]] std::string describe(Location from, Location to) const;
+  /// The way of a message, its node's adapter and the fabric included: "numa0 -> ioh0 -> hca0 => hca0 -> ioh0 ->
+  /// numa0". Several ways are joined by kBesides.
+  [[nodiscard]] std::string describe(Location from, std::span<const Adapters> adapters, Location to) const;
+
+ private:
+  [[nodiscard]] std::size_t kind_of(int node) const;  ///< 0: the platform's own, then its kinds
+  [[nodiscard]] const Node& node_with(std::size_t gpu) const;
+  [[nodiscard]] std::size_t memory_index(std::string_view name) const;
+  [[nodiscard]] std::optional<Rate> host_copy_rate(CopyKind kind, std::size_t gpu, std::size_t memory) const;
+  [[nodiscard]] CopyCost interleaved_copy_cost(End from, End to) const;
+  [[nodiscard]] Rate fallback_rate(std::size_t from, std::size_t to) const;
+  [[nodiscard]] Route nic_route(std::string_view from, std::string_view to, bool device_memory) const;
+  [[nodiscard]] Answer rdma(std::size_t gpu) const;
+  [[nodiscard]] Answer device_memory_on_network(const Place& a, const Place& b) const;
+  [[nodiscard]] std::optional<CopyKind> kernel_kind(End from, End to) const;
+
+  const Platform& platform_;
+  Node graph_;
+  std::vector<NodePart> parts_;  ///< of a domain's nodes, or of the kinds
+  int nodes_ = 0;
+  Ways ways_{graph_};
+};
+
+}  // namespace twinlink::model

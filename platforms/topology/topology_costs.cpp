@@ -1,0 +1,184 @@
+// What copies cost on their ways.
+#include <algorithm>
+#include <string>
+
+#include "platforms/topology/topology.hpp"
+
+namespace twinlink::model {
+namespace {
+
+bool is_host(Memory memory) { return memory != Memory::device; }
+
+CopyKind host_copy_kind(bool to_device, bool pageable) {
+  using enum CopyKind;
+  if (to_device) return pageable ? pageable_to_device : pinned_to_device;
+  return pageable ? device_to_pageable : device_to_pinned;
+}
+
+}  // namespace
+
+/// The kind of a kernel's copy; nothing where no kernel can do it.
+std::optional<CopyKind> Topology::kernel_kind(End from, End to) const {
+  using enum CopyKind;
+  if (from.resident || to.resident) {
+    // Also into memory of its own GPU, where a peer shares that.
+    const bool pushes = from.resident && !is_host(to.memory) && peer_access(from.location.index, to.location.index);
+    return pushes ? std::optional(resident_push) : std::nullopt;
+  }
+  if (from.kernel && to.kernel) return from.location == to.location ? std::optional(kernel_local) : std::nullopt;
+  const bool pinned = from.memory == Memory::pinned || from.memory == Memory::shared_pinned ||
+                      to.memory == Memory::pinned || to.memory == Memory::shared_pinned;
+  if (pinned) return from.kernel ? kernel_to_pinned : kernel_from_pinned;
+  if (is_host(from.memory) || is_host(to.memory) || from.location == to.location) return std::nullopt;
+  if (!peer_access(from.location.index, to.location.index)) return std::nullopt;
+  return from.kernel ? kernel_push : kernel_pull;
+}
+
+const Cost* Topology::cost_of(CopyKind kind, std::optional<std::size_t> gpu) const {
+  if (gpu) {
+    const CopyCosts& own = type_of(*gpu).copies;
+    if (const auto found = own.find(kind); found != own.end()) return &found->second;
+  }
+  const auto found = platform_.copies.find(kind);
+  return found == platform_.copies.end() ? nullptr : &found->second;
+}
+
+/// What copies between a GPU and a host memory get at most: the engine's rate. Bytes of pageable memory the CPU copies
+/// into and out of a buffer of the driver, where nothing else is said of them.
+std::optional<Rate> Topology::host_copy_rate(CopyKind kind, std::size_t gpu, std::size_t memory) const {
+  const Cost* cost = cost_of(kind, gpu);
+  if (cost != nullptr && cost->rate) return cost->rate->value;
+  const bool pageable = kind == CopyKind::pageable_to_device || kind == CopyKind::device_to_pageable;
+  if (!pageable) return std::nullopt;
+  const Cost* pinned =
+      cost_of(kind == CopyKind::pageable_to_device ? CopyKind::pinned_to_device : CopyKind::device_to_pinned, gpu);
+  const Rate by_cpu = graph_.memories[memory].copy_rate.value;
+  return pinned != nullptr && pinned->rate ? std::min(by_cpu, pinned->rate->value) : by_cpu;
+}
+
+/// Chunks are copied out of one GPU while the chunk before is copied into the other; after `in_flight` of them the
+/// driver waits for both.
+Rate Topology::fallback_rate(std::size_t from, std::size_t to) const {
+  const std::size_t bounce = bounce_memory(from, to);
+  const auto each = [&](CopyKind kind, std::size_t gpu, bool out) {
+    const Location device{Location::Kind::gpu, gpu};
+    const Location host{Location::Kind::memory, bounce};
+    Rate rate = narrowest(out ? copy_route(device, host) : copy_route(host, device),
+                          out ? Reach::device_writes : Reach::device_reads)
+                    .value_or(Rate{1e15});
+    if (const auto own = host_copy_rate(kind, gpu, bounce)) rate = std::min(rate, *own);
+    return platform_.fallback->chunk.value / rate;
+  };
+  const Seconds out = each(CopyKind::device_to_pinned, from, true);
+  const Seconds in = each(CopyKind::pinned_to_device, to, false);
+  const Seconds chunk =
+      std::max(out, in) + std::min(out, in) / platform_.fallback->in_flight + platform_.fallback->per_chunk.value;
+  return Rate{static_cast<double>(platform_.fallback->chunk.value.count()) / chunk.value()};
+}
+
+/// The bytes of all memories flow beside each other: at least the slowest lets through, and none before the way of the
+/// farthest.
+CopyCost Topology::interleaved_copy_cost(End from, End to) const {
+  std::optional<CopyCost> all;
+  for (const Strand& strand : strands(from.location, to.location)) {
+    from.location = strand.from;
+    to.location = strand.to;
+    const CopyCost one = find_copy_cost(from, to);
+    if (!all) all = one;
+    all->way = std::max(all->way, one.way);
+    if (one.rate) all->rate = std::min(all->rate.value_or(*one.rate), *one.rate);
+  }
+  return *all;
+}
+
+CopyCost Topology::find_copy_cost(End from, End to) const {
+  if (from.location.kind == Location::Kind::interleaved || to.location.kind == Location::Kind::interleaved) {
+    return interleaved_copy_cost(from, to);
+  }
+  const auto way = [&](CopyKind kind) {
+    return latency(copy_route(from.location, to.location)) * (reads_far_end(kind) ? 2 : 1);
+  };
+  const auto of = [&](CopyKind kind, std::optional<std::size_t> gpu, bool occupies_cpu) {
+    CopyCost found{.cost = cost_of(kind, gpu),
+                   .name = std::string(to_string(kind)),
+                   .kind = kind,
+                   .gpu = gpu,
+                   .occupies_cpu = occupies_cpu,
+                   .by_event = ends_by_event(kind)};
+    const bool of_type = gpu && type_of(*gpu).copies.contains(kind);
+    found.path = (of_type ? "gpu_types." + type_of(*gpu).name + ".copies." : "driver.copies.") + found.name;
+    if (found.cost == nullptr) return found;
+    found.way = way(kind);
+    if (kind != CopyKind::host_to_host) found.reach = reads_far_end(kind) ? Reach::device_reads : Reach::device_writes;
+    if (found.cost->rate) found.rate = found.cost->rate->value;
+    return found;
+  };
+  const auto is_gpu = [](const End& end) { return end.location.kind == Location::Kind::gpu; };
+  if (from.kernel || to.kernel) {
+    const auto by_kernel = kernel_kind(from, to);
+    return by_kernel ? of(*by_kernel, (from.kernel ? from : to).location.index, false)
+                     : CopyCost{.name = "copy by a kernel that cannot reach both ends"};
+  }
+  if (!is_gpu(from) && !is_gpu(to)) {
+    CopyCost copy = of(CopyKind::host_to_host, std::nullopt, true);
+    const auto by_core = [&](const End& end) { return graph_.memories[end.location.index].copy_rate.value; };
+    if (!copy.rate) copy.rate = std::min(by_core(from), by_core(to));
+    return copy;
+  }
+  if (!is_gpu(from) || !is_gpu(to)) {
+    const bool to_device = is_gpu(to);
+    const End& host = to_device ? from : to;
+    const std::size_t gpu = (to_device ? to : from).location.index;
+    const bool pageable = host.memory == Memory::pageable;
+    CopyCost copy = of(host_copy_kind(to_device, pageable), gpu, pageable);
+    copy.rate = host_copy_rate(*copy.kind, gpu, host.location.index);
+    return copy;
+  }
+  if (from.location == to.location) return of(CopyKind::device_to_device, from.location.index, false);
+  if (peer_access(from.location.index, to.location.index)) {
+    const bool reads = to.own && !from.own;
+    const bool known = reads && cost_of(CopyKind::peer_read, to.location.index) != nullptr;
+    CopyCost copy = of(known ? CopyKind::peer_read : CopyKind::peer, (reads ? to : from).location.index, false);
+    if (reads) {
+      copy.way = way(CopyKind::peer_read);
+      copy.reach = Reach::device_reads;
+    }
+    return copy;
+  }
+  CopyCost copy{.name = "fallback", .path = "driver.fallback"};
+  if (!platform_.fallback) return copy;
+  copy.cost = &platform_.fallback->cost;
+  copy.way = way(CopyKind::peer);
+  copy.rate = fallback_rate(from.location.index, to.location.index);
+  return copy;
+}
+
+CopyCost Topology::copy_cost(End from, End to) const {
+  CopyCost found = find_copy_cost(from, to);
+  if (found.cost == nullptr) {
+    throw InputError(platform_.file + ": error: the platform has no '" + found.path + "', which this run needs");
+  }
+  return found;
+}
+
+CopyEnding Topology::copy_ending(const End& from, const CopyCost& copy) const {
+  if (!copy.by_event) return {.signal_with_end = from.resident};
+  return {.completion = or_none(platform_.runtime.completion)};
+}
+
+CopyEnding Topology::put_ending(const End& from, const End& to, const CopyCost& copy, Bytes size) const {
+  const RuntimeCosts& costs = platform_.runtime;
+  CopyEnding ending = copy_ending(from, copy);
+  if (!copy.by_event) return ending;
+  // A kernel writes the peer's flag and a word of its own CPU together.
+  if ((from.kernel || to.kernel) && costs.kernel_signal) {
+    return {.raising = costs.kernel_signal->value.at(size),
+            .signal_with_end = true,
+            .behind_signal = or_none(costs.kernel_signal_gap)};
+  }
+  // Otherwise the engine's queue raises it, and goes on after that.
+  ending.behind_signal = or_none(costs.signal_gap);
+  return ending;
+}
+
+}  // namespace twinlink::model

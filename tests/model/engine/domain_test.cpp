@@ -1,0 +1,124 @@
+// Nodes that are not all alike or not all apart: a domain of nodes whose GPUs reach each other, and nodes of two kinds.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "model/engine/simulation.hpp"
+#include "platforms/topology/topology.hpp"
+#include "tests/model/engine/one_message.hpp"
+#include "tests/model/engine/timed_message.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+
+constexpr Bytes kSize = 1_MiB;
+
+Seconds warm(const Platform& platform, const Place& from, const Place& to, const std::string& protocol) {
+  return timed_message(platform, {from, to}, protocol, kSize, {}).warm;
+}
+
+/// Two domains of two nodes, each with a memory, a GPU and an adapter. A switch joins the GPUs of a domain.
+Platform with_domains() {
+  Platform platform = sample_platform();
+  Node& node = platform.node;
+  node.domain = 2;
+  node.gpus.pop_back();
+  node.gpus[1].nic = "nic1";
+  node.nics.push_back({.name = "nic1"});
+  node.hubs.push_back({.name = "nvswitch"});
+  const auto join = [&](const std::string& name, const std::string& from, const std::string& to, Rate rate) {
+    node.links.push_back(
+        {.name = name, .from = from, .to = to, .forward = {.value = rate}, .backward = {.value = rate}});
+  };
+  std::erase_if(node.links, [](const Link& link) { return link.name == "sockets" || link.name == "bus2"; });
+  join("second", "nic1", "hub1", Rate{8e9});
+  join("nvlink0", "gpu0", "nvswitch", Rate{20e9});
+  join("nvlink1", "gpu1", "nvswitch", Rate{20e9});
+  return platform;
+}
+
+TEST(Domain, ItsNodesHaveAsManyPartsEach) {
+  const Platform platform = with_domains();
+  const Topology topology(platform);
+  EXPECT_EQ(topology.nodes(), 4);
+  EXPECT_EQ(topology.gpu_of({3, 0, {}}), 1U);
+  EXPECT_EQ(topology.copy_of(3), 1);
+  EXPECT_EQ(topology.memory_far(1), 1U) << "the other memory is another node's";
+  EXPECT_THROW(topology.require({0, 1, {}}), UsageError);
+  EXPECT_THROW(topology.require({4, 0, {}}), UsageError);
+}
+
+TEST(Domain, GpusReachEachOtherWithinIt) {
+  const Platform platform = with_domains();
+  const Topology topology(platform);
+  const Path within = topology.path({2, 0, {}}, {3, 0, {}});
+  EXPECT_FALSE(within.same_node);
+  EXPECT_TRUE(within.peer_access);
+  EXPECT_TRUE(within.device_mapping);
+  const Path beyond = topology.path({1, 0, {}}, {2, 0, {}});
+  EXPECT_FALSE(beyond.peer_access);
+  EXPECT_FALSE(beyond.device_mapping);
+}
+
+/// The receiver says "ready" behind the message that starts the clock; then the copy, and the sender's "delivered".
+constexpr Seconds kBetweenPeers = kHost + kOverhead + kSize / kPeer + kControl;
+
+TEST(Domain, PeersOfTwoNodesAreAsFastAsThoseOfOne) {
+  expect_near(warm(with_domains(), {0, 0, {}}, {1, 0, {}}, "gpudirect-v2"), kBetweenPeers);
+}
+
+TEST(Domain, ThoseOfOneTakeThatLong) {
+  expect_near(warm(sample_platform(), {0, 1, {}}, {0, 2, {}}, "gpudirect-v2"), kBetweenPeers);
+}
+
+TEST(Domain, HostMessagesBetweenItsNodesGoThroughTheAdapters) {
+  expect_near(warm(with_domains(), {0, 0, {}}, {1, 0, {}}, "host"), kOverhead + kSize / kWire);
+}
+
+TEST(Domain, PutsBetweenItsNodesNeedNoAdapter) {
+  const Seconds put = warm(with_domains(), {0, 0, {}}, {1, 0, {}}, "symmetric-put");
+  EXPECT_LT(put, kSize / kWire) << "and the adapter's wire would take that long";
+  EXPECT_GT(put, kSize / kPeer);
+}
+
+/// Four nodes of the sample, and two whose adapters have twice the bandwidth and whose memories are not joined.
+Platform with_two_kinds() {
+  Platform platform = sample_platform();
+  NodeKind other{.name = "new", .node = platform.node};
+  other.node.count = 2;
+  other.node.nics.front().link = Sourced<Rate>{Rate{5e9}, {}};
+  platform.kinds.push_back(std::move(other));
+  return platform;
+}
+
+TEST(Kinds, AreNumberedOneAfterTheOther) {
+  const Platform platform = with_two_kinds();
+  const Topology topology(platform);
+  EXPECT_EQ(topology.nodes(), 6);
+  EXPECT_EQ(topology.places().size(), 18U);
+  EXPECT_EQ(topology.graph().gpus[topology.gpu_of({4, 1, {}})].name, "new-gpu1");
+  EXPECT_EQ(topology.graph().gpus[topology.gpu_of({3, 1, {}})].name, "gpu1");
+  EXPECT_TRUE(topology.path({5, 1, {}}, {5, 2, {}}).peer_access);
+}
+
+TEST(Kinds, AnAdapterHasItsOwnLink) {
+  expect_near(warm(with_two_kinds(), {4, 0, {}}, {5, 0, {}}, "host"), kOverhead + kSize / Rate{5e9});
+}
+
+TEST(Kinds, BetweenTwoOfThemTheSlowerEndCounts) {
+  expect_near(warm(with_two_kinds(), {0, 0, {}}, {4, 0, {}}, "host"), kOverhead + kSize / kWire);
+}
+
+TEST(Kinds, EachHasItsOwnPeers) {
+  Platform platform = with_two_kinds();
+  platform.kinds.front().node.peers.emplace().emplace_back("gpu0", "gpu1");
+  const Topology topology(platform);
+  EXPECT_TRUE(topology.path({4, 0, {}}, {4, 1, {}}).peer_access);
+  EXPECT_FALSE(topology.path({4, 1, {}}, {4, 2, {}}).peer_access) << "the list leaves them out";
+  EXPECT_TRUE(topology.path({0, 1, {}}, {0, 2, {}}).peer_access) << "here the ways decide";
+}
+
+}  // namespace
+}  // namespace twinlink::model

@@ -1,0 +1,154 @@
+// Ways through fabrics, and what messages that share them take. Closed forms.
+#include "platforms/machine/fabric.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "model/engine/simulation.hpp"
+#include "protocols/core/tags.hpp"
+#include "tests/platforms/sample_platform.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;
+
+constexpr Seconds kSwitch = 0.25_us;
+constexpr double kTolerance_us = 1e-4;
+
+Fabric fabric(FabricShape shape, std::vector<int> size, int oversubscription = 1) {
+  Fabric result{.link = {.value = kWire}, .latency = Sourced<Seconds>{.value = kSwitch}, .shape = shape};
+  result.size = std::move(size);
+  result.oversubscription = oversubscription;
+  return result;
+}
+
+FabricWay way(const Fabric& through, int from, int to, int from_nic = 0, int to_nic = 0, int nics = 1) {
+  return fabric_way(through, {.node = from, .nic = from_nic, .nics = nics}, {.node = to, .nic = to_nic, .nics = nics});
+}
+
+std::set<std::uint64_t> links(const FabricWay& way) {
+  std::set<std::uint64_t> numbers;
+  for (const FabricWay::Hop& hop : way.hops) numbers.insert(hop.link);
+  return numbers;
+}
+
+TEST(Fabric, ATreePassesOneSwitchThreeOrFive) {
+  const Fabric tree = fabric(FabricShape::fat_tree, {4, 3, 2});
+  EXPECT_EQ(tree.nodes(), 24);
+  EXPECT_EQ(way(tree, 0, 3).switches, 1) << "one leaf";
+  EXPECT_EQ(way(tree, 0, 4).switches, 3) << "one pod";
+  EXPECT_EQ(way(tree, 0, 12).switches, 5);
+  EXPECT_EQ(way(tree, 0, 12).hops.size(), 4U) << "a link between each two switches";
+}
+
+TEST(Fabric, MessagesToDifferentTargetsGoUpDifferentLinks) {
+  Fabric tree = fabric(FabricShape::fat_tree, {4, 4});
+  std::set<std::uint64_t> up;
+  for (int target = 4; target < 8; ++target) up.insert(way(tree, 0, target).hops.front().link);
+  EXPECT_EQ(up.size(), 4U) << "D-mod-k";
+  tree.routing = FabricRouting::by_source;
+  up.clear();
+  for (int target = 4; target < 8; ++target) up.insert(way(tree, 0, target).hops.front().link);
+  EXPECT_EQ(up.size(), 1U) << "S-mod-k";
+  tree.routing = FabricRouting::spread;
+  EXPECT_EQ(way(tree, 0, 4).hops.front().count, 4) << "over all of them";
+}
+
+TEST(Fabric, MessagesToDifferentTargetsOfAnotherPodCrossDifferentCores) {
+  const Fabric tree = fabric(FabricShape::fat_tree, {2, 2, 2});
+  std::set<std::uint64_t> to_core;
+  for (int target = 4; target < 8; ++target) to_core.insert(way(tree, 0, target).hops.at(1).link);
+  EXPECT_EQ(to_core.size(), 4U);
+}
+
+TEST(Fabric, RailsJoinAdaptersOfOneNumber) {
+  const Fabric rails = fabric(FabricShape::rails, {4, 2});
+  EXPECT_EQ(way(rails, 0, 3, 5, 5, 8).switches, 1) << "one rail";
+  EXPECT_EQ(way(rails, 0, 3, 5, 6, 8).switches, 3) << "across rails";
+}
+
+TEST(Fabric, ADragonflyPassesAtMostFourRouters) {
+  const Fabric dragonfly = fabric(FabricShape::dragonfly, {5, 4, 2, 3});
+  EXPECT_EQ(dragonfly.nodes(), 40);
+  int most = 0;
+  for (int to = 1; to < 40; ++to) most = std::max(most, way(dragonfly, 0, to).switches);
+  EXPECT_EQ(most, 4);
+  EXPECT_EQ(way(dragonfly, 0, 1).switches, 1) << "one router";
+  EXPECT_EQ(way(dragonfly, 0, 2).switches, 2) << "one group";
+  int shared = 0;
+  for (const FabricWay::Hop& hop : way(dragonfly, 0, 39).hops) shared = std::max(shared, hop.count);
+  EXPECT_EQ(shared, 3) << "three links between two groups";
+}
+
+TEST(Fabric, HasPlacesForMoreNodesThanThereAre) {
+  EXPECT_EQ(fabric(FabricShape::torus, {4, 3, 2}).nodes(), 24);
+  constexpr int kMost = 1'000'000;
+  EXPECT_GT(fabric(FabricShape::torus, {kMost, kMost, kMost, kMost, kMost, kMost}).nodes(), kMost);
+}
+
+TEST(Fabric, ATorusGoesTheShorterWayRound) {
+  const Fabric torus = fabric(FabricShape::torus, {5, 4});
+  EXPECT_EQ(way(torus, 0, 1).switches, 2);
+  EXPECT_EQ(way(torus, 0, 4).switches, 2) << "round the end";
+  EXPECT_EQ(way(torus, 0, 2 + 5 * 2).switches, 5) << "two hops along each dimension";
+  EXPECT_NE(links(way(torus, 0, 1)), links(way(torus, 1, 0))) << "each direction is a link of its own";
+}
+
+/// The first two ranks send to the two others, at once; `expected` tells when each is through.
+void expect_sent(const Platform& platform, const std::vector<Place>& places, Bytes size,
+                 const std::function<Seconds(RankId)>& expected) {
+  simulate(platform, places, [&](Rank& rank) {
+    const bool sends = rank.id().value < 2;
+    const RankId peer{(rank.id().value + 2) % 4};
+    const Buffer buffer = rank.allocate(Memory::pinned, size);
+    const Op op = sends ? rank.send(peer, tags::kData, View(buffer)) : rank.receive(peer, tags::kData, View(buffer));
+    EXPECT_EQ(wait(rank, op, Seconds{10}), Status::delivered);
+    EXPECT_NEAR(rank.now().microseconds(), expected(rank.id()).microseconds(), kTolerance_us);
+  });
+}
+
+const std::vector<Place> kFourNodes{{0, 0, {}}, {1, 0, {}}, {2, 0, {}}, {3, 0, {}}};
+
+TEST(Fabric, MessagesShareAnUplinkWhereThereIsOneForTwo) {
+  Platform platform = sample_platform();
+  platform.fabric = fabric(FabricShape::fat_tree, {2, 2}, 2);
+  expect_sent(platform, kFourNodes, 1_MiB, [](RankId) { return kHost + kLatency + kSwitch * 2 + 2_MiB / kWire; });
+}
+
+TEST(Fabric, MessagesHaveALinkEachWhereAsManyGoUpAsDown) {
+  Platform platform = sample_platform();
+  platform.fabric = fabric(FabricShape::fat_tree, {2, 2});
+  expect_sent(platform, kFourNodes, 1_MiB, [](RankId) { return kHost + kLatency + kSwitch * 2 + 1_MiB / kWire; });
+}
+
+TEST(Fabric, AnAdapterBeginsNoMessageSoonerThanItsGapAllows) {
+  Platform platform = sample_platform();
+  platform.node.nics.front().gap = Sourced<Seconds>{.value = 3.0_us};
+  // Two ranks of one node, which share the adapter.
+  expect_sent(platform, {{0, 0, {}}, {0, 0, {}}, {1, 0, {}}, {2, 0, {}}}, 1_KiB, [](RankId rank) {
+    const bool second = rank.value % 2 == 1;
+    return kHost + kLatency + (second ? 3.0_us : Seconds{}) + 1_KiB / kWire;
+  });
+}
+
+TEST(Fabric, MessagesOfManyRanksWaitForOneGapEach) {
+  Platform platform = sample_platform();
+  platform.node.nics.front().gap = Sourced<Seconds>{.value = 3.0_us};
+  simulate(platform, std::vector<Place>{{0, 0, {}}, {0, 0, {}}, {0, 0, {}}, {1, 0, {}}, {2, 0, {}}, {3, 0, {}}},
+           [](Rank& rank) {
+             const int number = rank.id().value % 3;
+             const RankId peer{(rank.id().value + 3) % 6};
+             const Buffer buffer = rank.allocate(Memory::pinned, 1_KiB);
+             const Op op = rank.id().value < 3 ? rank.send(peer, tags::kData, View(buffer))
+                                               : rank.receive(peer, tags::kData, View(buffer));
+             EXPECT_EQ(wait(rank, op, Seconds{10}), Status::delivered);
+             const Seconds expected = kHost + kLatency + 3.0_us * number + 1_KiB / kWire;
+             EXPECT_NEAR(rank.now().microseconds(), expected.microseconds(), kTolerance_us) << rank.id().value;
+           });
+}
+
+}  // namespace
+}  // namespace twinlink::model

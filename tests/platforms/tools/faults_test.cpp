@@ -1,0 +1,160 @@
+// Links that are slow or gone: what is left of a machine, and who is told that nothing is.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/tools/faults.hpp"
+#include "platforms/topology/topology.hpp"
+#include "protocols/core/errors.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Platform sick(const std::string& name, const Faults& faults, const std::vector<std::string>& overrides = {}) {
+  return read_platform("platforms/" + name + ".yaml", overrides, faults);
+}
+
+std::string refusal(const std::string& name, const Faults& faults) {
+  try {
+    static_cast<void>(sick(name, faults));
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const Link& link_of(const Platform& platform, const std::string& name) {
+  return *std::ranges::find(platform.node.links, name, &Link::name);
+}
+
+TEST(Faults, ADegradedLinkHasAShareOfAllItsRates) {
+  const Platform platform = sick("keeneland-kids", {.degraded = {"qpi=50%"}});
+  const Link qpi = link_of(platform, "qpi");
+  EXPECT_DOUBLE_EQ(qpi.forward.value.bytes_per_second(), 5.7e9);
+  EXPECT_DOUBLE_EQ(qpi.backward.value.bytes_per_second(), 5.7e9);
+  EXPECT_DOUBLE_EQ(qpi.dma_read.value().value.bytes_per_second(), 5191e6 / 2);
+  EXPECT_EQ(qpi.forward.source.quality, Quality::assumed);
+  EXPECT_DOUBLE_EQ(link_of(platform, "gpu0-pcie").forward.value.bytes_per_second(), 7.31e9) << "no other link";
+}
+
+TEST(Faults, ADegradedHubStandsForItsLinks) {
+  const Platform platform = sick("keeneland-kids", {.degraded = {"ioh1=25%"}});
+  for (const std::string name : {"gpu1-pcie", "gpu2-pcie"}) {
+    EXPECT_DOUBLE_EQ(link_of(platform, name).forward.value.bytes_per_second(), 7.31e9 / 4) << name;
+  }
+  EXPECT_DOUBLE_EQ(link_of(platform, "ioh1-qpi").backward.value.bytes_per_second(), 11.4e9 / 4);
+  EXPECT_DOUBLE_EQ(link_of(platform, "qpi").forward.value.bytes_per_second(), 11.4e9) << "ends at the memories";
+}
+
+TEST(Faults, ADegradedMemoryHasAShareOfItsDramAndOfWhatCoresCopy) {
+  const Platform platform = sick("dgx-a100", {.degraded = {"numa1=50%"}});
+  const Platform well = sick("dgx-a100", {});
+  const auto rates = [](const HostMemory& memory) {
+    return std::pair(memory.copy_rate.value.bytes_per_second(), memory.bandwidth.value().value.bytes_per_second());
+  };
+  const auto [copy_rate, bandwidth] = rates(well.node.memories[1]);
+  EXPECT_EQ(rates(platform.node.memories[1]), std::pair(copy_rate / 2, bandwidth / 2));
+  EXPECT_EQ(rates(platform.node.memories[0]), rates(well.node.memories[0]));
+}
+
+TEST(Faults, NoneIsTheMachineAsItIs) {
+  const Platform platform = sick("keeneland-kids", {});
+  EXPECT_EQ(platform.node.links.size(), read_platform("platforms/keeneland-kids.yaml").node.links.size());
+}
+
+TEST(Faults, WithoutNvlinkPeersGoAnotherWay) {
+  const std::string file = "tests/data/nvlink_and_pcie.yaml";
+  const auto way = [&](const Faults& faults) {
+    const Platform platform = read_platform(file, {}, faults);
+    const Topology topology(platform);
+    EXPECT_TRUE(topology.peer_access(1, 2));
+    return topology.describe("gpu1", topology.copy_route({Location::Kind::gpu, 1}, {Location::Kind::gpu, 2}));
+  };
+  EXPECT_EQ(way({}), "gpu1 -> gpu2");
+  EXPECT_EQ(way({.failed = {"nvlink"}}), "gpu1 -> ioh1 -> gpu2");
+  EXPECT_EQ(way({.degraded = {"nvlink=30%"}}), "gpu1 -> ioh1 -> gpu2") << "6 GB/s, and PCIe has 7.31";
+}
+
+TEST(Faults, AGpuThatIsCutOffIsNamedWithWhatItDoesNotReach) {
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"gpu1-pcie"}}),
+              HasSubstr("--fail gpu1-pcie cuts parts off: no route from 'gpu1' to 'numa0', 'numa1'"));
+}
+
+TEST(Faults, TheOnlyAdapterMayNotDie) {
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"hca0-pcie"}}),
+              HasSubstr("no adapter for GPU 'gpu0': the platform has a fabric and no 'nics'"));
+}
+
+TEST(Faults, ADeadAdaptersGpusTakeTheNearestThatIsLeft) {
+  const std::string file = "tests/data/two_adapters.yaml";
+  const Platform well = read_platform(file);
+  ASSERT_EQ(well.node.gpus[1].nic, "hca1");
+  const Platform platform = read_platform(file, {}, Faults{.failed = {"hca1-pcie"}});
+  EXPECT_EQ(platform.node.nics.size(), 1U);
+  for (const Gpu& gpu : platform.node.gpus) EXPECT_EQ(gpu.nic, "hca0") << gpu.name;
+  EXPECT_EQ(read_platform(file, {}, Faults{.failed = {"hca1"}}).node.nics.size(), 1U) << "by the adapter's own name";
+}
+
+TEST(Faults, AnUnknownNameIsToldFromARightOne) {
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"gpu1-pci"}}), HasSubstr("did you mean 'gpu1-pcie'?"));
+  EXPECT_THAT(refusal("keeneland-kids", {.degraded = {"qpj=50%"}}), HasSubstr("did you mean 'qpi'?"));
+}
+
+TEST(Faults, AShareIsAboveNothingAndNotAboveAll) {
+  for (const std::string text : {"qpi", "qpi=", "qpi=50", "qpi=0%", "qpi=-5%", "qpi=101%", "qpi=nan%", "qpi=5%%"}) {
+    EXPECT_THAT(refusal("keeneland-kids", {.degraded = {text}}), HasSubstr("PART=PERCENT% is expected")) << text;
+  }
+}
+
+TEST(Faults, AHubStandsForItsLinks) {
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"ioh1"}}),
+              AllOf(HasSubstr("'gpu1' to 'numa0', 'numa1'"), HasSubstr("'gpu2' to 'numa0', 'numa1'")));
+}
+
+TEST(Faults, WithATimeComeLater) {
+  const Platform platform = sick("keeneland-kids", {.degraded = {"qpi=50%@2ms"}, .failed = {"hca0@1 s"}});
+  EXPECT_DOUBLE_EQ(link_of(platform, "qpi").forward.value.bytes_per_second(), 11.4e9) << "until then";
+  ASSERT_EQ(platform.later_faults.size(), 2U);
+  EXPECT_EQ(platform.later_faults[0].part, "qpi");
+  EXPECT_EQ(platform.later_faults[0].at, 2000.0_us);
+  EXPECT_EQ(platform.later_faults[0].share, 0.5);
+  EXPECT_EQ(platform.later_faults[1].part, "hca0");
+  EXPECT_EQ(platform.later_faults[1].share, 0);
+}
+
+TEST(Faults, ATimeIsOne) {
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"qpi@soon"}}), HasSubstr("--fail qpi@soon: "));
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"qpj@1ms"}}), HasSubstr("did you mean 'qpi'?"));
+  EXPECT_THAT(refusal("keeneland-kids", {.degraded = {"numa0=50%@1ms"}}), HasSubstr("no link, adapter or hub 'numa0'"));
+}
+
+TEST(Faults, PartsOfOtherKindsOfNodesHaveTheirKindBeforeThem) {
+  const std::string file = "tests/data/two_kinds.yaml";
+  const Platform slow = read_platform(file, {}, Faults{.degraded = {"new-qpi=50%"}});
+  const auto qpi = [](const Node& node) {
+    return std::ranges::find(node.links, "qpi", &Link::name)->forward.value.bytes_per_second();
+  };
+  EXPECT_DOUBLE_EQ(qpi(slow.kinds.front().node), 5.7e9);
+  EXPECT_DOUBLE_EQ(qpi(slow.node), 11.4e9);
+  const Platform without = read_platform(file, {}, Faults{.failed = {"new-hca1"}});
+  EXPECT_EQ(without.kinds.front().node.nics.size(), 1U);
+  EXPECT_EQ(without.kinds.front().node.gpus[1].nic, "hca0");
+}
+
+TEST(Faults, OfSeveralAdaptersThoseThatAreLeftStay) {
+  const Platform well = read_platform("platforms/summit-256.yaml", {}, Faults{});
+  ASSERT_EQ(well.node.gpus[0].more_nics.size(), 1U);
+  const Platform platform = read_platform("platforms/summit-256.yaml", {}, Faults{.failed = {"hca0"}});
+  EXPECT_EQ(platform.node.gpus[0].nic, "hca1");
+  EXPECT_TRUE(platform.node.gpus[0].more_nics.empty());
+}
+
+}  // namespace
+}  // namespace twinlink::model

@@ -1,0 +1,90 @@
+// Ways that a platform forces.
+#include "platforms/topology/ways.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "platforms/topology/topology.hpp"
+#include "tests/platforms/sample_platform.hpp"
+
+namespace twinlink::model {
+namespace {
+
+/// The sample machine with a second, narrower way from gpu0 to its memory, by a hub of its own, and a second link
+/// between the sockets.
+Platform with_detour() {
+  Platform platform = testing::sample_platform();
+  Node& node = platform.node;
+  const auto add = [&](const std::string& name, const std::string& from, const std::string& to) {
+    node.links.push_back(
+        {.name = name, .from = from, .to = to, .forward = {.value = Rate{1e9}}, .backward = {.value = Rate{1e9}}});
+  };
+  node.hubs.push_back({.name = "detour"});
+  add("there", "gpu0", "detour");
+  add("on", "detour", "memory0");
+  add("slow", "memory0", "memory1");
+  return platform;
+}
+
+std::string way(const Platform& platform, const std::string& from, const std::string& to,
+                Traffic traffic = Traffic::host) {
+  const Topology topology(platform);
+  return topology.describe(from, topology.route(from, to, traffic));
+}
+
+TEST(ForcedWays, AreTakenInBothDirections) {
+  Platform platform = with_detour();
+  EXPECT_EQ(way(platform, "gpu0", "memory0"), "gpu0 -> hub0 -> memory0");
+  platform.node.ways = {{.name = "slowly", .from = "gpu0", .to = "memory0", .via = {"detour"}}};
+  EXPECT_EQ(way(platform, "gpu0", "memory0"), "gpu0 -> detour -> memory0");
+  EXPECT_EQ(way(platform, "memory0", "gpu0"), "memory0 -> detour -> gpu0");
+  EXPECT_EQ(way(platform, "gpu0", "memory1"), "gpu0 -> hub0 -> memory0 -> memory1") << "no other one";
+}
+
+TEST(ForcedWays, TheOtherDirectionMayHaveItsOwn) {
+  Platform platform = with_detour();
+  platform.node.ways = {{.name = "slowly", .from = "gpu0", .to = "memory0", .via = {"detour"}},
+                        {.name = "back", .from = "memory0", .to = "gpu0", .via = {"hub0"}}};
+  EXPECT_EQ(way(platform, "gpu0", "memory0"), "gpu0 -> detour -> memory0");
+  EXPECT_EQ(way(platform, "memory0", "gpu0"), "memory0 -> hub0 -> gpu0");
+}
+
+TEST(ForcedWays, NameTheLinkWhereThereAreSeveral) {
+  Platform platform = with_detour();
+  const auto width = [&] { return Ways(platform.node).find("gpu0", "memory1", Traffic::host)->width; };
+  EXPECT_EQ(width(), Rate{8e9});
+  platform.node.ways = {{.name = "slowly", .from = "gpu0", .to = "memory1", .via = {"hub0", "memory0", "slow"}}};
+  EXPECT_EQ(width(), Rate{1e9});
+  platform.node.ways.front().via = {"hub0", "memory0"};
+  EXPECT_EQ(width(), Rate{8e9}) << "the widest of them";
+}
+
+TEST(ForcedWays, OfPeersForwardWhatTheyPass) {
+  Platform platform = testing::sample_platform();
+  platform.node.ways = {{.name = "up", .from = "gpu1", .to = "gpu0", .via = {"hub1", "memory1", "memory0", "hub0"}}};
+  const Ways ways(platform.node);
+  EXPECT_NE(ways.find("gpu1", "gpu0", Traffic::host), nullptr);
+  EXPECT_EQ(ways.find("gpu1", "gpu0", Traffic::peers), nullptr) << "memories forward nothing";
+  for (HostMemory& memory : platform.node.memories) memory.passing.forwards = Forwards::all;
+  EXPECT_EQ(way(platform, "gpu0", "gpu1", Traffic::peers), "gpu0 -> hub0 -> memory0 -> memory1 -> hub1 -> gpu1");
+}
+
+TEST(ForcedWays, SayWhatIsWrongWithThem) {
+  const Node node = with_detour().node;
+  const auto wrong = [&](const std::string& to, const std::vector<std::string>& via) {
+    return follow(node, {.name = "way", .from = "gpu0", .to = to, .via = via}).wrong;
+  };
+  EXPECT_EQ(wrong("memory0", {"detour"}), "");
+  EXPECT_EQ(wrong("memory0", {"bus0", "hub0"}), "");
+  EXPECT_EQ(wrong("memory0", {}), "no link joins 'gpu0' and 'memory0'");
+  EXPECT_EQ(wrong("memory0", {"hub1"}), "no link joins 'gpu0' and 'hub1'");
+  EXPECT_EQ(wrong("memory0", {"bus1"}), "link 'bus1' does not end at 'gpu0'");
+  EXPECT_EQ(wrong("memory0", {"detuor"}), "there is no hub, memory or link 'detuor'; did you mean 'detour'?");
+  EXPECT_EQ(wrong("memory0", {"hub0", "detour"}), "no link joins 'hub0' and 'detour'");
+  EXPECT_EQ(wrong("memory1", {"hub0", "memory0", "detour", "memory0"}), "it passes 'memory0' twice");
+  EXPECT_EQ(wrong("memory1", {"hub0", "nic"}), "'nic0' is neither a hub nor a memory, so nothing passes it");
+  EXPECT_EQ(wrong("memory0", {"hub0", "memory0", "detour"}), "'memory0' is its end");
+}
+
+}  // namespace
+}  // namespace twinlink::model
