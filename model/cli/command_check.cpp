@@ -48,6 +48,10 @@ ExitCode check(const CheckOptions& options) {
     try {
       const Platform platform = read_platform(file, {});
       std::cout << fmt::format("{}: ok: {}, {}\n", file.string(), platform.name, describe_nodes(platform));
+      if (platform.fabric && platform.fabric->shape != FabricShape::one_switch) {
+        std::cout << fmt::format("    fabric: {}\n",
+                                 describe(*platform.fabric, platform.nodes(), platform.most_nics()));
+      }
       const std::vector<std::string> warnings = wiring_warnings(platform);
       std::cout << std::flush;
       for (const std::string& warning : warnings) std::cerr << fmt::format("{}: warning: {}\n", file.string(), warning);

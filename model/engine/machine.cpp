@@ -312,10 +312,9 @@ bool Machine::is_cut(const Route& route) const {
 }
 
 void Machine::append(FlowRoute& route, const FabricWay& way) {
-  const double each = topology_.platform().fabric->link.value.bytes_per_second();
   for (const FabricWay::Hop& hop : way.hops) {
     SharedLink*& link = between_switches_[hop.link];
-    if (link == nullptr) link = &network_.add_link(Rate{each * hop.count});
+    if (link == nullptr) link = &network_.add_link(hop.rate);
     route.links.emplace_back(link);
   }
 }

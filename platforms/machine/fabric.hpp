@@ -23,39 +23,82 @@ enum class FabricShape {
   one_switch,  ///< that never blocks: an adapter's link is the only limit
   fat_tree,    ///< size: nodes of a leaf, leaves of a pod, and pods where there are three levels
   rails,       ///< the same, with a leaf of its own for each adapter of a node
+  rail_only,   ///< one switch for each adapter of a node, and nothing that joins them
   dragonfly,   ///< size: groups, routers of a group, nodes of a router, and links between two groups where not one
   torus        ///< size: nodes along each dimension
 };
-inline constexpr std::array kFabricShapes{FabricShape::one_switch, FabricShape::fat_tree, FabricShape::rails,
-                                          FabricShape::dragonfly, FabricShape::torus};
-/// As the platform file spells it: "switch", "fat-tree", "rails", "dragonfly", "torus".
+inline constexpr std::array kFabricShapes{FabricShape::one_switch, FabricShape::fat_tree,  FabricShape::rails,
+                                          FabricShape::rail_only,  FabricShape::dragonfly, FabricShape::torus};
+/// As the platform file spells it: "switch", "fat-tree", "rails", "rail-only", "dragonfly", "torus".
 std::string_view to_string(FabricShape shape);
 
 /// Which of several ways up a tree a message takes.
 enum class FabricRouting {
-  by_target,  ///< the one of its target: D-mod-k
-  by_source,  ///< the one of its source: S-mod-k
-  spread      ///< all of them alike, packet by packet
+  by_target,  ///< the one of its target's port: D-mod-k
+  by_source,  ///< the one of its source's port: S-mod-k
+  by_hash,    ///< one that a hash of both ports draws: ECMP
+  adaptive    ///< all of them, packet by packet, each the one that is least loaded
 };
-inline constexpr std::array kFabricRoutings{FabricRouting::by_target, FabricRouting::by_source, FabricRouting::spread};
-/// As the platform file spells it: "d-mod-k", "s-mod-k", "spread".
+inline constexpr std::array kFabricRoutings{FabricRouting::by_target, FabricRouting::by_source, FabricRouting::by_hash,
+                                            FabricRouting::adaptive};
+/// As the platform file spells it: "d-mod-k", "s-mod-k", "ecmp", "adaptive".
 std::string_view to_string(FabricRouting routing);
 
+/// Ports down for ports up: 2:1, or 1:2 where more go up than down.
+struct Oversubscription {
+  int down = 1;
+  int up = 1;
+
+  friend bool operator==(const Oversubscription&, const Oversubscription&) = default;
+};
+/// "2" or "2:1"; nothing for what is neither, or has a zero.
+std::optional<Oversubscription> parse_oversubscription(std::string_view text);
+/// "2:1".
+std::string to_string(const Oversubscription& ratio);
+
+/// The ports of a tree's switches. They count adapters: a node with eight of them takes eight ports.
+struct TreePorts {
+  int down = 0;       ///< of a leaf, to adapters
+  int up = 0;         ///< of a leaf
+  int pod_down = 0;   ///< of a switch of the second level: one to each leaf of its pod
+  int pod_up = 0;     ///< of a switch of the second level; 0 where there are two levels
+  int core_down = 0;  ///< of a switch of the third level: one to each pod
+};
+
 struct Fabric {
-  Sourced<Rate> link{};                       ///< of one adapter, and of one link between switches, each way
+  Sourced<Rate> link{};                        ///< of one adapter, each way
+  std::optional<Sourced<Rate>> switch_link{};  ///< of one link between switches, each way; none: `link`
+  /// Of one link of the highest level: to the cores of a tree, between groups of a dragonfly. None: `switch_link`.
+  std::optional<Sourced<Rate>> core_link{};
   std::optional<Sourced<Rate>> duplex{};      ///< of an adapter both ways together, where that is less than both
   std::optional<Sourced<Seconds>> latency{};  ///< of passing one switch; the first is in the messages' own latency
   std::optional<Rdma> rdma{};                 ///< none: the adapters reach host memory only
   FabricShape shape = FabricShape::one_switch;
   FabricRouting routing = FabricRouting::by_target;
   std::vector<int> size{};
-  int oversubscription = 1;  ///< of a tree: so many links down for each link up
+  std::vector<Oversubscription> oversubscription{};  ///< of a tree's leaves, and of its second level; none: 1:1
+  int radix = 0;                                     ///< ports of each switch; 0: as many as are needed
+  int seed = 1;                                      ///< of the hash of ECMP
 
+  [[nodiscard]] bool is_tree() const { return shape == FabricShape::fat_tree || shape == FabricShape::rails; }
   /// How many nodes have a place. Nothing: any number.
   [[nodiscard]] std::optional<std::int64_t> nodes() const;
   /// What is wrong with `size`; empty: nothing.
   [[nodiscard]] std::string wrong_size() const;
+  /// What is wrong with the ports of the switches, where nodes have `nics` adapters; empty: nothing.
+  [[nodiscard]] std::string wrong_ports(int nics) const;
+  /// Of a tree whose ports are not wrong.
+  [[nodiscard]] TreePorts ports(int nics) const;
+  [[nodiscard]] Rate switch_rate() const { return switch_link.value_or(link).value; }
+  [[nodiscard]] Rate core_rate() const { return core_link ? core_link->value : switch_rate(); }
+  /// Of what half of `nodes` nodes, of `nics` adapters each, can send, the share that reaches the other half: the least
+  /// level decides, each link as good as it can be loaded. Of rails that nothing joins: within the rails.
+  [[nodiscard]] double bisection(std::int64_t nodes, int nics) const;
 };
+
+/// For people: "rails: 32 leaves of 32 ports down and 32 up, 1024 cables between switches; bisection 100 %"; of `nodes`
+/// nodes with `nics` adapters each.
+std::string describe(const Fabric& fabric, std::int64_t nodes, int nics);
 
 /// A place where a node is plugged in.
 struct FabricPort {
@@ -67,13 +110,13 @@ struct FabricPort {
 struct FabricWay {
   struct Hop {
     std::uint64_t link = 0;  ///< the same number is the same link, in the same direction
-    int count = 1;           ///< so many links in parallel
+    Rate rate{};             ///< of it, or of all links in parallel that messages are spread over
   };
   std::vector<Hop> hops{};  ///< between switches
   int switches = 1;         ///< that are passed
 };
 
-/// The way from one port to another, of another node.
+/// The way from one port to another, of another node. Of rails that nothing joins both are of one rail.
 FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
 /// Of a Hop's link: its kind, and the numbers that tell those of a kind apart: "leaf 3 up 0", "group 0 to 2".
 std::string fabric_link_name(std::uint64_t link);

@@ -54,6 +54,19 @@ const GpuType& Platform::type_of(std::size_t gpu) const {
   return *found;
 }
 
+std::int64_t Platform::nodes() const {
+  std::int64_t count = node.count;
+  for (const NodeKind& kind : kinds) count += kind.node.count;
+  return count;
+}
+
+int Platform::most_nics() const {
+  const auto nics_of = [](const Node& of) { return static_cast<int>(of.nics.size()) / of.domain; };
+  int most = nics_of(node);
+  for (const NodeKind& kind : kinds) most = std::max(most, nics_of(kind.node));
+  return most;
+}
+
 void set_within_node(Platform& platform, const WithinNode& within_node) {
   if (within_node.loopback && !platform.fabric) {
     throw UsageError("--intra-node loopback needs a network adapter, and platform '" + platform.name + "' has none");

@@ -323,6 +323,10 @@ struct Platform {
 
   /// `gpu` is an index into Node::gpus, whose type is one of gpu_types.
   [[nodiscard]] const GpuType& type_of(std::size_t gpu) const;
+  /// Nodes of all kinds.
+  [[nodiscard]] std::int64_t nodes() const;
+  /// Adapters of a node, of the kind that has most of them.
+  [[nodiscard]] int most_nics() const;
 };
 
 /// A UsageError for a way that `platform` does not have.

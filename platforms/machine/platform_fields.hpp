@@ -51,6 +51,8 @@ void each_field(Either<Rdma> auto& rdma, const auto& visit) { visit("latency", r
 
 void each_field(Either<Fabric> auto& fabric, const auto& visit) {
   visit("link", fabric.link);
+  visit("switch_link", fabric.switch_link);
+  visit("core_link", fabric.core_link);
   visit("duplex", fabric.duplex);
   visit("latency", fabric.latency);
   visit("rdma", fabric.rdma);

@@ -67,8 +67,7 @@ class NodeCheck {
   void check_counts() {
     if (node_.memories.empty() && nodes_.find("memories") != nullptr) error({"memories"}, "a node needs a memory");
     if (node_.gpus.empty() && nodes_.find("gpus") != nullptr) error({"gpus"}, "a node needs a GPU");
-    std::int64_t count = node_.count;
-    for (const NodeKind& kind : platform_.kinds) count += kind.node.count;
+    const std::int64_t count = platform_.nodes();
     if (count > kMostNodes) {
       return error({"count"}, std::to_string(count) + " nodes are more than the " + std::to_string(kMostNodes) +
                                   " that a platform may have");
@@ -81,8 +80,15 @@ class NodeCheck {
       error({"count"},
             std::to_string(count) + " nodes, and the fabric's 'size' has places for " + std::to_string(*places));
     }
+    check_ports();
     if (node_.domain > 1) check_domain();
     check_size();
+  }
+
+  void check_ports() {
+    if (!platform_.fabric) return;
+    const std::string wrong = platform_.fabric->wrong_ports(platform_.most_nics());
+    if (!wrong.empty()) error({"count"}, "the fabric's ports: " + wrong);
   }
 
   /// What there are most of is what is too many.

@@ -210,9 +210,16 @@ void read_shape(Section& section, Fabric& fabric) {
   fabric.shape = read_word(section, "shape", "'fabric'", kFabricShapes, FabricShape::one_switch);
   fabric.routing = read_word(section, "routing", "'fabric'", kFabricRoutings, FabricRouting::by_target);
   fabric.size = section.integers("size", 1, kMost);
-  if (section.find("oversubscription") != nullptr) {
-    fabric.oversubscription = section.integer("oversubscription", 1, kMost);
+  for (const std::string& text : read_names(section, "oversubscription")) {
+    const std::optional<Oversubscription> ratio = parse_oversubscription(text);
+    if (!ratio) {
+      section.error(section.position("oversubscription"),
+                    "'oversubscription' in 'fabric': '" + text + "' is not ports down for ports up, as 2, 2:1 or 1:2");
+    }
+    fabric.oversubscription.push_back(ratio.value_or(Oversubscription{}));
   }
+  if (section.find("radix") != nullptr) fabric.radix = section.integer("radix", 1, kMost);
+  if (section.find("seed") != nullptr) fabric.seed = section.integer("seed", 0, kMost);
   if (const std::string wrong = fabric.wrong_size(); !wrong.empty()) {
     section.error(section.position("size"), "'size' in 'fabric': " + wrong);
     fabric.shape = FabricShape::one_switch;

@@ -81,9 +81,13 @@ class MapBuilder {
     add("shape", std::string(to_string(fabric.shape)));
     YamlValue size(Kind::list, {});
     for (const int number : fabric.size) size.items.emplace_back(std::to_string(number));
-    add("size", std::move(size));
+    if (!size.items.empty()) add("size", std::move(size));
     if (fabric.routing != FabricRouting::by_target) add("routing", std::string(to_string(fabric.routing)));
-    if (fabric.oversubscription != 1) add("oversubscription", YamlValue(std::to_string(fabric.oversubscription)));
+    YamlValue ratios(Kind::list, {});
+    for (const Oversubscription& ratio : fabric.oversubscription) ratios.items.emplace_back(to_string(ratio));
+    if (!ratios.items.empty()) add("oversubscription", std::move(ratios));
+    if (fabric.radix != 0) add("radix", YamlValue(std::to_string(fabric.radix)));
+    if (fabric.seed != Fabric{}.seed) add("seed", YamlValue(std::to_string(fabric.seed)));
   }
   void fill(const HostMemory& memory) {
     fill<HostMemory>(memory);

@@ -140,10 +140,13 @@ Json nodes() {
 }
 
 Json fabric() {
+  const Json ratio{{"anyOf", {count(), matching("^[1-9][0-9]*(:[1-9][0-9]*)?$")}}};
   Json result = part<Fabric>({{"shape", one_of(kFabricShapes)},
                               {"size", {{"type", "array"}, {"items", count()}}},
                               {"routing", one_of(kFabricRoutings)},
-                              {"oversubscription", count()}});
+                              {"oversubscription", {{"anyOf", {ratio, {{"type", "array"}, {"items", ratio}}}}}},
+                              {"radix", count()},
+                              {"seed", {{"type", "integer"}, {"minimum", 0}}}});
   result["properties"]["rdma"] = part<Rdma>({{"hypothetical", text()}});
   return result;
 }

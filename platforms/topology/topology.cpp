@@ -126,8 +126,7 @@ FabricWay Topology::fabric_way(int from_node, int to_node, const Adapters& adapt
   const auto port = [&](int node, std::string_view nic) {
     const auto index = std::ranges::find(nics, nic, &Nic::name) - nics.begin();
     const auto first = static_cast<std::ptrdiff_t>(part_of(node).first_nic);
-    const std::size_t most = std::ranges::max(parts_, {}, &NodePart::nics).nics;
-    return FabricPort{.node = node, .nic = static_cast<int>(index - first), .nics = static_cast<int>(most)};
+    return FabricPort{.node = node, .nic = static_cast<int>(index - first), .nics = platform_.most_nics()};
   };
   return model::fabric_way(platform_.fabric.value(), port(from_node, adapters.from), port(to_node, adapters.to));
 }
@@ -175,6 +174,13 @@ std::vector<Strand> Topology::strands(Location from, Location to) const {
   return strands;
 }
 
+std::string Topology::nic_of_rail(std::string_view nic, std::size_t from_gpu, std::size_t to_gpu) const {
+  const auto index = std::ranges::find(graph_.nics, nic, &Nic::name) - graph_.nics.begin();
+  const NodePart& target = parts_[part_with(to_gpu)];
+  const std::size_t rail = static_cast<std::size_t>(index) - parts_[part_with(from_gpu)].first_nic;
+  return graph_.nics[target.first_nic + rail % target.nics].name;
+}
+
 std::vector<Adapters> Topology::adapters(std::size_t from_gpu, std::size_t to_gpu, Bytes size) const {
   const Gpu& from = graph_.gpus[from_gpu];
   const Gpu& to = graph_.gpus[to_gpu];
@@ -182,6 +188,9 @@ std::vector<Adapters> Topology::adapters(std::size_t from_gpu, std::size_t to_gp
   if (!platform_.network || !platform_.network->is_striped(size)) return all;
   for (std::size_t i = 0; i < std::min(from.more_nics.size(), to.more_nics.size()); ++i) {
     all.push_back({from.more_nics[i], to.more_nics[i]});
+  }
+  if (platform_.fabric && platform_.fabric->shape == FabricShape::rail_only) {
+    for (Adapters& nics : all) nics.to = nic_of_rail(nics.from, from_gpu, to_gpu);
   }
   return all;
 }
@@ -202,6 +211,11 @@ Answer Topology::rdma(std::size_t gpu) const {
   }
   std::vector<std::string> nics = device.more_nics;
   nics.push_back(device.nic);
+  if (platform_.fabric->shape == FabricShape::rail_only) {  // what comes in comes by the sender's rail
+    const NodePart& part = parts_[part_with(gpu)];
+    nics.clear();
+    for (std::size_t i = 0; i < part.nics; ++i) nics.push_back(graph_.nics[part.first_nic + i].name);
+  }
   for (const std::string& nic : nics) {
     if (ways_.find(device.name, nic, Traffic::adapter) != nullptr) continue;
     for (const Hop& hop : route(device.name, nic)) {

@@ -200,6 +200,8 @@ class Topology {
   [[nodiscard]] CopyCost interleaved_copy_cost(End from, End to) const;
   [[nodiscard]] Rate fallback_rate(std::size_t from, std::size_t to) const;
   [[nodiscard]] Route nic_route(std::string_view from, std::string_view to, bool device_memory) const;
+  /// The adapter of the target's node on the rail of `nic`.
+  [[nodiscard]] std::string nic_of_rail(std::string_view nic, std::size_t from_gpu, std::size_t to_gpu) const;
   [[nodiscard]] Answer rdma(std::size_t gpu) const;
   [[nodiscard]] Answer device_memory_on_network(const Place& a, const Place& b) const;
   [[nodiscard]] std::optional<CopyKind> kernel_kind(End from, End to) const;

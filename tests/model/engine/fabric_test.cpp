@@ -7,6 +7,7 @@
 #include <set>
 
 #include "model/engine/simulation.hpp"
+#include "platforms/reader/platform_reader.hpp"
 #include "protocols/core/tags.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
@@ -21,7 +22,7 @@ constexpr double kTolerance_us = 1e-4;
 Fabric fabric(FabricShape shape, std::vector<int> size, int oversubscription = 1) {
   Fabric result{.link = {.value = kWire}, .latency = Sourced<Seconds>{.value = kSwitch}, .shape = shape};
   result.size = std::move(size);
-  result.oversubscription = oversubscription;
+  if (oversubscription != 1) result.oversubscription = {{oversubscription, 1}};
   return result;
 }
 
@@ -53,8 +54,8 @@ TEST(Fabric, MessagesToDifferentTargetsGoUpDifferentLinks) {
   up.clear();
   for (int target = 4; target < 8; ++target) up.insert(way(tree, 0, target).hops.front().link);
   EXPECT_EQ(up.size(), 1U) << "S-mod-k";
-  tree.routing = FabricRouting::spread;
-  EXPECT_EQ(way(tree, 0, 4).hops.front().count, 4) << "over all of them";
+  tree.routing = FabricRouting::adaptive;
+  EXPECT_EQ(way(tree, 0, 4).hops.front().rate.bytes_per_second(), 4 * kWire.bytes_per_second()) << "over all of them";
 }
 
 TEST(Fabric, MessagesToDifferentTargetsOfAnotherPodCrossDifferentCores) {
@@ -78,9 +79,9 @@ TEST(Fabric, ADragonflyPassesAtMostFourRouters) {
   EXPECT_EQ(most, 4);
   EXPECT_EQ(way(dragonfly, 0, 1).switches, 1) << "one router";
   EXPECT_EQ(way(dragonfly, 0, 2).switches, 2) << "one group";
-  int shared = 0;
-  for (const FabricWay::Hop& hop : way(dragonfly, 0, 39).hops) shared = std::max(shared, hop.count);
-  EXPECT_EQ(shared, 3) << "three links between two groups";
+  Rate widest{};
+  for (const FabricWay::Hop& hop : way(dragonfly, 0, 39).hops) widest = std::max(widest, hop.rate);
+  EXPECT_EQ(widest.bytes_per_second(), 3 * kWire.bytes_per_second()) << "three links between two groups";
 }
 
 TEST(Fabric, HasPlacesForMoreNodesThanThereAre) {
@@ -149,6 +150,60 @@ TEST(Fabric, MessagesOfManyRanksWaitForOneGapEach) {
              EXPECT_NEAR(rank.now().microseconds(), expected.microseconds(), kTolerance_us) << rank.id().value;
            });
 }
+
+/// All 64 GPUs of eight HGX H100 send to that of their number four nodes on, by their own adapters. The time of the
+/// slowest beyond latencies: what the ports of `shape` leave of an adapter's link.
+double bisection_us(FabricShape shape, std::vector<int> size, int oversubscription, FabricRouting routing,
+                    Bytes bytes) {
+  Platform platform = read_platform(TWINLINK_SOURCE_DIR "/platforms/hgx-h100.yaml");
+  platform.node.count = 8;
+  Fabric& fabric = platform.fabric.value();
+  fabric.shape = shape;
+  fabric.size = std::move(size);
+  fabric.routing = routing;
+  if (oversubscription != 1) fabric.oversubscription = {{oversubscription, 1}};
+  std::vector<Place> places;
+  for (int rank = 0; rank < 64; ++rank) places.push_back({rank / 8, rank % 8, {}});
+  Seconds longest{};
+  simulate(platform, places, [&](Rank& rank) {
+    const RankId peer{(rank.id().value + 32) % 64};
+    const Buffer out = rank.allocate(Memory::device, bytes);
+    const Buffer in = rank.allocate(Memory::device, bytes);
+    rank.register_memory(out);
+    rank.register_memory(in);
+    const Seconds begun = rank.now();
+    const Op receive = rank.receive(peer, tags::kData, View(in));
+    const Op send = rank.send(peer, tags::kData, View(out));
+    for (const Op op : {receive, send}) EXPECT_EQ(wait(rank, op, Seconds{10}), Status::delivered);
+    longest = std::max(longest, rank.now() - begun);
+  });
+  return longest.microseconds();
+}
+
+struct Bisection {
+  FabricShape shape = FabricShape::one_switch;
+  std::vector<int> size{};
+  int oversubscription = 1;
+  FabricRouting routing = FabricRouting::by_target;
+};
+
+class Bisections : public ::testing::TestWithParam<Bisection> {};
+
+TEST_P(Bisections, TakeWhatThePortsLeave) {
+  const auto& [shape, size, oversubscription, routing] = GetParam();
+  const double expected = (64_MiB / 48.5_GBps).microseconds() * oversubscription;
+  EXPECT_NEAR(bisection_us(shape, size, oversubscription, routing, 64_MiB), expected, expected * 0.01);
+}
+
+INSTANTIATE_TEST_SUITE_P(Fabric, Bisections,
+                         ::testing::Values(Bisection{}, Bisection{FabricShape::rail_only},
+                                           Bisection{FabricShape::fat_tree, {2, 4}},
+                                           Bisection{FabricShape::fat_tree, {2, 4}, 4, FabricRouting::adaptive},
+                                           Bisection{FabricShape::fat_tree, {4, 2}, 2},
+                                           Bisection{FabricShape::rails, {4, 2}},
+                                           Bisection{FabricShape::rails, {2, 4}, 1, FabricRouting::by_source},
+                                           Bisection{FabricShape::rails, {2, 2, 2}, 1, FabricRouting::adaptive},
+                                           Bisection{FabricShape::rails, {4, 2}, 2, FabricRouting::adaptive}));
 
 }  // namespace
 }  // namespace twinlink::model

@@ -1,0 +1,237 @@
+// Trees count ports: properties over shapes, radices, adapters of a node, levels and routings, by the bytes that each
+// link carries when all adapters send at once.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "platforms/machine/fabric.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Rate kAdapter{25e9};
+
+struct Tree {
+  FabricShape shape;
+  std::vector<int> size;
+  int nics;
+  std::vector<Oversubscription> oversubscription;
+
+  [[nodiscard]] Fabric fabric(FabricRouting routing) const {
+    Fabric result{.link = {.value = kAdapter}, .shape = shape, .routing = routing};
+    result.size = size;
+    result.oversubscription = oversubscription;
+    return result;
+  }
+  [[nodiscard]] int nodes() const { return static_cast<int>(fabric(FabricRouting::by_target).nodes().value()); }
+  [[nodiscard]] std::string name() const {
+    return describe(fabric(FabricRouting::by_target), nodes(), nics) + ", adapters " + std::to_string(nics);
+  }
+};
+
+/// Two and three levels, square and not, one to eight adapters.
+std::vector<Tree> trees() {
+  std::vector<Tree> all;
+  for (const FabricShape shape : {FabricShape::fat_tree, FabricShape::rails}) {
+    for (const std::vector<int>& size :
+         {std::vector{2, 4}, {4, 2}, {4, 4}, {3, 5}, {8, 2}, {2, 2, 2}, {4, 2, 3}, {2, 4, 2}, {3, 3, 3}}) {
+      for (const int nics : {1, 2, 4, 8}) all.push_back({shape, size, nics, {}});
+    }
+  }
+  return all;
+}
+
+using Permutation = std::function<FabricPort(const FabricPort&)>;
+
+/// How many times as long as an adapter's own link the fullest link between switches takes, if each port sends as much.
+double fullest(const Fabric& fabric, int nodes, int nics, const Permutation& target) {
+  std::map<std::uint64_t, double> load;
+  double most = 0;
+  for (int node = 0; node < nodes; ++node) {
+    for (int nic = 0; nic < nics; ++nic) {
+      const FabricPort from{node, nic, nics};
+      const FabricPort to = target(from);
+      if (to.node == node) continue;
+      for (const FabricWay::Hop& hop : fabric_way(fabric, from, to).hops) {
+        double& sum = load[hop.link];
+        sum += kAdapter.bytes_per_second() / hop.rate.bytes_per_second();
+        most = std::max(most, sum);
+      }
+    }
+  }
+  return most;
+}
+
+Permutation shift_of_nodes(int by, int nodes) {
+  return [=](const FabricPort& from) { return FabricPort{(from.node + by) % nodes, from.nic, from.nics}; };
+}
+
+/// All ports in their order: nodes, and the adapters of each.
+Permutation shift_of_ports(int by, int nodes) {
+  return [=](const FabricPort& from) {
+    const int port = (from.node * from.nics + from.nic + by) % (nodes * from.nics);
+    return FabricPort{port / from.nics, port % from.nics, from.nics};
+  };
+}
+
+TEST(FabricPorts, EveryShiftOfNodesFillsNoLinkTwice) {
+  for (const Tree& tree : trees()) {
+    for (const FabricRouting routing : {FabricRouting::by_target, FabricRouting::by_source, FabricRouting::adaptive}) {
+      const Fabric fabric = tree.fabric(routing);
+      for (int by = 1; by < tree.nodes(); ++by) {
+        ASSERT_LE(fullest(fabric, tree.nodes(), tree.nics, shift_of_nodes(by, tree.nodes())), 1 + 1e-9)
+            << tree.name() << ", " << to_string(routing) << ", shift by " << by;
+      }
+    }
+  }
+}
+
+TEST(FabricPorts, EveryShiftOfAdaptersFillsNoLinkOfAFatTreeTwice) {
+  for (const Tree& tree : trees()) {
+    if (tree.shape != FabricShape::fat_tree) continue;
+    for (const FabricRouting routing : {FabricRouting::by_target, FabricRouting::by_source, FabricRouting::adaptive}) {
+      for (int by = 1; by < tree.nodes() * tree.nics; ++by) {
+        ASSERT_LE(fullest(tree.fabric(routing), tree.nodes(), tree.nics, shift_of_ports(by, tree.nodes())), 1 + 1e-9)
+            << tree.name() << ", " << to_string(routing) << ", shift by " << by;
+      }
+    }
+  }
+}
+
+TEST(FabricPorts, TheBisectionIsWhatTheFullestLinkLeaves) {
+  for (Tree tree : trees()) {
+    if (tree.nodes() % 2 != 0) continue;
+    for (const Oversubscription ratio : {Oversubscription{1, 1}, {2, 1}, {4, 1}, {1, 2}}) {
+      tree.oversubscription = {ratio};
+      const Fabric fabric = tree.fabric(FabricRouting::adaptive);
+      if (!fabric.wrong_ports(tree.nics).empty()) continue;
+      const bool leaves_leave = tree.nodes() / 2 >= tree.size[0];  // each message goes to another leaf
+      if (!leaves_leave) continue;
+      const double longest = fullest(fabric, tree.nodes(), tree.nics, shift_of_nodes(tree.nodes() / 2, tree.nodes()));
+      EXPECT_DOUBLE_EQ(longest, static_cast<double>(ratio.down) / ratio.up) << tree.name();
+      EXPECT_NEAR(fabric.bisection(tree.nodes(), tree.nics), std::min(1.0, 1 / longest), 1e-12) << tree.name();
+    }
+  }
+}
+
+TEST(FabricPorts, TheSecondLevelHasARatioAndARateOfItsOwn) {
+  Fabric fabric = Tree{FabricShape::rails, {4, 2, 2}, 4, {{1, 1}, {4, 1}}}.fabric(FabricRouting::adaptive);
+  EXPECT_DOUBLE_EQ(fullest(fabric, 16, 4, shift_of_nodes(4, 16)), 2) << "half of a pod sends to the other";
+  EXPECT_DOUBLE_EQ(fullest(fabric, 16, 4, shift_of_nodes(8, 16)), 4);
+  EXPECT_DOUBLE_EQ(fabric.bisection(16, 4), 0.25);
+  EXPECT_DOUBLE_EQ(fabric.bisection(8, 4), 1) << "in one pod nothing goes to the cores";
+  fabric.core_link = {.value = Rate{2 * kAdapter.bytes_per_second()}};
+  EXPECT_DOUBLE_EQ(fullest(fabric, 16, 4, shift_of_nodes(8, 16)), 2);
+  EXPECT_DOUBLE_EQ(fabric.bisection(16, 4), 0.5);
+  fabric.switch_link = {.value = Rate{kAdapter.bytes_per_second() / 4}};
+  EXPECT_DOUBLE_EQ(fullest(fabric, 16, 4, shift_of_nodes(8, 16)), 4) << "the leaves' links are narrower now";
+  EXPECT_DOUBLE_EQ(fabric.bisection(16, 4), 0.25);
+}
+
+/// Links between switches join them: a way goes on where it has come to, up to one switch and down again.
+TEST(FabricPorts, EveryWayGoesUpToASwitchAndDownFromIt) {
+  for (const Tree& tree : trees()) {
+    for (const FabricRouting routing : kFabricRoutings) {
+      const Fabric fabric = tree.fabric(routing);
+      for (int to = 1; to < tree.nodes(); ++to) {
+        const FabricWay way = fabric_way(fabric, {0, 0, tree.nics}, {to, tree.nics - 1, tree.nics});
+        const auto name = [&](std::size_t hop) { return fabric_link_name(way.hops.at(hop).link); };
+        const auto end = [](const std::string& text) { return text.substr(text.find_last_of(' ')); };
+        ASSERT_EQ(way.hops.size() + 1, static_cast<std::size_t>(way.switches));
+        if (way.hops.empty()) continue;
+        EXPECT_THAT(name(0), HasSubstr("leaf 0 up"));
+        EXPECT_THAT(name(way.hops.size() - 1), HasSubstr(" down"));
+        EXPECT_EQ(end(name(0)), end(name(way.hops.size() - 1))) << "the same second-level switch of either pod";
+        if (way.hops.size() < 4) continue;
+        EXPECT_EQ(end(name(1)), end(name(2))) << "one core";
+      }
+    }
+  }
+}
+
+TEST(FabricPorts, EcmpDrawsLinksAnewWithAnotherSeed) {
+  Fabric fabric = Tree{FabricShape::fat_tree, {8, 8}, 1, {}}.fabric(FabricRouting::by_hash);
+  const double first = fullest(fabric, 64, 1, shift_of_nodes(8, 64));
+  EXPECT_GT(first, 1) << "a hash fills some links twice";
+  EXPECT_LE(first, 6) << "and of 8 messages up a leaf hardly all one link";
+  bool differs = false;
+  for (fabric.seed = 2; fabric.seed < 6; ++fabric.seed) {
+    differs = differs || fullest(fabric, 64, 1, shift_of_nodes(8, 64)) != first;
+  }
+  EXPECT_TRUE(differs);
+}
+
+TEST(FabricPorts, PortsThatDoNotFitAreNamed) {
+  Fabric fabric = Tree{FabricShape::fat_tree, {20, 28}, 8, {}}.fabric(FabricRouting::adaptive);
+  EXPECT_EQ(fabric.wrong_ports(8), "");
+  fabric.radix = 64;
+  EXPECT_EQ(fabric.wrong_ports(8), "a leaf has 160 ports down and 160 up, and a switch has 64 ('radix')");
+  fabric.shape = FabricShape::rails;
+  EXPECT_EQ(fabric.wrong_ports(8),
+            "a switch of the second level has 224 ports down and 0 up, and a switch has 64 ('radix')");
+  fabric.size = {20, 2, 9};
+  EXPECT_EQ(fabric.wrong_ports(8), "");
+  fabric.oversubscription = {{3, 1}};
+  EXPECT_EQ(fabric.wrong_ports(8), "a leaf has 20 ports down, which 3:1 does not divide");
+}
+
+TEST(FabricPorts, RatiosAreReadAsTheyAreSaid) {
+  EXPECT_EQ(parse_oversubscription("2"), (Oversubscription{2, 1}));
+  EXPECT_EQ(parse_oversubscription("22:18"), (Oversubscription{22, 18}));
+  for (const char* wrong : {"", "0", "1:0", ":", "2:", ":2", "-1", "2.5", "1:2:3", "2 : 1", "99999999"}) {
+    EXPECT_EQ(parse_oversubscription(wrong), std::nullopt) << wrong;
+  }
+}
+
+/// Counts of switches and cables that NVIDIA publishes for DGX SuperPOD of B200 (reference architecture, table of
+/// components): 32 nodes of eight adapters a unit, switches of 64 ports.
+TEST(FabricPorts, SuperPodHasTheCablesThatArePublished) {
+  struct Row {
+    int units;
+    std::vector<int> size;
+    int leaves;
+    int leaf_cables;
+    int core_cables;
+  };
+  for (const Row& row : {Row{2, {32, 2}, 16, 512, 0}, Row{4, {32, 4}, 32, 1024, 0}, Row{8, {32, 8}, 64, 2048, 0},
+                         Row{16, {32, 4, 4}, 128, 4096, 4096}, Row{32, {32, 4, 8}, 256, 8192, 8192}}) {
+    Fabric fabric = Tree{FabricShape::rails, row.size, 8, {}}.fabric(FabricRouting::adaptive);
+    fabric.radix = 64;
+    EXPECT_EQ(fabric.wrong_ports(8), "");
+    EXPECT_EQ(describe(fabric, 32 * row.units, 8),
+              "rails: " + std::to_string(row.leaves) + " leaves of 32 ports down and 32 up, " +
+                  std::to_string(row.leaf_cables + row.core_cables) + " cables between switches, bisection 100 %");
+  }
+}
+
+/// Frontier: 74 groups of 32 switches with 512 adapters, four links to each other group; all that leaves a group is
+/// 1/1.753 of what its adapters send (glennklockwood.com, systems/frontier). Of what half of the groups send to the
+/// other half it is half of 74/73 of that.
+TEST(FabricPorts, FrontierHasTheGlobalBandwidthThatIsPublished) {
+  Fabric frontier{.link = {.value = kAdapter}, .shape = FabricShape::dragonfly};
+  frontier.size = {74, 32, 4, 4};
+  EXPECT_NEAR(frontier.bisection(74 * 128, 4), 74.0 / 73 / 1.753 / 2, 1e-3);
+}
+
+/// Frontera: leaves of HDR with 22 ports down and 18 up (TACC, user guide).
+TEST(FabricPorts, FronteraIsOversubscribedByItsPorts) {
+  Fabric frontera{.link = {.value = kAdapter}, .shape = FabricShape::fat_tree};
+  frontera.size = {22, 182};
+  frontera.oversubscription = {{22, 18}};
+  frontera.routing = FabricRouting::adaptive;
+  frontera.radix = 0;
+  EXPECT_EQ(frontera.ports(1).up, 18);
+  EXPECT_NEAR(frontera.bisection(4004, 1), 18.0 / 22, 1e-12);
+  EXPECT_NEAR(fullest(frontera, 4004, 1, shift_of_nodes(2002, 4004)), 22.0 / 18, 1e-9);
+}
+
+}  // namespace
+}  // namespace twinlink::model
