@@ -40,16 +40,20 @@ const Group* find_group(const std::vector<Group>& groups, std::string_view path)
 
 std::vector<std::string> check_machine(const ProbeSet& probes, const model::Platform& base, bool force) {
   std::set<std::string> findings;
+  const model::Topology topology(base);
+  const std::vector<Place> places = topology.places();
   for (const ProbeOrigin& origin : probes.files) {
     if (!origin.platform.empty() && origin.platform != base.name) {
       findings.insert(fmt::format("{}: error: probes of platform '{}', but the base is '{}'", origin.file,
                                   origin.platform, base.name));
     }
-    for (const auto& [place, model] : origin.devices) {
-      const auto gpu = static_cast<std::size_t>(parse_place(place).gpu);
-      if (gpu >= base.node.gpus.size() || base.type_of(gpu).model == model) continue;
+    for (const auto& [name, model] : origin.devices) {
+      const Place place = parse_place(name);
+      if (std::ranges::find(places, place) == places.end()) continue;
+      const std::string& known = topology.type_of(topology.gpu_of(place)).model;
+      if (known == model) continue;
       findings.insert(fmt::format("{}: error: probes of a '{}', but GPU {} of the base is a '{}'", origin.file, model,
-                                  gpu, base.type_of(gpu).model));
+                                  place.gpu, known));
     }
   }
   if (!findings.empty() && !force) throw InputError(fmt::format("{}", fmt::join(findings, "\n")));

@@ -26,16 +26,18 @@ struct SuspectOptions {
 
 void add_options(CLI::App& suspect, SuspectOptions& options) {
   suspect.footer(
-      "Each link, memory and hub in turn has the share of its bandwidth with which the platform meets the copies best. "
-      "A simulation has the same machine with --degrade PART=50%. 1 means that the node is slower than the platform "
-      "says.");
+      "All probes of one thing at a time are held against the platform; what nothing is said about is listed. Then "
+      "each "
+      "link, memory, hub and adapter in turn has the share of its bandwidth with which the platform meets copies and "
+      "messages best. A simulation has the same machine with --degrade PART=50%. 1 means that the node is slower than "
+      "the platform says.");
   suspect.add_option("probes", options.files, "Probe files of one machine")->type_name("PROBES")->required();
   suspect.add_option("--base", options.base, "Platform that the machine should be like")
       ->type_name("NAME|FILE")
       ->required();
   suspect
       .add_option("--tolerance", options.tolerance_percent,
-                  "Copies slower by up to this, and parts that lack no more, are no matter, in %")
+                  "What is slower by up to this, or by up to the model's own error, is no matter, in %")
       ->type_name("PERCENT")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 99.0).description(""));

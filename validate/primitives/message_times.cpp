@@ -41,7 +41,7 @@ Bytes memory_of_round(const Primitive& primitive, Bytes size) {
 
 bool lacks_in_caches(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto lacks = [&](model::Location memory) {
-    const auto& cache = topology.platform().node.memories[memory.index].cache;
+    const auto& cache = topology.graph().memories[memory.index].cache;
     return cache && memory_of_round(primitive, size) > cache->value;
   };
   return primitive.same_node && (lacks(primitive.from.location) || lacks(primitive.to.location));

@@ -32,7 +32,7 @@ bool is_memory(const model::End& end) { return end.location.kind == model::Locat
 
 /// What the DRAM gives that a copy reads or writes, the bounce buffer of the driver's fallback included.
 std::optional<Rate> slowest_memory(const Primitive& primitive, const Topology& topology) {
-  const auto& memories = topology.platform().node.memories;
+  const auto& memories = topology.graph().memories;
   std::optional<Rate> slowest;
   const auto pass = [&](std::size_t memory) {
     if (const auto& bandwidth = memories[memory].bandwidth) narrow(slowest, bandwidth->value);
@@ -50,7 +50,7 @@ std::optional<Rate> slowest_memory(const Primitive& primitive, const Topology& t
 std::optional<Rate> slowest_forwarding(const model::Route& route, bool reads, const Topology& topology) {
   std::optional<Rate> slowest;
   for (std::size_t i = 0; i + 1 < route.size(); ++i) {
-    const model::Link& link = topology.platform().node.links[route[i].link];
+    const model::Link& link = topology.graph().links[route[i].link];
     const model::Passing* passing = topology.ways().passing(route[i].forward ? link.to : link.from);
     if (passing == nullptr) continue;
     if (const auto& rate = reads ? passing->peer_read : passing->peer_write) narrow(slowest, rate->value);
@@ -151,6 +151,50 @@ std::optional<Seconds> predict_start(const Primitive& primitive, const Topology&
 
 }  // namespace
 
+KindFacts facts_of(const Primitive& primitive) {
+  switch (primitive.kind) {
+    case Kind::copy:
+      if (primitive.from.kernel || primitive.to.kernel) return {"copies by kernels", 0.03};
+      return {"copies", 0.06};
+    case Kind::engine_block:
+    case Kind::kernel_block:
+      return {"copies of blocks", 0.24};
+    case Kind::signal:
+    case Kind::kernel_signal:
+      return {"puts with signals", 0.01};
+    case Kind::written_copy:
+      return {"copies of what was just written", 0.06};
+    case Kind::start:
+    case Kind::finish:
+    case Kind::look:
+      return {"calls for copies", 0.07};
+    case Kind::queued:
+      return {"queues of copies", 0.08};
+    case Kind::queued_signal:
+    case Kind::queued_kernel_signal:
+      return {"queues of puts with signals", 0.01};
+    case Kind::message:
+      return {"messages", 0.04};
+    case Kind::start_message:
+    case Kind::start_receive:
+      return {"calls for messages", 0.01};
+    case Kind::gap:
+    case Kind::completion:
+      return {"windows of messages", 0.06};
+    case Kind::control:
+    case Kind::queued_control:
+      return {"control messages", 0.01};
+    case Kind::allocate_device:
+    case Kind::pin:
+      return {"allocations", 0.54};
+    case Kind::ipc_export:
+    case Kind::ipc_open:
+    case Kind::ipc_close:
+      return {"handles", 0.12};
+  }
+  return {};
+}
+
 model::NetworkCosts network_of(const Primitive& primitive, const Topology& topology) {
   const Platform& platform = topology.platform();
   model::NetworkCosts costs = primitive.same_node ? platform.intra_node : platform.network.value();
@@ -166,9 +210,7 @@ model::NetworkCosts network_of(const Primitive& primitive, const Topology& topol
 
 Seconds message_way(const Primitive& primitive, const Topology& topology) {
   if (primitive.same_node) return topology.message_way(primitive.from.location, primitive.to.location);
-  const auto nic = [&](int gpu) -> const std::string& {
-    return topology.platform().node.gpus[static_cast<std::size_t>(gpu)].nic;
-  };
+  const auto nic = [&](std::size_t gpu) -> const std::string& { return topology.graph().gpus[gpu].nic; };
   return topology.message_way(primitive.from.location, {nic(primitive.gpu), nic(primitive.peer_gpu)},
                               primitive.to.location);
 }
@@ -254,7 +296,7 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& t
     if (peers) narrow(narrowest, slowest_forwarding(route, copy.reach == Reach::device_reads, topology));
     return narrowest;
   }
-  const auto nic = [&](int gpu) { return platform.node.gpus[static_cast<std::size_t>(gpu)].nic; };
+  const auto nic = [&](std::size_t gpu) -> const std::string& { return topology.graph().gpus[gpu].nic; };
   std::optional<Rate> narrowest =
       topology.narrowest(topology.to_nic_route(primitive.from.location, nic(primitive.gpu)), Reach::device_reads);
   narrow(narrowest, topology.narrowest(topology.from_nic_route(nic(primitive.peer_gpu), primitive.to.location),

@@ -2,8 +2,10 @@
 // would come to on an idle machine. The closed form of every probe in one place.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/probe/probe.hpp"
@@ -41,8 +43,8 @@ struct Primitive {
   model::End from{};  ///< of whatever copies(); of a message the memories
   model::End to{};
   bool same_node = true;  ///< messages
-  int gpu = 0;            ///< of the rank that measured; messages between nodes leave by its adapter
-  int peer_gpu = 0;
+  std::size_t gpu = 0;    ///< of the rank that measured, in the topology's graph; messages leave by its adapter
+  std::size_t peer_gpu = 0;
   double blocks = 0;
 
   /// Is it a put with a signal?
@@ -58,6 +60,16 @@ struct Primitive {
   /// Does it go between two ranks, by messages or control messages?
   [[nodiscard]] bool messages() const { return kind >= Kind::message && kind <= Kind::queued_control; }
 };
+
+/// What is said of a kind of primitives as a whole.
+struct KindFacts {
+  std::string_view plural{};  ///< "messages"
+  /// By how much a healthy machine's curve may be slower than a platform that was calibrated from it, as the geometric
+  /// mean over its sizes: what the form of this kind's closed form misses. Of the stored probes of an H200 node, which
+  /// tests/validate/suspect holds to it.
+  double own_error = 0;
+};
+KindFacts facts_of(const Primitive& primitive);
 
 /// What the line means on this platform. Nothing, with the reason in `reason`, for a line that none of the platform's
 /// numbers stands for. An InputError for a device that the platform does not have.

@@ -17,12 +17,12 @@ using model::Location;
 using model::Topology;
 using Kind = Primitive::Kind;
 
-/// The platform has a device of that name, or an InputError.
-Place place_on(const std::string& text, const Topology& topology, const std::string& line) {
+/// The platform's device of that name, by its index; or an InputError.
+std::size_t gpu_on(const std::string& text, const Topology& topology, const std::string& line) {
   try {
-    Place place = parse_place(text);
+    const Place place = parse_place(text);
     topology.require(place);
-    return place;
+    return topology.gpu_of(place);
   } catch (const UsageError& error) {
     throw InputError(fmt::format("{}: error: probe '{}': {}", topology.platform().file, line, error.what()));
   }
@@ -48,9 +48,8 @@ class LineReader {
       : line_(line), topology_(topology), reason_(reason) {}
 
   std::optional<Primitive> read() {
-    const Place place = place_on(line_.gpu, topology_, line_.name);
-    result_.gpu = result_.peer_gpu = place.gpu;
-    if (!line_.peer.empty()) result_.peer_gpu = place_on(line_.peer, topology_, line_.name).gpu;
+    result_.gpu = result_.peer_gpu = gpu_on(line_.gpu, topology_, line_.name);
+    if (!line_.peer.empty()) result_.peer_gpu = gpu_on(line_.peer, topology_, line_.name);
     reason_ = "no number of a platform stands for it";
     if (!recognize(line_.name)) return std::nullopt;
     if (result_.copies() && !can_copy()) return std::nullopt;
@@ -62,8 +61,8 @@ class LineReader {
   }
 
  private:
-  [[nodiscard]] std::size_t gpu() const { return static_cast<std::size_t>(result_.gpu); }
-  [[nodiscard]] std::size_t peer_gpu() const { return static_cast<std::size_t>(result_.peer_gpu); }
+  [[nodiscard]] std::size_t gpu() const { return result_.gpu; }
+  [[nodiscard]] std::size_t peer_gpu() const { return result_.peer_gpu; }
 
   [[nodiscard]] End device(std::size_t gpu, bool kernel = false, bool resident = false) const {
     return {{Location::Kind::gpu, gpu}, Memory::device, kernel, resident, gpu == this->gpu()};

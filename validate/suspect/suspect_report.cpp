@@ -25,24 +25,54 @@ std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction *
 
 std::string named(const Suspect& suspect) { return fmt::format("{}={:.0f}%", suspect.part, suspect.share * 100); }
 
+/// "12 messages, 3 handles".
+std::string slow_by_kind(const Suspicion& suspicion) {
+  std::vector<std::string> kinds;
+  for (const Judged& judged : suspicion.judged) {
+    if (judged.slow > 0) kinds.push_back(fmt::format("{} of {} {}", judged.slow, judged.curves, judged.plural));
+  }
+  return fmt::format("{}", fmt::join(kinds, ", "));
+}
+
+std::string limit(const Suspicion& suspicion) {
+  return fmt::format("slower by more than {}, or than the model's own error", percent(suspicion.tolerance));
+}
+
+/// The first ones, and how many more there are.
+std::string first_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 6;
+  if (names.size() <= kMost) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{}, and {} more", fmt::join(names.begin(), names.begin() + kMost, ", "), names.size() - kMost);
+}
+
+/// What the verdict says nothing about.
+std::string not_judged(const Suspicion& suspicion) {
+  if (suspicion.unjudged.empty()) return {};
+  std::size_t count = 0;
+  for (const Unjudged& unjudged : suspicion.unjudged) count += unjudged.what.size();
+  return fmt::format(" It says nothing of {} kinds of probes, devices and parts: see 'Not looked at'.", count);
+}
+
 std::string verdict(const Suspicion& suspicion) {
   using enum Suspicion::Verdict;
   switch (suspicion.verdict) {
-    case as_fast:
-      return fmt::format("Verdict: as fast as the platform says: none of {} copies is slower by more than {}.",
-                         suspicion.curves, percent(suspicion.tolerance));
+    case as_fast: {
+      std::vector<std::string> kinds;
+      for (const Judged& judged : suspicion.judged) kinds.push_back(fmt::format("{} {}", judged.curves, judged.plural));
+      return fmt::format("Verdict: as fast as the platform says: none of {} is {}.{}", fmt::join(kinds, ", "),
+                         limit(suspicion), not_judged(suspicion));
+    }
     case one_part: {
       const Suspect& first = suspicion.suspects.front();
       const std::string alike =
           first.alike.empty() ? "" : fmt::format("; the probes do not tell it from {}", fmt::join(first.alike, ", "));
       const std::string left =
-          first.left_slow == 0 ? "" : fmt::format(", but for {} copies that stay slower", first.left_slow);
+          first.left_slow == 0 ? "" : fmt::format(", but for {} curves that stay slower", first.left_slow);
       return fmt::format("Verdict: {} '{}' at {:.0f} % of its bandwidth explains it{}{}.", first.kind, first.part,
                          first.share * 100, left, alike);
     }
     case unexplained:
-      return fmt::format("Verdict: no part explains it: {} of {} copies are slower by more than {}.",
-                         suspicion.slow.size(), suspicion.curves, percent(suspicion.tolerance));
+      return fmt::format("Verdict: no part explains it: {} are {}.", slow_by_kind(suspicion), limit(suspicion));
   }
   return {};
 }
@@ -55,7 +85,7 @@ std::string verdict_name(Suspicion::Verdict verdict) {
 Table suspects(const Suspicion& suspicion) {
   Table table{.columns = {{"part", kLeft},
                           {"kind", kLeft},
-                          {"copies"},
+                          {"curves"},
                           {"explains"},
                           {"geo. mean before"},
                           {"after"},
@@ -70,13 +100,30 @@ Table suspects(const Suspicion& suspicion) {
   return table;
 }
 
-Table slow_copies(const Suspicion& suspicion) {
-  Table table{.columns = {{"copy", kLeft}, {"devices", kLeft}, {"slower by"}}};
+Table judged(const Suspicion& suspicion) {
+  Table table{.columns = {{"probes", kLeft}, {"curves"}, {"slower"}, {"slowest by"}, {"allowed"}}};
+  for (const Judged& judged : suspicion.judged) {
+    table.rows.push_back({judged.plural, std::to_string(judged.curves), std::to_string(judged.slow),
+                          percent(judged.slowest), percent(judged.allowed)});
+  }
+  return table;
+}
+
+Table slow_curves(const Suspicion& suspicion) {
+  Table table{.columns = {{"curve", kLeft}, {"devices", kLeft}, {"slower by"}}};
   for (std::size_t i = 0; i < std::min(kMostRows, suspicion.slow.size()); ++i) {
     const SlowCurve& curve = suspicion.slow[i];
     table.rows.push_back({curve.name, curve.devices, percent(curve.slower)});
   }
   return table;
+}
+
+List unjudged(const Suspicion& suspicion) {
+  List list;
+  for (const Unjudged& unjudged : suspicion.unjudged) {
+    list.items.push_back(fmt::format("{}: {}", first_of(unjudged.what), unjudged.why));
+  }
+  return list;
 }
 
 nlohmann::json to_json(const ErrorSummary& errors) {
@@ -94,13 +141,19 @@ Document suspect_report(const Suspicion& suspicion) {
                                        origin.date.empty() ? "" : ", " + origin.date));
   }
   document.emplace_back(std::move(inputs));
+  document.emplace_back(Heading{2, "Looked at"});
+  document.emplace_back(judged(suspicion));
   if (!suspicion.slow.empty()) {
-    document.emplace_back(Heading{2, fmt::format("Slowest of {} copies", suspicion.curves)});
-    document.emplace_back(slow_copies(suspicion));
+    document.emplace_back(Heading{2, fmt::format("Slowest of {} curves", suspicion.curves)});
+    document.emplace_back(slow_curves(suspicion));
   }
   if (!suspicion.suspects.empty()) {
     document.emplace_back(Heading{2, "What a single part would explain"});
     document.emplace_back(suspects(suspicion));
+  }
+  if (!suspicion.unjudged.empty()) {
+    document.emplace_back(Heading{2, "Not looked at"});
+    document.emplace_back(unjudged(suspicion));
   }
   if (!suspicion.notes.empty()) {
     document.emplace_back(Heading{2, "Notes"});
@@ -113,20 +166,31 @@ Document suspect_report(const Suspicion& suspicion) {
 nlohmann::json to_json(const Suspicion& suspicion) {
   nlohmann::json json{
       {"base", suspicion.base},     {"verdict", verdict_name(suspicion.verdict)}, {"tolerance", suspicion.tolerance},
-      {"copies", suspicion.curves}, {"errors", to_json(suspicion.errors)},        {"notes", suspicion.notes}};
-  for (const char* list : {"probes", "slow", "suspects"}) json[list] = nlohmann::json::array();
+      {"curves", suspicion.curves}, {"errors", to_json(suspicion.errors)},        {"notes", suspicion.notes}};
+  for (const char* list : {"probes", "judged", "not_judged", "slow", "suspects"}) json[list] = nlohmann::json::array();
   for (const ProbeOrigin& origin : suspicion.origins) {
     json["probes"].push_back(
         {{"file", origin.file}, {"program", origin.program}, {"machine", origin.machine}, {"date", origin.date}});
   }
+  for (const Judged& judged : suspicion.judged) {
+    json["judged"].push_back({{"probes", judged.plural},
+                              {"curves", judged.curves},
+                              {"slow", judged.slow},
+                              {"slowest", judged.slowest},
+                              {"allowed", judged.allowed}});
+  }
+  for (const Unjudged& unjudged : suspicion.unjudged) {
+    json["not_judged"].push_back({{"what", unjudged.what}, {"why", unjudged.why}});
+  }
   for (const SlowCurve& curve : suspicion.slow) {
-    json["slow"].push_back({{"copy", curve.name}, {"devices", curve.devices}, {"slower", curve.slower}});
+    json["slow"].push_back(
+        {{"curve", curve.name}, {"devices", curve.devices}, {"probes", curve.plural}, {"slower", curve.slower}});
   }
   for (const Suspect& suspect : suspicion.suspects) {
     json["suspects"].push_back({{"part", suspect.part},
                                 {"kind", suspect.kind},
                                 {"share", suspect.share},
-                                {"copies", suspect.curves},
+                                {"curves", suspect.curves},
                                 {"explained", suspect.explained},
                                 {"left_slow", suspect.left_slow},
                                 {"errors", to_json(suspect.errors)},

@@ -26,16 +26,27 @@ namespace {
 using model::Platform;
 using model::Topology;
 
-/// A copy at one size.
+/// One line.
 struct Point {
   const bench::ProbeLine* line = nullptr;
+  Primitive primitive{};
   Seconds predicted{};  ///< with the platform as it is
+
+  [[nodiscard]] Seconds predicted_on(const Topology& topology) const {
+    return predict(primitive, line->size, topology).value_or(predicted);
+  }
 };
 
 /// All sizes of one line's name between the same devices, from the smallest on.
 struct Curve {
-  Primitive primitive{};
   std::vector<Point> points{};
+
+  [[nodiscard]] const Primitive& first() const { return points.front().primitive; }
+  /// Does it tell the bandwidth of the parts that it crosses? What is on top of a copy, or queues, repeats them.
+  [[nodiscard]] bool tells_parts() const {
+    using enum Primitive::Kind;
+    return first().kind == copy || first().kind == message || first().kind == gap;
+  }
 };
 
 double log_error(const bench::ProbeLine& line, Seconds predicted) {
@@ -54,10 +65,7 @@ double squares(const Curve& curve) {
 double squares(std::span<const Curve* const> curves, const Topology& topology) {
   double sum = 0;
   for (const Curve* curve : curves) {
-    for (const Point& point : curve->points) {
-      const auto time = predict(curve->primitive, point.line->size, topology);
-      sum += square(log_error(*point.line, time.value_or(point.predicted)));
-    }
+    for (const Point& point : curve->points) sum += square(log_error(*point.line, point.predicted_on(topology)));
   }
   return sum;
 }
@@ -102,82 +110,162 @@ class Inspector {
   Suspicion run() {
     std::vector<Row> rows;
     for (const Curve& curve : curves_) {
+      if (!curve.tells_parts()) continue;
       for (const Point& point : curve.points) rows.push_back(row_of(*point.line, point.predicted));
       error_ += squares(curve);
     }
     result_.curves = curves_.size();
-    result_.errors = summarize_errors(rows);
-    list_slow_curves();
-    for (const model::Link& link : base_.node.links) try_part(link.name, "link");
-    for (const model::HostMemory& memory : base_.node.memories) try_part(memory.name, "memory");
-    for (const model::Hub& hub : base_.node.hubs) try_part(hub.name, "hub");
+    if (!rows.empty()) result_.errors = summarize_errors(rows);
+    judge_curves();
+    const model::Node& graph = topology_.graph();
+    for (const model::Link& link : graph.links) try_part(link.name, "link");
+    for (const model::HostMemory& memory : graph.memories) try_part(memory.name, "memory");
+    for (const model::Hub& hub : graph.hubs) try_part(hub.name, "hub");
+    for (const model::Nic& nic : graph.nics) try_part(nic.name, "adapter");
+    if (base_.fabric) try_part(std::string(kFabric), std::string(kFabric));
     std::ranges::stable_sort(result_.suspects, {}, &Suspect::least);
+    std::ranges::stable_partition(result_.suspects, [&](const Suspect& suspect) { return explains(suspect); });
     find_alike();
     judge();
+    list_unjudged();
     return std::move(result_);
   }
 
  private:
+  static constexpr std::string_view kFabric = "fabric";
+
   void sort_curves(const ProbeSet& probes) {
     std::map<std::tuple<std::string, std::string, std::string, std::size_t>, std::size_t> places;
     for (const Probe& probe : probes.probes) {
+      const bench::ProbeLine& line = probe.line;
       std::string reason;
-      const std::optional<Primitive> primitive = find_primitive(probe.line, topology_, reason);
-      if (!primitive || primitive->kind != Primitive::Kind::copy) continue;
-      const auto time = predict(*primitive, probe.line.size, topology_);
-      if (!time || !(*time > Seconds{})) continue;
-      const auto [place, is_new] =
-          places.try_emplace({probe.line.name, probe.line.gpu, probe.line.peer, probe.file}, curves_.size());
-      if (is_new) curves_.push_back({.primitive = *primitive});
-      curves_[place->second].points.push_back({&probe.line, *time});
+      const std::optional<Primitive> primitive = find_primitive(line, topology_, reason);
+      const auto time = primitive ? predict(*primitive, line.size, topology_) : std::nullopt;
+      if (primitive && !time) reason = "the platform lacks a number of it";
+      if (time && !(*time > Seconds{})) reason = "on the platform it takes no time";
+      if (!time || !(*time > Seconds{})) {
+        leave_out(line.name, reason);
+        continue;
+      }
+      seen_.insert({primitive->gpu, primitive->peer_gpu});
+      const auto [place, is_new] = places.try_emplace({line.name, line.gpu, line.peer, probe.file}, curves_.size());
+      if (is_new) curves_.emplace_back();
+      curves_[place->second].points.push_back({&line, *primitive, *time});
     }
     if (curves_.empty()) {
       throw InputError(
-          fmt::format("{}: error: the probes have no copy that this platform has numbers for", result_.base));
+          fmt::format("{}: error: the probes have no line that this platform has numbers for", result_.base));
     }
     for (Curve& curve : curves_) {
       std::ranges::sort(curve.points, {}, [](const Point& point) { return point.line->size; });
     }
   }
 
+  void leave_out(const std::string& what, const std::string& why) {
+    auto found = std::ranges::find(result_.unjudged, why, &Unjudged::why);
+    if (found == result_.unjudged.end()) found = result_.unjudged.insert(found, {.what = {}, .why = why});
+    if (std::ranges::find(found->what, what) == found->what.end()) found->what.push_back(what);
+  }
+
   /// The geometric mean of measured over predicted, less 1, where lines that are faster count as equal.
   [[nodiscard]] static double slowness(const Curve& curve, const Topology& topology) {
     double sum = 0;
     for (const Point& point : curve.points) {
-      const auto time = predict(curve.primitive, point.line->size, topology);
-      sum += std::max(0.0, -log_error(*point.line, time.value_or(point.predicted)));
+      sum += std::max(0.0, -log_error(*point.line, point.predicted_on(topology)));
     }
     return std::expm1(sum / static_cast<double>(curve.points.size()));
   }
 
-  void list_slow_curves() {
+  [[nodiscard]] double allowed(const Curve& curve) const {
+    return std::max(result_.tolerance, facts_of(curve.first()).own_error);
+  }
+
+  void judge_curves() {
     for (const Curve& curve : curves_) {
+      const std::string plural(facts_of(curve.first()).plural);
+      auto judged = std::ranges::find(result_.judged, plural, &Judged::plural);
+      if (judged == result_.judged.end()) {
+        judged = result_.judged.insert(judged, {.plural = plural, .allowed = allowed(curve)});
+      }
       const double slower = slowness(curve, topology_);
-      if (slower <= result_.tolerance) continue;
+      ++judged->curves;
+      judged->slowest = std::max(judged->slowest, slower);
+      if (slower <= judged->allowed) continue;
+      ++judged->slow;
       const bench::ProbeLine& line = *curve.points.front().line;
-      result_.slow.push_back({line.name, devices(row_of(line, Seconds{}).key), slower});
+      result_.slow.push_back({line.name, devices(row_of(line, Seconds{}).key), plural, slower});
     }
     std::ranges::stable_sort(result_.slow, std::ranges::greater{}, &SlowCurve::slower);
   }
 
+  /// GPUs of the nodes that were probed, and parts that no copy and no message crosses.
+  void list_unjudged() {
+    std::set<std::size_t> gpus;
+    for (const auto& [gpu, peer] : seen_) gpus.insert({gpu, peer});
+    const auto of_seen_node = [&](std::size_t gpu) {
+      return std::ranges::any_of(
+          gpus, [&](std::size_t other) { return topology_.part_with(other) == topology_.part_with(gpu); });
+    };
+    for (std::size_t gpu = 0; gpu < topology_.graph().gpus.size(); ++gpu) {
+      if (!gpus.contains(gpu) && of_seen_node(gpu)) leave_out(topology_.graph().gpus[gpu].name, "no probe is of it");
+    }
+    for (const std::string& part : uncrossed_) leave_out(part, "no copy and no message depends on it");
+  }
+
+  /// What no curve is limited by may lack more than the tolerance.
+  void note_unseen(const std::string& part, double share) {
+    constexpr double kMuch = 0.8;
+    if (share < kMuch * (1 - result_.tolerance)) {
+      leave_out(fmt::format("{}={:.0f}%", part, share * 100), "so little of its bandwidth would not be seen yet");
+    }
+  }
+
   [[nodiscard]] Platform with(const std::string& part, double share) const {
     Platform platform = base_;
-    model::degrade(platform, part, share, "a suspect");
+    if (part == kFabric) {
+      const auto shrink = [share](Rate& rate) { rate = Rate{rate.bytes_per_second() * share}; };
+      shrink(platform.fabric->link.value);
+      if (auto& duplex = platform.fabric->duplex) shrink(duplex->value);
+    } else {
+      model::degrade(platform, part, share, "a suspect");
+    }
     return platform;
   }
 
-  /// Whose largest copy takes longer where the part has next to nothing: no part makes anything faster, nor a small
-  /// copy slower than a large one.
+  /// Whose largest copy or message takes longer where the part has next to nothing: no part makes anything faster, nor
+  /// a small one slower than a large one.
   [[nodiscard]] std::vector<const Curve*> slowed_by(const std::string& part, double least) const {
     const Platform platform = with(part, least);
     const Topology topology(platform);
     std::vector<const Curve*> slowed;
     for (const Curve& curve : curves_) {
       const Point& largest = curve.points.back();
-      const auto time = predict(curve.primitive, largest.line->size, topology);
-      if (time && *time > largest.predicted) slowed.push_back(&curve);
+      if (curve.tells_parts() && largest.predicted_on(topology) > largest.predicted) slowed.push_back(&curve);
     }
     return slowed;
+  }
+
+  /// The share of its bandwidth down to which a part can lack some and no curve is slower by more than the tolerance: a
+  /// link that nothing probed fills.
+  [[nodiscard]] double unseen_down_to(const std::string& part, std::span<const Curve* const> slowed,
+                                      double least) const {
+    constexpr double kExact = 0.01;
+    const double allowed = 1 + result_.tolerance;
+    const auto seen = [&](double share) {
+      const Platform platform = with(part, share);
+      const Topology topology(platform);
+      return std::ranges::any_of(slowed, [&](const Curve* curve) {
+        const Point& largest = curve->points.back();
+        return largest.predicted_on(topology) > largest.predicted * allowed;
+      });
+    };
+    if (!seen(least)) return 0;
+    double low = least;
+    for (double high = 1; high - low > kExact;) {
+      const double middle = (low + high) / 2;
+      (seen(middle) ? low : high) = middle;
+    }
+    return low;
   }
 
   /// The error has several minima where ways or limits change. So steps find the best one, and the golden section its
@@ -187,7 +275,12 @@ class Inspector {
     constexpr double kLeast = 0.01;
     if (!tried_.insert(part).second) return;  // --degrade takes a link for it
     const std::vector<const Curve*> slowed = slowed_by(part, kLeast);
-    if (slowed.empty()) return;
+    if (slowed.empty()) {
+      uncrossed_.push_back(part);
+      return;
+    }
+    const double unseen = unseen_down_to(part, slowed, kLeast);
+    note_unseen(part, unseen);
     const auto error_at = [&](double log_share) {
       const Platform platform = with(part, std::exp(log_share));
       return squares(slowed, Topology(platform));
@@ -212,23 +305,25 @@ class Inspector {
                     .share = share,
                     .curves = slowed.size(),
                     .explained = 1 - after / before,
+                    .seen_from = unseen,
                     .least = error_ - before + after,
                     .alike = {}};
     weigh(suspect);
     result_.suspects.push_back(std::move(suspect));
   }
 
-  /// Fills in what is left of all copies.
+  /// Fills in what is left of all curves.
   void weigh(Suspect& suspect) const {
     const Platform platform = with(suspect.part, suspect.share);
     const Topology topology(platform);
     std::vector<Row> rows;
     for (const Curve& curve : curves_) {
-      for (const Point& point : curve.points) {
-        const auto time = predict(curve.primitive, point.line->size, topology);
-        rows.push_back(row_of(*point.line, time.value_or(point.predicted)));
+      if (curve.tells_parts()) {
+        for (const Point& point : curve.points) {
+          rows.push_back(row_of(*point.line, point.predicted_on(topology)));
+        }
       }
-      if (slowness(curve, topology) > result_.tolerance) ++suspect.left_slow;
+      if (slowness(curve, topology) > allowed(curve)) ++suspect.left_slow;
     }
     suspect.errors = summarize_errors(rows);
   }
@@ -239,7 +334,9 @@ class Inspector {
     if (result_.suspects.empty()) return;
     const double gained = error_ - result_.suspects.front().least;
     const double limit = result_.suspects.front().least + kAlike * gained;
-    const auto end = std::ranges::find_if(result_.suspects, [&](const Suspect& other) { return other.least > limit; });
+    const auto end = std::ranges::find_if(result_.suspects, [&](const Suspect& other) {
+      return other.least > limit || explains(other) != explains(result_.suspects.front());
+    });
     std::stable_sort(result_.suspects.begin(), end, [](const Suspect& a, const Suspect& b) {
       return std::tuple(a.kind != "link", a.curves, -a.share) < std::tuple(b.kind != "link", b.curves, -b.share);
     });
@@ -249,11 +346,12 @@ class Inspector {
     }
   }
 
-  void judge() {
+  [[nodiscard]] bool explains(const Suspect& suspect) const {
     constexpr double kExplains = 0.5;
-    const auto explains = [&](const Suspect& suspect) {
-      return suspect.share <= 1 - result_.tolerance && suspect.explained >= kExplains;
-    };
+    return suspect.share <= suspect.seen_from && suspect.explained >= kExplains;
+  }
+
+  void judge() {
     using enum Suspicion::Verdict;
     if (!result_.suspects.empty() && explains(result_.suspects.front())) {
       result_.verdict = one_part;
@@ -265,8 +363,10 @@ class Inspector {
   Platform base_;
   Topology topology_;
   std::vector<Curve> curves_{};
-  double error_ = 0;  ///< squared logarithms, of all curves, with the platform as it is
+  double error_ = 0;  ///< squared logarithms, of all copies and messages, with the platform as it is
+  std::set<std::pair<std::size_t, std::size_t>> seen_{};  ///< GPUs and peers that have a curve
   std::set<std::string> tried_{};
+  std::vector<std::string> uncrossed_{};  ///< parts that slow no curve
   Suspicion result_{};
 };
 

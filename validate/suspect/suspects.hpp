@@ -11,29 +11,47 @@
 
 namespace twinlink::validate {
 
-/// A link, hub or memory with a share of its bandwidth, as `--degrade PART=50%` gives it to a simulation.
+/// A link, adapter, hub, memory or the fabric with a share of its bandwidth, as `--degrade PART=50%` gives it to a
+/// simulation, but for the fabric.
 struct Suspect {
   std::string part{};
-  std::string kind{};              ///< "link", "hub", "memory"
+  std::string kind{};              ///< "link", "adapter", "hub", "memory", "fabric"
   double share = 1;                ///< at which the squared logarithms of the errors add up to least
   std::size_t curves = 0;          ///< that it slows
   double explained = 0;            ///< share of that sum, over these curves, which is gone then
-  ErrorSummary errors{};           ///< of all copies, with the part at its share
-  double least = 0;                ///< that sum over all copies
-  std::size_t left_slow = 0;       ///< curves that are slower than the platform even so
+  double seen_from = 1;            ///< the largest share at which a curve is slower by more than the tolerance
+  ErrorSummary errors{};           ///< of all copies and messages, with the part at its share
+  double least = 0;                ///< that sum over all of them
+  std::size_t left_slow = 0;       ///< curves of any kind that are slower than the platform even so
   std::vector<std::string> alike;  ///< parts that the probes do not tell from it, each with its share
 };
 
-/// The copies of one name between the same devices, by size.
+/// A curve: the lines of one name between the same devices, by size.
 struct SlowCurve {
   std::string name{};
   std::string devices{};
-  double slower = 0;  ///< geometric mean of measured over predicted, less 1; lines that are faster count as equal
+  std::string plural{};  ///< of its kind: "messages"
+  double slower = 0;     ///< geometric mean of measured over predicted, less 1; lines that are faster count as equal
+};
+
+/// The curves of one kind that were held against the platform.
+struct Judged {
+  std::string plural{};  ///< "messages"
+  std::size_t curves = 0;
+  std::size_t slow = 0;
+  double slowest = 0;  ///< as SlowCurve::slower
+  double allowed = 0;  ///< the tolerance, or the model's own error where that is larger: KindFacts::own_error
+};
+
+/// What nothing is said about: lines that no number of the platform stands for, devices, parts that nothing crosses.
+struct Unjudged {
+  std::vector<std::string> what{};
+  std::string why{};
 };
 
 struct Suspicion {
   enum class Verdict {
-    as_fast,     ///< no curve of copies is slower than the platform says
+    as_fast,     ///< no curve is slower than the platform says
     one_part,    ///< the first suspect explains it
     unexplained  ///< curves are slower, and no single part explains it
   };
@@ -42,16 +60,20 @@ struct Suspicion {
   std::vector<ProbeOrigin> origins{};
   double tolerance = 0;
   std::size_t curves = 0;
-  ErrorSummary errors{};            ///< of all copies, with the platform as it is
-  std::vector<SlowCurve> slow{};    ///< by more than the tolerance; the slowest first
-  std::vector<Suspect> suspects{};  ///< that make the error smaller; the best first
+  ErrorSummary errors{};         ///< of all copies and messages, with the platform as it is
+  std::vector<Judged> judged{};  ///< every curve is in one of them
+  std::vector<Unjudged> unjudged{};
+  std::vector<SlowCurve> slow{};  ///< by more than their kind is allowed; the slowest first
+  std::vector<Suspect>
+      suspects{};  ///< that make the error smaller; those that explain what is slow first, then the best
   std::vector<std::string> notes{};
 };
 
-/// Holds all single copies of `probes` against `base`, on an idle machine, and again with each part in turn degraded.
-/// A part explains what is slow if it then has 1 - `tolerance` of its bandwidth or less, and at least half of the
-/// squared error of the curves that it slows is gone. An InputError for a base that cannot be read, a device that it
-/// does not have, probes of another machine unless `force` makes that a note, and probes without such a copy.
+/// Holds every probe of one thing at a time against `base`, on an idle machine: copies, messages, what CPUs do for
+/// them, signals, handles, allocations. Then copies and messages again with each part in turn degraded. A part explains
+/// what is slow if a copy or message is then slower by more than `tolerance`, and at least half of the squared error of
+/// those that it slows is gone. An InputError for a base that cannot be read, a device that it does not have, probes of
+/// another machine unless `force` makes that a note, and probes without a line that `base` has numbers for.
 Suspicion find_suspects(const ProbeSet& probes, const std::filesystem::path& base, double tolerance, bool force);
 
 }  // namespace twinlink::validate
