@@ -9,7 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "model/engine/machine.hpp"
+#include "model/engine/flows/machine.hpp"
 #include "model/study/watch/timeline.hpp"
 #include "platforms/reader/platform_file.hpp"
 #include "platforms/reader/platform_reader.hpp"

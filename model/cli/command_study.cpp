@@ -18,7 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/engine/machine.hpp"
+#include "model/engine/flows/machine.hpp"
 #include "model/study/child_process.hpp"
 #include "model/study/survey.hpp"
 #include "model/study/sweep/launcher_share.hpp"

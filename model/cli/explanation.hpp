@@ -7,10 +7,10 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "model/engine/sim_rank.hpp"
 #include "protocols/bench/cli/layout_options.hpp"
 #include "protocols/core/path.hpp"
 #include "protocols/core/protocol.hpp"
+#include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {
 

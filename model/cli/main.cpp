@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/engine/machine.hpp"
+#include "model/engine/flows/machine.hpp"
 #include "platforms/reader/schema_version.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/program.hpp"

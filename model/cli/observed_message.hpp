@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "model/engine/sim_rank.hpp"
 #include "protocols/bench/cli/layout_options.hpp"
 #include "protocols/core/path.hpp"
 #include "protocols/core/protocol.hpp"
+#include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {
 

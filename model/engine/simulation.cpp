@@ -9,8 +9,8 @@
 
 #include <simgrid/s4u.hpp>
 
-#include "model/engine/machine.hpp"
-#include "model/engine/sim_rank.hpp"
+#include "model/engine/flows/machine.hpp"
+#include "model/engine/rank/sim_rank.hpp"
 #include "platforms/machine/degraded.hpp"
 
 namespace twinlink::model {
@@ -45,12 +45,9 @@ Seconds simulate(const Platform& platform, std::span<const Place> places, const 
   const Topology topology(platform);
   EventLoop loop(engine, options.engine == SimulationOptions::Engine::exact);
   Machine machine(loop.network(), topology, places);
-  SimWorld world{.topology = topology, .machine = machine, .loop = loop, .places = {places.begin(), places.end()}};
-  for (Place& place : world.places) place.device = topology.type_of(topology.gpu_of(place)).model;
-  world.observer = options.observer;
+  SimWorld world(topology, machine, loop, places, options.observer);
   if (options.on_flow) loop.network().observe(options.on_flow);
   if (options.link_use != nullptr) *options.link_use = [&] { return machine.link_use(); };
-  world.ranks.resize(places.size(), nullptr);
 
   // Deadlines of waits that have ended may lie behind it.
   Seconds end{};

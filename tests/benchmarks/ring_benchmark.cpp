@@ -22,8 +22,8 @@
 #include <CLI/CLI.hpp>
 #include <simgrid/s4u.hpp>
 
-#include "model/engine/machine.hpp"
-#include "model/engine/simgrid_versions.hpp"
+#include "model/engine/flows/machine.hpp"
+#include "model/engine/flows/simgrid_versions.hpp"
 #include "model/engine/simulation.hpp"
 #include "tests/benchmarks/large_platform.hpp"
 

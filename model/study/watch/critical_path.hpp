@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/engine/sim_rank.hpp"
+#include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/engine/machine.hpp"
+#include "model/engine/flows/machine.hpp"
 
 namespace twinlink::model {
 

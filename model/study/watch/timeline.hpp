@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "model/engine/sim_rank.hpp"
 #include "model/engine/simulation.hpp"
 #include "protocols/bench/measure/timeline.hpp"
+#include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {
 

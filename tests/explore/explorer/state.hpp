@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "model/engine/content.hpp"
+#include "model/engine/memory/content.hpp"
 #include "protocols/core/rank.hpp"
 #include "tests/explore/explorer/hash.hpp"
 

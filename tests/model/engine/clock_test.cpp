@@ -1,9 +1,12 @@
-// Timers and alarms, and who waits for them.
-#include "model/engine/event_loop.hpp"
+// Timers, alarms and agendas, and who waits for them.
+#include "model/engine/flows/event_loop.hpp"
+#include "model/engine/rank/agenda.hpp"
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -13,6 +16,7 @@ namespace twinlink::model {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 /// A clock and a crew, as a simulation has them.
 class Loop {
@@ -144,6 +148,69 @@ TEST(Crew, MoreRanksThanLinuxHasMappings) {
   };
   loop.run(std::vector<std::function<void()>>(40'000, body));
   EXPECT_EQ(ended, 40'000);
+}
+
+// ---- agenda ---------------------------------------------------------------------------------------------------------
+
+/// What an agenda holds in these tests.
+class Call final : public Happening {
+ public:
+  explicit Call(std::function<void()> action) : action_(std::move(action)) {}
+  void happen() override { action_(); }
+
+ private:
+  std::function<void()> action_;
+};
+
+class AgendaTest : public ::testing::Test {
+ protected:
+  void add(Seconds when, int number, const std::function<void()>& more = {}) {
+    agenda_.add(when, std::make_shared<Call>([this, number, more] {
+                  happened_.push_back(number);
+                  if (more) more();
+                }));
+  }
+  /// The timers act as the event loop lets them.
+  void pass(Seconds until) {
+    while (clock_.next() <= until) {
+      clock_.advance(clock_.next());
+      clock_.act();
+    }
+    clock_.advance(until);
+  }
+
+  Clock clock_;
+  Agenda agenda_{clock_};
+  std::vector<int> happened_;
+};
+
+TEST_F(AgendaTest, TimesComeInOrder) {
+  add(Seconds{3e-6}, 3);
+  add(Seconds{1e-6}, 1);
+  add(Seconds{2e-6}, 2);
+  pass(Seconds{2e-6});
+  EXPECT_THAT(happened_, ElementsAre(1, 2));
+  pass(Seconds{3e-6});
+  EXPECT_THAT(happened_, ElementsAre(1, 2, 3));
+}
+
+TEST_F(AgendaTest, OfOneTimeTheFirstAddedComesFirst) {
+  for (int number = 0; number < 5; ++number) add(Seconds{1e-6}, number);
+  pass(Seconds{1e-6});
+  EXPECT_THAT(happened_, ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST_F(AgendaTest, WhatIsAddedForNowHappensInTheSameRun) {
+  add(Seconds{}, 1, [this] { add(Seconds{}, 2); });
+  agenda_.run();
+  EXPECT_THAT(happened_, ElementsAre(1, 2));
+}
+
+TEST_F(AgendaTest, NothingHappensOnceItIsClosed) {
+  add(Seconds{1e-6}, 1);
+  agenda_.close();
+  pass(Seconds{2e-6});
+  EXPECT_THAT(happened_, IsEmpty());
 }
 
 }  // namespace

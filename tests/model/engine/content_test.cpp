@@ -1,4 +1,4 @@
-#include "model/engine/content.hpp"
+#include "model/engine/memory/content.hpp"
 
 #include <gtest/gtest.h>
 

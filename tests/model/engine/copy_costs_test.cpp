@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "model/engine/sim_rank.hpp"
+#include "model/engine/rank/sim_rank.hpp"
 #include "model/engine/simulation.hpp"
 #include "protocols/core/tags.hpp"
 #include "tests/model/engine/one_message.hpp"

@@ -1,5 +1,5 @@
 // What the caches of host memory hold, and what messages take whose bytes they do not hold: closed forms.
-#include "model/engine/host_caches.hpp"
+#include "model/engine/memory/host_caches.hpp"
 
 #include <gtest/gtest.h>
 

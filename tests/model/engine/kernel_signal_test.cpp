@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "model/engine/sim_rank.hpp"
+#include "model/engine/rank/sim_rank.hpp"
 #include "tests/model/engine/push_pair.hpp"
 #include "tests/platforms/sample_platform.hpp"
 

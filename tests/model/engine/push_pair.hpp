@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "model/engine/sim_rank.hpp"
+#include "model/engine/rank/sim_rank.hpp"
 #include "model/engine/simulation.hpp"
 #include "tests/model/engine/one_message.hpp"
 

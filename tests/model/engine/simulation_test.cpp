@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <xbt/config.hpp>
 
-#include "model/engine/machine.hpp"
-#include "model/engine/sim_rank.hpp"
+#include "model/engine/flows/machine.hpp"
+#include "model/engine/rank/sim_rank.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"

@@ -1,5 +1,5 @@
 // What it adds to a copy that a CPU has just written its source. Closed forms on the sample machine.
-#include "model/engine/written.hpp"
+#include "model/engine/memory/written.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "model/engine/sim_rank.hpp"
+#include "model/engine/rank/sim_rank.hpp"
 #include "model/engine/simulation.hpp"
 #include "protocols/core/tags.hpp"
 #include "tests/model/engine/one_message.hpp"

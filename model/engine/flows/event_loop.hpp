@@ -6,9 +6,9 @@
 
 #include <simgrid/s4u.hpp>
 
-#include "model/engine/clock.hpp"
-#include "model/engine/crew.hpp"
-#include "model/engine/flow.hpp"
+#include "model/engine/flows/clock.hpp"
+#include "model/engine/flows/crew.hpp"
+#include "model/engine/flows/flow.hpp"
 
 namespace simgrid::kernel::timer {
 class Timer;

@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "model/engine/flow.hpp"
+#include "model/engine/flows/flow.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/path.hpp"
 

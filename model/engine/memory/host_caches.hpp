@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/engine/machine.hpp"
+#include "model/engine/flows/machine.hpp"
 #include "platforms/machine/platform.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/core/units.hpp"

@@ -15,7 +15,7 @@
 
 #include <simgrid/s4u.hpp>
 
-#include "model/engine/clock.hpp"
+#include "model/engine/flows/clock.hpp"
 #include "protocols/core/units.hpp"
 
 namespace twinlink::model {

@@ -5,10 +5,11 @@
 #include <map>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
-#include "model/engine/content.hpp"
-#include "model/engine/machine.hpp"
-#include "model/engine/written.hpp"
+#include "model/engine/flows/machine.hpp"
+#include "model/engine/memory/content.hpp"
+#include "model/engine/memory/written.hpp"
 #include "protocols/core/rank.hpp"
 
 namespace twinlink::model {
@@ -60,15 +61,21 @@ struct Part {
   }
 };
 
-/// All allocations that have been exported, by serial: what the ranks of a simulation can open.
-using ExportTable = std::unordered_map<std::uint64_t, std::weak_ptr<Allocation>>;
+/// What the memories of all ranks share.
+struct JobMemory {
+  /// What ranks can open: allocations that have been exported, by serial.
+  std::unordered_map<std::uint64_t, std::weak_ptr<Allocation>> exports{};
+  std::map<std::pair<int, std::size_t>, Bytes> device_memory_used{};  ///< by node and GPU
+};
 
 class SimMemory {
  public:
-  /// `exports` is shared by all ranks and outlives this object.
-  SimMemory(RankId owner, ExportTable& exports) : owner_(owner), exports_(exports) {}
+  /// `job` outlives this object.
+  SimMemory(RankId owner, JobMemory& job) : owner_(owner), job_(job) {}
 
   Buffer allocate(Memory kind, Bytes size, Site site);
+  /// Memory of the GPU at `site`, called `name`, which has `capacity`. A UsageError where that is not left of it.
+  Buffer allocate_device(Bytes size, Site site, Bytes capacity, const Place& name);
   void release(Buffer buffer);
   IpcHandle export_memory(Buffer buffer);
   /// `path` leads to the owner.
@@ -90,9 +97,10 @@ class SimMemory {
   [[nodiscard]] const Entry& find(Buffer buffer) const;
   Buffer insert(Entry entry);
   std::uint64_t take_address(Bytes size);
+  [[nodiscard]] Bytes& device_memory_used(const Site& site);
 
   RankId owner_;
-  ExportTable& exports_;
+  JobMemory& job_;
   std::unordered_map<std::uint32_t, Entry> buffers_;
   std::uint32_t next_id_ = 1;
   std::map<std::uint64_t, std::uint64_t> addresses_;  ///< in use: begin and end

@@ -1,4 +1,4 @@
-#include "model/engine/crew.hpp"
+#include "model/engine/flows/crew.hpp"
 
 #include <sys/mman.h>
 

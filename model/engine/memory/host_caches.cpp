@@ -1,4 +1,4 @@
-#include "model/engine/host_caches.hpp"
+#include "model/engine/memory/host_caches.hpp"
 
 #include <algorithm>
 #include <iterator>

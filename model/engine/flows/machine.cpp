@@ -1,4 +1,4 @@
-#include "model/engine/machine.hpp"
+#include "model/engine/flows/machine.hpp"
 
 #include <simgrid/version.h>
 

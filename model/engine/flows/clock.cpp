@@ -1,4 +1,4 @@
-#include "model/engine/clock.hpp"
+#include "model/engine/flows/clock.hpp"
 
 namespace twinlink::model {
 

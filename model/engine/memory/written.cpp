@@ -1,4 +1,4 @@
-#include "model/engine/written.hpp"
+#include "model/engine/memory/written.hpp"
 
 #include <iterator>
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "model/engine/clock.hpp"
+#include "model/engine/flows/clock.hpp"
 #include "protocols/fibers/fiber.hpp"
 
 namespace twinlink::model {

@@ -1,9 +1,9 @@
-#include "model/engine/event_loop.hpp"
+#include "model/engine/flows/event_loop.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "model/engine/simgrid_versions.hpp"
+#include "model/engine/flows/simgrid_versions.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {

@@ -1,4 +1,4 @@
-#include "model/engine/sim_memory.hpp"
+#include "model/engine/memory/sim_memory.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -60,14 +60,33 @@ Buffer SimMemory::allocate(Memory kind, Bytes size, Site site) {
   return insert({std::move(allocation)});
 }
 
+Bytes& SimMemory::device_memory_used(const Site& site) {
+  return job_.device_memory_used[{site.node, site.location.index}];
+}
+
+Buffer SimMemory::allocate_device(Bytes size, Site site, Bytes capacity, const Place& name) {
+  Bytes& used = device_memory_used(site);
+  if (size > capacity - used) {
+    throw UsageError("out of device memory: " + to_string(name) + " has " + std::to_string(capacity.count()) +
+                     " B, of which " + std::to_string(used.count()) + " B are in use, and " +
+                     std::to_string(size.count()) + " B more were asked for");
+  }
+  used += size;
+  return allocate(Memory::device, size, site);
+}
+
 void SimMemory::release(Buffer buffer) {
   const Entry& entry = find(buffer);
   if (entry.opening) throw UsageError(name(buffer) + " is a peer's memory: close it, its owner releases it");
   if (entry.allocation->in_use > 0) throw UsageError(name(buffer) + " cannot be released: an operation uses it");
   if (entry.allocation->opened > 0 && buffer.memory == Memory::device)
     throw UsageError(name(buffer) + " cannot be released: a peer has it open");
-  if (entry.allocation->exported) exports_.erase(entry.allocation->serial);
+  if (entry.allocation->exported) job_.exports.erase(entry.allocation->serial);
   addresses_.erase(entry.allocation->address);
+  if (buffer.memory == Memory::device) {
+    Bytes& used = device_memory_used(entry.allocation->site);
+    used = used - buffer.size;
+  }
   buffers_.erase(buffer.id);
 }
 
@@ -82,7 +101,7 @@ IpcHandle SimMemory::export_memory(Buffer buffer) {
     // Serials count exports, so that they are the same in every run.
     allocation.serial = (std::uint64_t{static_cast<std::uint32_t>(owner_.value)} << 32) | buffer.id;
     allocation.exported = true;
-    exports_[allocation.serial] = entry.allocation;
+    job_.exports[allocation.serial] = entry.allocation;
   }
   IpcHandle handle{.size = buffer.size.count(), .address = allocation.address};
   const Token token{kMagic, owner_.value, allocation.serial};
@@ -93,8 +112,8 @@ IpcHandle SimMemory::export_memory(Buffer buffer) {
 Buffer SimMemory::open(RankId owner, const IpcHandle& handle, const Path& path) {
   Token token{};
   std::memcpy(&token, handle.token.data(), sizeof token);
-  const auto found = exports_.find(token.serial);
-  const auto allocation = found == exports_.end() ? nullptr : found->second.lock();
+  const auto found = job_.exports.find(token.serial);
+  const auto allocation = found == job_.exports.end() ? nullptr : found->second.lock();
   if (token.magic != kMagic || token.owner != owner.value || allocation == nullptr || allocation->owner != owner ||
       allocation->content.size().count() != handle.size) {
     throw UsageError("the handle names no memory that rank " + std::to_string(owner.value) + " has exported");

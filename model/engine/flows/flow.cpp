@@ -1,4 +1,4 @@
-#include "model/engine/flow.hpp"
+#include "model/engine/flows/flow.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "model/engine/simgrid_versions.hpp"
+#include "model/engine/flows/simgrid_versions.hpp"
 
 namespace twinlink::model {
 namespace s4u = simgrid::s4u;

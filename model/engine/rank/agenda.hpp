@@ -1,0 +1,56 @@
+// Agenda: what happens to one rank by itself, at its time and outside of the rank's code.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/engine/flows/clock.hpp"
+
+namespace twinlink::model {
+
+/// What can stand on an agenda: an operation whose latency runs, control messages that are on their way.
+class Happening {
+ public:
+  Happening() = default;
+  virtual ~Happening() = default;
+  Happening(const Happening&) = delete;
+  Happening& operator=(const Happening&) = delete;
+
+  virtual void happen() = 0;
+};
+
+/// Each happening comes once for each time that it was added, in the order of times, and those of one time in the order
+/// in which they were added.
+class Agenda {
+ public:
+  /// `clock` outlives it.
+  explicit Agenda(Clock& clock) : clock_(clock), timer_(clock, [this] { act(); }) {}
+  Agenda(const Agenda&) = delete;
+  Agenda& operator=(const Agenda&) = delete;
+
+  /// `what` happens at `when`, or in the next run() if that is past.
+  void add(Seconds when, std::shared_ptr<Happening> what);
+  /// All that is due by now happens, and what it adds for now. Also comes by itself, at each time that was asked for.
+  void run();
+  /// Nothing happens any more.
+  void close();
+  [[nodiscard]] bool is_past(Seconds when) const { return reached(when, clock_.now()); }
+
+ private:
+  struct Entry {
+    Seconds when{};
+    std::uint64_t number = 0;
+    std::shared_ptr<Happening> what;
+  };
+  [[nodiscard]] static bool later(const Entry& a, const Entry& b);
+  void act();
+
+  Clock& clock_;
+  std::vector<Entry> entries_;  ///< a heap, whose top is the next one
+  std::uint64_t added_ = 0;
+  Timer timer_;  ///< set to the next one
+  bool closed_ = false;
+};
+
+}  // namespace twinlink::model

@@ -1,0 +1,70 @@
+#include "model/engine/rank/copies.hpp"
+
+namespace twinlink::model {
+namespace {
+
+bool in_one_copy_of_the_graph(const Topology& topology, const Operation& copy) {
+  return topology.copy_of(copy.to.allocation->site.node) == topology.copy_of(copy.from.allocation->site.node);
+}
+
+/// Memory of another node is reached by the adapter only, unless it is mapped: device memory of peers in a domain.
+void require_one_node(const Topology& topology, const Operation& copy) {
+  const Site& there = copy.to.allocation->site;
+  const Site& here = copy.from.allocation->site;
+  if (there.node == here.node) return;
+  const bool devices = there.location.kind == Location::Kind::gpu && here.location.kind == Location::Kind::gpu;
+  if (devices && in_one_copy_of_the_graph(topology, copy)) return;
+  throw UsageError("a copy does not leave its node: put() by the copy engine writes into memory of another one");
+}
+
+}  // namespace
+
+End end_of(const Part& part, Engine engine, std::size_t own) {
+  End end = part.end();
+  end.own = end.memory == Memory::device && end.location == Location{Location::Kind::gpu, own};
+  end.kernel = engine != Engine::dma && end.own;
+  end.resident = engine == Engine::resident && end.kernel && !part.opening;
+  return end;
+}
+
+void require_reach(const Topology& topology, const Operation& copy) {
+  if (copy.engine == Engine::dma) return;
+  const bool reaches = topology.kernel_reaches(copy.from_end, copy.to_end);
+  if (copy.engine == Engine::resident) {
+    if (in_one_copy_of_the_graph(topology, copy) && copy.from_end.resident && copy.to.opening && reaches) return;
+    throw UsageError("a resident kernel only writes into memory of peers");
+  }
+  require_one_node(topology, copy);
+  if (reaches) return;
+  throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
+}
+
+Seconds until_signal(const SimWorld& world) { return world.needed(world.platform().runtime.signal, "signal"); }
+
+void take_copy_cost(SimWorld& world, Operation& operation) {
+  const Topology& topology = world.topology;
+  require_reach(topology, operation);
+  require_one_node(topology, operation);
+  const End& from = operation.from_end;
+  const End& to = operation.to_end;
+  const CopyCost& cost = world.copy_cost(from, to);
+  if (world.observer) {
+    operation.report.cost = cost.name;
+    operation.report.engine = operation.engine != Engine::dma ? "kernel" : cost.gpu ? "copy engine" : "CPU";
+    operation.report.route = topology.describe(from.location, to.location);
+  }
+  operation.report.overhead = cost.cost->overhead.value;
+  operation.report.latency = cost.latency(operation.size);
+  const CopyEnding ending =
+      operation.signal ? topology.put_ending(from, to, cost, operation.size) : topology.copy_ending(from, cost);
+  operation.unhidden += ending.raising;
+  operation.by_event = cost.by_event && !ending.signal_with_end;
+  operation.report.completion = ending.completion;
+  if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal(world);
+  operation.until_next = operation.until_signal + ending.behind_signal;
+  operation.occupies_cpu = cost.occupies_cpu;
+  if (cost.cost->gap) operation.gap = cost.cost->gap->value.at(operation.size);
+  if (cost.cost->cpu_written) operation.written = &cost.cost->cpu_written->value;
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,21 @@
+// What a simulated copy or put may reach, and what it costs.
+#pragma once
+
+#include "model/engine/rank/operation.hpp"
+#include "model/engine/rank/sim_world.hpp"
+
+namespace twinlink::model {
+
+/// One end of a copy as the engine sees it, with the kernel on the GPU `own` where there is one. One that stays there
+/// only pushes, so it is never at an end that was opened, not even where a peer shares the GPU.
+[[nodiscard]] End end_of(const Part& part, Engine engine, std::size_t own);
+/// A UsageError for a copy by a kernel that does not reach both its ends.
+void require_reach(const Topology& topology, const Operation& copy);
+/// Fills in what the platform says about a copy by the engine or a kernel; the part of its blocks comes on top. A
+/// UsageError where it cannot be.
+void take_copy_cost(SimWorld& world, Operation& operation);
+/// From the end of a put that does not bring its signal until that is seen. An InputError where the platform does not
+/// say it.
+[[nodiscard]] Seconds until_signal(const SimWorld& world);
+
+}  // namespace twinlink::model

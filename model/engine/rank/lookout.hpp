@@ -1,0 +1,46 @@
+// Lookout: how a rank learns which of its operations have ended.
+#pragma once
+
+#include <vector>
+
+#include "model/engine/rank/cpu.hpp"
+#include "model/engine/rank/operation.hpp"
+#include "model/engine/rank/transport.hpp"
+#include "platforms/machine/platform.hpp"
+
+namespace twinlink::model {
+
+/// A rank asks for all that is under way, again and again, as a rank on a real machine does, and its CPU is busy with
+/// that. What it has found is `seen`.
+class Lookout {
+ public:
+  /// `platform`, and the rank's own `cpu` and `transport`, outlive it.
+  Lookout(const Platform& platform, Cpu& cpu, const Transport& transport)
+      : platform_(platform), cpu_(cpu), transport_(transport) {}
+  Lookout(const Lookout&) = delete;
+  Lookout& operator=(const Lookout&) = delete;
+
+  /// An operation has ended; the rank does not know yet.
+  void add(const OperationPtr& ended) { ended_.push_back(ended); }
+  /// Nobody asks for it any more.
+  void drop(const OperationPtr& operation) { std::erase(ended_, operation); }
+  /// There is nothing to see.
+  [[nodiscard]] bool is_empty() const { return ended_.empty(); }
+
+  /// The rank's code looks once: at arrivals and signals, which cost nothing, then at copies, then at messages. What
+  /// has ended can be gone on with at once, so it looks no further then. False: in vain.
+  bool look();
+
+ private:
+  template <class Found>
+  bool see(Found found);
+  bool look_at_copies(const Queue& stream);
+  bool look_at_messages();
+
+  const Platform& platform_;
+  Cpu& cpu_;
+  const Transport& transport_;
+  std::vector<OperationPtr> ended_;  ///< in the order of their ends
+};
+
+}  // namespace twinlink::model

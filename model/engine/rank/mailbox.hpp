@@ -1,0 +1,69 @@
+// Mailbox: what peers have sent to a rank, and what that rank waits for from them.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "model/engine/rank/agenda.hpp"
+#include "model/engine/rank/operation.hpp"
+#include "protocols/core/rank.hpp"
+
+namespace twinlink::model {
+
+// Signals, and the answers to synchronous sends, come through the same queues as control messages: each tag beside the
+// one of its number.
+inline Tag signal_tag(Tag tag) { return Tag{tag.value + (1 << 28)}; }
+inline Tag acknowledgement_tag(Tag tag) { return Tag{tag.value + (1 << 29)}; }
+
+/// From one peer with one tag, the first that comes is for the first that waits: messages for receives, control
+/// messages for those who await one.
+class Mailbox {
+ public:
+  /// `agenda` is the rank's own and outlives it. `heard` is told who has got its control message.
+  Mailbox(Agenda& agenda, std::function<void(const OperationPtr&)> heard) : agenda_(agenda), heard_(std::move(heard)) {}
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+
+  /// A control message of `source` comes at `arrival`, which is not before that of those sent earlier.
+  void post(RankId source, Tag tag, Seconds arrival, const ControlMessage& message);
+  /// `operation` waits for the next control message of its peer with its tag.
+  void await(const OperationPtr& operation);
+
+  /// A message of `source` looks for its receive. Null: it waits for it.
+  OperationPtr match(RankId source, const OperationPtr& send);
+  /// A receive looks for the message that it takes. Null: it waits for it.
+  OperationPtr match(const OperationPtr& receive);
+
+  /// A receive, or who waits for a control message, waits no more: what comes is for the next one.
+  void withdraw(const OperationPtr& operation);
+
+ private:
+  struct Arrival {
+    Seconds when;
+    ControlMessage message;
+  };
+  /// All from one peer with one tag.
+  struct Inbox final : Happening {
+    explicit Inbox(Mailbox& of) : mailbox(of) {}
+    /// A control message may have come.
+    void happen() override { mailbox.take_arrivals(*this); }
+
+    Mailbox& mailbox;
+    std::deque<Arrival> arrivals;
+    std::vector<OperationPtr> awaiting;  ///< control messages
+    std::vector<OperationPtr> sends;     ///< of the peer, not yet matched
+    std::vector<OperationPtr> receives;  ///< of this rank, not yet matched
+  };
+  [[nodiscard]] Inbox& inbox(RankId source, Tag tag);
+  void expect(Inbox& inbox, const Arrival& arrival);
+  void take_arrivals(Inbox& inbox);
+
+  Agenda& agenda_;
+  std::function<void(const OperationPtr&)> heard_;
+  std::map<std::pair<RankId, Tag>, Inbox> inboxes_;  ///< by source and tag
+};
+
+}  // namespace twinlink::model

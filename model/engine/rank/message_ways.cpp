@@ -1,0 +1,122 @@
+#include "model/engine/rank/message_ways.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace twinlink::model {
+
+bool MessageWays::by_shared_memory(RankId peer) const {
+  return world_.place(rank_).node == world_.place(peer).node && !world_.platform().within_node.loopback;
+}
+
+const NetworkCosts& MessageWays::costs(RankId peer) const {
+  const Platform& platform = world_.platform();
+  if (by_shared_memory(peer)) return platform.intra_node;
+  if (!platform.network) throw InputError(platform.file + ": error: no fabric joins the nodes of this platform");
+  return *platform.network;
+}
+
+std::vector<Adapters> MessageWays::adapters(RankId peer, Bytes size) const {
+  return world_.topology.adapters(world_.gpu_of(rank_), world_.gpu_of(peer), size);
+}
+
+Location MessageWays::target(const Operation& operation) const {
+  if (operation.is_copy()) return operation.to.allocation->site.location;
+  if (operation.partner) return operation.partner->to.allocation->site.location;
+  return world_.memory_near(operation.peer);
+}
+
+/// An adapter's reaching into device memory counts too. Of a message over several adapters the part that comes last
+/// counts.
+Seconds MessageWays::latency_between(RankId peer, Location from, Location to, Bytes size) {
+  const bool by_memory = by_shared_memory(peer);
+  const std::tuple key{peer, from, to, !by_memory && costs(peer).is_striped(size)};
+  if (const auto known = latencies_.find(key); known != latencies_.end()) return known->second;
+  const Topology& topology = world_.topology;
+  Seconds latency{};
+  if (by_memory) {
+    latency = topology.message_way(from, to);
+  } else {
+    for (const Adapters& nics : adapters(peer, size)) {
+      latency = std::max(latency, topology.message_way(from, nics, to) +
+                                      topology.fabric_latency(world_.place(rank_).node, world_.place(peer).node, nics));
+    }
+    for (const Location& end : {from, to}) {
+      const auto& rdma = world_.platform().fabric->rdma;
+      if (end.kind == Location::Kind::gpu && rdma) latency += or_none(rdma->latency);
+    }
+  }
+  latencies_.emplace(key, latency);
+  return latency;
+}
+
+Seconds MessageWays::latency(const Operation& operation) {
+  return latency_between(operation.peer, operation.from.allocation->site.location, target(operation), operation.size);
+}
+
+Seconds MessageWays::latency_of_control(RankId peer) {
+  return latency_between(peer, world_.memory_near(rank_), world_.memory_near(peer), Bytes{});
+}
+
+Seconds MessageWays::adapter_turn(RankId peer, Bytes size) {
+  if (by_shared_memory(peer)) return {};
+  return world_.take_adapter_turns(world_.place(rank_).node, adapters(peer, size));
+}
+
+Seconds MessageWays::copying_piece_by_piece(RankId peer, Bytes size) const {
+  const Platform& platform = world_.platform();
+  const std::optional<Bytes>& piece = platform.within_node.copy_size;
+  if (!piece || !by_shared_memory(peer) || platform.intra_node.is_eager(size)) return Seconds{};
+  const End memory{world_.memory_near(rank_), Memory::pageable};
+  const CopyCost& found = world_.copy_cost(memory, memory);
+  const Cost& copy = *found.cost;
+  const std::uint64_t pieces = (size.count() + piece->count() - 1) / piece->count();
+  return std::min(size, *piece) / *found.rate + copy.overhead.value * static_cast<double>(pieces);
+}
+
+/// Nobody's what goes through an adapter. Where the platform says how long an eager message keeps the CPUs busy, its
+/// bytes are in that.
+boost::container::small_vector<RankId, 2> MessageWays::copying_ranks(const Operation& send) const {
+  if (!by_shared_memory(send.peer)) return {};
+  if (send.eager && world_.platform().intra_node.completion) return {};
+  switch (world_.platform().intra_node.copied_by) {
+    case CopiedBy::none:
+      return {};
+    case CopiedBy::receiver:
+      return {send.peer};
+    case CopiedBy::both:
+      return {rank_, send.peer};
+  }
+  return {};
+}
+
+/// Most messages have one stage. One that CPUs copy in pieces has first what the sender's copies before the receiver's
+/// has anything to copy, then what both copy at the same time, and then what is left for the receiver's.
+Stages MessageWays::stages(const Operation& send) const {
+  const NetworkCosts& costs = world_.platform().intra_node;
+  const Bytes last = by_shared_memory(send.peer) ? costs.last_fragment(send.size) : Bytes{};
+  Stages stages;
+  if (last == Bytes{}) {
+    stages.push_back({.copying = copying_ranks(send)});
+    return stages;
+  }
+  stages.push_back({.copying = {rank_}, .share = share_of(last - costs.first_part(send.size), send.size)});
+  if (last < send.size) {
+    stages.push_back({.copying = {rank_, send.peer}, .share = share_of(send.size - last, send.size)});
+  }
+  stages.push_back({.copying = {send.peer}, .share = share_of(last, send.size)});
+  return stages;
+}
+
+bool MessageWays::control_is_cut(RankId peer) const {
+  if (!world_.machine.any_cut()) return false;
+  const Topology& topology = world_.topology;
+  const Location here = world_.memory_near(rank_);
+  const Location there = world_.memory_near(peer);
+  if (by_shared_memory(peer)) return world_.machine.is_cut(topology.copy_route(here, there));
+  const Adapters nics = adapters(peer, Bytes{}).front();
+  return world_.machine.is_cut(topology.to_nic_route(here, nics.from)) ||
+         world_.machine.is_cut(topology.from_nic_route(nics.to, there));
+}
+
+}  // namespace twinlink::model

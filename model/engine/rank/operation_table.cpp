@@ -1,0 +1,49 @@
+#include "model/engine/rank/operation_table.hpp"
+
+#include <string>
+#include <utility>
+
+namespace twinlink::model {
+namespace {
+
+/// The bits of a number that hold the place.
+constexpr unsigned kPlaceBits = 24;
+
+}  // namespace
+
+std::size_t OperationTable::place_of(Op op) { return op.id & ((std::uint64_t{1} << kPlaceBits) - 1); }
+
+void OperationTable::add(const OperationPtr& operation) {
+  std::size_t place = operations_.size();
+  if (free_.empty()) {
+    operations_.emplace_back();
+  } else {
+    place = free_.back();
+    free_.pop_back();
+  }
+  operations_[place] = operation;
+  operation->op = Op{next_++ << kPlaceBits | place};
+}
+
+const OperationPtr& OperationTable::find(Op op) const {
+  const std::size_t place = place_of(op);
+  if (place < operations_.size() && operations_[place] && operations_[place]->op == op) return operations_[place];
+  throw UsageError("rank " + std::to_string(owner_.value) + " has no operation " + std::to_string(op.id) +
+                   " in flight: never started, or already returned");
+}
+
+OperationPtr OperationTable::take(Op op) {
+  OperationPtr found = find(op);
+  operations_[place_of(op)].reset();
+  free_.push_back(place_of(op));
+  return found;
+}
+
+std::optional<Completion> OperationTable::take_seen(std::span<const Op> ops) {
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (find(ops[i])->seen) return Completion{i, take(ops[i])->status};
+  }
+  return std::nullopt;
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,501 @@
+#include "model/engine/rank/sim_rank.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/engine/rank/copies.hpp"
+#include "protocols/core/blocks.hpp"
+
+namespace twinlink::model {
+namespace {
+
+/// A cost with a share that grows with the size.
+Seconds per_gib(Seconds base, Seconds share, Bytes size) {
+  return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
+}
+
+void require_registered(const Part& part) {
+  if (part.allocation->registrations > 0) return;
+  throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
+}
+
+}  // namespace
+
+SimRank::SimRank(SimWorld& world, RankId id)
+    : Rank({.id = id,
+            .places = world.places(),
+            .numa_domains = static_cast<int>(world.topology.part_of(world.place(id).node).memories)}),
+      world_(world),
+      id_(id),
+      cpu_(world.cpu(id)),
+      agenda_(world.loop.clock()),
+      memory_(id, world.memory),
+      operations_(id),
+      mailbox_(agenda_, [this](const OperationPtr& operation) { complete(operation, Status::delivered); }),
+      ways_(world, id),
+      routes_(world, id, ways_),
+      transport_(world, agenda_, routes_,
+                 [this](const OperationPtr& operation, Status status) { end(operation, status); }),
+      lookout_(world.platform(), cpu_, transport_) {
+  world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
+}
+
+void SimRank::finish() {
+  while (!transport_.is_idle()) cpu_.sleep(kNever);
+  agenda_.close();
+}
+
+// ---- where am I -----------------------------------------------------------------------------------------------------
+
+void SimRank::require_peer(RankId rank) const {
+  static_cast<void>(place(rank));
+  if (rank == id_) throw UsageError("rank " + std::to_string(id_.value) + " cannot exchange messages with itself");
+}
+
+const Path& SimRank::path_to(RankId peer) const {
+  if (peer == id_) throw UsageError("rank " + std::to_string(id_.value) + " asked for the path to itself");
+  static_cast<void>(place(peer));
+  return world_.path(id_, peer);
+}
+
+Answer SimRank::check_peer_access(RankId peer) {
+  cpu_.be_busy(or_none(world_.platform().runtime.peer_check));
+  return Rank::check_peer_access(peer);
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+/// On the GPU of a rank of this rank's node.
+Buffer SimRank::allocate_on(RankId owner, Bytes size) {
+  const std::size_t gpu = world_.gpu_of(owner);
+  const Buffer buffer = memory_.allocate_device(size, {place(owner).node, {Location::Kind::gpu, gpu}},
+                                                world_.topology.type_of(gpu).memory.value, place(owner));
+  cpu_.be_busy(world_.platform().runtime.allocate_device.value);
+  return buffer;
+}
+
+Buffer SimRank::allocate_beside(RankId peer, Bytes size) {
+  if (path_to(peer).same_node) return allocate_on(peer, size);
+  throw UnavailableError("one process does not drive the GPU of another node, that of rank " +
+                         std::to_string(peer.value));
+}
+
+Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
+  if (kind == Memory::device) return allocate_on(id_, size);
+  const std::size_t gpu = world_.gpu_of(id_);
+  const Location memory = locality == Locality::near
+                              ? world_.topology.host_buffers(gpu)
+                              : Location{Location::Kind::memory, world_.topology.memory_far(gpu)};
+  const Buffer buffer = memory_.allocate(kind, size, {place(id_).node, memory});
+  if (kind == Memory::pinned || kind == Memory::shared_pinned) {
+    const RuntimeCosts& costs = world_.platform().runtime;
+    cpu_.be_busy(per_gib(costs.pin_base.value, costs.pin_per_gib.value, size));
+  }
+  return buffer;
+}
+
+void SimRank::release(Buffer buffer) {
+  if (!world_.loop.aborting()) memory_.release(buffer);
+}
+
+IpcHandle SimRank::export_memory(Buffer buffer) {
+  const IpcHandle handle = memory_.export_memory(buffer);
+  if (buffer.memory == Memory::device) cpu_.be_busy(world_.platform().runtime.ipc_export.value);
+  return handle;
+}
+
+Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
+  const RuntimeCosts& costs = world_.platform().runtime;
+  const Path& path = path_to(owner);
+  const Buffer buffer = memory_.open(owner, handle, path);
+  // Memory that another node does not share is not mapped: the handle brought the adapter's key, and its message has
+  // been paid for.
+  if (!path.device_mapping) return buffer;
+  // Host memory is mapped by the system at once, and page-locked for this rank's copy engine.
+  cpu_.be_busy(buffer.memory == Memory::device ? costs.ipc_open.value
+                                               : per_gib(costs.pin_base.value, costs.pin_per_gib.value, buffer.size));
+  return buffer;
+}
+
+void SimRank::close_memory(Buffer buffer) {
+  if (world_.loop.aborting()) return;
+  const int node = memory_.part(View(buffer)).allocation->site.node;
+  memory_.close(buffer);
+  const bool mapped = world_.topology.copy_of(node) == world_.copy_of(id_);
+  if (mapped && buffer.memory == Memory::device) cpu_.be_busy(world_.platform().runtime.ipc_close.value);
+}
+
+void SimRank::register_memory(Buffer buffer) {
+  const RuntimeCosts& costs = world_.platform().runtime;
+  const Seconds cost = per_gib(world_.needed(costs.register_base, "register_base"),
+                               world_.needed(costs.register_per_gib, "register_per_gib"), buffer.size);
+  memory_.register_with_adapter(buffer);
+  cpu_.be_busy(cost);
+}
+
+void SimRank::deregister_memory(Buffer buffer) {
+  if (world_.loop.aborting()) return;
+  const Seconds cost = world_.needed(world_.platform().runtime.deregister, "deregister");
+  memory_.deregister(buffer);
+  cpu_.be_busy(cost);
+}
+
+void SimRank::fill(View view, Payload pattern) {
+  const Part part = memory_.part(view);
+  part.allocation->content.fill(part.offset, part.length, pattern);
+  part.allocation->was_written(part.offset, part.length, true);
+  world_.go_through_caches({&part}, part.length);
+}
+
+Verdict SimRank::check(View view, Payload pattern) {
+  const Part part = memory_.part(view);
+  world_.go_through_caches({&part}, part.length);
+  return part.allocation->content.check(part.offset, part.length, pattern);
+}
+
+// ---- copies and puts ------------------------------------------------------------------------------------------------
+
+OperationPtr SimRank::make(std::string_view verb) {
+  auto operation = std::make_shared<Operation>(transport_);
+  operations_.add(operation);
+  operation->report.rank = id_;
+  operation->report.step = step_;
+  operation->report.verb = verb;
+  operation->report.started = now();
+  return operation;
+}
+
+OperationPtr SimRank::make_copy(View to, View from, Stream stream, Engine engine) {
+  const Part source = memory_.part(from);
+  const Part target = memory_.part(to);
+  OperationPtr operation = make("copy");
+  operation->from = source;
+  operation->to = target;
+  operation->engine = engine;
+  operation->from_end = end_of(source, engine, world_.gpu_of(id_));
+  operation->to_end = end_of(target, engine, world_.gpu_of(id_));
+  operation->queue = &transport_.stream(stream.index);
+  operation->size = operation->report.size = source.length;
+  operation->report.stream = stream.index;
+  return operation;
+}
+
+/// First the CPU starts it, then its latency runs, then its bytes flow.
+void SimRank::get_under_way(const OperationPtr& operation, Seconds latency) {
+  operation->hold();
+  operation->report.latency = latency;
+  cpu_.be_busy(operation->report.overhead);
+  transport_.start(operation, now() + latency);
+}
+
+Op SimRank::run_copy(const OperationPtr& operation) {
+  take_copy_cost(world_, *operation);
+  get_under_way(operation, operation->report.latency);
+  if (operation->occupies_cpu) {
+    cpu_.be_busy_during([&] {
+      while (operation->state != Operation::State::ended) wait_for_one_of({&operation->op, 1}, kNever);
+    });
+  }
+  return operation->op;
+}
+
+Op SimRank::start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
+  const OperationPtr operation = make_copy(to, from, stream, engine);
+  if (blocks.empty()) return run_copy(operation);
+  operation->blocks.assign(blocks.begin(), blocks.end());
+  operation->size = operation->report.size = total_length(blocks);
+  const RuntimeCosts& costs = world_.platform().runtime;
+  const Seconds each = engine == Engine::kernel ? world_.needed(costs.kernel_block, "kernel_block")
+                                                : world_.needed(costs.engine_block, "engine_block");
+  operation->unhidden = each * static_cast<double>(blocks.size());
+  return run_copy(operation);
+}
+
+/// A copy moves each byte twice through the GPU's memory; this reads two and writes one.
+Op SimRank::start_add(View to, View from, Stream stream) {
+  const OperationPtr operation = make_copy(to, from, stream, Engine::kernel);
+  if (operation->from.opening || operation->to.opening) throw UsageError("a GPU adds up its own memory only");
+  operation->report.verb = "add";
+  operation->adds = true;
+  operation->size = Bytes{operation->size.count() * 3 / 2};
+  return run_copy(operation);
+}
+
+/// A kernel that copies nothing, and takes as long as it computes.
+Op SimRank::compute(Seconds duration, Stream stream) {
+  require_compute(duration, stream);
+  if (nothing_.id == 0) {
+    nothing_ = memory_.allocate(Memory::device, Bytes{}, {place(id_).node, {Location::Kind::gpu, world_.gpu_of(id_)}});
+  }
+  const OperationPtr operation = make_copy(View(nothing_), View(nothing_), stream, Engine::kernel);
+  operation->report.verb = "compute";
+  operation->unhidden = duration;
+  return run_copy(operation);
+}
+
+Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
+  require_transfer(to, from, stream);
+  const OperationPtr operation = make_copy(to, from, stream, engine);
+  const RankId owner = operation->to.allocation->owner;
+  if (!operation->to.opening) throw UsageError("put() writes into memory that was opened from a peer");
+  if (signal) require_signal(*signal);
+  operation->kind = Operation::Kind::put;
+  operation->report.verb = "put";
+  operation->peer = owner;
+  operation->signal = signal;
+  if (signal) {
+    operation->report.peer = owner;
+    operation->report.tag = signal_tag(signal->tag);
+  }
+  if (path_to(owner).device_mapping) return run_copy(operation);
+  require_reach(world_.topology, *operation);
+  for (const Part* end : {&operation->from, &operation->to}) {
+    if (end->allocation->memory == Memory::device) require_registered(*end);
+  }
+  if (signal) operation->until_signal = until_signal(world_);
+  const NetworkCosts& costs = ways_.costs(owner);
+  operation->report.cost = "network";
+  operation->report.overhead = costs.posting(Bytes{});  // the adapter reads the bytes
+  get_under_way(operation, costs.latency.value.at(operation->size) + ways_.latency(*operation) +
+                               ways_.adapter_turn(owner, operation->size));
+  return operation->op;
+}
+
+Op SimRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
+  require_peer(peer);
+  require_signal({tag, 0});
+  const OperationPtr operation = make("await signal");
+  operation->signal_value = &value;
+  return await_control(operation, peer, signal_tag(tag));
+}
+
+// ---- messages -------------------------------------------------------------------------------------------------------
+
+/// Device memory goes over the network only where the path allows it.
+void SimRank::require_sendable(const Part& part, RankId peer) const {
+  if (part.allocation->memory != Memory::device) return;
+  const Answer& allowed = path_to(peer).device_memory_on_network;
+  if (allowed) return require_registered(part);
+  throw UsageError("device memory cannot pass between ranks " + std::to_string(id_.value) + " and " +
+                   std::to_string(peer.value) + ": " + allowed.reason);
+}
+
+/// A message that is not eager leaves from where it lies and arrives there, so the adapter must know the memory. The
+/// library registers pageable memory when it first meets it, and keeps that in a cache; page-locked memory the adapter
+/// knows, for its driver and the GPU's share the pages.
+void SimRank::register_pageable(const Part& part, RankId peer) {
+  Allocation& memory = *part.allocation;
+  const RuntimeCosts& costs = world_.platform().runtime;
+  if (ways_.by_shared_memory(peer) || ways_.costs(peer).is_eager(part.length)) return;
+  if (memory.memory != Memory::pageable || std::exchange(memory.in_library_cache, true)) return;
+  if (!costs.register_base || !costs.register_per_gib) return;
+  cpu_.be_busy(per_gib(costs.register_base->value, costs.register_per_gib->value, memory.content.size()));
+}
+
+Op SimRank::send(RankId to, Tag tag, View from) {
+  require_peer(to);
+  const Part source = memory_.part(from);
+  require_sendable(source, to);
+  register_pageable(source, to);
+  const NetworkCosts& costs = ways_.costs(to);
+  const OperationPtr operation = make("send");
+  operation->kind = Operation::Kind::send;
+  operation->from = source;
+  operation->peer = to;
+  operation->tag = tag;
+  operation->eager = costs.is_eager(source.length);
+  operation->size = operation->report.size = source.length;
+  operation->take_snapshot();
+  operation->hold();
+  if (world_.observer) operation->report.cost = ways_.by_shared_memory(to) ? "intra_node" : "network";
+  operation->report.overhead = costs.posting(source.length);
+  operation->report.completion = or_none(costs.send_completion);
+  operation->report.latency = costs.latency.value.at(source.length) + ways_.copying_piece_by_piece(to, source.length);
+  operation->queue = &transport_.wire(to);
+  if (costs.gap) operation->gap = costs.gap->value.at(source.length);
+  operation->stages = ways_.stages(*operation);
+  cpu_.be_busy(operation->report.overhead);
+
+  operation->partner = rank(to).mailbox_.match(id_, operation);
+  operation->report.latency += ways_.latency(*operation) + ways_.adapter_turn(to, source.length);
+  operation->due = now() + operation->report.latency;
+  if (operation->partner || operation->eager) transport_.start(operation, operation->due);
+  return operation->op;
+}
+
+/// Above the eager limit the sender has asked the receiver anyway. Below, the bytes go at once, and the receiver
+/// answers with a control message of the library's own (Open MPI's ob1 and MVAPICH2 alike).
+Op SimRank::send_synchronously(RankId to, Tag tag, View from) {
+  const Op sent = send(to, tag, from);
+  const OperationPtr bytes = operations_.find(sent);
+  if (!bytes->eager) return sent;
+  bytes->acknowledged = true;
+  const OperationPtr operation = make("send");
+  operation->from = memory_.part(from);
+  operation->hold();
+  const Op op = await_control(operation, to, acknowledgement_tag(tag));
+  abandon(sent);
+  return op;
+}
+
+Op SimRank::receive(RankId from, Tag tag, View to) {
+  require_peer(from);
+  const Part target = memory_.part(to);
+  require_sendable(target, from);
+  register_pageable(target, from);
+  const NetworkCosts& costs = ways_.costs(from);
+  const OperationPtr operation = make("receive");
+  operation->kind = Operation::Kind::receive;
+  operation->to = target;
+  operation->peer = from;
+  operation->tag = tag;
+  operation->hold();
+  operation->report.size = target.length;
+  operation->report.overhead = costs.receive_overhead.value;
+  cpu_.be_busy(costs.receive_overhead.value);
+
+  const OperationPtr send = mailbox_.match(operation);
+  if (!send) return operation->op;
+  SimRank& sender = rank(from);
+  const Seconds way = sender.ways_.latency(*send);
+  send->partner = operation;
+  // An eager message that came unexpected.
+  if (send->state == Operation::State::ended) {
+    world_.go_through_caches({&target}, send->size);
+    deliver(send);
+  } else if (!send->eager) {
+    // The sender has asked already; the answer that it may send takes one control message.
+    const Seconds asked = now() + costs.control.value + ways_.latency_of_control(from);
+    send->report.awaited_receiver = asked > send->due;
+    sender.transport_.start(send, std::max(send->due, asked) + sender.ways_.latency(*send) - way);
+  }
+  return operation->op;
+}
+
+/// The bytes of a send have arrived where a receive wants them, or will never do so. `send` may be a peer's.
+void SimRank::deliver(const OperationPtr& send) {
+  const OperationPtr receive = send->partner;
+  send->partner.reset();
+  SimRank& receiver = rank(receive->report.rank);
+  if (send->status != Status::delivered) return receiver.complete(receive, send->status);
+  const RankId sender = send->report.rank;
+  const Bytes sent = send->snapshot.size();
+  const Bytes room = receive->to.length;
+  const Bytes written = std::min(sent, room);
+  receive->to.allocation->content.write(receive->to.offset, send->snapshot.slice(Bytes{}, written));
+  // An eager message comes out of the library's own buffer, even if an adapter has put it there.
+  const bool by_cpu = send->eager || receiver.ways_.by_shared_memory(sender);
+  const NetworkCosts& costs = receiver.ways_.costs(sender);
+  receive->report.completion = costs.taking_in(sent);
+  receive->to.allocation->was_written(receive->to.offset, written, by_cpu);
+  if (send->acknowledged) {
+    receive->report.completion += costs.sending_control();
+    const Seconds arrival = now() + costs.control.value + receiver.ways_.latency_of_control(sender);
+    rank(sender).mailbox_.post(receiver.id_, acknowledgement_tag(send->tag), arrival, ControlMessage());
+  }
+  receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
+}
+
+Op SimRank::send_control(RankId to, Tag tag, const ControlMessage& message) {
+  require_peer(to);
+  const NetworkCosts& costs = ways_.costs(to);
+  const OperationPtr operation = make("send_control");
+  operation->kind = Operation::Kind::send_control;
+  operation->peer = to;
+  operation->tag = tag;
+  if (world_.observer) operation->report.cost = ways_.by_shared_memory(to) ? "intra_node control" : "network control";
+  operation->report.size = Bytes{message.bytes().size()};
+  operation->report.overhead = costs.sending_control();
+  const Seconds whole = costs.control.value + ways_.latency_of_control(to);
+  operation->report.latency = whole - operation->report.overhead;
+  const Seconds arrival = now() + whole;
+  cpu_.be_busy(operation->report.overhead);
+  // What is lost nobody tells the sender.
+  if (!ways_.control_is_cut(to)) rank(to).mailbox_.post(id_, tag, arrival, message);
+  complete(operation, Status::delivered);
+  return operation->op;
+}
+
+Op SimRank::recv_control(RankId from, Tag tag, ControlMessage& into) {
+  require_peer(from);
+  const OperationPtr operation = make("recv_control");
+  operation->into = &into;
+  operation->report.overhead = ways_.costs(from).receiving_control();
+  cpu_.be_busy(operation->report.overhead);
+  return await_control(operation, from, tag);
+}
+
+Op SimRank::await_control(const OperationPtr& operation, RankId from, Tag tag) {
+  operation->kind = Operation::Kind::recv_control;
+  operation->peer = from;
+  operation->tag = tag;
+  mailbox_.await(operation);
+  return operation->op;
+}
+
+// ---- ends -----------------------------------------------------------------------------------------------------------
+
+/// Transport has carried the operation, or failed to: all whom that concerns are told.
+void SimRank::end(const OperationPtr& operation, Status status) {
+  if (operation->signal && status == Status::delivered) {
+    rank(operation->peer)
+        .mailbox_.post(id_, signal_tag(operation->signal->tag), now() + operation->until_signal,
+                       ControlMessage(operation->signal->value));
+  }
+  complete(operation, status);
+  if (operation->partner) deliver(operation);
+}
+
+void SimRank::complete(const OperationPtr& operation, Status status) {
+  operation->report.ended = now();
+  operation->state = Operation::State::ended;
+  operation->status = status;
+  if (!operation->abandoned) operation->let_go();
+  const bool between_host_buffers = operation->occupies_cpu && !operation->by_event;
+  if (operation->kind == Operation::Kind::send_control || between_host_buffers) {
+    operation->seen = true;  // this rank's own CPU has ended it
+  } else if (!operation->abandoned) {
+    lookout_.add(operation);
+  }
+  if (world_.observer) {
+    operation->report.woke = std::ranges::find(awaited_, operation->op) != awaited_.end();
+    world_.observer(operation->ended_report());
+  }
+  cpu_.ring();
+}
+
+void SimRank::abandon(Op op) {
+  const OperationPtr operation = operations_.take(op);
+  lookout_.drop(operation);
+  if (operation->state == Operation::State::ended) return;
+  operation->abandoned = true;
+  operation->let_go();
+  // Nobody waits any more for what has not begun to come. A send stays: the peer may have been told of it.
+  mailbox_.withdraw(operation);
+}
+
+/// Until an operation of this rank may have ended, or the deadline has passed.
+void SimRank::wait_for_one_of(std::span<const Op> ops, Seconds deadline) {
+  struct Forget {  // however the wait ends
+    std::span<const Op>& awaited;
+    ~Forget() { awaited = {}; }
+  };
+  const Forget forget{awaited_ = ops};
+  cpu_.sleep(deadline);
+}
+
+std::optional<Completion> SimRank::wait_any(std::span<const Op> ops, Seconds deadline) {
+  if (ops.empty()) throw UsageError("wait_any() was given no operation to wait for");
+  for (;;) {
+    agenda_.run();
+    if (const auto completion = operations_.take_seen(ops)) return completion;
+    if (lookout_.look()) continue;  // also beyond the deadline: it has ended
+    // A rank looks again and again; when there is something to see it has just begun to.
+    for (agenda_.run(); lookout_.is_empty(); agenda_.run()) {
+      if (reached(deadline, now())) return std::nullopt;
+      wait_for_one_of(ops, deadline);
+    }
+  }
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,118 @@
+// SimRank: a rank on a simulated machine. Its own code is a member of the crew and sleeps while that waits. What
+// happens meanwhile happens by timers and by flows that end.
+//
+// An operation first waits its overhead and latency, by this rank's own account, and then becomes a flow, which shares
+// links with all others. Each part of that has a class of its own; here they are put together to the verbs of a rank:
+//
+//   memory_      buffers: who may use, open and release them
+//   operations_  what has been started, by number
+//   ways_        how messages reach peers, and what that costs
+//   routes_      which links bytes cross
+//   transport_   streams and wires: latency, turn, flow, end
+//   mailbox_     messages and control messages find who waits for them
+//   agenda_      what comes by itself, at its time
+//   lookout_     how the rank learns of an end
+//   cpu_         being busy, and sleeping
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "model/engine/memory/sim_memory.hpp"
+#include "model/engine/rank/agenda.hpp"
+#include "model/engine/rank/cpu.hpp"
+#include "model/engine/rank/lookout.hpp"
+#include "model/engine/rank/mailbox.hpp"
+#include "model/engine/rank/message_ways.hpp"
+#include "model/engine/rank/operation_table.hpp"
+#include "model/engine/rank/routes.hpp"
+#include "model/engine/rank/sim_world.hpp"
+#include "model/engine/rank/transport.hpp"
+#include "protocols/core/rank.hpp"
+
+namespace twinlink::model {
+
+class SimRank final : public Rank {
+ public:
+  /// `world` outlives it.
+  SimRank(SimWorld& world, RankId id);
+  SimRank(const SimRank&) = delete;
+  SimRank& operator=(const SimRank&) = delete;
+
+  /// Operations whose bytes flow over what has just been cut fail.
+  void fail_what_is_cut() { transport_.fail_what_is_cut(); }
+  /// Lets what is in flight reach its end, after the rank's body has returned.
+  void finish();
+
+  Seconds now() override { return world_.now(); }
+  [[nodiscard]] std::optional<Seconds> cpu_time() const override { return cpu_.worked(); }
+  [[nodiscard]] const Path& path_to(RankId peer) const override;
+  Answer check_peer_access(RankId peer) override;
+
+  Buffer allocate_beside(RankId peer, Bytes size) override;
+  Buffer allocate(Memory kind, Bytes size, Locality locality) override;
+  void release(Buffer buffer) override;
+  IpcHandle export_memory(Buffer buffer) override;
+  Buffer open_memory(RankId owner, const IpcHandle& handle) override;
+  void close_memory(Buffer buffer) override;
+  void register_memory(Buffer buffer) override;
+  void deregister_memory(Buffer buffer) override;
+
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
+  Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
+  Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
+  Op send(RankId to, Tag tag, View from) override;
+  Op send_synchronously(RankId to, Tag tag, View from) override;
+  Op compute(Seconds duration, Stream stream) override;
+  Op start_add(View to, View from, Stream stream) override;
+  Op receive(RankId from, Tag tag, View to) override;
+  Op send_control(RankId to, Tag tag, const ControlMessage& message) override;
+  Op recv_control(RankId from, Tag tag, ControlMessage& into) override;
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;
+  void abandon(Op op) override;
+
+  void fill(View view, Payload pattern) override;
+  Verdict check(View view, Payload pattern) override;
+  void step(std::string_view words) override {
+    if (world_.observer) step_ = words;
+  }
+
+ private:
+  [[nodiscard]] SimRank& rank(RankId id) const { return *world_.ranks[static_cast<std::size_t>(id.value)]; }
+  void require_peer(RankId rank) const;  ///< another rank than this one
+  Buffer allocate_on(RankId owner, Bytes size);
+
+  OperationPtr make(std::string_view verb);
+  OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
+  void get_under_way(const OperationPtr& operation, Seconds latency);
+  Op run_copy(const OperationPtr& operation);
+
+  void require_sendable(const Part& part, RankId peer) const;
+  void register_pageable(const Part& part, RankId peer);
+  Op await_control(const OperationPtr& operation, RankId from, Tag tag);
+  void end(const OperationPtr& operation, Status status);
+  void deliver(const OperationPtr& send);
+  void complete(const OperationPtr& operation, Status status);
+  void wait_for_one_of(std::span<const Op> ops, Seconds deadline);
+
+  SimWorld& world_;
+  RankId id_;
+  Cpu& cpu_;
+  Agenda agenda_;
+  SimMemory memory_;
+  OperationTable operations_;
+  Mailbox mailbox_;
+  MessageWays ways_;
+  Routes routes_;
+  Transport transport_;
+  Lookout lookout_;
+  std::span<const Op> awaited_{};  ///< while the rank does nothing but wait for one of them
+  Buffer nothing_{};               ///< on the GPU, for kernels that compute; made when the first one does
+  std::string step_;
+};
+
+}  // namespace twinlink::model

@@ -1,0 +1,79 @@
+// SimWorld: what all ranks of a simulation share.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "model/engine/flows/event_loop.hpp"
+#include "model/engine/flows/machine.hpp"
+#include "model/engine/memory/host_caches.hpp"
+#include "model/engine/memory/sim_memory.hpp"
+#include "model/engine/rank/cpu.hpp"
+#include "protocols/trace/op_report.hpp"
+
+namespace twinlink::model {
+
+class SimRank;
+
+class SimWorld {
+ public:
+  /// The first three outlive it.
+  SimWorld(const Topology& topology, Machine& machine, EventLoop& loop, std::span<const Place> places,
+           OpObserver observer);
+  SimWorld(const SimWorld&) = delete;
+  SimWorld& operator=(const SimWorld&) = delete;
+
+  const Topology& topology;
+  Machine& machine;
+  EventLoop& loop;
+  const OpObserver observer;  ///< may be empty
+  JobMemory memory{};
+  /// By number. All ranks are in this process: a message to a peer is an entry in the peer's own tables.
+  std::vector<SimRank*> ranks;
+
+  [[nodiscard]] const Platform& platform() const { return topology.platform(); }
+  [[nodiscard]] Seconds now() { return loop.clock().now(); }
+
+  [[nodiscard]] std::span<const Place> places() const { return places_; }
+  [[nodiscard]] const Place& place(RankId rank) const { return places_[index(rank)]; }
+  [[nodiscard]] std::size_t gpu_of(RankId rank) const { return gpus_[index(rank)]; }
+  [[nodiscard]] Location memory_near(RankId rank) const;
+  /// Which copy of the graph its node belongs to: nodes of one domain are one copy.
+  [[nodiscard]] int copy_of(RankId rank) const { return topology.copy_of(place(rank).node); }
+  [[nodiscard]] Cpu& cpu(RankId rank) { return cpus_[index(rank)]; }
+
+  [[nodiscard]] const Path& path(RankId from, RankId to);
+  [[nodiscard]] const CopyCost& copy_cost(End from, End to);
+  /// A cost that a platform need not have. An InputError that names it where it does not.
+  [[nodiscard]] Seconds needed(const std::optional<Sourced<Seconds>>& cost, std::string_view name) const;
+
+  /// The CPUs or a device go through `size` bytes of each part, side by side. What the caches of one of them lacked, at
+  /// the most. Of interleaved bytes each memory's caches hold their own.
+  Bytes go_through_caches(std::initializer_list<const Part*> parts, Bytes size);
+  /// How long a message that is ready now waits for its turn at the adapters of `node`, which it takes.
+  Seconds take_adapter_turns(int node, std::span<const Adapters> adapters);
+
+ private:
+  [[nodiscard]] static std::size_t index(RankId rank) { return static_cast<std::size_t>(rank.value); }
+
+  std::vector<Place> places_;
+  std::vector<std::size_t> gpus_;
+  std::deque<Cpu> cpus_;
+  HostCaches caches_;
+  bool turns_of_adapters_;
+  std::map<std::pair<int, std::string>, Seconds> next_turns_{};  ///< by node and adapter
+  /// By whether the two are on one node and in one copy of the graph, and their GPUs in it.
+  std::map<std::tuple<bool, bool, std::size_t, std::size_t>, Path> paths_{};
+  std::map<std::pair<End, End>, CopyCost> copy_costs_{};  ///< asked for so far
+};
+
+}  // namespace twinlink::model

@@ -1,0 +1,141 @@
+#include "model/engine/rank/transport.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace twinlink::model {
+
+void Transport::start(const OperationPtr& operation, Seconds until) {
+  if (operation->is_copy()) operation->queue->operations.push_back(operation);
+  operation->state = Operation::State::delayed;
+  operation->due = until;
+  ++unfinished_;
+  agenda_.add(until, operation);
+}
+
+/// Its latency is over, or what came after it when it had its turn. It flows at once, or after those before it in its
+/// queue.
+void Transport::latency_is_over(const OperationPtr& operation) {
+  operation->state = Operation::State::queued;
+  if (!operation->had_its_turn) operation->report.ready = world_.now();
+  std::vector<OperationPtr>& queued = operation->queue->operations;
+  if (operation->kind == Operation::Kind::send && !operation->had_its_turn) queued.push_back(operation);
+  if (queued.front() == operation) take_turn(operation);
+}
+
+/// Nothing is before it in its queue. What the engine needs between two copies, what the blocks of a copy take, and
+/// what its kernel takes to raise a signal, and what it takes to read what was just written, hide behind nothing,
+/// unlike the latency, which hides behind the copy before it. Once more when that is over.
+void Transport::take_turn(const OperationPtr& operation) {
+  const Seconds now = world_.now();
+  const bool turns = operation->gap > Seconds{};
+  Seconds turn = turns ? std::max(now, operation->queue->last_end + operation->gap) : now;
+  const Seconds written = operation->time_of_written_source();
+  // What lies between two messages of pieces is work of the CPU that copies them, and rests when it rests.
+  if (turns && operation->stages.size() > 1) operation->beside_bytes = std::exchange(turn, now) - now;
+  operation->had_its_turn = true;
+  operation->due = turn + operation->unhidden + written;
+  operation->gap = operation->unhidden = {};
+  if (reached(operation->due, now)) return start_flow(operation);
+  operation->state = Operation::State::delayed;
+  operation->report.latency += operation->due - now;
+  agenda_.add(operation->due, operation);
+}
+
+void Transport::start_flow(const OperationPtr& operation) {
+  operation->state = Operation::State::flowing;
+  operation->flow_began = world_.now();
+  if (operation->is_copy()) operation->take_snapshot();
+  if (routes_.are_cut(*operation)) return fail(operation);
+  if (operation->size == Bytes{}) return arrive(operation);
+  operation->flowing = routes_.bytes_of(*operation);
+  if (operation->stages.empty()) operation->stages.emplace_back();
+  start_stage(operation);
+}
+
+void Transport::start_stage(const OperationPtr& operation) {
+  if (operation->stage > 0 && routes_.are_cut(*operation)) return fail(operation);
+  Stage& stage = operation->stages[operation->stage];
+  const auto part_of = [](Bytes bytes, double share) {
+    return Bytes{static_cast<std::uint64_t>(std::llround(static_cast<double>(bytes.count()) * share))};
+  };
+  Bytes bytes = part_of(operation->flowing, stage.share);
+  if (const Seconds more = std::exchange(operation->beside_bytes, {}); more > Seconds{}) {
+    bytes += routes_.copied_in(more, *operation);
+  }
+  for (const RankId copying : stage.copying) world_.cpu(copying).begin_work();
+  const std::vector<FlowRoute>& routes = routes_.of(*operation);
+  stage.flowing = routes.size();
+  for (const FlowRoute& route : routes) {
+    stage.flows.push_back(world_.loop.network().start(route, std::max(part_of(bytes, route.share), 1_B), *operation));
+    if (world_.observer) operation->report.flows.push_back(stage.flows.back().number);
+  }
+}
+
+/// A stage is over when the bytes of all its ways have arrived. Once the first piece of a message has been copied, the
+/// next message may begin.
+void Transport::flow_has_ended(const OperationPtr& operation) {
+  Stage& stage = operation->stages[operation->stage];
+  if (--stage.flowing > 0) return;
+  end_copying(stage);
+  if (++operation->stage == operation->stages.size()) return arrive(operation);
+  if (operation->stage == 1) {
+    under_way_.push_back(operation);
+    leave_queue(operation);
+  }
+  start_stage(operation);
+}
+
+void Transport::end_copying(const Stage& stage) {
+  for (const RankId copying : stage.copying) world_.cpu(copying).end_work();
+}
+
+void Transport::arrive(const OperationPtr& operation) {
+  operation->report.flow = world_.now() - operation->flow_began;
+  operation->tear_what_has_changed();
+  if (operation->is_copy()) operation->write();
+  end(operation, Status::delivered);
+}
+
+/// Nothing arrives.
+void Transport::fail(const OperationPtr& operation) {
+  for (Stage& stage : operation->stages) {
+    if (stage.flowing == 0) continue;
+    end_copying(stage);
+    stage.flowing = 0;
+    for (const FlowId& flow : stage.flows) world_.loop.network().drop(flow);
+  }
+  end(operation, Status::peer_failed);
+}
+
+void Transport::end(const OperationPtr& operation, Status status) {
+  --unfinished_;
+  ended_(operation, status);
+  if (std::erase(under_way_, operation) == 0) leave_queue(operation);
+}
+
+void Transport::fail_what_is_cut() {
+  std::vector<OperationPtr> flowing = under_way_;
+  const auto add = [&](const Queue& queue) {
+    flowing.insert(flowing.end(), queue.operations.begin(), queue.operations.end());
+  };
+  for (const auto& [peer, queue] : wires_) add(queue);
+  for (const auto& [index, queue] : streams_) add(queue);
+  std::erase_if(flowing, [&](const OperationPtr& operation) {
+    return operation->state != Operation::State::flowing || !routes_.are_cut(*operation);
+  });
+  for (const OperationPtr& operation : flowing) fail(operation);
+}
+
+/// The next one has its turn.
+void Transport::leave_queue(const OperationPtr& operation) {
+  Queue& queue = *operation->queue;
+  queue.last_end = world_.now() + operation->until_next;
+  queue.operations.erase(std::ranges::find(queue.operations, operation));
+  if (queue.operations.empty()) return;
+  const OperationPtr next = queue.operations.front();
+  if (next->state == Operation::State::queued) take_turn(next);
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,66 @@
+// Transport: the streams and wires of one rank. An operation's latency runs, it waits for its turn in its queue, its
+// bytes flow, and it ends.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "model/engine/rank/agenda.hpp"
+#include "model/engine/rank/operation.hpp"
+#include "model/engine/rank/routes.hpp"
+#include "model/engine/rank/sim_world.hpp"
+
+namespace twinlink::model {
+
+/// In a queue one flows at a time, in the order in which copies were started and messages became ready; a message that
+/// CPUs copy in pieces leaves it after the first one.
+class Transport {
+ public:
+  /// Told of each operation that has ended, whose status says how, before the next one in its queue has its turn.
+  using Ended = std::function<void(const OperationPtr&, Status)>;
+
+  /// `world`, and the rank's own `agenda` and `routes`, outlive it.
+  Transport(SimWorld& world, Agenda& agenda, Routes& routes, Ended ended)
+      : world_(world), agenda_(agenda), routes_(routes), ended_(std::move(ended)) {}
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  [[nodiscard]] Queue& stream(int index) { return streams_[index]; }
+  [[nodiscard]] Queue& wire(RankId receiver) { return wires_[receiver]; }
+  /// By index, once used.
+  [[nodiscard]] const std::map<int, Queue>& streams() const { return streams_; }
+
+  /// The latency of an operation begins, which ends at `until`. A copy has its place in its stream from now on, a
+  /// message in its wire once it is ready.
+  void start(const OperationPtr& operation, Seconds until);
+  /// Operations whose bytes flow over what has just been cut fail.
+  void fail_what_is_cut();
+  /// Nothing that was started is under way any more.
+  [[nodiscard]] bool is_idle() const { return unfinished_ == 0; }
+
+  // For operations.
+  void latency_is_over(const OperationPtr& operation);
+  void flow_has_ended(const OperationPtr& operation);
+
+ private:
+  void take_turn(const OperationPtr& operation);
+  void start_flow(const OperationPtr& operation);
+  void start_stage(const OperationPtr& operation);
+  void arrive(const OperationPtr& operation);
+  void fail(const OperationPtr& operation);
+  void end(const OperationPtr& operation, Status status);
+  void leave_queue(const OperationPtr& operation);
+  void end_copying(const Stage& stage);
+
+  SimWorld& world_;
+  Agenda& agenda_;
+  Routes& routes_;
+  Ended ended_;
+  std::map<int, Queue> streams_;         ///< by index, once used
+  std::map<RankId, Queue> wires_;        ///< by receiver, in the order in which messages are ready
+  std::vector<OperationPtr> under_way_;  ///< sends that have left their queue, and whose last stages flow
+  std::size_t unfinished_ = 0;           ///< operations that were started and have not ended
+};
+
+}  // namespace twinlink::model
