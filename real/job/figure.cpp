@@ -59,7 +59,7 @@ void print(const FigureOptions& options, std::span<const bench::DrawnCurve> draw
 
 ExitCode measure_figures(const JobOptions& job_options, const FigureOptions& options, const std::string& program) {
   Job job(job_options);
-  Rank& rank = job.rank();
+  MeasuredRank& rank = job.rank();
   std::vector<Wanted> wanted;
   std::vector<std::string> left_out;
   job.agree([&] {
@@ -73,7 +73,7 @@ ExitCode measure_figures(const JobOptions& job_options, const FigureOptions& opt
     if (error) throw EnvironmentError("create_directories " + options.out.string(), error.message());
   });
   bench::Progress progress("curves", bench::ProgressView::standard_error([&rank] { return rank.now(); }));
-  job.run([&](Rank& self) {
+  job.run([&](MeasuredRank& self) {
     std::vector<bench::DrawnCurve> drawn;
     for (const Wanted& each : wanted) {
       drawn.push_back({each.curve, measure_curve(self, *each.curve, each.plan)});

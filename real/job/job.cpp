@@ -238,7 +238,7 @@ Job::~Job() {
   end_job(*parts_->mpi, parts_->host, "an exception ends the job", ExitCode::failed);
 }
 
-Rank& Job::rank() {
+MeasuredRank& Job::rank() {
   if (parts_->shown) return *parts_->shown;
   return *parts_->rank;
 }
@@ -257,7 +257,7 @@ void Job::agree(const std::function<void()>& check) {
   }
 }
 
-void Job::run(const std::function<void(Rank&)>& work) {
+void Job::run(const std::function<void(MeasuredRank&)>& work) {
   together(*parts_->mpi, parts_->host, [&] { work(rank()); });
   meet();
 }

@@ -66,7 +66,8 @@ void require_ranks(const Rank& rank, const bench::Plan& plan) {
 }
 
 /// The matrix of --all-pairs; `plan` says what each pair runs.
-void run_all_pairs(Job& job, Rank& self, const Options& options, const Protocol& protocol, const bench::Plan& plan) {
+void run_all_pairs(Job& job, MeasuredRank& self, const Options& options, const Protocol& protocol,
+                   const bench::Plan& plan) {
   bench::PairSeries pairs = bench::measure_all_pairs(self, protocol, plan);
   job.conclude();
   if (self.id() != RankId{0}) return;
@@ -109,7 +110,7 @@ ExitCode run(const Options& options) {
     return run_pairs(options.job, options.run, {options.expect, inputs_of(options)}, kProgram);
   }
   Job job(options.job);
-  Rank& rank = job.rank();
+  MeasuredRank& rank = job.rank();
   bench::Plan plan;
   std::optional<bench::Expectation> expectation;  // of plan.first, which writes the result
   const Protocol* protocol = nullptr;
@@ -126,7 +127,7 @@ ExitCode run(const Options& options) {
     if (options.run.all_pairs) return;  // what a pair cannot do is told with its result
     require_path(*protocol, rank.path_to(plan.second));
   });
-  job.run([&](Rank& self) {
+  job.run([&](MeasuredRank& self) {
     if (options.run.all_pairs) return run_all_pairs(job, self, options, *protocol, plan);
     bench::LiveRows rows({.world = "measured", .program = kProgram, .environment = job.environment()},
                          options.run.output, std::cout);
@@ -160,12 +161,12 @@ ExitCode probe(const Options& options) {
                            bench::ProgressView::standard_error([&job] { return job.rank().now(); }));
   plan.on_progress = progress.listener();
   bench::ProbeFindings findings;
-  job.run([&](Rank& self) { findings = bench::probe(self, plan); });
+  job.run([&](MeasuredRank& self) { findings = bench::probe(self, plan); });
   progress.clear();
   job.agree([&] {
     if (job.rank().id() == RankId{0}) require_found(findings, plan);
   });
-  job.run([&](Rank& self) {
+  job.run([&](MeasuredRank& self) {
     job.conclude();
     if (self.id() != RankId{0}) return;
     bench::deliver(bench::ProbeFile{.world = "measured",

@@ -58,7 +58,7 @@ bench::NamedFiles expected_files(const bench::RunOptions& options, const std::fi
 ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& options, const RunInputs& inputs,
                    const std::string& program) {
   Job job(job_options);
-  Rank& rank = job.rank();
+  MeasuredRank& rank = job.rank();
   std::vector<bench::PairPlan> pairs;
   std::vector<std::optional<bench::Expectation>> expectations;  // of rank 0, which writes the results
   job.agree([&] {
@@ -76,7 +76,7 @@ ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& optio
       }
     }
   });
-  job.run([&](Rank& self) {
+  job.run([&](MeasuredRank& self) {
     std::vector<bench::Series> all = bench::measure_at_once(self, pairs);
     job.conclude();
     if (self.id() != RankId{0}) return;

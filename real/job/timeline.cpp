@@ -12,7 +12,7 @@
 
 namespace twinlink::real {
 
-JobTimeline::JobTimeline(Rank& rank, std::filesystem::path file) : rank_(rank), file_(std::move(file)) {
+JobTimeline::JobTimeline(MeasuredRank& rank, std::filesystem::path file) : rank_(rank), file_(std::move(file)) {
   if (!file_.empty()) recorded_.emplace(rank, bench::kMostInTimeline / static_cast<std::size_t>(rank.ranks()));
 }
 

@@ -24,7 +24,7 @@ ExitCode measure_workload(const JobOptions& job_options, const bench::WorkloadOp
     bench::require_timeline(timeline_file, others);
     require_writable(options, others);
   });
-  job.run([&](Rank& rank) {
+  job.run([&](MeasuredRank& rank) {
     bench::WorkloadFile file{.world = "measured",
                              .program = program,
                              .command = job_options.command_line,

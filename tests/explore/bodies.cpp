@@ -36,7 +36,7 @@ void release(Rank& rank, const std::vector<View>& views) {
   }
 }
 
-void exchange_once(const Exchange& exchange, Rank& rank, Witness& witness) {
+void exchange_once(const Exchange& exchange, MeasuredRank& rank, Witness& witness) {
   const int me = rank.id().value;
   const RankId peer{1 - me};
   const Protocol& protocol = find_protocol(exchange.protocol);
@@ -69,7 +69,7 @@ void exchange_once(const Exchange& exchange, Rank& rank, Witness& witness) {
 Payload content(int from, int index) { return Payload{static_cast<std::uint64_t>(100 * from + index + 1)}; }
 
 Scenario exchange_of(const Exchange& exchange) {
-  const Body body = [exchange](Rank& rank, Witness& witness) { exchange_once(exchange, rank, witness); };
+  const Body body = [exchange](MeasuredRank& rank, Witness& witness) { exchange_once(exchange, rank, witness); };
   return {.bodies = {body, body}};
 }
 

@@ -83,7 +83,7 @@ Scenario replaces_a_buffer(std::size_t cache) {
     wait(rank, rank.recv_control(peer, tags::kFirstFree, received), kLong);
     wait(rank, sent, kLong);
   };
-  const Body sender = [=](Rank& rank, Witness& witness) {
+  const Body sender = [=](MeasuredRank& rank, Witness& witness) {
     View first(rank.allocate(Memory::device, kSize));
     const View second(rank.allocate(Memory::device, kSize));
     {
@@ -107,7 +107,7 @@ Scenario replaces_a_buffer(std::size_t cache) {
     rank.release(first.buffer);
     rank.release(second.buffer);
   };
-  const Body receiver = [=](Rank& rank, Witness& witness) {
+  const Body receiver = [=](MeasuredRank& rank, Witness& witness) {
     const View message(rank.allocate(Memory::device, kSize));
     {
       CudaIpcChannel channel(rank, RankId{0}, options(), kLong);

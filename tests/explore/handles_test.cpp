@@ -137,7 +137,7 @@ class ExportsWhatIsGone final : public DecoratedRank {
 
 TEST(StaleHandle, EndsTheExchangeOfCudaIpcAtBothEnds) {
   const auto body = [](int me) {
-    return [me](Rank& plain, Witness& witness) {
+    return [me](MeasuredRank& plain, Witness& witness) {
       ExportsWhatIsGone rank(plain);
       const View message(rank.allocate(Memory::device, kSize, Locality::near));
       {

@@ -42,7 +42,7 @@ void copy(Rank& rank, View to, View from) { wait(rank, rank.copy(to, from, Strea
 enum class Fetch { right, closes_too_early, sends_too_early, sender_frees_too_early };
 
 Scenario fetch(Fetch fault) {
-  const Body sender = [=](Rank& rank, Witness&) {
+  const Body sender = [=](MeasuredRank& rank, Witness&) {
     const View message(rank.allocate(Memory::device, kSize));
     rank.fill(message, content(0, 0));
     rank.step("send the handle");
@@ -54,7 +54,7 @@ Scenario fetch(Fetch fault) {
     rank.step("free");
     rank.release(message.buffer);
   };
-  const Body receiver = [=](Rank& rank, Witness& witness) {
+  const Body receiver = [=](MeasuredRank& rank, Witness& witness) {
     const View message(rank.allocate(Memory::device, kSize));
     rank.fill(message, kSentinel);
     rank.step("receive the handle");
@@ -121,7 +121,7 @@ TEST(SeededBug, AFreeBeforeTheDone) {
 // ---- a pipeline through one staging buffer --------------------------------------------------------------------------
 
 Scenario staged(bool waits_for_the_send) {
-  const Body sender = [=](Rank& rank, Witness&) {
+  const Body sender = [=](MeasuredRank& rank, Witness&) {
     const View staging(rank.allocate(Memory::pinned, kSize));
     std::vector<Op> sends;
     for (int i = 0; i < 2; ++i) {
@@ -138,7 +138,7 @@ Scenario staged(bool waits_for_the_send) {
     }
     for (const Op op : sends) wait(rank, op, kLong);
   };
-  const Body receiver = [](Rank& rank, Witness& witness) {
+  const Body receiver = [](MeasuredRank& rank, Witness& witness) {
     const View message(rank.allocate(Memory::pinned, kSize));
     for (int i = 0; i < 2; ++i) {
       rank.step("receive");

@@ -86,7 +86,7 @@ Scenario both_send_first(Bytes size, Bytes eager_limit) {
 }
 
 Scenario overwrites_what_a_peer_reads(bool waits) {
-  return {.bodies = {[](Rank& rank, Witness& witness) {
+  return {.bodies = {[](MeasuredRank& rank, Witness& witness) {
                        ControlMessage handle;
                        wait(rank, rank.recv_control(RankId{1}, kA, handle), kLong);
                        const Buffer theirs = rank.open_memory(RankId{1}, handle.as<IpcHandle>());
@@ -96,7 +96,7 @@ Scenario overwrites_what_a_peer_reads(bool waits) {
                        rank.close_memory(theirs);
                        send_control(rank, 1, kB);
                      },
-                     [=](Rank& rank, Witness&) {
+                     [=](MeasuredRank& rank, Witness&) {
                        const View mine(rank.allocate(Memory::device, 8_B));
                        rank.fill(mine, Payload{1});
                        wait(rank, rank.send_control(RankId{0}, kA, ControlMessage(rank.export_memory(mine.buffer))),
@@ -107,7 +107,7 @@ Scenario overwrites_what_a_peer_reads(bool waits) {
 }
 
 Scenario put_and_answer(Reuse reuse) {
-  return {.bodies = {[](Rank& rank, Witness& witness) {
+  return {.bodies = {[](MeasuredRank& rank, Witness& witness) {
                        const View mine(rank.allocate(Memory::device, 8_B));
                        rank.fill(mine, kSentinel);
                        wait(rank, rank.send_control(RankId{1}, kA, ControlMessage(rank.export_memory(mine.buffer))),
@@ -117,7 +117,7 @@ Scenario put_and_answer(Reuse reuse) {
                        witness.ending(rank.check(mine, Payload{1}).intact() ? "new" : "old");
                        send_control(rank, 1, kA);
                      },
-                     [=](Rank& rank, Witness& witness) {
+                     [=](MeasuredRank& rank, Witness& witness) {
                        ControlMessage handle;
                        wait(rank, rank.recv_control(RankId{0}, kA, handle), kLong);
                        const Buffer theirs = rank.open_memory(RankId{0}, handle.as<IpcHandle>());

@@ -40,7 +40,7 @@ void connect_ends(Rank& rank, RankId peer) {
 
 /// The same buffers in every exchange. After each, all puts have ended: so what was sent is overwritten at once, and
 /// that is a conflict where a put still reads it.
-void put_again_and_again(const Puts& puts, Rank& rank, Witness& witness) {
+void put_again_and_again(const Puts& puts, MeasuredRank& rank, Witness& witness) {
   const int me = rank.id().value;
   const RankId peer{1 - me};
   std::vector<View> outgoing;
@@ -81,7 +81,7 @@ void put_again_and_again(const Puts& puts, Rank& rank, Witness& witness) {
 }
 
 Scenario scenario_of(const Puts& puts) {
-  const Body body = [puts](Rank& rank, Witness& witness) { put_again_and_again(puts, rank, witness); };
+  const Body body = [puts](MeasuredRank& rank, Witness& witness) { put_again_and_again(puts, rank, witness); };
   return {.bodies = {body, body}, .path = puts.path};
 }
 

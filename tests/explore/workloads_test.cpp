@@ -17,7 +17,7 @@ namespace {
 constexpr int kRanks = 3;
 
 /// Each sends to the next and receives from the one before.
-void go_round(const Protocol& protocol, Rank& inner, Witness& witness) {
+void go_round(const Protocol& protocol, MeasuredRank& inner, Witness& witness) {
   ConcurrentRank rank(inner);
   const auto& algorithm = workloads::find_workload("shift").algorithms.front();
   const workloads::Schedule schedule = algorithm.schedule({kRanks, 1}, rank.id().value, 1);
@@ -53,7 +53,8 @@ class ExploredRing : public testing::TestWithParam<std::string> {};
 TEST_P(ExploredRing, ConnectsAndDelivers) {
   Scenario scenario;
   const Protocol& protocol = find_protocol(GetParam());
-  scenario.bodies.assign(kRanks, [&protocol](Rank& rank, Witness& witness) { go_round(protocol, rank, witness); });
+  scenario.bodies.assign(kRanks,
+                         [&protocol](MeasuredRank& rank, Witness& witness) { go_round(protocol, rank, witness); });
   scenario.late_sends = false;
   const ExploreResult result = explore(scenario);
   EXPECT_TRUE(result.clean()) << to_string(result);

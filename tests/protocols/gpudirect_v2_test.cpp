@@ -27,7 +27,7 @@ constexpr int kPlacesOfTheirOwn = kMessages - 1;
 /// Sends the places of a batch to nobody, from one of them on.
 class SilentAboutPlaces final : public DecoratedRank {
  public:
-  SilentAboutPlaces(Rank& inner, int sent) : DecoratedRank(inner), sent_(sent) {}
+  SilentAboutPlaces(MeasuredRank& inner, int sent) : DecoratedRank(inner), sent_(sent) {}
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
     const bool place = tag == tags::kPlace && message.bytes().size() != kConnectMessageSize;
     const bool silent = place && sent_-- <= 0;
@@ -45,7 +45,7 @@ class SilentPeer : public testing::TestWithParam<std::string> {
   /// does not move the bytes sends the places of so many.
   [[nodiscard]] static std::array<Outcome, 2> outcomes(int sent) {
     std::array<Outcome, 2> outcomes;
-    run_fake_world({}, [&](Rank& plain) {
+    run_fake_world({}, [&](MeasuredRank& plain) {
       const bool sends = plain.id().value == 0;
       SilentAboutPlaces silent(plain, sent);
       Rank& rank = sends == pulls() ? static_cast<Rank&>(silent) : plain;
@@ -82,7 +82,7 @@ TEST_P(SilentPeer, AboutThePlacesOfABatchIsATimeoutOfTheStepThatNeedsThem) {
 /// refuses whoever moves the bytes the other's memory, if asked to.
 std::array<Outcome, 2> one_message(const std::string& engine, Bytes sent, Bytes expected, bool refused) {
   std::array<Outcome, 2> outcomes;
-  run_fake_world({}, [&](Rank& plain) {
+  run_fake_world({}, [&](MeasuredRank& plain) {
     const bool sends = plain.id().value == 0;
     FaultRank faulty(plain, FaultRank::Fault::refused_opening);
     Rank& rank = refused && sends == (engine == "copy-engine") ? static_cast<Rank&>(faulty) : plain;

@@ -51,7 +51,7 @@ void FakeWorld::wake_all() {
   changed.notify_all();
 }
 
-void run_fake_world(const FakeWorldOptions& options, const std::function<void(Rank&)>& body) {
+void run_fake_world(const FakeWorldOptions& options, const std::function<void(MeasuredRank&)>& body) {
   FakeWorld world(options);
   std::exception_ptr first_failure;
   {

@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "protocols/core/rank.hpp"
+#include "protocols/core/measured_rank.hpp"
 
 namespace twinlink {
 
@@ -40,7 +40,7 @@ struct FakeWorldOptions {
 /// another rank does at that moment depends on the threads. Every copy and message takes 1 us and 1 ns per byte, every
 /// other call 1 us, and no time passes otherwise: ranks that wait for one thing at a time have the same times in every
 /// run.
-void run_fake_world(const FakeWorldOptions& options, const std::function<void(Rank&)>& body);
+void run_fake_world(const FakeWorldOptions& options, const std::function<void(MeasuredRank&)>& body);
 
 class FakeRank;
 
@@ -75,10 +75,12 @@ struct FakeWorld {
   int transfers_into_victim = 0;
 };
 
-class FakeRank final : public Rank {
+class FakeRank final : public MeasuredRank {
  public:
   FakeRank(FakeWorld& world, RankId id)
-      : Rank({.id = id, .places = world.places, .numa_domains = world.options.numa_domains}), world_(world), id_(id) {}
+      : MeasuredRank({.id = id, .places = world.places, .numa_domains = world.options.numa_domains}),
+        world_(world),
+        id_(id) {}
 
   Seconds now() override { return now_; }
   [[nodiscard]] const Path& path_to(RankId peer) const override;

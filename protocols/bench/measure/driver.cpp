@@ -20,7 +20,7 @@ namespace {
 /// One end of a measurement between two ranks.
 class PairRun {
  public:
-  PairRun(Rank& rank, const Protocol& protocol, const Plan& plan)
+  PairRun(MeasuredRank& rank, const Protocol& protocol, const Plan& plan)
       : rank_(rank),
         protocol_(protocol),
         plan_(plan),
@@ -203,7 +203,7 @@ class PairRun {
     return fmt::format("rank {}: {}, {} B: {}", rank_.id().value, protocol_.name(), size.count(), what);
   }
 
-  Rank& rank_;
+  MeasuredRank& rank_;
   const Protocol& protocol_;
   const Plan& plan_;
   bool leading_;
@@ -248,7 +248,7 @@ Settings stored_settings(const Plan& plan) {
   return settings;
 }
 
-Series measure(Rank& rank, const Protocol& protocol, const Plan& plan) {
+Series measure(MeasuredRank& rank, const Protocol& protocol, const Plan& plan) {
   if (plan.pattern == Pattern::copy) throw UsageError("the pattern 'copy' has no peer, and so no protocol");
   check_plan(rank, plan, true);
   if (plan.one_process) return measure_in_one_process(rank, protocol, plan);

@@ -9,6 +9,7 @@
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "protocols/bench/results/rounds.hpp"
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/core/protocol.hpp"
 #include "protocols/layout/packing.hpp"
 
@@ -77,13 +78,13 @@ std::vector<Bytes> size_sweep(Bytes begin, Bytes end, int factor);
 /// beside it with that pair's. Ranks other than plan.first and plan.second return at once with an empty series. The
 /// series is complete on plan.first; on plan.second only its own checks have been made. A payload that did not arrive
 /// as sent and an exchange that was not delivered are a CheckError; a plan that makes no sense is a UsageError.
-Series measure(Rank& rank, const Protocol& protocol, const Plan& plan);
+Series measure(MeasuredRank& rank, const Protocol& protocol, const Plan& plan);
 
 /// The same for plan.one_process: copies between two GPUs that one process drives. On plan.first alone; other ranks
 /// return at once. A UsageError for a protocol or options that are more than such a copy.
-Series measure_in_one_process(Rank& rank, const Protocol& protocol, const Plan& plan);
+Series measure_in_one_process(MeasuredRank& rank, const Protocol& protocol, const Plan& plan);
 
 /// Pattern::copy: device to host memory of `kind` and back, on plan.first alone. Other ranks return at once.
-Series measure_copy(Rank& rank, Memory kind, Locality locality, const Plan& plan);
+Series measure_copy(MeasuredRank& rank, Memory kind, Locality locality, const Plan& plan);
 
 }  // namespace twinlink::bench

@@ -22,7 +22,7 @@ namespace {
 /// One end of a traced connection.
 class TracedEnd {
  public:
-  TracedEnd(Rank& rank, const Protocol& protocol, const Plan& plan, bool times)
+  TracedEnd(MeasuredRank& rank, const Protocol& protocol, const Plan& plan, bool times)
       : rank_(rank),
         traced_(rank, trace_),
         protocol_(protocol),
@@ -78,7 +78,7 @@ class TracedEnd {
     text_ += list_by_step(events, times_ ? std::optional(start) : std::nullopt);
   }
 
-  Rank& rank_;
+  MeasuredRank& rank_;
   Trace trace_;
   TracingRank traced_;
   const Protocol& protocol_;
@@ -93,7 +93,7 @@ class TracedEnd {
 
 }  // namespace
 
-std::string trace(Rank& rank, const Protocol& protocol, const Plan& plan, bool times) {
+std::string trace(MeasuredRank& rank, const Protocol& protocol, const Plan& plan, bool times) {
   std::string mine;
   if (plan.one_process) {
     if (rank.id() == plan.first) mine = trace_in_one_process(rank, plan, times);

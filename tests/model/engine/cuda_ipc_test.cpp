@@ -328,7 +328,7 @@ INSTANTIATE_TEST_SUITE_P(Of, CudaIpcHandshake, ::testing::ValuesIn(handshake::kF
 struct Traced {
   std::array<Trace, 2> traces{};
   std::vector<std::unique_ptr<TracingRank>> ranks{};
-  Decorate decorate = [this](Rank& rank) -> Rank& {
+  Decorate decorate = [this](MeasuredRank& rank) -> MeasuredRank& {
     Trace& trace = traces[static_cast<std::size_t>(rank.id().value)];
     return *ranks.emplace_back(std::make_unique<TracingRank>(rank, trace));
   };

@@ -14,7 +14,7 @@ void expect_near(Seconds actual, Seconds expected) {
 
 Seconds one_message(const std::string& name, std::vector<Place> places, Bytes size, const Settings& settings) {
   Seconds arrived{};
-  simulate(sample_platform(), places, [&](Rank& rank) {
+  simulate(sample_platform(), places, [&](MeasuredRank& rank) {
     const Protocol& protocol = find_protocol(name);
     const RankId peer{1 - rank.id().value};
     const Buffer buffer = rank.allocate(protocol.message_memory(), size);

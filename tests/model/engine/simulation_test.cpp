@@ -24,7 +24,7 @@ namespace {
 using namespace testing;  // NOLINT: the sample platform's numbers
 using ::testing::HasSubstr;
 
-using Body = std::function<void(Rank&)>;
+using Body = std::function<void(MeasuredRank&)>;
 
 Seconds run(std::vector<Place> places, const Body& body) { return simulate(sample_platform(), places, body); }
 
@@ -356,7 +356,7 @@ TEST(Simulation, RanksThatWaitForEverAreADeadlock) {
 }
 
 TEST(Simulation, WritingASourceBeforeItsOperationHasEndedTearsTheMessage) {
-  run({kLoneGpu, kOtherNode}, [](Rank& rank) {
+  run({kLoneGpu, kOtherNode}, [](MeasuredRank& rank) {
     const RankId peer{1 - rank.id().value};
     const Buffer host = rank.allocate(Memory::pageable, 1_MiB);
     if (rank.id().value == 0) {

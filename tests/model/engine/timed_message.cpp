@@ -17,7 +17,7 @@ Timed timed_message(const Platform& platform, const std::vector<Place>& places, 
                     const Settings& settings) {
   Timed timed;
   Seconds began{};
-  simulate(platform, places, [&](Rank& rank) {
+  simulate(platform, places, [&](MeasuredRank& rank) {
     const Protocol& way = find_protocol(protocol);
     const bool sends = rank.id().value == 0;
     const RankId peer{1 - rank.id().value};

@@ -30,7 +30,7 @@ std::vector<Played> second_round(const std::string& text, const std::string& pro
   const Job job(workloads::goal::read_trace(text, "a.goal"));
   std::vector<Played> all(2);
   const Protocol& used = find_protocol(protocol);
-  simulate(sample_platform(), places, [&](Rank& inner) {
+  simulate(sample_platform(), places, [&](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     workloads::goal::Player player(rank, {&used, &used, used.defaults(), used.defaults()}, job);
     for (int round = 0; round < 2; ++round) {

@@ -43,7 +43,7 @@ void talk(Rank& rank) {
 /// Of both ranks, where each keeps `most`.
 std::vector<OpReport> reports_of_talk(std::size_t most) {
   std::vector<OpReport> all;
-  run_fake_world({}, [&](Rank& rank) {
+  run_fake_world({}, [&](MeasuredRank& rank) {
     RecordedRank recorded(rank, most);
     talk(recorded);
     GatheredReports gathered = gather_reports(rank, recorded, kPatience);

@@ -35,7 +35,7 @@ void send(Rank& rank, RankId peer, Tag tag, int value) {
 }
 
 TEST(ConcurrentRank, WhereOneWorkWaitsTheOthersGoOn) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const RankId peer{1 - rank.id().value};
     std::vector<std::string> story;
@@ -50,7 +50,7 @@ TEST(ConcurrentRank, WhereOneWorkWaitsTheOthersGoOn) {
 }
 
 TEST(ConcurrentRank, ResultsGoToWhoWaitedForThem) {
-  run_fake_world({.ranks = 4}, [](Rank& inner) {
+  run_fake_world({.ranks = 4}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     std::array<int, 4> heard{};
     Works works;
@@ -72,7 +72,7 @@ TEST(ConcurrentRank, ResultsGoToWhoWaitedForThem) {
 }
 
 TEST(ConcurrentRank, TheFirstFailureEndsAllAndPassesOn) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const RankId peer{1 - rank.id().value};
     bool ended = false;
@@ -103,7 +103,7 @@ TEST(ConcurrentRank, TheFirstFailureEndsAllAndPassesOn) {
 }
 
 TEST(ConcurrentRank, ExceptionsThatAreCaughtStayOnTheirStack) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const RankId peer{1 - rank.id().value};
     std::string seen;
@@ -131,7 +131,7 @@ TEST(ConcurrentRank, ExceptionsThatAreCaughtStayOnTheirStack) {
 }
 
 TEST(ConcurrentRank, ADeadlineEndsOneWaitAndNotTheOthers) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const RankId peer{1 - rank.id().value};
     Status late = Status::delivered;
@@ -148,7 +148,7 @@ TEST(ConcurrentRank, ADeadlineEndsOneWaitAndNotTheOthers) {
 }
 
 TEST(ConcurrentRank, AWorkRunsOthersWhileThoseBesideItGoOn) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const RankId peer{1 - rank.id().value};
     std::vector<std::string> story;
@@ -166,7 +166,7 @@ TEST(ConcurrentRank, AWorkRunsOthersWhileThoseBesideItGoOn) {
 }
 
 TEST(ConcurrentRank, AWorkWaitsForWhatAnotherDoes) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const RankId peer{1 - rank.id().value};
     int heard = 0;
@@ -187,7 +187,7 @@ TEST(ConcurrentRank, AWorkWaitsForWhatAnotherDoes) {
 }
 
 TEST(ConcurrentRank, WorksThatAllWaitForEachOtherAreAnError) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const auto never = [] { return false; };
     EXPECT_THROW(rank.run(Works{[&] { rank.wait_until(never); }, [&] { rank.wait_until(never); }}), Error);
@@ -196,7 +196,7 @@ TEST(ConcurrentRank, WorksThatAllWaitForEachOtherAreAnError) {
 }
 
 TEST(ConcurrentRank, AFailureEndsTheWorksOfAWorkBeforeItself) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     std::vector<std::string> endings;
     struct Ending {
@@ -224,7 +224,7 @@ TEST(ConcurrentRank, AFailureEndsTheWorksOfAWorkBeforeItself) {
 TEST(Connections, OfARingAreMadeByEveryProtocol) {
   for (const Protocol* protocol : all_protocols()) {
     for (const int ranks : {2, 3, 5}) {
-      run_fake_world({.ranks = ranks}, [&](Rank& inner) {
+      run_fake_world({.ranks = ranks}, [&](MeasuredRank& inner) {
         ConcurrentRank rank(inner);
         const auto& algorithm = workloads::find_workload("shift").algorithms.front();
         const workloads::Schedule schedule = algorithm.schedule({ranks, 1}, rank.id().value, 1000);

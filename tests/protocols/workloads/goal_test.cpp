@@ -194,7 +194,7 @@ std::vector<Played> played(const std::string& text, const std::string& protocol,
   const Job job = job_of(text);
   world.ranks = job.ranks();
   std::vector<Played> all(static_cast<std::size_t>(world.ranks));
-  run_fake_world(world, [&](Rank& inner) {
+  run_fake_world(world, [&](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const Protocol& used = find_protocol(protocol);
     Player player(rank, {&used, &used, used.defaults(), used.defaults()}, job);

@@ -27,7 +27,7 @@ void meet_group(Rank& rank) {
 
 TEST(GroupRank, TwoGroupsRunTheirWorkloadsSideBySide) {
   for (const char* name : {"host", "staging", "gpudirect-v2", "cuda-ipc"}) {
-    run_fake_world({.ranks = 5}, [&](Rank& whole) {
+    run_fake_world({.ranks = 5}, [&](MeasuredRank& whole) {
       // In another order than that of the job.
       const RankGroup odd({RankId{3}, RankId{1}}, whole.position().places);
       const RankGroup even({RankId{4}, RankId{0}, RankId{2}}, whole.position().places);
@@ -52,7 +52,7 @@ TEST(GroupRank, TwoGroupsRunTheirWorkloadsSideBySide) {
 }
 
 TEST(GroupRank, KnowsItsMembersOnly) {
-  run_fake_world({.ranks = 3}, [](Rank& whole) {
+  run_fake_world({.ranks = 3}, [](MeasuredRank& whole) {
     const RankGroup pair({RankId{2}, RankId{0}}, whole.position().places);
     if (whole.id() == RankId{1}) {
       EXPECT_THROW(GroupRank(whole, pair), UsageError);
