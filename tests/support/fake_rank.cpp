@@ -28,7 +28,9 @@ std::byte pattern_byte(Payload pattern, std::uint64_t index) {
 }
 
 /// Signals come as messages, each tag beside the one of its number.
-Tag signal_tag(Tag tag) { return Tag{tag.value + (1 << 28)}; }
+constexpr int kFirstSignalTag = 1 << 28;
+
+Tag signal_tag(Tag tag) { return Tag{tag.value + kFirstSignalTag}; }
 
 }  // namespace
 
