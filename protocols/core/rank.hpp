@@ -286,6 +286,6 @@ void require_transfer(const View& to, const View& from, Stream stream);
 void require_signal(const Signal& signal);
 
 /// Waits for one operation. `timed_out` once now() has reached `deadline`. Then, and where it throws, it is abandoned.
-Status wait(Rank& rank, Op op, Seconds deadline);
+[[nodiscard]] Status wait(Rank& rank, Op op, Seconds deadline);
 
 }  // namespace twinlink

@@ -81,8 +81,8 @@ class BatchCopies {
   Op start(std::span<const View> to, std::span<const View> from);
   /// Keeps an operation that ends before one that the caller has.
   void keep(Op op) { kept_.push_back(op); }
-  /// Takes back what is kept; what comes behind it has ended.
-  void settle(Seconds deadline);
+  /// Takes back what is kept; what comes behind it has ended. The outcome is that of the first that was not delivered.
+  [[nodiscard]] Outcome settle(Seconds deadline);
 
  private:
   Op start(std::span<const View> to, std::span<const View> from, const BatchRun& run);

@@ -7,8 +7,10 @@
 namespace twinlink {
 namespace {
 
+/// The transfer has failed, whether the peer learns of it or not.
 void refuse(PeerEnd& end, const Delivered& why) {
-  wait(end.rank, end.rank.send_control(end.peer, tags::kDelivered, ControlMessage(why)), end.deadline);
+  const Op sent = end.rank.send_control(end.peer, tags::kDelivered, ControlMessage(why));
+  static_cast<void>(wait(end.rank, sent, end.deadline));
 }
 
 }  // namespace

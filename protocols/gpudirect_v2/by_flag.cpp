@@ -18,7 +18,8 @@ Started push(PeerEnd& end, const BatchedPieces& sent, const Piece& piece, Engine
   const Signal flag{kFlag, sent.name(piece)};
   if (ready.whole != flag.value) {
     if (Outcome opened = end.open(ready, {}, {&piece.bytes, 1}); !opened.ok()) return opened;
-    wait(end.rank, raise(end, end.theirs.front(), piece.bytes, engine, flag), end.deadline);
+    const Op raised = raise(end, end.theirs.front(), piece.bytes, engine, flag);
+    static_cast<void>(wait(end.rank, raised, end.deadline));  // the transfer has failed, whatever the peer learns
     return wrong_batch(flag.value, ready.whole);
   }
   const auto mine = sent.views(piece);

@@ -52,8 +52,7 @@ class PeerChannel final : public Channel {
     end_.copies = &copies;
     end_.deadline = end_.rank.now() + settings_.timeout;
     Outcome outcome = move(end_.rank, lanes_, end_.deadline);
-    if (outcome.ok()) copies.settle(end_.deadline);
-    return outcome;
+    return outcome.ok() ? copies.settle(end_.deadline) : outcome;
   }
 
   Settings settings_;

@@ -4,6 +4,7 @@
 
 #include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -12,8 +13,8 @@ namespace {
 void connect_ends(Rank& rank, RankId peer) {
   ControlMessage received;
   const Op sent = rank.send_control(peer, kMeet, ControlMessage());
-  wait(rank, rank.recv_control(peer, kMeet, received), kLong);
-  wait(rank, sent, kLong);
+  finish(rank, rank.recv_control(peer, kMeet, received), kLong);
+  finish(rank, sent, kLong);
 }
 
 std::vector<View> messages(const Exchange& exchange, Rank& rank, int count) {

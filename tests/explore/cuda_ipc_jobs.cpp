@@ -9,6 +9,7 @@
 #include "protocols/trace/decorated_rank.hpp"
 #include "tests/explore/bodies.hpp"
 #include "tests/explore/explorer/hash.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -134,8 +135,8 @@ void converse(const IpcJob& job, MeasuredRank& plain_rank, Witness& witness) {
   }
   ControlMessage received;
   const Op sent = rank.send_control(peer, kMeet, ControlMessage());
-  wait(rank, rank.recv_control(peer, kMeet, received), kLong);
-  wait(rank, sent, kLong);
+  finish(rank, rank.recv_control(peer, kMeet, received), kLong);
+  finish(rank, sent, kLong);
   for (const View& view : from) rank.release(view.buffer);
   for (const View& view : to) rank.release(view.buffer);
 }

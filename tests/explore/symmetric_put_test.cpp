@@ -10,6 +10,7 @@
 #include "protocols/registry.hpp"
 #include "tests/explore/bodies.hpp"
 #include "tests/explore/expectations.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -34,8 +35,8 @@ void connect_ends(Rank& rank, RankId peer) {
   rank.step("meet");
   ControlMessage received;
   const Op sent = rank.send_control(peer, tags::kFirstFree, ControlMessage());
-  wait(rank, rank.recv_control(peer, tags::kFirstFree, received), kLong);
-  wait(rank, sent, kLong);
+  finish(rank, rank.recv_control(peer, tags::kFirstFree, received), kLong);
+  finish(rank, sent, kLong);
 }
 
 /// The same buffers in every exchange. After each, all puts have ended: so what was sent is overwritten at once, and

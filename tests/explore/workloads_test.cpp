@@ -9,6 +9,7 @@
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "tests/explore/bodies.hpp"
+#include "tests/support/finish.hpp"
 #include "tests/support/test_name.hpp"
 
 namespace twinlink::explore {
@@ -31,8 +32,8 @@ void go_round(const Protocol& protocol, MeasuredRank& inner, Witness& witness) {
     goodbyes.emplace_back([&rank, peer] {
       ControlMessage received;
       const Op sent = rank.send_control(peer, kMeet, ControlMessage());
-      wait(rank, rank.recv_control(peer, kMeet, received), kLong);
-      wait(rank, sent, kLong);
+      finish(rank, rank.recv_control(peer, kMeet, received), kLong);
+      finish(rank, sent, kLong);
     });
   }
   {

@@ -62,7 +62,10 @@ class TracedEnd {
   void compute() {
     if (plan_.compute == Seconds{}) return;
     traced_.step("compute");
-    wait(traced_, traced_.compute(plan_.compute, Stream{0}), rank_.now() + patience().longest);
+    const Op computing = traced_.compute(plan_.compute, Stream{0});
+    const Status status = wait(traced_, computing, rank_.now() + patience().longest);
+    if (status == Status::delivered) return;
+    throw CheckError(fmt::format("rank {}: computing, traced: {}", rank_.id().value, to_string(status)));
   }
 
   /// Both ranks begin a part together. `step` is for what is done before the protocol names one.

@@ -7,6 +7,7 @@
 #include "protocols/parts/segment_channel.hpp"
 #include "protocols/registry.hpp"
 #include "tests/model/engine/one_message.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -275,9 +276,9 @@ Seconds batched_window(const std::string& engine, const char* batch) {
       if (!sends) arrived = rank.now();
       for (std::uint64_t i = 0; i < kMessages; ++i) EXPECT_TRUE(rank.check(window[i], Payload{i + 1}).intact());
       ControlMessage done;
-      if (sends) wait(rank, rank.recv_control(peer, tags::kFirstFree, done), kLong);
+      if (sends) finish(rank, rank.recv_control(peer, tags::kFirstFree, done), kLong);
     }
-    if (!sends) wait(rank, rank.send_control(peer, tags::kFirstFree, ControlMessage()), kLong);
+    if (!sends) finish(rank, rank.send_control(peer, tags::kFirstFree, ControlMessage()), kLong);
   });
   return arrived;
 }

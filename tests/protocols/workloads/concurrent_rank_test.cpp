@@ -15,6 +15,7 @@
 #include "protocols/workloads/connections.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink {
 namespace {
@@ -31,7 +32,7 @@ int receive(Rank& rank, RankId peer, Tag tag) {
 }
 
 void send(Rank& rank, RankId peer, Tag tag, int value) {
-  wait(rank, rank.send_control(peer, tag, ControlMessage(value)), rank.now() + kLongWait);
+  finish(rank, rank.send_control(peer, tag, ControlMessage(value)), rank.now() + kLongWait);
 }
 
 TEST(ConcurrentRank, WhereOneWorkWaitsTheOthersGoOn) {
@@ -83,7 +84,7 @@ TEST(ConcurrentRank, TheFirstFailureEndsAllAndPassesOn) {
                          bool& flag;
                          ~Ending() { flag = true; }
                        } ending{ended};
-                       wait(rank, rank.recv_control(peer, Tag{kPing.value + 1}, never), rank.now() + Seconds{1e6});
+                       finish(rank, rank.recv_control(peer, Tag{kPing.value + 1}, never), rank.now() + Seconds{1e6});
                      },
                      [&] {
                        send(rank, peer, kPing, 1);

@@ -11,6 +11,7 @@
 #include "protocols/workloads/goal/order.hpp"
 #include "protocols/workloads/goal/player.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::workloads::goal {
 namespace {
@@ -182,8 +183,8 @@ void meet_everyone(ConcurrentRank& rank) {
     if (r == rank.id().value) continue;
     works.emplace_back([&rank, r] {
       ControlMessage message;
-      wait(rank, rank.send_control(RankId{r}, tags::kFirstFree, message), rank.now() + kPatience);
-      wait(rank, rank.recv_control(RankId{r}, tags::kFirstFree, message), rank.now() + kPatience);
+      finish(rank, rank.send_control(RankId{r}, tags::kFirstFree, message), rank.now() + kPatience);
+      finish(rank, rank.recv_control(RankId{r}, tags::kFirstFree, message), rank.now() + kPatience);
     });
   }
   rank.run(works);

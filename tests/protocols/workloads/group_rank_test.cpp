@@ -9,6 +9,7 @@
 #include "protocols/workloads/connections.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink {
 namespace {
@@ -20,8 +21,8 @@ void meet_group(Rank& rank) {
   ControlMessage message;
   const int next = (rank.id().value + 1) % rank.ranks();
   const int last = (rank.id().value + rank.ranks() - 1) % rank.ranks();
-  wait(rank, rank.send_control(RankId{next}, tags::kFirstFree, ControlMessage(rank.id().value)), kAWhile);
-  wait(rank, rank.recv_control(RankId{last}, tags::kFirstFree, message), kAWhile);
+  finish(rank, rank.send_control(RankId{next}, tags::kFirstFree, ControlMessage(rank.id().value)), kAWhile);
+  finish(rank, rank.recv_control(RankId{last}, tags::kFirstFree, message), kAWhile);
   EXPECT_EQ(message.as<int>(), last);
 }
 

@@ -84,7 +84,10 @@ class BrokenRank final : public DecoratedRank {
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
     meet_in_passing();
     if (meets("lost_control")) return inner().send_control(peer, kNobody, message);
-    if (meets("doubled_control")) wait(inner(), inner().send_control(peer, tag, message), inner().now() + Seconds{5});
+    if (meets("doubled_control")) {
+      const Op once = inner().send_control(peer, tag, message);
+      static_cast<void>(wait(inner(), once, inner().now() + Seconds{5}));  // the peer may have ended
+    }
     return inner().send_control(peer, tag, message);
   }
 
