@@ -77,6 +77,7 @@ class BatchCopies {
   BatchCopies(const BatchCopies&) = delete;
   BatchCopies& operator=(const BatchCopies&) = delete;
 
+  [[nodiscard]] Engine engine() const { return engine_; }
   /// Starts to copy a batch of at least one message; the last copy is the caller's. Errors are those of copy().
   Op start(std::span<const View> to, std::span<const View> from);
   /// Keeps an operation that ends before one that the caller has.
