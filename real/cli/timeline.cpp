@@ -1,4 +1,4 @@
-#include "real/job/timeline.hpp"
+#include "real/cli/timeline.hpp"
 
 #include <iostream>
 #include <string>
