@@ -186,7 +186,7 @@ struct Job::Parts {
       messages.emplace(RankId{mpi->rank()}, mpi->size());
       neighbours = meet_neighbours(*mpi, *runtime, host, {exports, *signals, *messages, life});
       if (pace) {
-        throw_agreed(*mpi, attempt([&] { pace->require(neighbours); }));
+        throw_agreed(*mpi, attempt([&] { pace->require(*mpi, neighbours); }));
         pace->apply(neighbours);
       }
       note_shared_devices(*mpi, neighbours);
