@@ -50,6 +50,9 @@ struct Plan {
   /// plan.first drives both GPUs: copies between them and no message; plan.second only names the other one. Stored
   /// likewise.
   bool one_process = false;
+  /// At each end, of each direction: rounds take them in turn, so that handles and registrations of more memory than a
+  /// cache keeps are met again. Stored likewise.
+  int buffers = 1;
   RankId first{0};  ///< the sender of the first message
   RankId second{1};
   /// Told on plan.first of the series so far, after each size of the last pass; may be empty.
@@ -66,6 +69,8 @@ Settings stored_settings(const Plan& plan);
 /// Messages of one exchange where nobody says how many, as in the OSU benchmarks; and the most.
 inline constexpr int kDefaultWindow = 64;
 inline constexpr int kMaxWindow = 4096;
+/// The most that plan.buffers may be.
+inline constexpr int kMaxBuffers = 1024;
 /// The messages of a window have places of their own in the message buffer as long as they fit into this much memory;
 /// beyond that they share places in turn, as all messages of a window do in the OSU benchmarks.
 inline constexpr Bytes kMaxWindowMemory = 1_GiB;

@@ -112,10 +112,10 @@ void check_one_process(const Protocol& protocol, const Plan& plan) {
   const Settings defaults = protocol.defaults();
   const bool plain = protocol.name() == "gpudirect-v2" && plan.settings.options.empty() &&
                      plan.settings.chunk == defaults.chunk && plan.settings.depth == defaults.depth;
-  if (!plain || plan.packing.needed() || plan.ends || plan.compute > Seconds{}) {
+  if (!plain || plan.packing.needed() || plan.ends || plan.compute > Seconds{} || plan.buffers > 1) {
     throw UsageError(
         "--one-process copies from GPU to GPU by cudaMemcpyPeerAsync and does nothing else: it is for "
-        "'-p gpudirect-v2', without settings of its own, --layout, --ends and --compute");
+        "'-p gpudirect-v2', without settings of its own, --layout, --ends, --compute and --buffers");
   }
   if (!plan.beside.empty()) throw UsageError("--one-process has one pair");
 }
