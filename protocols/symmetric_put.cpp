@@ -303,7 +303,7 @@ class SymmetricChannel final : public Channel {
   /// The target must learn it too; without this signal it would wait until its deadline.
   Outcome refuse() {
     const Op sent = rank_.put(no_place(), nothing(), kPutStream, engine_, Signal{tags::kSymmetricSignal, kRefusal});
-    wait(rank_, sent, deadline_);
+    static_cast<void>(wait(rank_, sent, deadline_));  // the exchange has failed, whatever the target learns
     return not_symmetric();
   }
 

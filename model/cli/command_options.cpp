@@ -214,11 +214,11 @@ void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& 
 }
 
 Seconds simulate_to(const std::filesystem::path& file, const Platform& platform, const std::vector<Place>& places,
-                    const std::function<void(Rank&)>& body, SimulationOptions options) {
+                    const std::function<void(MeasuredRank&)>& body, SimulationOptions options) {
   if (file.empty()) return simulate(platform, places, body, options);
   Timeline timeline;
   timeline.watch(options);
-  const auto watched = [&](Rank& rank) {
+  const auto watched = [&](MeasuredRank& rank) {
     body(rank);
     timeline.rank_ends(places.size());
   };

@@ -36,7 +36,7 @@ ExitCode probe(const ProbeOptions& options, const std::string& command_line) {
   bench::ProbePlan plan = make_plan(options.probe, bench::simulated_repeats());
   plan.on_progress = progress.listener();
   bench::ProbeFindings findings;
-  simulate(platform, places_to_probe(platform), [&](Rank& rank) {
+  simulate(platform, places_to_probe(platform), [&](MeasuredRank& rank) {
     bench::ProbeFindings mine = bench::probe(rank, plan);
     if (rank.id() == RankId{0}) findings = std::move(mine);
   });

@@ -64,7 +64,7 @@ ExitCode run_all_pairs(const RunOptions& options, const std::string& command_lin
   bench::PairSeries pairs;
   simulate_to(
       options.timeline, platform, all_places(options, platform),
-      [&](Rank& rank) {
+      [&](MeasuredRank& rank) {
         bench::PairSeries mine = bench::measure_all_pairs(rank, protocol, plan);
         if (rank.id() == RankId{0}) pairs = std::move(mine);
       },
@@ -130,7 +130,7 @@ ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
   std::vector<bench::Result> results;
   simulate_to(
       options.timeline, platform, all.places(),
-      [&](Rank& rank) {
+      [&](MeasuredRank& rank) {
         for (bench::Series& series : bench::measure_at_once(rank, pairs)) {
           series.clock = "simulated";
           results.push_back({.world = "simulated",
@@ -242,7 +242,7 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   }
   simulate_to(
       options.timeline, platform, places,
-      [&](Rank& rank) {
+      [&](MeasuredRank& rank) {
         bench::Series mine = bench::measure(rank, protocol, plan);
         std::string lines =
             options.run.trace.empty() ? "" : bench::trace(rank, protocol, plan, options.run.trace_times);

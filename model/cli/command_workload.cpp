@@ -153,7 +153,7 @@ ExitCode run(const Options& options, const std::string& command_line) {
   plan.room = room_of(platform, places);
   simulate_to(
       options.timeline, platform, places,
-      [&](Rank& rank) {
+      [&](MeasuredRank& rank) {
         if (rank.id() == RankId{0}) file.series = heading_of(rank, plan);
         bench::WorkloadSeries mine = measure_workload(rank, plan);
         if (rank.id() == RankId{0}) file.series = std::move(mine);

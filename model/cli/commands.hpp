@@ -16,6 +16,7 @@
 #include "platforms/tools/faults.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/core/errors.hpp"
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/core/path.hpp"
 
 namespace CLI {
@@ -88,7 +89,7 @@ inline constexpr std::string_view kTimelineTracks =
     "a track for each rank's messages, streams and copy engines, and for each link";
 /// simulate(), and writes its Timeline to `file` unless that is empty.
 Seconds simulate_to(const std::filesystem::path& file, const Platform& platform, const std::vector<Place>& places,
-                    const std::function<void(Rank&)>& body, SimulationOptions options);
+                    const std::function<void(MeasuredRank&)>& body, SimulationOptions options);
 /// --timeline and --report of a command, for whatever else it writes to be other files: the platform, and these two. A
 /// UsageError where they are the same file, or cannot be written.
 bench::NamedFiles with_other_outputs(const Platform& platform, const std::filesystem::path& timeline,

@@ -26,7 +26,7 @@ ObservedMessage observe_message(const Platform& platform, const std::vector<Plac
   std::vector<OpReport>& reports = all.reports;
   Seconds began{};
   Seconds delivered{};
-  const auto body = [&](Rank& rank) {
+  const auto body = [&](MeasuredRank& rank) {
     const RankId peer{1 - rank.id().value};
     const View message(rank.allocate(message_memory(protocol, packing), packing.layout.extent(size)));
     const PackedBuffers packed(rank, protocol, packing, size, size);

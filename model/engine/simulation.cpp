@@ -22,8 +22,8 @@ constexpr const char* kStackKiB = "64";
 
 }  // namespace
 
-Seconds simulate(const Platform& platform, std::span<const Place> places, const std::function<void(Rank&)>& body,
-                 const SimulationOptions& options) {
+Seconds simulate(const Platform& platform, std::span<const Place> places,
+                 const std::function<void(MeasuredRank&)>& body, const SimulationOptions& options) {
   assert(!s4u::Engine::is_initialized() && "one simulation per process");
   // SimGrid takes its log settings from a command line only; without them it prints every setting.
   std::string program = "twinlink";

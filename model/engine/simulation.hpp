@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "platforms/machine/platform.hpp"
-#include "protocols/core/rank.hpp"
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {
@@ -29,7 +29,7 @@ struct SimulationOptions {
 /// Runs `body` once per place, all in simulated parallel, and returns the simulated time at the end. The first
 /// exception of any rank ends all ranks and is rethrown. Ranks that wait for each other for ever are an Error.
 /// Once per process: SimGrid's engine cannot be started a second time.
-Seconds simulate(const Platform& platform, std::span<const Place> places, const std::function<void(Rank&)>& body,
-                 const SimulationOptions& options = {});
+Seconds simulate(const Platform& platform, std::span<const Place> places,
+                 const std::function<void(MeasuredRank&)>& body, const SimulationOptions& options = {});
 
 }  // namespace twinlink::model

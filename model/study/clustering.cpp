@@ -59,7 +59,7 @@ class ClusterRun {
   }
 
   /// On every rank of the machine.
-  void run(Rank& rank, const std::function<void(const ClusterPoint&)>& on_point) {
+  void run(MeasuredRank& rank, const std::function<void(const ClusterPoint&)>& on_point) {
     const auto group = static_cast<std::size_t>(std::min(rank.id().value / cluster_.ranks, cluster_.jobs));
     GroupRank mine(rank, groups_[group]);
     const bench::Patience patience = bench::Patience::of_turn(plan_.timeout);
@@ -163,7 +163,7 @@ std::vector<ClusterPoint> measure_cluster(const Platform& platform, const bench:
   if (plan.algorithms.size() > 1) throw UsageError("--algorithm all: of several jobs each has one algorithm");
   ClusterRun run(plan, cluster);
   simulate(
-      platform, cluster.places, [&](Rank& rank) { run.run(rank, on_point); }, options);
+      platform, cluster.places, [&](MeasuredRank& rank) { run.run(rank, on_point); }, options);
   return run.take();
 }
 

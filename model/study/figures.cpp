@@ -13,7 +13,7 @@ bench::Series simulate_curve(const bench::FigureCurve& curve, const Platform& pl
   const bench::Plan plan = make_plan(options, bench::simulated_repeats());
   const std::vector<Place> places{curve.from, curve.to};  // for a copy, the second rank has nothing to do
   bench::Series series;
-  simulate(platform, places, [&](Rank& rank) {
+  simulate(platform, places, [&](MeasuredRank& rank) {
     bench::Series mine = bench::measure_curve(rank, curve, plan);
     if (rank.id() == plan.first) series = std::move(mine);
   });

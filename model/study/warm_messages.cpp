@@ -33,7 +33,7 @@ bench::Plan warm_plan(bench::Pattern pattern, std::vector<Bytes> sizes, int wind
 bench::Series warm_series(const Platform& platform, std::span<const Place> places, const Protocol& protocol,
                           const bench::Plan& plan) {
   bench::Series series;
-  simulate(platform, places, [&](Rank& rank) {
+  simulate(platform, places, [&](MeasuredRank& rank) {
     bench::Series mine = bench::measure(rank, protocol, plan);
     if (rank.id() == plan.first) series = std::move(mine);
   });

@@ -7,15 +7,6 @@
 #include "protocols/core/blocks.hpp"
 
 namespace twinlink {
-namespace {
-
-void require_stream(Stream stream) {
-  if (stream.index >= 0 && stream.index < kStreams) return;
-  throw UsageError("there is no stream " + std::to_string(stream.index) + "; streams are 0 to " +
-                   std::to_string(kStreams - 1));
-}
-
-}  // namespace
 
 std::string_view to_string(Memory memory) {
   switch (memory) {
@@ -27,20 +18,6 @@ std::string_view to_string(Memory memory) {
       return "pageable";
     case Memory::shared_pinned:
       return "shared pinned";
-  }
-  assert(false);
-  return "";
-}
-
-std::string to_string(const Verdict& verdict) {
-  const std::string offset = std::to_string(verdict.first_bad.count());
-  switch (verdict.kind) {
-    case Verdict::Kind::intact:
-      return "intact";
-    case Verdict::Kind::dropped:
-      return "dropped at byte " + offset;
-    case Verdict::Kind::scrambled:
-      return "scrambled at byte " + offset;
   }
   assert(false);
   return "";
@@ -62,10 +39,6 @@ Answer Rank::check_peer_access(RankId peer) {
   return path.same_device ? Answer::granted() : path.peer_access;
 }
 
-Buffer Rank::allocate_beside(RankId peer, Bytes) {
-  throw UnavailableError("this process does not drive the GPU of rank " + std::to_string(peer.value));
-}
-
 Op Rank::copy(View to, View from, Stream stream, Engine engine) {
   require_transfer(to, from, stream);
   return start_copy(to, from, {}, stream, engine);
@@ -77,22 +50,10 @@ Op Rank::copy_blocks(View to, View from, std::span<const Block> blocks, Stream s
   return start_copy(to, from, blocks, stream, engine);
 }
 
-Op Rank::add(View to, View from, Stream stream) {
-  require_transfer(to, from, stream);
-  constexpr std::uint64_t kElement = sizeof(std::uint64_t);
-  for (const View& view : {to, from}) {
-    if (view.buffer.memory != Memory::device) throw UsageError("a GPU adds up device memory only");
-    if (view.offset.count() % kElement == 0 && view.length.count() % kElement == 0) continue;
-    throw UsageError("a GPU adds up elements of 8 B, and " + std::to_string(view.length.count()) + " B at byte " +
-                     std::to_string(view.offset.count()) + " are not whole ones");
-  }
-  return start_add(to, from, stream);
-}
-
-void require_compute(Seconds duration, Stream stream) {
-  require_stream(stream);
-  if (duration >= Seconds{}) return;
-  throw UsageError("a GPU cannot compute for less than no time");
+void require_stream(Stream stream) {
+  if (stream.index >= 0 && stream.index < kStreams) return;
+  throw UsageError("there is no stream " + std::to_string(stream.index) + "; streams are 0 to " +
+                   std::to_string(kStreams - 1));
 }
 
 void require_transfer(const View& to, const View& from, Stream stream) {

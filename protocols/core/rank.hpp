@@ -159,39 +159,6 @@ struct IpcHandle {
 };
 static_assert(std::has_unique_object_representations_v<IpcHandle>);
 
-/// A content that can be recognised byte by byte: byte i of a view depends on the seed and on i.
-struct Payload {
-  std::uint64_t seed = 0;
-  auto operator<=>(const Payload&) const = default;
-};
-/// A content whose elements (64 bits) add up: those of summable(a) and of summable(b) give summable(a + b). Of values
-/// below 2^63.
-constexpr Payload summable(std::uint64_t value) { return {value | (std::uint64_t{1} << 63U)}; }
-constexpr bool is_summable(Payload pattern) { return pattern.seed >> 63U != 0; }
-/// Its element `index`.
-constexpr std::uint64_t summable_element(Payload pattern, std::uint64_t index) {
-  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;  // of the golden ratio: elements far apart
-  return (pattern.seed & ~(std::uint64_t{1} << 63U)) * (2 * (index * kOdd) + 1);
-}
-/// What a receive buffer is filled with before a transfer: bytes that are still there were never written.
-inline constexpr Payload kSentinel{0};
-
-/// How a content compares with what was expected.
-struct Verdict {
-  enum class Kind {
-    intact,
-    dropped,   ///< the first wrong byte still holds the sentinel: it was never written
-    scrambled  ///< the first wrong byte holds something else
-  };
-  Kind kind = Kind::intact;
-  Bytes first_bad{};  ///< offset of the first wrong byte; meaningless if intact
-
-  [[nodiscard]] bool intact() const { return kind == Kind::intact; }
-};
-
-/// "intact", "dropped at byte 4096", "scrambled at byte 17".
-std::string to_string(const Verdict& verdict);
-
 /// Where a rank is in its job. It does not change.
 struct Position {
   RankId id{};
@@ -199,7 +166,8 @@ struct Position {
   int numa_domains = 1;             ///< for host memory; with one, near and far are the same
 };
 
-/// One rank of a running job. Not thread-safe: a rank is one thread of control.
+/// What a protocol sees of one rank of a running job. Not thread-safe: a rank is one thread of control. Whoever
+/// measures and proves sees a MeasuredRank.
 ///
 /// Buffers, views and operations of another rank, already ended, or out of bounds are a UsageError. A failing
 /// operating-system, MPI or CUDA call is an EnvironmentError.
@@ -224,21 +192,11 @@ class Rank {
   virtual Answer check_peer_access(RankId peer);
   /// Time since the start of the job: simulated, or the host's monotonic clock. The only clock that protocols know.
   virtual Seconds now() = 0;
-  /// How long this rank's CPU has been busy so far with what it started, took in and copied. Waiting apart, unless the
-  /// rank polls while it waits, as real ones do. Nothing where the backend cannot tell.
-  [[nodiscard]] virtual std::optional<Seconds> cpu_time() const { return std::nullopt; }
-  /// For how long `peer` has shown no sign of life to this rank, which keeps asking while it waits for it. Zero where
-  /// the backend cannot tell, and in a simulation, where nobody stops.
-  [[nodiscard]] virtual Seconds silence_of(RankId peer) { return static_cast<void>(peer), Seconds{}; }
 
   // ---- memory -----------------------------------------------------------------------------------------------------
 
   /// New memory, owned by this rank until release(). `locality` matters for host memory only.
   virtual Buffer allocate(Memory kind, Bytes size, Locality locality = Locality::near) = 0;
-  /// New memory on the GPU of `peer`, for a process that drives both GPUs: no handle and no MPI. Owned by this rank,
-  /// and used in copy() like its own. An UnavailableError where this process does not see that GPU, or the backend has
-  /// no such process.
-  virtual Buffer allocate_beside(RankId peer, Bytes size);
   /// Frees a buffer. A UsageError while an operation of this rank uses it, and for device memory while a peer has it
   /// open; shared pinned memory stays for the peers that have it open. After abandon() the memory itself is kept, but
   /// the buffer is gone for the caller.
@@ -278,11 +236,6 @@ class Rank {
   Op copy_blocks(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine);
   /// What both of them start, once they have checked what needs no machine. Without blocks: the whole views.
   virtual Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) = 0;
-  /// Adds each element of `from` to that of `to`: unsigned numbers of 64 bits, by a kernel. Both are device memory of
-  /// this rank's own, of one length, which is a multiple of 8 B, as their places are; else a UsageError. In its turn of
-  /// the stream.
-  Op add(View to, View from, Stream stream);
-  virtual Op start_add(View to, View from, Stream stream) = 0;
   /// One-sided: writes into memory that was opened from a peer, behind what is in the stream, then raises `signal`
   /// there. No CPU of the peer takes part. Ends when the bytes are in place and the signal is on its way. Puts that
   /// raise one tag at one peer use one stream.
@@ -297,8 +250,6 @@ class Rank {
   /// The same, and does not end before the peer has begun to receive it: MPI_Issend. Where the backend knows no
   /// difference: as send().
   virtual Op send_synchronously(RankId peer, Tag tag, View from) { return send(peer, tag, from); }
-  /// Computes on the rank's GPU for `duration`, behind what is in the stream: a kernel that does nothing else.
-  virtual Op compute(Seconds duration, Stream stream) = 0;
   /// Receives what `peer` sends with `tag`: exactly `to.length` bytes, else the operation ends with wrong_size.
   virtual Op receive(RankId peer, Tag tag, View to) = 0;
   /// Sends a control message: small, in order per pair of ranks and tag, apart from the data.
@@ -315,13 +266,6 @@ class Rank {
   /// it goes to the next receive(), recv_control() or await_signal().
   virtual void abandon(Op op) = 0;
 
-  // ---- proof of delivery, outside of any timing --------------------------------------------------------------------
-
-  /// Fills a view with a pattern.
-  virtual void fill(View view, Payload pattern) = 0;
-  /// Compares a view with a pattern.
-  virtual Verdict check(View view, Payload pattern) = 0;
-
   // ---- for people --------------------------------------------------------------------------------------------------
 
   /// Names the step of the protocol that the next operation belongs to, in the words of the protocol's scenario.
@@ -334,14 +278,14 @@ class Rank {
 };
 
 // What every backend checks.
+/// A UsageError for a stream that there is not.
+void require_stream(Stream stream);
 /// A UsageError for a copy or put between views of different lengths, or in a stream that there is not.
 void require_transfer(const View& to, const View& from, Stream stream);
-/// A UsageError for a negative duration, or a stream that there is not.
-void require_compute(Seconds duration, Stream stream);
 /// A UsageError for a signal whose tag or value is out of range.
 void require_signal(const Signal& signal);
 
 /// Waits for one operation. `timed_out` once now() has reached `deadline`. Then, and where it throws, it is abandoned.
-Status wait(Rank& rank, Op op, Seconds deadline);
+[[nodiscard]] Status wait(Rank& rank, Op op, Seconds deadline);
 
 }  // namespace twinlink

@@ -45,6 +45,7 @@ std::string CudaIpcChannel::path_taken() const {
   const std::string staged = "staged through " + std::string(to_string(Memory::shared_pinned)) + " host memory";
   const Path& path = end_.rank.path_to(end_.peer);
   if (!end_.options.use_ipc) return staged + ": CUDA IPC is switched off";
+  if (end_.options.closed) return staged + ": CUDA was not in use when MPI began, and Open MPI 5 has closed smcuda";
   if (!path.same_device && !path.peer_access) return staged + ": " + path.peer_access.reason;
   if (end_.last_way() == CudaIpcEndpoint::Transport::none) {
     return "CUDA IPC: one copy by the receiver's copy engine, once the handshake is through";
@@ -79,7 +80,8 @@ class CudaIpc final : public Protocol {
   [[nodiscard]] std::span<const Alias> aliases() const override { return cuda_ipc_aliases(); }
   [[nodiscard]] std::span<const Preset> presets() const override { return cuda_ipc_presets(); }
   [[nodiscard]] bool cuts_messages(const Settings& settings) const override {
-    return !read_cuda_ipc_options(*this, settings).use_ipc;
+    const CudaIpcOptions options = read_cuda_ipc_options(*this, settings);
+    return !options.use_ipc || options.closed;
   }
   [[nodiscard]] Support supports(const Path& path) const override {
     if (!path.same_node) return {Support::Kind::no, "the GPUs are on different nodes, and CUDA IPC ends at the node"};
@@ -89,8 +91,16 @@ class CudaIpc final : public Protocol {
   }
   [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
     check_settings(*this, settings);
-    require_support(*this, rank.path_to(peer));
-    return std::make_unique<CudaIpcChannel>(rank, peer, read_cuda_ipc_options(*this, settings), settings.timeout);
+    const Path& path = rank.path_to(peer);
+    require_support(*this, path);
+    const CudaIpcOptions options = read_cuda_ipc_options(*this, settings);
+    if (options.sees_own_alone && !path.same_device && !path.peer_access) {
+      throw UnavailableError(
+          "protocol 'cuda-ipc' with visible=own: smcuda takes both GPUs for one, for each is number 0 of its rank, and "
+          "ends the job where it opens the other's memory: " +
+          path.peer_access.reason);
+    }
+    return std::make_unique<CudaIpcChannel>(rank, peer, options, settings.timeout);
   }
 };
 

@@ -110,16 +110,21 @@ bool CudaIpcEndpoint::take_handshake(const Packet& packet) {
 }
 
 void CudaIpcEndpoint::react(HandshakeEvent event) {
+  if (options.closed) return;
   const handshake::Reaction reaction = handshake_.react(event, {.gpu_buffer = true, .cuda_in_use = cuda_in_use_});
   for (const Action action : reaction.actions) perform(action);
+}
+
+/// Of the GPU that this rank uses, as it counts those that it sees.
+std::uint32_t CudaIpcEndpoint::own_number() const {
+  return options.sees_own_alone ? 0 : static_cast<std::uint32_t>(rank.place(rank.id()).gpu);
 }
 
 void CudaIpcEndpoint::perform(Action action) {
   const std::string_view words = handshake::to_string(action);
   switch (action) {
     case Action::send_request:
-      send_control(words,
-                   {.kind = PacketKind::request, .number = static_cast<std::uint32_t>(rank.place(rank.id()).gpu)});
+      send_control(words, {.kind = PacketKind::request, .number = own_number()});
       return;
     case Action::send_ack:
       send_control(words, {.kind = PacketKind::ack});
@@ -135,7 +140,8 @@ void CudaIpcEndpoint::perform(Action action) {
       return;
     case Action::check_access: {
       rank.step(words);
-      react(rank.check_peer_access(peer) ? HandshakeEvent::access_granted : HandshakeEvent::access_refused);
+      const bool granted = options.sees_own_alone || rank.check_peer_access(peer);
+      react(granted ? HandshakeEvent::access_granted : HandshakeEvent::access_refused);
       return;
     }
   }

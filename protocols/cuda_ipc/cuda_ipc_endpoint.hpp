@@ -87,6 +87,7 @@ class CudaIpcEndpoint {
   void send_control(std::string_view words, const ControlMessage& message);
   void react(handshake::HandshakeEvent event);
   void perform(handshake::Action action);
+  [[nodiscard]] std::uint32_t own_number() const;
   Outcome recv_control(std::string_view words, ControlMessage& message, Seconds deadline);
 
   std::optional<IpcHandle> last_sent_handle_{};

@@ -19,7 +19,11 @@ constexpr std::array kOptions{
            "which one is closed when there are too many: unused for longest, or (as Open MPI does) released last"},
     Option{"eager", "SIZE", "256", "until IPC is on, messages up to this size travel with their header"},
     Option{"rget_from", "SIZE", "0", "with IPC on, messages of this size and more go by it, smaller ones staged"},
-    Option{"start", "ready|late", "ready", "late: a rank uses CUDA only from its own first send on"},
+    Option{"start", "ready|late", "ready",
+           "late: a rank uses CUDA only from its own first send on; Open MPI 5 has closed smcuda by then, for good"},
+    Option{"visible", "all|own", "all",
+           "which GPUs a rank sees (CUDA_VISIBLE_DEVICES); own: every rank's GPU is its number 0, so smcuda takes both "
+           "for one and never asks for peer access; where there is none it cannot run"},
 };
 
 constexpr std::array kAliases{
@@ -61,8 +65,10 @@ CudaIpcOptions read_cuda_ipc_options(const Protocol& protocol, const Settings& s
                          .eviction = read.choice<Eviction>("eviction"),
                          .rget_from = read.size("rget_from"),
                          .late = read.choice<bool>("start"),
+                         .sees_own_alone = read.choice<bool>("visible"),
                          .payload = fragment - kIpcFragmentHeader,
                          .fragments = settings.depth};
+  options.closed = options.late && options.fidelity == handshake::Fidelity::openmpi_5;
   options.eager = std::min(read.size("eager"), options.payload);
   return options;
 }

@@ -24,6 +24,12 @@ struct CudaIpcOptions {
   Bytes eager = 256_B;  ///< until IPC is on, messages up to this size (and one fragment) travel with their header
   Bytes rget_from{};    ///< with IPC on, messages of this size and more go by it
   bool late = false;    ///< this rank uses CUDA only from its first send on
+  /// This rank neither asks nor answers: Open MPI 5 closes smcuda where CUDA is not in use when MPI begins
+  /// (open-mpi/ompi issue 13354, at 5.0.8).
+  bool closed = false;
+  /// Every rank sees one GPU, number 0: two of the same number are taken for one, whose memory needs no peer access
+  /// (open-mpi/ompi issue 11949).
+  bool sees_own_alone = false;
   Bytes payload = kIpcFragment - kIpcFragmentHeader;  ///< of one fragment
   int fragments = kIpcFragmentsInFlight;
 };

@@ -127,12 +127,15 @@ Op BatchCopies::start(std::span<const View> to, std::span<const View> from, cons
   return rank_.copy_blocks(target, source, blocks, stream_, engine_);
 }
 
-void BatchCopies::settle(Seconds deadline) {
+Outcome BatchCopies::settle(Seconds deadline) {
   while (!kept_.empty()) {
     const Op op = kept_.back();
     kept_.pop_back();
-    wait(rank_, op, deadline);
+    if (const Status status = wait(rank_, op, deadline); status != Status::delivered) {
+      return {status, "one of the copies of a batch"};
+    }
   }
+  return {};
 }
 
 }  // namespace twinlink

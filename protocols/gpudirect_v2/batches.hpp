@@ -77,12 +77,13 @@ class BatchCopies {
   BatchCopies(const BatchCopies&) = delete;
   BatchCopies& operator=(const BatchCopies&) = delete;
 
+  [[nodiscard]] Engine engine() const { return engine_; }
   /// Starts to copy a batch of at least one message; the last copy is the caller's. Errors are those of copy().
   Op start(std::span<const View> to, std::span<const View> from);
   /// Keeps an operation that ends before one that the caller has.
   void keep(Op op) { kept_.push_back(op); }
-  /// Takes back what is kept; what comes behind it has ended.
-  void settle(Seconds deadline);
+  /// Takes back what is kept; what comes behind it has ended. The outcome is that of the first that was not delivered.
+  [[nodiscard]] Outcome settle(Seconds deadline);
 
  private:
   Op start(std::span<const View> to, std::span<const View> from, const BatchRun& run);

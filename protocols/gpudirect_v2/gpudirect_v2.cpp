@@ -9,7 +9,7 @@
 //     6. receive epoch, for each of them
 //     and where flags are used: send mark, receive mark, raise epoch, await epoch
 //
-//   copy-engine (copy_engine.cpp): the copy engine of the sender's GPU writes
+//   copy-engine: the copy engine of the sender's GPU writes
 //     sender                                        receiver
 //                                                   1. send ready: the place of my buffer
 //     1. receive ready
@@ -17,8 +17,8 @@
 //     3. send delivered                             2. receive delivered
 //                                                   3. check delivered
 //
-//   kernel-push (kernel_push.cpp): a kernel on the sender's GPU stores, and a flag behind the bytes tells the receiver
-//   resident-push (resident_push.cpp): the same by a kernel that is there already, and by the copy engine for what is
+//   kernel-push: a kernel on the sender's GPU stores, and a flag behind the bytes tells the receiver
+//   resident-push: the same by a kernel that is there already, and by the copy engine for what is
 //   too large for it
 //     sender                                        receiver
 //                                                   1. send ready: the place of my buffer
@@ -26,7 +26,7 @@
 //     2. push: device -> the peer's device, flag    2. await flag
 //                                                   3. check flag
 //
-//   kernel-pull (kernel_pull.cpp): a kernel on the receiver's GPU loads
+//   kernel-pull: a kernel on the receiver's GPU loads
 //     sender                                        receiver
 //     1. send ready: the place of my message
 //                                                   1. receive ready
@@ -39,7 +39,8 @@
 // memory. supports() calls that a fallback and gives the reason. A kernel's loads and stores have no such help.
 //
 // With the option `batch`, up to so many small messages of an exchange take these steps as one (batches.hpp): one
-// `ready` with the places of all (batch_places.hpp), one copy of blocks, and one `delivered` or flag.
+// `ready` with the places of all, one copy of blocks, and one `delivered` or flag. The movers (peer_mover.cpp) know
+// nothing of it: they move pieces, and a batch is one (peer_transfer.hpp).
 //
 // A connection that fails leaves control messages and flags under way; the next one between the two ranks throws them
 // away.
@@ -61,9 +62,6 @@ constexpr std::array kOptions{
         "who moves the bytes between the two GPUs; resident-push: a kernel that stays on the sender's GPU and occupies "
         "a multiprocessor of it moves up to 64 KiB, the copy engine what is larger"},
     Option{"batch", "COUNT", "1", "up to so many messages of one length, at most 64K, go as one copy of blocks"}};
-
-/// By the values of the option `engine`, in its order.
-constexpr std::array kMovers{&kCopyEngineMover, &kKernelPushMover, &kKernelPullMover, &kResidentPushMover};
 
 class GpuDirectV2 final : public Protocol {
  public:
@@ -94,7 +92,7 @@ class GpuDirectV2 final : public Protocol {
     const Path& path = rank.path_to(peer);
     require_support(*this, path);
     const OptionReader read(*this, settings);
-    const PeerMover& mover = *kMovers.at(read.choice<std::size_t>("engine"));
+    const PeerMover& mover = kPeerMovers.at(read.choice<std::size_t>("engine"));
     const std::uint64_t batch = read.count("batch");
     if (batch < 1 || batch > kMostInBatch) {
       throw UsageError("protocol 'gpudirect-v2': batch is " + std::to_string(batch) + ", but must lie between 1 and " +

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "protocols/core/tags.hpp"
-#include "protocols/gpudirect_v2/by_flag.hpp"
+#include "protocols/gpudirect_v2/peer_transfer.hpp"
 #include "protocols/parts/connection.hpp"
 
 namespace twinlink {
@@ -23,8 +23,8 @@ class PeerChannel final : public Channel {
     // Of flags that nobody has taken, one more must find room: the beginning of the next connection.
     const std::size_t most = mover.flags ? kMostSignals - 1 : static_cast<std::size_t>(kMaxDepth);
     for (Lane& lane : lanes_) lane.depth = std::min(static_cast<std::size_t>(settings_.depth), most);
-    lanes_[kIncoming].steps = mover.receiver(end_, awaited_);
-    lanes_[kOutgoing].steps = mover.sender(end_, sent_);
+    lanes_[kIncoming].steps = mover.receiver(awaited_);
+    lanes_[kOutgoing].steps = mover.sender(sent_);
     connected(connect_to_peer());
   }
 
@@ -42,18 +42,15 @@ class PeerChannel final : public Channel {
   }
 
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
-    awaited_.assign(incoming, settings_.chunk, batch_);
-    sent_.assign(outgoing, settings_.chunk, batch_);
-    lanes_[kIncoming].pieces = awaited_.pieces;
-    lanes_[kOutgoing].pieces = sent_.pieces;
-    const std::size_t most = std::max(awaited_.pieces.size(), sent_.pieces.size());
-    end_.make_room_for(std::min(static_cast<std::size_t>(settings_.depth), most));
+    awaited_.begin(incoming, settings_.chunk, batch_, lanes_[kIncoming].depth);
+    sent_.begin(outgoing, settings_.chunk, batch_, lanes_[kOutgoing].depth);
+    lanes_[kIncoming].pieces = awaited_.pieces();
+    lanes_[kOutgoing].pieces = sent_.pieces();
     BatchCopies copies(end_.rank, kPeerStream, mover_.engine);
     end_.copies = &copies;
     end_.deadline = end_.rank.now() + settings_.timeout;
     Outcome outcome = move(end_.rank, lanes_, end_.deadline);
-    if (outcome.ok()) copies.settle(end_.deadline);
-    return outcome;
+    return outcome.ok() ? copies.settle(end_.deadline) : outcome;
   }
 
   Settings settings_;
@@ -63,8 +60,8 @@ class PeerChannel final : public Channel {
 
   // Of the exchange under way; the lanes' steps refer to them.
   PeerEnd end_;
-  BatchedPieces awaited_;
-  BatchedPieces sent_;
+  PeerTransfer awaited_{end_};
+  PeerTransfer sent_{end_};
   static constexpr std::size_t kIncoming = 0;
   static constexpr std::size_t kOutgoing = 1;
   std::array<Lane, 2> lanes_;

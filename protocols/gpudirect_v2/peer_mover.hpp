@@ -1,12 +1,13 @@
-// The four movers of gpudirect-v2: each is the steps that its two ends take, in a file of its own.
+// The four movers of gpudirect-v2: each is the steps that its two ends take.
 #pragma once
 
+#include <array>
 #include <string_view>
 #include <vector>
 
 #include "protocols/core/lane.hpp"
-#include "protocols/gpudirect_v2/batches.hpp"
-#include "protocols/gpudirect_v2/peer_end.hpp"
+#include "protocols/core/rank.hpp"
+#include "protocols/gpudirect_v2/peer_transfer.hpp"
 
 namespace twinlink {
 
@@ -17,13 +18,11 @@ struct PeerMover {
   Engine engine = Engine::dma;    ///< of copies; a push is no copy
   bool flags = false;             ///< a flag behind the bytes tells the receiver
   bool helped_by_driver = false;  ///< moves bytes without peer access too: the driver does it through the host
-  std::vector<Step> (*sender)(PeerEnd& end, const BatchedPieces& sent);
-  std::vector<Step> (*receiver)(PeerEnd& end, const BatchedPieces& awaited);
+  std::vector<Step> (*sender)(PeerTransfer& sent) = nullptr;
+  std::vector<Step> (*receiver)(PeerTransfer& awaited) = nullptr;
 };
 
-extern const PeerMover kCopyEngineMover;    // copy_engine.cpp
-extern const PeerMover kKernelPushMover;    // kernel_push.cpp
-extern const PeerMover kKernelPullMover;    // kernel_pull.cpp
-extern const PeerMover kResidentPushMover;  // resident_push.cpp
+/// By the values of the option `engine`, in its order.
+extern const std::array<PeerMover, 4> kPeerMovers;
 
 }  // namespace twinlink

@@ -153,7 +153,7 @@ std::vector<Step> SegmentChannel::receiving_steps() {
     const Op sent = rank_.send_control(peer_, tags::kReady, ControlMessage(*mine));
     Outcome agreed = agree(*mine, in_.received[p.slot].as<SegmentHeader>());
     if (agreed.ok()) return sent;
-    wait(rank_, sent, deadline_);
+    static_cast<void>(wait(rank_, sent, deadline_));  // the exchange has failed, whatever the peer learns
     return agreed;
   };
   const auto recv_filled = [this](const Piece&) { return rank_.recv_control(peer_, tags::kDelivered, nothing_); };

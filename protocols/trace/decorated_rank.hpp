@@ -1,14 +1,14 @@
 // DecoratedRank: passes every verb on to another rank. Decorators override the verbs that they care about.
 #pragma once
 
-#include "protocols/core/rank.hpp"
+#include "protocols/core/measured_rank.hpp"
 
 namespace twinlink {
 
-class DecoratedRank : public Rank {
+class DecoratedRank : public MeasuredRank {
  public:
   /// `inner` must outlive this rank.
-  explicit DecoratedRank(Rank& inner) : Rank(inner.position()), inner_(inner) {}
+  explicit DecoratedRank(MeasuredRank& inner) : MeasuredRank(inner.position()), inner_(inner) {}
 
   Seconds now() override { return inner_.now(); }
   [[nodiscard]] std::optional<Seconds> cpu_time() const override { return inner_.cpu_time(); }
@@ -53,11 +53,11 @@ class DecoratedRank : public Rank {
 
  protected:
   /// For a decorator that gives ranks other numbers.
-  DecoratedRank(Rank& inner, const Position& position) : Rank(position), inner_(inner) {}
-  [[nodiscard]] Rank& inner() { return inner_; }
+  DecoratedRank(MeasuredRank& inner, const Position& position) : MeasuredRank(position), inner_(inner) {}
+  [[nodiscard]] MeasuredRank& inner() { return inner_; }
 
  private:
-  Rank& inner_;
+  MeasuredRank& inner_;
 };
 
 }  // namespace twinlink

@@ -16,7 +16,7 @@ namespace twinlink {
 class RecordedRank final : public DecoratedRank {
  public:
   /// `inner` must outlive this rank. Of more than `most` operations the first ones are kept.
-  RecordedRank(Rank& inner, std::size_t most) : DecoratedRank(inner), most_(most) {}
+  RecordedRank(MeasuredRank& inner, std::size_t most) : DecoratedRank(inner), most_(most) {}
 
   /// In the order in which they ended.
   [[nodiscard]] const std::vector<OpReport>& reports() const { return reports_; }

@@ -53,7 +53,7 @@ std::string list_by_step(std::span<const TraceEvent> events, std::optional<Secon
 class TracingRank final : public ObservedRank {
  public:
   /// `inner` and `trace` must outlive this rank.
-  TracingRank(Rank& inner, Trace& trace) : ObservedRank(inner), trace_(trace) {}
+  TracingRank(MeasuredRank& inner, Trace& trace) : ObservedRank(inner), trace_(trace) {}
 
  private:
   void verb_begins(std::string_view verb) override;

@@ -92,7 +92,7 @@ class ConcurrentRank::Work {
   std::exception_ptr failure_{};
 };
 
-ConcurrentRank::ConcurrentRank(Rank& inner) : DecoratedRank(inner) {}
+ConcurrentRank::ConcurrentRank(MeasuredRank& inner) : DecoratedRank(inner) {}
 ConcurrentRank::~ConcurrentRank() = default;
 
 void ConcurrentRank::resume(Work& work) {

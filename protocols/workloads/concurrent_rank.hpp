@@ -18,7 +18,7 @@ namespace twinlink {
 class ConcurrentRank final : public DecoratedRank {
  public:
   /// `inner` must outlive this rank.
-  explicit ConcurrentRank(Rank& inner);
+  explicit ConcurrentRank(MeasuredRank& inner);
   ~ConcurrentRank() override;
   ConcurrentRank(const ConcurrentRank&) = delete;
   ConcurrentRank& operator=(const ConcurrentRank&) = delete;

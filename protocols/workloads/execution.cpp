@@ -55,7 +55,7 @@ Outcome run_kernels(ConcurrentRank& rank, const std::vector<Seconds>& kernels, S
   return outcome;
 }
 
-Outcome run_locals(Rank& rank, const Step& step, const Buffers& buffers, Seconds timeout) {
+Outcome run_locals(MeasuredRank& rank, const Step& step, const Buffers& buffers, Seconds timeout) {
   std::vector<Op> ops;
   for (const Local& local : step.locals) {
     if (local.to.length == 0) continue;
@@ -96,7 +96,7 @@ View Buffers::view(const Slice& slice) const {
 
 View Buffers::data(std::uint64_t elements) const { return {data_, Bytes{}, bytes_of(elements)}; }
 
-void prepare(Rank& rank, const Schedule& schedule, const Buffers& buffers) {
+void prepare(MeasuredRank& rank, const Schedule& schedule, const Buffers& buffers) {
   rank.fill(buffers.data(schedule.data), kSentinel);
   for (const Mark& mark : schedule.before) rank.fill(buffers.view(mark.slice), summable(mark.value));
 }
@@ -133,7 +133,7 @@ Outcome run_once(ConcurrentRank& rank, const Schedule& schedule, Connections& co
   return computed.ok() ? exchanged : computed;
 }
 
-std::optional<std::string> fault_in(Rank& rank, const Schedule& schedule, const Buffers& buffers) {
+std::optional<std::string> fault_in(MeasuredRank& rank, const Schedule& schedule, const Buffers& buffers) {
   for (const Mark& mark : schedule.after) {
     const Verdict verdict = rank.check(buffers.view(mark.slice), summable(mark.value));
     if (verdict.intact()) continue;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/workloads/connections.hpp"
 #include "protocols/workloads/schedule.hpp"
 
@@ -27,13 +28,13 @@ class Buffers {
 };
 
 /// Fills the buffers with what the schedule begins with, and sentinels.
-void prepare(Rank& rank, const Schedule& schedule, const Buffers& buffers);
+void prepare(MeasuredRank& rank, const Schedule& schedule, const Buffers& buffers);
 
 /// Runs all steps once. The Outcome of an exchange that failed, with its step and peer.
 Outcome run_once(ConcurrentRank& rank, const Schedule& schedule, Connections& connections, const Buffers& buffers,
                  Seconds timeout);
 
 /// What is wrong with the data after one run; nothing: all is as the schedule promises.
-std::optional<std::string> fault_in(Rank& rank, const Schedule& schedule, const Buffers& buffers);
+std::optional<std::string> fault_in(MeasuredRank& rank, const Schedule& schedule, const Buffers& buffers);
 
 }  // namespace twinlink::workloads

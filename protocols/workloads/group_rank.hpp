@@ -25,7 +25,7 @@ struct RankGroup {
 class GroupRank final : public DecoratedRank {
  public:
   /// `group` must outlive this rank, and `inner` be a member of it; else a UsageError.
-  GroupRank(Rank& inner, const RankGroup& group)
+  GroupRank(MeasuredRank& inner, const RankGroup& group)
       : DecoratedRank(
             inner, {.id = place_in(group, inner.id()), .places = group.places, .numa_domains = inner.numa_domains()}),
         group_(group) {}

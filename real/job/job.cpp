@@ -186,7 +186,7 @@ struct Job::Parts {
       messages.emplace(RankId{mpi->rank()}, mpi->size());
       neighbours = meet_neighbours(*mpi, *runtime, host, {exports, *signals, *messages, life});
       if (pace) {
-        throw_agreed(*mpi, attempt([&] { pace->require(neighbours); }));
+        throw_agreed(*mpi, attempt([&] { pace->require(*mpi, neighbours); }));
         pace->apply(neighbours);
       }
       note_shared_devices(*mpi, neighbours);
@@ -238,7 +238,7 @@ Job::~Job() {
   end_job(*parts_->mpi, parts_->host, "an exception ends the job", ExitCode::failed);
 }
 
-Rank& Job::rank() {
+MeasuredRank& Job::rank() {
   if (parts_->shown) return *parts_->shown;
   return *parts_->rank;
 }
@@ -257,7 +257,7 @@ void Job::agree(const std::function<void()>& check) {
   }
 }
 
-void Job::run(const std::function<void(Rank&)>& work) {
+void Job::run(const std::function<void(MeasuredRank&)>& work) {
   together(*parts_->mpi, parts_->host, [&] { work(rank()); });
   meet();
 }

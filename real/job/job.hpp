@@ -9,7 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "protocols/core/errors.hpp"
-#include "protocols/core/rank.hpp"
+#include "protocols/core/measured_rank.hpp"
 #include "real/device/host_runtime.hpp"
 #include "real/pace/pace.hpp"
 #include "real/rank/within_node.hpp"
@@ -63,7 +63,7 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  [[nodiscard]] Rank& rank();
+  [[nodiscard]] MeasuredRank& rank();
   /// Of the rank's device, all of it.
   [[nodiscard]] Bytes device_memory() const;
   /// What the result was measured on; complete after conclude().
@@ -73,7 +73,7 @@ class Job {
   void agree(const std::function<void()>& check);
   /// Runs `work` on every rank. If it throws anything but an AgreedError, prints "twinlink-real: rank N of M on HOST:
   /// MESSAGE" to standard error and ends all ranks with the error's exit code.
-  void run(const std::function<void(Rank&)>& work);
+  void run(const std::function<void(MeasuredRank&)>& work);
   /// Adds to the environment what is known only after the work, and says what the user should know of it. To be called
   /// on every rank, within run().
   void conclude();

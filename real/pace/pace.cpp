@@ -11,6 +11,7 @@
 
 #include "platforms/reader/platform_file.hpp"
 #include "platforms/reader/platform_reader.hpp"
+#include "platforms/reader/platform_writer.hpp"
 #include "real/device/host_runtime.hpp"
 
 namespace twinlink::real {
@@ -118,7 +119,13 @@ std::unique_ptr<PacedRuntime> Pace::make_runtime(const std::string& host) const 
   return std::make_unique<PacedRuntime>(std::move(emulated), std::move(role), *clock_);
 }
 
-void Pace::require(const Neighbours& neighbours) const {
+void Pace::require(const Mpi& mpi, const Neighbours& neighbours) const {
+  const std::vector<std::string> read = mpi.all_gather(model::platform_text(platform_));
+  const auto other = std::ranges::find_if(read, [&](const std::string& text) { return text != read.front(); });
+  if (other != read.end()) {
+    throw UsageError(fmt::format("the ranks must keep one pace: {} is another platform for rank {} than for rank 0",
+                                 options_.platform.string(), other - read.begin()));
+  }
   const std::size_t ranks = neighbours.ranks.size();
   if (!places_.empty() && places_.size() != ranks) {
     throw UsageError(fmt::format("--places names {} devices, and this job has {} ranks", places_.size(), ranks));

@@ -35,9 +35,10 @@ class Pace {
   /// The emulated device of this process, at the platform's pace. This object must outlive it.
   [[nodiscard]] std::unique_ptr<PacedRuntime> make_runtime(const std::string& host) const;
 
-  /// A UsageError if the places are of another number of ranks than `neighbours`, or if ranks of one node of the
-  /// platform run on different hosts, which share no memory.
-  void require(const Neighbours& neighbours) const;
+  /// A UsageError if ranks have read different platforms, which a file of one name may be on another host or in another
+  /// folder; if the places are of another number of ranks than `neighbours`; or if ranks of one node of the platform
+  /// run on different hosts, which share no memory. Collective.
+  void require(const Mpi& mpi, const Neighbours& neighbours) const;
   /// Gives every rank its place, and every path the platform's answers.
   void apply(Neighbours& neighbours) const;
   [[nodiscard]] int numa_domains() const { return static_cast<int>(platform_.node.memories.size()); }

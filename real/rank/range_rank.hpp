@@ -24,7 +24,7 @@ class RangeSink {
 class RangeRank final : public ObservedRank {
  public:
   /// `inner` and `sink` must outlive this rank.
-  RangeRank(Rank& inner, RangeSink& sink) : ObservedRank(inner), sink_(sink) {}
+  RangeRank(MeasuredRank& inner, RangeSink& sink) : ObservedRank(inner), sink_(sink) {}
 
  private:
   void verb_begins(std::string_view verb) override;

@@ -22,7 +22,7 @@
 
 namespace twinlink::real {
 
-class RealRank final : public Rank {
+class RealRank final : public MeasuredRank {
  public:
   using Clock = std::chrono::steady_clock;
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "protocols/core/rank.hpp"
+#include "protocols/core/payload.hpp"
 
 namespace twinlink::real {
 

@@ -50,7 +50,7 @@ void measure(Rank& rank, const IpcHandle& handle, Buffer own, Bytes size) {
   fmt::print("{:>10} {:>12.3f} {:>12.3f} {:>12.3f}\n", format_size(size), bare, hit, hit - bare);
 }
 
-void run(Rank& rank) {
+void run(MeasuredRank& rank) {
   const Buffer own = rank.allocate(Memory::device, 1_MiB);
   if (rank.id() == RankId{0}) {
     const auto handle = bench::recv_control_now(rank, RankId{1}, kPatience).as<IpcHandle>();

@@ -55,7 +55,7 @@ std::vector<Place> places_of(const Workload& workload) {
   return places;
 }
 
-void run_rank(Rank& rank, const Workload& workload) {
+void run_rank(MeasuredRank& rank, const Workload& workload) {
   const Protocol& protocol = find_protocol(workload.protocol);
   const Bytes size = size_of(rank.id(), workload);
   const View outgoing(rank.allocate(protocol.message_memory(), size));
@@ -78,7 +78,7 @@ int run(const Workload& workload) {
   const std::vector<Place> places = places_of(workload);
   const model::Platform platform = model::large_platform(places.back().node + 1, workload.gpus);
   const auto start = std::chrono::steady_clock::now();
-  const Seconds end = model::simulate(platform, places, [&](Rank& rank) { run_rank(rank, workload); });
+  const Seconds end = model::simulate(platform, places, [&](MeasuredRank& rank) { run_rank(rank, workload); });
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

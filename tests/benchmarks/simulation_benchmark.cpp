@@ -50,7 +50,7 @@ void pingpong_sweep(benchmark::State& state, const std::string& protocol) {
     plan.small = plan.large = {.warmup = 1, .iterations = 2};
     plan.settings = find_protocol(protocol).defaults();
     const std::vector<Place> places{{0, 0, {}}, {1, 0, {}}};
-    model::simulate(platform, places, [&](Rank& rank) { bench::measure(rank, find_protocol(protocol), plan); });
+    model::simulate(platform, places, [&](MeasuredRank& rank) { bench::measure(rank, find_protocol(protocol), plan); });
   });
 }
 

@@ -35,8 +35,8 @@ int index_of_running_test() {
 
 }  // namespace
 
-void on_every_pair(const std::function<void(Rank& rank, RankId peer)>& body) {
-  on_every_rank([&](Rank& rank) {
+void on_every_pair(const std::function<void(MeasuredRank& rank, RankId peer)>& body) {
+  on_every_rank([&](MeasuredRank& rank) {
     const int ranks = rank.ranks();
     ASSERT_EQ(ranks & (ranks - 1), 0) << "the rounds below need a power of two";
     // In every round each rank meets one other; rounds never deadlock, for both ends are in the same round.
@@ -44,8 +44,8 @@ void on_every_pair(const std::function<void(Rank& rank, RankId peer)>& body) {
   });
 }
 
-void on_every_connection(const std::function<void(Rank&, RankId peer, const Protocol&)>& body) {
-  on_every_pair([&](Rank& rank, RankId peer) {
+void on_every_connection(const std::function<void(MeasuredRank&, RankId peer, const Protocol&)>& body) {
+  on_every_pair([&](MeasuredRank& rank, RankId peer) {
     for (const Protocol* protocol : all_protocols()) {
       if (protocol->supports(rank.path_to(peer)).usable()) body(rank, peer, *protocol);
     }

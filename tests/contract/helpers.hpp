@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/core/protocol.hpp"
-#include "protocols/core/rank.hpp"
 #include "tests/contract/world.hpp"
 
 namespace twinlink {
@@ -29,9 +29,9 @@ namespace twinlink::contract {
 inline constexpr Memory kAllMemories[] = {Memory::device, Memory::pinned, Memory::pageable, Memory::shared_pinned};
 
 /// Runs `body` for every pair of ranks, on both ends at once, so that every kind of path of the world is met.
-void on_every_pair(const std::function<void(Rank& rank, RankId peer)>& body);
+void on_every_pair(const std::function<void(MeasuredRank& rank, RankId peer)>& body);
 /// Runs `body` with every protocol that the path to the peer supports.
-void on_every_connection(const std::function<void(Rank&, RankId peer, const Protocol&)>& body);
+void on_every_connection(const std::function<void(MeasuredRank&, RankId peer, const Protocol&)>& body);
 
 /// Does this rank play the first part in the pair? Exactly one of the two does.
 inline bool first(const Rank& rank, RankId peer) { return rank.id() < peer; }

@@ -7,12 +7,12 @@ namespace {
 constexpr std::uint64_t kMine = 17;
 constexpr std::uint64_t kAdded = 4711;
 
-void add_now(Rank& rank, View to, View from) {
+void add_now(MeasuredRank& rank, View to, View from) {
   EXPECT_EQ(wait(rank, rank.add(to, from, Stream{0}), soon(rank)), Status::delivered);
 }
 
 TEST(Add, AddsElementByElement) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     for (const Bytes size : {8_B, 16_B, 24_B, 8008_B, 1_MiB + 8_B}) {
       const Scratch to(rank, Memory::device, size);
       const Scratch from(rank, Memory::device, size);
@@ -28,7 +28,7 @@ TEST(Add, AddsElementByElement) {
 }
 
 TEST(Add, TouchesTheViewAndNothingBesideIt) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch to(rank, Memory::device, 1000_B);
     const Scratch from(rank, Memory::device, 1000_B);
     const View left = to.slice(0_B, 104_B);
@@ -45,7 +45,7 @@ TEST(Add, TouchesTheViewAndNothingBesideIt) {
 }
 
 TEST(Add, OfNothingChangesNothing) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch to(rank, Memory::device, 64_B);
     const Scratch from(rank, Memory::device, 64_B);
     rank.fill(to.view(), summable(kMine));
@@ -56,7 +56,7 @@ TEST(Add, OfNothingChangesNothing) {
 }
 
 TEST(Add, HasItsTurnInTheStream) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch to(rank, Memory::device, 4096_B);
     const Scratch from(rank, Memory::device, 4096_B);
     const Scratch out(rank, Memory::device, 4096_B);
@@ -70,7 +70,7 @@ TEST(Add, HasItsTurnInTheStream) {
 }
 
 TEST(Add, WhatItCannotAddIsRefused) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch device(rank, Memory::device, 64_B);
     const Scratch host(rank, Memory::pinned, 64_B);
     EXPECT_THROW(static_cast<void>(rank.add(device.view(), host.view(), Stream{0})), UsageError);

@@ -53,7 +53,7 @@ Payload content(RankId from, int round, std::size_t index) {
 }
 
 /// Connects, and exchanges the window both ways, twice. The two ends' messages lie as they say.
-void exchange_windows(Rank& rank, RankId peer, const Settings& settings, Lie out, Lie in) {
+void exchange_windows(MeasuredRank& rank, RankId peer, const Settings& settings, Lie out, Lie in) {
   const WindowMemory outgoing(rank, first(rank, peer) ? out : in);
   const WindowMemory incoming(rank, first(rank, peer) ? in : out);
   {
@@ -78,7 +78,7 @@ void exchange_windows(Rank& rank, RankId peer, const Settings& settings, Lie out
 }
 
 TEST(Batches, ArriveWhereverTheirMessagesLie) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Path& path = rank.path_to(peer);
     const Protocol& protocol = find_protocol("gpudirect-v2");
     if (!protocol.supports(path).usable()) return;
@@ -101,7 +101,7 @@ TEST(Batches, ArriveWhereverTheirMessagesLie) {
 }
 
 TEST(Batches, GoWithChunksWhichCutOnlyWhatIsLonger) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Protocol& protocol = find_protocol("gpudirect-v2");
     if (!protocol.supports(rank.path_to(peer)).usable()) return;
     for (const Bytes chunk : {1000_B, 3000_B, 50'000_B}) {

@@ -22,16 +22,16 @@ std::vector<Block> rows(bool pack) {
 }
 
 /// Each row of a spread memory holds a pattern of its own, and what lies between is untouched.
-void fill_rows(Rank& rank, View spread) {
+void fill_rows(MeasuredRank& rank, View spread) {
   rank.fill(spread, kSentinel);
   for (std::uint64_t row = 0; row < kRows; ++row) rank.fill(spread.slice(kPitch * row, kWidth), Payload{100 + row});
 }
-void fill_packed(Rank& rank, View packed) {
+void fill_packed(MeasuredRank& rank, View packed) {
   for (std::uint64_t row = 0; row < kRows; ++row) rank.fill(packed.slice(kWidth * row, kWidth), Payload{100 + row});
 }
 
 TEST(Blocks, RowsArePackedAndSpreadByEngineAndKernel) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     for (const Memory memory : {Memory::device, Memory::pinned}) {
       for (const Engine engine : {Engine::dma, Engine::kernel}) {
         const Scratch spread(rank, Memory::device, kSpread);
@@ -53,7 +53,7 @@ TEST(Blocks, RowsArePackedAndSpreadByEngineAndKernel) {
 }
 
 TEST(Blocks, WhatLiesBetweenIsLeftAlone) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch spread(rank, Memory::device, kSpread);
     const Scratch packed(rank, Memory::device, kPacked);
     const Bytes gap = kPitch - kWidth;
@@ -67,7 +67,7 @@ TEST(Blocks, WhatLiesBetweenIsLeftAlone) {
 }
 
 TEST(Blocks, AKernelMovesAnyList) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const std::vector<Block> blocks{{0_B, 3000_B, 17_B}, {100_B, 0_B, 1_B}, {50_B, 64_B, 33_B}};
     const Scratch from(rank, Memory::device, 4000_B);
     const Scratch to(rank, Memory::device, 200_B);

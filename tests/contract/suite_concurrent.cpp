@@ -13,7 +13,7 @@ constexpr Payload kSent{24};
 constexpr int kMany = 5000;
 
 TEST(CopyByTheCpu, HasEndedWhenItReturns) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     for (const auto& [source, target] :
          {std::pair(Memory::device, Memory::pageable), std::pair(Memory::pageable, Memory::device),
           std::pair(Memory::pinned, Memory::pageable), std::pair(Memory::pageable, Memory::shared_pinned)}) {
@@ -45,7 +45,7 @@ TEST(ManyControlMessages, StayInOrderWhileTheirReceiverMakesRoom) {
 }
 
 TEST(ASendThatWasGivenUp, ArrivesWholeThoughItsBufferIsReleased) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Scratch into(rank, Memory::pinned, 8_MiB);
     if (first(rank, peer)) {
       const Buffer from = rank.allocate(Memory::pinned, 8_MiB);

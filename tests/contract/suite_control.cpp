@@ -71,7 +71,7 @@ TEST(Control, MessagesOfDifferentTagsDoNotMix) {
 }
 
 TEST(Control, MessagesTravelApartFromTheData) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Scratch scratch(rank, Memory::pinned, Bytes{sizeof(int)});
     if (first(rank, peer)) {
       rank.fill(scratch.view(), Payload{5});

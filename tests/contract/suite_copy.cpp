@@ -7,7 +7,7 @@ namespace {
 constexpr Payload kCopiedContent{21};
 
 TEST(Copy, WorksBetweenEveryPairOfMemoryKinds) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     for (const Memory source : kAllMemories) {
       for (const Memory target : kAllMemories) {
         const Scratch from(rank, source, 100'000_B);
@@ -24,7 +24,7 @@ TEST(Copy, WorksBetweenEveryPairOfMemoryKinds) {
 }
 
 TEST(Copy, WorksWithHostMemoryNearAndFar) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch device(rank, Memory::device, 5000_B);
     for (const Memory kind : {Memory::pinned, Memory::pageable, Memory::shared_pinned}) {
       const Buffer near = rank.allocate(kind, 5000_B, Locality::near);
@@ -40,7 +40,7 @@ TEST(Copy, WorksWithHostMemoryNearAndFar) {
 }
 
 TEST(Copy, MovesTheViewAndNothingBesideIt) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     for (const Memory source : kAllMemories) {
       for (const Memory target : kAllMemories) {
         const Scratch from(rank, source, 1000_B);
@@ -61,7 +61,7 @@ TEST(Copy, MovesTheViewAndNothingBesideIt) {
 }
 
 TEST(Copy, OfNothingEndsAndChangesNothing) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch from(rank, Memory::device, 64_B);
     const Scratch to(rank, Memory::pinned, 64_B);
     rank.fill(from.view(), kCopiedContent);
@@ -72,7 +72,7 @@ TEST(Copy, OfNothingEndsAndChangesNothing) {
 }
 
 TEST(Copy, WorksWithinOneBuffer) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     for (const Memory kind : kAllMemories) {
       const Scratch scratch(rank, kind, 1000_B);
       rank.fill(scratch.slice(0_B, 500_B), kCopiedContent);
@@ -84,7 +84,7 @@ TEST(Copy, WorksWithinOneBuffer) {
 }
 
 TEST(Copy, ByAKernelMovesTheSameBytes) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch pinned(rank, Memory::pinned, 5000_B);
     const Scratch device(rank, Memory::device, 5000_B);
     const Scratch other(rank, Memory::device, 5000_B);
@@ -107,7 +107,7 @@ TEST(Copy, AResidentKernelLeavesAllButTheMemoryOfPeersAlone) {
 }
 
 TEST(Copy, CopiesOfOneStreamRunInOrder) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     constexpr Bytes kSize = 300'000_B;
     const Scratch pinned(rank, Memory::pinned, kSize);
     const Scratch device(rank, Memory::device, kSize);
@@ -125,7 +125,7 @@ TEST(Copy, CopiesOfOneStreamRunInOrder) {
 }
 
 TEST(Copy, EveryStreamMakesProgress) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     constexpr Bytes kSize = 20'000_B;
     const Scratch from(rank, Memory::pinned, kSize);
     const Scratch to(rank, Memory::device, kSize * kStreams);
@@ -175,7 +175,7 @@ TEST(Copy, OperationsInFlightHaveDifferentIds) {
 }
 
 TEST(Compute, HoldsUpTheCopiesBehindItInItsStream) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch from(rank, Memory::pinned, 5000_B);
     const Scratch to(rank, Memory::device, 5000_B);
     rank.fill(from.view(), kCopiedContent);
@@ -188,7 +188,7 @@ TEST(Compute, HoldsUpTheCopiesBehindItInItsStream) {
 }
 
 TEST(Compute, OfNoTimeEndsAndOfLessIsRefused) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     finish(rank, rank.compute(Seconds{}, Stream{0}));
     EXPECT_THROW(static_cast<void>(rank.compute(Seconds{-1e-6}, Stream{0})), UsageError);
     EXPECT_THROW(static_cast<void>(rank.compute(1.0_us, Stream{kStreams})), UsageError);

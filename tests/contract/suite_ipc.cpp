@@ -11,9 +11,9 @@ constexpr Payload kSharedContent{61};
 
 /// Runs `owner` on the pair's first rank, with a device buffer of kIpcSize whose handle `guest` gets on the other.
 /// Skips pairs that cannot map each other's memory; for those there is a rule of its own.
-void on_every_mapped_pair(const std::function<void(Rank&, RankId peer, Buffer mine)>& owner,
-                          const std::function<void(Rank&, RankId peer, const IpcHandle& theirs)>& guest) {
-  on_every_pair([&](Rank& rank, RankId peer) {
+void on_every_mapped_pair(const std::function<void(MeasuredRank&, RankId peer, Buffer mine)>& owner,
+                          const std::function<void(MeasuredRank&, RankId peer, const IpcHandle& theirs)>& guest) {
+  on_every_pair([&](MeasuredRank& rank, RankId peer) {
     if (!rank.path_to(peer).device_mapping) return;
     if (first(rank, peer)) {
       const Scratch mine(rank, Memory::device, kIpcSize);
@@ -43,7 +43,7 @@ TEST(Ipc, AnOpenedBufferHasTheOwnersSizeAndKind) {
 
 TEST(Ipc, ACopyReadsTheOwnersBytes) {
   on_every_mapped_pair([](Rank&, RankId, Buffer) {},
-                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                       [](MeasuredRank& rank, RankId peer, const IpcHandle& theirs) {
                          const Buffer opened = rank.open_memory(peer, theirs);
                          const Scratch mine(rank, Memory::device, kIpcSize);
                          rank.fill(mine.view(), kSentinel);
@@ -56,7 +56,7 @@ TEST(Ipc, ACopyReadsTheOwnersBytes) {
 
 TEST(Ipc, ACopyWritesTheOwnersBytes) {
   on_every_mapped_pair(
-      [](Rank& rank, RankId peer, Buffer mine) {
+      [](MeasuredRank& rank, RankId peer, Buffer mine) {
         rank.fill(View(mine, 0_B, 1000_B), kSentinel);
         rank.fill(View(mine, 1000_B, 2000_B), kSentinel);
         rank.fill(View(mine, 3000_B, 7000_B), kSentinel);
@@ -66,7 +66,7 @@ TEST(Ipc, ACopyWritesTheOwnersBytes) {
         EXPECT_TRUE(rank.check(View(mine, 1000_B, 2000_B), Payload{62}).intact());
         EXPECT_TRUE(rank.check(View(mine, 3000_B, 7000_B), kSentinel).intact());
       },
-      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+      [](MeasuredRank& rank, RankId peer, const IpcHandle& theirs) {
         const Buffer opened = rank.open_memory(peer, theirs);
         const Scratch mine(rank, Memory::device, 2000_B);
         rank.fill(mine.view(), Payload{62});
@@ -79,10 +79,10 @@ TEST(Ipc, ACopyWritesTheOwnersBytes) {
 
 TEST(Ipc, AHandleMayBeExportedAndOpenedAgain) {
   on_every_mapped_pair(
-      [](Rank& rank, RankId peer, Buffer mine) {
+      [](MeasuredRank& rank, RankId peer, Buffer mine) {
         send_control_now(rank, peer, tag(1), ControlMessage(rank.export_memory(mine)));
       },
-      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+      [](MeasuredRank& rank, RankId peer, const IpcHandle& theirs) {
         rank.close_memory(rank.open_memory(peer, theirs));
         const auto again = recv_control_now(rank, peer, tag(1)).as<IpcHandle>();
         const Buffer opened = rank.open_memory(peer, again);
@@ -95,13 +95,13 @@ TEST(Ipc, AHandleMayBeExportedAndOpenedAgain) {
 
 TEST(Ipc, TwoBuffersOfOneOwnerAreTwo) {
   on_every_mapped_pair(
-      [](Rank& rank, RankId peer, Buffer) {
+      [](MeasuredRank& rank, RankId peer, Buffer) {
         const Scratch second(rank, Memory::device, 500_B);
         rank.fill(second.view(), Payload{63});
         send_control_now(rank, peer, tag(1), ControlMessage(rank.export_memory(second.buffer())));
         recv_control_now(rank, peer, tag(2));
       },
-      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+      [](MeasuredRank& rank, RankId peer, const IpcHandle& theirs) {
         const Buffer one = rank.open_memory(peer, theirs);
         const Buffer two = rank.open_memory(peer, recv_control_now(rank, peer, tag(1)).as<IpcHandle>());
         EXPECT_EQ(two.size, 500_B);
@@ -118,12 +118,12 @@ TEST(Ipc, TwoBuffersOfOneOwnerAreTwo) {
 
 TEST(Ipc, ABufferThatAPeerHasOpenIsNotReleased) {
   on_every_mapped_pair(
-      [](Rank& rank, RankId peer, Buffer mine) {
+      [](MeasuredRank& rank, RankId peer, Buffer mine) {
         recv_control_now(rank, peer, tag(1));
         EXPECT_THROW(rank.release(mine), UsageError);
         send_control_now(rank, peer, tag(2));
       },
-      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+      [](MeasuredRank& rank, RankId peer, const IpcHandle& theirs) {
         const Buffer opened = rank.open_memory(peer, theirs);
         send_control_now(rank, peer, tag(1));
         recv_control_now(rank, peer, tag(2));
@@ -168,7 +168,7 @@ TEST(Ipc, ABufferInUseIsNotClosed) {
 
 TEST(Ipc, ABufferIsInUseByItsOwnOperationsAndNotByThoseOfAnotherThatIsTheSameMemory) {
   on_every_mapped_pair([](Rank&, RankId, Buffer) {},
-                       [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+                       [](MeasuredRank& rank, RankId peer, const IpcHandle& theirs) {
                          const Buffer one = rank.open_memory(peer, theirs);
                          const Buffer other = rank.open_memory(peer, theirs);
                          const Scratch mine(rank, Memory::device, kIpcSize);
@@ -244,9 +244,9 @@ TEST(Ipc, TheAddressTellsTheBuffersOfARankApart) {
 }
 
 /// Runs `owner` on the pair's first rank and `guest`, with a handle of the owner's shared pinned memory, on the other.
-void on_every_pair_of_a_node(const std::function<void(Rank&, RankId peer, Buffer mine)>& owner,
-                             const std::function<void(Rank&, RankId peer, const IpcHandle& theirs)>& guest) {
-  on_every_pair([&](Rank& rank, RankId peer) {
+void on_every_pair_of_a_node(const std::function<void(MeasuredRank&, RankId peer, Buffer mine)>& owner,
+                             const std::function<void(MeasuredRank&, RankId peer, const IpcHandle& theirs)>& guest) {
+  on_every_pair([&](MeasuredRank& rank, RankId peer) {
     if (!rank.path_to(peer).same_node) return;
     if (first(rank, peer)) {
       const Buffer mine = rank.allocate(Memory::shared_pinned, kIpcSize);
@@ -263,12 +263,12 @@ void on_every_pair_of_a_node(const std::function<void(Rank&, RankId peer, Buffer
 
 TEST(Ipc, SharedPinnedMemoryIsReadAndWrittenByItsNeighbours) {
   on_every_pair_of_a_node(
-      [](Rank& rank, RankId peer, Buffer mine) {
+      [](MeasuredRank& rank, RankId peer, Buffer mine) {
         recv_control_now(rank, peer, tag(1));
         EXPECT_TRUE(rank.check(View(mine), Payload{64}).intact());
         rank.release(mine);
       },
-      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+      [](MeasuredRank& rank, RankId peer, const IpcHandle& theirs) {
         const Buffer opened = rank.open_memory(peer, theirs);
         EXPECT_EQ(opened.size, kIpcSize);
         EXPECT_EQ(opened.memory, Memory::shared_pinned);
@@ -284,12 +284,12 @@ TEST(Ipc, SharedPinnedMemoryIsReadAndWrittenByItsNeighbours) {
 
 TEST(Ipc, SharedPinnedMemoryStaysForThePeersThatHaveItOpen) {
   on_every_pair_of_a_node(
-      [](Rank& rank, RankId peer, Buffer mine) {
+      [](MeasuredRank& rank, RankId peer, Buffer mine) {
         recv_control_now(rank, peer, tag(1));
         rank.release(mine);
         send_control_now(rank, peer, tag(2));
       },
-      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+      [](MeasuredRank& rank, RankId peer, const IpcHandle& theirs) {
         const Buffer opened = rank.open_memory(peer, theirs);
         send_control_now(rank, peer, tag(1));
         recv_control_now(rank, peer, tag(2));
@@ -319,12 +319,12 @@ TEST(Ipc, AHandleOfSharedPinnedMemoryThatClaimsMoreThanThereIsIsRefused) {
 
 TEST(Ipc, AKernelReachesTheSharedPinnedMemoryOfEveryNeighbour) {
   on_every_pair_of_a_node(
-      [](Rank& rank, RankId peer, Buffer mine) {
+      [](MeasuredRank& rank, RankId peer, Buffer mine) {
         recv_control_now(rank, peer, tag(1));
         EXPECT_TRUE(rank.check(View(mine), Payload{65}).intact());
         rank.release(mine);
       },
-      [](Rank& rank, RankId peer, const IpcHandle& theirs) {
+      [](MeasuredRank& rank, RankId peer, const IpcHandle& theirs) {
         const Buffer opened = rank.open_memory(peer, theirs);
         const Scratch device(rank, Memory::device, kIpcSize);
         finish(rank, rank.copy(device.view(), View(opened), Stream{0}, Engine::kernel));

@@ -15,7 +15,7 @@ constexpr PackMethod kMethods[] = {PackMethod::copies, PackMethod::rows, PackMet
 /// The messages of one direction, one behind the other.
 class Spread {
  public:
-  Spread(Rank& rank, const Layout& layout, std::span<const Bytes> sizes)
+  Spread(MeasuredRank& rank, const Layout& layout, std::span<const Bytes> sizes)
       : rank_(rank), memory_(rank, Memory::device, room(layout, sizes)) {
     Bytes at{};
     for (const Bytes size : sizes) {
@@ -54,7 +54,7 @@ class Spread {
     return sum;
   }
 
-  Rank& rank_;
+  MeasuredRank& rank_;
   Scratch memory_;
   std::vector<View> messages_;
   std::vector<View> blocks_;
@@ -62,7 +62,8 @@ class Spread {
 };
 
 /// Both ends send and receive messages of these sizes, twice over one connection.
-void exchange(Rank& rank, RankId peer, const Protocol& protocol, const Packing& packing, std::span<const Bytes> sizes) {
+void exchange(MeasuredRank& rank, RankId peer, const Protocol& protocol, const Packing& packing,
+              std::span<const Bytes> sizes) {
   constexpr Payload kSendersGap{5};
   const std::string what = std::string(protocol.name()) + ", " + to_string(packing.layout) + " packed by " +
                            std::string(to_string(packing.method));
@@ -88,7 +89,7 @@ void exchange(Rank& rank, RankId peer, const Protocol& protocol, const Packing& 
 }
 
 TEST(Layouts, ArriveByEveryMethodAndLeaveTheGapsAlone) {
-  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_every_connection([](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     constexpr Bytes kMessages[] = {4096_B};
     for (const PackMethod method : kMethods) {
       exchange(rank, peer, protocol, {Layout::vector(64_B, 96_B), method}, kMessages);
@@ -100,7 +101,7 @@ TEST(Layouts, ArriveByEveryMethodAndLeaveTheGapsAlone) {
 }
 
 TEST(Layouts, ArriveWhereTheLastBlockIsCutShort) {
-  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_every_connection([](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     constexpr Bytes kMessages[] = {777_B};
     constexpr Bytes kOneRow[] = {5_B};
     for (const PackMethod method : kMethods) {
@@ -111,7 +112,7 @@ TEST(Layouts, ArriveWhereTheLastBlockIsCutShort) {
 }
 
 TEST(Layouts, ArriveInWindowsOfUnequalMessages) {
-  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_every_connection([](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     constexpr Bytes kMessages[] = {640_B, 0_B, 64_B, 6400_B, 640_B};
     for (const PackMethod method : kMethods) {
       exchange(rank, peer, protocol, {Layout::vector(64_B, 1000_B), method}, kMessages);
@@ -120,7 +121,7 @@ TEST(Layouts, ArriveInWindowsOfUnequalMessages) {
 }
 
 TEST(Layouts, MessagesThatShareTheirMemoryShareTheirPackedPlace) {
-  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_every_connection([](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     constexpr Bytes kSize[] = {640_B};
     const Packing packing{Layout::vector(64_B, 100_B), PackMethod::kernel};
     const Spread outgoing(rank, packing.layout, kSize);
@@ -152,7 +153,7 @@ struct Attempt {
 /// Each attempt has a connection of its own, whose other end has nothing to do: after a failure a channel refuses
 /// everything.
 void expect_refused(const Packing& packing, std::span<const Attempt> attempts) {
-  on_every_pair([&](Rank& rank, RankId peer) {
+  on_every_pair([&](MeasuredRank& rank, RankId peer) {
     const Protocol& protocol = find_protocol("staging");
     const PackedBuffers buffers(rank, protocol, packing, 1000_B, 1000_B);
     for (const Attempt& attempt : attempts) {

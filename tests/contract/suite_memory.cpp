@@ -18,7 +18,7 @@ void expect_first_bad_near(const Verdict& verdict, Bytes offset) {
 }
 
 TEST(Memory, ABufferHasTheKindAndTheSizeThatWereAskedFor) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     for (const Memory kind : kAllMemories) {
       for (const Locality locality : {Locality::near, Locality::far}) {
         const Buffer buffer = rank.allocate(kind, 4097_B, locality);
@@ -45,7 +45,7 @@ TEST(Memory, BuffersThatLiveTogetherHaveDifferentIds) {
 }
 
 TEST(Memory, ABufferMayBeEmpty) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     for (const Memory kind : kAllMemories) {
       const Scratch empty(rank, kind, 0_B);
       EXPECT_NE(empty.buffer().id, 0U);
@@ -56,7 +56,7 @@ TEST(Memory, ABufferMayBeEmpty) {
 }
 
 TEST(Memory, AViewMayBeEmptyEvenAtTheEnd) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch scratch(rank, Memory::device, 64_B);
     rank.fill(scratch.view(), kFilledContent);
     for (const Bytes offset : {0_B, 32_B, 64_B}) {
@@ -68,7 +68,7 @@ TEST(Memory, AViewMayBeEmptyEvenAtTheEnd) {
 }
 
 TEST(Memory, AViewOutsideItsBufferIsRefused) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Scratch scratch(rank, Memory::pinned, 64_B);
     const Scratch other(rank, Memory::pinned, 128_B);
     const Bytes huge{std::numeric_limits<std::uint64_t>::max()};
@@ -86,7 +86,7 @@ TEST(Memory, AViewOutsideItsBufferIsRefused) {
 }
 
 TEST(Memory, TheSizeThatAHandleClaimsDoesNotWidenItsBuffer) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch scratch(rank, Memory::pinned, 64_B);
     Buffer forged = scratch.buffer();
     forged.size = 1_MiB;
@@ -95,7 +95,7 @@ TEST(Memory, TheSizeThatAHandleClaimsDoesNotWidenItsBuffer) {
 }
 
 TEST(Memory, AReleasedBufferIsRefused) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     for (const Memory kind : kAllMemories) {
       const Scratch alive(rank, kind, 64_B);
       const Buffer gone = rank.allocate(kind, 64_B);
@@ -112,7 +112,7 @@ TEST(Memory, AReleasedBufferIsRefused) {
 }
 
 TEST(Memory, ABufferThatNeverWasIsRefused) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Buffer none{};
     const Buffer unknown{.id = 4'000'000'000U, .memory = Memory::pinned, .size = 64_B};
     for (const Buffer& bad : {none, unknown}) {
@@ -123,7 +123,7 @@ TEST(Memory, ABufferThatNeverWasIsRefused) {
 }
 
 TEST(Memory, ABufferInUseIsNotReleased) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     if (first(rank, peer)) {
       const Scratch into(rank, Memory::pageable, 64_B);
       const Op receiving = rank.receive(peer, tag(0), into.view());
@@ -142,7 +142,7 @@ TEST(Memory, ABufferInUseIsNotReleased) {
 }
 
 TEST(Content, AFilledViewIsIntact) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     for (const Memory kind : kAllMemories) {
       for (const Bytes size : {1_B, 3_B, 4096_B, 1_MiB + 1_B}) {
         const Scratch scratch(rank, kind, size);
@@ -154,7 +154,7 @@ TEST(Content, AFilledViewIsIntact) {
 }
 
 TEST(Content, PatternsOfDifferentSeedsDiffer) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch scratch(rank, Memory::device, 4096_B);
     for (std::uint64_t seed = 1; seed < 40; ++seed) {
       rank.fill(scratch.view(), Payload{seed});
@@ -165,7 +165,7 @@ TEST(Content, PatternsOfDifferentSeedsDiffer) {
 }
 
 TEST(Content, WhatWasNeverWrittenIsDropped) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     for (const Memory kind : kAllMemories) {
       const Scratch scratch(rank, kind, 4096_B);
       for (const Bytes written : {0_B, 1_B, 100_B, 4080_B}) {
@@ -180,7 +180,7 @@ TEST(Content, WhatWasNeverWrittenIsDropped) {
 }
 
 TEST(Content, WhatWasWrittenWronglyIsScrambled) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     for (const Memory kind : kAllMemories) {
       const Scratch scratch(rank, kind, 4096_B);
       for (const Bytes intact : {0_B, 1_B, 100_B, 4000_B}) {
@@ -195,7 +195,7 @@ TEST(Content, WhatWasWrittenWronglyIsScrambled) {
 }
 
 TEST(Content, ChunksInTheWrongOrderAreScrambled) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch from(rank, Memory::pinned, 3072_B);
     const Scratch to(rank, Memory::pinned, 3072_B);
     rank.fill(from.view(), kFilledContent);
@@ -210,7 +210,7 @@ TEST(Content, ChunksInTheWrongOrderAreScrambled) {
 }
 
 TEST(Content, APatternDependsOnTheViewAndNotOnItsPlace) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch here(rank, Memory::pinned, 512_B);
     const Scratch there(rank, Memory::device, 512_B);
     rank.fill(here.slice(7_B, 200_B), kFilledContent);
@@ -222,7 +222,7 @@ TEST(Content, APatternDependsOnTheViewAndNotOnItsPlace) {
 }
 
 TEST(MemoryBeside, IsCopiedToAndFromLikeTheRanksOwn) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     std::optional<Buffer> beside;
     try {
       beside = rank.allocate_beside(peer, 5000_B);

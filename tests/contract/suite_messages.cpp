@@ -8,13 +8,13 @@ constexpr Payload kSentContent{41};
 /// Below and above what MPI libraries and adapters send without waiting for the receiver.
 constexpr Bytes kSizes[] = {1_B, 3_B, 4096_B, 300'000_B, 8_MiB};
 
-void send_filled(Rank& rank, RankId peer, Tag with, Memory kind, Bytes size, Payload pattern) {
+void send_filled(MeasuredRank& rank, RankId peer, Tag with, Memory kind, Bytes size, Payload pattern) {
   const Scratch from(rank, kind, size);
   rank.fill(from.view(), pattern);
   finish(rank, rank.send(peer, with, from.view()));
 }
 
-void receive_filled(Rank& rank, RankId peer, Tag with, Memory kind, Bytes size, Payload pattern) {
+void receive_filled(MeasuredRank& rank, RankId peer, Tag with, Memory kind, Bytes size, Payload pattern) {
   const Scratch into(rank, kind, size);
   rank.fill(into.view(), kSentinel);
   finish(rank, rank.receive(peer, with, into.view()));
@@ -23,7 +23,7 @@ void receive_filled(Rank& rank, RankId peer, Tag with, Memory kind, Bytes size, 
 }
 
 TEST(Messages, AreDeliveredFromAndToEveryKindOfHostMemory) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     for (const Bytes size : kSizes) {
       for (const Memory kind : {Memory::pinned, Memory::pageable, Memory::shared_pinned}) {
         if (first(rank, peer)) {
@@ -39,7 +39,7 @@ TEST(Messages, AreDeliveredFromAndToEveryKindOfHostMemory) {
 }
 
 TEST(Messages, SentSynchronouslyEndNotBeforeTheirReceiverHasBegun) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     for (const Bytes size : {1_B, 4096_B, 300'000_B}) {
       const Scratch memory(rank, Memory::pinned, size);
       if (first(rank, peer)) {
@@ -59,7 +59,7 @@ TEST(Messages, SentSynchronouslyEndNotBeforeTheirReceiverHasBegun) {
 }
 
 TEST(Messages, FillTheirViewAndNothingBesideIt) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Scratch from(rank, Memory::pinned, 1000_B);
     const Scratch into(rank, Memory::pinned, 1000_B);
     rank.fill(from.view(), Payload{43});
@@ -76,7 +76,7 @@ TEST(Messages, FillTheirViewAndNothingBesideIt) {
 }
 
 TEST(Messages, WithOneTagStayInOrder) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     // Small and large in turn: a small one must not overtake a large one.
     constexpr Bytes kTurn[] = {300'000_B, 8_B, 8_B, 300'000_B, 8_B};
     std::uint64_t seed = 100;
@@ -91,7 +91,7 @@ TEST(Messages, WithOneTagStayInOrder) {
 }
 
 TEST(Messages, ManyAtOnceStayInOrder) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     constexpr std::uint64_t kMessages = 200;
     constexpr Bytes kSize = 1000_B;
     const Scratch all(rank, Memory::pinned, kSize * kMessages);
@@ -109,7 +109,7 @@ TEST(Messages, ManyAtOnceStayInOrder) {
 }
 
 TEST(Messages, OfDifferentTagsDoNotMix) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     for (const Bytes size : {64_B, 300'000_B}) {
       const Scratch one(rank, Memory::pageable, size);
       const Scratch two(rank, Memory::pageable, size);
@@ -129,7 +129,7 @@ TEST(Messages, OfDifferentTagsDoNotMix) {
 }
 
 TEST(Messages, AReceiveMayBePostedBeforeTheSend) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     for (const Bytes size : {64_B, 300'000_B}) {
       if (first(rank, peer)) {
         const Scratch into(rank, Memory::pinned, size);
@@ -147,7 +147,7 @@ TEST(Messages, AReceiveMayBePostedBeforeTheSend) {
 }
 
 TEST(Messages, AReceiveMayBePostedAfterTheSend) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     for (const Bytes size : {64_B, 300'000_B}) {
       if (first(rank, peer)) {
         recv_control_now(rank, peer, tag(1));
@@ -164,7 +164,7 @@ TEST(Messages, AReceiveMayBePostedAfterTheSend) {
 }
 
 TEST(Messages, ASentBufferMayBeWrittenAgainOnceTheSendHasEnded) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     for (const Bytes size : {64_B, 300'000_B}) {
       const Scratch scratch(rank, Memory::pinned, size);
       if (first(rank, peer)) {
@@ -184,7 +184,7 @@ TEST(Messages, ASentBufferMayBeWrittenAgainOnceTheSendHasEnded) {
 }
 
 TEST(Messages, MayBeEmpty) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Scratch scratch(rank, Memory::pinned, 64_B);
     rank.fill(scratch.view(), kSentContent);
     finish_all(rank, {rank.receive(peer, tag(0), scratch.slice(10_B, 0_B)),
@@ -194,7 +194,7 @@ TEST(Messages, MayBeEmpty) {
 }
 
 TEST(Messages, AnEmptyMessageKeepsItsPlaceInTheOrder) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     constexpr Bytes kTurn[] = {0_B, 100_B, 0_B, 100_B};
     for (const Bytes size : kTurn) {
       if (first(rank, peer)) {
@@ -207,7 +207,7 @@ TEST(Messages, AnEmptyMessageKeepsItsPlaceInTheOrder) {
 }
 
 TEST(Messages, PassInBothDirectionsAtOnce) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     for (const Bytes size : kSizes) {
       const Scratch from(rank, Memory::pinned, size);
       const Scratch into(rank, Memory::pinned, size);
@@ -224,7 +224,7 @@ TEST(Messages, PassInBothDirectionsAtOnce) {
 }
 
 TEST(Messages, PassBetweenAllRanksAtOnce) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     constexpr Bytes kSize = 70'000_B;
     const auto ranks = static_cast<std::uint64_t>(rank.ranks());
     const Scratch from(rank, Memory::pinned, kSize);
@@ -246,7 +246,7 @@ TEST(Messages, PassBetweenAllRanksAtOnce) {
 }
 
 /// The peer sends `sent` bytes to a receive of `expected` bytes: it ends with wrong_size and writes only its view.
-void expect_wrong_size(Rank& rank, RankId peer, Bytes sent, Bytes expected) {
+void expect_wrong_size(MeasuredRank& rank, RankId peer, Bytes sent, Bytes expected) {
   if (first(rank, peer)) {
     const Scratch into(rank, Memory::pinned, expected + 64_B);
     const View beside = into.slice(expected, 64_B);
@@ -264,7 +264,7 @@ void expect_wrong_size(Rank& rank, RankId peer, Bytes sent, Bytes expected) {
 }
 
 TEST(Messages, AShorterOneThanExpectedEndsWithWrongSize) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     expect_wrong_size(rank, peer, 63_B, 64_B);
     expect_wrong_size(rank, peer, 0_B, 64_B);
     expect_wrong_size(rank, peer, 200'000_B, 300'000_B);
@@ -272,7 +272,7 @@ TEST(Messages, AShorterOneThanExpectedEndsWithWrongSize) {
 }
 
 TEST(Messages, ALongerOneThanExpectedEndsWithWrongSize) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     expect_wrong_size(rank, peer, 65_B, 64_B);
     expect_wrong_size(rank, peer, 64_B, 0_B);
     expect_wrong_size(rank, peer, 300'000_B, 200'000_B);
@@ -280,7 +280,7 @@ TEST(Messages, ALongerOneThanExpectedEndsWithWrongSize) {
 }
 
 TEST(Messages, AfterAWrongSizeTheNextOneArrives) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     expect_wrong_size(rank, peer, 100_B, 64_B);
     if (first(rank, peer)) {
       receive_filled(rank, peer, tag(0), Memory::pinned, 64_B, kSentContent);
@@ -291,7 +291,7 @@ TEST(Messages, AfterAWrongSizeTheNextOneArrives) {
 }
 
 TEST(Messages, FromAndToDeviceMemoryPassWhereThePathAllowsIt) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Scratch from(rank, Memory::device, 5000_B);
     const Scratch into(rank, Memory::device, 5000_B);
     rank.fill(from.view(), kSentContent);

@@ -8,9 +8,9 @@ constexpr Bytes kPutSize = 10'000_B;
 
 /// Runs `origin` on the pair's first rank with the other's buffer of kPutSize, opened, and `target` on the other with
 /// that buffer. Skips pairs whose memory put() does not reach; for those there is a rule of its own.
-void on_every_target(const std::function<void(Rank&, RankId peer, Buffer theirs)>& origin,
-                     const std::function<void(Rank&, RankId peer, Buffer mine)>& target) {
-  on_every_pair([&](Rank& rank, RankId peer) {
+void on_every_target(const std::function<void(MeasuredRank&, RankId peer, Buffer theirs)>& origin,
+                     const std::function<void(MeasuredRank&, RankId peer, Buffer mine)>& target) {
+  on_every_pair([&](MeasuredRank& rank, RankId peer) {
     if (!rank.path_to(peer).one_sided) return;
     if (first(rank, peer)) {
       const auto handle = recv_control_now(rank, peer, tag(0)).as<IpcHandle>();
@@ -32,7 +32,7 @@ void on_every_target(const std::function<void(Rank&, RankId peer, Buffer theirs)
 /// Device memory of this rank that put() may read: between nodes the adapter must know it.
 class Source {
  public:
-  Source(Rank& rank, Bytes size) : rank_(rank), scratch_(rank, Memory::device, size) {
+  Source(MeasuredRank& rank, Bytes size) : rank_(rank), scratch_(rank, Memory::device, size) {
     rank_.register_memory(scratch_.buffer());
   }
   [[nodiscard]] View filled(Payload pattern) const {
@@ -41,7 +41,7 @@ class Source {
   }
 
  private:
-  Rank& rank_;
+  MeasuredRank& rank_;
   Scratch scratch_;
 };
 
@@ -58,7 +58,7 @@ std::vector<Engine> engines(Rank& rank, RankId peer) {
 
 TEST(OneSided, ASignalComesAfterTheDataOfItsPut) {
   on_every_target(
-      [](Rank& rank, RankId peer, Buffer theirs) {
+      [](MeasuredRank& rank, RankId peer, Buffer theirs) {
         int n = 1;
         for (const Engine engine : engines(rank, peer)) {
           const Source source(rank, kPutSize);
@@ -68,7 +68,7 @@ TEST(OneSided, ASignalComesAfterTheDataOfItsPut) {
           ++n;
         }
       },
-      [](Rank& rank, RankId peer, Buffer mine) {
+      [](MeasuredRank& rank, RankId peer, Buffer mine) {
         int n = 1;
         for ([[maybe_unused]] const Engine engine : engines(rank, peer)) {
           take_signal(rank, peer, Tag{n++});
@@ -83,7 +83,7 @@ TEST(OneSided, ASignalComesAfterTheDataOfItsPut) {
 TEST(OneSided, SignalsOfOneTagAreTakenOneByOneAndWaitForTheirTaker) {
   constexpr int kPuts = 5;
   on_every_target(
-      [](Rank& rank, RankId peer, Buffer theirs) {
+      [](MeasuredRank& rank, RankId peer, Buffer theirs) {
         const Source source(rank, 1000_B);
         const View from = source.filled(Payload{71});
         std::vector<Op> puts;
@@ -94,7 +94,7 @@ TEST(OneSided, SignalsOfOneTagAreTakenOneByOneAndWaitForTheirTaker) {
         finish_all(rank, puts);
         send_control_now(rank, peer, tag(2));
       },
-      [](Rank& rank, RankId peer, Buffer mine) {
+      [](MeasuredRank& rank, RankId peer, Buffer mine) {
         recv_control_now(rank, peer, tag(2));  // all were raised before anybody waits
         for (std::uint64_t i = 0; i < kPuts; ++i) {
           take_signal(rank, peer, Tag{1});
@@ -109,13 +109,13 @@ TEST(OneSided, SignalsOfOneTagAreTakenOneByOneAndWaitForTheirTaker) {
 
 TEST(OneSided, ASignalThatIsGivenUpGoesToTheNextTaker) {
   on_every_target(
-      [](Rank& rank, RankId peer, Buffer theirs) {
+      [](MeasuredRank& rank, RankId peer, Buffer theirs) {
         const Source source(rank, 8_B);
         recv_control_now(rank, peer, tag(2));
         finish(rank,
                rank.put(View(theirs, 0_B, 8_B), source.filled(Payload{72}), Stream{0}, Engine::dma, Signal{Tag{1}, 5}));
       },
-      [](Rank& rank, RankId peer, Buffer) {
+      [](MeasuredRank& rank, RankId peer, Buffer) {
         std::uint64_t forgotten = 1;
         std::uint64_t value = 1;
         rank.abandon(rank.await_signal(peer, Tag{1}, forgotten));
@@ -129,14 +129,14 @@ TEST(OneSided, ASignalThatIsGivenUpGoesToTheNextTaker) {
 
 TEST(OneSided, ASignalCarriesItsValueAndMayComeWithoutData) {
   on_every_target(
-      [](Rank& rank, RankId, Buffer theirs) {
+      [](MeasuredRank& rank, RankId, Buffer theirs) {
         const Source source(rank, 8_B);
         const View from = source.filled(Payload{73}).slice(0_B, 0_B);
         for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{12345}, kMostSignal}) {
           finish(rank, rank.put(View(theirs, 0_B, 0_B), from, Stream{0}, Engine::dma, Signal{Tag{1}, value}));
         }
       },
-      [](Rank& rank, RankId peer, Buffer) {
+      [](MeasuredRank& rank, RankId peer, Buffer) {
         for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{12345}, kMostSignal}) {
           EXPECT_EQ(take_signal(rank, peer, Tag{1}), value);
         }
@@ -145,12 +145,12 @@ TEST(OneSided, ASignalCarriesItsValueAndMayComeWithoutData) {
 
 TEST(OneSided, APutNeedsNoSignalAndTakesNothingButItsBytes) {
   on_every_target(
-      [](Rank& rank, RankId peer, Buffer theirs) {
+      [](MeasuredRank& rank, RankId peer, Buffer theirs) {
         const Source source(rank, 1000_B);
         finish(rank, rank.put(View(theirs, 500_B, 1000_B), source.filled(Payload{74}), Stream{0}, Engine::dma, {}));
         send_control_now(rank, peer, tag(1));
       },
-      [](Rank& rank, RankId peer, Buffer mine) {
+      [](MeasuredRank& rank, RankId peer, Buffer mine) {
         recv_control_now(rank, peer, tag(1));
         EXPECT_TRUE(rank.check(View(mine, 0_B, 500_B), kSentinel).intact());
         EXPECT_TRUE(rank.check(View(mine, 500_B, 1000_B), Payload{74}).intact());
@@ -159,7 +159,7 @@ TEST(OneSided, APutNeedsNoSignalAndTakesNothingButItsBytes) {
 
 TEST(OneSided, MemoryOfAnotherNodeTakesPutsAndNothingElse) {
   on_every_target(
-      [](Rank& rank, RankId peer, Buffer theirs) {
+      [](MeasuredRank& rank, RankId peer, Buffer theirs) {
         if (rank.path_to(peer).same_node) return;
         const Source source(rank, 1000_B);
         const View from = source.filled(Payload{76});
@@ -192,7 +192,7 @@ TEST(OneSided, MemoryOfAnotherNodeIsOpenedOnceItIsRegistered) {
 
 TEST(OneSided, WhatMakesNoSenseIsRefused) {
   on_every_target(
-      [](Rank& rank, RankId peer, Buffer theirs) {
+      [](MeasuredRank& rank, RankId peer, Buffer theirs) {
         const Source source(rank, 1000_B);
         const View from = source.filled(Payload{75});
         std::uint64_t value = 0;

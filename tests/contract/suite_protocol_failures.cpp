@@ -24,8 +24,9 @@ Outcome timed(Rank& rank, const std::function<Outcome()>& exchange) {
 
 /// Ranks 0 and 1 run `body` with the protocol called `name`; the others look on. Where it does not run between the two,
 /// the test is skipped.
-void on_one_connection(std::string_view name, const std::function<void(Rank&, RankId peer, const Protocol&)>& body) {
-  on_every_rank([&](Rank& rank) {
+void on_one_connection(std::string_view name,
+                       const std::function<void(MeasuredRank&, RankId peer, const Protocol&)>& body) {
+  on_every_rank([&](MeasuredRank& rank) {
     if (rank.id().value > 1) return;
     const RankId peer{1 - rank.id().value};
     const Protocol& protocol = find_protocol(name);
@@ -93,7 +94,7 @@ TEST_P(ProtocolFailures, AChunkTooManyIsNoticedByTheReceiver) {
 }
 
 TEST_P(ProtocolFailures, AfterAFailureTheChannelIsNotUsedAgain) {
-  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_one_connection(GetParam(), [](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     // Of the window the second message has another size at each end; the third one and a fourth would fit.
     const Scratch message(rank, protocol.message_memory(), 4000_B);
     const Bytes second = first(rank, peer) ? 1000_B : 500_B;
@@ -125,7 +126,7 @@ TEST_P(ProtocolFailures, AForgedHandleIsTheFailureOfThatExchange) {
   if (GetParam() != "gpudirect-v2" && GetParam() != "symmetric-put") {
     GTEST_SKIP() << "opens no memory during an exchange, or has a test of its own";
   }
-  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_one_connection(GetParam(), [](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     ForgingRank forging(rank);
     const Scratch message(rank, protocol.message_memory(), 1000_B);
     {
@@ -145,7 +146,7 @@ TEST_P(ProtocolFailures, AForgedHandleIsTheFailureOfThatExchange) {
 }
 
 /// Of one message from the first rank to the second, where no driver opens a peer's memory.
-Outcome message_that_no_driver_opens(Rank& rank, RankId peer, Channel& channel, View message) {
+Outcome message_that_no_driver_opens(MeasuredRank& rank, RankId peer, Channel& channel, View message) {
   if (first(rank, peer)) {
     rank.fill(message, Payload{71});
     return timed(rank, [&] { return channel.send(message); });
@@ -157,7 +158,7 @@ Outcome message_that_no_driver_opens(Rank& rank, RankId peer, Channel& channel, 
 }
 
 TEST_P(ProtocolFailures, ARefusedOpeningIsTheFailureOfThatExchange) {
-  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_one_connection(GetParam(), [](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     FaultRank refused(rank, FaultRank::Fault::refused_opening);
     const Scratch message(rank, protocol.message_memory(), 1_MiB);
     {
@@ -214,7 +215,7 @@ TEST_P(ProtocolFailures, APeerThatNeverReceivesEndsTheSendInTime) {
 
 /// An exchange to which only one rank comes, and then one to which both come, by a connection of its own: that one
 /// takes nothing for its own that the former has left under way.
-void leave_and_begin_anew(Rank& rank, RankId peer, const Protocol& protocol, bool sender_is_alone) {
+void leave_and_begin_anew(MeasuredRank& rank, RankId peer, const Protocol& protocol, bool sender_is_alone) {
   const Scratch former(rank, protocol.message_memory(), 8_MiB);
   const Scratch message(rank, protocol.message_memory(), 8_MiB);
   const bool sends = first(rank, peer);
@@ -246,7 +247,7 @@ void leave_and_begin_anew(Rank& rank, RankId peer, const Protocol& protocol, boo
 }
 
 TEST_P(ProtocolFailures, WhatAReceiverLeavesBehindIsNoOtherConnections) {
-  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_one_connection(GetParam(), [](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     leave_and_begin_anew(rank, peer, protocol, false);
   });
 }
@@ -255,7 +256,7 @@ TEST_P(ProtocolFailures, WhatASenderLeavesBehindIsNoOtherConnections) {
   if (GetParam() != "gpudirect-v2" && GetParam() != "symmetric-put" && GetParam() != "cuda-ipc") {
     GTEST_SKIP() << "leaves bytes in the network, which no later connection tells from its own";
   }
-  on_one_connection(GetParam(), [](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_one_connection(GetParam(), [](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     leave_and_begin_anew(rank, peer, protocol, true);
   });
 }

@@ -29,8 +29,8 @@ class Messages {
 };
 
 /// One exchange whose sizes both ends know, checked byte for byte. `out` and `in` are this rank's.
-void exchange_and_check(Rank& rank, RankId peer, const Protocol& protocol, Channel& channel, const Messages& outgoing,
-                        const Messages& incoming) {
+void exchange_and_check(MeasuredRank& rank, RankId peer, const Protocol& protocol, Channel& channel,
+                        const Messages& outgoing, const Messages& incoming) {
   for (std::size_t i = 0; i < outgoing.views().size(); ++i) rank.fill(outgoing.views()[i], content(rank.id(), i));
   for (const View& view : incoming.views()) rank.fill(view, kSentinel);
   const Outcome outcome = channel.exchange(outgoing.views(), incoming.views());
@@ -48,7 +48,7 @@ void exchange_and_check(Rank& rank, RankId peer, const Protocol& protocol, Chann
 }
 
 /// Connects, exchanges once with the given sizes and closes. `forth` is what the first rank of the pair sends.
-void one_exchange(Rank& rank, RankId peer, const Protocol& protocol, const Settings& settings,
+void one_exchange(MeasuredRank& rank, RankId peer, const Protocol& protocol, const Settings& settings,
                   std::span<const Bytes> forth, std::span<const Bytes> back) {
   const Messages outgoing(rank, protocol.message_memory(), first(rank, peer) ? forth : back);
   const Messages incoming(rank, protocol.message_memory(), first(rank, peer) ? back : forth);
@@ -105,7 +105,7 @@ TEST(Protocols, ConnectWithTheirDefaultsAndNameThePath) {
 }
 
 TEST(Protocols, DeliverEverySize) {
-  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_every_connection([](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     constexpr Bytes kChunk = 64_KiB;
     for (const Bytes size : {0_B, 1_B, 3_B, kChunk - 1_B, kChunk, kChunk + 1_B, 1_MiB + 1_B}) {
       one_exchange(rank, peer, protocol, protocol.defaults(), {&size, 1}, {});
@@ -116,7 +116,7 @@ TEST(Protocols, DeliverEverySize) {
 }
 
 TEST(Protocols, DeliverWithEveryChunkAndDepth) {
-  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_every_connection([](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     constexpr Bytes kMessages[] = {100'001_B};
     for (const Bytes chunk : {0_B, 10'000_B, 100'000_B, 100'001_B, 1_MiB}) {
       for (const int depth : {1, 2, 3, 64}) {
@@ -127,7 +127,7 @@ TEST(Protocols, DeliverWithEveryChunkAndDepth) {
 }
 
 TEST(Protocols, DeliverInPiecesOfOneByte) {
-  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_every_connection([](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     constexpr Bytes kMessages[] = {17_B};
     const Bytes header = protocol.name() == "cuda-ipc" ? 32_B : 0_B;  // its chunks are fragments, headers included
     one_exchange(rank, peer, protocol, {.chunk = header + 1_B, .depth = 4}, kMessages, kMessages);
@@ -135,7 +135,7 @@ TEST(Protocols, DeliverInPiecesOfOneByte) {
 }
 
 TEST(Protocols, DeliverWindowsInOrder) {
-  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_every_connection([](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     constexpr Bytes kWindow[] = {5000_B, 5000_B, 5000_B, 5000_B, 5000_B};
     constexpr Bytes kMixed[] = {300'000_B, 0_B, 1_B, 70'000_B, 4096_B};
     for (const int depth : {1, 2, 8}) {
@@ -146,7 +146,7 @@ TEST(Protocols, DeliverWindowsInOrder) {
 }
 
 TEST(Protocols, DeliverBothWaysAtOnce) {
-  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_every_connection([](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     constexpr Bytes kWindow[] = {1_MiB, 100_B, 1_MiB, 100_B, 1_MiB};
     one_exchange(rank, peer, protocol, protocol.defaults(), kWindow, kWindow);
     one_exchange(rank, peer, protocol, {.chunk = 100'000_B, .depth = 3}, kWindow, kWindow);
@@ -154,7 +154,7 @@ TEST(Protocols, DeliverBothWaysAtOnce) {
 }
 
 TEST(Protocols, DeliverWindowsOfUnequalLength) {
-  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_every_connection([](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     constexpr Bytes kLong[] = {70'000_B, 70'000_B, 70'000_B, 70'000_B, 70'000_B, 70'000_B, 70'000_B};
     constexpr Bytes kShort[] = {300'000_B, 3_B};
     for (const int depth : {1, 4}) {
@@ -165,7 +165,7 @@ TEST(Protocols, DeliverWindowsOfUnequalLength) {
 }
 
 TEST(Protocols, DeliverIntoThePartOfABufferAndNothingBesideIt) {
-  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_every_connection([](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     const Scratch from(rank, protocol.message_memory(), 10'000_B);
     const Scratch into(rank, protocol.message_memory(), 10'000_B);
     const View outgoing = from.slice(1000_B, 5000_B);
@@ -185,7 +185,7 @@ TEST(Protocols, DeliverIntoThePartOfABufferAndNothingBesideIt) {
 }
 
 TEST(Protocols, AChannelCarriesOneExchangeAfterTheOther) {
-  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_every_connection([](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     constexpr Bytes kMessages[] = {1_B, 100'000_B, 20'000_B};
     const Messages outgoing(rank, protocol.message_memory(), kMessages);
     const Messages incoming(rank, protocol.message_memory(), kMessages);
@@ -198,7 +198,7 @@ TEST(Protocols, AChannelCarriesOneExchangeAfterTheOther) {
 }
 
 TEST(Protocols, PingPong) {
-  on_every_connection([](Rank& rank, RankId peer, const Protocol& protocol) {
+  on_every_connection([](MeasuredRank& rank, RankId peer, const Protocol& protocol) {
     const Scratch ball(rank, protocol.message_memory(), 50'000_B);
     {
       const auto channel = protocol.connect(rank, peer, protocol.defaults());

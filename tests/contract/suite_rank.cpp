@@ -52,7 +52,7 @@ TEST(WhereAmI, AllRanksSeeTheSameNumberOfRanks) {
 
 /// A backend tells the time of its CPU always or never.
 TEST(WhereAmI, TheCpuIsNeverBusyForLongerThanTheClockRan) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Seconds began = rank.now();
     const auto start = rank.cpu_time();
     meet(rank, peer);
@@ -153,7 +153,7 @@ TEST(WhereAmI, ThereIsAtLeastOneNumaDomain) {
 }
 
 TEST(WhereAmI, NamingAStepChangesNothing) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Scratch scratch(rank, Memory::pinned, 64_B);
     rank.fill(scratch.view(), Payload{3});
     ControlMessage received;

@@ -52,7 +52,7 @@ std::unique_ptr<Channel> try_connect(Rank& rank, RankId peer, const Protocol& pr
 
 TEST(Variants, MessagesOfAllSizesArriveBothWaysWithAllSettings) {
   constexpr std::array kSizes{0_B, 1_B, 2999_B, 3000_B, 100'000_B};
-  on_every_pair([&](Rank& rank, RankId peer) {
+  on_every_pair([&](MeasuredRank& rank, RankId peer) {
     for (const Protocol* protocol : all_protocols()) {
       if (!protocol->supports(rank.path_to(peer)).usable()) continue;
       for (const Variant& variant : variants_of(*protocol)) {

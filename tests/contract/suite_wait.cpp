@@ -64,7 +64,7 @@ TEST(Wait, ReturnsTheOneThatEndedWhateverItsPlaceInTheSpan) {
 }
 
 TEST(Wait, MixesAllKindsOfOperations) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Scratch from(rank, Memory::pinned, 5000_B);
     const Scratch into(rank, Memory::pinned, 5000_B);
     const Scratch device(rank, Memory::device, 5000_B);
@@ -155,7 +155,7 @@ TEST(Wait, TheHelperAbandonsWhatTimedOut) {
 }
 
 TEST(Abandon, GivesTheBufferBackAndKeepsTheJobUsable) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Buffer given_up = rank.allocate(Memory::pinned, 300'000_B);
     rank.abandon(rank.receive(peer, tag(0), View(given_up)));
     rank.release(given_up);
@@ -171,7 +171,7 @@ TEST(Abandon, GivesTheBufferBackAndKeepsTheJobUsable) {
 }
 
 TEST(Abandon, WhatComesTooLateHurtsNobody) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Scratch from(rank, Memory::pinned, 64_B);
     ControlMessage forgotten(1);  // The caller may end its life now; that it lives on here only shows who writes it.
     {
@@ -185,7 +185,7 @@ TEST(Abandon, WhatComesTooLateHurtsNobody) {
     rank.fill(innocent.view(), Payload{53});
     const Op late[] = {rank.send(peer, tag(0), from.view()), rank.send_control(peer, tag(1), ControlMessage(666))};
     meet(rank, peer);
-    for (const Op op : late) wait(rank, op, rank.now() + kShortly);
+    for (const Op op : late) static_cast<void>(wait(rank, op, rank.now() + kShortly));  // nobody need take them
     meet(rank, peer);
     EXPECT_TRUE(rank.check(innocent.view(), Payload{53}).intact());
     EXPECT_EQ(forgotten.as<int>(), 1) << "an abandoned recv_control was written";
@@ -193,7 +193,7 @@ TEST(Abandon, WhatComesTooLateHurtsNobody) {
 }
 
 TEST(Abandon, ASendThatNobodyTakesCanBeGivenUp) {
-  on_every_pair([](Rank& rank, RankId peer) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
     const Buffer from = rank.allocate(Memory::pinned, 8_MiB);
     rank.fill(View(from), Payload{54});
     if (first(rank, peer)) {
@@ -207,7 +207,7 @@ TEST(Abandon, ASendThatNobodyTakesCanBeGivenUp) {
 }
 
 TEST(Abandon, ACopyCanBeGivenUpAndItsStreamGoesOn) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch from(rank, Memory::pinned, 1_MiB);
     const Buffer given_up = rank.allocate(Memory::device, 1_MiB);
     const Scratch to(rank, Memory::device, 1_MiB);

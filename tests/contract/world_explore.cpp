@@ -9,14 +9,14 @@
 
 namespace twinlink::contract {
 
-void on_every_rank(const std::function<void(Rank&)>& body) {
+void on_every_rank(const std::function<void(MeasuredRank&)>& body) {
   const char* text = std::getenv("TWINLINK_CONTRACT_EXPLORE");
   std::istringstream words(text != nullptr ? text : "neighbours first 2");
   std::string path;
   std::string order;
   std::size_t ranks = 2;
   words >> path >> order >> ranks;
-  const explore::Body on_rank = [&](Rank& rank, explore::Witness&) { body(rank); };
+  const explore::Body on_rank = [&](MeasuredRank& rank, explore::Witness&) { body(rank); };
   explore::run_once({.bodies = std::vector<explore::Body>(ranks, on_rank),
                      .path = path == "apart" ? explore::apart() : explore::neighbours()},
                     order == "first"  ? explore::Order::first

@@ -53,7 +53,7 @@ real::JobOptions job_on(std::string_view devices) {
 
 }  // namespace
 
-void on_every_rank(const std::function<void(Rank&)>& body) {
+void on_every_rank(const std::function<void(MeasuredRank&)>& body) {
   try {
     body(running_job->rank());
   } catch (const std::exception& error) {

@@ -45,7 +45,7 @@ std::vector<Place> read_places(const std::string& text) {
 
 }  // namespace
 
-void on_every_rank(const std::function<void(Rank&)>& body) {
+void on_every_rank(const std::function<void(MeasuredRank&)>& body) {
   static bool used = false;
   if (used) throw UsageError("one simulation per process: run this program through ctest, or with one test as filter");
   used = true;

@@ -4,6 +4,7 @@
 
 #include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -12,8 +13,8 @@ namespace {
 void connect_ends(Rank& rank, RankId peer) {
   ControlMessage received;
   const Op sent = rank.send_control(peer, kMeet, ControlMessage());
-  wait(rank, rank.recv_control(peer, kMeet, received), kLong);
-  wait(rank, sent, kLong);
+  finish(rank, rank.recv_control(peer, kMeet, received), kLong);
+  finish(rank, sent, kLong);
 }
 
 std::vector<View> messages(const Exchange& exchange, Rank& rank, int count) {
@@ -36,7 +37,7 @@ void release(Rank& rank, const std::vector<View>& views) {
   }
 }
 
-void exchange_once(const Exchange& exchange, Rank& rank, Witness& witness) {
+void exchange_once(const Exchange& exchange, MeasuredRank& rank, Witness& witness) {
   const int me = rank.id().value;
   const RankId peer{1 - me};
   const Protocol& protocol = find_protocol(exchange.protocol);
@@ -69,7 +70,7 @@ void exchange_once(const Exchange& exchange, Rank& rank, Witness& witness) {
 Payload content(int from, int index) { return Payload{static_cast<std::uint64_t>(100 * from + index + 1)}; }
 
 Scenario exchange_of(const Exchange& exchange) {
-  const Body body = [exchange](Rank& rank, Witness& witness) { exchange_once(exchange, rank, witness); };
+  const Body body = [exchange](MeasuredRank& rank, Witness& witness) { exchange_once(exchange, rank, witness); };
   return {.bodies = {body, body}};
 }
 

@@ -9,6 +9,7 @@
 #include "tests/explore/bodies.hpp"
 #include "tests/explore/cuda_ipc_jobs.hpp"
 #include "tests/explore/expectations.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -80,10 +81,10 @@ Scenario replaces_a_buffer(std::size_t cache) {
   const auto synchronize = [](Rank& rank, RankId peer) {
     ControlMessage received;
     const Op sent = rank.send_control(peer, tags::kFirstFree, ControlMessage());
-    wait(rank, rank.recv_control(peer, tags::kFirstFree, received), kLong);
-    wait(rank, sent, kLong);
+    finish(rank, rank.recv_control(peer, tags::kFirstFree, received), kLong);
+    finish(rank, sent, kLong);
   };
-  const Body sender = [=](Rank& rank, Witness& witness) {
+  const Body sender = [=](MeasuredRank& rank, Witness& witness) {
     View first(rank.allocate(Memory::device, kSize));
     const View second(rank.allocate(Memory::device, kSize));
     {
@@ -107,7 +108,7 @@ Scenario replaces_a_buffer(std::size_t cache) {
     rank.release(first.buffer);
     rank.release(second.buffer);
   };
-  const Body receiver = [=](Rank& rank, Witness& witness) {
+  const Body receiver = [=](MeasuredRank& rank, Witness& witness) {
     const View message(rank.allocate(Memory::device, kSize));
     {
       CudaIpcChannel channel(rank, RankId{0}, options(), kLong);

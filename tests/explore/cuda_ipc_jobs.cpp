@@ -9,6 +9,7 @@
 #include "protocols/trace/decorated_rank.hpp"
 #include "tests/explore/bodies.hpp"
 #include "tests/explore/explorer/hash.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 /// Looks at the packets that one end sends and receives, and knows nothing of the endpoint's own books.
 class Inspector final : public DecoratedRank {
  public:
-  Inspector(Rank& inner, Witness& witness) : DecoratedRank(inner), witness_(witness) {}
+  Inspector(MeasuredRank& inner, Witness& witness) : DecoratedRank(inner), witness_(witness) {}
 
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
     if (tag.value == tags::kIpcFifo.value) {
@@ -93,9 +94,9 @@ Payload pattern(int sender, int exchange, int buffer) {
   return Payload{static_cast<std::uint64_t>(1000 * sender + 10 * exchange + buffer + 1)};
 }
 
-void converse(const IpcJob& job, Rank& plain_rank, Witness& witness) {
+void converse(const IpcJob& job, MeasuredRank& plain_rank, Witness& witness) {
   Inspector inspector(plain_rank, witness);
-  Rank& rank = inspector;
+  MeasuredRank& rank = inspector;
   const int me = rank.id().value;
   const RankId peer{1 - me};
   std::vector<View> from;
@@ -134,8 +135,8 @@ void converse(const IpcJob& job, Rank& plain_rank, Witness& witness) {
   }
   ControlMessage received;
   const Op sent = rank.send_control(peer, kMeet, ControlMessage());
-  wait(rank, rank.recv_control(peer, kMeet, received), kLong);
-  wait(rank, sent, kLong);
+  finish(rank, rank.recv_control(peer, kMeet, received), kLong);
+  finish(rank, sent, kLong);
   for (const View& view : from) rank.release(view.buffer);
   for (const View& view : to) rank.release(view.buffer);
 }
@@ -153,7 +154,7 @@ std::vector<Sends> times(int count, const std::vector<Sends>& exchanges) {
 }
 
 Scenario scenario_of(const IpcJob& job) {
-  const Body body = [job](Rank& rank, Witness& witness) { converse(job, rank, witness); };
+  const Body body = [job](MeasuredRank& rank, Witness& witness) { converse(job, rank, witness); };
   Scenario scenario{.bodies = {body, body}};
   scenario.late_sends = job.late_sends;
   if (!job.peer_access) scenario.path.peer_access = Answer::refused("no peer access");

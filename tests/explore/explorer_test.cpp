@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/explore/small_jobs.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -158,7 +159,7 @@ Scenario hidden_memory(bool watched) {
                        ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(first));
                        rank.wait_any(ops, kLong);
                        const View scratch(rank.allocate(Memory::pinned, 8_B));
-                       wait(rank, rank.copy(scratch, scratch, Stream{0}, Engine::dma), kLong);
+                       finish(rank, rank.copy(scratch, scratch, Stream{0}, Engine::dma), kLong);
                        witness.ending(first == 0 ? "first" : "second");
                      }}};
 }

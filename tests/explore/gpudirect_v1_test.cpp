@@ -45,7 +45,7 @@ class LosesAGrant final : public DecoratedRank {
 };
 
 Scenario with_a_lost_grant(Scenario scenario, std::size_t at) {
-  scenario.bodies[at] = [body = scenario.bodies[at]](Rank& rank, Witness& witness) {
+  scenario.bodies[at] = [body = scenario.bodies[at]](MeasuredRank& rank, Witness& witness) {
     LosesAGrant loses(rank);
     body(loses, witness);
   };

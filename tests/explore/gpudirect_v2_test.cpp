@@ -77,7 +77,7 @@ struct End {
 
 /// Rank 0 sends, rank 1 receives, and they do not agree. Each says how it ended; what is delivered must be intact.
 Scenario disagreement(const std::string& engine, const End& sender, const End& receiver) {
-  const auto body = [engine](const End& end, Rank& rank, Witness& witness) {
+  const auto body = [engine](const End& end, MeasuredRank& rank, Witness& witness) {
     const bool sends = rank.id().value == 0;
     const Buffer buffer = rank.allocate(Memory::device, end.size * static_cast<std::uint64_t>(end.messages));
     std::vector<View> window;
@@ -93,8 +93,8 @@ Scenario disagreement(const std::string& engine, const End& sender, const End& r
       witness.require(intact, "a message was said to be delivered and is not");
     }
   };
-  return {.bodies = {[body, sender](Rank& rank, Witness& witness) { body(sender, rank, witness); },
-                     [body, receiver](Rank& rank, Witness& witness) { body(receiver, rank, witness); }}};
+  return {.bodies = {[body, sender](MeasuredRank& rank, Witness& witness) { body(sender, rank, witness); },
+                     [body, receiver](MeasuredRank& rank, Witness& witness) { body(receiver, rank, witness); }}};
 }
 
 class ExploredDisagreement : public testing::TestWithParam<std::string> {

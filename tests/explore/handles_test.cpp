@@ -9,6 +9,7 @@
 #include "tests/explore/bodies.hpp"
 #include "tests/explore/cuda_ipc_jobs.hpp"
 #include "tests/explore/expectations.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -22,12 +23,12 @@ constexpr Tag kHandle{64};
 constexpr Tag kDone{65};
 
 void send_control(Rank& rank, RankId peer, Tag tag, const ControlMessage& message = ControlMessage()) {
-  wait(rank, rank.send_control(peer, tag, message), kLong);
+  finish(rank, rank.send_control(peer, tag, message), kLong);
 }
 
 ControlMessage recv_control(Rank& rank, RankId peer, Tag tag) {
   ControlMessage received;
-  wait(rank, rank.recv_control(peer, tag, received), kLong);
+  finish(rank, rank.recv_control(peer, tag, received), kLong);
   return received;
 }
 
@@ -137,7 +138,7 @@ class ExportsWhatIsGone final : public DecoratedRank {
 
 TEST(StaleHandle, EndsTheExchangeOfCudaIpcAtBothEnds) {
   const auto body = [](int me) {
-    return [me](Rank& plain, Witness& witness) {
+    return [me](MeasuredRank& plain, Witness& witness) {
       ExportsWhatIsGone rank(plain);
       const View message(rank.allocate(Memory::device, kSize, Locality::near));
       {

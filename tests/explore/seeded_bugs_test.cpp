@@ -8,6 +8,7 @@
 
 #include "tests/explore/bodies.hpp"
 #include "tests/explore/expectations.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -26,23 +27,23 @@ constexpr Tag kAnswer{68};
 constexpr Tag kHeader{69};
 
 void send_control(Rank& rank, RankId peer, Tag tag, const ControlMessage& message = ControlMessage()) {
-  wait(rank, rank.send_control(peer, tag, message), kLong);
+  finish(rank, rank.send_control(peer, tag, message), kLong);
 }
 
 ControlMessage recv_control(Rank& rank, RankId peer, Tag tag) {
   ControlMessage received;
-  wait(rank, rank.recv_control(peer, tag, received), kLong);
+  finish(rank, rank.recv_control(peer, tag, received), kLong);
   return received;
 }
 
-void copy(Rank& rank, View to, View from) { wait(rank, rank.copy(to, from, Stream{0}, Engine::dma), kLong); }
+void copy(Rank& rank, View to, View from) { finish(rank, rank.copy(to, from, Stream{0}, Engine::dma), kLong); }
 
 // ---- a receiver that fetches the bytes from the sender's memory, and then says so -----------------------------------
 
 enum class Fetch { right, closes_too_early, sends_too_early, sender_frees_too_early };
 
 Scenario fetch(Fetch fault) {
-  const Body sender = [=](Rank& rank, Witness&) {
+  const Body sender = [=](MeasuredRank& rank, Witness&) {
     const View message(rank.allocate(Memory::device, kSize));
     rank.fill(message, content(0, 0));
     rank.step("send the handle");
@@ -54,7 +55,7 @@ Scenario fetch(Fetch fault) {
     rank.step("free");
     rank.release(message.buffer);
   };
-  const Body receiver = [=](Rank& rank, Witness& witness) {
+  const Body receiver = [=](MeasuredRank& rank, Witness& witness) {
     const View message(rank.allocate(Memory::device, kSize));
     rank.fill(message, kSentinel);
     rank.step("receive the handle");
@@ -67,7 +68,7 @@ Scenario fetch(Fetch fault) {
       rank.step("send done");
       send_control(rank, kSender, kDone);
     }
-    if (fault != Fetch::closes_too_early) wait(rank, fetching, kLong);
+    if (fault != Fetch::closes_too_early) finish(rank, fetching, kLong);
     rank.step("close");
     rank.close_memory(theirs);
     if (fault != Fetch::sends_too_early) {
@@ -121,7 +122,7 @@ TEST(SeededBug, AFreeBeforeTheDone) {
 // ---- a pipeline through one staging buffer --------------------------------------------------------------------------
 
 Scenario staged(bool waits_for_the_send) {
-  const Body sender = [=](Rank& rank, Witness&) {
+  const Body sender = [=](MeasuredRank& rank, Witness&) {
     const View staging(rank.allocate(Memory::pinned, kSize));
     std::vector<Op> sends;
     for (int i = 0; i < 2; ++i) {
@@ -132,17 +133,17 @@ Scenario staged(bool waits_for_the_send) {
       rank.step("send");
       sends.push_back(rank.send(kReceiver, kData, staging));
       if (waits_for_the_send) {
-        wait(rank, sends.back(), kLong);
+        finish(rank, sends.back(), kLong);
         sends.pop_back();
       }
     }
-    for (const Op op : sends) wait(rank, op, kLong);
+    for (const Op op : sends) finish(rank, op, kLong);
   };
-  const Body receiver = [](Rank& rank, Witness& witness) {
+  const Body receiver = [](MeasuredRank& rank, Witness& witness) {
     const View message(rank.allocate(Memory::pinned, kSize));
     for (int i = 0; i < 2; ++i) {
       rank.step("receive");
-      wait(rank, rank.receive(kSender, kData, message), kLong);
+      finish(rank, rank.receive(kSender, kData, message), kLong);
       witness.require(rank.check(message, content(0, i)).intact(), "the message is not what was sent");
     }
   };
@@ -174,7 +175,7 @@ Scenario enabling(bool answers_first) {
     recv_control(rank, kSender, kRequest);
     rank.step("enable");
     const Op enabling = rank.copy(device, table, Stream{0}, Engine::dma);
-    if (!answers_first) wait(rank, enabling, kLong);
+    if (!answers_first) finish(rank, enabling, kLong);
     rank.step("send answer");
     send_control(rank, kSender, kAnswer);
     rank.step("receive header");
@@ -184,9 +185,9 @@ Scenario enabling(bool answers_first) {
       const std::array ops{enabling, received};
       const bool enabled = rank.wait_any(ops, kLong)->index == 0;
       witness.require(enabled, "a header came before this side had enabled what it asks for");
-      wait(rank, enabled ? received : enabling, kLong);
+      finish(rank, enabled ? received : enabling, kLong);
     } else {
-      wait(rank, received, kLong);
+      finish(rank, received, kLong);
     }
   };
   return {.bodies = {sender, receiver}};

@@ -5,16 +5,17 @@
 #include <vector>
 
 #include "tests/explore/explorer/hash.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::explore {
 
 void send_control(Rank& rank, int peer, Tag tag, int value) {
-  wait(rank, rank.send_control(RankId{peer}, tag, ControlMessage(value)), kLong);
+  finish(rank, rank.send_control(RankId{peer}, tag, ControlMessage(value)), kLong);
 }
 
 int recv_control(Rank& rank, int peer, Tag tag) {
   ControlMessage received;
-  wait(rank, rank.recv_control(RankId{peer}, tag, received), kLong);
+  finish(rank, rank.recv_control(RankId{peer}, tag, received), kLong);
   return received.as<int>();
 }
 
@@ -77,54 +78,54 @@ Scenario both_send_first(Bytes size, Bytes eager_limit) {
     const View out(rank.allocate(Memory::pinned, size));
     const View in(rank.allocate(Memory::pinned, size));
     rank.step("send");
-    wait(rank, rank.send(peer, kA, out), kLong);
+    finish(rank, rank.send(peer, kA, out), kLong);
     rank.step("receive");
-    wait(rank, rank.receive(peer, kA, in), kLong);
+    finish(rank, rank.receive(peer, kA, in), kLong);
     witness.ending("through");
   };
   return {.bodies = {body, body}, .eager_limit = eager_limit};
 }
 
 Scenario overwrites_what_a_peer_reads(bool waits) {
-  return {.bodies = {[](Rank& rank, Witness& witness) {
+  return {.bodies = {[](MeasuredRank& rank, Witness& witness) {
                        ControlMessage handle;
-                       wait(rank, rank.recv_control(RankId{1}, kA, handle), kLong);
+                       finish(rank, rank.recv_control(RankId{1}, kA, handle), kLong);
                        const Buffer theirs = rank.open_memory(RankId{1}, handle.as<IpcHandle>());
                        const View mine(rank.allocate(Memory::device, 8_B));
-                       wait(rank, rank.copy(mine, View(theirs), Stream{0}, Engine::dma), kLong);
+                       finish(rank, rank.copy(mine, View(theirs), Stream{0}, Engine::dma), kLong);
                        witness.ending(rank.check(mine, Payload{1}).intact() ? "old" : "new");
                        rank.close_memory(theirs);
                        send_control(rank, 1, kB);
                      },
-                     [=](Rank& rank, Witness&) {
+                     [=](MeasuredRank& rank, Witness&) {
                        const View mine(rank.allocate(Memory::device, 8_B));
                        rank.fill(mine, Payload{1});
-                       wait(rank, rank.send_control(RankId{0}, kA, ControlMessage(rank.export_memory(mine.buffer))),
-                            kLong);
+                       finish(rank, rank.send_control(RankId{0}, kA, ControlMessage(rank.export_memory(mine.buffer))),
+                              kLong);
                        if (waits) recv_control(rank, 0, kB);
                        rank.fill(mine, Payload{2});
                      }}};
 }
 
 Scenario put_and_answer(Reuse reuse) {
-  return {.bodies = {[](Rank& rank, Witness& witness) {
+  return {.bodies = {[](MeasuredRank& rank, Witness& witness) {
                        const View mine(rank.allocate(Memory::device, 8_B));
                        rank.fill(mine, kSentinel);
-                       wait(rank, rank.send_control(RankId{1}, kA, ControlMessage(rank.export_memory(mine.buffer))),
-                            kLong);
+                       finish(rank, rank.send_control(RankId{1}, kA, ControlMessage(rank.export_memory(mine.buffer))),
+                              kLong);
                        std::uint64_t value = 0;
-                       wait(rank, rank.await_signal(RankId{1}, kSignal, value), kLong);
+                       finish(rank, rank.await_signal(RankId{1}, kSignal, value), kLong);
                        witness.ending(rank.check(mine, Payload{1}).intact() ? "new" : "old");
                        send_control(rank, 1, kA);
                      },
-                     [=](Rank& rank, Witness& witness) {
+                     [=](MeasuredRank& rank, Witness& witness) {
                        ControlMessage handle;
-                       wait(rank, rank.recv_control(RankId{0}, kA, handle), kLong);
+                       finish(rank, rank.recv_control(RankId{0}, kA, handle), kLong);
                        const Buffer theirs = rank.open_memory(RankId{0}, handle.as<IpcHandle>());
                        const View source(rank.allocate(Memory::device, 8_B));
                        rank.fill(source, Payload{1});
                        const Op put = rank.put(View(theirs), source, Stream{0}, Engine::dma, Signal{kSignal, 7});
-                       if (reuse == Reuse::after_the_put) wait(rank, put, kLong);
+                       if (reuse == Reuse::after_the_put) finish(rank, put, kLong);
                        if (reuse == Reuse::at_once) rank.fill(source, Payload{2});
                        recv_control(rank, 0, kA);
                        if (reuse == Reuse::after_the_answer) rank.fill(source, Payload{2});
@@ -138,8 +139,8 @@ Scenario put_and_answer(Reuse reuse) {
 Scenario put_behind_a_copy(bool put_first) {
   return {.bodies = {[](Rank& rank, Witness& witness) {
                        const View mine(rank.allocate(Memory::device, 8_B));
-                       wait(rank, rank.send_control(RankId{1}, kA, ControlMessage(rank.export_memory(mine.buffer))),
-                            kLong);
+                       finish(rank, rank.send_control(RankId{1}, kA, ControlMessage(rank.export_memory(mine.buffer))),
+                              kLong);
                        ControlMessage received;
                        const Op receiving = rank.recv_control(RankId{1}, kB, received);
                        std::uint64_t value = 0;
@@ -149,7 +150,7 @@ Scenario put_behind_a_copy(bool put_first) {
                      },
                      [=](Rank& rank, Witness& witness) {
                        ControlMessage received;
-                       wait(rank, rank.recv_control(RankId{0}, kA, received), kLong);
+                       finish(rank, rank.recv_control(RankId{0}, kA, received), kLong);
                        const Buffer theirs = rank.open_memory(RankId{0}, received.as<IpcHandle>());
                        const View one(rank.allocate(Memory::pinned, 8_B));
                        const View two(rank.allocate(Memory::device, 8_B));

@@ -10,6 +10,7 @@
 #include "protocols/registry.hpp"
 #include "tests/explore/bodies.hpp"
 #include "tests/explore/expectations.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -34,13 +35,13 @@ void connect_ends(Rank& rank, RankId peer) {
   rank.step("meet");
   ControlMessage received;
   const Op sent = rank.send_control(peer, tags::kFirstFree, ControlMessage());
-  wait(rank, rank.recv_control(peer, tags::kFirstFree, received), kLong);
-  wait(rank, sent, kLong);
+  finish(rank, rank.recv_control(peer, tags::kFirstFree, received), kLong);
+  finish(rank, sent, kLong);
 }
 
 /// The same buffers in every exchange. After each, all puts have ended: so what was sent is overwritten at once, and
 /// that is a conflict where a put still reads it.
-void put_again_and_again(const Puts& puts, Rank& rank, Witness& witness) {
+void put_again_and_again(const Puts& puts, MeasuredRank& rank, Witness& witness) {
   const int me = rank.id().value;
   const RankId peer{1 - me};
   std::vector<View> outgoing;
@@ -81,7 +82,7 @@ void put_again_and_again(const Puts& puts, Rank& rank, Witness& witness) {
 }
 
 Scenario scenario_of(const Puts& puts) {
-  const Body body = [puts](Rank& rank, Witness& witness) { put_again_and_again(puts, rank, witness); };
+  const Body body = [puts](MeasuredRank& rank, Witness& witness) { put_again_and_again(puts, rank, witness); };
   return {.bodies = {body, body}, .path = puts.path};
 }
 

@@ -9,6 +9,7 @@
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "tests/explore/bodies.hpp"
+#include "tests/support/finish.hpp"
 #include "tests/support/test_name.hpp"
 
 namespace twinlink::explore {
@@ -17,7 +18,7 @@ namespace {
 constexpr int kRanks = 3;
 
 /// Each sends to the next and receives from the one before.
-void go_round(const Protocol& protocol, Rank& inner, Witness& witness) {
+void go_round(const Protocol& protocol, MeasuredRank& inner, Witness& witness) {
   ConcurrentRank rank(inner);
   const auto& algorithm = workloads::find_workload("shift").algorithms.front();
   const workloads::Schedule schedule = algorithm.schedule({kRanks, 1}, rank.id().value, 1);
@@ -31,8 +32,8 @@ void go_round(const Protocol& protocol, Rank& inner, Witness& witness) {
     goodbyes.emplace_back([&rank, peer] {
       ControlMessage received;
       const Op sent = rank.send_control(peer, kMeet, ControlMessage());
-      wait(rank, rank.recv_control(peer, kMeet, received), kLong);
-      wait(rank, sent, kLong);
+      finish(rank, rank.recv_control(peer, kMeet, received), kLong);
+      finish(rank, sent, kLong);
     });
   }
   {
@@ -53,7 +54,8 @@ class ExploredRing : public testing::TestWithParam<std::string> {};
 TEST_P(ExploredRing, ConnectsAndDelivers) {
   Scenario scenario;
   const Protocol& protocol = find_protocol(GetParam());
-  scenario.bodies.assign(kRanks, [&protocol](Rank& rank, Witness& witness) { go_round(protocol, rank, witness); });
+  scenario.bodies.assign(kRanks,
+                         [&protocol](MeasuredRank& rank, Witness& witness) { go_round(protocol, rank, witness); });
   scenario.late_sends = false;
   const ExploreResult result = explore(scenario);
   EXPECT_TRUE(result.clean()) << to_string(result);

@@ -48,7 +48,7 @@ std::string trace_of(const Protocol& protocol) {
   const Stage stage = stage_of(protocol);
   const auto file = std::filesystem::path(TWINLINK_PLATFORMS) / stage.platform;
   Trace trace;
-  model::simulate(model::read_platform(file), stage.places, [&](Rank& rank) {
+  model::simulate(model::read_platform(file), stage.places, [&](MeasuredRank& rank) {
     TracingRank traced(rank, trace);
     const View message(rank.allocate(protocol.message_memory(), kMessage));
     const RankId peer = rank.id() == kSender ? kReceiver : kSender;

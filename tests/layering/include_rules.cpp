@@ -31,7 +31,8 @@ const Group kFiles{"files and sockets", {"fstream", "filesystem", "iostream", "s
 /// The standard library's headers have neither a slash nor a dot.
 const Group kNotStandard{"headers outside the standard library", {"*.*", "*/*"}};
 
-/// A room: the files of one folder. A file belongs to the room with the longest folder that fits.
+/// A room: the files of one folder, or those of it whose names begin alike. A file belongs to the room with the longest
+/// prefix that fits.
 struct Part {
   std::string_view name;
   std::string_view prefix;
@@ -65,24 +66,28 @@ const std::vector<Part>& parts() {
   static const std::vector<Group> validate{kSimgrid, kMpi, kCuda, kYaml};
   static const std::vector<Part> all{
       {"core", "protocols/core/", {}, core},
+      {"measured rank", "protocols/core/measured_rank", {"core"}, core},  // what protocols do not see
       {"parts", "protocols/parts/", {"core"}, core},
       {"layout", "protocols/layout/", {"core"}, core},
-      {"trace", "protocols/trace/", {"core"}, core},
+      {"trace", "protocols/trace/", {"core", "measured rank"}, core},
       {"cuda_ipc", "protocols/cuda_ipc/", {"core", "parts"}, core},
       {"gpudirect_v2", "protocols/gpudirect_v2/", {"core", "parts"}, core},
       {"protocols", "protocols/", {"core", "parts", "cuda_ipc", "gpudirect_v2"}, core},
       {"fibers", "protocols/fibers/", {}, stacks},
-      {"workloads", "protocols/workloads/", {"core", "fibers", "trace"}, stacks},
+      {"workloads", "protocols/workloads/", {"core", "measured rank", "fibers", "trace"}, stacks},
       {"goal", "protocols/workloads/goal/", {"core", "trace", "workloads"}, stacks},
       {"report", "protocols/bench/report/", {"core"}, bench},
       {"results", "protocols/bench/results/", {"core", "layout", "protocols"}, bench},
-      {"measure", "protocols/bench/measure/", {"core", "layout", "trace", "results"}, bench},
-      {"probe", "protocols/bench/probe/", {"core", "results", "measure"}, bench},
+      {"measure", "protocols/bench/measure/", {"core", "measured rank", "layout", "trace", "results"}, bench},
+      {"probe", "protocols/bench/probe/", {"core", "measured rank", "results", "measure"}, bench},
       {"bench cli", "protocols/bench/cli/", {"core", "layout", "protocols", "results", "measure", "probe"}, bench},
-      {"figure", "protocols/bench/figure/", {"core", "protocols", "results", "measure", "bench cli"}, bench},
+      {"figure",
+       "protocols/bench/figure/",
+       {"core", "measured rank", "protocols", "results", "measure", "bench cli"},
+       bench},
       {"bench workload",
        "protocols/bench/workload/",
-       {"core", "protocols", "workloads", "goal", "results", "measure", "bench cli"},
+       {"core", "measured rank", "protocols", "workloads", "goal", "results", "measure", "bench cli"},
        bench},
       {"yaml", "platforms/yaml/", {}, machine},
       {"machine", "platforms/machine/", {"yaml"}, machine},
@@ -102,7 +107,8 @@ const std::vector<Part>& parts() {
       {"rank", "real/rank/", {"system", "device"}, real},
       {"pace", "real/pace/", {"system", "device", "rank"}, real},
       {"discover", "real/discover/", {"system"}, real},
-      {"job", "real/job/", {"system", "device", "cuda", "rank", "pace", "discover"}, real},
+      {"job", "real/job/", {"system", "device", "cuda", "rank", "pace"}, real},
+      {"real cli", "real/cli/", {"system", "discover", "job"}, real},
       {"import", "validate/import/", {}, validate},
       {"compare", "validate/compare/", {"import"}, validate},
       {"primitives", "validate/primitives/", {}, validate},

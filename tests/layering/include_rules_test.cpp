@@ -19,7 +19,7 @@ using testing::SizeIs;
 TEST(IncludeRules, TheProjectKeepsThem) {
   const Report report = check_includes(TWINLINK_SOURCE_DIR);
   EXPECT_THAT(report.findings, IsEmpty());
-  EXPECT_THAT(report.files, SizeIs(43));
+  EXPECT_THAT(report.files, SizeIs(45));
   EXPECT_THAT(report.files, Each(Pair(testing::_, Gt(0))));
 }
 
@@ -28,9 +28,10 @@ class PlantedInclude : public testing::Test {
  protected:
   void SetUp() override {
     fs::remove_all(root_);
-    for (const char* file : {"protocols/core/rank.hpp", "protocols/bench/measure/driver.hpp",
-                             "platforms/machine/platform.hpp", "model/engine/flows/machine.hpp", "real/job/job.hpp",
-                             "validate/compare/report.hpp", "tests/contract/suite.hpp"}) {
+    for (const char* file :
+         {"protocols/core/rank.hpp", "protocols/core/measured_rank.hpp", "protocols/bench/measure/driver.hpp",
+          "platforms/machine/platform.hpp", "model/engine/flows/machine.hpp", "real/job/job.hpp",
+          "validate/compare/report.hpp", "tests/contract/suite.hpp"}) {
       write(file, "#pragma once\n");
     }
   }
@@ -64,6 +65,14 @@ TEST_F(PlantedInclude, AllowedOnesPass) {
   EXPECT_THAT(findings("real/pace/i.cpp", "\"platforms/machine/platform.hpp\""), IsEmpty());
   EXPECT_THAT(findings("validate/compare/g.cpp", "\"platforms/machine/platform.hpp\""), IsEmpty());
   EXPECT_THAT(findings("tests/contract/h.cpp", "\"real/job/job.hpp\""), IsEmpty());
+}
+
+TEST_F(PlantedInclude, ProtocolsSeeARankAndNothingThatMeasures) {
+  EXPECT_THAT(findings("protocols/trace/a.cpp", "\"protocols/core/measured_rank.hpp\""), IsEmpty());
+  for (const char* file : {"protocols/a.cpp", "protocols/parts/a.cpp", "protocols/cuda_ipc/a.cpp",
+                           "protocols/gpudirect_v2/a.cpp", "protocols/layout/a.cpp", "protocols/core/rank.cpp"}) {
+    EXPECT_THAT(findings(file, "\"protocols/core/measured_rank.hpp\""), SizeIs(1)) << file;
+  }
 }
 
 TEST_F(PlantedInclude, TheCoreTakesNothingButTheStandardLibrary) {

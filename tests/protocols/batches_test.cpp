@@ -8,6 +8,7 @@
 
 #include "protocols/parts/connection.hpp"
 #include "tests/protocols/scripted_rank.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink {
 namespace {
@@ -118,16 +119,26 @@ TEST(BatchCopies, KeepsWhatEndsBeforeItsLastCopy) {
   const Op last = copies.start(at({0, 8, 0, 8}), at({0, 8, 16, 24}));
   EXPECT_EQ(rank.in_flight(), 2U);
   EXPECT_EQ(wait(rank, last, Seconds{1}), Status::delivered);
-  copies.settle(Seconds{1});
+  EXPECT_TRUE(copies.settle(Seconds{1}).ok());
   EXPECT_EQ(rank.in_flight(), 0U);
   EXPECT_EQ(rank.abandoned(), 0U);
+}
+
+TEST(BatchCopies, SayThatOneOfThemHasFailed) {
+  ScriptedRank rank;
+  BatchCopies copies(rank, Stream{0}, Engine::dma);
+  copies.keep(rank.begin(1.0_us, Status::peer_failed));
+  copies.keep(rank.begin(1.0_us));
+  const Outcome outcome = copies.settle(Seconds{1});
+  EXPECT_EQ(outcome.status, Status::peer_failed);
+  EXPECT_EQ(outcome.reason, "one of the copies of a batch");
 }
 
 TEST(BatchCopies, AbandonsWhatWasNotSettled) {
   ScriptedRank rank;
   {
     BatchCopies copies(rank, Stream{0}, Engine::dma);
-    wait(rank, copies.start(at({0, 0, 0}), at({0, 8, 16})), Seconds{1});
+    finish(rank, copies.start(at({0, 0, 0}), at({0, 8, 16})), Seconds{1});
   }
   EXPECT_EQ(rank.in_flight(), 0U);
   EXPECT_EQ(rank.abandoned(), 2U);

@@ -39,7 +39,7 @@ void PrintTo(const Refused& refused, std::ostream* out) { *out << refused.protoc
 class ConnectionRefused : public testing::TestWithParam<Refused> {};
 
 TEST_P(ConnectionRefused, IsSaidByEveryExchange) {
-  run_fake_world({}, [](Rank& rank) {
+  run_fake_world({}, [](MeasuredRank& rank) {
     OpensNothing refusing(rank);
     const bool refuses = rank.id().value == 1;
     const Protocol& protocol = find_protocol(GetParam().protocol);

@@ -155,7 +155,7 @@ class LosesTheFirst final : public DecoratedRank {
 };
 
 TEST(ConnectionHandshake, NeedsOnlyTheRequestOfOneEnd) {
-  run_fake_world({}, [](Rank& rank) {
+  run_fake_world({}, [](MeasuredRank& rank) {
     LosesTheFirst losing(rank);
     const Side side(rank.id().value == 1 ? static_cast<Rank&>(losing) : rank);
     expect_to_connect(side);

@@ -4,6 +4,8 @@
 
 #include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/trace/decorated_rank.hpp"
+#include "tests/support/fake_rank.hpp"
 
 namespace twinlink {
 namespace {
@@ -24,6 +26,7 @@ TEST(CudaIpcOptions, DefaultsAreThoseOfSmcuda) {
   EXPECT_EQ(options.eviction, Eviction::lru);
   EXPECT_EQ(options.eager, 256_B);
   EXPECT_FALSE(options.late);
+  EXPECT_FALSE(options.sees_own_alone);
   EXPECT_EQ(options.payload, 128_KiB - 32_B);
   EXPECT_EQ(options.fragments, 3);
 }
@@ -34,8 +37,57 @@ TEST(CudaIpcOptions, ChoicesAreReadByTheirNames) {
   }
   EXPECT_EQ(options_with("eviction", "openmpi").eviction, Eviction::openmpi);
   EXPECT_TRUE(options_with("start", "late").late);
+  EXPECT_TRUE(options_with("visible", "own").sees_own_alone);
   EXPECT_EQ(options_with("cache", "7").cache, 7U);
   EXPECT_EQ(options_with("eager", "1K").eager, 1_KiB);
+}
+
+TEST(CudaIpcOptions, OpenMpi5ClosesSmcudaWhereCudaIsNotInUseWhenMpiBegins) {
+  for (const handshake::Fidelity fidelity : handshake::kFidelities) {
+    Settings settings = protocol().defaults();
+    set_option(protocol(), settings, "fidelity", to_string(fidelity));
+    EXPECT_FALSE(read_cuda_ipc_options(protocol(), settings).closed) << to_string(fidelity);
+    set_option(protocol(), settings, "start", "late");
+    EXPECT_EQ(read_cuda_ipc_options(protocol(), settings).closed, fidelity == handshake::Fidelity::openmpi_5);
+    EXPECT_EQ(protocol().cuts_messages(settings), fidelity == handshake::Fidelity::openmpi_5);
+  }
+}
+
+/// Counts what is asked of the driver.
+class AskedForAccess final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  Answer check_peer_access(RankId peer) override { return ++asked_, DecoratedRank::check_peer_access(peer); }
+  [[nodiscard]] int asked() const { return asked_; }
+
+ private:
+  int asked_ = 0;
+};
+
+TEST(CudaIpc, NeverAsksForPeerAccessWhereEachRankSeesItsOwnGpuAlone) {
+  for (const char* visible : {"all", "own"}) {
+    run_fake_world({}, [&](MeasuredRank& plain) {
+      AskedForAccess rank(plain);
+      Settings settings = protocol().defaults();
+      set_option(protocol(), settings, "visible", visible);
+      const bool sends = rank.id().value == 0;
+      const View message(rank.allocate(Memory::device, 64_KiB, Locality::near));
+      const auto channel = protocol().connect(rank, RankId{sends ? 1 : 0}, settings);
+      for (int i = 0; i < 2; ++i) {
+        EXPECT_TRUE((sends ? channel->send(message) : channel->receive(message)).ok());
+      }
+      EXPECT_TRUE(channel->path_taken().starts_with("CUDA IPC")) << channel->path_taken();
+      EXPECT_EQ(rank.asked(), sends || visible == std::string_view("own") ? 0 : 1) << visible;
+    });
+  }
+}
+
+TEST(CudaIpc, CannotRunWithoutPeerAccessWhereItWouldNotAsk) {
+  run_fake_world({.peer_access = false}, [&](MeasuredRank& rank) {
+    Settings settings = protocol().defaults();
+    set_option(protocol(), settings, "visible", "own");
+    EXPECT_THROW(static_cast<void>(protocol().connect(rank, RankId{1 - rank.id().value}, settings)), UnavailableError);
+  });
 }
 
 TEST(CudaIpcOptions, UsersKnowThemByTheNamesOfOpenMpi) {

@@ -27,7 +27,7 @@ constexpr int kPlacesOfTheirOwn = kMessages - 1;
 /// Sends the places of a batch to nobody, from one of them on.
 class SilentAboutPlaces final : public DecoratedRank {
  public:
-  SilentAboutPlaces(Rank& inner, int sent) : DecoratedRank(inner), sent_(sent) {}
+  SilentAboutPlaces(MeasuredRank& inner, int sent) : DecoratedRank(inner), sent_(sent) {}
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
     const bool place = tag == tags::kPlace && message.bytes().size() != kConnectMessageSize;
     const bool silent = place && sent_-- <= 0;
@@ -45,7 +45,7 @@ class SilentPeer : public testing::TestWithParam<std::string> {
   /// does not move the bytes sends the places of so many.
   [[nodiscard]] static std::array<Outcome, 2> outcomes(int sent) {
     std::array<Outcome, 2> outcomes;
-    run_fake_world({}, [&](Rank& plain) {
+    run_fake_world({}, [&](MeasuredRank& plain) {
       const bool sends = plain.id().value == 0;
       SilentAboutPlaces silent(plain, sent);
       Rank& rank = sends == pulls() ? static_cast<Rank&>(silent) : plain;
@@ -82,7 +82,7 @@ TEST_P(SilentPeer, AboutThePlacesOfABatchIsATimeoutOfTheStepThatNeedsThem) {
 /// refuses whoever moves the bytes the other's memory, if asked to.
 std::array<Outcome, 2> one_message(const std::string& engine, Bytes sent, Bytes expected, bool refused) {
   std::array<Outcome, 2> outcomes;
-  run_fake_world({}, [&](Rank& plain) {
+  run_fake_world({}, [&](MeasuredRank& plain) {
     const bool sends = plain.id().value == 0;
     FaultRank faulty(plain, FaultRank::Fault::refused_opening);
     Rank& rank = refused && sends == (engine == "copy-engine") ? static_cast<Rank&>(faulty) : plain;
@@ -95,6 +95,52 @@ std::array<Outcome, 2> one_message(const std::string& engine, Bytes sent, Bytes 
   });
   return outcomes;
 }
+
+/// The first copy that it starts ends in time and has failed.
+class FirstCopyFails final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
+    const Op op = DecoratedRank::start_copy(to, from, blocks, stream, engine);
+    if (failing_ == Op{}) failing_ = op;
+    return op;
+  }
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override {
+    auto ended = DecoratedRank::wait_any(ops, deadline);
+    if (ended && ops[ended->index] == failing_) ended->status = Status::peer_failed;
+    return ended;
+  }
+
+ private:
+  Op failing_{};
+};
+
+class BatchWhoseFirstCopyFails : public testing::TestWithParam<std::string> {};
+
+/// Messages that lie irregularly take two copies, of which the mover waits for the last.
+TEST_P(BatchWhoseFirstCopyFails, IsNotDelivered) {
+  Outcome mover;
+  run_fake_world({}, [&](MeasuredRank& plain) {
+    const bool sends = plain.id().value == 0;
+    const bool moves = sends == (GetParam() != "kernel-pull");
+    FirstCopyFails failing(plain);
+    Rank& rank = moves ? static_cast<Rank&>(failing) : plain;
+    const Buffer buffer = rank.allocate(Memory::device, 100_B, Locality::near);
+    const std::vector<View> window{{buffer, 0_B, 8_B}, {buffer, 8_B, 8_B}, {buffer, 50_B, 8_B}};
+    Settings settings{.depth = 1, .timeout = Seconds{1}};
+    set_option(find_protocol("gpudirect-v2"), settings, "engine", GetParam());
+    set_option(find_protocol("gpudirect-v2"), settings, "batch", std::to_string(kMessages));
+    const auto channel = find_protocol("gpudirect-v2").connect(rank, RankId{sends ? 1 : 0}, settings);
+    const Outcome outcome = sends ? channel->exchange(window, {}) : channel->exchange({}, window);
+    if (moves) mover = outcome;
+  });
+  EXPECT_EQ(mover.status, Status::peer_failed);
+  EXPECT_EQ(mover.reason, "one of the copies of a batch");
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, BatchWhoseFirstCopyFails,
+                         testing::Values("copy-engine", "kernel-push", "kernel-pull", "resident-push"),
+                         [](const auto& param) { return test_name(param.param); });
 
 class WhoMovesTheBytes : public testing::TestWithParam<std::string> {};
 

@@ -47,7 +47,7 @@ void PrintTo(const Connection& way, std::ostream* out) { *out << name_of(way); }
 /// One end of the connections that follow each other.
 class End {
  public:
-  End(Rank& rank, const Connection& way) : rank_(rank), way_(way), peer_{1 - rank.id().value} {}
+  End(MeasuredRank& rank, const Connection& way) : rank_(rank), way_(way), peer_{1 - rank.id().value} {}
 
   [[nodiscard]] bool sends() const { return rank_.id().value == way_.sender; }
 
@@ -119,7 +119,7 @@ class End {
     EXPECT_EQ(wait(rank_, rank_.send_control(peer_, tag, ControlMessage()), later()), Status::delivered);
   }
 
-  Rank& rank_;
+  MeasuredRank& rank_;
   const Connection& way_;
   RankId peer_;
 };
@@ -127,7 +127,7 @@ class End {
 class LeftOver : public testing::TestWithParam<Connection> {
  protected:
   static void run(const std::function<void(const End&)>& body) {
-    run_fake_world({.op_step = GetParam().op_step}, [&](Rank& rank) { body(End(rank, GetParam())); });
+    run_fake_world({.op_step = GetParam().op_step}, [&](MeasuredRank& rank) { body(End(rank, GetParam())); });
   }
   /// A connection by which rank 1 alone has tried to move `former`; both have done so before if it is a `used` one.
   static std::unique_ptr<Channel> failed_connection(const End& end, const std::vector<View>& former, bool used) {
@@ -264,9 +264,9 @@ class FailsOnce final : public DecoratedRank {
 /// The sender has sent that all slots are filled when the receiver's copy fails.
 TEST(LeftOverOfSharedBuffers, FilledIsNotTakenForAnother) {
   const Connection way{"gpudirect-v1", {{"buffers", "shared"}}, 0};
-  run_fake_world({}, [&](Rank& rank) {
+  run_fake_world({}, [&](MeasuredRank& rank) {
     FailsOnce failing(rank);
-    const End end(rank.id().value == 1 ? static_cast<Rank&>(failing) : rank, way);
+    const End end(rank.id().value == 1 ? static_cast<MeasuredRank&>(failing) : rank, way);
     for (const std::uint64_t seed : {1U, 10U, 20U, 30U}) {
       const std::vector<View> window = end.window(4);
       end.fill(window, seed);

@@ -28,7 +28,7 @@ class NotesPlaces final : public DecoratedRank {
 };
 
 TEST(PackedMessages, BeginAtMultiplesOfTheirAlignment) {
-  run_fake_world({}, [](Rank& plain) {
+  run_fake_world({}, [](MeasuredRank& plain) {
     NotesPlaces rank(plain);
     const bool sends = rank.id().value == 0;
     const Protocol& protocol = find_protocol("host");
@@ -47,7 +47,7 @@ TEST(PackedMessages, BeginAtMultiplesOfTheirAlignment) {
 }
 
 TEST(AttachedMemory, HasRoomForAllMessagesOfAWindow) {
-  run_fake_world({.ranks = 1}, [](Rank& rank) {
+  run_fake_world({.ranks = 1}, [](MeasuredRank& rank) {
     const std::array window{View(rank.allocate(Memory::device, 100_B, Locality::near)),
                             View(rank.allocate(Memory::device, 300_B, Locality::near)),
                             View(rank.allocate(Memory::device, 200_B, Locality::near))};

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "protocols/core/rank.hpp"
+#include "protocols/core/measured_rank.hpp"
 
 namespace twinlink {
 
-class ScriptedRank final : public Rank {
+class ScriptedRank final : public MeasuredRank {
  public:
-  ScriptedRank() : Rank({.id = RankId{0}, .places = kPlaces}) {}
+  ScriptedRank() : MeasuredRank({.id = RankId{0}, .places = kPlaces}) {}
 
   /// An operation that ends `duration` from now, with `status`. Without a duration it never ends.
   Op begin(std::optional<Seconds> duration, Status status = Status::delivered);

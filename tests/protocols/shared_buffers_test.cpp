@@ -78,7 +78,7 @@ Settings settings_of(const std::string& protocol, const std::map<std::string, st
 /// theirs. Every message arrives whole, where it belongs.
 int handles_of(const std::string& protocol) {
   std::array<int, 2> handles{};
-  run_fake_world({}, [&](Rank& plain) {
+  run_fake_world({}, [&](MeasuredRank& plain) {
     CountHandles rank(plain);
     const auto self = static_cast<std::uint64_t>(plain.id().value);
     const auto channel =
@@ -136,7 +136,7 @@ class AfterAFailedConnection : public testing::TestWithParam<std::string> {};
 TEST_P(AfterAFailedConnection, NothingIsReportedAsDeliveredThatWasNot) {
   std::array<bool, 2> ok{};
   Verdict arrived;
-  run_fake_world({}, [&](Rank& rank) {
+  run_fake_world({}, [&](MeasuredRank& rank) {
     const bool mover = rank.id().value == 0;
     const auto connect = [&] {
       return find_protocol("gpudirect-v2")

@@ -69,7 +69,7 @@ std::vector<View> window_of(Rank& rank, std::size_t messages) {
 }
 
 TEST(SignalRings, HaveRoomForTwoRoundsOfAnEarlierHeapAndTheNextOnesBeginningAndRound) {
-  run_fake_world({}, [](Rank& plain) {
+  run_fake_world({}, [](MeasuredRank& plain) {
     CountingSignals rank(plain);
     const auto channel = connect_with(rank, "symmetric-put", {"order", "user"});
     const std::vector<View> window = window_of(rank, kMostSignals);
@@ -88,7 +88,7 @@ TEST(SignalRings, HaveRoomForTwoRoundsOfAnEarlierHeapAndTheNextOnesBeginningAndR
 }
 
 TEST(SignalRings, HaveRoomForABeginningBehindAllFlagsThatAReceiverAsksFor) {
-  run_fake_world({}, [](Rank& plain) {
+  run_fake_world({}, [](MeasuredRank& plain) {
     CountingSignals rank(plain);
     const auto channel = connect_with(rank, "gpudirect-v2", {"engine", "kernel-push"});
     const std::vector<View> window = window_of(rank, 2 * kMostSignals);

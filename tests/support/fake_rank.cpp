@@ -1,10 +1,12 @@
 #include "tests/support/fake_rank.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <exception>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "protocols/core/blocks.hpp"
 
@@ -28,7 +30,13 @@ std::byte pattern_byte(Payload pattern, std::uint64_t index) {
 }
 
 /// Signals come as messages, each tag beside the one of its number.
-Tag signal_tag(Tag tag) { return Tag{tag.value + (1 << 28)}; }
+constexpr int kFirstSignalTag = 1 << 28;
+
+Tag signal_tag(Tag tag) { return Tag{tag.value + kFirstSignalTag}; }
+
+FakeWorld::Parcel parcel_of(std::span<const std::byte> content) {
+  return {.arrival = {}, .content = {content.begin(), content.end()}};
+}
 
 }  // namespace
 
@@ -47,11 +55,12 @@ FakeWorld::FakeWorld(FakeWorldOptions of) : options(of), running(of.ranks) {
 
 void FakeWorld::wake_all() {
   ++happenings;
-  waiting = 0;
+  asleep.clear();
+  expired.reset();
   changed.notify_all();
 }
 
-void run_fake_world(const FakeWorldOptions& options, const std::function<void(Rank&)>& body) {
+void run_fake_world(const FakeWorldOptions& options, const std::function<void(MeasuredRank&)>& body) {
   FakeWorld world(options);
   std::exception_ptr first_failure;
   {
@@ -92,26 +101,53 @@ void FakeRank::require_peer(RankId peer) const {
 Buffer FakeRank::allocate(Memory kind, Bytes size, Locality) {
   pass(Bytes{});
   const Buffer buffer{++last_buffer_, kind, size};
-  buffers_[buffer.id] = {std::make_shared<FakeWorld::Bytestring>(size.count()), id_};
+  buffers_[buffer.id] = {.bytes = std::make_shared<FakeWorld::Bytestring>(size.count()), .owner = id_, .memory = kind};
   return buffer;
 }
 
 Buffer FakeRank::allocate_beside(RankId peer, Bytes size) {
   require_peer(peer);
-  return allocate(Memory::device, size, Locality::near);
+  if (!world_.path.same_node) return MeasuredRank::allocate_beside(peer, size);
+  const Buffer buffer = allocate(Memory::device, size, Locality::near);
+  mapped(buffer).beside = true;
+  return buffer;
+}
+
+FakeRank::Mapped& FakeRank::mapped(Buffer buffer) {
+  const auto found = buffers_.find(buffer.id);
+  if (found == buffers_.end()) throw UsageError("used a buffer that does not exist");
+  return found->second;
+}
+
+void FakeRank::require_idle(Buffer buffer, const std::string& what) const {
+  const auto uses = [&](const Pending& pending) {
+    return pending.to.buffer == buffer || pending.source.buffer == buffer;
+  };
+  if (std::ranges::any_of(pending_, uses)) throw UsageError(what + " a buffer that an operation uses");
 }
 
 void FakeRank::release(Buffer buffer) {
   pass(Bytes{});
-  if (buffers_.erase(buffer.id) == 0) throw UsageError("released a buffer that does not exist");
+  if (mapped(buffer).opened != 0) throw UsageError("released a buffer that was opened: it is closed");
+  require_idle(buffer, "released");
   const std::scoped_lock lock(world_.mutex);
-  world_.exports.erase({id_.value, buffer.id});
+  const auto exported = world_.exports.find({id_.value, buffer.id});
+  if (exported != world_.exports.end()) {
+    const bool device = exported->second.memory == Memory::device;
+    if (device && exported->second.openings > 0) throw UsageError("released a buffer that a peer has open");
+    world_.exports.erase(exported);
+  }
+  buffers_.erase(buffer.id);
 }
 
 IpcHandle FakeRank::export_memory(Buffer buffer) {
   pass(Bytes{});
+  const Mapped& own = mapped(buffer);
+  if (own.opened != 0 || (own.memory != Memory::device && own.memory != Memory::shared_pinned)) {
+    throw UsageError("exported memory that no other process can map");
+  }
   const std::scoped_lock lock(world_.mutex);
-  world_.exports[{id_.value, buffer.id}] = {buffers_.at(buffer.id).bytes, buffer.memory};
+  world_.exports.try_emplace({id_.value, buffer.id}, FakeWorld::Export{own.bytes, own.memory});
   IpcHandle handle;
   std::memcpy(handle.token.data(), &buffer.id, sizeof buffer.id);
   handle.size = buffer.size.count();
@@ -121,36 +157,52 @@ IpcHandle FakeRank::export_memory(Buffer buffer) {
 
 Buffer FakeRank::open_memory(RankId owner, const IpcHandle& handle) {
   pass(Bytes{});
+  require_peer(owner);
+  if (!world_.path.same_node) throw UnavailableError("memory of another node is not mapped");
   std::uint32_t id = 0;
   std::memcpy(&id, handle.token.data(), sizeof id);
   const std::scoped_lock lock(world_.mutex);
   const auto found = world_.exports.find({owner.value, id});
-  if (found == world_.exports.end()) throw UsageError("opened memory that nobody exports");
+  if (found == world_.exports.end() || handle.size != found->second.bytes->size()) {
+    throw UsageError("opened memory that nobody exports");
+  }
+  ++found->second.openings;
   const Buffer buffer{++last_buffer_, found->second.memory, Bytes{handle.size}};
-  buffers_[buffer.id] = {found->second.bytes, owner};
+  buffers_[buffer.id] = {.bytes = found->second.bytes, .owner = owner, .memory = found->second.memory, .opened = id};
   return buffer;
 }
 
 void FakeRank::close_memory(Buffer buffer) {
   pass(Bytes{});
-  if (buffers_.erase(buffer.id) == 0) throw UsageError("closed a buffer that does not exist");
+  const Mapped& open = mapped(buffer);
+  if (open.opened == 0) throw UsageError("closed a buffer that was not opened");
+  require_idle(buffer, "closed");
+  const std::scoped_lock lock(world_.mutex);
+  // Shared pinned memory may be released, and no longer exported, while peers have it open.
+  const auto exported = world_.exports.find({open.owner.value, open.opened});
+  if (exported != world_.exports.end()) --exported->second.openings;
+  buffers_.erase(buffer.id);
 }
 
 void FakeRank::register_memory(Buffer buffer) {
   pass(Bytes{});
-  static_cast<void>(bytes(View(buffer)));
+  Mapped& own = mapped(buffer);
+  if (own.memory != Memory::device || own.opened != 0) throw UsageError("registered other memory than its own GPU's");
+  ++own.registrations;
 }
 
 void FakeRank::deregister_memory(Buffer buffer) {
   pass(Bytes{});
-  static_cast<void>(bytes(View(buffer)));
+  Mapped& own = mapped(buffer);
+  if (own.registrations == 0) throw UsageError("took back a registration that there is not");
+  if (own.registrations == 1) require_idle(buffer, "took the last registration back of");
+  --own.registrations;
 }
 
 std::span<std::byte> FakeRank::bytes(View view) {
-  const auto found = buffers_.find(view.buffer.id);
-  if (found == buffers_.end()) throw UsageError("used a buffer that does not exist");
-  FakeWorld::Bytestring& all = *found->second.bytes;
-  if (view.offset + view.length > Bytes{all.size()}) throw UsageError("a view reaches beyond its buffer");
+  FakeWorld::Bytestring& all = *mapped(view.buffer).bytes;
+  const Bytes size{all.size()};
+  if (view.offset > size || view.length > size - view.offset) throw UsageError("a view reaches beyond its buffer");
   return std::span(all).subspan(view.offset.count(), view.length.count());
 }
 
@@ -195,24 +247,42 @@ Op FakeRank::start(Pending pending) {
   return pending.op;
 }
 
-Op FakeRank::start_copy(View to, View from, std::span<const Block> blocks, Stream, Engine) {
+/// A kernel runs on this rank's GPU and loads and stores there, in page-locked memory, and on the GPUs of peers.
+void FakeRank::require_reach(View to, View from, Engine engine) {
+  if (engine == Engine::dma) return;
+  const auto foreign = [](const Mapped& at) { return at.memory == Memory::device && (at.opened != 0 || at.beside); };
+  const auto own = [](const Mapped& at) { return at.memory == Memory::device && at.opened == 0 && !at.beside; };
+  const Mapped& target = mapped(to.buffer);
+  const Mapped& source = mapped(from.buffer);
+  if (engine == Engine::resident && !(own(source) && target.opened != 0)) {
+    throw UsageError("a resident kernel only writes into memory of peers");
+  }
+  const bool pageable = target.memory == Memory::pageable || source.memory == Memory::pageable;
+  const bool denied = (foreign(target) || foreign(source)) && !world_.path.peer_access;
+  if (pageable || denied || !(own(target) || own(source))) throw UsageError("a kernel does not reach that memory");
+}
+
+Op FakeRank::start_copy(View to, View from, std::span<const Block> blocks, Stream, Engine engine) {
+  static_cast<void>(bytes(to));  // they exist
+  static_cast<void>(bytes(from));
+  require_reach(to, from, engine);
   const std::array whole{Block{.length = to.length}};
   if (blocks.empty()) blocks = whole;
   pass(total_length(blocks));
   const std::scoped_lock lock(world_.mutex);
   for (const Block& block : blocks) {
     write(to.slice(block.to, block.length), bytes(from.slice(block.from, block.length)),
-          buffers_.at(to.buffer.id).owner != id_);
+          mapped(to.buffer).owner != id_);
   }
-  return start({});
+  return start({.to = to, .source = from});
 }
 
 Op FakeRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
-  const RankId owner = buffers_.at(to.buffer.id).owner;
+  const RankId owner = mapped(to.buffer).owner;
   if (owner == id_) throw UsageError("put() writes into memory that was opened from a peer");
   if (signal) require_signal(*signal);
   const Op op = copy(to, from, stream, engine);
-  if (signal) post(owner, signal_tag(signal->tag), true, ControlMessage(signal->value).bytes());
+  if (signal) post(owner, signal_tag(signal->tag), true, parcel_of(ControlMessage(signal->value).bytes()));
   return op;
 }
 
@@ -222,15 +292,19 @@ Op FakeRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
   return start({.from = {{peer.value, id_.value, signal_tag(tag).value, true}}, .signal = &value});
 }
 
-void FakeRank::post(RankId peer, Tag tag, bool control, std::span<const std::byte> content) {
+void FakeRank::post(RankId peer, Tag tag, bool control, FakeWorld::Parcel parcel) {
   require_peer(peer);
-  pass(Bytes{content.size()});
+  pass(Bytes{parcel.content.size()});
+  parcel.arrival = now_;
   const std::scoped_lock lock(world_.mutex);
-  world_.mail[{id_.value, peer.value, tag.value, control}].push_back({now_, {content.begin(), content.end()}});
+  world_.mail[{id_.value, peer.value, tag.value, control}].push_back(std::move(parcel));
   world_.wake_all();
 }
 
 Op FakeRank::start_add(View to, View from, Stream) {
+  if (mapped(to.buffer).opened != 0 || mapped(from.buffer).opened != 0) {
+    throw UsageError("a GPU adds up its own memory only");
+  }
   pass(to.length);
   const std::scoped_lock lock(world_.mutex);
   const auto into = bytes(to);
@@ -243,7 +317,7 @@ Op FakeRank::start_add(View to, View from, Stream) {
     sum += term;
     std::memcpy(into.data() + at, &sum, sizeof sum);
   }
-  return start({});
+  return start({.to = to, .source = from});
 }
 
 Op FakeRank::compute(Seconds duration, Stream stream) {
@@ -252,19 +326,38 @@ Op FakeRank::compute(Seconds duration, Stream stream) {
   return start({});
 }
 
+/// Device memory goes by the adapter, which must know it.
+void FakeRank::require_sendable(RankId peer, View view) {
+  require_peer(peer);
+  static_cast<void>(bytes(view));  // it exists
+  const Mapped& own = mapped(view.buffer);
+  if (own.memory != Memory::device || own.registrations > 0) return;
+  throw UsageError("sent or received device memory that is not registered");
+}
+
 Op FakeRank::send(RankId peer, Tag tag, View from) {
-  post(peer, tag, false, bytes(from));
-  return start({});
+  if (from.length > kLeavesAlone) return send_synchronously(peer, tag, from);
+  require_sendable(peer, from);
+  post(peer, tag, false, parcel_of(bytes(from)));
+  return start({.source = from});
+}
+
+Op FakeRank::send_synchronously(RankId peer, Tag tag, View from) {
+  require_sendable(peer, from);
+  FakeWorld::Parcel parcel = parcel_of(bytes(from));
+  parcel.taken = std::make_shared<std::optional<Seconds>>();
+  const auto taken = parcel.taken;
+  post(peer, tag, false, std::move(parcel));
+  return start({.taken = taken, .source = from});
 }
 
 Op FakeRank::send_control(RankId peer, Tag tag, const ControlMessage& message) {
-  post(peer, tag, true, message.bytes());
+  post(peer, tag, true, parcel_of(message.bytes()));
   return start({});
 }
 
 Op FakeRank::receive(RankId peer, Tag tag, View to) {
-  require_peer(peer);
-  static_cast<void>(bytes(to));  // it exists
+  require_sendable(peer, to);
   return start({.from = {{peer.value, id_.value, tag.value, false}}, .to = to});
 }
 
@@ -283,6 +376,10 @@ void FakeRank::take_mail() {
     mailbox.pop_front();
     pending.from.reset();
     now_ = std::max(now_, parcel.arrival);
+    if (parcel.taken) {
+      *parcel.taken = now_;
+      world_.wake_all();
+    }
     if (pending.signal != nullptr) {
       std::memcpy(pending.signal, parcel.content.data(), sizeof *pending.signal);
     } else if (pending.into) {
@@ -296,6 +393,7 @@ void FakeRank::take_mail() {
 }
 
 std::optional<Completion> FakeRank::wait_any(std::span<const Op> ops, Seconds deadline) {
+  if (ops.empty()) throw UsageError("waited for nothing");
   std::unique_lock lock(world_.mutex);
   for (;;) {
     if (world_.failed) throw Error("another rank failed");
@@ -303,18 +401,26 @@ std::optional<Completion> FakeRank::wait_any(std::span<const Op> ops, Seconds de
     for (std::size_t i = 0; i < ops.size(); ++i) {
       const auto found = std::ranges::find(pending_, ops[i], &Pending::op);
       if (found == pending_.end()) throw UsageError("waited for an operation that is not in flight");
-      if (found->from) continue;
+      if (found->from || (found->taken && !*found->taken)) continue;
+      if (found->taken) now_ = std::max(now_, **found->taken);
       const Status status = found->status;
       pending_.erase(found);
       return Completion{i, status};
     }
     if (now_ >= deadline) return std::nullopt;  // a look
-    if (++world_.waiting == world_.running) {   // Nobody is left who could end this wait.
-      --world_.waiting;
-      now_ = std::max(now_, deadline);
-      return std::nullopt;
+    world_.asleep[id_.value] = deadline;
+    if (world_.asleep.size() == static_cast<std::size_t>(world_.running)) {
+      const auto by_deadline = [](const auto& a, const auto& b) { return a.second < b.second; };
+      world_.expired = std::ranges::min_element(world_.asleep, by_deadline)->first;
+      world_.changed.notify_all();
     }
-    world_.changed.wait(lock, [&, seen = world_.happenings] { return world_.happenings != seen; });
+    world_.changed.wait(
+        lock, [&, seen = world_.happenings] { return world_.happenings != seen || world_.expired == id_.value; });
+    if (world_.expired != id_.value) continue;
+    world_.expired.reset();
+    world_.asleep.erase(id_.value);
+    now_ = std::max(now_, deadline);
+    return std::nullopt;
   }
 }
 

@@ -19,7 +19,7 @@ class FaultRank final : public DecoratedRank {
     refused_opening
   };
 
-  FaultRank(Rank& inner, Fault fault) : DecoratedRank(inner), fault_(fault) {}
+  FaultRank(MeasuredRank& inner, Fault fault) : DecoratedRank(inner), fault_(fault) {}
 
   Buffer open_memory(RankId owner, const IpcHandle& handle) override;
   Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;

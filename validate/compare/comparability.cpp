@@ -119,6 +119,7 @@ std::vector<std::string> mismatches(const Recording& measured_file, const Record
   of_run("ends", bench::kEndsOption, "the protocol's");
   of_run("computing between messages", bench::kComputeOption, "none");
   of_run("use of one process", bench::kOneProcessOption, "no");
+  of_run("number of buffers in turn", bench::kBuffersOption, "1");
   if (names_other_pairs(measured_file) && names_other_pairs(simulated_file)) {
     note_difference(result, sides, "pairs at once", other_pairs(measured), other_pairs(simulated));
   }

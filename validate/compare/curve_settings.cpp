@@ -26,6 +26,8 @@ void add_protocol_options(Options& options, const Settings& settings) {
   for (const auto& [name, value] : settings.options) {
     if (name == bench::kOneProcessOption) {
       options.push_back("--" + name);
+    } else if (name == bench::kBuffersOption) {
+      add(options, "--buffers", value);
     } else if (bench::is_option_of_run(name)) {
       add(options, "--" + name, value);
     } else {

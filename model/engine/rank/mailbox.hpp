@@ -15,7 +15,8 @@ namespace twinlink::model {
 
 // Signals, and the answers to synchronous sends, come through the same queues as control messages: each tag beside the
 // one of its number.
-inline Tag signal_tag(Tag tag) { return Tag{tag.value + (1 << 28)}; }
+inline constexpr int kFirstSignalTag = 1 << 28;
+inline Tag signal_tag(Tag tag) { return Tag{tag.value + kFirstSignalTag}; }
 inline Tag acknowledgement_tag(Tag tag) { return Tag{tag.value + (1 << 29)}; }
 
 /// From one peer with one tag, the first that comes is for the first that waits: messages for receives, control

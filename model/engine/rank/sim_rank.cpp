@@ -22,9 +22,9 @@ void require_registered(const Part& part) {
 }  // namespace
 
 SimRank::SimRank(SimWorld& world, RankId id)
-    : Rank({.id = id,
-            .places = world.places(),
-            .numa_domains = static_cast<int>(world.topology.part_of(world.place(id).node).memories)}),
+    : MeasuredRank({.id = id,
+                    .places = world.places(),
+                    .numa_domains = static_cast<int>(world.topology.part_of(world.place(id).node).memories)}),
       world_(world),
       id_(id),
       cpu_(world.cpu(id)),

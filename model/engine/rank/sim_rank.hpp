@@ -32,11 +32,11 @@
 #include "model/engine/rank/routes.hpp"
 #include "model/engine/rank/sim_world.hpp"
 #include "model/engine/rank/transport.hpp"
-#include "protocols/core/rank.hpp"
+#include "protocols/core/measured_rank.hpp"
 
 namespace twinlink::model {
 
-class SimRank final : public Rank {
+class SimRank final : public MeasuredRank {
  public:
   /// `world` outlives it.
   SimRank(SimWorld& world, RankId id);

@@ -173,6 +173,10 @@ void add_message_options(CLI::App& app, RunOptions& options) {
   app.add_flag("--one-process", options.one_process,
                "One process drives both GPUs: cudaMemcpyPeerAsync alone, without MPI, handles and handshake; needs "
                "-p gpudirect-v2. The second device's own rank only waits");
+  add_count_option(app, "--buffers", 1, kMaxBuffers, "1",
+                   "So many buffers at each end take turns, round by round: with more than a cache of handles or "
+                   "registrations keeps, each message opens or registers its buffer again",
+                   [&options](int buffers) { options.buffers = buffers; });
 }
 
 }  // namespace
@@ -279,7 +283,8 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
             .packing = std::move(packing),
             .ends = options.ends,
             .compute = options.compute,
-            .one_process = options.one_process};
+            .one_process = options.one_process,
+            .buffers = options.buffers};
   check_ends(protocol, plan);
   if (plan.one_process) check_one_process(protocol, plan);
   return plan;

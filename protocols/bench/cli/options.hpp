@@ -50,6 +50,7 @@ struct RunOptions {
   std::optional<Ends> ends{};  ///< empty: where the protocol takes its messages
   Seconds compute{};
   bool one_process = false;
+  int buffers = 1;
   bool all_pairs = false;         ///< instead of one pair
   std::vector<PairWish> pairs{};  ///< at once; empty: one pair, as the program chooses it
 };

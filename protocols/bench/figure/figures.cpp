@@ -183,7 +183,7 @@ void set_curve(RunOptions& options, const FigureCurve& curve) {
   if (curve.pattern == Pattern::bandwidth) options.window = 1;
 }
 
-Series measure_curve(Rank& rank, const FigureCurve& curve, const Plan& plan) {
+Series measure_curve(MeasuredRank& rank, const FigureCurve& curve, const Plan& plan) {
   return curve.copy ? measure_copy(rank, *curve.copy, Locality::near, plan)
                     : measure(rank, find_protocol(curve.protocol), plan);
 }

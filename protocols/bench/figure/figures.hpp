@@ -11,8 +11,8 @@
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/results/results.hpp"
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/core/path.hpp"
-#include "protocols/core/rank.hpp"
 
 namespace twinlink::bench {
 
@@ -54,7 +54,7 @@ std::string why_not(const FigureCurve& curve, const Path& path);
 /// Makes `options` those of a curve; sizes and repeats stay. A copy runs no protocol, and its settings are not used.
 void set_curve(RunOptions& options, const FigureCurve& curve);
 /// Every rank calls it; the series is complete on plan.first.
-Series measure_curve(Rank& rank, const FigureCurve& curve, const Plan& plan);
+Series measure_curve(MeasuredRank& rank, const FigureCurve& curve, const Plan& plan);
 
 /// A figure with what became of its curves, in their order.
 struct DrawnCurve {

@@ -15,7 +15,7 @@ bool repeats_a_place(const Rank& rank, RankId later) {
   return false;
 }
 
-PairSeries measure_all_pairs(Rank& rank, const Protocol& protocol, const Plan& plan) {
+PairSeries measure_all_pairs(MeasuredRank& rank, const Protocol& protocol, const Plan& plan) {
   const Patience turn = Patience::of_turn(plan.settings.timeout);
   nlohmann::json mine{{"notes", nlohmann::json::array()}, {"results", nlohmann::json::array()}};
   for (RankId first{0}; first.value < rank.ranks(); ++first.value) {

@@ -6,6 +6,7 @@
 
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/results/results.hpp"
+#include "protocols/core/measured_rank.hpp"
 
 namespace twinlink::bench {
 
@@ -20,6 +21,6 @@ bool repeats_a_place(const Rank& rank, RankId later);
 /// Runs `plan`, whose two ranks do not matter, between every two ranks each way, while the others idle. Every rank of
 /// the job calls it with the same arguments; rank 0 gets all series, the others nothing. `patience`: how long a rank
 /// waits for its turn.
-PairSeries measure_all_pairs(Rank& rank, const Protocol& protocol, const Plan& plan);
+PairSeries measure_all_pairs(MeasuredRank& rank, const Protocol& protocol, const Plan& plan);
 
 }  // namespace twinlink::bench

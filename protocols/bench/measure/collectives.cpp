@@ -21,7 +21,7 @@ constexpr Seconds kLook{0.25};
 constexpr Seconds kAtWork{5.0};
 
 /// Nothing: the other side shows no sign of life.
-std::optional<Status> status_of(Rank& rank, RankId peer, Op op, Patience patience) {
+std::optional<Status> status_of(MeasuredRank& rank, RankId peer, Op op, Patience patience) {
   const Seconds deadline = rank.now() + patience.longest;
   bool silent = false;
   try {
@@ -38,7 +38,7 @@ std::optional<Status> status_of(Rank& rank, RankId peer, Op op, Patience patienc
   return silent ? std::nullopt : std::optional(Status::timed_out);
 }
 
-void finish(Rank& rank, RankId peer, Op op, std::string_view what, Patience patience) {
+void finish(MeasuredRank& rank, RankId peer, Op op, std::string_view what, Patience patience) {
   const std::optional<Status> status = status_of(rank, peer, op, patience);
   if (status == Status::delivered) return;
   if (!status) {
@@ -48,7 +48,7 @@ void finish(Rank& rank, RankId peer, Op op, std::string_view what, Patience pati
   throw NotDelivered(fmt::format("rank {}: {} rank {}: {}", rank.id().value, what, peer.value, to_string(*status)));
 }
 
-void send_text(Rank& rank, RankId peer, std::string_view text, Patience patience) {
+void send_text(MeasuredRank& rank, RankId peer, std::string_view text, Patience patience) {
   send_control_now(rank, peer, ControlMessage(std::uint64_t{text.size()}), patience);
   for (; !text.empty(); text.remove_prefix(std::min(text.size(), ControlMessage::kCapacity))) {
     ControlMessage message;
@@ -57,7 +57,7 @@ void send_text(Rank& rank, RankId peer, std::string_view text, Patience patience
   }
 }
 
-std::string recv_text(Rank& rank, RankId peer, Patience patience) {
+std::string recv_text(MeasuredRank& rank, RankId peer, Patience patience) {
   const auto size = recv_control_now(rank, peer, patience).as<std::uint64_t>();
   std::string text;
   while (text.size() < size) {
@@ -79,22 +79,22 @@ Patience Patience::of_turn(Seconds timeout) {
   return {.longest = std::max(timeout, kTurn), .silence = timeout + kAtWork};
 }
 
-void send_control_now(Rank& rank, RankId peer, const ControlMessage& message, Patience patience) {
+void send_control_now(MeasuredRank& rank, RankId peer, const ControlMessage& message, Patience patience) {
   finish(rank, peer, rank.send_control(peer, kBenchTag, message), "a control message to", patience);
 }
 
-ControlMessage recv_control_now(Rank& rank, RankId peer, Patience patience) {
+ControlMessage recv_control_now(MeasuredRank& rank, RankId peer, Patience patience) {
   ControlMessage message;
   finish(rank, peer, rank.recv_control(peer, kBenchTag, message), "a control message from", patience);
   return message;
 }
 
-void synchronize(Rank& rank, RankId peer, Patience patience) {
+void synchronize(MeasuredRank& rank, RankId peer, Patience patience) {
   send_control_now(rank, peer, ControlMessage(), patience);
   recv_control_now(rank, peer, patience);
 }
 
-void answer(Rank& rank, RankId peer, bool leading, Patience patience) {
+void answer(MeasuredRank& rank, RankId peer, bool leading, Patience patience) {
   if (leading) {
     recv_control_now(rank, peer, patience);
   } else {
@@ -103,7 +103,7 @@ void answer(Rank& rank, RankId peer, bool leading, Patience patience) {
 }
 
 /// In round k everyone tells who is 2^k further on: all are through at about the same time.
-void meet_all(Rank& rank, Patience patience) {
+void meet_all(MeasuredRank& rank, Patience patience) {
   const int ranks = rank.ranks();
   const int self = rank.id().value;
   for (int distance = 1; distance < ranks; distance *= 2) {
@@ -112,7 +112,7 @@ void meet_all(Rank& rank, Patience patience) {
   }
 }
 
-int least_of_all(Rank& rank, int mine, Patience patience) {
+int least_of_all(MeasuredRank& rank, int mine, Patience patience) {
   const int ranks = rank.ranks();
   const int self = rank.id().value;
   for (int distance = 1; distance < ranks; distance *= 2) {
@@ -122,13 +122,15 @@ int least_of_all(Rank& rank, int mine, Patience patience) {
   return mine;
 }
 
-void meet_in(Rank& rank, std::span<const RankId> group, Patience patience) { agree_in(rank, group, 0, patience); }
+void meet_in(MeasuredRank& rank, std::span<const RankId> group, Patience patience) {
+  agree_in(rank, group, 0, patience);
+}
 
 std::array<RankId, 2> leader_first(RankId self, RankId peer, bool leading) {
   return {leading ? self : peer, leading ? peer : self};
 }
 
-int agree_in(Rank& rank, std::span<const RankId> group, int mine, Patience patience) {
+int agree_in(MeasuredRank& rank, std::span<const RankId> group, int mine, Patience patience) {
   const RankId host = group.front();
   if (rank.id() != host) {
     send_control_now(rank, host, ControlMessage(mine), patience);
@@ -140,19 +142,19 @@ int agree_in(Rank& rank, std::span<const RankId> group, int mine, Patience patie
   return mine;
 }
 
-int agree(Rank& rank, RankId peer, bool leading, int mine, Patience patience) {
+int agree(MeasuredRank& rank, RankId peer, bool leading, int mine, Patience patience) {
   if (!leading) return recv_control_now(rank, peer, patience).as<int>();
   send_control_now(rank, peer, ControlMessage(mine), patience);
   return mine;
 }
 
-std::string text_of_peer(Rank& rank, RankId peer, bool leading, std::string_view mine, Patience patience) {
+std::string text_of_peer(MeasuredRank& rank, RankId peer, bool leading, std::string_view mine, Patience patience) {
   if (leading) return recv_text(rank, peer, patience);
   send_text(rank, peer, mine, patience);
   return {};
 }
 
-Listener::Listener(Rank& rank, const std::vector<RankId>& peers) : rank_(rank), messages_(peers.size()) {
+Listener::Listener(MeasuredRank& rank, const std::vector<RankId>& peers) : rank_(rank), messages_(peers.size()) {
   for (std::size_t i = 0; i < peers.size(); ++i)
     awaited_.push_back(rank.recv_control(peers[i], kBenchTag, messages_[i]));
 }
@@ -181,7 +183,7 @@ bool Listener::received_all() {
   return true;
 }
 
-std::vector<std::string> gather(Rank& rank, std::string_view mine, Patience patience) {
+std::vector<std::string> gather(MeasuredRank& rank, std::string_view mine, Patience patience) {
   if (rank.id() != RankId{0}) {
     send_text(rank, RankId{0}, mine, patience);
     return {};

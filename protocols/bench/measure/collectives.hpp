@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "protocols/core/rank.hpp"
+#include "protocols/core/measured_rank.hpp"
 
 namespace twinlink::bench {
 
@@ -22,36 +22,36 @@ struct Patience {
   static Patience of_turn(Seconds timeout);
 };
 
-void send_control_now(Rank& rank, RankId peer, const ControlMessage& message, Patience patience);
-ControlMessage recv_control_now(Rank& rank, RankId peer, Patience patience);
+void send_control_now(MeasuredRank& rank, RankId peer, const ControlMessage& message, Patience patience);
+ControlMessage recv_control_now(MeasuredRank& rank, RankId peer, Patience patience);
 
 /// Both ranks have come here: what either did before has happened.
-void synchronize(Rank& rank, RankId peer, Patience patience);
+void synchronize(MeasuredRank& rank, RankId peer, Patience patience);
 /// As synchronize(), but only the leader waits: what the other did before has happened.
-void answer(Rank& rank, RankId peer, bool leading, Patience patience);
+void answer(MeasuredRank& rank, RankId peer, bool leading, Patience patience);
 /// As synchronize(), for all ranks of the job.
-void meet_all(Rank& rank, Patience patience);
+void meet_all(MeasuredRank& rank, Patience patience);
 
 /// The least of the numbers of all ranks of the job, on each of them, who have all come here.
-int least_of_all(Rank& rank, int mine, Patience patience);
+int least_of_all(MeasuredRank& rank, int mine, Patience patience);
 
 /// As synchronize(), for the ranks of a group. Every rank of it makes the same call.
-void meet_in(Rank& rank, std::span<const RankId> group, Patience patience);
+void meet_in(MeasuredRank& rank, std::span<const RankId> group, Patience patience);
 
 /// Two ranks as a group, in the same order at both ends.
 std::array<RankId, 2> leader_first(RankId self, RankId peer, bool leading);
 /// The least of the numbers of a group, on each of its ranks.
-int agree_in(Rank& rank, std::span<const RankId> group, int mine, Patience patience);
+int agree_in(MeasuredRank& rank, std::span<const RankId> group, int mine, Patience patience);
 /// The leader's number, at both ends. `mine` matters on the leader only.
-int agree(Rank& rank, RankId peer, bool leading, int mine, Patience patience);
+int agree(MeasuredRank& rank, RankId peer, bool leading, int mine, Patience patience);
 
 /// The other end's text, on the leader; the other end gets nothing.
-std::string text_of_peer(Rank& rank, RankId peer, bool leading, std::string_view mine, Patience patience);
+std::string text_of_peer(MeasuredRank& rank, RankId peer, bool leading, std::string_view mine, Patience patience);
 
 /// Waits for a message of each of some ranks while its own rank does something else. Without content.
 class Listener {
  public:
-  Listener(Rank& rank, const std::vector<RankId>& peers);
+  Listener(MeasuredRank& rank, const std::vector<RankId>& peers);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -60,12 +60,12 @@ class Listener {
   [[nodiscard]] bool received_all();
 
  private:
-  Rank& rank_;
+  MeasuredRank& rank_;
   std::vector<ControlMessage> messages_;
   std::vector<Op> awaited_;
 };
 
 /// Rank 0 gets the text of every rank, in the order of the ranks; the others get nothing. All ranks call it.
-std::vector<std::string> gather(Rank& rank, std::string_view mine, Patience patience);
+std::vector<std::string> gather(MeasuredRank& rank, std::string_view mine, Patience patience);
 
 }  // namespace twinlink::bench

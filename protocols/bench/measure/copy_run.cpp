@@ -16,7 +16,7 @@ namespace {
 /// Copies between a rank's device and its host memory, out and back.
 class CopyRun {
  public:
-  CopyRun(Rank& rank, Memory kind, Locality locality, const Plan& plan)
+  CopyRun(MeasuredRank& rank, Memory kind, Locality locality, const Plan& plan)
       : rank_(rank),
         plan_(plan),
         name_(fmt::format("copy {} {}", to_string(kind), locality == Locality::near ? "near" : "far")),
@@ -86,7 +86,7 @@ class CopyRun {
     throw CheckError(fmt::format("rank {}: {}, {} B: {}", rank_.id().value, name_, size.count(), what));
   }
 
-  Rank& rank_;
+  MeasuredRank& rank_;
   const Plan& plan_;
   std::string name_;
   ScopedBuffer device_;
@@ -97,7 +97,7 @@ class CopyRun {
 
 }  // namespace
 
-Series measure_copy(Rank& rank, Memory kind, Locality locality, const Plan& plan) {
+Series measure_copy(MeasuredRank& rank, Memory kind, Locality locality, const Plan& plan) {
   check_plan(rank, plan, false);
   if (kind == Memory::device) throw UsageError("a copy curve is between the device and host memory");
   if (rank.id() != plan.first) return {};

@@ -1,6 +1,7 @@
 #include "protocols/bench/measure/driver.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,7 +21,7 @@ namespace {
 /// One end of a measurement between two ranks.
 class PairRun {
  public:
-  PairRun(Rank& rank, const Protocol& protocol, const Plan& plan)
+  PairRun(MeasuredRank& rank, const Protocol& protocol, const Plan& plan)
       : rank_(rank),
         protocol_(protocol),
         plan_(plan),
@@ -34,10 +35,12 @@ class PairRun {
       memory = std::max(memory, window_of(size).memory());
       packed = std::max(packed, Window(size, static_cast<int>(window_of(size).places())).memory());
     }
-    // One buffer for all sizes: a protocol that maps the peer's memory does so once.
+    // The same ones for all sizes: a protocol that maps the peer's memory does so once.
     const Memory kind = message_memory(protocol, plan, leading_);
-    if (sends()) out_.emplace(rank, kind, memory);
-    if (receives()) in_.emplace(rank, kind, memory);
+    for (int buffer = 0; buffer < plan.buffers; ++buffer) {
+      if (sends()) out_.emplace_back(rank, kind, memory);
+      if (receives()) in_.emplace_back(rank, kind, memory);
+    }
     packed_.emplace(rank, protocol, plan.packing, sends() ? packed : Bytes{}, receives() ? packed : Bytes{});
   }
 
@@ -107,7 +110,7 @@ class PairRun {
     group_.synchronize();
     const double connect_us = time_round(
         rank_, [&] { channel_ = twinlink::connect(rank_, peer_, protocol_, settings, plan_.packing, *packed_); });
-    const Messages message = messages_of(one);
+    const Messages message = messages_of(one, 0);
     const double round_us = time_round(rank_, [&] { round(message, plan_.sizes.front()); });
     return connect_us + (round_us - computing_us()) / messages_in_turn(1);
   }
@@ -115,12 +118,17 @@ class PairRun {
   Rounds measure_size(Bytes size) {
     const Window window = window_of(size);
     const Repeats& repeats = repeats_of(plan_, size);
-    const Messages messages = messages_of(window);
-    const auto one_round = [&] { round(messages, size); };
-    if (plan_.verify) verified_round(window, size);
+    std::vector<Messages> messages;
+    for (std::size_t buffer = 0; buffer < buffers(); ++buffer) messages.push_back(messages_of(window, buffer));
+    std::size_t turn = 0;
+    const auto one_round = [&] { round(messages[turn++ % messages.size()], size); };
+    if (plan_.verify) verified_rounds(window, size);
     if (!group_.alone()) group_.synchronize();  // rounds that are tried alone say nothing of those that follow
-    const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
-    const int rounds = group_.agree(rounds_within(plan_.budget, trial, repeats.iterations));
+    // Each buffer has its turn before it counts, and as many turns as the others.
+    const int warmup = repeats.warmup + (plan_.buffers > 1 ? plan_.buffers : 0);
+    const std::vector<double> trial = trial_rounds(rank_, warmup, plan_.budget, one_round);
+    const int wanted = group_.agree(rounds_within(plan_.budget, trial, repeats.iterations));
+    const int rounds = (wanted + plan_.buffers - 1) / plan_.buffers * plan_.buffers;
     group_.synchronize();
     const CpuTime cpu(rank_);
     Rounds timed{.times_us = time_rounds(rank_, rounds, one_round)};
@@ -128,7 +136,7 @@ class PairRun {
     cpu_us_ = cpu.on_each(static_cast<double>(rounds) * window_size());
     if (plan_.on_round) watched_round(one_round);
     group_.outlast(rounds, one_round);
-    if (plan_.verify) verified_round(window, size);
+    if (plan_.verify) verified_rounds(window, size);
     for (double& time_us : timed.times_us) time_us -= computing_us();
     timed /= messages_in_turn(window_size());
     return timed;
@@ -146,10 +154,11 @@ class PairRun {
     std::vector<View> outgoing{};
     std::vector<View> incoming{};
   };
-  [[nodiscard]] Messages messages_of(const Window& window) const {
-    return {out_ ? window.messages(out_->buffer()) : std::vector<View>{},
-            in_ ? window.messages(in_->buffer()) : std::vector<View>{}};
+  [[nodiscard]] Messages messages_of(const Window& window, std::size_t buffer) const {
+    return {sends() ? window.messages(out_[buffer].buffer()) : std::vector<View>{},
+            receives() ? window.messages(in_[buffer].buffer()) : std::vector<View>{}};
   }
+  [[nodiscard]] std::size_t buffers() const { return static_cast<std::size_t>(plan_.buffers); }
 
   void round(const Messages& messages, Bytes size) {
     const auto& [outgoing, incoming] = messages;
@@ -183,15 +192,19 @@ class PairRun {
     throw NotDelivered(at_size(size, fmt::format("{}: {}", to_string(outcome.status), outcome.reason)));
   }
 
+  void verified_rounds(const Window& window, Bytes size) {
+    for (std::size_t buffer = 0; buffer < buffers(); ++buffer) verified_round(window, size, buffer);
+  }
+
   /// A round with contents that no round before it had.
-  void verified_round(const Window& window, Bytes size) {
+  void verified_round(const Window& window, Bytes size, std::size_t buffer) {
     ++verified_rounds_;
-    if (out_) fill(rank_, window, out_->buffer(), seed(rank_.id()));
-    if (in_) wipe(rank_, window, in_->buffer());
+    if (sends()) fill(rank_, window, out_[buffer].buffer(), seed(rank_.id()));
+    if (receives()) wipe(rank_, window, in_[buffer].buffer());
     synchronize(rank_, peer_, patience_);
-    round(messages_of(window), size);
-    if (!in_) return;
-    if (const auto fault = check(rank_, window, in_->buffer(), seed(peer_))) fail(size, *fault);
+    round(messages_of(window, buffer), size);
+    if (!receives()) return;
+    if (const auto fault = check(rank_, window, in_[buffer].buffer(), seed(peer_))) fail(size, *fault);
   }
 
   [[nodiscard]] std::uint64_t seed(RankId sender) const {
@@ -203,15 +216,15 @@ class PairRun {
     return fmt::format("rank {}: {}, {} B: {}", rank_.id().value, protocol_.name(), size.count(), what);
   }
 
-  Rank& rank_;
+  MeasuredRank& rank_;
   const Protocol& protocol_;
   const Plan& plan_;
   bool leading_;
   RankId peer_;
   Patience patience_;
   PairGroup group_;
-  std::optional<ScopedBuffer> out_;
-  std::optional<ScopedBuffer> in_;
+  std::deque<ScopedBuffer> out_;  ///< plan_.buffers of them, where this end sends
+  std::deque<ScopedBuffer> in_;
   std::optional<PackedBuffers> packed_;
   std::unique_ptr<Channel> channel_;
   std::optional<double> cpu_us_{};  ///< of the size just measured
@@ -242,13 +255,14 @@ Settings stored_settings(const Plan& plan) {
     settings.options[std::string(kComputeOption)] = fmt::format("{:.9g}us", plan.compute.microseconds());
   }
   if (plan.one_process) settings.options[std::string(kOneProcessOption)] = "yes";
+  if (plan.buffers > 1) settings.options[std::string(kBuffersOption)] = std::to_string(plan.buffers);
   if (!plan.packing.needed()) return settings;
   settings.options[std::string(kLayoutOption)] = to_string(plan.packing.layout);
   settings.options[std::string(kPackOption)] = to_string(plan.packing.method);
   return settings;
 }
 
-Series measure(Rank& rank, const Protocol& protocol, const Plan& plan) {
+Series measure(MeasuredRank& rank, const Protocol& protocol, const Plan& plan) {
   if (plan.pattern == Pattern::copy) throw UsageError("the pattern 'copy' has no peer, and so no protocol");
   check_plan(rank, plan, true);
   if (plan.one_process) return measure_in_one_process(rank, protocol, plan);

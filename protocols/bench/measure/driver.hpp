@@ -9,6 +9,7 @@
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "protocols/bench/results/rounds.hpp"
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/core/protocol.hpp"
 #include "protocols/layout/packing.hpp"
 
@@ -49,6 +50,9 @@ struct Plan {
   /// plan.first drives both GPUs: copies between them and no message; plan.second only names the other one. Stored
   /// likewise.
   bool one_process = false;
+  /// At each end, of each direction: rounds take them in turn, so that handles and registrations of more memory than a
+  /// cache keeps are met again. Stored likewise.
+  int buffers = 1;
   RankId first{0};  ///< the sender of the first message
   RankId second{1};
   /// Told on plan.first of the series so far, after each size of the last pass; may be empty.
@@ -65,6 +69,8 @@ Settings stored_settings(const Plan& plan);
 /// Messages of one exchange where nobody says how many, as in the OSU benchmarks; and the most.
 inline constexpr int kDefaultWindow = 64;
 inline constexpr int kMaxWindow = 4096;
+/// The most that plan.buffers may be.
+inline constexpr int kMaxBuffers = 1024;
 /// The messages of a window have places of their own in the message buffer as long as they fit into this much memory;
 /// beyond that they share places in turn, as all messages of a window do in the OSU benchmarks.
 inline constexpr Bytes kMaxWindowMemory = 1_GiB;
@@ -77,13 +83,13 @@ std::vector<Bytes> size_sweep(Bytes begin, Bytes end, int factor);
 /// beside it with that pair's. Ranks other than plan.first and plan.second return at once with an empty series. The
 /// series is complete on plan.first; on plan.second only its own checks have been made. A payload that did not arrive
 /// as sent and an exchange that was not delivered are a CheckError; a plan that makes no sense is a UsageError.
-Series measure(Rank& rank, const Protocol& protocol, const Plan& plan);
+Series measure(MeasuredRank& rank, const Protocol& protocol, const Plan& plan);
 
 /// The same for plan.one_process: copies between two GPUs that one process drives. On plan.first alone; other ranks
 /// return at once. A UsageError for a protocol or options that are more than such a copy.
-Series measure_in_one_process(Rank& rank, const Protocol& protocol, const Plan& plan);
+Series measure_in_one_process(MeasuredRank& rank, const Protocol& protocol, const Plan& plan);
 
 /// Pattern::copy: device to host memory of `kind` and back, on plan.first alone. Other ranks return at once.
-Series measure_copy(Rank& rank, Memory kind, Locality locality, const Plan& plan);
+Series measure_copy(MeasuredRank& rank, Memory kind, Locality locality, const Plan& plan);
 
 }  // namespace twinlink::bench

@@ -41,7 +41,7 @@ Seconds longest_timeout(std::span<const PairPlan> pairs) {
 
 }  // namespace
 
-std::vector<Series> measure_at_once(Rank& rank, std::span<const PairPlan> pairs) {
+std::vector<Series> measure_at_once(MeasuredRank& rank, std::span<const PairPlan> pairs) {
   std::string mine;
   for (const PairPlan& pair : pairs) {
     const Series series = measure(rank, *pair.protocol, pair.plan);

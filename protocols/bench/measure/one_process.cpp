@@ -22,7 +22,7 @@ constexpr Stream kBack{1};
 /// Memory of both GPUs, and copies between them.
 class TwoGpus {
  public:
-  TwoGpus(Rank& rank, const Plan& plan, Bytes size)
+  TwoGpus(MeasuredRank& rank, const Plan& plan, Bytes size)
       : rank_(rank),
         plan_(plan),
         here_(rank.allocate(Memory::device, size)),
@@ -88,7 +88,7 @@ class TwoGpus {
     throw CheckError(fmt::format("rank {}: one process, {} B: {}", rank_.id().value, size.count(), what));
   }
 
-  Rank& rank_;
+  MeasuredRank& rank_;
   const Plan& plan_;
   Buffer here_;
   Buffer there_;
@@ -112,15 +112,15 @@ void check_one_process(const Protocol& protocol, const Plan& plan) {
   const Settings defaults = protocol.defaults();
   const bool plain = protocol.name() == "gpudirect-v2" && plan.settings.options.empty() &&
                      plan.settings.chunk == defaults.chunk && plan.settings.depth == defaults.depth;
-  if (!plain || plan.packing.needed() || plan.ends || plan.compute > Seconds{}) {
+  if (!plain || plan.packing.needed() || plan.ends || plan.compute > Seconds{} || plan.buffers > 1) {
     throw UsageError(
         "--one-process copies from GPU to GPU by cudaMemcpyPeerAsync and does nothing else: it is for "
-        "'-p gpudirect-v2', without settings of its own, --layout, --ends and --compute");
+        "'-p gpudirect-v2', without settings of its own, --layout, --ends, --compute and --buffers");
   }
   if (!plan.beside.empty()) throw UsageError("--one-process has one pair");
 }
 
-Series measure_in_one_process(Rank& rank, const Protocol& protocol, const Plan& plan) {
+Series measure_in_one_process(MeasuredRank& rank, const Protocol& protocol, const Plan& plan) {
   check_one_process(protocol, plan);
   if (rank.id() != plan.first) return {};
   Series series{.label = fmt::format("{} in one process", protocol.name()),
@@ -159,7 +159,7 @@ Series measure_in_one_process(Rank& rank, const Protocol& protocol, const Plan& 
   return series;
 }
 
-std::string trace_in_one_process(Rank& rank, const Plan& plan, bool times) {
+std::string trace_in_one_process(MeasuredRank& rank, const Plan& plan, bool times) {
   Trace trace;
   TracingRank traced(rank, trace);
   const Plan one{.settings = plan.settings, .second = plan.second};

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "protocols/bench/measure/driver.hpp"
+#include "protocols/core/measured_rank.hpp"
 
 namespace twinlink::bench {
 
@@ -17,6 +18,6 @@ namespace twinlink::bench {
 void check_one_process(const Protocol& protocol, const Plan& plan);
 
 /// The trace of one copy there and one back, first and warm, in the form of trace(). On plan.first.
-std::string trace_in_one_process(Rank& rank, const Plan& plan, bool times);
+std::string trace_in_one_process(MeasuredRank& rank, const Plan& plan, bool times);
 
 }  // namespace twinlink::bench

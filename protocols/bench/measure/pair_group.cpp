@@ -14,7 +14,7 @@ void run(int rounds, const std::function<void()>& round) {
 
 }  // namespace
 
-PairGroup::PairGroup(Rank& rank, const Plan& plan)
+PairGroup::PairGroup(MeasuredRank& rank, const Plan& plan)
     : rank_(rank),
       leading_(rank.id() == plan.first),
       peer_(leading_ ? plan.second : plan.first),

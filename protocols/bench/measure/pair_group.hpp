@@ -6,6 +6,7 @@
 
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/measure/driver.hpp"
+#include "protocols/core/measured_rank.hpp"
 
 namespace twinlink::bench {
 
@@ -14,7 +15,7 @@ namespace twinlink::bench {
 class PairGroup {
  public:
   /// Other pairs may be slower by far than the own peer, and are waited for longer.
-  PairGroup(Rank& rank, const Plan& plan);
+  PairGroup(MeasuredRank& rank, const Plan& plan);
 
   [[nodiscard]] bool alone() const { return leaders_.size() == 1; }
 
@@ -29,7 +30,7 @@ class PairGroup {
  private:
   void follow(int rounds, const std::function<void()>& round);
 
-  Rank& rank_;
+  MeasuredRank& rank_;
   bool leading_;
   RankId peer_;
   Patience patience_;

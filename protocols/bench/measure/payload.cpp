@@ -50,7 +50,7 @@ std::vector<View> Window::messages(Buffer buffer) const {
   return views;
 }
 
-void fill(Rank& rank, const Window& window, Buffer buffer, std::uint64_t seed) {
+void fill(MeasuredRank& rank, const Window& window, Buffer buffer, std::uint64_t seed) {
   for (std::size_t i = 0; i < window.places(); ++i) {
     const View place = window.place(buffer, i);
     if (!window.gaps().empty()) rank.fill(place, gap_pattern(seed, i));
@@ -59,7 +59,7 @@ void fill(Rank& rank, const Window& window, Buffer buffer, std::uint64_t seed) {
   }
 }
 
-void wipe(Rank& rank, const Window& window, Buffer buffer) {
+void wipe(MeasuredRank& rank, const Window& window, Buffer buffer) {
   for (std::size_t i = 0; i < window.places(); ++i) {
     const View place = window.place(buffer, i);
     rank.fill(place, kSentinel);
@@ -68,7 +68,7 @@ void wipe(Rank& rank, const Window& window, Buffer buffer) {
   }
 }
 
-std::optional<std::string> check(Rank& rank, const Window& window, Buffer buffer, std::uint64_t seed) {
+std::optional<std::string> check(MeasuredRank& rank, const Window& window, Buffer buffer, std::uint64_t seed) {
   for (std::size_t i = 0; i < window.places(); ++i) {
     const View place = window.place(buffer, i);
     const std::string message = " of message " + std::to_string(i);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "protocols/core/rank.hpp"
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/layout/layout.hpp"
 
 namespace twinlink::bench {
@@ -61,11 +61,11 @@ class Window {
 
 /// Fills every block of every place of the window with a pattern of its own, different for every `seed`, and the gaps
 /// with yet another.
-void fill(Rank& rank, const Window& window, Buffer buffer, std::uint64_t seed);
+void fill(MeasuredRank& rank, const Window& window, Buffer buffer, std::uint64_t seed);
 /// Fills every place with the sentinel.
-void wipe(Rank& rank, const Window& window, Buffer buffer);
+void wipe(MeasuredRank& rank, const Window& window, Buffer buffer);
 /// What is wrong with a window that should hold what fill() wrote with `seed` into its blocks, and wipe() into its
 /// gaps: "dropped at byte 4096 of message 3", "written at byte 70 of message 3, between its blocks".
-std::optional<std::string> check(Rank& rank, const Window& window, Buffer buffer, std::uint64_t seed);
+std::optional<std::string> check(MeasuredRank& rank, const Window& window, Buffer buffer, std::uint64_t seed);
 
 }  // namespace twinlink::bench

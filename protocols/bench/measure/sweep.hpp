@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "protocols/bench/measure/driver.hpp"
+#include "protocols/core/measured_rank.hpp"
 
 namespace twinlink::bench {
 
@@ -16,12 +17,12 @@ void check_plan(const Rank& rank, const Plan& plan, bool has_peer);
 /// What a rank's CPU has spent since this began.
 class CpuTime {
  public:
-  explicit CpuTime(const Rank& rank) : rank_(rank), start_(rank.cpu_time()) {}
+  explicit CpuTime(const MeasuredRank& rank) : rank_(rank), start_(rank.cpu_time()) {}
   /// On each of `messages`, in microseconds.
   [[nodiscard]] std::optional<double> on_each(double messages) const;
 
  private:
-  const Rank& rank_;
+  const MeasuredRank& rank_;
   std::optional<Seconds> start_;
 };
 

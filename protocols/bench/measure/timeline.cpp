@@ -251,7 +251,7 @@ void append_reports(GatheredReports& all, RankId rank, const std::string& text, 
 
 /// How far `other`'s clock is ahead of rank 0's: at the quickest of some questions, half way between asking and
 /// hearing.
-Seconds clock_ahead(Rank& rank, RankId other, Patience patience) {
+Seconds clock_ahead(MeasuredRank& rank, RankId other, Patience patience) {
   constexpr int kClockQuestions = 20;
   const bool asks = rank.id() == RankId{0};
   Seconds quickest{std::numeric_limits<double>::infinity()};
@@ -275,7 +275,7 @@ Seconds clock_ahead(Rank& rank, RankId other, Patience patience) {
 
 }  // namespace
 
-GatheredReports gather_reports(Rank& rank, const RecordedRank& mine, Patience patience) {
+GatheredReports gather_reports(MeasuredRank& rank, const RecordedRank& mine, Patience patience) {
   std::vector<Seconds> ahead(static_cast<std::size_t>(rank.ranks()));
   for (int other = 1; other < rank.ranks(); ++other) {
     if (rank.id() != RankId{0} && rank.id() != RankId{other}) continue;

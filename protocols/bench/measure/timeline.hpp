@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "protocols/bench/measure/collectives.hpp"
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/trace/op_report.hpp"
 #include "protocols/trace/recorded_rank.hpp"
 
@@ -36,6 +37,6 @@ struct GatheredReports {
 };
 /// On rank 0 and on its clock; the others get nothing. Clocks are compared by control messages, and differ by half of
 /// one's round trip at most. All ranks call it.
-GatheredReports gather_reports(Rank& rank, const RecordedRank& mine, Patience patience);
+GatheredReports gather_reports(MeasuredRank& rank, const RecordedRank& mine, Patience patience);
 
 }  // namespace twinlink::bench

@@ -22,7 +22,7 @@ namespace {
 /// One end of a traced connection.
 class TracedEnd {
  public:
-  TracedEnd(Rank& rank, const Protocol& protocol, const Plan& plan, bool times)
+  TracedEnd(MeasuredRank& rank, const Protocol& protocol, const Plan& plan, bool times)
       : rank_(rank),
         traced_(rank, trace_),
         protocol_(protocol),
@@ -62,7 +62,10 @@ class TracedEnd {
   void compute() {
     if (plan_.compute == Seconds{}) return;
     traced_.step("compute");
-    wait(traced_, traced_.compute(plan_.compute, Stream{0}), rank_.now() + patience().longest);
+    const Op computing = traced_.compute(plan_.compute, Stream{0});
+    const Status status = wait(traced_, computing, rank_.now() + patience().longest);
+    if (status == Status::delivered) return;
+    throw CheckError(fmt::format("rank {}: computing, traced: {}", rank_.id().value, to_string(status)));
   }
 
   /// Both ranks begin a part together. `step` is for what is done before the protocol names one.
@@ -78,7 +81,7 @@ class TracedEnd {
     text_ += list_by_step(events, times_ ? std::optional(start) : std::nullopt);
   }
 
-  Rank& rank_;
+  MeasuredRank& rank_;
   Trace trace_;
   TracingRank traced_;
   const Protocol& protocol_;
@@ -93,7 +96,7 @@ class TracedEnd {
 
 }  // namespace
 
-std::string trace(Rank& rank, const Protocol& protocol, const Plan& plan, bool times) {
+std::string trace(MeasuredRank& rank, const Protocol& protocol, const Plan& plan, bool times) {
   std::string mine;
   if (plan.one_process) {
     if (rank.id() == plan.first) mine = trace_in_one_process(rank, plan, times);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "protocols/bench/measure/driver.hpp"
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/core/protocol.hpp"
 
 namespace twinlink::bench {
@@ -16,6 +17,6 @@ namespace twinlink::bench {
 ///
 /// All ranks of the job call it, with the same arguments; all but rank 0 get an empty text. A transfer that fails is a
 /// CheckError.
-std::string trace(Rank& rank, const Protocol& protocol, const Plan& plan, bool times);
+std::string trace(MeasuredRank& rank, const Protocol& protocol, const Plan& plan, bool times);
 
 }  // namespace twinlink::bench

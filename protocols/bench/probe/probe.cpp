@@ -54,7 +54,7 @@ void probe_messages_with(Prober& prober, RankId peer, bool leading) {
 
 /// All primitives once, one part after the other, so that nobody else's traffic is measured. All ranks call it; what
 /// each has measured is with its prober. `on_part` is told when one is over.
-void probe_all(Rank& rank, Prober& prober, const Patience& turn, const std::function<void()>& on_part) {
+void probe_all(MeasuredRank& rank, Prober& prober, const Patience& turn, const std::function<void()>& on_part) {
   const auto part = [&](const std::function<void()>& work) {
     meet_all(rank, turn);
     work();
@@ -93,7 +93,7 @@ std::size_t parts_of(const Rank& rank) {
 
 }  // namespace
 
-ProbeFindings probe(Rank& rank, const ProbePlan& plan) {
+ProbeFindings probe(MeasuredRank& rank, const ProbePlan& plan) {
   if (plan.sizes.empty() || !std::ranges::is_sorted(plan.sizes)) {
     throw UsageError("the sizes of the probes must ascend, and there must be one");
   }

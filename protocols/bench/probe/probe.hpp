@@ -14,7 +14,7 @@
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/results/json_value.hpp"
 #include "protocols/bench/results/statistics.hpp"
-#include "protocols/core/rank.hpp"
+#include "protocols/core/measured_rank.hpp"
 
 namespace twinlink::bench {
 
@@ -68,7 +68,7 @@ struct ProbePlan {
 /// and messages between rank 0 and the first rank on its own and on another node. A GPU that several ranks share is
 /// measured once. Every rank of the job calls it with the same plan. Rank 0 gets all lines; the others get none. A
 /// wrong payload is a CheckError.
-ProbeFindings probe(Rank& rank, const ProbePlan& plan);
+ProbeFindings probe(MeasuredRank& rank, const ProbePlan& plan);
 
 /// For rank 0. A UsageError if `plan.only` is in the name of no line.
 void require_found(const ProbeFindings& findings, const ProbePlan& plan);

@@ -42,7 +42,7 @@ void probe_block_copy(Prober& prober, const BlockCopy& way, Engine engine, Bytes
   const std::string name = fmt::format("{} {} of {} B", engine == Engine::kernel ? "kernel-block" : "engine-block",
                                        way.words, length.count());
   if (!prober.wants(name)) return;
-  Rank& rank = prober.rank();
+  MeasuredRank& rank = prober.rank();
   for (const Bytes size : prober.plan().sizes) {
     if (size.count() % length.count() != 0 || size > length * kMostProbedBlocks) continue;
     const std::vector<Block> blocks = blocks_of(way, size, length);

@@ -75,7 +75,7 @@ void probe_start(Prober& prober, HostCopies& copies, CopyWay direction) {
 void probe_finish(Prober& prober, HostCopies& copies) {
   constexpr int kTimesAsLong = 10;
   constexpr Bytes kInCache = 4_KiB;
-  Rank& rank = prober.rank();
+  MeasuredRank& rank = prober.rank();
   constexpr CopyWay kDirection = CopyWay::out;
   const std::string name = "finish ended copy";
   if (!prober.wants(name)) return;
@@ -184,7 +184,7 @@ void probe_host_copies_of(Prober& prober, std::span<const RankId> group) {
 /// Each writes to the next of the group, the last one to the first, or reads from it: every GPU sends and receives. Of
 /// two GPUs, that is both ways at once.
 void probe_ring_of(Prober& prober, std::span<const RankId> group) {
-  Rank& rank = prober.rank();
+  MeasuredRank& rank = prober.rank();
   const auto me = static_cast<std::size_t>(std::ranges::find(group, rank.id()) - group.begin());
   const RankId next = group[(me + 1) % group.size()];
   const RankId previous = group[(me + group.size() - 1) % group.size()];

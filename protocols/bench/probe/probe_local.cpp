@@ -44,7 +44,7 @@ void probe_allocation(Prober& prober, Memory memory) {
   const std::string allocate_line = fmt::format("allocate {}", word(memory));
   const std::string release_line = fmt::format("release {}", word(memory));
   if (!prober.wants(allocate_line) && !prober.wants(release_line)) return;
-  Rank& rank = prober.rank();
+  MeasuredRank& rank = prober.rank();
   std::vector<std::pair<Bytes, std::vector<double>>> releases;
   for (const Bytes size : prober.plan().sizes) {
     if (size < kPage) continue;
@@ -78,7 +78,7 @@ void probe_registration(Prober& prober) {
   const std::string register_line = "register device";
   const std::string deregister_line = "deregister device";
   if (!prober.wants(register_line) && !prober.wants(deregister_line)) return;
-  Rank& rank = prober.rank();
+  MeasuredRank& rank = prober.rank();
   if (const Answer answer = device_memory_on_network(rank); !answer) {
     return prober.note(
         fmt::format("{}: no registration of device memory: {}", to_string(rank.place(rank.id())), answer.reason));
@@ -105,7 +105,7 @@ void probe_registration(Prober& prober) {
 void probe_export(Prober& prober) {
   const std::string name = "handle export";
   if (!prober.wants(name)) return;
-  Rank& rank = prober.rank();
+  MeasuredRank& rank = prober.rank();
   const ScopedBuffer exported(rank, Memory::device, kHandleSize);
   prober.record(name, {}, kHandleSize, prober.sample(kHandleSize, [&] { rank.export_memory(exported.buffer()); }),
                 false);
@@ -114,7 +114,7 @@ void probe_export(Prober& prober) {
 }  // namespace
 
 void probe_local(Prober& prober) {
-  Rank& rank = prober.rank();
+  MeasuredRank& rank = prober.rank();
   for (const Memory memory : kHostMemories) {
     probe_host_device_copies(prober, memory, Locality::near);
     if (rank.numa_domains() > 1) probe_host_device_copies(prober, memory, Locality::far);

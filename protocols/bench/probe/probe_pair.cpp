@@ -37,7 +37,7 @@ constexpr std::string_view kHandleClose = "handle close";
 
 /// Times how long it takes to map the peer's memory.
 void probe_handle(Prober& prober, RankId owner, const IpcHandle& handle) {
-  Rank& rank = prober.rank();
+  MeasuredRank& rank = prober.rank();
   const Bytes size{handle.size};
   std::vector<double> opening;
   std::vector<double> closing;

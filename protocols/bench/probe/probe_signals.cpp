@@ -93,7 +93,7 @@ void probe_queued(Prober& prober, RankId peer, bool leading, SignalEnd& end, con
 /// There and back.
 void probe_alone(Prober& prober, RankId peer, bool leading, SignalEnd& end, const Writer& writer, Bytes size) {
   if (!prober.wants(name_of(writer))) return;
-  Rank& rank = prober.rank();
+  MeasuredRank& rank = prober.rank();
   // The same at both ends, which may have made different probes before.
   const twinlink::Payload leaders{size.count() * 2};
   const twinlink::Payload followers{size.count() * 2 + 1};

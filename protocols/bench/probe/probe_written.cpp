@@ -28,7 +28,7 @@ void probe_written_copy(Prober& prober, const std::string& name, const Move& mov
 }  // namespace
 
 void probe_written(Prober& prober) {
-  Rank& rank = prober.rank();
+  MeasuredRank& rank = prober.rank();
   const ScopedBuffer device(rank, Memory::device, prober.largest());
   const ScopedBuffer on_host(rank, Memory::pageable, prober.largest());
   for (const Memory memory : {Memory::pinned, Memory::pageable}) {

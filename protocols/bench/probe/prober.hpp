@@ -13,6 +13,7 @@
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/measure/payload.hpp"
 #include "protocols/bench/probe/probe.hpp"
+#include "protocols/core/measured_rank.hpp"
 
 namespace twinlink::bench {
 
@@ -42,9 +43,9 @@ class Prober {
   using GroupSampler = std::function<Rounds(std::span<const Move> moves)>;
 
   /// Both must outlive this.
-  Prober(Rank& rank, const ProbePlan& plan) : rank_(rank), plan_(plan) {}
+  Prober(MeasuredRank& rank, const ProbePlan& plan) : rank_(rank), plan_(plan) {}
 
-  [[nodiscard]] Rank& rank() { return rank_; }
+  [[nodiscard]] MeasuredRank& rank() { return rank_; }
   [[nodiscard]] const ProbePlan& plan() const { return plan_; }
   [[nodiscard]] Patience patience() const { return Patience::of_peer(plan_.timeout); }
   [[nodiscard]] const Repeats& repeats(Bytes size) const { return size < plan_.large_from ? plan_.small : plan_.large; }
@@ -122,7 +123,7 @@ class Prober {
   void record_copies_at(Bytes size, const std::string& name, std::span<const Move> moves, const GroupSampler& sampler);
   /// As sample(), of rounds that tell their time themselves, in microseconds.
   Rounds sample_rounds(Bytes size, const std::function<double()>& timed);
-  Rank& rank_;
+  MeasuredRank& rank_;
   const ProbePlan& plan_;
   std::vector<std::string> notes_;
   std::vector<TimedLine> lines_;

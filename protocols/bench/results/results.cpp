@@ -106,7 +106,7 @@ std::vector<Counter> read_counters(Members& members) {
 
 bool is_option_of_run(std::string_view name) {
   return name == kLayoutOption || name == kPackOption || name == kEndsOption || name == kComputeOption ||
-         name == kOneProcessOption;
+         name == kOneProcessOption || name == kBuffersOption;
 }
 
 std::string OtherPair::what() const {

@@ -25,12 +25,14 @@ inline constexpr std::string_view kResultKind = "twinlink-result";
 /// contiguous messages. No protocol has options of these names.
 inline constexpr std::string_view kLayoutOption = "layout";
 inline constexpr std::string_view kPackOption = "pack";
-/// Likewise where the messages of either end lie, what its GPU computes between them, and that one process drives both.
-/// Absent where they lie as the protocol says, nothing is computed, and two processes exchange messages.
+/// Likewise where the messages of either end lie, what its GPU computes between them, that one process drives both, and
+/// how many buffers take turns. Absent where they lie as the protocol says, nothing is computed, two processes exchange
+/// messages, and there is one buffer.
 inline constexpr std::string_view kEndsOption = "ends";
 inline constexpr std::string_view kComputeOption = "compute";
 inline constexpr std::string_view kOneProcessOption = "one-process";
-/// Is it one of these five, which are the run's and not the protocol's?
+inline constexpr std::string_view kBuffersOption = "buffers-in-turn";  ///< --buffers
+/// Is it one of these six, which are the run's and not the protocol's?
 bool is_option_of_run(std::string_view name);
 
 enum class Pattern {

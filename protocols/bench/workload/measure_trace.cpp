@@ -22,7 +22,7 @@ using workloads::goal::Player;
 
 class TraceRun {
  public:
-  TraceRun(Rank& rank, const WorkloadPlan& plan)
+  TraceRun(MeasuredRank& rank, const WorkloadPlan& plan)
       : rank_(rank),
         plan_(plan),
         self_(rank.id().value),
@@ -132,7 +132,7 @@ void require_playable(const Rank& rank, const WorkloadPlan& plan) {
   }
 }
 
-WorkloadSeries measure_trace(Rank& rank, const WorkloadPlan& plan) {
+WorkloadSeries measure_trace(MeasuredRank& rank, const WorkloadPlan& plan) {
   require_playable(rank, plan);
   return TraceRun(rank, plan).run();
 }

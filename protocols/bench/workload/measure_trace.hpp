@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "protocols/bench/workload/measure_workload.hpp"
+#include "protocols/core/measured_rank.hpp"
 
 namespace twinlink::bench {
 
@@ -15,6 +16,6 @@ std::shared_ptr<const workloads::goal::Job> read_job(const std::filesystem::path
 
 /// require_possible() and measure_workload() of a plan with a trace.
 void require_playable(const Rank& rank, const WorkloadPlan& plan);
-WorkloadSeries measure_trace(Rank& rank, const WorkloadPlan& plan);
+WorkloadSeries measure_trace(MeasuredRank& rank, const WorkloadPlan& plan);
 
 }  // namespace twinlink::bench

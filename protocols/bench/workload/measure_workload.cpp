@@ -76,7 +76,7 @@ void require_device(const WorkloadPlan& plan, const Algorithm& algorithm, const 
 
 class WorkloadRun {
  public:
-  WorkloadRun(Rank& rank, const WorkloadPlan& plan)
+  WorkloadRun(MeasuredRank& rank, const WorkloadPlan& plan)
       : rank_(rank),
         plan_(plan),
         shape_(shape_for(rank, plan)),
@@ -363,7 +363,7 @@ void require_possible(const Rank& rank, const WorkloadPlan& plan) {
   }
 }
 
-WorkloadSeries measure_workload(Rank& rank, const WorkloadPlan& plan) {
+WorkloadSeries measure_workload(MeasuredRank& rank, const WorkloadPlan& plan) {
   if (plan.trace) return measure_trace(rank, plan);
   require_possible(rank, plan);
   return WorkloadRun(rank, plan).run();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "protocols/bench/results/statistics.hpp"
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/connections.hpp"
 #include "protocols/workloads/goal/job.hpp"
@@ -137,6 +138,6 @@ double predicted_us(const workloads::Algorithm& algorithm, const workloads::Shap
 
 /// Every rank of the job calls it with the same plan. Rank 0 gets the series, the others an empty one. A CheckError for
 /// wrong bytes, or names rank, step and peer of what failed.
-WorkloadSeries measure_workload(Rank& rank, const WorkloadPlan& plan);
+WorkloadSeries measure_workload(MeasuredRank& rank, const WorkloadPlan& plan);
 
 }  // namespace twinlink::bench

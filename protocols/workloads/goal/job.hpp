@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "protocols/core/payload.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/workloads/goal/trace.hpp"
 

@@ -5,17 +5,17 @@
 #include <optional>
 #include <string>
 
-#include "protocols/core/rank.hpp"
+#include "protocols/core/measured_rank.hpp"
 #include "tests/explore/explorer/fiber.hpp"
 #include "tests/explore/explorer/machine.hpp"
 
 namespace twinlink::explore {
 
-class ExploreRank final : public Rank, public Witness {
+class ExploreRank final : public MeasuredRank, public Witness {
  public:
   /// `machine` must outlive the rank, and so must `fiber`, which runs its body.
   ExploreRank(Machine& machine, int id, Fiber& fiber)
-      : Rank({.id = RankId{id}, .places = machine.places()}), machine_(machine), id_(id), fiber_(fiber) {}
+      : MeasuredRank({.id = RankId{id}, .places = machine.places()}), machine_(machine), id_(id), fiber_(fiber) {}
 
   /// What wait_any() returns when the fiber goes on.
   std::optional<Completion> answer{};

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "protocols/core/rank.hpp"
+#include "protocols/core/measured_rank.hpp"
 
 namespace twinlink::explore {
 
@@ -29,7 +29,7 @@ class Witness {
 
 /// What one rank does. It runs once for every interleaving, or from the middle, so all that it changes must be its
 /// own: variables of the body and what they own. No expectations of a test framework; no waiting in a catch block.
-using Body = std::function<void(Rank&, Witness&)>;
+using Body = std::function<void(MeasuredRank&, Witness&)>;
 
 /// All on one node, each with a GPU of its own.
 Path neighbours();

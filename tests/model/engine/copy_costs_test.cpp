@@ -38,9 +38,10 @@ Platform with_completion() {
 }
 
 /// Device and pinned memory of a rank that is alone on its machine.
-void alone(const Platform& platform, const std::function<void(Rank&, Buffer device, Buffer pinned)>& body) {
-  simulate(platform, std::vector{kLoneGpu},
-           [&](Rank& rank) { body(rank, rank.allocate(Memory::device, 4_MiB), rank.allocate(Memory::pinned, 4_MiB)); });
+void alone(const Platform& platform, const std::function<void(MeasuredRank&, Buffer device, Buffer pinned)>& body) {
+  simulate(platform, std::vector{kLoneGpu}, [&](MeasuredRank& rank) {
+    body(rank, rank.allocate(Memory::device, 4_MiB), rank.allocate(Memory::pinned, 4_MiB));
+  });
 }
 
 /// Much longer than what is under way takes: the CPU copies, and looks at nothing else.

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 class LyingRank final : public DecoratedRank {
  public:
   using Lie = std::function<void(IpcHandle&)>;
-  LyingRank(Rank& inner, Lie lie) : DecoratedRank(inner), lie_(std::move(lie)) {}
+  LyingRank(MeasuredRank& inner, Lie lie) : DecoratedRank(inner), lie_(std::move(lie)) {}
 
   IpcHandle export_memory(Buffer buffer) override {
     IpcHandle handle = inner().export_memory(buffer);
@@ -34,8 +34,9 @@ class LyingRank final : public DecoratedRank {
 
 void run_with_lies(const LyingRank::Lie& lie, const std::function<void(const IpcEnd&)>& body) {
   std::vector<std::unique_ptr<LyingRank>> ranks;
-  run_ipc_pair({}, body,
-               [&](Rank& rank) -> Rank& { return *ranks.emplace_back(std::make_unique<LyingRank>(rank, lie)); });
+  run_ipc_pair({}, body, [&](MeasuredRank& rank) -> MeasuredRank& {
+    return *ranks.emplace_back(std::make_unique<LyingRank>(rank, lie));
+  });
 }
 
 Outcome exchange(const IpcEnd& end, View message) {

@@ -16,6 +16,7 @@ namespace twinlink::model {
 namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -283,7 +284,14 @@ TEST_P(CudaIpcHandshake, ALatePeerAsksItself) {
     end.connect_ends();
     const Outcome last = end.sending() ? end.channel.send(ball) : end.channel.receive(ball);
     EXPECT_TRUE(last.ok());
-    EXPECT_THAT(end.channel.path_taken(), StartsWith("CUDA IPC"));
+    if (GetParam() == Fidelity::openmpi_5) {
+      EXPECT_EQ(counter(end.channel, "IPC messages"), 0U) << "smcuda was closed when MPI began";
+      EXPECT_THAT(end.channel.path_taken(),
+                  EndsWith(end.sending() ? "the handshake is SENT"
+                                         : "CUDA was not in use when MPI began, and Open MPI 5 has closed smcuda"));
+    } else {
+      EXPECT_THAT(end.channel.path_taken(), StartsWith("CUDA IPC"));
+    }
   });
   switch (GetParam()) {
     case Fidelity::design:
@@ -291,8 +299,10 @@ TEST_P(CudaIpcHandshake, ALatePeerAsksItself) {
       EXPECT_EQ(ends, (Ends{State::acked, State::ok})) << "rank 0 was sent NOTREADY";
       break;
     case Fidelity::openmpi_4_1:
-    case Fidelity::openmpi_5:
       EXPECT_EQ(ends, (Ends{State::acked, State::acked}));
+      break;
+    case Fidelity::openmpi_5:
+      EXPECT_EQ(ends, (Ends{State::sent, State::init})) << "nobody answers, for good";
       break;
   }
 }
@@ -311,12 +321,22 @@ TEST_P(CudaIpcHandshake, WhoHasGivenUpDoesNotListen) {
       EXPECT_EQ(ends, (Ends{State::bad, State::sent}));
       break;
     case Fidelity::openmpi_5:
-      EXPECT_EQ(ends, (Ends{State::acked, State::acked})) << "nobody says NOTREADY";
+      EXPECT_EQ(ends, (Ends{State::sent, State::init})) << "nobody says NOTREADY";
       break;
     case Fidelity::repaired:
       EXPECT_EQ(ends, (Ends{State::bad, State::bad}));
       break;
   }
+}
+
+/// Both GPUs are number 0 of their rank, so they are taken for one.
+TEST_P(CudaIpcHandshake, RanksThatSeeTheirOwnGpuAloneNeverAskForAccess) {
+  const Ends ends = after({.options = {{"visible", "own"}}}, [](const IpcEnd& end) {
+    end.shake_hands();
+    end.one_message(View(end.device(1_MiB)));
+    EXPECT_THAT(end.channel.path_taken(), StartsWith("CUDA IPC"));
+  });
+  EXPECT_EQ(ends, (code() ? Ends{State::acked, State::acked} : Ends{State::ok, State::acked}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, CudaIpcHandshake, ::testing::ValuesIn(handshake::kFidelities),
@@ -328,7 +348,7 @@ INSTANTIATE_TEST_SUITE_P(Of, CudaIpcHandshake, ::testing::ValuesIn(handshake::kF
 struct Traced {
   std::array<Trace, 2> traces{};
   std::vector<std::unique_ptr<TracingRank>> ranks{};
-  Decorate decorate = [this](Rank& rank) -> Rank& {
+  Decorate decorate = [this](MeasuredRank& rank) -> MeasuredRank& {
     Trace& trace = traces[static_cast<std::size_t>(rank.id().value)];
     return *ranks.emplace_back(std::make_unique<TracingRank>(rank, trace));
   };

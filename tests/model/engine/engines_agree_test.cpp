@@ -85,7 +85,7 @@ Job random_job(std::uint64_t seed) {
 std::string times_of(const Job& job, How engine) {
   std::vector<std::string> times(job.places.size());
   simulate(job.platform, job.places,
-           [&](Rank& rank) {
+           [&](MeasuredRank& rank) {
              std::vector<Op> ops;
              const auto wait = [&] {
                while (!ops.empty()) {

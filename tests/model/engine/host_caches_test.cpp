@@ -179,7 +179,7 @@ TEST(UncachedMessages, AreSlowAtTheEndThatLacksMore) {
   // The receiver has used its memory last, and the sender has not.
   Platform platform = caching_platform();
   Seconds time{};
-  simulate(platform, kPeers, [&](Rank& rank) {
+  simulate(platform, kPeers, [&](MeasuredRank& rank) {
     const bool first = rank.id() == RankId{0};
     const Buffer memory = rank.allocate(Memory::pageable, 1_MiB);
     if (!first) rank.fill(View(memory), Payload{1});

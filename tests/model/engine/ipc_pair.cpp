@@ -52,8 +52,8 @@ void IpcEnd::shake_hands() const {
 
 void run_ipc_pair(const IpcPair& pair, const std::function<void(const IpcEnd&)>& body, const Decorate& decorate) {
   const std::array places{Place{0, pair.peer_access ? 1 : 0, {}}, Place{0, 2, {}}};
-  simulate(sample_platform(), places, [&](Rank& plain) {
-    Rank& rank = decorate ? decorate(plain) : plain;
+  simulate(sample_platform(), places, [&](MeasuredRank& plain) {
+    MeasuredRank& rank = decorate ? decorate(plain) : plain;
     const RankId peer{1 - rank.id().value};
     const Protocol& protocol = find_protocol("cuda-ipc");
     Settings settings = protocol.defaults();

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocols/core/rank.hpp"
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/cuda_ipc/cuda_ipc.hpp"
 
 namespace twinlink::model::testing {
@@ -23,7 +23,7 @@ struct IpcPair {
 
 /// One end of the pair, while the channel is open.
 struct IpcEnd {
-  Rank& rank;
+  MeasuredRank& rank;
   RankId peer;
   CudaIpcChannel& channel;
 
@@ -40,7 +40,7 @@ struct IpcEnd {
 };
 
 /// Decorates a rank before its channel is opened; may be empty.
-using Decorate = std::function<Rank&(Rank&)>;
+using Decorate = std::function<MeasuredRank&(MeasuredRank&)>;
 
 /// Runs `body` at both ends. The buffers that it allocates outlive the channel.
 void run_ipc_pair(const IpcPair& pair, const std::function<void(const IpcEnd&)>& body, const Decorate& decorate = {});

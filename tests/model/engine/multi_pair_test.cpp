@@ -46,7 +46,7 @@ Outcome run(const Platform& platform, const std::vector<Place>& places, const st
   std::vector<PairPlan> together = pairs;
   put_side_by_side(together);
   Outcome outcome;
-  simulate(platform, places, [&](Rank& rank) {
+  simulate(platform, places, [&](MeasuredRank& rank) {
     const auto add = [&rank](std::vector<Series>& all, std::span<const PairPlan> plans) {
       meet_all(rank, bench::Patience::of_peer(Seconds{60}));  // whoever takes no part is here at once
       std::ranges::move(measure_at_once(rank, plans), std::back_inserter(all));

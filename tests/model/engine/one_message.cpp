@@ -5,6 +5,7 @@
 #include "model/engine/simulation.hpp"
 #include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::model::testing {
 
@@ -14,7 +15,7 @@ void expect_near(Seconds actual, Seconds expected) {
 
 Seconds one_message(const std::string& name, std::vector<Place> places, Bytes size, const Settings& settings) {
   Seconds arrived{};
-  simulate(sample_platform(), places, [&](Rank& rank) {
+  simulate(sample_platform(), places, [&](MeasuredRank& rank) {
     const Protocol& protocol = find_protocol(name);
     const RankId peer{1 - rank.id().value};
     const Buffer buffer = rank.allocate(protocol.message_memory(), size);
@@ -27,10 +28,10 @@ Seconds one_message(const std::string& name, std::vector<Place> places, Bytes si
       EXPECT_TRUE(rank.check(View(buffer), Payload{1}).intact());
       // The receiver's buffer must outlive the sender's channel.
       ControlMessage done;
-      if (rank.id().value == 0) wait(rank, rank.recv_control(peer, tags::kFirstFree, done), kLong);
+      if (rank.id().value == 0) finish(rank, rank.recv_control(peer, tags::kFirstFree, done), kLong);
     }
     ControlMessage done;
-    if (rank.id().value == 1) wait(rank, rank.send_control(peer, tags::kFirstFree, done), kLong);
+    if (rank.id().value == 1) finish(rank, rank.send_control(peer, tags::kFirstFree, done), kLong);
   });
   return arrived;
 }

@@ -64,7 +64,7 @@ TEST_P(PackingClosedForm, Holds) {
   plan.packing = {parse_layout(c.layout), c.method};
   const Place there = c.same_node ? Place{0, 2, {}} : Place{1, 0, {}};
   bench::Series series;
-  simulate(sample_platform(), std::vector<Place>{{0, 0, {}}, there}, [&](Rank& rank) {
+  simulate(sample_platform(), std::vector<Place>{{0, 0, {}}, there}, [&](MeasuredRank& rank) {
     const Protocol& protocol = find_protocol(c.protocol);
     bench::Plan mine = plan;
     mine.settings = protocol.defaults();

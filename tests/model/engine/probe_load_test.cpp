@@ -24,7 +24,7 @@ class Medians {
     // What a probe itself has written to check it later is at rest after the first round.
     const bench::Repeats repeats{.warmup = 1, .iterations = 2};
     const bench::ProbePlan plan{.sizes = {4_B, 1_MiB}, .small = repeats, .large = repeats};
-    simulate(platform, std::vector{Place{0, 1, {}}, Place{0, 2, {}}}, [&](Rank& rank) {
+    simulate(platform, std::vector{Place{0, 1, {}}, Place{0, 2, {}}}, [&](MeasuredRank& rank) {
       bench::ProbeFindings mine = bench::probe(rank, plan);
       if (rank.id() == RankId{0}) findings_ = std::move(mine);
     });
@@ -135,7 +135,7 @@ struct Found {
 Found probe_names(const Platform& platform, const Place& second = {0, 2, {}}) {
   const bench::ProbePlan plan{.sizes = {4_B, 1_MiB}, .small = {.iterations = 1}, .large = {.iterations = 1}};
   Found found;
-  simulate(platform, std::vector{Place{0, 1, {}}, second}, [&](Rank& rank) {
+  simulate(platform, std::vector{Place{0, 1, {}}, second}, [&](MeasuredRank& rank) {
     const bench::ProbeFindings mine = bench::probe(rank, plan);
     for (const bench::ProbeLine& line : mine.lines) found.names.insert(line.name);
     if (rank.id() == RankId{0}) found.notes = mine.notes;

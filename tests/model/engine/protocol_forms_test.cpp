@@ -7,6 +7,7 @@
 #include "protocols/parts/segment_channel.hpp"
 #include "protocols/registry.hpp"
 #include "tests/model/engine/one_message.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -92,7 +93,7 @@ TEST(HostForms, PageableMemoryCostsTheAdapterARegistrationOncePinnedMemoryNone) 
 TEST(CpuTime, OfAWindowIsNotThatOfItsMessagesOneByOne) {
   Platform platform = sample_platform();
   platform.intra_node.copied_by = CopiedBy::both;
-  simulate(platform, std::vector{kFirstPeer, kSecondPeer}, [](Rank& rank) {
+  simulate(platform, std::vector{kFirstPeer, kSecondPeer}, [](MeasuredRank& rank) {
     const RankId peer{1 - rank.id().value};
     const Buffer host = rank.allocate(Memory::pageable, 8_MiB);
     const auto channel = find_protocol("host").connect(rank, peer, find_protocol("host").defaults());
@@ -134,7 +135,7 @@ TEST(HostForms, CopiesCrossTheDramOnlyWithWhatTheCachesLack) {
 /// How long the CPUs of both ends are busy with a warm message of 1 MiB.
 Seconds busy(const std::string& protocol, const Settings& settings) {
   std::array<Seconds, 2> all{};
-  simulate(sample_platform(), std::vector{kLoneGpu, kOtherNode}, [&](Rank& rank) {
+  simulate(sample_platform(), std::vector{kLoneGpu, kOtherNode}, [&](MeasuredRank& rank) {
     const RankId peer{1 - rank.id().value};
     const Buffer device = rank.allocate(Memory::device, 1_MiB);
     const auto channel = find_protocol(protocol).connect(rank, peer, settings);
@@ -235,7 +236,7 @@ TEST(GpuDirectV1Forms, AutomaticChunksOf4MiBAreOf1MiB) { expect_automatic_chunks
 TEST(GpuDirectV1Forms, AutomaticChunksOf16MiBAreOf2MiB) { expect_automatic_chunks(16_MiB, 2_MiB, 8); }
 
 TEST(GpuDirectV1Forms, AutomaticChunksOfDifferentMessagesAreRefused) {
-  simulate(sample_platform(), std::vector{kFirstPeer, kSecondPeer}, [&](Rank& rank) {
+  simulate(sample_platform(), std::vector{kFirstPeer, kSecondPeer}, [&](MeasuredRank& rank) {
     const bool sends = rank.id().value == 0;
     const Settings settings = with("gpudirect-v1", {{"buffers", "shared"}}, {}, 4);
     // The first fits; of the second the ends have different lengths, and would cut it into different chunks.
@@ -260,7 +261,7 @@ constexpr Bytes kSmall = 4_KiB;
 /// When the last of a window of small messages has arrived. They lie 8 KiB apart.
 Seconds batched_window(const std::string& engine, const char* batch) {
   Seconds arrived{};
-  simulate(sample_platform(), std::vector{kFirstPeer, kSecondPeer}, [&](Rank& rank) {
+  simulate(sample_platform(), std::vector{kFirstPeer, kSecondPeer}, [&](MeasuredRank& rank) {
     const bool sends = rank.id().value == 0;
     const RankId peer{sends ? 1 : 0};
     const Buffer buffer = rank.allocate(Memory::device, kSmall * 2 * kMessages);
@@ -275,9 +276,9 @@ Seconds batched_window(const std::string& engine, const char* batch) {
       if (!sends) arrived = rank.now();
       for (std::uint64_t i = 0; i < kMessages; ++i) EXPECT_TRUE(rank.check(window[i], Payload{i + 1}).intact());
       ControlMessage done;
-      if (sends) wait(rank, rank.recv_control(peer, tags::kFirstFree, done), kLong);
+      if (sends) finish(rank, rank.recv_control(peer, tags::kFirstFree, done), kLong);
     }
-    if (!sends) wait(rank, rank.send_control(peer, tags::kFirstFree, ControlMessage()), kLong);
+    if (!sends) finish(rank, rank.send_control(peer, tags::kFirstFree, ControlMessage()), kLong);
   });
   return arrived;
 }

@@ -16,8 +16,8 @@ constexpr double kPerSecond = 1e12;  // signals carry whole numbers: picoseconds
 }  // namespace
 
 void push(const Platform& platform, const std::vector<Place>& places, std::size_t signals,
-          const std::function<void(Rank&, Buffer own, Buffer theirs)>& body, const OpObserver& observer) {
-  const auto both = [&](Rank& rank) {
+          const std::function<void(MeasuredRank&, Buffer own, Buffer theirs)>& body, const OpObserver& observer) {
+  const auto both = [&](MeasuredRank& rank) {
     const RankId peer{1 - rank.id().value};
     const Buffer own = rank.allocate(Memory::device, 1_MiB);
     ControlMessage message;

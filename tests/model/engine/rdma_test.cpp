@@ -164,7 +164,7 @@ TEST(Rdma, HostMemoryIsNotLimited) {
 void put_and_expect(const std::vector<Place>& places, Memory from, Seconds expected) {
   constexpr Tag done{3};
   Seconds began{};
-  simulate(sample_platform_with_rdma(), places, [&](Rank& rank) {
+  simulate(sample_platform_with_rdma(), places, [&](MeasuredRank& rank) {
     const RankId peer{1 - rank.id().value};
     const Buffer mine = rank.allocate(rank.id().value == 0 ? from : Memory::device, 1_MiB);
     if (mine.memory == Memory::device) rank.register_memory(mine);

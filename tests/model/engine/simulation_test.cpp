@@ -17,6 +17,7 @@
 #include "protocols/registry.hpp"
 #include "tests/model/engine/one_message.hpp"
 #include "tests/platforms/sample_platform.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -24,7 +25,7 @@ namespace {
 using namespace testing;  // NOLINT: the sample platform's numbers
 using ::testing::HasSubstr;
 
-using Body = std::function<void(Rank&)>;
+using Body = std::function<void(MeasuredRank&)>;
 
 Seconds run(std::vector<Place> places, const Body& body) { return simulate(sample_platform(), places, body); }
 
@@ -316,7 +317,7 @@ TEST(Simulation, AFailingRankEndsAllAndItsErrorComesOut) {
     run({kLoneGpu, kOtherNode}, [](Rank& rank) {
       if (rank.id().value == 1) throw UsageError("planted");
       ControlMessage message;
-      wait(rank, rank.recv_control(RankId{1}, tags::kReady, message), kLong);
+      finish(rank, rank.recv_control(RankId{1}, tags::kReady, message), kLong);
       FAIL() << "rank 0 should have been ended";
     });
     FAIL() << "the error was lost";
@@ -335,7 +336,7 @@ TEST(Simulation, AnErrorOutsideOfTheRanksCodeEndsAllRanksToo) {
     const Buffer pinned = rank.allocate(Memory::pinned, 1_MiB);
     if (rank.id().value == 0) rank.copy(View(device), View(pinned), Stream{}, Engine::dma);
     ControlMessage message;
-    wait(rank, rank.recv_control(RankId{1 - rank.id().value}, tags::kReady, message), kLong);
+    finish(rank, rank.recv_control(RankId{1 - rank.id().value}, tags::kReady, message), kLong);
     FAIL() << "all ranks should have been ended";
   };
   try {
@@ -356,7 +357,7 @@ TEST(Simulation, RanksThatWaitForEverAreADeadlock) {
 }
 
 TEST(Simulation, WritingASourceBeforeItsOperationHasEndedTearsTheMessage) {
-  run({kLoneGpu, kOtherNode}, [](Rank& rank) {
+  run({kLoneGpu, kOtherNode}, [](MeasuredRank& rank) {
     const RankId peer{1 - rank.id().value};
     const Buffer host = rank.allocate(Memory::pageable, 1_MiB);
     if (rank.id().value == 0) {

@@ -5,6 +5,7 @@
 #include "model/engine/simulation.hpp"
 #include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::model::testing {
 namespace {
@@ -17,7 +18,7 @@ Timed timed_message(const Platform& platform, const std::vector<Place>& places, 
                     const Settings& settings) {
   Timed timed;
   Seconds began{};
-  simulate(platform, places, [&](Rank& rank) {
+  simulate(platform, places, [&](MeasuredRank& rank) {
     const Protocol& way = find_protocol(protocol);
     const bool sends = rank.id().value == 0;
     const RankId peer{1 - rank.id().value};
@@ -28,9 +29,9 @@ Timed timed_message(const Platform& platform, const std::vector<Place>& places, 
       for (const std::uint64_t round : {1, 2}) {
         rank.fill(View(buffer), sends ? Payload{round} : kSentinel);
         if (round == 2) {
-          wait(rank,
-               sends ? rank.recv_control(peer, tags::kFirstFree, go) : rank.send_control(peer, tags::kFirstFree, go),
-               kPatience);
+          finish(rank,
+                 sends ? rank.recv_control(peer, tags::kFirstFree, go) : rank.send_control(peer, tags::kFirstFree, go),
+                 kPatience);
         }
         if (sends) began = rank.now();
         const Outcome outcome = sends ? channel->send(View(buffer)) : channel->receive(View(buffer));
@@ -40,10 +41,10 @@ Timed timed_message(const Platform& platform, const std::vector<Place>& places, 
       }
       if (sends) timed.counters = channel->counters();
       // A protocol may have the peer's memory open: the channels end before the buffers.
-      if (sends) wait(rank, rank.recv_control(peer, tags::kFirstFree, go), kPatience);
+      if (sends) finish(rank, rank.recv_control(peer, tags::kFirstFree, go), kPatience);
     }
     ControlMessage done;
-    if (!sends) wait(rank, rank.send_control(peer, tags::kFirstFree, done), kPatience);
+    if (!sends) finish(rank, rank.send_control(peer, tags::kFirstFree, done), kPatience);
   });
   return timed;
 }

@@ -61,9 +61,9 @@ Platform with_extras() {
 }
 
 /// Device and host memory of a rank that is alone on its machine.
-void alone(Memory kind, const std::function<void(Rank&, Buffer device, Buffer host)>& body) {
+void alone(Memory kind, const std::function<void(MeasuredRank&, Buffer device, Buffer host)>& body) {
   simulate(with_extras(), std::vector{kLoneGpu},
-           [&](Rank& rank) { body(rank, rank.allocate(Memory::device, 4_MiB), rank.allocate(kind, 4_MiB)); });
+           [&](MeasuredRank& rank) { body(rank, rank.allocate(Memory::device, 4_MiB), rank.allocate(kind, 4_MiB)); });
 }
 
 Op start(Rank& rank, View to, View from) { return rank.copy(to, from, Stream{}, Engine::dma); }
@@ -81,7 +81,7 @@ Seconds extra_of(Rank& rank, View to, View from, Rate rate) {
 }
 
 TEST(Written, ByACpuASourceTakesLongerOnce) {
-  alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
+  alone(Memory::pinned, [](MeasuredRank& rank, Buffer device, Buffer host) {
     const View to{device, {}, 1_MiB};
     const View from{host, {}, 1_MiB};
     expect_near(extra_of(rank, to, from, kDown), Seconds{});
@@ -93,7 +93,7 @@ TEST(Written, ByACpuASourceTakesLongerOnce) {
 }
 
 TEST(Written, ByACpuOnlySoManyBytesCount) {
-  alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
+  alone(Memory::pinned, [](MeasuredRank& rank, Buffer device, Buffer host) {
     rank.fill({host, 512_KiB, 1_MiB}, Payload{1});
     expect_near(extra_of(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB}, kDown), kCopyExtra / 2);
     expect_near(extra_of(rank, {device, {}, 1_MiB}, {host, 2_MiB, 1_MiB}, kDown), Seconds{});
@@ -102,7 +102,7 @@ TEST(Written, ByACpuOnlySoManyBytesCount) {
 }
 
 TEST(Written, ByADeviceASourceOfCopiesTakesNoLonger) {
-  alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
+  alone(Memory::pinned, [](MeasuredRank& rank, Buffer device, Buffer host) {
     rank.fill({host, {}, 1_MiB}, Payload{1});
     finish(rank, start(rank, {host, {}, 1_MiB}, {device, {}, 1_MiB}));
     expect_near(extra_of(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB}, kDown), Seconds{});
@@ -119,7 +119,7 @@ TEST(Written, ByTheDriverASourceOfCopiesIsWrittenByACpu) {
 }
 
 TEST(Written, ByTheDriverAndByACpuAreOneSourceOfCopies) {
-  alone(Memory::pageable, [](Rank& rank, Buffer device, Buffer host) {
+  alone(Memory::pageable, [](MeasuredRank& rank, Buffer device, Buffer host) {
     const Seconds rest = time_of(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB});
     rank.fill({host, {}, 512_KiB}, Payload{1});
     time_of(rank, {host, 512_KiB, 512_KiB}, {device, {}, 512_KiB});
@@ -129,7 +129,7 @@ TEST(Written, ByTheDriverAndByACpuAreOneSourceOfCopies) {
 
 /// The latency of the second copy hides behind the first, and what reading takes longer does not.
 TEST(Written, SourcesOfAStreamOverlapNothing) {
-  alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
+  alone(Memory::pinned, [](MeasuredRank& rank, Buffer device, Buffer host) {
     rank.fill({host, {}, 2_MiB}, Payload{1});
     const Seconds began = rank.now();
     const Op first = start(rank, {device, {}, 1_MiB}, {host, {}, 1_MiB});
@@ -141,7 +141,7 @@ TEST(Written, SourcesOfAStreamOverlapNothing) {
 }
 
 TEST(Written, BlocksCountByTheirBytes) {
-  alone(Memory::pinned, [](Rank& rank, Buffer device, Buffer host) {
+  alone(Memory::pinned, [](MeasuredRank& rank, Buffer device, Buffer host) {
     const std::vector<Block> blocks{{Bytes{}, Bytes{}, 256_KiB}, {1_MiB, 1_MiB, 256_KiB}};
     rank.fill({host, {}, 1_MiB}, Payload{1});
     const Seconds began = rank.now();
@@ -152,7 +152,7 @@ TEST(Written, BlocksCountByTheirBytes) {
 
 /// An adapter reads it as memory at rest, and what it has brought no CPU has written.
 TEST(Written, ByACpuMakesNoDifferenceToMessages) {
-  simulate(with_extras(), std::vector{kLoneGpu, kOtherNode}, [](Rank& rank) {
+  simulate(with_extras(), std::vector{kLoneGpu, kOtherNode}, [](MeasuredRank& rank) {
     const RankId peer{1 - rank.id().value};
     const Buffer device = rank.allocate(Memory::device, 1_MiB);
     const Buffer host = rank.allocate(Memory::pinned, 1_MiB);

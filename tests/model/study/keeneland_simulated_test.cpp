@@ -15,6 +15,7 @@
 #include "model/study/figures.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "tests/platforms/reference_rows.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -64,13 +65,13 @@ double simulate_copy(const MeasuredCopy& copy, Bytes size) {
              const RankId peer{1 - rank.id().value};
              const Buffer device = rank.allocate(Memory::device, size);
              if (rank.id().value == 1) {
-               wait(rank, rank.send_control(peer, tag, ControlMessage(rank.export_memory(device))), patience);
+               finish(rank, rank.send_control(peer, tag, ControlMessage(rank.export_memory(device))), patience);
                ControlMessage done;
-               wait(rank, rank.recv_control(peer, tag, done), patience);
+               finish(rank, rank.recv_control(peer, tag, done), patience);
                return;
              }
              ControlMessage handle;
-             wait(rank, rank.recv_control(peer, tag, handle), patience);
+             finish(rank, rank.recv_control(peer, tag, handle), patience);
              const bool to_peer = !(copy.from == copy.to);
              const Buffer other = to_peer ? rank.open_memory(peer, handle.as<IpcHandle>())
                                           : rank.allocate(copy.host, size, copy.locality);
@@ -80,7 +81,7 @@ double simulate_copy(const MeasuredCopy& copy, Bytes size) {
              if (wait(rank, rank.copy(to, from, Stream{}, Engine::dma), patience) != Status::delivered)
                throw Error("lost");
              time = rank.now() - start;
-             wait(rank, rank.send_control(peer, tag, ControlMessage{}), patience);
+             finish(rank, rank.send_control(peer, tag, ControlMessage{}), patience);
            });
            return std::to_string(time.microseconds());
          })) *

@@ -48,7 +48,7 @@ Seen watch_iteration(const char* workload, const char* protocol, const std::vect
     seen.text = text.str();
   };
   simulate(
-      sample_platform(), places, [&](Rank& rank) { measure_workload(rank, plan); }, options);
+      sample_platform(), places, [&](MeasuredRank& rank) { measure_workload(rank, plan); }, options);
   return seen;
 }
 

@@ -9,6 +9,7 @@
 #include "protocols/registry.hpp"
 #include "protocols/workloads/goal/player.hpp"
 #include "tests/model/engine/one_message.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -20,8 +21,8 @@ using workloads::goal::Played;
 void meet_neighbour(Rank& rank) {
   const RankId peer{1 - rank.id().value};
   ControlMessage message;
-  wait(rank, rank.send_control(peer, tags::kFirstFree, message), kLong);
-  wait(rank, rank.recv_control(peer, tags::kFirstFree, message), kLong);
+  finish(rank, rank.send_control(peer, tags::kFirstFree, message), kLong);
+  finish(rank, rank.recv_control(peer, tags::kFirstFree, message), kLong);
 }
 
 /// The second time through a job of two ranks: connections are made and memory is known. Once per process.
@@ -30,7 +31,7 @@ std::vector<Played> second_round(const std::string& text, const std::string& pro
   const Job job(workloads::goal::read_trace(text, "a.goal"));
   std::vector<Played> all(2);
   const Protocol& used = find_protocol(protocol);
-  simulate(sample_platform(), places, [&](Rank& inner) {
+  simulate(sample_platform(), places, [&](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     workloads::goal::Player player(rank, {&used, &used, used.defaults(), used.defaults()}, job);
     for (int round = 0; round < 2; ++round) {

@@ -16,7 +16,7 @@ using workloads::Schedule;
 std::vector<Seconds> times_of(const Platform& platform, std::span<const Place> places,
                               std::span<const MakeSchedule> schedules) {
   std::vector<Seconds> times(schedules.size());
-  simulate(platform, places, [&](Rank& inner) {
+  simulate(platform, places, [&](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const auto meet = [&] { bench::meet_all(rank, bench::Patience::of_turn(kLong)); };
     const Protocol& protocol = find_protocol("gpudirect-v2");

@@ -31,7 +31,7 @@ Plan small_plan(Pattern pattern, std::vector<Bytes> sizes) {
 /// What the first rank of the plan measured.
 Series run(const FakeWorldOptions& world, std::string_view protocol, const Plan& plan) {
   Series series;
-  run_fake_world(world, [&](Rank& rank) {
+  run_fake_world(world, [&](MeasuredRank& rank) {
     Series mine = measure(rank, find_protocol(protocol), plan);
     if (rank.id() == plan.first) {
       series = std::move(mine);
@@ -150,7 +150,7 @@ TEST(Driver, KeepsTheQuieterPassOfEverySize) {
     Plan plan = small_plan(Pattern::pingpong, {4_B, 8_KiB});
     plan.passes = passes;
     std::vector<double> times_us;
-    run_fake_world({}, [&](Rank& rank) {
+    run_fake_world({}, [&](MeasuredRank& rank) {
       SlowAtFirst slow(rank, slow_until);
       const Series series = measure(slow, find_protocol("host"), plan);
       if (rank.id() != plan.first) return;
@@ -193,7 +193,7 @@ TEST(Driver, EveryProtocolPassesItsChecksInEveryPattern) {
 
 TEST(Driver, ReleasesAllThatItAllocated) {
   for (const Protocol* protocol : all_protocols()) {
-    run_fake_world({}, [&](Rank& rank) {
+    run_fake_world({}, [&](MeasuredRank& rank) {
       measure(rank, *protocol, small_plan(Pattern::bidirectional, {1_KiB}));
       EXPECT_EQ(dynamic_cast<FakeRank&>(rank).live_buffers(), 0U) << protocol->name();
     });
@@ -254,7 +254,7 @@ class StuckRank final : public DecoratedRank {
 
 TEST(Verification, NoticesAMessageThatIsTheOneCheckedBefore) {
   try {
-    run_fake_world({}, [](Rank& rank) {
+    run_fake_world({}, [](MeasuredRank& rank) {
       StuckRank stuck(rank);
       measure(stuck, find_protocol("staging"), small_plan(Pattern::pingpong, {1_KiB}));
     });
@@ -274,7 +274,7 @@ TEST(Verification, IsLeftOutIfAsked) {
 TEST(Verification, ReportsAnExchangeThatWasNotDelivered) {
   // The second rank never comes: the first one's message is answered by nobody.
   try {
-    run_fake_world({}, [](Rank& rank) {
+    run_fake_world({}, [](MeasuredRank& rank) {
       if (rank.id() == RankId{0}) measure(rank, find_protocol("host"), small_plan(Pattern::pingpong, {4_B}));
     });
     FAIL() << "a missing peer went unnoticed";
@@ -286,7 +286,7 @@ TEST(Verification, ReportsAnExchangeThatWasNotDelivered) {
 /// Never sees a message of `size` bytes.
 class DeafRank final : public DecoratedRank {
  public:
-  DeafRank(Rank& inner, Bytes size) : DecoratedRank(inner), size_(size) {}
+  DeafRank(MeasuredRank& inner, Bytes size) : DecoratedRank(inner), size_(size) {}
   Op receive(RankId peer, Tag tag, View to) override {
     const Tag nobody_sends{tag.value + 1000};
     return DecoratedRank::receive(peer, to.length == size_ ? nobody_sends : tag, to);
@@ -298,7 +298,7 @@ class DeafRank final : public DecoratedRank {
 
 TEST(Verification, ReportsALostMessageWithItsProtocolAndSize) {
   try {
-    run_fake_world({}, [](Rank& rank) {
+    run_fake_world({}, [](MeasuredRank& rank) {
       DeafRank deaf(rank, 64_B);
       measure(deaf, find_protocol("staging"), small_plan(Pattern::bidirectional, {16_B, 64_B}));
     });
@@ -335,7 +335,7 @@ TEST(Driver, RefusesAPathThatTheProtocolDoesNotSupport) {
 
 TEST(CopyCurve, TimeIsHalfOfOutAndBack) {
   Series series;
-  run_fake_world({}, [&](Rank& rank) {
+  run_fake_world({}, [&](MeasuredRank& rank) {
     Series mine = measure_copy(rank, Memory::pinned, Locality::far, small_plan(Pattern::copy, {4_B, 1_KiB}));
     if (rank.id() == RankId{0}) series = std::move(mine);
   });
@@ -347,7 +347,7 @@ TEST(CopyCurve, TimeIsHalfOfOutAndBack) {
 
 TEST(CopyCurve, NeedsHostMemory) {
   EXPECT_THROW(run_fake_world({.ranks = 1},
-                              [](Rank& rank) {
+                              [](MeasuredRank& rank) {
                                 measure_copy(rank, Memory::device, Locality::near, small_plan(Pattern::copy, {4_B}));
                               }),
                UsageError);
@@ -365,7 +365,7 @@ class LazyRank final : public DecoratedRank {
 
 TEST(CopyCurve, IsVerified) {
   try {
-    run_fake_world({.ranks = 1}, [](Rank& rank) {
+    run_fake_world({.ranks = 1}, [](MeasuredRank& rank) {
       LazyRank lazy(rank);
       measure_copy(lazy, Memory::pageable, Locality::near, small_plan(Pattern::copy, {1_KiB}));
     });

@@ -37,7 +37,7 @@ Plan plan_of(std::string_view protocol, Bytes size) {
 
 Series run(std::string_view protocol, const Plan& plan, const FakeWorldOptions& world = {}) {
   Series series;
-  run_fake_world(world, [&](Rank& rank) {
+  run_fake_world(world, [&](MeasuredRank& rank) {
     Series mine = measure(rank, find_protocol(protocol), plan);
     if (rank.id() == plan.first) series = std::move(mine);
   });
@@ -119,7 +119,7 @@ TEST(Compute, IsShownByTheTrace) {
   Plan plan = plan_of("host", 4_B);
   plan.compute = 50.0_us;
   std::string text;
-  run_fake_world({}, [&](Rank& rank) {
+  run_fake_world({}, [&](MeasuredRank& rank) {
     const std::string mine = trace(rank, find_protocol("host"), plan, false);
     if (rank.id() == RankId{0}) text = mine;
   });
@@ -154,7 +154,7 @@ TEST(OneProcess, TracesNoMessageAndNoHandle) {
   Plan plan = plan_of("gpudirect-v2", 64_B);
   plan.one_process = true;
   std::string text;
-  run_fake_world({}, [&](Rank& rank) {
+  run_fake_world({}, [&](MeasuredRank& rank) {
     const std::string mine = trace(rank, find_protocol("gpudirect-v2"), plan, false);
     if (rank.id() == RankId{0}) text = mine;
   });

@@ -8,6 +8,7 @@
 #include "protocols/core/tags.hpp"
 #include "protocols/trace/recorded_rank.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -24,15 +25,15 @@ void talk(Rank& rank) {
   ControlMessage answer;
   if (rank.id() == RankId{0}) {
     rank.step("copy out");
-    wait(rank, rank.copy(View(host), View(device), Stream{1}, Engine::dma), soon);
+    finish(rank, rank.copy(View(host), View(device), Stream{1}, Engine::dma), soon);
     rank.step("send");
-    wait(rank, rank.send(RankId{1}, tags::kData, View(host)), soon);
-    wait(rank, rank.recv_control(RankId{1}, tags::kDelivered, answer), soon);
+    finish(rank, rank.send(RankId{1}, tags::kData, View(host)), soon);
+    finish(rank, rank.recv_control(RankId{1}, tags::kDelivered, answer), soon);
   } else {
     rank.step("take it");
-    wait(rank, rank.receive(RankId{0}, tags::kData, View(host)), soon);
+    finish(rank, rank.receive(RankId{0}, tags::kData, View(host)), soon);
     rank.step("say so");
-    wait(rank, rank.send_control(RankId{0}, tags::kDelivered, answer), soon);
+    finish(rank, rank.send_control(RankId{0}, tags::kDelivered, answer), soon);
   }
   // What nobody waits for any more is not kept.
   rank.abandon(rank.recv_control(RankId{1 - rank.id().value}, tags::kReady, answer));
@@ -43,7 +44,7 @@ void talk(Rank& rank) {
 /// Of both ranks, where each keeps `most`.
 std::vector<OpReport> reports_of_talk(std::size_t most) {
   std::vector<OpReport> all;
-  run_fake_world({}, [&](Rank& rank) {
+  run_fake_world({}, [&](MeasuredRank& rank) {
     RecordedRank recorded(rank, most);
     talk(recorded);
     GatheredReports gathered = gather_reports(rank, recorded, kPatience);

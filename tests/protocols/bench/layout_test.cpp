@@ -35,7 +35,7 @@ Plan small_plan(const std::string& layout, PackMethod method, std::vector<Bytes>
 
 Series run(std::string_view protocol, const Plan& plan) {
   Series series;
-  run_fake_world({}, [&](Rank& rank) {
+  run_fake_world({}, [&](MeasuredRank& rank) {
     Series mine = measure(rank, find_protocol(protocol), plan);
     EXPECT_EQ(dynamic_cast<FakeRank&>(rank).live_buffers(), 0U);
     if (rank.id() == plan.first) series = std::move(mine);
@@ -91,7 +91,7 @@ TEST(LayoutCurve, RefusesWhatCannotBePacked) {
 /// Spoils what is unpacked: the copies of blocks into device memory.
 class SloppyRank final : public DecoratedRank {
  public:
-  SloppyRank(Rank& inner, std::function<void(std::vector<Block>&)> spoil)
+  SloppyRank(MeasuredRank& inner, std::function<void(std::vector<Block>&)> spoil)
       : DecoratedRank(inner), spoil_(std::move(spoil)) {}
   Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
     std::vector<Block> spoilt(blocks.begin(), blocks.end());
@@ -105,7 +105,7 @@ class SloppyRank final : public DecoratedRank {
 
 std::string fault(const std::function<void(std::vector<Block>&)>& spoil) {
   try {
-    run_fake_world({}, [&](Rank& rank) {
+    run_fake_world({}, [&](MeasuredRank& rank) {
       SloppyRank sloppy(rank, spoil);
       measure(sloppy, find_protocol("host"), small_plan("vector:64,128", PackMethod::kernel));
     });

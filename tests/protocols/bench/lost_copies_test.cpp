@@ -25,7 +25,7 @@ std::string error_of(const Protocol& protocol) {
                   .large = {.warmup = 1, .iterations = 2},
                   .settings = {}};
   try {
-    run_fake_world({}, [&](Rank& rank) {
+    run_fake_world({}, [&](MeasuredRank& rank) {
       FaultRank broken(rank, FaultRank::Fault::lost_peer_copies);
       const Series series = measure(broken, protocol, plan);
       for (const Point& point : series.points) EXPECT_TRUE(point.verified);

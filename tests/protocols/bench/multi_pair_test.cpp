@@ -38,7 +38,7 @@ PairPlan pair(const std::string& protocol, int first, int second) {
 std::vector<Series> run(int ranks, std::vector<PairPlan> pairs) {
   put_side_by_side(pairs);
   std::vector<Series> all;
-  run_fake_world({.ranks = ranks}, [&](Rank& rank) {
+  run_fake_world({.ranks = ranks}, [&](MeasuredRank& rank) {
     std::vector<Series> mine = measure_at_once(rank, pairs);
     if (rank.id() == RankId{0}) {
       all = std::move(mine);
@@ -101,7 +101,7 @@ TEST(MultiPair, WhatAPairReceivesIsCheckedWhileTheOthersRun) {
   std::vector<PairPlan> pairs{pair("staging", 0, 1), pair("staging", 2, 3)};
   put_side_by_side(pairs);
   const FakeWorldOptions world{.ranks = 4, .fault = Fault{.victim = RankId{3}, .transfer = 1, .offset = 1_B}};
-  EXPECT_THAT([&] { run_fake_world(world, [&](Rank& rank) { measure_at_once(rank, pairs); }); },
+  EXPECT_THAT([&] { run_fake_world(world, [&](MeasuredRank& rank) { measure_at_once(rank, pairs); }); },
               testing::ThrowsMessage<CheckError>(HasSubstr("rank 3: staging, 4 B: scrambled at byte 1 of message 0")));
 }
 

@@ -25,7 +25,7 @@ Plan small_plan() {
 
 PairFile file_of(const FakeWorldOptions& world, const std::string& protocol) {
   PairFile file{.world = "measured", .program = "test", .command = "test", .environment = nlohmann::json::object()};
-  run_fake_world(world, [&](Rank& rank) {
+  run_fake_world(world, [&](MeasuredRank& rank) {
     PairSeries mine = measure_all_pairs(rank, find_protocol(protocol), small_plan());
     if (rank.id() == RankId{0}) {
       file.pairs = std::move(mine);

@@ -29,7 +29,7 @@ TEST(ProbeFilter, MeasuresOnlyWhatIsAskedFor) {
 /// Counts what a rank does that a filter may spare it.
 class CountingRank final : public DecoratedRank {
  public:
-  CountingRank(Rank& inner, std::atomic<int>& calls) : DecoratedRank(inner), calls_(calls) {}
+  CountingRank(MeasuredRank& inner, std::atomic<int>& calls) : DecoratedRank(inner), calls_(calls) {}
 
   Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
     ++calls_;
@@ -55,7 +55,7 @@ TEST(ProbeFilter, DoesNothingOfWhatIsNotAskedFor) {
     plan.small.iterations = 100;
     plan.large.iterations = 100;
     std::atomic<int> count = 0;
-    run_fake_world({}, [&](Rank& rank) {
+    run_fake_world({}, [&](MeasuredRank& rank) {
       CountingRank counting(rank, count);
       probe(counting, plan);
     });

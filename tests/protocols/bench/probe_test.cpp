@@ -39,7 +39,7 @@ TEST(Probe, KeepsTheQuieterPassOfEveryLine) {
     ProbePlan plan = small_plan();
     plan.passes = passes;
     std::map<std::tuple<std::string, std::string, std::string, Bytes>, double> times_us;
-    run_fake_world({}, [&](Rank& rank) {
+    run_fake_world({}, [&](MeasuredRank& rank) {
       SlowAtFirst slow(rank, slow_until);
       for (const ProbeLine& line : probe(slow, plan).lines) {
         const bool is_new =
@@ -208,7 +208,7 @@ class PlainRank final : public DecoratedRank {
 
 TEST(Probe, LeavesOutWhatTheMachineLacks) {
   ProbeFindings findings;
-  run_fake_world({}, [&](Rank& rank) {
+  run_fake_world({}, [&](MeasuredRank& rank) {
     PlainRank plain(rank);
     ProbeFindings mine = probe(plain, small_plan());
     if (rank.id() == RankId{0}) findings = std::move(mine);
@@ -241,7 +241,7 @@ class WithoutCopiesOut final : public DecoratedRank {
 
 TEST(Probe, OneMissingClassOfCopiesLeavesTheOthers) {
   ProbeFindings findings;
-  run_fake_world({}, [&](Rank& rank) {
+  run_fake_world({}, [&](MeasuredRank& rank) {
     // The two ends differ: what one cannot do, both must leave out of what they do together.
     WithoutCopiesOut poor(rank);
     ProbeFindings mine = probe(rank.id() == RankId{1} ? poor : rank, small_plan());

@@ -10,7 +10,7 @@ ProbePlan small_plan() {
 
 ProbeFindings probe_world(const FakeWorldOptions& world, const ProbePlan& plan) {
   ProbeFindings findings;
-  run_fake_world(world, [&](Rank& rank) {
+  run_fake_world(world, [&](MeasuredRank& rank) {
     ProbeFindings mine = probe(rank, plan);
     EXPECT_EQ(dynamic_cast<FakeRank&>(rank).live_buffers(), 0U);
     if (rank.id() == RankId{0}) {

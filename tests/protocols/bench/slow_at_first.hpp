@@ -10,7 +10,7 @@ namespace twinlink::bench {
 /// Everything takes twice as long until `end` on the inner rank's clock.
 class SlowAtFirst final : public DecoratedRank {
  public:
-  SlowAtFirst(Rank& inner, Seconds end) : DecoratedRank(inner), end_(end) {}
+  SlowAtFirst(MeasuredRank& inner, Seconds end) : DecoratedRank(inner), end_(end) {}
 
   Seconds now() override {
     const Seconds now = inner().now();

@@ -16,7 +16,7 @@ Plan plan_for(Bytes size, Settings settings) { return {.sizes = {size, size * 2}
 /// The text that rank 0 gets; every other rank must get none.
 std::string trace_of(std::string_view protocol, const Plan& plan, bool times = false, FakeWorldOptions world = {}) {
   std::string text;
-  run_fake_world(world, [&](Rank& rank) {
+  run_fake_world(world, [&](MeasuredRank& rank) {
     const std::string mine = trace(rank, find_protocol(protocol), plan, times);
     if (rank.id() == RankId{0}) {
       text = mine;
@@ -127,7 +127,7 @@ TEST(Trace, AMessageThatDoesNotArriveIsAnError) {
     Op send(RankId peer, Tag tag, View from) override { return inner().send(peer, tag, from.slice({}, 1_B)); }
   };
   const auto run = [] {
-    run_fake_world({}, [](Rank& rank) {
+    run_fake_world({}, [](MeasuredRank& rank) {
       Short broken(rank);
       trace(broken, find_protocol("host"), plan_for(64_B, {.timeout = Seconds{1}}), false);
     });

@@ -15,6 +15,7 @@
 #include "protocols/workloads/connections.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink {
 namespace {
@@ -31,11 +32,11 @@ int receive(Rank& rank, RankId peer, Tag tag) {
 }
 
 void send(Rank& rank, RankId peer, Tag tag, int value) {
-  wait(rank, rank.send_control(peer, tag, ControlMessage(value)), rank.now() + kLongWait);
+  finish(rank, rank.send_control(peer, tag, ControlMessage(value)), rank.now() + kLongWait);
 }
 
 TEST(ConcurrentRank, WhereOneWorkWaitsTheOthersGoOn) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const RankId peer{1 - rank.id().value};
     std::vector<std::string> story;
@@ -50,7 +51,7 @@ TEST(ConcurrentRank, WhereOneWorkWaitsTheOthersGoOn) {
 }
 
 TEST(ConcurrentRank, ResultsGoToWhoWaitedForThem) {
-  run_fake_world({.ranks = 4}, [](Rank& inner) {
+  run_fake_world({.ranks = 4}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     std::array<int, 4> heard{};
     Works works;
@@ -72,7 +73,7 @@ TEST(ConcurrentRank, ResultsGoToWhoWaitedForThem) {
 }
 
 TEST(ConcurrentRank, TheFirstFailureEndsAllAndPassesOn) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const RankId peer{1 - rank.id().value};
     bool ended = false;
@@ -83,7 +84,7 @@ TEST(ConcurrentRank, TheFirstFailureEndsAllAndPassesOn) {
                          bool& flag;
                          ~Ending() { flag = true; }
                        } ending{ended};
-                       wait(rank, rank.recv_control(peer, Tag{kPing.value + 1}, never), rank.now() + Seconds{1e6});
+                       finish(rank, rank.recv_control(peer, Tag{kPing.value + 1}, never), rank.now() + Seconds{1e6});
                      },
                      [&] {
                        send(rank, peer, kPing, 1);
@@ -103,7 +104,7 @@ TEST(ConcurrentRank, TheFirstFailureEndsAllAndPassesOn) {
 }
 
 TEST(ConcurrentRank, ExceptionsThatAreCaughtStayOnTheirStack) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const RankId peer{1 - rank.id().value};
     std::string seen;
@@ -131,7 +132,7 @@ TEST(ConcurrentRank, ExceptionsThatAreCaughtStayOnTheirStack) {
 }
 
 TEST(ConcurrentRank, ADeadlineEndsOneWaitAndNotTheOthers) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const RankId peer{1 - rank.id().value};
     Status late = Status::delivered;
@@ -148,7 +149,7 @@ TEST(ConcurrentRank, ADeadlineEndsOneWaitAndNotTheOthers) {
 }
 
 TEST(ConcurrentRank, AWorkRunsOthersWhileThoseBesideItGoOn) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const RankId peer{1 - rank.id().value};
     std::vector<std::string> story;
@@ -166,7 +167,7 @@ TEST(ConcurrentRank, AWorkRunsOthersWhileThoseBesideItGoOn) {
 }
 
 TEST(ConcurrentRank, AWorkWaitsForWhatAnotherDoes) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const RankId peer{1 - rank.id().value};
     int heard = 0;
@@ -187,7 +188,7 @@ TEST(ConcurrentRank, AWorkWaitsForWhatAnotherDoes) {
 }
 
 TEST(ConcurrentRank, WorksThatAllWaitForEachOtherAreAnError) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const auto never = [] { return false; };
     EXPECT_THROW(rank.run(Works{[&] { rank.wait_until(never); }, [&] { rank.wait_until(never); }}), Error);
@@ -196,7 +197,7 @@ TEST(ConcurrentRank, WorksThatAllWaitForEachOtherAreAnError) {
 }
 
 TEST(ConcurrentRank, AFailureEndsTheWorksOfAWorkBeforeItself) {
-  run_fake_world({}, [](Rank& inner) {
+  run_fake_world({}, [](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     std::vector<std::string> endings;
     struct Ending {
@@ -224,7 +225,7 @@ TEST(ConcurrentRank, AFailureEndsTheWorksOfAWorkBeforeItself) {
 TEST(Connections, OfARingAreMadeByEveryProtocol) {
   for (const Protocol* protocol : all_protocols()) {
     for (const int ranks : {2, 3, 5}) {
-      run_fake_world({.ranks = ranks}, [&](Rank& inner) {
+      run_fake_world({.ranks = ranks}, [&](MeasuredRank& inner) {
         ConcurrentRank rank(inner);
         const auto& algorithm = workloads::find_workload("shift").algorithms.front();
         const workloads::Schedule schedule = algorithm.schedule({ranks, 1}, rank.id().value, 1000);

@@ -11,6 +11,7 @@
 #include "protocols/workloads/goal/order.hpp"
 #include "protocols/workloads/goal/player.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::workloads::goal {
 namespace {
@@ -182,8 +183,8 @@ void meet_everyone(ConcurrentRank& rank) {
     if (r == rank.id().value) continue;
     works.emplace_back([&rank, r] {
       ControlMessage message;
-      wait(rank, rank.send_control(RankId{r}, tags::kFirstFree, message), rank.now() + kPatience);
-      wait(rank, rank.recv_control(RankId{r}, tags::kFirstFree, message), rank.now() + kPatience);
+      finish(rank, rank.send_control(RankId{r}, tags::kFirstFree, message), rank.now() + kPatience);
+      finish(rank, rank.recv_control(RankId{r}, tags::kFirstFree, message), rank.now() + kPatience);
     });
   }
   rank.run(works);
@@ -194,7 +195,7 @@ std::vector<Played> played(const std::string& text, const std::string& protocol,
   const Job job = job_of(text);
   world.ranks = job.ranks();
   std::vector<Played> all(static_cast<std::size_t>(world.ranks));
-  run_fake_world(world, [&](Rank& inner) {
+  run_fake_world(world, [&](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     const Protocol& used = find_protocol(protocol);
     Player player(rank, {&used, &used, used.defaults(), used.defaults()}, job);

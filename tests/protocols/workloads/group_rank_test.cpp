@@ -9,6 +9,7 @@
 #include "protocols/workloads/connections.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink {
 namespace {
@@ -20,14 +21,14 @@ void meet_group(Rank& rank) {
   ControlMessage message;
   const int next = (rank.id().value + 1) % rank.ranks();
   const int last = (rank.id().value + rank.ranks() - 1) % rank.ranks();
-  wait(rank, rank.send_control(RankId{next}, tags::kFirstFree, ControlMessage(rank.id().value)), kAWhile);
-  wait(rank, rank.recv_control(RankId{last}, tags::kFirstFree, message), kAWhile);
+  finish(rank, rank.send_control(RankId{next}, tags::kFirstFree, ControlMessage(rank.id().value)), kAWhile);
+  finish(rank, rank.recv_control(RankId{last}, tags::kFirstFree, message), kAWhile);
   EXPECT_EQ(message.as<int>(), last);
 }
 
 TEST(GroupRank, TwoGroupsRunTheirWorkloadsSideBySide) {
   for (const char* name : {"host", "staging", "gpudirect-v2", "cuda-ipc"}) {
-    run_fake_world({.ranks = 5}, [&](Rank& whole) {
+    run_fake_world({.ranks = 5}, [&](MeasuredRank& whole) {
       // In another order than that of the job.
       const RankGroup odd({RankId{3}, RankId{1}}, whole.position().places);
       const RankGroup even({RankId{4}, RankId{0}, RankId{2}}, whole.position().places);
@@ -52,7 +53,7 @@ TEST(GroupRank, TwoGroupsRunTheirWorkloadsSideBySide) {
 }
 
 TEST(GroupRank, KnowsItsMembersOnly) {
-  run_fake_world({.ranks = 3}, [](Rank& whole) {
+  run_fake_world({.ranks = 3}, [](MeasuredRank& whole) {
     const RankGroup pair({RankId{2}, RankId{0}}, whole.position().places);
     if (whole.id() == RankId{1}) {
       EXPECT_THROW(GroupRank(whole, pair), UsageError);

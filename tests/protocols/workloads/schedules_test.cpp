@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "protocols/core/errors.hpp"
-#include "protocols/core/rank.hpp"
+#include "protocols/core/payload.hpp"
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/patterns.hpp"
 #include "protocols/workloads/training.hpp"

@@ -47,7 +47,7 @@ void leave_mark() {
 /// Meets one fault, at an operation that it applies to.
 class BrokenRank final : public DecoratedRank {
  public:
-  BrokenRank(Rank& inner, std::string fault, int after)
+  BrokenRank(MeasuredRank& inner, std::string fault, int after)
       : DecoratedRank(inner), fault_(std::move(fault)), after_(after) {}
 
   /// From here on operations count.
@@ -84,7 +84,10 @@ class BrokenRank final : public DecoratedRank {
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
     meet_in_passing();
     if (meets("lost_control")) return inner().send_control(peer, kNobody, message);
-    if (meets("doubled_control")) wait(inner(), inner().send_control(peer, tag, message), inner().now() + Seconds{5});
+    if (meets("doubled_control")) {
+      const Op once = inner().send_control(peer, tag, message);
+      static_cast<void>(wait(inner(), once, inner().now() + Seconds{5}));  // the peer may have ended
+    }
     return inner().send_control(peer, tag, message);
   }
 
@@ -157,7 +160,7 @@ int main(const std::string& protocol, const std::string& moment, const std::stri
       ::raise(fault == "killed" ? SIGKILL : SIGSTOP);
     }
     Job job({.host_memory = 1_GiB, .timeout = kTimeout});
-    job.run([&](Rank& inner) {
+    job.run([&](MeasuredRank& inner) {
       BrokenRank rank(inner, fault, after);
       run_job(rank, find_protocol(protocol), moment);
       if (inner.id().value == 1 && fault != "none" && !rank.happened()) fmt::print("no such operation\n");

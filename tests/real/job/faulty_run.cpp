@@ -23,7 +23,7 @@ bench::Plan small_plan() {
 int main(const std::string& device, const std::string& protocol) {
   try {
     Job job({.device = device == "cuda" ? DeviceKind::cuda : DeviceKind::host});
-    job.run([&](Rank& self) {
+    job.run([&](MeasuredRank& self) {
       FaultRank rank(self, FaultRank::Fault::lost_peer_copies);
       const bench::Series series = bench::measure(rank, find_protocol(protocol), small_plan());
       for (const bench::Point& point : series.points) fmt::print("verified: {} B\n", point.size.count());

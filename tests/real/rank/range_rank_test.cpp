@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/protocols/scripted_rank.hpp"
+#include "tests/support/finish.hpp"
 
 namespace twinlink::real {
 namespace {
@@ -42,8 +43,8 @@ TEST_F(RangeRankTest, AnOperationLastsUntilItsEndIsSeen) {
   const Op copy = rank_.copy({}, {}, Stream{}, Engine::dma);
   rank_.step("send delivered");
   const Op sent = rank_.send_control(RankId{1}, Tag{3}, ControlMessage());
-  wait(rank_, sent, kNoDeadline);
-  wait(rank_, copy, kNoDeadline);
+  finish(rank_, sent, kNoDeadline);
+  finish(rank_, copy, kNoDeadline);
   EXPECT_THAT(diary_.lines, ElementsAre("begin peer copy: copy", "begin send delivered: send_control",
                                         "end send delivered: send_control", "end peer copy: copy"));
 }

@@ -19,7 +19,7 @@ constexpr RankId kSender{0};
 Seconds arrival(const std::string& name, const std::vector<Place>& places, Memory from, Memory to,
                 const Settings& settings, std::string* path = nullptr) {
   Seconds arrived{};
-  simulate(sample_platform(), places, [&](Rank& rank) {
+  simulate(sample_platform(), places, [&](MeasuredRank& rank) {
     const bool sends = rank.id() == kSender;
     const View message(rank.allocate(sends ? from : to, 1_MiB));
     rank.fill(message, sends ? Payload{1} : kSentinel);
@@ -81,7 +81,7 @@ TEST(BufferedSends, CopyToTheAttachedMemoryFirst) {
   set_option(find_protocol("cuda-aware"), settings, "send", "buffered");
   set_option(find_protocol("cuda-aware"), settings, "whole_to", "1M");
   Seconds arrived{};
-  simulate(sample_platform(), std::vector{kLoneGpu, kOtherNode}, [&](Rank& rank) {
+  simulate(sample_platform(), std::vector{kLoneGpu, kOtherNode}, [&](MeasuredRank& rank) {
     const bool sends = rank.id() == kSender;
     const View message(rank.allocate(Memory::device, 1_MiB));
     rank.fill(message, sends ? Payload{1} : kSentinel);
@@ -138,7 +138,7 @@ TEST(SynchronousSends, EndNotBeforeTheReceiverHasBegun) {
 }
 
 TEST(Computing, TakesItsTimeBehindALaunch) {
-  simulate(sample_platform(), std::vector{kLoneGpu}, [](Rank& rank) {
+  simulate(sample_platform(), std::vector{kLoneGpu}, [](MeasuredRank& rank) {
     constexpr Seconds kWork = 20.0_us;
     for (int i = 0; i < 2; ++i) {
       const Seconds start = rank.now();
@@ -151,7 +151,7 @@ TEST(Computing, TakesItsTimeBehindALaunch) {
 }
 
 TEST(Computing, HoldsUpWhatComesBehindItInItsStreamOnly) {
-  simulate(sample_platform(), std::vector{kLoneGpu}, [](Rank& rank) {
+  simulate(sample_platform(), std::vector{kLoneGpu}, [](MeasuredRank& rank) {
     const View device(rank.allocate(Memory::device, 1_MiB));
     const View host(rank.allocate(Memory::pinned, 1_MiB));
     const Seconds start = rank.now();
@@ -166,7 +166,7 @@ TEST(Computing, HoldsUpWhatComesBehindItInItsStreamOnly) {
 
 Seconds one_process_copy(const Place& here, const Place& there) {
   Seconds time{};
-  simulate(sample_platform(), std::vector{here, there}, [&](Rank& rank) {
+  simulate(sample_platform(), std::vector{here, there}, [&](MeasuredRank& rank) {
     if (rank.id() != kSender) return;
     const View mine(rank.allocate(Memory::device, 1_MiB));
     const View beside(rank.allocate_beside(RankId{1}, 1_MiB));
@@ -190,7 +190,7 @@ TEST(OneProcess, LetsTheDriverCopyThroughTheHostBetweenHubs) {
 }
 
 TEST(OneProcess, HasNoGpuOfAnotherNode) {
-  simulate(sample_platform(), std::vector{kLoneGpu, kOtherNode}, [](Rank& rank) {
+  simulate(sample_platform(), std::vector{kLoneGpu, kOtherNode}, [](MeasuredRank& rank) {
     EXPECT_THROW(static_cast<void>(rank.allocate_beside(RankId{1 - rank.id().value}, 4_B)), UnavailableError);
   });
 }

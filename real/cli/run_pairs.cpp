@@ -1,4 +1,4 @@
-#include "real/job/run_pairs.hpp"
+#include "real/cli/run_pairs.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -14,6 +14,7 @@
 
 #include "protocols/bench/measure/expectation.hpp"
 #include "protocols/bench/measure/multi_pair.hpp"
+#include "real/cli/commands.hpp"
 
 namespace twinlink::real {
 namespace {
@@ -55,10 +56,9 @@ bench::NamedFiles expected_files(const bench::RunOptions& options, const std::fi
   return files;
 }
 
-ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& options, const RunInputs& inputs,
-                   const std::string& program) {
+ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& options, const RunInputs& inputs) {
   Job job(job_options);
-  Rank& rank = job.rank();
+  MeasuredRank& rank = job.rank();
   std::vector<bench::PairPlan> pairs;
   std::vector<std::optional<bench::Expectation>> expectations;  // of rank 0, which writes the results
   job.agree([&] {
@@ -76,7 +76,7 @@ ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& optio
       }
     }
   });
-  job.run([&](Rank& self) {
+  job.run([&](MeasuredRank& self) {
     std::vector<bench::Series> all = bench::measure_at_once(self, pairs);
     job.conclude();
     if (self.id() != RankId{0}) return;
@@ -84,7 +84,7 @@ ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& optio
     for (bench::Series& series : all) {
       series.clock = "host";
       bench::Result result{.world = "measured",
-                           .program = program,
+                           .program = kProgram,
                            .command = job_options.command_line,
                            .environment = job.environment(),
                            .series = std::move(series)};

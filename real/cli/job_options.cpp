@@ -1,4 +1,4 @@
-#include "real/job/job_options.hpp"
+#include "real/cli/job_options.hpp"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

@@ -25,8 +25,7 @@ struct RunInputs {
 /// The simulated results that `expect` stands for.
 bench::NamedFiles expected_files(const bench::RunOptions& options, const std::filesystem::path& expect);
 
-/// Runs options.pairs, of which there is one at least. `program` is for the results.
-ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& options, const RunInputs& inputs,
-                   const std::string& program);
+/// Runs options.pairs, of which there is one at least.
+ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& options, const RunInputs& inputs);
 
 }  // namespace twinlink::real

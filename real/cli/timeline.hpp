@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "protocols/core/rank.hpp"
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/trace/recorded_rank.hpp"
 
 namespace twinlink::real {
@@ -14,15 +14,15 @@ namespace twinlink::real {
 class JobTimeline {
  public:
   /// `rank` must outlive it.
-  JobTimeline(Rank& rank, std::filesystem::path file);
+  JobTimeline(MeasuredRank& rank, std::filesystem::path file);
 
   /// Who is to do what is recorded.
-  [[nodiscard]] Rank& rank() { return recorded_ ? *recorded_ : rank_; }
+  [[nodiscard]] MeasuredRank& rank() { return recorded_ ? *recorded_ : rank_; }
   /// Rank 0 writes the file. All ranks of the job call it, after all that is to be in it.
   void write(Seconds timeout);
 
  private:
-  Rank& rank_;
+  MeasuredRank& rank_;
   std::filesystem::path file_;
   std::optional<RecordedRank> recorded_{};
 };

@@ -1,19 +1,32 @@
-#include "real/job/figure.hpp"
-
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
+#include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/cli/csv.hpp"
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/figure/figures.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "real/cli/commands.hpp"
+#include "real/cli/job_options.hpp"
 
 namespace twinlink::real {
 namespace {
+
+struct FigureOptions {
+  std::vector<std::string> names{};  ///< ids of figures; empty: all
+  std::filesystem::path out = "results";
+  bench::RunOptions run{};  ///< sizes and rounds; each curve has the rest
+};
 
 /// A curve of the two ranks.
 struct Wanted {
@@ -55,11 +68,11 @@ void print(const FigureOptions& options, std::span<const bench::DrawnCurve> draw
   std::cout << "Result files (JSON and CSV, one per curve) are in " << options.out.string() << "\n";
 }
 
-}  // namespace
-
-ExitCode measure_figures(const JobOptions& job_options, const FigureOptions& options, const std::string& program) {
+/// Measures between ranks 0 and 1 what they have: curves between nodes need two nodes, others one. Why a curve is left
+/// out is printed. An UnavailableError if nothing is left.
+ExitCode measure_figures(const JobOptions& job_options, const FigureOptions& options) {
   Job job(job_options);
-  Rank& rank = job.rank();
+  MeasuredRank& rank = job.rank();
   std::vector<Wanted> wanted;
   std::vector<std::string> left_out;
   job.agree([&] {
@@ -73,7 +86,7 @@ ExitCode measure_figures(const JobOptions& job_options, const FigureOptions& opt
     if (error) throw EnvironmentError("create_directories " + options.out.string(), error.message());
   });
   bench::Progress progress("curves", bench::ProgressView::standard_error([&rank] { return rank.now(); }));
-  job.run([&](Rank& self) {
+  job.run([&](MeasuredRank& self) {
     std::vector<bench::DrawnCurve> drawn;
     for (const Wanted& each : wanted) {
       drawn.push_back({each.curve, measure_curve(self, *each.curve, each.plan)});
@@ -86,7 +99,7 @@ ExitCode measure_figures(const JobOptions& job_options, const FigureOptions& opt
     if (self.id() != RankId{0}) return;
     for (const auto& [curve, series] : drawn) {
       write({.world = "measured",
-             .program = program,
+             .program = kProgram,
              .command = job_options.command_line,
              .environment = job.environment(),
              .series = series},
@@ -96,6 +109,28 @@ ExitCode measure_figures(const JobOptions& job_options, const FigureOptions& opt
     for (const std::string& line : left_out) std::cout << "left out: " << line << "\n";
   });
   return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_figure_command(Program& program) {
+  auto* command = program.app.add_subcommand(
+      "figure", "Measure what this machine has of the figures of \"GPUDirect Performance on Keeneland\"");
+  const auto options = std::make_shared<FigureOptions>();
+  add_job_options(*command, program.job);
+  command->add_option("figure", options->names, "Which of them: " + bench::figure_names())
+      ->type_name("NAME")
+      ->default_str("all");
+  bench::add_size_options(*command, options->run.sweep);
+  command->add_option("--out", options->out, "The folder for result files; made if missing")
+      ->type_name("FOLDER")
+      ->capture_default_str()
+      ->group("Output");
+  bench::add_examples(*command, {"mpirun -n 2 twinlink-real figure --device cuda",
+                                 "mpirun -n 2 twinlink-real figure keeneland-kids -e 1M --out here"});
+  command->callback([&program, command, options] {
+    program.begin(*command, [&job = program.job, options] { return measure_figures(job, *options); });
+  });
 }
 
 }  // namespace twinlink::real

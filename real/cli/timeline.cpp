@@ -1,4 +1,4 @@
-#include "real/job/timeline.hpp"
+#include "real/cli/timeline.hpp"
 
 #include <iostream>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace twinlink::real {
 
-JobTimeline::JobTimeline(Rank& rank, std::filesystem::path file) : rank_(rank), file_(std::move(file)) {
+JobTimeline::JobTimeline(MeasuredRank& rank, std::filesystem::path file) : rank_(rank), file_(std::move(file)) {
   if (!file_.empty()) recorded_.emplace(rank, bench::kMostInTimeline / static_cast<std::size_t>(rank.ranks()));
 }
 

@@ -1,0 +1,48 @@
+// MeasuredRank: a rank with what measuring and proving need beyond the verbs of protocols. Backends and decorators are
+// MeasuredRanks; a protocol is given a Rank.
+#pragma once
+
+#include <optional>
+
+#include "protocols/core/payload.hpp"
+#include "protocols/core/rank.hpp"
+
+namespace twinlink {
+
+class MeasuredRank : public Rank {
+ public:
+  using Rank::Rank;
+
+  /// How long this rank's CPU has been busy so far with what it started, took in and copied. Waiting apart, unless the
+  /// rank polls while it waits, as real ones do. Nothing where the backend cannot tell.
+  [[nodiscard]] virtual std::optional<Seconds> cpu_time() const { return std::nullopt; }
+  /// For how long `peer` has shown no sign of life to this rank, which keeps asking while it waits for it. Zero where
+  /// the backend cannot tell, and in a simulation, where nobody stops.
+  [[nodiscard]] virtual Seconds silence_of(RankId peer) { return static_cast<void>(peer), Seconds{}; }
+
+  /// New memory on the GPU of `peer`, for a process that drives both GPUs: no handle and no MPI. Owned by this rank,
+  /// and used in copy() like its own. An UnavailableError where this process does not see that GPU, or the backend has
+  /// no such process.
+  virtual Buffer allocate_beside(RankId peer, Bytes size);
+
+  /// Adds each element of `from` to that of `to`: unsigned numbers of 64 bits, by a kernel. Both are device memory of
+  /// this rank's own, of one length, which is a multiple of 8 B, as their places are; else a UsageError. In its turn of
+  /// the stream.
+  Op add(View to, View from, Stream stream);
+  virtual Op start_add(View to, View from, Stream stream) = 0;
+  /// Computes on the rank's GPU for `duration`, behind what is in the stream: a kernel that does nothing else.
+  virtual Op compute(Seconds duration, Stream stream) = 0;
+
+  // ---- proof of delivery, outside of any timing --------------------------------------------------------------------
+
+  /// Fills a view with a pattern.
+  virtual void fill(View view, Payload pattern) = 0;
+  /// Compares a view with a pattern.
+  virtual Verdict check(View view, Payload pattern) = 0;
+};
+
+// What every backend checks.
+/// A UsageError for a negative duration, or a stream that there is not.
+void require_compute(Seconds duration, Stream stream);
+
+}  // namespace twinlink

@@ -1,0 +1,75 @@
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/workload/workload_options.hpp"
+#include "real/cli/commands.hpp"
+#include "real/cli/job_options.hpp"
+#include "real/cli/timeline.hpp"
+
+namespace twinlink::real {
+namespace {
+
+struct WorkloadOptions {
+  bench::WorkloadOptions workload{};
+  std::filesystem::path timeline{};
+};
+
+/// Prints and stores what rank 0 has measured. An UnavailableError where a protocol refuses a pair.
+ExitCode measure_workload(const JobOptions& job_options, const WorkloadOptions& options) {
+  Job job(job_options);
+  constexpr int kWarmup = 2;
+  constexpr int kIterations = 10;
+  bench::WorkloadPlan plan;
+  job.agree([&] {
+    plan = make_plan(options.workload, kWarmup, kIterations);
+    plan.room = [&job](RankId) { return job.device_memory(); };
+    require_possible(job.rank(), plan);
+    if (job.rank().id() != RankId{0}) return;
+    bench::NamedFiles others{{"the platform", platform_file(job_options.pace)}};
+    bench::require_timeline(options.timeline, others);
+    require_writable(options.workload, others);
+  });
+  job.run([&](MeasuredRank& rank) {
+    bench::WorkloadFile file{.world = "measured",
+                             .program = kProgram,
+                             .command = job_options.command_line,
+                             .environment = job.environment(),
+                             .series = heading_of(rank, plan)};
+    plan.on_point = bench::live_rows(file, std::cout);
+    JobTimeline timeline(rank, options.timeline);
+    bench::WorkloadSeries series = bench::measure_workload(timeline.rank(), plan);
+    job.conclude();
+    timeline.write(plan.timeout);
+    if (rank.id() != RankId{0}) return;
+    file.environment = job.environment();
+    file.series = std::move(series);
+    deliver(file, options.workload, std::cout);
+  });
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_workload_command(Program& program) {
+  auto* command =
+      program.app.add_subcommand("workload", "Run a collective, a pattern or a recorded job over all ranks");
+  const auto options = std::make_shared<WorkloadOptions>();
+  add_job_options(*command, program.job);
+  bench::add_workload_options(*command, options->workload);
+  bench::add_timeline_option(*command, options->timeline, kTimelineTracks);
+  bench::add_examples(*command,
+                      {"mpirun -n 4 twinlink-real workload all-reduce -p gpudirect-v2",
+                       "mpirun -n 8 twinlink-real workload all-to-all --device cuda -p gpudirect-v2 --json a2a.json"});
+  command->callback([&program, command, options] {
+    program.job.timeout = options->workload.sweep.timeout;
+    program.begin(*command, [&job = program.job, options] { return measure_workload(job, *options); });
+  });
+}
+
+}  // namespace twinlink::real
