@@ -92,6 +92,12 @@ TEST(NodeTopology, DevicesAtTheMachineItselfAreAtItsOnlySocket) {
 }
 
 TEST(NodeTopology, AFileThatIsNoTopologyIsRefusedByName) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_THAT(refusal("<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" gp_index=\"1\" cpuset=\"0x1\" "
+                      "complete_cpuset=\"0x1\" allowed_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" "
+                      "allowed_nodeset=\"0x1\"/></topology>"),
+              StartsWith("input: error: "));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "hwloc has its own words for a machine without memory";
   EXPECT_EQ(refusal("hello"), "input: error: this is no topology in hwloc's XML that can be read");
   EXPECT_THAT(refusal("<topology><object type=\"Toaster\"/></topology>"), StartsWith("input: error: "));
 }
