@@ -12,6 +12,7 @@
 #include "platforms/import/assumed_costs.hpp"
 #include "platforms/import/gpu_models.hpp"
 #include "platforms/import/pcie_tree.hpp"
+#include "platforms/import/peer_access.hpp"
 #include "platforms/reader/node_checks.hpp"
 #include "platforms/topology/topology.hpp"
 
@@ -69,12 +70,16 @@ class Builder {
     add_hubs();
     add_adapters();
     add_gpus();
+    note_guesses();
     add_gpu_links();
     add_pcie();
     add_sockets();
     add_fabric();
     choose_adapters();
-    add_peers();
+    add_peers(facts_, platform_, facts_.remarks);
+    if (facts_.gpus.size() > 1 && facts_.peer_access.empty()) {
+      assume("GPUs reach each other where the wiring lets them, for no driver was asked");
+    }
     assume_costs(platform_, base);
     assume("the costs of copies, of the runtime and of messages" + (base == nullptr ? "" : ": as on " + base->name));
     describe();
@@ -182,6 +187,7 @@ class Builder {
     GpuType type{.model = gpu.model.empty() ? "unknown GPU" : gpu.model};
     std::tie(type.capability_major, type.capability_minor) = capability_of(gpu);
     if (!gpu.capability) assume("the compute capability of a GPU: 8.0");
+    if (!gpu.capability || !gpu.memory) guessed_ = true;
     type.memory = gpu.memory.value_or(assumed(80_GiB, "nobody tells how much memory the GPU has"));
     if (!gpu.memory) assume("the memory of a GPU: 80 GiB");
     for (const GpuType& known : platform_.gpu_types) {
@@ -209,6 +215,12 @@ class Builder {
         note(fmt::format("{} ({}): nobody tells to which socket it belongs; the file has the first", name, gpu.bus_id));
       }
     }
+  }
+
+  void note_guesses() {
+    if (!guessed_) return;
+    note(fmt::format("{} does not tell which GPU this is, or how much memory it has; the heading says what is assumed",
+                     facts_.origin));
   }
 
   /// Of a board with NVSwitches, where the source says nothing of NVLinks.
@@ -441,60 +453,6 @@ class Builder {
     }
   }
 
-  // ---- who reaches whom -------------------------------------------------------------------------------------------
-
-  /// Empty: a reaches b.
-  [[nodiscard]] const std::string& reason(std::size_t a, std::size_t b) const {
-    const std::string& there = facts_.peer_access[a][b];
-    return there.empty() ? facts_.peer_access[b][a] : there;
-  }
-
-  /// Who reaches whom, where the wiring does not say the same.
-  void add_peers() {
-    if (facts_.gpus.size() < 2) return;
-    if (facts_.peer_access.empty()) {
-      assume("GPUs reach each other where the wiring lets them, for no driver was asked");
-      return;
-    }
-    const Topology topology(platform_);
-    std::vector<std::pair<std::string, std::string>> peers;
-    bool follows = true;
-    for (std::size_t a = 0; a < facts_.gpus.size(); ++a) {
-      remark(describe_peers(topology, a));
-      for (std::size_t b = a + 1; b < facts_.gpus.size(); ++b) {
-        const bool granted = reason(a, b).empty();
-        if (granted) peers.emplace_back(gpu_name(a), gpu_name(b));
-        follows = follows && granted == topology.peer_access(a, b).yes;
-      }
-    }
-    if (!follows) node().peers = std::move(peers);
-  }
-
-  /// "gpu0 reaches: gpu1 (18 NVLinks to NVSwitch), gpu2 (PCIe); not gpu3 (no support by the chipset)".
-  [[nodiscard]] std::string describe_peers(const Topology& topology, std::size_t gpu) const {
-    std::vector<std::string> reached;
-    std::vector<std::string> refused;
-    for (std::size_t other = 0; other < facts_.gpus.size(); ++other) {
-      if (other == gpu) continue;
-      const bool granted = reason(gpu, other).empty();
-      (granted ? reached : refused)
-          .push_back(fmt::format("{} ({})", gpu_name(other),
-                                 granted ? describe_way(topology, gpu, other) : reason(gpu, other)));
-    }
-    return fmt::format("{} reaches: {}{}{}", gpu_name(gpu),
-                       reached.empty() ? "nobody" : fmt::format("{}", fmt::join(reached, ", ")),
-                       refused.empty() ? "" : "; not ", fmt::join(refused, ", "));
-  }
-
-  [[nodiscard]] std::string describe_way(const Topology& topology, std::size_t from, std::size_t to) const {
-    if (!topology.peer_access(from, to)) return "PCIe";
-    const Route route = topology.route(gpu_name(from), gpu_name(to), Traffic::peers);
-    const Link& first = platform_.node.links[route.front().link];
-    if (route.size() == 1) return counted(static_cast<std::size_t>(first.count), "NVLink");
-    if (first.to == kSwitch) return counted(static_cast<std::size_t>(first.count), "NVLink") + " to NVSwitch";
-    return "PCIe";
-  }
-
   void describe() {
     std::vector<std::string> models;
     for (std::size_t i = 0; i < facts_.gpus.size(); ++i) models.push_back(platform_.type_of(i).model);
@@ -511,6 +469,7 @@ class Builder {
   NodeDescription facts_;
   PcieTree tree_;
   std::vector<std::size_t> nics_{};  ///< index into the PCI objects, of each adapter of the platform
+  bool guessed_ = false;             ///< the type of a GPU
   std::map<std::string, std::vector<std::string>> assumed_links_{};  ///< parts, by why their links are so wide
   Platform platform_{};
 };

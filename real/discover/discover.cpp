@@ -28,7 +28,7 @@ model::NodeDescription describe_written(const std::filesystem::path& xml) {
   const std::string file = xml.string();
   model::NodeDescription node =
       model::describe(model::HwlocTopology::of_xml(bench::read_file(xml), file), xml.stem().string());
-  if (node.gpus.empty()) throw InputError(file + ": error: a platform needs a GPU, and there is none in this file");
+  if (node.gpus.empty()) throw UnavailableError(file + " has no GPU on its PCI buses, and a platform needs a GPU");
   return node;
 }
 
@@ -85,7 +85,7 @@ nlohmann::json found_json(const model::NodeDescription& node, const std::vector<
     for (const std::string& reason : row) peers.back().push_back(reason.empty() ? "granted" : reason);
   }
   return {{"name", node.name},
-          {"told_by", node.origin},
+          {"gpus_told_by", node.origin},
           {"sockets", node.sockets.size()},
           {"numa_domains", node.memories.size()},
           {"gpus", std::move(gpus)},

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -217,7 +218,8 @@ TEST(ImportMatrix, NvlinksTellTheGenerationOfPcie) {
 TEST(ImportMatrix, WithoutNvlinksByChoiceSaysSo) {
   EXPECT_THAT(notes("root@host:~# nvidia-smi topo -mp\n" + matrix(2, "NODE", 2)),
               Contains(StartsWith("nvidia-smi topo -mp does not tell of NVLinks")));
-  EXPECT_THAT(notes(matrix(2, "NODE", 2)), ::testing::IsEmpty()) << "topo -m would have told";
+  EXPECT_THAT(notes(matrix(2, "NODE", 2)), ::testing::Each(::testing::Not(HasSubstr("NVLink"))))
+      << "topo -m would have told";
 }
 
 TEST(ImportMatrix, TheModelIsWhatTheReportOrTheUserSays) {
@@ -225,11 +227,91 @@ TEST(ImportMatrix, TheModelIsWhatTheReportOrTheUserSays) {
       "GPU models and configuration:\nGPU 0: NVIDIA A100-SXM4-80GB\nGPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-1)\n";
   EXPECT_EQ(imported(listed + matrix(2, "NV12", 2)).type_of(1).model, "NVIDIA A100-SXM4-80GB");
   EXPECT_EQ(imported(listed + matrix(2, "NV12", 2)).type_of(1).memory.value, Bytes{80'000'000'000});
+  EXPECT_THAT(notes(listed + matrix(2, "NV12", 2)), ::testing::IsEmpty());
+  EXPECT_THAT(notes(matrix(2, "NV12", 2)), Contains(StartsWith("nvidia-smi topo -m does not tell which GPU this is")));
   const Platform blackwell = imported(matrix(8, "NV18", 4), "B200");
   EXPECT_EQ(blackwell.type_of(0).model, "NVIDIA B200");
   EXPECT_DOUBLE_EQ(gigabytes(link_of(blackwell, "gpu0-nvlink").forward), 900) << "18 x 50";
   EXPECT_THAT([] { imported(matrix(2, "PHB", 2), "Voodoo"); },
               ::testing::ThrowsMessage<InputError>(HasSubstr("no GPU is called 'Voodoo'")));
+}
+
+/// A machine made by chance, and its matrix.
+struct MadeUp {
+  struct Device {
+    bool is_gpu = true;
+    int socket = 0;
+    int bridge = 0;  ///< a number of its own for each
+  };
+  std::vector<Device> devices{};
+
+  explicit MadeUp(unsigned seed) {
+    std::mt19937 random(seed);
+    const auto up_to = [&](unsigned most) { return static_cast<int>(random() % (most + 1)); };
+    const int sockets = 1 + up_to(2);
+    int bridge = 0;
+    for (int socket = 0; socket < sockets; ++socket) {
+      for (int i = up_to(3); i >= 0; --i, ++bridge) {
+        for (int j = up_to(2); j >= 0; --j) devices.push_back({up_to(2) > 0, socket, bridge});
+      }
+    }
+    devices.front().is_gpu = true;
+    std::ranges::stable_partition(devices, &Device::is_gpu);
+  }
+
+  [[nodiscard]] std::string relation(std::size_t a, std::size_t b) const {
+    if (a == b) return "X";
+    return devices[a].socket != devices[b].socket ? "SYS" : devices[a].bridge == devices[b].bridge ? "PIX" : "NODE";
+  }
+  [[nodiscard]] std::string name(std::size_t i) const {
+    const auto gpus = static_cast<std::size_t>(std::ranges::count(devices, true, &Device::is_gpu));
+    return i < gpus ? "GPU" + std::to_string(i) : "NIC" + std::to_string(i - gpus);
+  }
+  /// `affinity`: 0 none is told, 1 the same of all, 2 the right one.
+  [[nodiscard]] std::string matrix(int affinity) const {
+    std::string text;
+    for (std::size_t i = 0; i < devices.size(); ++i) text += "\t" + name(i);
+    text += "\tCPU Affinity\tNUMA Affinity\n";
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      text += name(i);
+      for (std::size_t j = 0; j < devices.size(); ++j) text += "\t" + relation(i, j);
+      if (devices[i].is_gpu && affinity > 0) {
+        const std::string domain = std::to_string(affinity == 1 ? 0 : devices[i].socket);
+        text += "\t" + domain + "-" + domain + "\t" + domain;
+      }
+      text += "\n";
+    }
+    return text;
+  }
+};
+
+/// PIX passes one switch, NODE a root complex, SYS the link between two memories, whatever is said of the domains.
+TEST(ImportMatrix, EveryWayIsWhatTheMatrixSaysOfIt) {
+  int ways = 0;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    const MadeUp machine(seed);
+    const std::string text = machine.matrix(static_cast<int>(seed % 3));
+    SCOPED_TRACE(text);
+    const Platform platform = imported(text);
+    const Topology topology(platform);
+    const Ways possible(platform.node);
+    const std::size_t gpus = platform.node.gpus.size();
+    const auto part = [&](std::size_t i) {
+      return i < gpus ? platform.node.gpus[i].name : platform.node.nics[i - gpus].name;
+    };
+    for (std::size_t a = 0; a < gpus; ++a) {
+      for (std::size_t b = a + 1; b < machine.devices.size(); ++b, ++ways) {
+        const std::string way = topology.describe(part(a), topology.route(part(a), part(b)));
+        const std::string relation = machine.relation(a, b);
+        EXPECT_EQ(way.find("numa") != std::string::npos, relation == "SYS") << way;
+        EXPECT_EQ(way.find("root") != std::string::npos, relation != "PIX") << way;
+        const Traffic traffic = b < gpus ? Traffic::peers : Traffic::adapter;
+        const bool forwarded = relation != "SYS" || traffic == Traffic::adapter;
+        EXPECT_EQ(possible.find(part(a), part(b), traffic) != nullptr, forwarded) << way;
+      }
+    }
+  }
+  EXPECT_GT(ways, 5000);
 }
 
 // ---- NCCL -----------------------------------------------------------------------------------------------------------

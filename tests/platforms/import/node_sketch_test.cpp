@@ -222,6 +222,7 @@ TEST(NodePlatform, WhatNobodyTellsIsAssumedAndSaid) {
   EXPECT_THAT(made.heading, Contains("* the memory of a GPU: 80 GiB"));
   EXPECT_THAT(made.heading, Contains(HasSubstr("* PCIe links of gpu0 gpu1")));
   EXPECT_THAT(made.notes, Contains(HasSubstr("gpu1 (0000:ff:00.0): nobody tells to which socket it belongs")));
+  EXPECT_THAT(made.notes, Contains(HasSubstr("hwloc does not tell which GPU this is")));
   EXPECT_THAT(made.notes, Contains(HasSubstr("hwloc does not tell of NVLinks, and this platform has none")));
 }
 
