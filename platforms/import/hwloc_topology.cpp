@@ -1,5 +1,9 @@
 #include "platforms/import/hwloc_topology.hpp"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -52,6 +56,29 @@ void correct_lengths(std::string& text) {
   }
 }
 
+bool load(hwloc_topology_t handle, const std::string& text) {
+  const auto size = static_cast<int>(std::min<std::size_t>(text.size() + 1, std::numeric_limits<int>::max()));
+  return hwloc_topology_set_xmlbuffer(handle, text.c_str(), size) == 0 && hwloc_topology_load(handle) == 0;
+}
+
+/// Some damaged files end hwloc 2 in a segmentation fault, so a process of its own tries first.
+bool survives(const std::string& text) {
+  const pid_t child = ::fork();
+  if (child < 0) throw EnvironmentError("fork", std::strerror(errno));
+  if (child == 0) {
+    constexpr rlimit kNoCore{0, 0};
+    ::setrlimit(RLIMIT_CORE, &kNoCore);
+    constexpr unsigned kSeconds = 20;
+    ::alarm(kSeconds);
+    ::_exit(load(make_topology(), text) ? EXIT_SUCCESS : EXIT_FAILURE);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) throw EnvironmentError("waitpid", std::strerror(errno));
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+}
+
 }  // namespace
 
 HwlocTopology::HwlocTopology() : handle_(make_topology()) {
@@ -67,9 +94,7 @@ HwlocTopology HwlocTopology::of_xml(std::string text, const std::string& file) {
   lower_version(text);
   correct_lengths(text);
   HwlocTopology topology(make_topology());
-  const auto size = static_cast<int>(std::min<std::size_t>(text.size() + 1, std::numeric_limits<int>::max()));
-  if (hwloc_topology_set_xmlbuffer(topology.handle_, text.c_str(), size) != 0 ||
-      hwloc_topology_load(topology.handle_) != 0) {
+  if (!survives(text) || !load(topology.handle_, text)) {
     throw InputError(file + ": error: this is no topology in hwloc's XML that can be read");
   }
   return topology;

@@ -102,6 +102,15 @@ TEST(NodeTopology, AFileThatIsNoTopologyIsRefusedByName) {
   EXPECT_THAT(refusal("<topology><object type=\"Toaster\"/></topology>"), StartsWith("input: error: "));
 }
 
+/// hwloc 2.9 ends in a segmentation fault where a set is missing.
+TEST(NodeTopology, AFileThatHwlocDoesNotSurviveIsRefused) {
+  std::string text = content("virtual_machine");
+  const std::string set = " complete_nodeset=\"0x00000001\" local_memory";
+  ASSERT_NE(text.find(set), std::string::npos);
+  text.replace(text.find(set), set.size(), " local_memory");
+  EXPECT_THAT(refusal(text), StartsWith("input: error: this is no topology"));
+}
+
 /// hwloc's own reader goes into it by calls.
 TEST(NodeTopology, XmlThatIsNestedTooDeeplyIsRefused) {
   std::string text = "<topology version=\"2.0\">\n";
