@@ -19,17 +19,20 @@ struct ImportOptions {
   std::filesystem::path file{};
   std::filesystem::path out{};
   std::string name{};  ///< empty: that of the file to write
+  std::string gpu{};   ///< empty: the file says which
 };
 
 ExitCode import_file(const ImportOptions& options) {
   bench::require_other_files({{"--out", options.out}}, {{"the input", options.file}});
   bench::require_writable(options.out);
   const std::string name = options.name.empty() ? options.out.stem().string() : options.name;
-  const ImportedPlatform imported = import_topology(bench::read_file(options.file), options.file.string(), name);
+  const SketchedPlatform imported =
+      import_topology(bench::read_file(options.file), options.file.string(), name, options.gpu);
   const std::string text = platform_text(imported.platform, imported.heading);
   // As strictly as if somebody had written it.
   const Platform platform = read_platform_text(text, options.out.string());
   bench::write_file(options.out, text);
+  for (const std::string& note : imported.notes) std::cerr << "twinlink-sim: note: " << note << "\n";
   std::size_t guesses = 0;
   const std::vector<NumberEntry> numbers = all_numbers(platform);
   for (const NumberEntry& number : numbers) guesses += number.source.quality == Quality::assumed ? 1 : 0;
@@ -56,6 +59,12 @@ void add_import_command(Program& program) {
   command->add_option("--name", options->name, "The name of the platform")
       ->type_name("NAME")
       ->default_str("that of NEW.yaml");
+  command
+      ->add_option("--gpu", options->gpu,
+                   "The model of all GPUs, as its driver calls it or a part of that, such as A100-SXM4-40GB: its "
+                   "memory, capability, generation of PCIe, and on a board with NVSwitches its NVLinks")
+      ->type_name("MODEL")
+      ->default_str("what the file says");
   bench::add_examples(*command, {"nvidia-smi topo -m > topo.txt; twinlink-sim import topo.txt --out node.yaml",
                                  "twinlink-sim import nccl-topology.xml --out node.yaml --name dgx"});
   command->callback([&program, options] { program.action = [options] { return import_file(*options); }; });

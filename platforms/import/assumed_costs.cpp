@@ -1,8 +1,14 @@
 #include "platforms/import/assumed_costs.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
-#include <vector>
+
+#include "platforms/machine/platform_fields.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -10,6 +16,7 @@ namespace {
 const char* const kAsH200 = "as measured beside an H200 with CUDA 12, rounded; a guess for this machine";
 const char* const kAsOpenMpi = "as measured with Open MPI 4.1 in shared memory, rounded; a guess for this machine";
 const char* const kAsUcx = "as Open MPI with UCX on 200 Gbit/s InfiniBand, rounded; a guess for this machine";
+const char* const kCoreCopies = "one core's memcpy on servers of 2018 to 2024: 8 to 15 GB/s";
 const char* const kAsUcxConstants = "UCX's constants for registering memory; a guess for this machine";
 
 Sourced<Piecewise> curve(Seconds value, const char* why) { return assumed(Piecewise(value), why); }
@@ -28,6 +35,9 @@ void assume_copies(Platform& platform) {
   copies[device_to_pinned] = cost(1.5_us, 4.3_us);
   copies[pageable_to_device] = cost(1.6_us, 6.0_us);
   copies[device_to_pageable] = cost(1.5_us, 9.0_us);
+  for (const CopyKind through_host : {pageable_to_device, device_to_pageable}) {
+    copies[through_host].rate = assumed(10.0_GBps, kCoreCopies);
+  }
   copies[device_to_device] = cost(1.7_us, 3.0_us, 500.0_GBps);
   copies[peer] = copies[peer_read] = cost(1.7_us, 3.4_us);
   copies[host_to_host] = cost(0.1_us, 0.0_us);
@@ -77,16 +87,67 @@ NetworkCosts assumed_network() {
           .control = assumed(1.2_us, kAsUcx)};
 }
 
+/// Marks numbers as those of another machine.
+class Borrow {
+ public:
+  explicit Borrow(std::string from) : from_(std::move(from)) {}
+
+  template <class T>
+  void mark(Sourced<T>& number) const {
+    number.source = {Quality::assumed,
+                     fmt::format("as on {} ({}: {})", from_, to_string(number.source.quality), number.source.text)};
+  }
+  template <class T>
+  void mark(std::optional<T>& number) const {
+    if (number) mark(*number);
+  }
+  template <HasFields Part>
+  void mark(Part& part) const {
+    each_field(part, [this](std::string_view, auto& number) { this->mark(number); });
+  }
+
+ private:
+  std::string from_;
+};
+
+void borrow_costs(Platform& platform, const Platform& base) {
+  const Borrow borrow(base.name);
+  const auto borrowed = [&](auto value) {
+    borrow.mark(value);
+    return value;
+  };
+  // Of memories with a cache, if there is one: the costs may say what it lacks.
+  const auto cached = std::ranges::find_if(base.node.memories, [](const auto& m) { return m.cache.has_value(); });
+  const HostMemory& like = cached != base.node.memories.end() ? *cached : base.node.memories.front();
+  for (HostMemory& memory : platform.node.memories) {
+    memory.copy_rate = borrowed(like.copy_rate);
+    memory.cache = borrowed(like.cache);
+  }
+  for (const auto& [kind, cost] : base.copies) platform.copies[kind] = borrowed(cost);
+  for (const GpuType& type : base.gpu_types) {
+    for (const auto& [kind, cost] : type.copies) platform.copies[kind] = borrowed(cost);
+  }
+  platform.intra_node = borrowed(base.intra_node);
+  platform.runtime = borrowed(base.runtime);
+  if (base.fallback) {
+    platform.fallback = borrowed(*base.fallback);
+    const auto has_memory = [&](const HostMemory& memory) { return memory.name == platform.fallback->through; };
+    if (std::ranges::none_of(platform.node.memories, has_memory)) platform.fallback->through = "source";
+  }
+  if (!platform.fabric || !base.fabric || !base.network) return;
+  platform.fabric = borrowed(*base.fabric);
+  platform.network = borrowed(*base.network);
+}
+
 }  // namespace
 
-void assume_costs(Platform& platform) {
-  for (HostMemory& memory : platform.node.memories) {
-    memory.copy_rate = assumed(10.0_GBps, "one core's memcpy on servers of 2018 to 2024: 8 to 15 GB/s");
-  }
+void assume_costs(Platform& platform, const Platform* base) {
+  for (HostMemory& memory : platform.node.memories) memory.copy_rate = assumed(10.0_GBps, kCoreCopies);
   assume_copies(platform);
   platform.runtime = assumed_runtime();
   platform.intra_node = assumed_shared_memory();
   if (platform.fabric) platform.network = assumed_network();
+  if (base != nullptr) borrow_costs(platform, *base);
 }
 
 }  // namespace twinlink::model

@@ -1,7 +1,8 @@
-// What no description of a topology tells: the costs of the driver and of the MPI library.
+// What no description of a node tells: the costs of the driver and of the MPI library.
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "platforms/machine/platform.hpp"
 
@@ -13,7 +14,9 @@ Sourced<T> assumed(T value, std::string why) {
   return {value, {Quality::assumed, std::move(why)}};
 }
 
-/// Gives `platform` all costs of copies, runtime and messages, and its memories their rates, each assumed.
-void assume_costs(Platform& platform);
+/// Gives `platform`, whose node is complete, all costs of copies, runtime and messages, and its memories their rates,
+/// each assumed. Those that `base` has are taken from there, with a word on where they come from, and its fabric too
+/// where `platform` has one. `base` may be null.
+void assume_costs(Platform& platform, const Platform* base);
 
 }  // namespace twinlink::model

@@ -1,14 +1,53 @@
-// GPUs by their PCI device id.
+// GPUs by their model, and what their links carry by their data sheets: nominal rates, before headers and protocols.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
-#include "platforms/import/node_sketch.hpp"
+#include "platforms/import/node_description.hpp"
 
 namespace twinlink::model {
 
-/// What the data sheet says of an NVIDIA GPU with this device id, such as "2330"; nothing for those that are not known
-/// here.
-SketchedGpu gpu_of_device_id(std::string_view id);
+/// What a data sheet says of a GPU.
+struct GpuModel {
+  std::string_view device_id;  ///< of PCI: "10de:2330"
+  std::string_view name;       ///< as its driver calls it
+  int major;                   ///< compute capability; of AMD's the version of its gfx
+  int minor;
+  std::uint64_t gigabytes;  ///< 10^9
+  int board_links = 0;      ///< NVLinks of each of eight GPUs on a board with NVSwitches; 0: there is no such board
+};
+
+/// nullptr for those that are not known here.
+const GpuModel* model_of_device(std::string_view device_id);
+/// By a driver's name, "Tesla V100-SXM2-16GB", or the part of one that tells it from the others: "a100-sxm4-40". An
+/// InputError that lists the names if none or several have it.
+const GpuModel& model_named(std::string_view name);
+/// Fills in what `gpu` does not say and its model does.
+void complete(GpuFacts& gpu);
+/// Makes it one of that model, whatever its source says.
+void set_model(GpuFacts& gpu, const GpuModel& model);
+
+/// Is this vendor and device a GPU that computes, by its PCI class "0302"? AMD's graphics of a processor and consoles
+/// of servers are none.
+bool computes(std::string_view device_id, unsigned pci_class);
+
+/// PCI Express of generation 1 to 6 with 1 to 32 lanes; nothing for others. `said_by` goes into the source.
+std::optional<Sourced<Rate>> pcie_rate(int generation, int lanes, const std::string& said_by);
+/// The same by transfers per second and lane, in 10^9.
+std::optional<Sourced<Rate>> pcie_rate_of_transfers(double transfers, int lanes, const std::string& said_by);
+/// By what the system reads from a link's status, in 10^9 bytes per second: which generations and widths have it.
+/// Nothing for 0.
+std::optional<Sourced<Rate>> pcie_rate_of_status(double gigabytes_per_second);
+/// 3, 4 or 5: that of GPUs of this compute capability.
+int pcie_generation(const std::pair<int, int>& capability);
+
+/// One NVLink by what the driver reports in MB/s, its coding included: its version numbers name no rate, and differ
+/// from driver to driver.
+Sourced<Rate> nvlink_rate_of_speed(unsigned reported, const std::pair<int, int>& capability);
+/// One link of a GPU whose source tells no rate.
+Sourced<Rate> link_rate(GpuLinks::Kind kind, const std::pair<int, int>& capability);
 
 }  // namespace twinlink::model

@@ -1,29 +1,21 @@
-// NCCL_TOPO_DUMP_FILE: <system> of <cpu>s, each a NUMA domain with the tree of its PCI devices.
+// NCCL_TOPO_DUMP_FILE: <system> of <cpu>s, each a NUMA domain with the tree of its PCI devices. RCCL writes the same.
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "platforms/import/assumed_costs.hpp"
 #include "platforms/import/gpu_models.hpp"
-#include "platforms/import/node_sketch.hpp"
+#include "platforms/import/import_topology.hpp"
 #include "platforms/import/xml_text.hpp"
 
 namespace twinlink::model {
 namespace {
 
-constexpr const char* kNvswitch = "nvswitch";
-
-/// What hangs on a root complex or a switch.
-struct FoundDevice {
-  pugi::xml_node pci{};
-  std::string parent{};
-  int domain = 0;
-};
+using Kind = PciFacts::Kind;
 
 /// "16.0 GT/s PCIe" and its lanes, as NCCL tells them.
 std::optional<Sourced<Rate>> told_rate(pugi::xml_node pci) {
@@ -31,41 +23,51 @@ std::optional<Sourced<Rate>> told_rate(pugi::xml_node pci) {
   double gigatransfers = 0;
   const auto [end, error] = std::from_chars(speed.data(), speed.data() + speed.size(), gigatransfers);
   if (error != std::errc{}) return std::nullopt;
-  return pcie_rate(gigatransfers, XmlText::integer(pci, "link_width").value_or(0), "as NCCL found it");
+  return pcie_rate_of_transfers(gigatransfers, XmlText::integer(pci, "link_width").value_or(0), "as NCCL found it");
 }
 
 bool is_class(pugi::xml_node pci, std::string_view code) {
   return std::string_view(pci.attribute("class").value()).starts_with(code);
 }
 
+/// "0x10de" without its "0x".
+std::string id_of(pugi::xml_node pci, const char* attribute) {
+  std::string_view id = pci.attribute(attribute).value();
+  if (id.starts_with("0x")) id.remove_prefix(2);
+  return std::string(id);
+}
+
 class NcclImport {
  public:
-  NcclImport(const std::string& text, const std::string& file)
-      : xml_(text, file), sketch_("NCCL's topology XML", file) {}
-
-  ImportedPlatform run(const std::string& name) {
+  NcclImport(const std::string& text, const std::string& file) : xml_(text, file) {
+    node_.origin = "NCCL's topology XML";
     for (const pugi::xml_node cpu : sorted_domains()) {
-      const int domain = domain_of(cpu);
+      if (node_.memories.empty() || node_.memories.back().number != domain_of(cpu)) {
+        node_.memories.push_back({.number = domain_of(cpu), .sockets = {static_cast<int>(node_.sockets.size())}});
+        node_.sockets.emplace_back();
+      }
       for (const pugi::xml_node child : cpu.children()) {
         const std::string_view kind = child.name();
         if (kind == "pci") {
-          walk(child, NodeSketch::root_name(domain), domain);
+          walk(child, std::nullopt);
         } else if (kind == "nic") {
-          sketch_.remark(fmt::format("left out: adapter '{}', which is on no PCI bus",
-                                     child.child("net").attribute("name").value()));
+          node_.remarks.push_back(fmt::format("left out: adapter '{}', which is on no PCI bus",
+                                              child.child("net").attribute("name").value()));
         } else {
           xml_.fail(child, unknown(kind));
         }
       }
     }
-    add_gpus();
-    add_adapters();
-    add_switch_uplinks();
-    for (const FoundDevice& gpu : gpus_) add_fast_links(gpu);
-    if (has_nvswitch_) sketch_.remark("nvswitch: all NVSwitches as one hub, since a copy is spread over them");
-    decide_rdma();
-    return sketch_.finish(name);
+    for (const pugi::xml_node pci : in_order_of_cuda()) add_gpu(pci);
+    if (!gpus_.empty() && std::ranges::none_of(node_.gpus, &GpuFacts::links_told)) {
+      node_.notes.emplace_back(
+          "this file has no <gpu>: it is an input of NCCL (NCCL_TOPO_FILE), which finds GPUs and NVLinks when it runs; "
+          "NCCL_TOPO_DUMP_FILE writes what it has found");
+    }
+    if (gpu_gdr_ && net_gdr_) node_.rdma = *gpu_gdr_ && *net_gdr_;
   }
+
+  NodeDescription take() { return std::move(node_); }
 
  private:
   static std::string unknown(std::string_view kind) { return fmt::format("unknown element <{}>", kind); }
@@ -84,179 +86,148 @@ class NcclImport {
       cpus.push_back(cpu);
     }
     std::ranges::sort(cpus, {}, domain_of);
-    for (const pugi::xml_node cpu : cpus) sketch_.add_domain(domain_of(cpu));
     return cpus;
   }
 
-  void walk(pugi::xml_node pci, const std::string& parent, int domain) {
+  void walk(pugi::xml_node pci, std::optional<int> parent) {
     if (std::string_view(pci.name()) == "pcilink") return;  // between switches: NCCL's own guess
     if (std::string_view(pci.name()) != "pci") xml_.fail(pci, unknown(pci.name()));
+    const NumaFacts& domain = node_.memories.back();
+    PciFacts facts{.bus_id = pci.attribute("busid").value(),
+                   .parent = parent,
+                   .socket = domain.sockets.front(),
+                   .numa = domain.number,
+                   .link = told_rate(pci)};
     const bool no_class = !pci.attribute("class");
     if (is_class(pci, "0x0604") || (no_class && pci.child("pci"))) {
-      if (!pci.child("pci")) return;  // nothing below it
-      const std::string name = fmt::format("switch{}", switches_.size());
-      sketch_.add_hub(name, fmt::format("PCIe switch {}", pci.attribute("busid").value()));
-      switches_.push_back({pci, parent, domain});
-      for (const pugi::xml_node child : pci.children()) walk(child, name, domain);
+      node_.pci.push_back(std::move(facts));
+      const int index = static_cast<int>(node_.pci.size()) - 1;
+      for (const pugi::xml_node child : pci.children()) walk(child, index);
     } else if (is_class(pci, "0x03") || is_class(pci, "0x12") || pci.child("gpu")) {
-      gpus_.push_back({pci, parent, domain});
+      facts.kind = Kind::gpu;
+      if (facts.bus_id.empty()) xml_.fail(pci, "the PCI device of a GPU needs a busid");
+      if (!gpus_.try_emplace(facts.bus_id, pci).second) xml_.fail(pci, fmt::format("a second GPU at {}", facts.bus_id));
+      node_.pci.push_back(std::move(facts));
     } else if (is_class(pci, "0x02") || pci.child("nic")) {
-      adapters_.push_back({pci, parent, domain});
+      facts.kind = Kind::adapter;
+      facts.infiniband = true;
+      read_ports(pci, facts);
+      node_.pci.push_back(std::move(facts));
     } else if (!is_class(pci, "0x0680")) {  // an NVSwitch: the GPUs tell of their links to it
-      xml_.fail(pci, fmt::format("PCI device {} of class '{}' is neither GPU nor adapter nor bridge",
-                                 pci.attribute("busid").value(), pci.attribute("class").value()));
+      xml_.fail(pci, fmt::format("PCI device {} of class '{}' is neither GPU nor adapter nor bridge", facts.bus_id,
+                                 pci.attribute("class").value()));
     }
   }
 
-  /// sm 90 is compute capability 9.0, sm 103 is 10.3.
-  static std::optional<std::pair<int, int>> capability_of(pugi::xml_node gpu) {
+  // ---- GPUs -------------------------------------------------------------------------------------------------------
+
+  std::vector<pugi::xml_node> in_order_of_cuda() const {
+    std::vector<pugi::xml_node> gpus;
+    for (const PciFacts& pci : node_.pci) {
+      if (pci.kind == Kind::gpu) gpus.push_back(gpus_.at(pci.bus_id));
+    }
+    std::ranges::stable_sort(gpus, {},
+                             [](pugi::xml_node pci) { return XmlText::integer(pci.child("gpu"), "dev").value_or(0); });
+    return gpus;
+  }
+
+  /// sm 90 is compute capability 9.0, sm 103 is 10.3. In RCCL's files it is the number of compute units.
+  static std::optional<std::pair<int, int>> capability_of(pugi::xml_node pci) {
     constexpr int kTen = 10;
+    const pugi::xml_node gpu = pci.child("gpu");
     const auto sm = XmlText::integer(gpu, "sm");
-    if (!sm || *sm < kTen) return std::nullopt;
+    const bool is_amd = gpu.attribute("gcn") || id_of(pci, "vendor") == "1002";
+    if (is_amd || !sm || *sm < kTen) return std::nullopt;
     return std::pair(*sm / kTen, *sm % kTen);
   }
 
-  static int generation_of(pugi::xml_node pci) {
-    constexpr int kHopper = 9;
-    constexpr int kAmpere = 8;
-    const auto capability = capability_of(pci.child("gpu"));
-    const int major = capability ? capability->first : kAmpere;
-    return major >= kHopper ? 5 : major == kAmpere ? 4 : 3;
+  void add_gpu(pugi::xml_node pci) {
+    const pugi::xml_node gpu = pci.child("gpu");
+    if (gpu.next_sibling("gpu")) xml_.fail(gpu.next_sibling("gpu"), "a second GPU on one PCI device");
+    GpuFacts facts{.bus_id = pci.attribute("busid").value(),
+                   .capability = capability_of(pci),
+                   .links_told = static_cast<bool>(gpu)};
+    const std::string vendor = id_of(pci, "vendor");
+    if (pci.attribute("device")) facts.device_id = (vendor.empty() ? "10de" : vendor) + ":" + id_of(pci, "device");
+    for (const pugi::xml_node link : gpu.children()) add_links(facts, link);
+    note_gdr(gpu, gpu_gdr_);
+    node_.gpus.push_back(std::move(facts));
   }
 
-  void add_gpus() {
-    // As CUDA numbers them.
-    std::ranges::stable_sort(gpus_, {}, [](const FoundDevice& device) {
-      return XmlText::integer(device.pci.child("gpu"), "dev").value_or(0);
-    });
-    for (const auto& [pci, parent, domain] : gpus_) {
-      const pugi::xml_node gpu = pci.child("gpu");
-      if (gpu.next_sibling("gpu")) xml_.fail(gpu.next_sibling("gpu"), "a second GPU on one PCI device");
-      std::string_view id = pci.attribute("device").value();
-      if (id.starts_with("0x")) id.remove_prefix(2);
-      SketchedGpu facts = gpu_of_device_id(id);
-      if (const auto capability = capability_of(gpu)) facts.capability = capability;
-      const std::string bus = pci.attribute("busid").value();
-      if (bus.empty()) xml_.fail(pci, "the PCI device of a GPU needs a busid");
-      if (names_.contains(bus)) xml_.fail(pci, fmt::format("a second GPU at {}", bus));
-      names_[bus] = sketch_.add_gpu(facts, bus);
-      sketch_.add_pcie(names_[bus], parent, told_rate(pci).value_or(assumed_pcie(generation_of(pci))));
-      note_gdr(gpu, gpu_gdr_);
+  void add_links(GpuFacts& gpu, pugi::xml_node link) const {
+    const std::string_view kind = link.name();
+    if (kind != "nvlink" && kind != "xgmi" && kind != "c2c") xml_.fail(link, unknown(kind));
+    constexpr int kMostLinks = 1024;
+    GpuLinks links{.count = XmlText::integer(link, "count").value_or(0)};
+    if (links.count < 1 || links.count > kMostLinks) xml_.fail(link, fmt::format("<{}> needs a count", kind));
+    const std::string target = link.attribute("target").value();
+    const std::string_view target_class = link.attribute("tclass").value();
+    const int domain = std::ranges::find_if(node_.pci, [&](const PciFacts& pci) {
+                         return pci.bus_id == gpu.bus_id && pci.kind == Kind::gpu;
+                       })->numa;
+    if (kind == "c2c") {
+      const int megabytes = XmlText::integer(link, "bw").value_or(0);
+      if (megabytes < 1) xml_.fail(link, "<c2c> needs a bw");
+      links.kind = GpuLinks::Kind::c2c;
+      links.each = {Rate{megabytes * 1e6}, {Quality::derived, "as NCCL found it"}};
+      links.remote = GpuLinks::Remote::memory;
+      links.remote_numa = domain;
+    } else if (gpus_.contains(target)) {
+      links.remote = GpuLinks::Remote::gpu;
+      links.remote_bus_id = target;
+    } else if (target_class.starts_with("0x068001")) {  // a processor of IBM
+      links.remote = GpuLinks::Remote::memory;
+      links.remote_numa = domain;
+    } else if (target_class.starts_with("0x0680") || target_class.empty()) {
+      links.remote = GpuLinks::Remote::nvswitch;
+    } else {
+      xml_.fail(link, fmt::format("<{}> to '{}', which is neither a GPU of this file nor an NVSwitch", kind, target));
     }
+    if (kind == "xgmi") links.kind = GpuLinks::Kind::xgmi;
+    gpu.links.push_back(std::move(links));
   }
 
-  void add_adapters() {
+  // ---- adapters ---------------------------------------------------------------------------------------------------
+
+  /// Several ports of an adapter share its PCIe link, and each has its own network link.
+  void read_ports(pugi::xml_node pci, PciFacts& facts) {
     constexpr double kMegabit = 1e6 / 8;
-    int unnamed = 0;
-    for (const auto& [pci, parent, domain] : adapters_) {
-      std::string name;
-      int speed = 0;
-      for (const pugi::xml_node net : pci.child("nic").children("net")) {
-        if (name.empty()) name = net.attribute("name").value();
-        speed = std::max(speed, XmlText::integer(net, "speed").value_or(0));
-        note_gdr(net, net_gdr_);
-      }
-      const std::string bus = pci.attribute("busid").value();
-      std::optional<Sourced<Rate>> rate;
-      if (speed > 0) {
-        rate = Sourced<Rate>{Rate{speed * kMegabit},
-                             {Quality::derived, fmt::format("{} Mbit/s, as NCCL found it, before headers", speed)}};
-      }
-      const std::string added = sketch_.add_adapter(name.empty() ? fmt::format("nic{}", unnamed++) : name, rate, bus);
-      sketch_.add_pcie(added, parent, told_rate(pci).value_or(assumed_pcie(4)));
+    std::map<std::string, int> speeds;  // by port
+    for (const pugi::xml_node net : pci.child("nic").children("net")) {
+      if (facts.name.empty()) facts.name = net.attribute("name").value();
+      int& speed = speeds[net.attribute("port").value()];
+      speed = std::max(speed, XmlText::integer(net, "speed").value_or(0));
+      note_gdr(net, net_gdr_);
     }
-  }
-
-  /// Bridges of virtual machines say what nobody has: a switch is taken for as wide as the widest link below it.
-  void add_switch_uplinks() {
-    for (std::size_t i = 0; i < switches_.size(); ++i) {
-      const auto& [pci, parent, domain] = switches_[i];
-      std::optional<Sourced<Rate>> widest;
-      for (const pugi::xml_node child : pci.children("pci")) {
-        const auto rate = told_rate(child);
-        if (rate && (!widest || rate->value > widest->value)) widest = rate;
-      }
-      auto rate = told_rate(pci);
-      if (widest && (!rate || rate->value < widest->value)) {
-        rate = assumed(widest->value, "as wide as the widest link below the switch, which says otherwise of itself");
-      }
-      sketch_.add_pcie(fmt::format("switch{}", i), parent, rate.value_or(assumed_pcie(4)));
+    if (facts.name.empty()) facts.name = fmt::format("nic{}", unnamed_++);
+    double megabits = 0;
+    std::string sum;
+    for (const auto& [port, speed] : speeds) {
+      if (speed <= 0) continue;
+      megabits += speed;
+      sum += fmt::format("{}{}", sum.empty() ? "" : " + ", speed);
     }
-  }
-
-  void add_fast_links(const FoundDevice& device) {
-    const pugi::xml_node gpu = device.pci.child("gpu");
-    const std::string& name = names_[device.pci.attribute("busid").value()];
-    int to_switches = 0;
-    for (const pugi::xml_node link : gpu.children()) {
-      const std::string_view kind = link.name();
-      const int count = XmlText::integer(link, "count").value_or(0);
-      if (kind != "nvlink" && kind != "xgmi" && kind != "c2c") xml_.fail(link, unknown(kind));
-      constexpr int kMostLinks = 1024;
-      if (count < 1 || count > kMostLinks) xml_.fail(link, fmt::format("<{}> needs a count", kind));
-      if (kind == "c2c") {
-        const int megabytes = XmlText::integer(link, "bw").value_or(0);
-        if (megabytes < 1) xml_.fail(link, "<c2c> needs a bw");
-        sketch_.add_links(name + "-c2c", name, NodeSketch::memory_name(device.domain),
-                          {Rate{megabytes * 1e6}, {Quality::derived, "as NCCL found it"}}, count);
-        continue;
-      }
-      const std::string_view target_class = link.attribute("tclass").value();
-      const auto peer = names_.find(link.attribute("target").value());
-      const Sourced<Rate> each = link_rate(gpu, kind);
-      if (peer != names_.end()) {
-        if (peer->second == name) xml_.fail(link, fmt::format("<{}> joins a GPU to itself", kind));
-        const std::string id =
-            fmt::format("{}-{}-{}", std::min(name, peer->second), std::max(name, peer->second), kind);
-        if (!joined_.insert({id, count}).second) continue;  // told by the other end already
-        sketch_.add_links(id, name, peer->second, each, count);
-      } else if (target_class.starts_with("0x068001")) {
-        sketch_.add_links(name + "-host-nvlink", name, NodeSketch::memory_name(device.domain), each, count);
-      } else if (target_class.starts_with("0x0680") || target_class.empty()) {
-        to_switches += count;
-      } else {
-        xml_.fail(link, fmt::format("<{}> to '{}', which is neither a GPU of this file nor an NVSwitch", kind,
-                                    link.attribute("target").value()));
-      }
-    }
-    if (to_switches == 0) return;
-    if (!has_nvswitch_) sketch_.add_hub(kNvswitch, "");
-    has_nvswitch_ = true;
-    sketch_.add_links(name + "-nvlink", name, kNvswitch, link_rate(gpu, "nvlink"), to_switches);
-  }
-
-  static Sourced<Rate> link_rate(pugi::xml_node gpu, std::string_view kind) {
-    if (kind == "xgmi") return {50.0_GBps, {Quality::datasheet, "Infinity Fabric: 50 GB/s each way and link"}};
-    const std::pair<int, int> capability = capability_of(gpu).value_or(std::pair(8, 0));
-    return {nvlink_rate(capability),
-            {Quality::derived,
-             fmt::format("one NVLink of a GPU of compute capability {}.{}", capability.first, capability.second)}};
+    if (megabits <= 0) return;
+    facts.ports = {Rate{megabits * kMegabit},
+                   {Quality::derived, fmt::format("{} Mbit/s, as NCCL found it, before headers", sum)}};
   }
 
   static void note_gdr(pugi::xml_node node, std::optional<bool>& all) {
     if (const auto gdr = XmlText::integer(node, "gdr")) all = all.value_or(false) || *gdr != 0;
   }
 
-  void decide_rdma() {
-    if (gpu_gdr_ && net_gdr_) sketch_.set_rdma(*gpu_gdr_ && *net_gdr_);
-  }
-
   XmlText xml_;
-  NodeSketch sketch_;
-  std::vector<FoundDevice> gpus_{};
-  std::vector<FoundDevice> adapters_{};
-  std::vector<FoundDevice> switches_{};
-  std::map<std::string, std::string, std::less<>> names_{};  ///< of GPUs, by their bus ids
-  std::map<std::string, int> joined_{};
-  bool has_nvswitch_ = false;
+  NodeDescription node_{};
+  std::map<std::string, pugi::xml_node, std::less<>> gpus_{};  ///< by their bus ids
+  int unnamed_ = 0;
   std::optional<bool> gpu_gdr_{};
   std::optional<bool> net_gdr_{};
 };
 
 }  // namespace
 
-ImportedPlatform import_nccl_xml(const std::string& text, const std::string& file, const std::string& name) {
-  return NcclImport(text, file).run(name);
+NodeDescription describe_nccl_xml(const std::string& text, const std::string& file) {
+  return NcclImport(text, file).take();
 }
 
 }  // namespace twinlink::model

@@ -1,14 +1,16 @@
-// What is found out about a node before it becomes a platform: plain facts, as NVML and hwloc give them. Nothing is
-// computed here, and what a source does not say is marked as unknown.
+// What is known of a node before it becomes a platform: facts, whoever found them (nvidia-smi, NCCL, hwloc, NVML on the
+// spot). What a source does not say is marked as unknown; node_sketch.hpp assumes it.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "platforms/yaml/sourced.hpp"
 #include "protocols/core/units.hpp"
 
-namespace twinlink::real {
+namespace twinlink::model {
 
 /// A NUMA domain with CPUs.
 struct NumaFacts {
@@ -24,52 +26,57 @@ struct SocketFacts {
 struct PciFacts {
   enum class Kind { host_bridge, bridge, gpu, adapter };
   Kind kind = Kind::bridge;
-  std::string bus_id{};         ///< "0000:1b:00.0"; empty for a host bridge
-  std::string name{};           ///< of an adapter: what the system calls it; of a GPU: its model, where it is known
-  std::optional<int> parent{};  ///< index into NodeDescription::pci; nothing at the socket itself
-  int socket = 0;               ///< index into NodeDescription::sockets
-  int numa = 0;                 ///< the number of the nearest NUMA domain
-  bool place_known = true;      ///< whether the system says to which socket it belongs
-  double link_GBps = 0;         ///< of its link towards the socket, as it runs now; 0: unknown
-  bool infiniband = false;      ///< of an adapter: an OpenFabrics device and no plain network card
+  std::string bus_id{};                  ///< "0000:1b:00.0", or what the source calls it; empty for a host bridge
+  std::string name{};                    ///< of an adapter: what the system calls it
+  std::optional<int> parent{};           ///< index into NodeDescription::pci; nothing at the socket itself
+  int socket = 0;                        ///< index into NodeDescription::sockets
+  int numa = 0;                          ///< the number of the nearest NUMA domain
+  bool place_known = true;               ///< whether the source says to which socket it belongs
+  std::optional<Sourced<Rate>> link{};   ///< of its link towards the socket, each way
+  bool link_may_idle = false;            ///< `link` is as it runs now, and that of an idle GPU runs slower
+  bool infiniband = false;               ///< of an adapter: an OpenFabrics device and no plain network card
+  std::optional<Sourced<Rate>> ports{};  ///< of an adapter: what its ports have of the network, each way
 };
 
-/// The other end of one NVLink.
-struct NvlinkFacts {
-  /// other: told, but neither a switch nor a GPU that this process sees.
-  enum class Remote { gpu, nvswitch, other, unknown };
-  Remote remote = Remote::unknown;
-  std::string remote_bus_id{};  ///< of a GPU
-  unsigned version = 0;         ///< nvmlNvlinkVersion_t; 0: unknown
-  unsigned speed_MBps = 0;      ///< each way, with what coding takes; 0: unknown
+/// Links of a GPU that are no PCIe, to one other end.
+struct GpuLinks {
+  enum class Kind { nvlink, xgmi, c2c };
+  /// hidden: active, but nobody tells the other end; elsewhere: told, and nothing that this process sees.
+  enum class Remote { gpu, nvswitch, memory, hidden, elsewhere };
+  Kind kind = Kind::nvlink;
+  Remote remote = Remote::hidden;
+  std::string remote_bus_id{};          ///< of a GPU
+  int remote_numa = 0;                  ///< of a memory
+  int count = 1;                        ///< so many side by side
+  std::optional<Sourced<Rate>> each{};  ///< of one, each way; nothing: by the generation of the GPU
 };
 
 struct GpuFacts {
-  std::string model{};
-  std::string uuid{};    ///< "GPU-..."; empty: unknown
-  std::string bus_id{};  ///< "0000:1b:00.0"
-  std::optional<Bytes> memory{};
-  int capability_major = 0;  ///< 0: unknown
-  int capability_minor = 0;
-  int pcie_generation = 0;             ///< the highest that GPU and slot have in common; 0: unknown
-  int pcie_lanes = 0;                  ///< likewise
-  std::vector<NvlinkFacts> nvlinks{};  ///< the active ones
-};
-
-/// The GPUs of a node and which of them reach each other.
-struct GpuInventory {
-  std::vector<GpuFacts> gpus{};
-  /// By GPU and GPU: peer access, reading and writing; empty for granted, else the driver's reason.
-  std::vector<std::vector<std::string>> peer_access{};
+  std::string model{};      ///< as the driver calls it; empty: unknown
+  std::string device_id{};  ///< of PCI, vendor and device: "10de:2330"; empty: unknown
+  std::string uuid{};       ///< "GPU-..."; empty: unknown
+  std::string bus_id{};     ///< that of its PciFacts
+  std::optional<Sourced<Bytes>> memory{};
+  std::optional<std::pair<int, int>> capability{};
+  bool capability_told = true;          ///< false: the source led to it
+  std::optional<Sourced<Rate>> pcie{};  ///< the most that GPU and slot have in common, each way
+  std::vector<GpuLinks> links{};        ///< the active ones
+  bool links_told = true;               ///< false: the source says nothing of such links, whether there are any
 };
 
 struct NodeDescription {
-  std::string name{};  ///< of the host
+  std::string origin{};  ///< who told: "NCCL's topology XML"
+  std::string name{};    ///< of the host or the platform
   std::vector<SocketFacts> sockets{};
-  std::vector<NumaFacts> memories{};
-  std::vector<PciFacts> pci{};  ///< a parent stands before its children
-  GpuInventory inventory{};
-  std::string gpu_source{};  ///< who told of the GPUs: "NVML of driver 580.1"
+  std::vector<NumaFacts> memories{};  ///< by their numbers; at least one
+  std::vector<PciFacts> pci{};        ///< a parent stands before its children, and each GPU has an entry
+  std::vector<GpuFacts> gpus{};       ///< in the order in which they are numbered
+  /// By GPU and GPU: peer access, reading and writing; empty for granted, else the driver's reason. No rows: unknown.
+  std::vector<std::vector<std::string>> peer_access{};
+  std::optional<bool> rdma{};              ///< whether the adapters reach device memory
+  std::vector<std::string> assumptions{};  ///< what the source led to, beside what every sketch assumes
+  std::vector<std::string> notes{};        ///< what the user must know
+  std::vector<std::string> remarks{};      ///< what else the source says, for the file's heading
 };
 
-}  // namespace twinlink::real
+}  // namespace twinlink::model

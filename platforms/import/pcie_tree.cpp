@@ -6,13 +6,13 @@
 #include <cassert>
 #include <utility>
 
-namespace twinlink::real {
+namespace twinlink::model {
 namespace {
 
 using Kind = PciFacts::Kind;
 
-void narrow(std::optional<NominalRate>& rate, std::optional<NominalRate> other) {
-  if (other && (!rate || other->rate < rate->rate)) rate = std::move(other);
+void narrow(std::optional<Sourced<Rate>>& rate, std::optional<Sourced<Rate>> other) {
+  if (other && (!rate || other->value < rate->value)) rate = std::move(other);
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ PcieTree::PcieTree(const std::vector<PciFacts>& pci) : pci_(pci) {
     for (std::size_t child = 0; child < pci.size(); ++child) {
       if (used[child] && pci[child].parent == static_cast<int>(i)) ++ways_down;
     }
-    if (ways_down > 1) hubs_.push_back({fmt::format("pcie{}", hubs_.size()), i});
+    if (ways_down > 1) hubs_.push_back({fmt::format("switch{}", hubs_.size()), i});
   }
 }
 
@@ -42,19 +42,25 @@ const std::string* PcieTree::hub_at(std::size_t index) const {
   return found == hubs_.end() ? nullptr : &found->name;
 }
 
-PcieTree::Uplink PcieTree::up(std::size_t index, std::optional<NominalRate> own) const {
-  // The port above a device and the device tell of the same link.
-  const bool skip_port = own.has_value();
-  std::optional<NominalRate> rate = own ? std::move(own) : pcie_rate_of_status(pci_[index].link_GBps);
-  bool first = true;
-  for (std::optional<int> above = pci_[index].parent; above;) {
-    const auto here = static_cast<std::size_t>(*above);
-    if (const std::string* hub = hub_at(here)) return {*hub, std::move(rate)};
-    if (!(first && skip_port)) narrow(rate, pcie_rate_of_status(pci_[here].link_GBps));
-    first = false;
-    above = pci_[here].parent;
-  }
-  return {fmt::format("socket{}", pci_[index].socket), std::move(rate)};
+/// Bridges of virtual machines say that they have one lane of the first generation; no real one above a GPU has that.
+std::optional<Sourced<Rate>> PcieTree::link_of(std::size_t index) const {
+  constexpr Rate kOneLane = 1.0_GBps;
+  const PciFacts& facts = pci_[index];
+  if (facts.kind == Kind::bridge && facts.link && facts.link->value < kOneLane) return std::nullopt;
+  return facts.link;
 }
 
-}  // namespace twinlink::real
+PcieTree::Uplink PcieTree::up(std::size_t index, const std::optional<Sourced<Rate>>& own) const {
+  std::optional<Sourced<Rate>> rate = own ? own : link_of(index);
+  // The port above a device and the device tell of the same link.
+  bool same_link = own && pci_[index].link_may_idle;
+  for (std::optional<int> above = pci_[index].parent; above; same_link = false) {
+    const auto here = static_cast<std::size_t>(*above);
+    if (const std::string* hub = hub_at(here)) return {*hub, std::move(rate)};
+    if (!same_link) narrow(rate, link_of(here));
+    above = pci_[here].parent;
+  }
+  return {fmt::format("root{}", pci_[index].socket), std::move(rate)};
+}
+
+}  // namespace twinlink::model

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "platforms/import/nominal_rates.hpp"
+#include "platforms/import/node_description.hpp"
 
-namespace twinlink::real {
+namespace twinlink::model {
 
 class PcieTree {
  public:
@@ -17,24 +17,25 @@ class PcieTree {
   explicit PcieTree(const std::vector<PciFacts>& pci);
 
   struct Hub {
-    std::string name{};      ///< "pcie0", in the order of the bridges
+    std::string name{};      ///< "switch0", in the order of the bridges
     std::size_t bridge = 0;  ///< index into `pci`
   };
   [[nodiscard]] const std::vector<Hub>& hubs() const { return hubs_; }
 
   struct Uplink {
-    std::string to{};                   ///< the next hub's name, or "socket1"
-    std::optional<NominalRate> rate{};  ///< of the narrowest link; nothing where no link is known
+    std::string to{};                     ///< the next hub's name, or "root1", that of its socket
+    std::optional<Sourced<Rate>> rate{};  ///< of the narrowest link; nothing where no link is known
   };
   /// The way up from a GPU, an adapter or a hub's bridge. `own` is the rate of a device's own link, where somebody
   /// knows it better than the link's present status: idle GPUs let their link run slower.
-  [[nodiscard]] Uplink up(std::size_t index, std::optional<NominalRate> own = std::nullopt) const;
+  [[nodiscard]] Uplink up(std::size_t index, const std::optional<Sourced<Rate>>& own = std::nullopt) const;
 
  private:
   [[nodiscard]] const std::string* hub_at(std::size_t index) const;
+  [[nodiscard]] std::optional<Sourced<Rate>> link_of(std::size_t index) const;
 
   const std::vector<PciFacts>& pci_;
   std::vector<Hub> hubs_{};
 };
 
-}  // namespace twinlink::real
+}  // namespace twinlink::model

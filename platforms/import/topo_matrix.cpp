@@ -10,14 +10,13 @@
 
 #include <fmt/format.h>
 
-#include "platforms/import/assumed_costs.hpp"
-#include "platforms/import/node_sketch.hpp"
+#include "platforms/import/gpu_models.hpp"
+#include "platforms/import/import_topology.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
 namespace {
 
-constexpr const char* kNvswitch = "nvswitch";
 constexpr int kMostNvlinks = 18;  ///< of one GPU
 
 /// A row of the matrix: a GPU or an adapter.
@@ -77,28 +76,37 @@ int nvlinks(std::string_view cell) {
   return whole_number(cell.substr(2)).value_or(0);
 }
 
+/// "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-8f6d...)", as nvidia-smi -L and PyTorch's collect_env list them.
+std::optional<std::pair<int, std::string>> listed_gpu(const std::string& line) {
+  static constexpr std::string_view kGpu = "GPU ";
+  const std::size_t colon = line.find(": ");
+  if (!line.starts_with(kGpu) || colon == std::string::npos) return std::nullopt;
+  const auto number = whole_number(std::string_view(line).substr(kGpu.size(), colon - kGpu.size()));
+  if (!number) return std::nullopt;
+  const std::string name = line.substr(colon + 2);
+  return std::pair(*number, name.substr(0, name.find(" (")));
+}
+
 class MatrixImport {
  public:
-  MatrixImport(const std::string& text, const std::string& file) : file_(file), sketch_("nvidia-smi topo -m", file) {
+  MatrixImport(const std::string& text, const std::string& file) : file_(file) {
+    node_.origin = "nvidia-smi topo -m";
     std::istringstream lines(text);
     int number = 0;
     for (std::string line; std::getline(lines, line);) read_line(plain(line), ++number);
     if (columns_.empty()) {
-      throw InputError(file + ": error: this is neither the matrix of nvidia-smi topo -m nor XML of NCCL or hwloc");
+      throw InputError(file +
+                       ":1: error: no line is the first one of the matrix of nvidia-smi topo -m, which begins "
+                       "with GPU0, and XML of NCCL or hwloc begins with '<'");
     }
     check();
+    place_in_domains();
+    add_devices();
+    add_nvlinks();
+    guess_capability();
   }
 
-  ImportedPlatform run(const std::string& name) {
-    place_in_domains();
-    for (Row& row : rows_) {
-      parts_.push_back(row.is_gpu() ? sketch_.add_gpu({}, row.name)
-                                    : sketch_.add_adapter(adapter_name(row.name), std::nullopt, row.name));
-    }
-    add_switches();
-    add_nvlinks();
-    return sketch_.finish(name);
-  }
+  NodeDescription take() { return std::move(node_); }
 
  private:
   [[noreturn]] void fail(int line, const std::string& message) const {
@@ -107,42 +115,46 @@ class MatrixImport {
 
   // ---- reading ----------------------------------------------------------------------------------------------------
 
-  enum class Part { before, matrix, legend, nic_legend };
-
+  /// Whatever stands above, between and behind what this knows is passed over: prompts, headings, other commands.
   void read_line(const std::string& line, int number) {
     const std::vector<std::string> words = words_of(line);
     if (words.empty()) return;
-    if (line.starts_with("NIC Legend")) {
-      part_ = Part::nic_legend;
-    } else if (line.starts_with("Legend")) {
-      part_ = Part::legend;
-    } else if (part_ == Part::before) {
-      read_header(words, line, number);
-    } else if (part_ == Part::matrix) {
+    const bool is_read = !columns_.empty() && rows_.size() == columns_.size();
+    if (columns_.empty()) {
+      read_above(words, line, number);
+    } else if (!is_read) {
       read_row(words, number);
-    } else if (part_ == Part::legend) {
-      if (words.size() < 2 || words[1] != "=") fail(number, "'" + line + "' is no line of the legend, as 'X = Self'");
-    } else {
-      read_nic(words, line, number);
+    } else if (words.size() == 2 && words[0].starts_with("NIC") && words[0].ends_with(':')) {
+      legend_.try_emplace(words[0].substr(0, words[0].size() - 1), words[1]);
     }
+    if (auto gpu = listed_gpu(line)) models_.insert(*std::move(gpu));
   }
 
-  /// A prompt and the command may stand above.
-  void read_header(const std::vector<std::string>& words, const std::string& line, int number) {
-    if (line.find("nvidia-smi") != std::string::npos) return;
-    if (words.front() != "GPU0") fail(number, "'" + line + "' is not the matrix's first line, which begins with GPU0");
+  void read_above(const std::vector<std::string>& words, const std::string& line, int number) {
+    for (const std::string_view other : {"rocm-smi", "amd-smi", "ROCm System Management", "ACCESS TABLE"}) {
+      if (line.find(other) != std::string::npos) refuse_amd(number);
+    }
+    if (line.find("topo") != std::string::npos && line.find(" -mp") != std::string::npos) {
+      node_.origin = "nvidia-smi topo -mp";
+      names_nvlinks_ = false;
+    }
+    if (words.front() != "GPU0") return;
     for (const std::string& word : words) {
       if (word == "CPU" || word == "NUMA") break;
       columns_.push_back(word);
     }
-    part_ = Part::matrix;
+  }
+
+  [[noreturn]] void refuse_amd(int line) const {
+    fail(line,
+         "this is a table of rocm-smi or amd-smi, which tells neither buses nor adapters. Bring what RCCL finds, the "
+         "file that NCCL_TOPO_DUMP_FILE=topo.xml lets any of its programs write, or lstopo topo.xml");
   }
 
   void read_row(const std::vector<std::string>& words, int number) {
     Row row{.name = words.front(), .line = number};
-    if (rows_.size() == columns_.size() || row.name != columns_[rows_.size()]) {
-      const std::string wanted = rows_.size() == columns_.size() ? "the legend" : columns_[rows_.size()];
-      fail(number, fmt::format("a line of '{}' where that of {} is expected", row.name, wanted));
+    if (row.name != columns_[rows_.size()]) {
+      fail(number, fmt::format("a line of '{}' where that of {} is expected", row.name, columns_[rows_.size()]));
     }
     if (words.size() < columns_.size() + 1) {
       fail(number,
@@ -153,21 +165,14 @@ class MatrixImport {
     row.cells.assign(cells, rest);
     for (const std::string& cell : row.cells) {
       const std::set<std::string> known{"X", "SYS", "SOC", "NODE", "PHB", "PXB", "PIX", "PSB"};
-      if (nvlinks(cell) == 0 && !known.contains(cell)) {
-        fail(number,
-             fmt::format("{} has a cell '{}', which is none of X, SYS, NODE, PHB, PXB, PIX, NV#", row.name, cell));
-      }
+      if (nvlinks(cell) > 0 || known.contains(cell)) continue;
+      if (whole_number(cell) || cell == "XGMI" || cell == "PCIE") refuse_amd(number);
+      fail(number,
+           fmt::format("{} has a cell '{}', which is none of X, SYS, NODE, PHB, PXB, PIX, NV#", row.name, cell));
     }
     if (rest != words.end() && *rest != "N/A") row.cpus = *rest;
     if (std::distance(rest, words.end()) > 1) row.domain = whole_number(rest[1]);
     rows_.push_back(std::move(row));
-  }
-
-  void read_nic(const std::vector<std::string>& words, const std::string& line, int number) {
-    if (words.size() != 2 || !words[0].ends_with(':')) {
-      fail(number, "'" + line + "' is no line of the adapters' legend, as 'NIC0: mlx5_0'");
-    }
-    legend_[words[0].substr(0, words[0].size() - 1)] = words[1];
   }
 
   void check() const {
@@ -185,11 +190,6 @@ class MatrixImport {
     }
   }
 
-  [[nodiscard]] std::string adapter_name(const std::string& column) const {
-    const auto found = legend_.find(column);
-    return found == legend_.end() ? column : found->second;
-  }
-
   // ---- wiring -----------------------------------------------------------------------------------------------------
 
   [[nodiscard]] bool are(std::size_t a, std::size_t b, std::initializer_list<std::string_view> relations) const {
@@ -197,7 +197,7 @@ class MatrixImport {
   }
 
   /// GPUs say their domain, or their CPUs, which differ from domain to domain. What is nearer to them than SYS is in
-  /// theirs.
+  /// theirs. An NVLink hides how else two GPUs are joined.
   void place_in_domains() {
     std::map<std::string, int> by_cpus;
     const bool told = std::ranges::all_of(rows_, [](const Row& row) { return !row.is_gpu() || row.domain; });
@@ -205,7 +205,7 @@ class MatrixImport {
       if (told || !row.is_gpu() || row.cpus.empty()) continue;
       row.domain = by_cpus.try_emplace(row.cpus, static_cast<int>(by_cpus.size())).first->second;
     }
-    if (!told && !by_cpus.empty()) sketch_.assume("GPUs with the same CPUs are in one NUMA domain");
+    if (!told && !by_cpus.empty()) node_.assumptions.emplace_back("GPUs with the same CPUs are in one NUMA domain");
     Groups near(rows_.size());
     for (std::size_t a = 0; a < rows_.size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {
@@ -218,32 +218,85 @@ class MatrixImport {
     }
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (rows_[i].domain) continue;
-      if (const auto found = of_group.find(near.of(i)); found != of_group.end()) {
-        rows_[i].domain = found->second;
-      } else {
-        rows_[i].domain = rows_[i].is_gpu() ? 0 : rows_.front().domain.value_or(0);
-        sketch_.assume(
-            fmt::format("{} is in NUMA domain {}, for its line names none", rows_[i].name, *rows_[i].domain));
-      }
+      if (const auto found = of_group.find(near.of(i)); found != of_group.end()) rows_[i].domain = found->second;
     }
-    std::set<int> domains;
-    for (const Row& row : rows_) domains.insert(*row.domain);
-    for (const int domain : domains) sketch_.add_domain(domain);
+    part_from_each_other(near);
+    place_the_rest(near);
+    for (const int number : domains()) {
+      node_.memories.push_back({.number = number, .sockets = {static_cast<int>(node_.sockets.size())}});
+      node_.sockets.emplace_back();
+    }
   }
 
-  /// By the most NVLinks of a pair: those of a Hopper are on PCIe Gen5.
-  [[nodiscard]] int generation() const {
-    constexpr int kHopperLinks = 18;
-    constexpr int kVoltaLinks = 6;
-    int most = 0;
+  [[nodiscard]] std::set<int> domains() const {
+    std::set<int> result;
     for (const Row& row : rows_) {
-      for (const std::string& cell : row.cells) most = std::max(most, nvlinks(cell));
+      if (row.domain) result.insert(*row.domain);
     }
-    return most >= kHopperLinks ? 5 : most > 0 && most <= kVoltaLinks ? 3 : 4;
+    return result;
+  }
+
+  [[nodiscard]] int unused_domain() const {
+    const std::set<int> used = domains();
+    int number = 0;
+    while (used.contains(number)) ++number;
+    return number;
+  }
+
+  /// SYS leads through the link between sockets, whatever two devices say of their domain.
+  void part_from_each_other(const Groups& near) {
+    for (std::size_t a = 0; a < rows_.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        if (!are(a, b, {"SYS", "SOC"}) || near.of(a) == near.of(b) || !rows_[a].domain) continue;
+        if (rows_[a].domain != rows_[b].domain) continue;
+        const int apart = unused_domain();
+        node_.notes.push_back(fmt::format(
+            "{} and {} are {} to each other and name one NUMA domain, {}: {} is taken to be behind a link between "
+            "sockets, in domain {}",
+            rows_[b].name, rows_[a].name, rows_[a].cells[b], *rows_[a].domain, rows_[a].name, apart));
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+          if (near.of(i) == near.of(a)) rows_[i].domain = apart;
+        }
+      }
+    }
+  }
+
+  /// Do members of two groups say so of each other?
+  [[nodiscard]] bool are_far(const Groups& near, std::size_t group, std::size_t other) const {
+    for (std::size_t a = 0; a < rows_.size(); ++a) {
+      for (std::size_t b = 0; b < rows_.size() && near.of(a) == group; ++b) {
+        if (near.of(b) == other && are(a, b, {"SYS", "SOC"})) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Groups in which none names a domain: those of GPUs share one with groups that are not far from them, and adapters
+  /// that are far from all GPUs are in one more.
+  void place_the_rest(const Groups& near) {
+    std::optional<int> far;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i].domain) continue;
+      const bool is_gpu = rows_[i].is_gpu();
+      const int number = !is_gpu && far ? *far : unused_domain();
+      if (!is_gpu) far = number;
+      for (std::size_t j = rows_.size(); j-- > i;) {
+        const bool with_it = near.of(j) == near.of(i) || (is_gpu && !are_far(near, near.of(i), near.of(j)));
+        if (!rows_[j].domain && with_it) rows_[j].domain = number;
+      }
+      if (domains().size() == 1) continue;
+      node_.notes.push_back(
+          fmt::format("{}: nobody tells its NUMA domain; the file has it in domain {}, behind a link between sockets",
+                      rows_[i].name, number));
+    }
+  }
+
+  [[nodiscard]] int socket_of(int domain) const {
+    return std::ranges::find(node_.memories, domain, &NumaFacts::number)->sockets.front();
   }
 
   /// Devices with PIX between them are on one switch; those with PXB on switches under one.
-  void add_switches() {
+  void add_devices() {
     Groups upper(rows_.size());
     Groups lower(rows_.size());
     for (std::size_t a = 0; a < rows_.size(); ++a) {
@@ -252,73 +305,113 @@ class MatrixImport {
         if (are(a, b, {"PIX", "PSB", "PXB"})) upper.join(a, b);
       }
     }
-    std::map<std::size_t, int> sizes_above;
-    std::map<std::size_t, int> sizes_below;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      ++sizes_above[upper.of(i)];
-      ++sizes_below[lower.of(i)];
-    }
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      std::string parent = NodeSketch::root_name(*rows_[i].domain);
-      if (sizes_above[upper.of(i)] > 1) parent = switch_of("upper", upper.of(i), parent);
-      const bool one_switch = sizes_above[upper.of(i)] == sizes_below[lower.of(i)];
-      if (sizes_below[lower.of(i)] > 1 && !one_switch) parent = switch_of("lower", lower.of(i), parent);
-      sketch_.add_pcie(parts_[i], parent, assumed_pcie(generation()));
+      const Row& row = rows_[i];
+      PciFacts facts{.kind = row.is_gpu() ? PciFacts::Kind::gpu : PciFacts::Kind::adapter,
+                     .bus_id = row.name,
+                     .socket = socket_of(*row.domain),
+                     .numa = *row.domain,
+                     .infiniband = true};
+      facts.parent = bridge("lower", lower.of(i), facts, bridge("upper", upper.of(i), facts, std::nullopt));
+      if (row.is_gpu()) {
+        const auto number = static_cast<int>(node_.gpus.size());
+        GpuFacts gpu{.bus_id = row.name, .links_told = names_nvlinks_};
+        if (const auto model = models_.find(number); model != models_.end()) gpu.model = model->second;
+        node_.gpus.push_back(std::move(gpu));
+      } else {
+        const auto name = legend_.find(row.name);
+        facts.name = name == legend_.end() ? row.name : name->second;
+      }
+      node_.pci.push_back(std::move(facts));
     }
   }
 
-  std::string switch_of(const std::string& level, std::size_t group, const std::string& parent) {
-    const auto [found, is_new] = switches_.try_emplace({level, group}, fmt::format("switch{}", switches_.size()));
-    if (is_new) {
-      sketch_.add_hub(found->second, "");
-      sketch_.add_pcie(found->second, parent, assumed_pcie(generation()));
-    }
+  /// One with a single device below is but a piece of wire, and vanishes with it.
+  int bridge(const std::string& level, std::size_t group, const PciFacts& below, std::optional<int> parent) {
+    const auto [found, is_new] = bridges_.try_emplace({level, group}, static_cast<int>(node_.pci.size()));
+    if (is_new) node_.pci.push_back({.parent = parent, .socket = below.socket, .numa = below.numa});
     return found->second;
   }
 
-  [[nodiscard]] int nvlinks_of(std::size_t gpu) const {
+  [[nodiscard]] int nvlinks_of(const Row& row) const {
     int sum = 0;
-    for (const std::string& cell : rows_[gpu].cells) sum += nvlinks(cell);
+    for (const std::string& cell : row.cells) sum += nvlinks(cell);
     return sum;
   }
 
   /// A GPU that has more links to all peers together than a GPU has is on switches, with as many as it has to each.
   void add_nvlinks() {
-    const Sourced<Rate> each = assumed(25.0_GBps, "an NVLink of V100 to H200; of P100 20 GB/s, of Blackwell 50");
-    std::vector<bool> on_switch(rows_.size());
-    for (std::size_t a = 0; a < rows_.size(); ++a) {
+    std::size_t gpu = 0;
+    for (const Row& row : rows_) {
       int most = 0;
-      for (const std::string& cell : rows_[a].cells) most = std::max(most, nvlinks(cell));
-      if (most > 0) sketch_.assume("an NVLink carries 25 GB/s each way");
-      on_switch[a] = nvlinks_of(a) > kMostNvlinks;
-      if (!on_switch[a]) continue;
-      sketch_.add_hub(kNvswitch, "");
-      sketch_.add_links(parts_[a] + "-nvlink", parts_[a], kNvswitch, each, most);
-      sketch_.assume("GPUs with more NVLinks to their peers than a GPU has are on NVSwitches, which are one hub");
-    }
-    for (std::size_t a = 0; a < rows_.size(); ++a) {
-      for (std::size_t b = 0; b < a; ++b) {
-        const int count = nvlinks(rows_[a].cells[b]);
-        if (count == 0 || (on_switch[a] && on_switch[b])) continue;
-        sketch_.add_links(fmt::format("{}-{}-nvlink", parts_[b], parts_[a]), parts_[b], parts_[a], each, count);
+      for (const std::string& cell : row.cells) most = std::max(most, nvlinks(cell));
+      if (!row.is_gpu()) continue;
+      std::vector<GpuLinks>& links = node_.gpus[gpu++].links;
+      const bool on_switch = nvlinks_of(row) > kMostNvlinks;
+      if (on_switch) links.push_back({.remote = GpuLinks::Remote::nvswitch, .count = most});
+      for (std::size_t b = 0; b < rows_.size(); ++b) {
+        const int count = nvlinks(row.cells[b]);
+        if (count == 0 || (on_switch && nvlinks_of(rows_[b]) > kMostNvlinks)) continue;
+        links.push_back({.remote = GpuLinks::Remote::gpu, .remote_bus_id = rows_[b].name, .count = count});
+      }
+      if (on_switch) {
+        assume("GPUs with more NVLinks to their peers than a GPU has are on NVSwitches, which are one hub");
       }
     }
   }
 
+  void assume(const std::string& text) {
+    if (std::ranges::find(node_.assumptions, text) == node_.assumptions.end()) node_.assumptions.push_back(text);
+  }
+
+  /// By the NVLinks of the GPU that has the most: 18 of Hopper, 12 of Ampere, up to 6 of Volta. A bridge of Ampere's
+  /// PCIe cards has four to one peer; Pascal one to each of four.
+  void guess_capability() {
+    int most = 0;
+    std::size_t peers = 0;
+    for (const GpuFacts& gpu : node_.gpus) {
+      int links = 0;
+      for (const GpuLinks& each : gpu.links) links += each.count;
+      if (links <= most) continue;
+      most = links;
+      peers = gpu.links.size();
+    }
+    constexpr int kHopper = 18;
+    constexpr int kVolta = 6;
+    constexpr int kBridge = 4;
+    if (most == 0) return;
+    const std::pair<int, int> capability = most >= kHopper                       ? std::pair(9, 0)
+                                           : most > kVolta                       ? std::pair(8, 0)
+                                           : most == kBridge && peers == 1       ? std::pair(8, 0)
+                                           : most == kBridge && peers == kBridge ? std::pair(6, 0)
+                                                                                 : std::pair(7, 0);
+    bool guessed = false;
+    for (GpuFacts& gpu : node_.gpus) {
+      complete(gpu);
+      if (gpu.capability) continue;
+      gpu.capability = capability;
+      gpu.capability_told = false;
+      guessed = true;
+    }
+    if (!guessed) return;
+    assume(fmt::format("the compute capability of a GPU, and with it the generation of PCIe, by its {} NVLinks: {}.{}",
+                       most, capability.first, capability.second));
+  }
+
   std::string file_;
-  NodeSketch sketch_;
-  Part part_ = Part::before;
+  NodeDescription node_{};
+  bool names_nvlinks_ = true;
   std::vector<std::string> columns_{};
   std::vector<Row> rows_{};
-  std::map<std::string, std::string> legend_{};  ///< of adapters
-  std::vector<std::string> parts_{};             ///< of the platform, by row
-  std::map<std::pair<std::string, std::size_t>, std::string> switches_{};
+  std::map<int, std::string> models_{};                           ///< of GPUs, by number
+  std::map<std::string, std::string> legend_{};                   ///< of adapters
+  std::map<std::pair<std::string, std::size_t>, int> bridges_{};  ///< index into the PCI objects
 };
 
 }  // namespace
 
-ImportedPlatform import_topo_matrix(const std::string& text, const std::string& file, const std::string& name) {
-  return MatrixImport(text, file).run(name);
+NodeDescription describe_topo_matrix(const std::string& text, const std::string& file) {
+  return MatrixImport(text, file).take();
 }
 
 }  // namespace twinlink::model

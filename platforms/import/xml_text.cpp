@@ -4,11 +4,13 @@
 #include <charconv>
 #include <utility>
 
+#include "platforms/import/xml_depth.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
 
 XmlText::XmlText(std::string text, std::string file) : text_(std::move(text)), file_(std::move(file)) {
+  require_shallow_xml(text_, file_);
   const pugi::xml_parse_result result = document_.load_buffer(text_.data(), text_.size());
   if (!result) throw InputError(place(result.offset) + ": error: this is no XML: " + result.description());
 }

@@ -11,7 +11,7 @@ namespace twinlink::model {
 
 class XmlText {
  public:
-  /// An InputError with the place if `text` is no XML. `file` is the name for messages.
+  /// An InputError with the place if `text` is no XML, or nested too deeply. `file` is the name for messages.
   XmlText(std::string text, std::string file);
 
   [[nodiscard]] pugi::xml_node root() const { return document_.document_element(); }

@@ -144,12 +144,32 @@ Ways::Ways(const Node& node) : hubs_(node.hubs.size()), memories_(node.memories.
   std::ranges::sort(widths_, std::greater{});
   const auto doubles = std::ranges::unique(widths_);
   widths_.erase(doubles.begin(), doubles.end());
+  mark_near_host();
   // What goes wrong here the check of the file has said.
   for (const bool wins : {true, false}) {
     for (const ForcedWay& way : node.ways) {
       const Route route = follow(node, way).route;
       if (route.empty()) continue;
       wins ? force(node, way.from, way.to, route, wins) : force(node, way.to, way.from, turned(route), wins);
+    }
+  }
+}
+
+void Ways::mark_near_host() {
+  near_host_.resize(vertices_.size());
+  std::vector<std::size_t> next;
+  for (std::size_t i = hubs_; i < vertices_.size(); ++i) {
+    if (i >= hubs_ + memories_ && i < hubs_ + memories_ + gpus_) continue;
+    near_host_[i] = true;
+    next.push_back(i);
+  }
+  while (!next.empty()) {
+    const std::size_t here = next.back();
+    next.pop_back();
+    for (const Exit& exit : vertices_[here].exits) {
+      if (vertices_[exit.to].passing == nullptr || near_host_[exit.to]) continue;
+      near_host_[exit.to] = true;
+      next.push_back(exit.to);
     }
   }
 }
@@ -222,20 +242,23 @@ const Ways::Targets& Ways::from(std::size_t vertex, Traffic traffic) const {
     }
     return taken;
   };
-  const Steps all = fewest_hops(vertex, traffic, Rate{});
   if (traffic == Traffic::host) {
-    take(all);
+    take(fewest_hops(vertex, traffic, Over::all, Rate{}));
     return targets;
   }
-  std::size_t left = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) left += all[i] && ends_at(i, traffic) ? 1 : 0;
   Rate widest_exit{};
   for (const Exit& exit : vertices_[vertex].exits) widest_exit = std::max(widest_exit, exit.width);
-  for (const Rate at_least : widths_) {
-    if (at_least > widest_exit) continue;
-    left -= take(fewest_hops(vertex, traffic, at_least));
-    if (left == 0) break;
-  }
+  const auto take_widest = [&](Over over) {
+    const Steps all = fewest_hops(vertex, traffic, over, Rate{});
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) left += !targets[i] && all[i] && ends_at(i, traffic) ? 1 : 0;
+    for (const Rate at_least : widths_) {
+      if (left == 0) break;
+      if (at_least <= widest_exit) left -= take(fewest_hops(vertex, traffic, over, at_least));
+    }
+  };
+  if (traffic == Traffic::peers) take_widest(Over::gpu_links);
+  take_widest(Over::all);
   return targets;
 }
 
@@ -258,7 +281,7 @@ std::optional<Route> Ways::other_of(const Steps& reached, std::size_t to) {
 }
 
 /// Over links that let `at_least` through. Breadth first; of ways with as many hops the widest, and the first of these.
-Ways::Steps Ways::fewest_hops(std::size_t from, Traffic traffic, Rate at_least) const {
+Ways::Steps Ways::fewest_hops(std::size_t from, Traffic traffic, Over over, Rate at_least) const {
   Steps reached(vertices_.size());
   reached[from] = Step{.width = kAnyWidth};
   std::vector<std::size_t> frontier{from};
@@ -268,6 +291,7 @@ Ways::Steps Ways::fewest_hops(std::size_t from, Traffic traffic, Rate at_least) 
       if (here != from && !lets_through(vertices_[here].passing, traffic)) continue;
       const Step& way = *reached[here];
       for (const Exit& exit : vertices_[here].exits) {
+        if (over == Over::gpu_links && near_host_[exit.to]) continue;
         std::optional<Step>& known = reached[exit.to];
         const Rate narrowest = std::min(way.width, exit.width);
         if (exit.width < at_least || (known && (known->hops < hops || known->width > narrowest))) continue;

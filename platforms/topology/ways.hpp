@@ -49,9 +49,11 @@ class Ways {
   explicit Ways(const Node& node);
 
   /// The way between two vertices that are no hubs; of peer traffic two GPUs, of adapters' not to a memory. Where the
-  /// node forces one, that, if all on it pass such traffic on. Of others the best: of host traffic the one with the
-  /// fewest hops, of these the widest; of peer traffic the widest, of these the one with the fewest hops; of equal ones
-  /// the one whose links come first. nullptr: there is none. What is returned stays.
+  /// node forces one, that, if all on it pass such traffic on. Of others the best. Host traffic: the one with the
+  /// fewest hops, of these the widest. Peer traffic: GPU links (NVLink, xGMI, and hubs that join nothing but GPUs)
+  /// before PCIe, however wide, for no driver leaves them; of these the widest, of these the one with the fewest hops.
+  /// Traffic of adapters: the widest, of these the one with the fewest hops. Of equal ones the one whose links come
+  /// first. nullptr: there is none. What is returned stays.
   [[nodiscard]] const Way* find(std::string_view from, std::string_view to, Traffic traffic) const;
   /// How many links host traffic crosses at least from a vertex to each memory, GPU and adapter that it reaches.
   [[nodiscard]] std::map<std::string_view, std::size_t> hops_from(std::string_view from) const;
@@ -89,9 +91,12 @@ class Ways {
   };
   using Steps = std::vector<std::optional<Step>>;  ///< by vertex
 
+  enum class Over { all, gpu_links };
+
+  void mark_near_host();
   void force(const Node& node, std::string_view from, std::string_view to, const Route& route, bool wins);
   [[nodiscard]] const Targets& from(std::size_t vertex, Traffic traffic) const;
-  [[nodiscard]] Steps fewest_hops(std::size_t from, Traffic traffic, Rate at_least) const;
+  [[nodiscard]] Steps fewest_hops(std::size_t from, Traffic traffic, Over over, Rate at_least) const;
   [[nodiscard]] static Route route_of(const Steps& reached, std::size_t to);
   [[nodiscard]] static std::optional<Route> other_of(const Steps& reached, std::size_t to);
   /// Is that where such traffic ends?
@@ -101,6 +106,7 @@ class Ways {
   std::size_t memories_ = 0;
   std::size_t gpus_ = 0;
   std::vector<Vertex> vertices_{};
+  std::vector<bool> near_host_{};  ///< by vertex: memories, adapters, and hubs that lead to one past all GPUs
   std::map<std::string_view, std::size_t> index_{};
   std::map<std::pair<std::string_view, std::string_view>, Forced> forced_{};  ///< by their ends
   std::vector<Rate> widths_{};                                                ///< of all links, from the widest on

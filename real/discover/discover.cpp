@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <ostream>
@@ -10,13 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "platforms/import/hwloc_facts.hpp"
+#include "platforms/import/node_sketch.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/reader/platform_writer.hpp"
 #include "protocols/bench/results/files.hpp"
-#include "real/discover/node_platform.hpp"
-#include "real/discover/node_topology.hpp"
 #include "real/discover/nvml.hpp"
-#include "real/system/hwloc_topology.hpp"
 #include "real/system/launch.hpp"
 
 namespace twinlink::real {
@@ -24,56 +24,68 @@ namespace {
 
 void note(const std::string& text) { fmt::print(stderr, "twinlink-real: note: {}\n", text); }
 
-NodeDescription describe_written(const std::filesystem::path& xml) {
-  const HwlocTopology topology = HwlocTopology::of_xml(xml);
-  NodeDescription node = describe_topology(topology, xml.stem().string());
-  node.inventory = gpus_of_topology(topology, node);
-  node.gpu_source = "hwloc";
-  if (node.inventory.gpus.empty()) {
-    throw UnavailableError(xml.string() + " has no NVIDIA GPU on its PCI buses, and a platform needs a GPU");
-  }
-  note("a topology in a file says nothing of peer access and NVLink: run discover on the machine itself for these");
+model::NodeDescription describe_written(const std::filesystem::path& xml) {
+  const std::string file = xml.string();
+  model::NodeDescription node =
+      model::describe(model::HwlocTopology::of_xml(bench::read_file(xml), file), xml.stem().string());
+  if (node.gpus.empty()) throw UnavailableError(file + " has no GPU on its PCI buses, and a platform needs a GPU");
   return node;
 }
 
-NodeDescription describe_this_machine() {
-  const HwlocTopology topology;
-  NodeDescription node = describe_topology(topology, host_name());
+/// The driver knows more of the GPUs than hwloc, which knows where they are.
+void take_gpus(model::NodeDescription& node, const Nvml& nvml) {
+  nvml.read(node);
+  node.origin = fmt::format("NVML of driver {} (GPUs) and hwloc", nvml.driver_version());
+  const auto is_told = [&](const model::PciFacts& pci) {
+    return std::ranges::find(node.gpus, pci.bus_id, &model::GpuFacts::bus_id) != node.gpus.end();
+  };
+  for (model::PciFacts& pci : node.pci) {  // of another make, or switched off
+    if (pci.kind == model::PciFacts::Kind::gpu && !is_told(pci)) pci.kind = model::PciFacts::Kind::bridge;
+  }
+  for (const model::GpuFacts& gpu : node.gpus) {
+    const auto same = [&](const model::PciFacts& pci) { return pci.bus_id == gpu.bus_id; };
+    if (std::ranges::any_of(node.pci, same)) continue;
+    node.pci.push_back({.kind = model::PciFacts::Kind::gpu,
+                        .bus_id = gpu.bus_id,
+                        .numa = node.memories.front().number,
+                        .place_known = false});
+  }
+}
+
+model::NodeDescription describe_this_machine() {
+  model::NodeDescription node = model::describe(model::HwlocTopology(), host_name());
   std::string problem;
   try {
-    const Nvml nvml;
-    node.inventory = nvml.inventory();
-    node.gpu_source = "NVML of driver " + nvml.driver_version();
-    if (node.inventory.gpus.empty()) problem = "the NVIDIA driver sees no GPU";
+    take_gpus(node, Nvml());
+    if (node.gpus.empty()) problem = "the NVIDIA driver sees no GPU";
   } catch (const UnavailableError& error) {
     problem = error.what();
   }
-  if (problem.empty()) return node;
-  node.inventory = gpus_of_topology(topology, node);
-  node.gpu_source = "hwloc";
-  if (node.inventory.gpus.empty()) {
+  if (node.gpus.empty()) {
     throw UnavailableError(
-        fmt::format("{}; hwloc sees no NVIDIA GPU either ({} sockets, {} NUMA domains, {} PCI devices "
-                    "and bridges of interest), and a platform needs a GPU",
+        fmt::format("{}; hwloc sees no GPU either ({} sockets, {} NUMA domains, {} PCI devices and "
+                    "bridges of interest), and a platform needs a GPU",
                     problem, node.sockets.size(), node.memories.size(), node.pci.size()));
   }
-  note(problem);
+  if (!problem.empty()) note(problem);
   return node;
 }
 
 /// What was found, and what the platform only assumes.
-nlohmann::json found_json(const NodeDescription& node, const std::vector<std::string>& notes) {
+nlohmann::json found_json(const model::NodeDescription& node, const std::vector<std::string>& notes) {
   nlohmann::json gpus = nlohmann::json::array();
-  for (const GpuFacts& gpu : node.inventory.gpus) {
-    gpus.push_back({{"model", gpu.model}, {"uuid", gpu.uuid}, {"bus_id", gpu.bus_id}, {"nvlinks", gpu.nvlinks.size()}});
+  for (const model::GpuFacts& gpu : node.gpus) {
+    int links = 0;
+    for (const model::GpuLinks& each : gpu.links) links += each.count;
+    gpus.push_back({{"model", gpu.model}, {"uuid", gpu.uuid}, {"bus_id", gpu.bus_id}, {"nvlinks", links}});
   }
   nlohmann::json peers = nlohmann::json::array();
-  for (const auto& row : node.inventory.peer_access) {
+  for (const auto& row : node.peer_access) {
     peers.push_back(nlohmann::json::array());
     for (const std::string& reason : row) peers.back().push_back(reason.empty() ? "granted" : reason);
   }
   return {{"name", node.name},
-          {"gpus_told_by", node.gpu_source},
+          {"gpus_told_by", node.origin},
           {"sockets", node.sockets.size()},
           {"numa_domains", node.memories.size()},
           {"gpus", std::move(gpus)},
@@ -89,9 +101,11 @@ ExitCode discover(const DiscoverOptions& options, std::ostream& output) {
   }
   std::optional<model::Platform> base;
   if (!options.base.empty()) base = model::read_platform(options.base);
-  const NodeDescription node =
+  const model::NodeDescription node =
       options.hwloc_xml.empty() ? describe_this_machine() : describe_written(options.hwloc_xml);
-  const NodePlatform found = make_platform(node, base ? &*base : nullptr);
+  const model::SketchedPlatform found = model::sketch(
+      node, fmt::format("Written by twinlink-real discover: {}, as {} describes it", node.name, node.origin),
+      base ? &*base : nullptr);
   if (!options.json.empty()) bench::write_json_file(options.json, found_json(node, found.notes));
   const std::string text = model::platform_text(found.platform, found.heading);
   for (const std::string& remark : found.notes) note(remark);

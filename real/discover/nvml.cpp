@@ -3,15 +3,19 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <source_location>
 #include <utility>
 
+#include "platforms/import/gpu_models.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::real {
 namespace {
 
+using model::GpuFacts;
+using model::GpuLinks;
 using nvml::Device;
 using nvml::Functions;
 using nvml::Return;
@@ -59,21 +63,27 @@ class GpuReader {
     nvml::PciInfo pci{};
     check(nvml_.pci_info(device_, &pci), "nvmlDeviceGetPciInfo");
     gpu.bus_id = bus_id(pci);
-    check(nvml_.capability(device_, &gpu.capability_major, &gpu.capability_minor),
-          "nvmlDeviceGetCudaComputeCapability");
+    constexpr unsigned kWord = 16;
+    gpu.device_id = fmt::format("{:04x}:{:04x}", pci.pci_device_id & 0xffffU, pci.pci_device_id >> kWord);
+    std::pair<int, int> capability;
+    check(nvml_.capability(device_, &capability.first, &capability.second), "nvmlDeviceGetCudaComputeCapability");
+    gpu.capability = capability;
     // Virtual machines may not tell these, nor GPUs that share the host's memory theirs.
     nvml::Memory memory{};
-    if (nvml_.memory(device_, &memory) == nvml::kSuccess) gpu.memory = Bytes{memory.total};
+    if (nvml_.memory(device_, &memory) == nvml::kSuccess) {
+      gpu.memory = {Bytes{memory.total}, {model::Quality::measured, "as NVML tells of " + gpu.uuid}};
+    }
     unsigned generation = 0;
     unsigned width = 0;
-    if (nvml_.max_generation(device_, &generation) == nvml::kSuccess)
-      gpu.pcie_generation = static_cast<int>(generation);
-    if (nvml_.max_width(device_, &width) == nvml::kSuccess) gpu.pcie_lanes = static_cast<int>(width);
+    if (nvml_.max_generation(device_, &generation) == nvml::kSuccess &&
+        nvml_.max_width(device_, &width) == nvml::kSuccess) {
+      gpu.pcie = model::pcie_rate(static_cast<int>(generation), static_cast<int>(width), "the most that NVML tells of");
+    }
     for (unsigned link = 0; link < nvml::kMostLinks; ++link) {
       // Links that the GPU does not have are an invalid argument.
       int active = 0;
       if (nvml_.nvlink_state(device_, link, &active) == nvml::kSuccess && active != 0) {
-        gpu.nvlinks.push_back(nvlink(link));
+        gpu.links.push_back(nvlink(link, capability));
       }
     }
     return gpu;
@@ -91,25 +101,24 @@ class GpuReader {
     return buffer.data();
   }
 
-  [[nodiscard]] NvlinkFacts nvlink(unsigned link) const {
-    NvlinkFacts facts;
-    if (nvml_.nvlink_version(device_, link, &facts.version) != nvml::kSuccess) facts.version = 0;
+  [[nodiscard]] GpuLinks nvlink(unsigned link, const std::pair<int, int>& capability) const {
+    GpuLinks facts;
     int type = -1;
     if (nvml_.nvlink_remote_type != nullptr && nvml_.nvlink_remote_type(device_, link, &type) == nvml::kSuccess) {
-      facts.remote = type == nvml::kRemoteSwitch ? NvlinkFacts::Remote::nvswitch
-                     : type == nvml::kRemoteGpu  ? NvlinkFacts::Remote::gpu
-                     : type == nvml::kRemoteNpu  ? NvlinkFacts::Remote::other
-                                                 : NvlinkFacts::Remote::unknown;
+      facts.remote = type == nvml::kRemoteSwitch ? GpuLinks::Remote::nvswitch
+                     : type == nvml::kRemoteGpu  ? GpuLinks::Remote::gpu
+                     : type == nvml::kRemoteNpu  ? GpuLinks::Remote::memory
+                                                 : GpuLinks::Remote::hidden;
     }
     nvml::PciInfo remote{};
-    if (facts.remote != NvlinkFacts::Remote::nvswitch &&
-        nvml_.nvlink_remote(device_, link, &remote) == nvml::kSuccess) {
-      facts.remote_bus_id = bus_id(remote);
-    }
+    const bool to_gpu = facts.remote == GpuLinks::Remote::gpu || facts.remote == GpuLinks::Remote::hidden;
+    if (to_gpu && nvml_.nvlink_remote(device_, link, &remote) == nvml::kSuccess) facts.remote_bus_id = bus_id(remote);
     nvml::FieldValue speed{.field_id = nvml::kFieldNvlinkSpeed, .scope_id = link};
     if (nvml_.field_values != nullptr && nvml_.field_values(device_, 1, &speed) == nvml::kSuccess &&
         speed.result == nvml::kSuccess && speed.value_type == nvml::kTypeUnsigned) {
-      facts.speed_MBps = static_cast<unsigned>(speed.value);
+      if (const auto reported = static_cast<unsigned>(speed.value); reported > 0) {
+        facts.each = model::nvlink_rate_of_speed(reported, capability);
+      }
     }
     return facts;
   }
@@ -119,20 +128,19 @@ class GpuReader {
 };
 
 /// Older drivers give a bus id and no kind of device: if it is a GPU's, it is a GPU.
-void name_remotes(std::vector<GpuFacts>& gpus) {
-  const auto is_gpu = [&](const std::string& id) {
-    for (const GpuFacts& gpu : gpus) {
-      if (gpu.bus_id == id) return true;
-    }
-    return false;
-  };
-  for (GpuFacts& gpu : gpus) {
-    for (NvlinkFacts& link : gpu.nvlinks) {
-      if (link.remote == NvlinkFacts::Remote::nvswitch) continue;
-      if (is_gpu(link.remote_bus_id)) {
-        link.remote = NvlinkFacts::Remote::gpu;
-      } else if (link.remote == NvlinkFacts::Remote::gpu) {
-        link.remote = NvlinkFacts::Remote::other;  // hidden from this process
+void name_remotes(model::NodeDescription& node) {
+  for (GpuFacts& gpu : node.gpus) {
+    const auto place = std::ranges::find(node.pci, gpu.bus_id, &model::PciFacts::bus_id);
+    for (GpuLinks& link : gpu.links) {
+      if (std::ranges::find(node.gpus, link.remote_bus_id, &GpuFacts::bus_id) != node.gpus.end()) {
+        link.remote = GpuLinks::Remote::gpu;
+      } else if (link.remote == GpuLinks::Remote::gpu) {
+        link.remote = GpuLinks::Remote::elsewhere;  // hidden from this process
+      } else {
+        link.remote_bus_id.clear();
+      }
+      if (link.remote == GpuLinks::Remote::memory) {
+        link.remote_numa = place == node.pci.end() ? node.memories.front().number : place->numa;
       }
     }
   }
@@ -166,7 +174,6 @@ void Nvml::load(const std::string& library) {
   require(library_, "nvmlDeviceGetMaxPcieLinkGeneration", f.max_generation);
   require(library_, "nvmlDeviceGetMaxPcieLinkWidth", f.max_width);
   require(library_, "nvmlDeviceGetNvLinkState", f.nvlink_state);
-  require(library_, "nvmlDeviceGetNvLinkVersion", f.nvlink_version);
   require(library_, "nvmlDeviceGetNvLinkRemotePciInfo_v2", f.nvlink_remote);
   require(library_, "nvmlDeviceGetP2PStatus", f.peer_status);
   find(library_, "nvmlDeviceGetNvLinkRemoteDeviceType", f.nvlink_remote_type);
@@ -188,22 +195,25 @@ std::string Nvml::driver_version() const {
   return version.data();
 }
 
-GpuInventory Nvml::inventory() const {
+void Nvml::read(model::NodeDescription& node) const {
   const auto check = [&](Return code, const char* call) {
     if (code != nvml::kSuccess) throw EnvironmentError(call, functions_.error_text(code));
   };
   unsigned count = 0;
   check(functions_.count(&count), "nvmlDeviceGetCount");
-  std::vector<Device> devices(count);
-  GpuInventory inventory;
+  std::vector<std::pair<GpuFacts, Device>> found;
   for (unsigned i = 0; i < count; ++i) {
-    check(functions_.handle(i, &devices[i]), "nvmlDeviceGetHandleByIndex");
-    inventory.gpus.push_back(GpuReader(functions_, devices[i]).read());
+    Device device{};
+    check(functions_.handle(i, &device), "nvmlDeviceGetHandleByIndex");
+    found.emplace_back(GpuReader(functions_, device).read(), device);
   }
-  name_remotes(inventory.gpus);
-  for (const Device from : devices) {
-    std::vector<std::string> row;
-    for (const Device to : devices) {
+  std::ranges::sort(found, {}, [](const auto& gpu) { return gpu.first.bus_id; });
+  node.gpus.clear();
+  for (const auto& [gpu, device] : found) node.gpus.push_back(gpu);
+  name_remotes(node);
+  for (const auto& [gpu, from] : found) {
+    std::vector<std::string>& row = node.peer_access.emplace_back();
+    for (const auto& [other, to] : found) {
       std::string reason;
       for (const int capability : {nvml::kPeerRead, nvml::kPeerWrite}) {
         if (from == to || !reason.empty()) continue;
@@ -213,9 +223,7 @@ GpuInventory Nvml::inventory() const {
       }
       row.push_back(std::move(reason));
     }
-    inventory.peer_access.push_back(std::move(row));
   }
-  return inventory;
 }
 
 }  // namespace twinlink::real

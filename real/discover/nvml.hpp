@@ -75,7 +75,6 @@ struct Functions {
   Return (*max_generation)(Device, unsigned*);
   Return (*max_width)(Device, unsigned*);
   Return (*nvlink_state)(Device, unsigned, int*);
-  Return (*nvlink_version)(Device, unsigned, unsigned*);
   Return (*nvlink_remote)(Device, unsigned, PciInfo*);
   Return (*nvlink_remote_type)(Device, unsigned, int*);  // ?
   Return (*field_values)(Device, int, FieldValue*);      // ?
@@ -95,9 +94,10 @@ class Nvml {
   Nvml& operator=(const Nvml&) = delete;
 
   [[nodiscard]] std::string driver_version() const;
-  /// All GPUs of the node, whatever CUDA_VISIBLE_DEVICES says. What the driver does not support is left unknown; an
-  /// EnvironmentError if it refuses what every GPU has.
-  [[nodiscard]] GpuInventory inventory() const;
+  /// All GPUs of the node, whatever CUDA_VISIBLE_DEVICES says, by their bus ids, and who reaches whom, in place of
+  /// those that `node` has. What the driver does not support is left unknown; an EnvironmentError if it refuses what
+  /// every GPU has.
+  void read(model::NodeDescription& node) const;
 
  private:
   void load(const std::string& library);

@@ -8,9 +8,11 @@
 
 #include "protocols/core/rank.hpp"
 
-namespace twinlink::real {
-
+namespace twinlink::model {
 class HwlocTopology;
+}
+
+namespace twinlink::real {
 
 /// The NUMA domains of this machine, seen from one device.
 class Numa {
@@ -39,7 +41,7 @@ class Numa {
   [[nodiscard]] std::string cpu_binding() const;
 
  private:
-  std::unique_ptr<HwlocTopology> topology_;
+  std::unique_ptr<model::HwlocTopology> topology_;
   std::string pci_bus_id_;
   std::string binding_ = "not asked for";
   int domains_ = 1;

@@ -6,7 +6,7 @@
 namespace twinlink::fuzz {
 
 void read_topology(const std::string& text) {
-  const model::ImportedPlatform imported = model::import_topology(text, "input", "fuzzed");
+  const model::SketchedPlatform imported = model::import_topology(text, "input", "fuzzed");
   promise_read_back(model::platform_text(imported.platform, imported.heading));
 }
 

@@ -94,7 +94,7 @@ const std::vector<Part>& parts() {
       {"topology", "platforms/topology/", {"yaml", "machine"}, machine},
       {"reader", "platforms/reader/", {"yaml", "machine", "topology"}, machine},
       {"tools", "platforms/tools/", {"yaml", "machine", "topology", "reader"}, machine},
-      {"import topology", "platforms/import/", {"yaml", "machine", "reader"}, machine},
+      {"import topology", "platforms/import/", {"yaml", "machine", "topology", "reader"}, machine},
       {"flows", "model/engine/flows/", {}, model},
       {"simulated memory", "model/engine/memory/", {"flows"}, model},
       {"simulated rank", "model/engine/rank/", {"flows", "simulated memory"}, model},

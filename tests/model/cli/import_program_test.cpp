@@ -28,6 +28,15 @@ TEST(ImportProgram, WritesAPlatformThatRuns) {
   }
 }
 
+TEST(ImportProgram, SaysWhatTheUserMustKnow) {
+  const std::string out = ::testing::TempDir() + "twinlink-remarked.yaml";
+  const Ended ended = run("import tests/real/topologies/two_sockets.xml --out '" + out + "'");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("twinlink-sim: note: hwloc does not tell of NVLinks"));
+  EXPECT_THAT(run("import tests/data/topo_mesh.txt --gpu V100-SXM2-32GB --out '" + out + "'").text,
+              HasSubstr("4 x Tesla V100-SXM2-32GB"));
+}
+
 TEST(ImportProgram, WritesNothingWhereItDoesNotUnderstand) {
   const std::string out = ::testing::TempDir() + "twinlink-not-imported.yaml";
   const Ended ended = run("import README.md --out '" + out + "'");

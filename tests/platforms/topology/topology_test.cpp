@@ -82,6 +82,24 @@ TEST_F(TopologyTest, PeersTakeTheWidestWayEvenIfItIsLonger) {
   EXPECT_EQ(way(gpu(1), gpu(2)), "gpu1 -> nvswitch1 -> nvswitch2 -> gpu2");
 }
 
+/// A driver that has NVLink or xGMI between two GPUs takes it, and PCIe may be the wider of the two.
+TEST_F(TopologyTest, PeersDoNotLeaveGpuLinksForWiderPcie) {
+  const auto join = [&](const std::string& name, const std::string& from, const std::string& to, double rate) {
+    platform_.node.links.push_back(
+        {.name = name, .from = from, .to = to, .forward = {.value = Rate{rate}}, .backward = {.value = Rate{rate}}});
+  };
+  EXPECT_EQ(way(gpu(1), gpu(2)), "gpu1 -> hub1 -> gpu2");
+  platform_.node.hubs.push_back({.name = "nvswitch"});
+  join("nvlink1", "gpu1", "nvswitch", 2e9);
+  join("nvlink2", "nvswitch", "gpu2", 2e9);
+  EXPECT_EQ(way(gpu(1), gpu(2)), "gpu1 -> nvswitch -> gpu2") << "narrower than PCIe, and as many hops";
+  join("xgmi", "gpu1", "gpu2", 3e9);
+  EXPECT_EQ(way(gpu(1), gpu(2)), "gpu1 -> gpu2") << "of GPU links the widest";
+  platform_.node.links.pop_back();
+  join("host", "nvswitch", "memory1", 3e9);
+  EXPECT_EQ(way(gpu(1), gpu(2)), "gpu1 -> hub1 -> gpu2") << "a hub that leads to host memory is no GPU link";
+}
+
 TEST_F(TopologyTest, WithoutPeerAccessTheWayLeadsThroughTheBounceBuffer) {
   EXPECT_EQ(way(gpu(0), gpu(1)), "gpu0 -> hub0 -> memory0 -> memory1 -> hub1 -> gpu1");
   platform_.node.links.front().latency = Sourced<Seconds>{.value = 1.0_us};

@@ -95,10 +95,6 @@ Return nvmlDeviceGetNvLinkState(Device device, unsigned link, int* active) {
   *active = link < links(device) ? 1 : 0;
   return kSuccess;
 }
-Return nvmlDeviceGetNvLinkVersion(Device, unsigned, unsigned* version) {
-  *version = 6;
-  return kSuccess;
-}
 Return nvmlDeviceGetNvLinkRemotePciInfo_v2(Device device, unsigned, PciInfo* pci) {
   if (machine("silent")) return kNotSupported;
   fill(pci, machine("direct") ? (kBuses[index_of(device)] == 0x13 ? 0x14 : 0x13) : 0xc1);

@@ -41,9 +41,11 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 /// Each test is a process of its own, as CTest runs them.
-GpuInventory inventory_of(const char* machine) {
+model::NodeDescription inventory_of(const char* machine) {
   ::setenv("TWINLINK_FAKE_NVML", machine, 1);
-  return Nvml(TWINLINK_FAKE_NVML_FILE).inventory();
+  model::NodeDescription node{.memories = {{.number = 0}}};
+  Nvml(TWINLINK_FAKE_NVML_FILE).read(node);
+  return node;
 }
 
 TEST(Nvml, WithoutADriverSaysSo) {
@@ -66,44 +68,41 @@ TEST(Nvml, AGpuThatDoesNotAnswerIsAnError) {
 }
 
 TEST(Nvml, TellsWhatTheGpusAre) {
-  const GpuInventory inventory = inventory_of("switch");
+  const model::NodeDescription inventory = inventory_of("switch");
   ASSERT_THAT(inventory.gpus, SizeIs(3));
-  const GpuFacts& gpu = inventory.gpus[1];
+  const model::GpuFacts& gpu = inventory.gpus[0];  // by bus id
   EXPECT_EQ(gpu.model, "Fake H100");
   EXPECT_EQ(gpu.uuid, "GPU-13");
   EXPECT_EQ(gpu.bus_id, "0000:13:00.0");
-  EXPECT_EQ(gpu.memory, 80_GiB);
-  EXPECT_EQ(gpu.capability_major, 9);
-  EXPECT_EQ(gpu.pcie_generation, 5);
-  EXPECT_EQ(gpu.pcie_lanes, 16);
-  ASSERT_THAT(gpu.nvlinks, SizeIs(18));
-  EXPECT_EQ(gpu.nvlinks[17].remote, NvlinkFacts::Remote::nvswitch);
-  EXPECT_EQ(gpu.nvlinks[17].version, 6U);
-  EXPECT_EQ(gpu.nvlinks[17].speed_MBps, 26562U);
+  EXPECT_EQ(gpu.memory->value, 80_GiB);
+  EXPECT_EQ(gpu.capability, std::pair(9, 0));
+  EXPECT_THAT(gpu.pcie->source.text, StartsWith("nominal: PCIe Gen5 x16"));
+  ASSERT_THAT(gpu.links, SizeIs(18));
+  EXPECT_EQ(gpu.links[17].remote, model::GpuLinks::Remote::nvswitch);
+  EXPECT_EQ(gpu.links[17].each->value, 25.0_GBps) << "26562 MB/s with its coding";
   EXPECT_THAT(inventory.peer_access, Each(Each(IsEmpty())));
   EXPECT_EQ(Nvml(TWINLINK_FAKE_NVML_FILE).driver_version(), "999.1");
 }
 
 TEST(Nvml, FindsTheGpuAtTheOtherEndByItsBusId) {
-  const GpuInventory inventory = inventory_of("direct");
-  EXPECT_THAT(inventory.gpus[0].nvlinks, IsEmpty());
-  ASSERT_THAT(inventory.gpus[1].nvlinks, SizeIs(2));
-  EXPECT_EQ(inventory.gpus[1].nvlinks[0].remote, NvlinkFacts::Remote::gpu);
-  EXPECT_EQ(inventory.gpus[1].nvlinks[0].remote_bus_id, "0000:14:00.0");
-  EXPECT_THAT(inventory.peer_access[0],
-              ElementsAre("", "the chipset does not support it", "the chipset does not support it"));
-  EXPECT_THAT(inventory.peer_access[1], ElementsAre("the chipset does not support it", "", ""));
+  const model::NodeDescription inventory = inventory_of("direct");
+  EXPECT_THAT(inventory.gpus[2].links, IsEmpty());
+  ASSERT_THAT(inventory.gpus[0].links, SizeIs(2));
+  EXPECT_EQ(inventory.gpus[0].links[0].remote, model::GpuLinks::Remote::gpu);
+  EXPECT_EQ(inventory.gpus[0].links[0].remote_bus_id, "0000:14:00.0");
+  EXPECT_THAT(inventory.peer_access[2],
+              ElementsAre("the chipset does not support it", "the chipset does not support it", ""));
+  EXPECT_THAT(inventory.peer_access[0], ElementsAre("", "", "the chipset does not support it"));
 }
 
 TEST(Nvml, WhatTheDriverDoesNotSupportStaysUnknown) {
-  const GpuInventory inventory = inventory_of("silent");
-  const GpuFacts& gpu = inventory.gpus[0];
+  const model::NodeDescription inventory = inventory_of("silent");
+  const model::GpuFacts& gpu = inventory.gpus[0];
   EXPECT_FALSE(gpu.memory);
-  EXPECT_EQ(gpu.pcie_generation, 0);
-  EXPECT_EQ(gpu.pcie_lanes, 0);
-  ASSERT_THAT(gpu.nvlinks, SizeIs(18));
-  EXPECT_EQ(gpu.nvlinks[0].remote, NvlinkFacts::Remote::unknown);
-  EXPECT_EQ(gpu.nvlinks[0].speed_MBps, 0U);
+  EXPECT_FALSE(gpu.pcie);
+  ASSERT_THAT(gpu.links, SizeIs(18));
+  EXPECT_EQ(gpu.links[0].remote, model::GpuLinks::Remote::hidden);
+  EXPECT_FALSE(gpu.links[0].each);
 }
 
 }  // namespace

@@ -3,19 +3,18 @@
 
 #include <hwloc.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
-namespace twinlink::real {
+namespace twinlink::model {
 
 /// Of this machine, or as somebody has written one down. Devices and bridges that matter are in it.
 class HwlocTopology {
  public:
   /// This machine. An EnvironmentError if hwloc cannot look at it.
   HwlocTopology();
-  /// From an XML file, as lstopo writes it; an InputError that names the file if it is none.
-  static HwlocTopology of_xml(const std::filesystem::path& file);
+  /// From XML as lstopo writes it, of any version. An InputError that names `file` if it is none.
+  static HwlocTopology of_xml(std::string text, const std::string& file);
   ~HwlocTopology();
   HwlocTopology(HwlocTopology&& other) noexcept;
   HwlocTopology& operator=(HwlocTopology&&) = delete;
@@ -53,4 +52,4 @@ class Bitmap {
 /// "0-7,16".
 std::string list_of(hwloc_const_bitmap_t set);
 
-}  // namespace twinlink::real
+}  // namespace twinlink::model

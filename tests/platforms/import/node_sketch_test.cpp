@@ -1,0 +1,396 @@
+#include "platforms/import/node_sketch.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "platforms/import/gpu_models.hpp"
+#include "platforms/machine/platform_numbers.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/reader/platform_writer.hpp"
+#include "platforms/topology/topology.hpp"
+#include "tests/platforms/sample_platform.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+using Kind = PciFacts::Kind;
+
+Sourced<Rate> told(double gigabytes) { return {Rate{gigabytes * 1e9}, {Quality::derived, "told"}}; }
+
+GpuFacts gpu(const std::string& bus_id) {
+  return {.model = "Test GPU",
+          .uuid = "GPU-" + bus_id,
+          .bus_id = bus_id,
+          .memory = {{80_GiB, {Quality::measured, "as NVML tells"}}},
+          .capability = {{9, 0}},
+          .pcie = pcie_rate(5, 16, "as NVML tells")};
+}
+
+/// Two sockets; on the first a switch with GPUs a and b and an InfiniBand adapter; on the second GPU c and a network
+/// card.
+NodeDescription sample_node() {
+  NodeDescription node{.origin = "NVML", .name = "sample.host"};
+  node.sockets = {{"Test CPU"}, {"Test CPU"}};
+  node.memories = {{0, {0}}, {1, {1}}};
+  node.pci = {{.kind = Kind::host_bridge},
+              {.kind = Kind::bridge, .bus_id = "0000:10:00.0", .parent = 0, .link = told(31.5)},
+              {.kind = Kind::gpu, .bus_id = "0000:1a:00.0", .parent = 1},
+              {.kind = Kind::gpu, .bus_id = "0000:1b:00.0", .parent = 1},
+              {.kind = Kind::adapter,
+               .bus_id = "0000:1c:00.0",
+               .name = "mlx5_0",
+               .parent = 1,
+               .link = told(31.5),
+               .infiniband = true},
+              {.kind = Kind::host_bridge, .socket = 1, .numa = 1},
+              {.kind = Kind::gpu, .bus_id = "0000:8c:00.0", .parent = 5, .socket = 1, .numa = 1},
+              {.kind = Kind::adapter,
+               .bus_id = "0000:8d:00.0",
+               .name = "eth 0.7",
+               .parent = 5,
+               .socket = 1,
+               .numa = 1,
+               .link = told(7.88)}};
+  node.gpus = {gpu("0000:1a:00.0"), gpu("0000:1b:00.0"), gpu("0000:8c:00.0")};
+  node.peer_access.assign(3, std::vector<std::string>(3));
+  return node;
+}
+
+void add_switch(NodeDescription& node) {
+  for (GpuFacts& gpu : node.gpus) {
+    gpu.links.assign(18, {.remote = GpuLinks::Remote::nvswitch});
+  }
+}
+
+void refuse(NodeDescription& node, std::size_t a, std::size_t b, const std::string& reason) {
+  node.peer_access[a][b] = node.peer_access[b][a] = reason;
+}
+
+/// What the project's reader makes of the file.
+Platform read_back(const SketchedPlatform& node) {
+  const auto file = std::filesystem::path(::testing::TempDir()) /
+                    (std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) + ".yaml");
+  std::ofstream(file) << platform_text(node.platform, node.heading);
+  Platform platform = read_platform(file);
+  std::filesystem::remove(file);
+  return platform;
+}
+
+const Link* link(const Platform& platform, const std::string& name) {
+  const auto found = std::ranges::find(platform.node.links, name, &Link::name);
+  return found == platform.node.links.end() ? nullptr : &*found;
+}
+
+double GBps(const Platform& platform, const std::string& name) {
+  const Link* const found = link(platform, name);
+  return found == nullptr ? 0 : found->forward.value.bytes_per_second() / 1e9;
+}
+
+template <class T>
+std::vector<std::string> names(const std::vector<T>& things) {
+  std::vector<std::string> result;
+  for (const T& thing : things) result.push_back(thing.name);
+  return result;
+}
+
+/// "01 02" of those that reach each other.
+std::string peers(const Platform& platform) {
+  const Topology topology(platform);
+  std::string pairs;
+  for (std::size_t a = 0; a < platform.node.gpus.size(); ++a) {
+    for (std::size_t b = a + 1; b < platform.node.gpus.size(); ++b) {
+      if (topology.peer_access(a, b)) pairs += (pairs.empty() ? "" : " ") + std::to_string(a) + std::to_string(b);
+    }
+  }
+  return pairs;
+}
+
+TEST(NodePlatform, IsAcceptedByTheReaderAndComplete) {
+  NodeDescription node = sample_node();
+  add_switch(node);
+  const SketchedPlatform made = sketch(node, "title");
+  const Platform platform = read_back(made);
+  EXPECT_EQ(platform.name, "sample_host");
+  EXPECT_EQ(platform.description, "2 x Test CPU; 3 x Test GPU; 2 NUMA domains; 2 adapters; as NVML tells");
+  EXPECT_THAT(names(platform.node.hubs), ElementsAre("root0", "root1", "switch0", "nvswitch"));
+  EXPECT_THAT(names(platform.node.nics), ElementsAre("mlx5_0", "eth_0_7"));
+  EXPECT_THAT(made.notes, IsEmpty());
+  EXPECT_EQ(platform.copies.size(), static_cast<std::size_t>(kCopyKinds));
+}
+
+TEST(NodePlatform, KeepsTheUuidsOfGpusInTheHeading) {
+  const SketchedPlatform made = sketch(sample_node(), "title");
+  const auto& gpus = made.platform.node.gpus;
+  ASSERT_THAT(gpus, SizeIs(3));
+  EXPECT_EQ(made.platform.type_of(0).memory.source.text, "as NVML tells");
+  EXPECT_EQ(gpus[2].memory_near, "numa1");
+  EXPECT_EQ(made.platform.type_of(0).capability_major, 9);
+  EXPECT_THAT(made.heading, Contains("gpu2: Test GPU, GPU-0000:8c:00.0, 0000:8c:00.0"));
+  EXPECT_THAT(made.heading, Contains("gpu0 reaches: gpu1 (PCIe), gpu2 (PCIe)"));
+}
+
+TEST(NodePlatform, RatesAreNominalAndSayHowTheyFollow) {
+  const Platform platform = sketch(sample_node(), "title").platform;
+  EXPECT_NEAR(GBps(platform, "gpu0-pcie"), 63.015, 1e-3);
+  EXPECT_EQ(link(platform, "gpu0-pcie")->to, "switch0");
+  EXPECT_EQ(link(platform, "gpu0-pcie")->forward.source.quality, Quality::derived);
+  EXPECT_THAT(link(platform, "gpu0-pcie")->forward.source.text, StartsWith("nominal: PCIe Gen5 x16"));
+  EXPECT_EQ(link(platform, "gpu2-pcie")->to, "root1");
+  EXPECT_NEAR(GBps(platform, "switch0-pcie"), 31.5, 1e-3);
+  EXPECT_EQ(link(platform, "switch0-pcie")->to, "root0");
+  EXPECT_EQ(link(platform, "numa0-numa1")->forward.source.quality, Quality::assumed);
+}
+
+TEST(NodePlatform, AdaptersAreTheNearestAndInfiniBandFirst) {
+  NodeDescription node = sample_node();
+  EXPECT_EQ(sketch(node, "title").platform.node.gpus[2].nic, "mlx5_0");
+  node.pci[4].infiniband = false;
+  EXPECT_EQ(sketch(node, "title").platform.node.gpus[0].nic, "mlx5_0");
+  EXPECT_EQ(sketch(node, "title").platform.node.gpus[2].nic, "eth_0_7");
+}
+
+TEST(NodePlatform, PeersUseTheSwitch) {
+  NodeDescription node = sample_node();
+  add_switch(node);
+  const Platform platform = read_back(sketch(node, "title"));
+  EXPECT_NEAR(GBps(platform, "gpu0-nvlink"), 450, 1e-9);
+  EXPECT_EQ(peers(platform), "01 02 12");
+  const Topology topology(platform);
+  const auto of_gpu = [](std::size_t index) { return Location{Location::Kind::gpu, index}; };
+  // Also those below one PCIe switch, which is as many hops away.
+  EXPECT_EQ(topology.describe("gpu0", topology.copy_route(of_gpu(0), of_gpu(1))), "gpu0 -> nvswitch -> gpu1");
+  EXPECT_EQ(topology.describe("gpu0", topology.copy_route(of_gpu(0), of_gpu(2))), "gpu0 -> nvswitch -> gpu2");
+}
+
+TEST(NodePlatform, AVirtualMachinesSwitchIsAssumedWhereTheOtherEndIsHidden) {
+  NodeDescription node = sample_node();
+  for (GpuFacts& gpu : node.gpus) gpu.links.assign(18, {});
+  const SketchedPlatform made = sketch(node, "title");
+  EXPECT_NEAR(GBps(made.platform, "gpu1-nvlink"), 450, 1e-9);
+  EXPECT_THAT(made.heading, Contains(HasSubstr("gpu1 (18 NVLinks to NVSwitch)")));
+}
+
+TEST(NodePlatform, DirectNvlinksJoinPairs) {
+  NodeDescription node = sample_node();
+  const GpuLinks one{.remote = GpuLinks::Remote::gpu, .each = told(25)};
+  node.gpus[0].links.assign(4, one);
+  node.gpus[1].links.assign(4, one);
+  for (GpuLinks& link : node.gpus[0].links) link.remote_bus_id = "0000:1b:00.0";
+  for (GpuLinks& link : node.gpus[1].links) link.remote_bus_id = "0000:1a:00.0";
+  refuse(node, 0, 2, "the chipset does not support it");
+  refuse(node, 1, 2, "the chipset does not support it");
+  const SketchedPlatform made = sketch(node, "title");
+  const Platform platform = read_back(made);
+  EXPECT_NEAR(GBps(platform, "gpu0-gpu1-nvlink"), 100, 1e-9);
+  EXPECT_EQ(peers(platform), "01");
+  EXPECT_TRUE(platform.fallback);
+  EXPECT_THAT(made.heading, Contains("gpu0 reaches: gpu1 (4 NVLinks); not gpu2 (the chipset does not support it)"));
+}
+
+TEST(NodePlatform, PeerAccessNeedNotBeTransitive) {
+  NodeDescription node = sample_node();
+  refuse(node, 1, 2, "not supported");  // 0 reaches both
+  EXPECT_EQ(peers(read_back(sketch(node, "title"))), "01 02");
+}
+
+TEST(NodePlatform, WhatNobodyTellsIsAssumedAndSaid) {
+  NodeDescription node = sample_node();
+  node.origin = "hwloc";
+  node.gpus = {{.model = "A GPU", .bus_id = "0000:1a:00.0", .links_told = false},
+               {.bus_id = "0000:ff:00.0", .links_told = false}};
+  node.peer_access.clear();
+  node.pci[3].kind = node.pci[6].kind = Kind::bridge;
+  node.pci.push_back({.kind = Kind::gpu, .bus_id = "0000:ff:00.0", .place_known = false});
+  const SketchedPlatform made = sketch(node, "title");
+  const Platform platform = read_back(made);
+  EXPECT_EQ(platform.type_of(0).memory.source.quality, Quality::assumed);
+  EXPECT_EQ(platform.type_of(1).model, "unknown GPU");
+  EXPECT_EQ(peers(platform), "01") << "by the wiring";
+  EXPECT_EQ(made.heading.front(), "title");
+  EXPECT_THAT(made.heading, Contains("* GPUs reach each other where the wiring lets them, for no driver was asked"));
+  EXPECT_THAT(made.heading, Contains("* the memory of a GPU: 80 GiB"));
+  EXPECT_THAT(made.heading, Contains(HasSubstr("* PCIe links of gpu0 gpu1")));
+  EXPECT_THAT(made.notes, Contains(HasSubstr("gpu1 (0000:ff:00.0): nobody tells to which socket it belongs")));
+  EXPECT_THAT(made.notes, Contains(HasSubstr("hwloc does not tell which GPU this is")));
+  EXPECT_THAT(made.notes, Contains(HasSubstr("hwloc does not tell of NVLinks, and this platform has none")));
+}
+
+TEST(NodePlatform, IdleGpusAreTakenForAsFastAsTheFastest) {
+  NodeDescription node = sample_node();
+  for (GpuFacts& facts : node.gpus) facts.pcie.reset();
+  for (PciFacts& pci : node.pci) pci.link_may_idle = pci.kind == Kind::gpu;
+  node.pci[2].link = told(31.5);
+  node.pci[3].link = told(4);
+  const Platform platform = sketch(node, "title").platform;
+  EXPECT_NEAR(GBps(platform, "gpu1-pcie"), 31.5, 1e-9);
+  EXPECT_THAT(link(platform, "gpu1-pcie")->forward.source.text, StartsWith("as fast as that of the fastest GPU"));
+  EXPECT_NEAR(GBps(platform, "gpu2-pcie"), 63.015, 1e-3) << "nobody tells: by its generation";
+}
+
+TEST(NodePlatform, BoardsWithNvswitchesAreKnown) {
+  NodeDescription node{.origin = "a file", .name = "cloud", .sockets = {{}}, .memories = {{0, {0}}}};
+  for (int i = 0; i < 8; ++i) {
+    const std::string bus = "000" + std::to_string(i) + ":00:00.0";
+    node.pci.push_back({.kind = Kind::gpu, .bus_id = bus});
+    node.gpus.push_back({.device_id = "10de:20b0", .bus_id = bus, .links_told = false});
+  }
+  const SketchedPlatform made = sketch(node, "title");
+  EXPECT_NEAR(GBps(made.platform, "gpu7-nvlink"), 300, 1e-9) << "12 x 25";
+  EXPECT_THAT(made.notes, Contains(HasSubstr("8 of this model are on a board where each has 12 to NVSwitches")));
+  node.gpus.back().device_id = "10de:20b2";
+  EXPECT_EQ(link(sketch(node, "title").platform, "gpu7-nvlink"), nullptr) << "not alike";
+  node.gpus.back() = {.device_id = "10de:20b0", .bus_id = node.gpus.back().bus_id};
+  EXPECT_EQ(link(sketch(node, "title").platform, "gpu0-nvlink"), nullptr) << "one tells that it has none";
+}
+
+TEST(NodePlatform, AGpuWithoutNvlinksAmongOthersIsRemarked) {
+  NodeDescription node = sample_node();
+  add_switch(node);
+  node.gpus[1].links.clear();
+  EXPECT_THAT(sketch(node, "title").notes, ElementsAre("gpu1 has no NVLinks, and others have 18: are its links down?"));
+}
+
+/// What a GPU and an adapter of the sample get of each other: below one switch, through the root, across the sockets.
+TEST(NodePlatform, AdaptersThatAreFartherAwayAreSlower) {
+  const Platform platform = read_back(sketch(sample_node(), "title"));
+  const Topology topology(platform);
+  const auto limit = [&](const std::string& gpu, const std::string& nic) {
+    double least = 1e3;
+    std::string here = gpu;
+    for (const Hop& hop : topology.route(gpu, nic, Traffic::adapter)) {
+      const Link& link = platform.node.links[hop.link];
+      least = std::min(least, link_width(link, hop.forward).bytes_per_second() / 1e9);
+      here = hop.forward ? link.to : link.from;
+      for (const Hub& hub : platform.node.hubs) {
+        if (hub.name == here && hub.passing.peer_read)
+          least = std::min(least, hub.passing.peer_read->value.bytes_per_second() / 1e9);
+      }
+      for (const HostMemory& memory : platform.node.memories) {
+        if (memory.name == here)
+          least = std::min(least, memory.passing.peer_write.value().value.bytes_per_second() / 1e9);
+      }
+    }
+    return least;
+  };
+  EXPECT_NEAR(limit("gpu0", "mlx5_0"), 31.5, 1e-9);
+  EXPECT_NEAR(limit("gpu2", "eth_0_7"), 7.88, 1e-9);
+  EXPECT_NEAR(limit("gpu2", "mlx5_0"), 2, 1e-9);
+  NodeDescription shared = sample_node();
+  shared.pci[4].parent = 0;
+  const Platform beside = sketch(shared, "title").platform;
+  EXPECT_EQ(Topology(beside).describe("gpu0", Topology(beside).route("gpu0", "mlx5_0", Traffic::adapter)),
+            "gpu0 -> switch0 -> root0 -> mlx5_0");
+  EXPECT_EQ(beside.node.hubs.front().passing.peer_read->value, 11.0_GBps);
+}
+
+/// POWER and Grace: the processor is no detour.
+TEST(NodePlatform, NvlinksToTheProcessorReachItsMemory) {
+  NodeDescription node = sample_node();
+  for (GpuFacts& facts : node.gpus) {
+    facts.links = {
+        {.remote = GpuLinks::Remote::memory, .remote_numa = facts.bus_id == "0000:8c:00.0" ? 1 : 0, .count = 2}};
+  }
+  node.peer_access.clear();
+  const Platform platform = read_back(sketch(node, "title"));
+  EXPECT_EQ(link(platform, "gpu2-numa1-nvlink")->count, 2);
+  EXPECT_FALSE(platform.node.hubs.front().passing.peer_read);
+  const Topology topology(platform);
+  EXPECT_EQ(topology.describe("gpu0", topology.route("gpu0", "numa0")), "gpu0 -> numa0");
+  EXPECT_EQ(peers(platform), "01") << "below one switch, and not across the sockets";
+}
+
+TEST(NodePlatform, AdaptersHaveThePortsThatTheyAreSaidToHave) {
+  NodeDescription node = sample_node();
+  node.pci[4].ports = told(50);
+  const Platform platform = read_back(sketch(node, "title"));
+  EXPECT_EQ(platform.fabric->link.value, 50.0_GBps);
+  EXPECT_FALSE(platform.node.nics[0].link);
+  EXPECT_EQ(platform.node.nics[1].link->value, Rate{3.125e9}) << "a plain network card";
+  EXPECT_TRUE(platform.fabric->rdma);
+  node.pci[4].infiniband = false;
+  EXPECT_FALSE(sketch(node, "title").platform.fabric->rdma) << "network cards";
+}
+
+TEST(NodePlatform, SeveralDomainsOfASocketShareIt) {
+  NodeDescription node = sample_node();
+  node.memories = {{0, {0}}, {1, {1}}, {2, {0}}, {3, {1}}};
+  const Platform platform = read_back(sketch(node, "title"));
+  EXPECT_NE(link(platform, "root0-numa2"), nullptr);
+  EXPECT_EQ(link(platform, "root1-numa2"), nullptr);
+}
+
+TEST(NodePlatform, CostsOfABaseAreAssumedAndNameIt) {
+  const Platform base = testing::sample_platform();
+  const Platform platform = read_back(sketch(sample_node(), "title", &base));
+  const Cost& peer = platform.copies.at(CopyKind::peer);
+  EXPECT_EQ(peer.rate->value, testing::kPeer);
+  EXPECT_EQ(peer.rate->source.quality, Quality::assumed);
+  EXPECT_EQ(peer.rate->source.text, "as on sample (assumed: round numbers for tests)");
+  EXPECT_EQ(platform.node.memories[1].copy_rate.value, Rate{8e9});
+  ASSERT_TRUE(platform.fabric);  // there is an adapter for every GPU
+  EXPECT_EQ(platform.fabric->link.value, testing::kWire);
+  EXPECT_EQ(platform.node.count, 1);
+}
+
+/// Also of numbers that a platform need not have.
+TEST(NodePlatform, NoCostOfABaseIsAMeasurementOfThisNode) {
+  const auto measured = [](auto value) { return Sourced{value, {Quality::measured, "elsewhere"}}; };
+  const auto curve = [&](Seconds cost) { return measured(Piecewise({{1_B, cost}})); };
+  Platform base = testing::sample_platform();
+  base.copies.at(CopyKind::pinned_to_device).cpu_written = curve(1.0_us);
+  NetworkCosts& network = base.intra_node;
+  network.gap = network.completion = curve(1.0_us);
+  network.control_receive_overhead = base.runtime.failed_poll = base.runtime.completion = measured(1.0_us);
+  base.node.memories.back().cache = measured(100_MiB);
+  network.copied_by = CopiedBy::both;
+  network.uncached = measured(1.0_GBps);
+  network.fragment = measured(32_KiB);
+  base.runtime.signal_gap = base.runtime.kernel_signal_gap = measured(1.0_us);
+  const Platform platform = read_back(sketch(sample_node(), "title", &base));
+  int borrowed = 0;
+  for (const NumberEntry& entry : all_numbers(platform)) {
+    if (!entry.path.starts_with("driver.") && !entry.path.starts_with("mpi.") && !entry.path.ends_with(".cache"))
+      continue;
+    EXPECT_EQ(entry.source.quality, Quality::assumed) << entry.path;
+    borrowed += entry.source.text.find("measured: elsewhere") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(borrowed, 8 + 2 + 2) << "and a cache for each memory";
+}
+
+TEST(NodePlatform, CopiesThatABaseLacksAreGuessed) {
+  Platform base = testing::sample_platform();
+  base.copies.erase(CopyKind::pinned_to_device);
+  const Platform platform = sketch(sample_node(), "title", &base).platform;
+  EXPECT_THAT(platform.copies.at(CopyKind::pinned_to_device).latency.source.text, HasSubstr("a guess"));
+}
+
+TEST(NodePlatform, WithoutAdaptersABasesFabricIsLeftOut) {
+  const Platform base = testing::sample_platform();
+  NodeDescription node = sample_node();
+  for (PciFacts& pci : node.pci) {
+    if (pci.kind == Kind::adapter) pci.kind = Kind::bridge;  // with nothing below
+  }
+  EXPECT_FALSE(read_back(sketch(node, "title", &base)).fabric);
+}
+
+TEST(NodePlatform, NamesOfTheSystemDoNotClash) {
+  NodeDescription node = sample_node();
+  node.pci[4].name = "gpu0";
+  node.pci[7].name = "";
+  const Platform platform = read_back(sketch(node, "title"));
+  EXPECT_THAT(names(platform.node.nics), ElementsAre("nic_gpu0", "unnamed"));
+}
+
+}  // namespace
+}  // namespace twinlink::model
