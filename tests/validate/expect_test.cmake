@@ -15,13 +15,13 @@ if(NOT code EQUAL 1 OR NOT said MATCHES "^not simulated: staging\n$")
   message(FATAL_ERROR "validate/scripts/expect ends with ${code} and says '${said}' when the curve 'staging' fails")
 endif()
 
-# commands_of(LIST): every curve of validate/scripts/LIST was asked for, and nothing else.
-function(commands_of list)
+# commands_of(LIST PLACES): every curve of validate/scripts/LIST was asked for between these places, and nothing else.
+function(commands_of list places)
   set(wanted)
   file(STRINGS ${SOURCE}/validate/scripts/${list} curves REGEX "^[^#]")
   foreach(curve IN LISTS curves)
     string(REGEX MATCH "^([^ ]+) +(.*)$" curve "${curve}")
-    list(APPEND wanted "run --platform some/machine.yaml ${CMAKE_MATCH_2} --json expected/machine-${CMAKE_MATCH_1}.json")
+    list(APPEND wanted "run --platform some/machine.yaml ${places} ${CMAKE_MATCH_2} --json expected/machine-${CMAKE_MATCH_1}.json")
   endforeach()
   file(STRINGS ${FOLDER}/commands commands)
   file(REMOVE ${FOLDER}/commands)
@@ -30,13 +30,13 @@ function(commands_of list)
   endif()
 endfunction()
 
-commands_of(curves)
+commands_of(curves "--from 0/0 --to 0/1")
 
 # Another list of curves; one that is not there is no empty one.
-execute_process(COMMAND ${CMAKE_COMMAND} -E env CURVES=${SOURCE}/validate/scripts/curves-one-gpu
+execute_process(COMMAND ${CMAKE_COMMAND} -E env CURVES=${SOURCE}/validate/scripts/curves-one-gpu "PLACES=0/0 0/0"
     ${SOURCE}/validate/scripts/expect bin expected some/machine.yaml
   WORKING_DIRECTORY ${FOLDER} ERROR_QUIET)
-commands_of(curves-one-gpu)
+commands_of(curves-one-gpu "--from 0/0 --to 0/0")
 # refused(LIST SAYING): each script that reads the list of curves ends at once and says so.
 function(refused list saying)
   foreach(script expect measure accuracy)

@@ -4,22 +4,32 @@
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${FOLDER})
 function(program name text)
-  file(WRITE ${FOLDER}/bin/${name} "#!/bin/sh\necho \"${name} $1\" >> commands\n${text}")
+  file(WRITE ${FOLDER}/bin/${name} "#!/bin/sh\necho \"${name} $*\" >> commands\n${text}")
   file(CHMOD ${FOLDER}/bin/${name} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
 endfunction()
 # The last argument is the file to write, if there is one.
 set(write "for file; do :; done\n")
 program(mpirun "while [ \"\${1#*twinlink-real}\" = \"$1\" ]; do shift; done\nexec \"$@\"\n")
-program(twinlink-real "${write}[ ! -e broken ] || exit 1\necho \"$*\" > \"$file\"\n")
-program(twinlink-sim "${write}echo simulated > \"$file\"\n")
+program(twinlink-real "${write}[ ! -e broken ] || exit $(cat broken)
+case \"$*\" in *-p\\ lost*) [ ! -e lost ] || exit 1 ;; esac
+echo \"$*\" > \"$file\"\n")
+program(twinlink-sim "${write}case \"$*\" in
+*nope*) echo 'there is no such platform' >&2; exit 2 ;;
+*-p\\ put*) echo 'no peer access' >&2; exit 2 ;;
+*--json*) echo simulated > \"$file\" ;;
+esac\n")
 program(twinlink-validate "${write}case $1 in
 calibrate) while [ \"$1\" != --out ]; do shift; done; echo made > \"$2\" ;;
-settings) echo \"$*\" ;;
+settings) printf -- '--from\\n0/0\\n--to\\n%s\\n' $(cat second) ;;
 table) echo '| all | 3 |' ;;
-suspect) echo 'Verdict: as fast' ;;
-compare) [ ! -e torn ] || exit 1; [ ! -e plain ] || exit 77 ;;
+suspect) echo 'Verdict: as fast'; [ ! -e sick ] || exit 1 ;;
+compare) case \"$*\" in
+  *--max-slower*) [ ! -e slow ] || { echo 'one: one-sided error 893.00 % exceeds 11 %'; exit 1; } ;;
+  *) [ ! -e torn ] || exit 1; [ ! -e plain ] || exit 77 ;;
+  esac ;;
 esac\n")
-file(WRITE ${FOLDER}/curves "one -p host\n")
+file(WRITE ${FOLDER}/second "0/1")
+file(WRITE ${FOLDER}/curves "one -b 1 -e 4M -p lost\ntwo -b 1 -e 4M -p put\n")
 
 # node(CODE ARGUMENT...): `said` and the `commands` that were run.
 macro(node code)
@@ -35,43 +45,82 @@ macro(node code)
   endif()
 endmacro()
 
-node(2)
-node(2 "Bad Name" --bin bin)
-node(2 mine --bin nowhere)
-file(WRITE ${FOLDER}/broken "")
-node(1 mine --bin bin --out out)
-if(NOT complained MATCHES "all that was said is in out/log.txt" OR EXISTS ${FOLDER}/out/topology.yaml)
-  message(FATAL_ERROR "a failed discovery is not said, or left a file: ${complained}")
-endif()
+# refused(CODE TEXT ARGUMENT...): refused with these words, before anything is probed.
+macro(refused code text)
+  node(${code} ${ARGN})
+  if(NOT complained MATCHES "${text}" OR commands MATCHES "probe|discover")
+    message(FATAL_ERROR "validate/node ${ARGN} says ${complained} and has run ${commands}")
+  endif()
+endmacro()
+
+refused(2 "NAME is missing")
+refused(2 "NAME is made of" "Bad Name" --bin bin)
+refused(2 "there is no nowhere" mine --bin nowhere --device cuda)
+refused(2 "--tolerance takes" mine --bin bin --device cuda --tolerance much)
+refused(2 "emulated devices are no node" mine --bin bin)
+refused(2 "emulated devices are no node" mine --bin bin --device host --base other.yaml)
+refused(2 "there is no such platform" mine --bin bin --device cuda --base nope)
+# Another base is no other run of what has not begun. What the rehearsal says is handed on.
+file(WRITE ${FOLDER}/broken "77")
+refused(77 "all that was said is in results/mine/log.txt" mine --bin bin --device cuda --base other.yaml)
+file(WRITE ${FOLDER}/broken "1")
+refused(1 "all that was said is in out/log.txt" mine --bin bin --out out --device cuda)
 file(REMOVE ${FOLDER}/broken)
-node(0 mine --bin bin --out out)
-if(NOT said MATCHES "Verdict: none of its parts can be called slow" OR NOT commands MATCHES "twinlink-real discover")
+
+node(0 mine --bin bin --out out --device cuda)
+if(NOT said MATCHES "Verdict: none of its parts can be called slow.*none of 1 curves is slower"
+    OR NOT commands MATCHES "twinlink-real discover")
+  message(FATAL_ERROR "validate/node says ${said} and runs ${commands}")
+endif()
+# The ranks drive 0/0 and 0/1, whatever else the base has; and a curve that the pair cannot have is left out.
+if(NOT said MATCHES "without two: no peer access" OR NOT commands MATCHES "from 0/0 --to 0/1 -b 1 -e 4M -p lost"
+    OR commands MATCHES "-e 4M -p put")
   message(FATAL_ERROR "validate/node says ${said} and runs ${commands}")
 endif()
 file(READ ${FOLDER}/out/report.md report)
-if(NOT report MATCHES "all . 3.*Verdict: none" OR commands MATCHES "suspect")
+if(NOT report MATCHES "all . 3.*Verdict: none.*none of 1 curves" OR commands MATCHES "suspect")
   message(FATAL_ERROR "the report is ${report}")
 endif()
 file(REMOVE ${FOLDER}/out/measured/mine-one.json)
-node(0 mine --bin bin --out out)
+node(0 mine --bin bin --out out --device cuda)
 if(commands MATCHES "discover|probe|calibrate" OR NOT commands MATCHES "twinlink-real run")
   message(FATAL_ERROR "validate/node does again what is there: ${commands}")
 endif()
-node(2 mine --bin bin --out out --base other.yaml)
-node(2 mine --bin bin --out out --device cuda)
+refused(2 "was begun with" mine --bin bin --out out --device cuda --base other.yaml)
+refused(2 "was begun with" mine --bin bin --out out --device cuda --bind)
 # What it should be says how fast its parts are; a page that cannot be made says nothing of the node.
 file(WRITE ${FOLDER}/plain "")
-node(0 mine --bin bin --out based --base other.yaml)
-if(NOT said MATCHES "without based/report.html.*Verdict: as fast" OR commands MATCHES "discover")
+node(0 mine --bin bin --out based --device cuda --base other.yaml --tolerance 20)
+if(NOT said MATCHES "without based/report.html.*Verdict: as fast" OR commands MATCHES "discover"
+    OR NOT commands MATCHES "suspect [^;]*--base other.yaml --tolerance 20"
+    OR NOT commands MATCHES "compare [^;]*--max-slower 20")
   message(FATAL_ERROR "with a base it says ${said} and runs ${commands}")
 endif()
 file(REMOVE ${FOLDER}/plain)
+# A slow part, and a slow curve, are in the exit code.
+file(WRITE ${FOLDER}/sick "")
+node(1 mine --bin bin --out based --device cuda --base other.yaml)
+file(REMOVE ${FOLDER}/sick)
+file(WRITE ${FOLDER}/slow "")
+node(1 mine --bin bin --out based --device cuda --base other.yaml)
+if(NOT said MATCHES "curves are slower than predicted.*one: one-sided error 893.00 % exceeds 11 %"
+    OR NOT commands MATCHES "compare [^;]*--max-slower 11")
+  message(FATAL_ERROR "of a slow curve it says ${said} and runs ${commands}")
+endif()
+node(1 mine --bin bin --out out --device cuda)
+file(REMOVE ${FOLDER}/slow)
+# Emulated devices are held to the platform that they play. Two ranks that share a GPU have curves of their own.
+file(WRITE ${FOLDER}/second "0/0")
+node(0 mine --bin bin --out paced --device host --pace other)
+if(NOT commands MATCHES "suspect [^;]*--base other --tolerance 10 --force" OR NOT commands MATCHES "from 0/0 --to 0/0")
+  message(FATAL_ERROR "with --pace it runs ${commands}")
+endif()
 # What fails late is in the exit code, and the rest is done.
 file(WRITE ${FOLDER}/torn "")
-node(1 mine --bin bin --out out)
+node(1 mine --bin bin --out out --device cuda)
 file(REMOVE ${FOLDER}/torn ${FOLDER}/out/measured/mine-one.json)
-file(WRITE ${FOLDER}/broken "")
-node(1 mine --bin bin --out out)
+file(WRITE ${FOLDER}/lost "")
+node(1 mine --bin bin --out out --device cuda)
 if(NOT said MATCHES "Verdict: none")
   message(FATAL_ERROR "a curve that fails takes the verdict away: ${said}")
 endif()

@@ -96,10 +96,10 @@ void CopyFits::fit_share(const Group& group) {
 /// Queued kernels and queued puts with signals take no less than the CPU needs to start them: starting them one after
 /// the other can take less than starting one after the CPU has done other things.
 void CopyFits::limit_host(const Group& group) {
-  const auto overhead = measured_.find(copy_path(group.first(), base_) + ".overhead");
-  if (overhead == measured_.end()) return;
   const std::optional<Seconds> most = most_to_start(group);
-  if (!most || *most <= Seconds{} || overhead->second <= *most) return;
+  if (!most || *most <= Seconds{}) return;
+  const auto overhead = measured_.find(copy_path(group.first(), base_) + ".overhead");
+  if (overhead == measured_.end() || overhead->second <= *most) return;
   overhead->second = *most;
   edit_.set(
       overhead->first, *most, model::Quality::derived,

@@ -27,6 +27,7 @@ struct CompareOptions {
   std::vector<std::string> files{};
   std::optional<double> max_error_percent{};
   std::optional<double> max_p95_percent{};
+  std::optional<double> max_slower_percent{};
   std::optional<std::string> report_file{};
   std::optional<std::string> json_file{};
   std::optional<std::string> report_format{};
@@ -71,6 +72,12 @@ void add_options(CLI::App& compare, CompareOptions& options) {
       ->check(percent);
   compare
       .add_option("--max-p95", options.max_p95_percent, "Largest 95th percentile of a pair's |error| that passes, in %")
+      ->type_name("PERCENT")
+      ->check(percent);
+  compare
+      .add_option("--max-slower", options.max_slower_percent,
+                  "By how much a measured file may be slower than the simulated one and passes, in %: the geometric "
+                  "mean, lines that are faster count as equal")
       ->type_name("PERCENT")
       ->check(percent);
   compare.add_flag("--force", options.force, "Compare even if pattern, protocol or the pairs beside it differ");
@@ -122,9 +129,11 @@ ExitCode run(const CompareOptions& options) {
   }
   if (options.json_file) reports.emplace_back(*options.json_file, ReportFormat::json);
 
-  const auto comparison = compare_files(
-      files, {.geometric_mean = fraction(options.max_error_percent), .p95 = fraction(options.max_p95_percent)},
-      options.force, options.wishes, options.labels);
+  const auto comparison = compare_files(files,
+                                        {.geometric_mean = fraction(options.max_error_percent),
+                                         .p95 = fraction(options.max_p95_percent),
+                                         .slower = fraction(options.max_slower_percent)},
+                                        options.force, options.wishes, options.labels);
   std::cout << render_report(comparison, ReportFormat::text) << std::flush;
   for (const auto& [file, format] : reports) bench::write_file(file, render_report(comparison, format));
   return comparison.verdict() == Verdict::exceeded ? ExitCode::failed : ExitCode::ok;

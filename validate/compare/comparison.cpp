@@ -90,11 +90,11 @@ void make_labels_unique(std::vector<Pair>& pairs) {
   tell_apart([](std::size_t i) { return fmt::format("pair {}", i + 1); });
 }
 
-void check_limit(Comparison& comparison, const Pair& pair, std::string_view figure, double error,
-                 std::optional<double> limit) {
-  if (!limit || error <= *limit) return;
-  comparison.exceeded.push_back(fmt::format("{}: {} {} {:.2f} % exceeds {:g} %", pair.label, figure, pair.difference(),
-                                            error * 100, *limit * 100));
+void check_limit(Comparison& comparison, const Pair& pair, const LimitedFigure& figure) {
+  const double error = pair.errors.*figure.error;
+  if (!figure.limit || error <= *figure.limit) return;
+  comparison.exceeded.push_back(fmt::format("{}: {} {} {:.2f} % exceeds {:g} %", pair.label, figure.name,
+                                            pair.difference(), error * 100, *figure.limit * 100));
 }
 
 /// A wish that no file takes was meant for another one.
@@ -115,7 +115,15 @@ void require_use(const ImportWishes& wishes, const std::vector<Recording>& recor
 
 Verdict Comparison::verdict() const {
   if (!exceeded.empty()) return Verdict::exceeded;
-  return limits.geometric_mean || limits.p95 ? Verdict::passed : Verdict::no_limit;
+  const auto figures = limited_figures(limits);
+  const bool any = std::ranges::any_of(figures, [](const LimitedFigure& figure) { return figure.limit.has_value(); });
+  return any ? Verdict::passed : Verdict::no_limit;
+}
+
+std::vector<LimitedFigure> limited_figures(const Limits& limits) {
+  return {{"geometric mean", &ErrorSummary::geometric_mean, limits.geometric_mean},
+          {"p95", &ErrorSummary::p95, limits.p95},
+          {"one-sided", &ErrorSummary::slower, limits.slower}};
 }
 
 Pair compare_pair(Recording measured, Recording simulated, bool force) {
@@ -141,8 +149,7 @@ Comparison compare(std::vector<Pair> pairs, const Limits& limits) {
   make_labels_unique(pairs);
   Comparison comparison{.limits = limits};
   for (const auto& pair : pairs) {
-    check_limit(comparison, pair, "geometric mean", pair.errors.geometric_mean, limits.geometric_mean);
-    check_limit(comparison, pair, "p95", pair.errors.p95, limits.p95);
+    for (const LimitedFigure& figure : limited_figures(limits)) check_limit(comparison, pair, figure);
   }
   for (std::size_t a = 0; a < pairs.size(); ++a) {
     for (std::size_t b = a + 1; b < pairs.size(); ++b) {

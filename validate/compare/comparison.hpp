@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "validate/compare/crossover.hpp"
@@ -19,7 +20,17 @@ namespace twinlink::validate {
 struct Limits {
   std::optional<double> geometric_mean{};
   std::optional<double> p95{};
+  std::optional<double> slower{};
 };
+
+/// One figure of a pair, for people, and what is accepted of it.
+struct LimitedFigure {
+  std::string_view name{};  ///< "geometric mean"
+  double ErrorSummary::*error = nullptr;
+  std::optional<double> limit{};
+};
+/// All of them, also those without a limit.
+std::vector<LimitedFigure> limited_figures(const Limits& limits);
 
 enum class Verdict { no_limit, passed, exceeded };
 

@@ -58,8 +58,13 @@ json rows_json(const std::vector<Row>& rows) {
 }
 
 json errors_json(const ErrorSummary& errors) {
-  return {{"n", errors.n},     {"geometric_mean", errors.geometric_mean}, {"bias", errors.bias}, {"p95", errors.p95},
-          {"max", errors.max}, {"max_at", key_json(errors.max_at)}};
+  return {{"n", errors.n},
+          {"geometric_mean", errors.geometric_mean},
+          {"bias", errors.bias},
+          {"p95", errors.p95},
+          {"slower", errors.slower},
+          {"max", errors.max},
+          {"max_at", key_json(errors.max_at)}};
 }
 
 json pair_json(const Pair& pair) {
@@ -114,6 +119,9 @@ json json_report(const Comparison& comparison) {
   for (const auto& pair : comparison.pairs) pairs.push_back(pair_json(pair));
   auto orders = json::array();
   for (const auto& order : comparison.orders) orders.push_back(order_json(comparison, order));
+  json limits{{"geometric_mean", optional_number(comparison.limits.geometric_mean)},
+              {"p95", optional_number(comparison.limits.p95)}};
+  if (comparison.limits.slower) limits["slower"] = *comparison.limits.slower;
   const Pair& first = comparison.pairs.front();
   return {{"kind", "twinlink-comparison"},
           {"schema", kComparisonSchema},
@@ -121,9 +129,7 @@ json json_report(const Comparison& comparison) {
           {"sides", {first.measured.side(), first.simulated.side()}},
           {"pairs", std::move(pairs)},
           {"orders", std::move(orders)},
-          {"limits",
-           {{"geometric_mean", optional_number(comparison.limits.geometric_mean)},
-            {"p95", optional_number(comparison.limits.p95)}}},
+          {"limits", std::move(limits)},
           {"verdict", verdict_name(comparison.verdict())},
           {"exceeded", comparison.exceeded}};
 }

@@ -42,12 +42,11 @@ struct TestCases {
 
 std::string junit_report(const Comparison& comparison) {
   TestCases cases;
-  const auto& limits = comparison.limits;
   for (const auto& pair : comparison.pairs) {
-    if (!limits.geometric_mean && !limits.p95) cases.add_without_limit(pair);
-    cases.add(pair, fmt::format("geometric mean {}", pair.difference()), pair.errors.geometric_mean,
-              limits.geometric_mean);
-    cases.add(pair, fmt::format("p95 {}", pair.difference()), pair.errors.p95, limits.p95);
+    if (comparison.verdict() == Verdict::no_limit) cases.add_without_limit(pair);
+    for (const LimitedFigure& figure : limited_figures(comparison.limits)) {
+      cases.add(pair, fmt::format("{} {}", figure.name, pair.difference()), pair.errors.*figure.error, figure.limit);
+    }
   }
   const auto counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"", cases.tests,
                                   cases.failures, cases.skipped);

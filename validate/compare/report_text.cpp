@@ -198,12 +198,11 @@ Document order_table(const Comparison& comparison) {
 
 Document verdict_blocks(const Comparison& comparison) {
   std::vector<std::string> limits;
-  const auto add_limit = [&](std::string_view figure, const std::optional<double>& limit) {
-    if (!limit) return;
-    limits.push_back(fmt::format("{} {} at most {:g} %", figure, comparison.pairs.front().difference(), *limit * 100));
-  };
-  add_limit("geometric mean", comparison.limits.geometric_mean);
-  add_limit("p95", comparison.limits.p95);
+  for (const LimitedFigure& figure : limited_figures(comparison.limits)) {
+    if (!figure.limit) continue;
+    limits.push_back(
+        fmt::format("{} {} at most {:g} %", figure.name, comparison.pairs.front().difference(), *figure.limit * 100));
+  }
 
   switch (comparison.verdict()) {
     case Verdict::no_limit:

@@ -47,6 +47,17 @@ TEST_F(Program, TheLimitDecidesTheExitCode) {
   EXPECT_EQ(run("compare m.json s.json --max-error 50 --max-p95 1").code, 1);
 }
 
+/// Of two lines, one 20 % slower than simulated and one twice as fast: sqrt(1.2) - 1.
+TEST_F(Program, FasterThanSimulatedIsWithinTheOneSidedLimit) {
+  write("m.json", test::make_result("measured", "staging", {{4, 12}, {8, 5}}));
+  write("s.json", test::make_result("simulated", "staging", {{4, 10}, {8, 10}}));
+  EXPECT_EQ(run("compare m.json s.json --max-slower 9.6").code, 0);
+  const auto ended = run("compare m.json s.json --max-slower 9.5 --report r.xml");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.out, HasSubstr("one-sided error 9.54 % exceeds 9.5 %"));
+  EXPECT_THAT(read("r.xml"), HasSubstr("<failure message=\"9.54 % exceeds 9.5 %\">"));
+}
+
 TEST_F(Program, AnExactLimitPasses) {
   write("m.json", test::make_result("measured", "staging", {{4, 10}}));
   write("s.json", test::make_result("simulated", "staging", {{4, 10}}));

@@ -1,0 +1,63 @@
+// What a line of probes measures, as a value. Its name in English is printed from it and never parsed: a file that
+// holds names is read by comparing them with the printed names of all values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "protocols/core/rank.hpp"
+
+namespace twinlink::bench {
+
+struct Probed {
+  enum class What {
+    copy,
+    block,           ///< one copy of many blocks of `block_bytes`
+    put_and_signal,  ///< between ranks of one node
+    message,
+    receive,   ///< the call that awaits a message
+    control,   ///< a control message
+    finish,    ///< the call that learns of a copy's end long past
+    look,      ///< a failed poll of a copy
+    allocate,  ///< `from` is the memory, also of release
+    release,
+    register_device,
+    deregister_device,
+    handle_export,
+    handle_open,
+    handle_close
+  };
+  enum class How {
+    alone,
+    start,            ///< nothing but the call that starts it
+    queued,           ///< the share of one of kQueuedCopies
+    both_ways,        ///< one each way at once
+    queued_both_ways  ///< the share of one of kQueuedCopies each way
+  };
+  /// Of copies between two GPUs: does the rank that copies write the peer's memory, or read it?
+  enum class Peer { none, write, read };
+
+  What what = What::copy;
+  How how = How::alone;
+  Engine engine = Engine::dma;
+  Peer peer = Peer::none;
+  bool direct = true;            ///< of the copy engine between GPUs: with peer access
+  Memory from = Memory::device;  ///< of copies; of messages the memory of both ends
+  Memory to = Memory::device;
+  bool far = false;          ///< host memory of the NUMA domain that is farthest from the GPU
+  bool cpu_written = false;  ///< the CPU has just written the source
+  std::uint64_t block_bytes = 0;
+  std::uint64_t gpus = 1;  ///< so many copy at once
+  bool same_node = true;   ///< of messages
+
+  bool operator==(const Probed&) const = default;
+};
+
+/// "queued peer copy write direct"; PROBES.md lists all.
+std::string to_string(const Probed& probed);
+/// The value that is printed so. Nothing for a name that no probe has, such as one of an older file.
+std::optional<Probed> probed_by(std::string_view name);
+
+}  // namespace twinlink::bench
