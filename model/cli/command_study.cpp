@@ -347,7 +347,8 @@ void add_study_command(Program& program) {
       ->add_option("--out", options->out,
                    "Folder of the results: study.csv, study.json, and study.sqlite, which "
                    "keeps each point as soon as it is finished")
-      ->type_name("FOLDER");
+      ->type_name("FOLDER")
+      ->group("Output");
   constexpr int kMostJobs = 1024;
   bench::add_count_option(*command, "-j,--jobs", 1, kMostJobs, "one for each core", "Points at a time",
                           [options](int jobs) { options->jobs = jobs; });
@@ -374,7 +375,8 @@ void add_study_command(Program& program) {
       ->required();
   merging->add_option("--out", merge_options->out, "Another folder, for what 'study' writes")
       ->type_name("FOLDER")
-      ->required();
+      ->required()
+      ->group("Output");
   add_page_option(*merging, merge_options->report, "best settings, what each axis changes, curves");
   bench::add_examples(*command, {"twinlink-sim study validate/studies/sharing_an_adapter.yaml --out results/sharing",
                                  "mpirun -n 64 twinlink-sim study big.yaml --out big -j 1",

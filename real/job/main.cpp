@@ -237,6 +237,7 @@ int run_program(int argc, char** argv, Options& options) {
   auto* run_command = app.add_subcommand("run", "Run a protocol between the devices of ranks 0 and 1");
   add_job_options(*run_command, options.job);
   bench::add_run_options(*run_command, options.run);
+  run_command->get_option("--protocol")->required();
   bench::add_pairs_option(*run_command, options.run, "RANK-RANK", "0-1,2-3");
   bench::add_passes_option(*run_command, options.run.passes);
   bench::add_timeline_option(*run_command, options.timeline, kTracks);
@@ -259,7 +260,8 @@ int run_program(int argc, char** argv, Options& options) {
   add_job_options(*probe_command, options.job);
   bench::add_probe_options(*probe_command, options.probe);
   bench::add_passes_option(*probe_command, options.probe.passes);
-  probe_command->add_flag("--samples", options.probe.samples, "Also store the time of every round (samples_us)");
+  probe_command->add_flag("--samples", options.probe.samples, "Also store the time of every round (samples_us)")
+      ->group("Output");
   bench::add_examples(*probe_command, {"mpirun -n 2 twinlink-real probe --device cuda --json probes.json",
                                        "mpirun -n 2 twinlink-real probe --only message -e 64K"});
   probe_command->callback([&] {
@@ -287,6 +289,7 @@ int run_program(int argc, char** argv, Options& options) {
       app.add_subcommand("workload", "Run a collective, a pattern or a recorded job over all ranks");
   add_job_options(*workload_command, options.job);
   bench::add_workload_options(*workload_command, options.workload);
+  workload_command->get_option("--protocol")->required();
   bench::add_timeline_option(*workload_command, options.timeline, kTracks);
   bench::add_examples(*workload_command,
                       {"mpirun -n 4 twinlink-real workload all-reduce -p gpudirect-v2",
@@ -302,9 +305,11 @@ int run_program(int argc, char** argv, Options& options) {
   DiscoverOptions& found = options.discover;
   discover_command->add_option("--out", found.out, "The file to write")
       ->type_name("FILE.yaml")
-      ->default_str("standard output");
+      ->default_str("standard output")
+      ->group("Output");
   discover_command->add_option("--json", found.json, "Also write what was found to this file, as JSON")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->group("Output");
   discover_command
       ->add_option("--hwloc-xml", found.hwloc_xml,
                    "Another machine, as 'lstopo FILE.xml' has written it down there; its driver is not asked then")
