@@ -56,6 +56,18 @@ void note_fallback(const Protocol& protocol, const Path& path) {
   if (support.kind == Support::Kind::fallback) std::cerr << "twinlink-sim: note: " << support.reason << "\n";
 }
 
+/// Of one message in one piece there is never more than one piece under way. Whoever chooses the chunk by the message
+/// may cut it all the same.
+void note_unused_depth(const bench::RunOptions& options, const Protocol& protocol, const bench::Plan& plan) {
+  const Bytes chunk = plan.settings.chunk;
+  const bool cuts = chunk != Bytes{} && chunk < plan.sizes.back();
+  const auto buffers = plan.settings.options.find("buffers");
+  const bool chooses = protocol.delegates() || (buffers != plan.settings.options.end() && buffers->second == "shared");
+  if (!options.settings.depth || plan.window > 1 || cuts || chooses) return;
+  std::cerr << "twinlink-sim: note: --depth has no effect: no message is cut, as --chunk does, and one is under way at "
+               "a time\n";
+}
+
 /// The matrix of --all-pairs.
 ExitCode run_all_pairs(const RunOptions& options, const std::string& command_line) {
   const Protocol& protocol = find_protocol(options.run.protocol);
@@ -238,6 +250,7 @@ ExitCode run(RunOptions options, const std::string& command_line) {
   const std::vector<Place> places = read_pair(options.pair, platform);
   bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
   require_writable(options.run, with_other_outputs(platform, options.timeline, options.report));
+  note_unused_depth(options.run, protocol, plan);
   const Path path = Topology(platform).path(places[0], places[1]);
   note_fallback(protocol, path);
   if (options.platform.within_node.copy_size && !path.same_node) {

@@ -167,13 +167,19 @@ std::string result_of(Program& program, const StudyPoint& point, const fs::path&
   }
   if (program.action() != ExitCode::ok) throw Error("a check failed");
   const nlohmann::json result = bench::read_json_file(file);
+  // What was chosen, where the study names no protocol.
+  const bool named =
+      std::ranges::any_of(point.arguments, [](const std::string& each) { return each.starts_with("--protocol"); });
+  const std::string chosen = named ? "" : result.at("protocol").get<std::string>();
   nlohmann::json kept = nlohmann::json::array();
   for (const nlohmann::json& each : result.at("points")) {
     const bool workload = each.contains("bus_MBps");
     kept.push_back({{"bytes", each.at("bytes")},
                     {"time_us", each.at("time_us")},
                     {"MBps", each.at(workload ? "bus_MBps" : "bandwidth_MBps")},
-                    {"algorithm", workload ? each.at("algorithm").get<std::string>() : ""}});
+                    {"algorithm", !workload        ? chosen
+                                  : chosen.empty() ? each.at("algorithm").get<std::string>()
+                                                   : each.at("algorithm").get<std::string>() + " over " + chosen}});
   }
   return kept.dump();
 }

@@ -53,7 +53,7 @@ TEST(LimitsProgram, AStepOfTrainingHasAReadableNumberOfBuckets) {
   const std::string step = "workload training-step --platform h200-nvlink -p gpudirect-v2 ";
   expect_refused(step + "--bucket 8",
                  "--bucket 8 cuts gradients of 256M into more than 8192 buckets: at least 32K is needed");
-  expect_refused(step + "--bucket 8K -b 64M -e 128M", "at least 16K is needed");
+  expect_refused(step + "--bucket 8K -b 128M -e 128M", "at least 16K is needed");
 }
 
 TEST(LimitsProgram, AFileOfPlacesEnds) {

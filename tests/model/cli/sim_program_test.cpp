@@ -372,9 +372,34 @@ TEST(SimProgram, SaysThatACopySizeOfSharedMemoryHasNoEffectBetweenNodes) {
   EXPECT_THAT(run(size + "--from 0/0 --to 0/1").text, testing::Not(HasSubstr("note: ")));
 }
 
+std::string last_line(std::string text) {
+  text.erase(text.find_last_not_of('\n') + 1);
+  return text.substr(text.rfind('\n') + 1);
+}
+
+TEST(SimProgram, SaysThatADepthHasNoEffectExactlyWhereItHasNone) {
+  const std::string note = "twinlink-sim: note: --depth has no effect";
+  int said = 0;
+  for (const std::string& where :
+       {std::string("keeneland-kids --from 0/1 --to 0/2"), std::string("hgx-h100 --from 0/0 --to 1/0")}) {
+    for (const char* const protocol : {"staging", "gpudirect-v1", "gpudirect-v1 -o buffers=shared", "gpudirect-v2",
+                                       "gpudirect-v3", "cuda-ipc", "cuda-aware", "symmetric-put", "host"}) {
+      const std::string one = "run --platform " + where + " -p " + protocol + " -b 1M -e 1M --format osu --depth ";
+      const Ended shallow = run(one + "1");
+      if (shallow.code != 0 || !shallow.text.starts_with(note)) continue;
+      ++said;
+      EXPECT_EQ(last_line(shallow.text), last_line(run(one + "7").text)) << one;
+    }
+  }
+  EXPECT_GE(said, 8);
+  EXPECT_THAT(run("run " + kKids + "-p staging -e 1M --chunk 64K --depth 3").text, testing::Not(HasSubstr(note)));
+  EXPECT_THAT(run("run " + kKids + "-p staging -e 64K --pattern bandwidth --depth 3").text,
+              testing::Not(HasSubstr(note)));
+}
+
 TEST(SimProgram, ResultsSayHowTheProgramWasBuilt) {
   for (const std::string& command : {"run " + kKids + "-p host -e 4", "workload barrier " + kKids + "-p gpudirect-v1",
-                                     "probe " + kKids + "-e 1 --only allocate"}) {
+                                     "probe " + kKids + "-e 1 --only host-to-host"}) {
     EXPECT_THAT(run(command + " --json /dev/stdout").text,
                 ContainsRegex("\"build\": \\{\n *\"flags\": \".*\",\n *\"type\": \".+\""))
         << command;
