@@ -224,7 +224,7 @@ void add_advise_command(Program& program) {
   const auto options = std::make_shared<AdviseOptions>();
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
-  command->option_defaults()->group("Search");
+  const bench::OptionGroup group(*command, "Search");
   const std::string protocol_option = "-p,--protocol";
   const auto take_protocols = [options, protocol_option](const std::vector<std::string>& names) {
     try {
@@ -241,7 +241,6 @@ void add_advise_command(Program& program) {
           ->default_str("all");
   bench::add_pattern_options(*command, options->pattern, options->window);
   bench::add_size_options(*command, options->sweep);
-  command->option_defaults()->group("Search");
   command->add_option("--chunk", options->chunks, "Try these chunks, as 64K,256K; 0 is the whole message")
       ->delimiter(',')
       ->type_name("SIZE,...")

@@ -170,13 +170,11 @@ void add_diff_command(Program& program) {
   const auto options = std::make_shared<DiffOptions>();
   command->add_option("first", options->a, "A platform: the name of one, or a YAML file")->required()->type_name("A");
   command->add_option("second", options->b, "Another one")->required()->type_name("B");
-  command->option_defaults()->group("Run");
+  const bench::OptionGroup group(*command, "Run");
   bench::add_protocol_option(*command, options->protocol, "Run this protocol on both")->default_str("none");
-  add_pair_options(*command, options->pair);
-  for (const char* end : {"--from", "--to"}) command->get_option(end)->group("Run");
+  add_pair_options(*command, options->pair, "Run");
   bench::add_size_options(*command, options->sweep);
   bench::add_settings_options(*command, options->settings);
-  command->option_defaults()->group("Output");
   bench::add_json_option(*command, options->json);
   bench::add_examples(*command,
                       {"twinlink-sim diff keeneland-kids keeneland-kfs",

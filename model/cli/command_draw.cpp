@@ -5,10 +5,12 @@
 
 #include "model/cli/commands.hpp"
 #include "model/cli/message_page.hpp"
+#include "model/cli/protocol_choice.hpp"
 #include "platforms/tools/drawing.hpp"
 #include "platforms/tools/graphviz.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/output_files.hpp"
@@ -30,8 +32,9 @@ Drawing drawing_of_message(const DrawOptions& options, const Platform& platform)
   const std::vector<Place> places = read_pair(options.pair, platform);
   if (places[0] == places[1]) throw UsageError("--from and --to are the same device: there is no way to draw");
   const Path path = Topology(platform).path(places[0], places[1]);
-  const Protocol& protocol = options.protocol.empty() ? shortest_way(path) : find_protocol(options.protocol);
+  const Protocol& protocol = options.protocol.empty() ? shortest_way({&path, 1}) : find_protocol(options.protocol);
   const Settings settings = make_settings(protocol, options.settings);
+  bench::require_readable(protocol, settings, {}, options.size);
   const ObservedMessage message = observe_message(platform, places, protocol, settings, {}, options.size);
   return message_drawing(platform, places, protocol, options.size, message);
 }
@@ -61,7 +64,7 @@ void add_draw_command(Program& program) {
       "draw", "Draw a node as a graph of memories, hubs, adapters, GPUs and links, and the way of a message on it");
   const auto options = std::make_shared<DrawOptions>();
   add_platform_argument(*command, options->platform);
-  command->option_defaults()->group("Message");
+  const bench::OptionGroup group(*command, "Message");
   command->add_option("--from", options->pair.from, "Draw the way of a message from this device")
       ->type_name("NODE/GPU")
       ->default_str("no message");
@@ -72,7 +75,7 @@ void add_draw_command(Program& program) {
       ->default_str("the one that 'explain' names");
   bench::add_size_option(*command, "-s,--size", options->size, "Message size");
   bench::add_settings_options(*command, options->settings);
-  command->option_defaults()->group("Output");
+  const bench::OptionGroup outputs(*command, "Output");
   command->add_option("--out", options->out, "FILE.dot for Graphviz, or FILE.svg, which its program 'dot' makes")
       ->type_name("FILE")
       ->required();

@@ -7,6 +7,7 @@
 #include "model/cli/commands.hpp"
 #include "model/cli/explanation.hpp"
 #include "model/cli/observed_message.hpp"
+#include "model/cli/protocol_choice.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
@@ -68,7 +69,7 @@ Explanation make_explanation(const Platform& platform, const std::vector<Place>&
                           ? "through shared memory by smcuda, which ranks above sm and has neither KNEM nor CMA"
                           : "through shared memory";
   }
-  const Protocol& chosen = shortest_way(all.path);
+  const Protocol& chosen = shortest_way({&all.path, 1});
   for (const Protocol* each : all_protocols()) {
     all.verdicts.push_back(
         {std::string(each->name()), each == &chosen ? "chosen" : why_not(*each, chosen, each->supports(all.path))});
@@ -77,7 +78,7 @@ Explanation make_explanation(const Platform& platform, const std::vector<Place>&
   const Protocol& protocol = options.protocol.empty() ? chosen : find_protocol(options.protocol);
   all.protocol = protocol.name();
   all.settings = make_settings(protocol, options.settings);
-  if (protocol.cuts_messages(all.settings)) bench::require_few_pieces(options.size, 1, all.settings.chunk);
+  bench::require_readable(protocol, all.settings, all.packing, options.size);
   return all;
 }
 
@@ -119,7 +120,7 @@ void add_explain_command(Program& program) {
   const auto options = std::make_shared<ExplainOptions>();
   add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
-  command->option_defaults()->group("Message");
+  const bench::OptionGroup group(*command, "Message");
   bench::add_protocol_option(*command, options->protocol, "Explain the steps of this protocol")
       ->default_str("the one that is chosen");
   bench::add_size_option(*command, "-s,--size", options->size, "Message size");

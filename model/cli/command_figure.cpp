@@ -138,6 +138,7 @@ void add_figure_command(Program& program) {
   command->add_option("figure", options->names, "Which of them: " + bench::figure_names())
       ->type_name("NAME")
       ->default_str("all");
+  const bench::OptionGroup machine(*command, "Machine");
   command
       ->add_option("--platform", options->platform, "Another machine instead of the figure's own: a name or YAML file")
       ->type_name("NAME|FILE");
@@ -149,7 +150,8 @@ void add_figure_command(Program& program) {
   command->add_option("--out", options->out, "The folder for result files; made if missing")
       ->type_name("FOLDER")
       ->capture_default_str()
-      ->take_last();
+      ->take_last()
+      ->group("Output");
   add_within_node_options(*command, options->within_node);
   bench::add_json_option(*command, options->json);
   add_page_option(*command, options->report, "the figures, the machines and the ways of five protocols on them");

@@ -55,7 +55,7 @@ void add_new_command(Program& program) {
       program.app.add_subcommand("new", "Begin a platform file: a template that includes the parts of platforms/parts");
   const auto options = std::make_shared<NewOptions>();
   TemplateWishes& wishes = options->wishes;
-  command->option_defaults()->group("Parts");
+  const bench::OptionGroup group(*command, "Parts");
   const auto add_part = [&](const char* name, std::string& part, const char* about, const char* otherwise) {
     return command->add_option(name, part, about)->type_name("PART")->default_str(otherwise);
   };
@@ -71,8 +71,7 @@ void add_new_command(Program& program) {
                           [options](int count) { options->wishes.gpus = count; });
   bench::add_count_option(*command, "--nodes", 1, kMostNodes, "2, or 1 without a network", "How many nodes",
                           [options](int count) { options->wishes.nodes = count; });
-  for (const char* count : {"--gpus", "--nodes"}) command->get_option(count)->group("Parts");
-  command->option_defaults()->group("Output");
+  const bench::OptionGroup outputs(*command, "Output");
   command->add_option("--out", options->out, "The file to write, which is not there yet")
       ->type_name("FILE.yaml")
       ->required();

@@ -14,7 +14,9 @@
 #include "platforms/reader/platform_file.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/topology/topology.hpp"
+#include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/report/document.hpp"
+#include "protocols/bench/results/build.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/core/units.hpp"
 #include "protocols/cuda_aware.hpp"
@@ -30,7 +32,7 @@ const std::string kMachine = "The machine: keeneland-kids, another name that 'li
 
 /// What a command changes of the machine that its file describes.
 void add_change_options(CLI::App& command, PlatformOptions& options) {
-  command.option_defaults()->group("Machine");
+  const bench::OptionGroup group(command, "Machine");
   command
       .add_option("--set", options.overrides,
                   "Another value for a number of the platform: nodes.links.qpi.forward='9 GB/s'; may be repeated")
@@ -53,7 +55,7 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
 }  // namespace
 
 void add_within_node_options(CLI::App& command, WithinNode& within_node) {
-  command.option_defaults()->group("Machine");
+  const bench::OptionGroup group(command, "Machine");
   const auto read = [&within_node](const std::string& text) {
     if (text != kSharedMemory && text != kSmcuda && text != kLoopback) {
       throw CLI::ValidationError("--intra-node", "unknown choice '" + text + "' (there are: " + kSharedMemory + ", " +
@@ -85,7 +87,7 @@ void add_within_node_options(CLI::App& command, WithinNode& within_node) {
 }
 
 void add_platform_options(CLI::App& command, PlatformOptions& options) {
-  command.option_defaults()->group("Machine");
+  const bench::OptionGroup group(command, "Machine");
   command.add_option("--platform", options.file, kMachine)->type_name("NAME|FILE")->required();
   add_change_options(command, options);
   add_within_node_options(command, options.within_node);
@@ -132,7 +134,7 @@ bench::NamedFiles input_of(const Platform& platform) {
 void add_engine_option(CLI::App& command, SimulationOptions& options) {
   using How = SimulationOptions::Engine;
   static const std::map<std::string, How> engines{{"auto", How::automatic}, {"exact", How::exact}};
-  command.option_defaults()->group("Machine");
+  const bench::OptionGroup group(command, "Machine");
   command
       .add_option("--engine", options.engine,
                   "Who says how long a flow takes that is alone on its links: a division, or SimGrid, as for those "
@@ -142,8 +144,8 @@ void add_engine_option(CLI::App& command, SimulationOptions& options) {
       ->default_str("auto");
 }
 
-void add_pair_options(CLI::App& command, PairOptions& options) {
-  command.option_defaults()->group("Machine");
+void add_pair_options(CLI::App& command, PairOptions& options, const std::string& heading) {
+  const bench::OptionGroup group(command, heading);
   command.add_option("--from", options.from, "The sending device")->type_name("NODE/GPU")->default_str("0/0");
   command.add_option("--to", options.to, "The receiving device")
       ->type_name("NODE/GPU")
@@ -173,6 +175,7 @@ nlohmann::json environment_of(const Platform& platform, const PlatformOptions& o
                              {"intra_node", within_node.loopback ? kLoopback
                                             : within_node.smcuda ? kSmcuda
                                                                  : kSharedMemory},
+                             {"build", bench::describe_build()},
                              {"simgrid", simgrid_version()},
                              {"simgrid_settings", settings}};
   if (within_node.copy_size) environment["smp_copy_size_bytes"] = within_node.copy_size->count();
@@ -191,7 +194,8 @@ std::string program_name() { return "twinlink-sim " TWINLINK_VERSION; }
 void add_page_option(CLI::App& command, std::filesystem::path& file, const std::string& what) {
   command.add_option("--report", file, "Also write one HTML page, which needs no other file and no network: " + what)
       ->type_name("FILE.html")
-      ->take_last();
+      ->take_last()
+      ->group("Output");
 }
 
 void require_page(const std::filesystem::path& file) {
@@ -202,6 +206,7 @@ void require_page(const std::filesystem::path& file) {
 }
 
 void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& each) {
+  const bench::OptionGroup group(command, "Output");
   command.add_flag(
       "--links", wishes.links,
       "After each " + each +

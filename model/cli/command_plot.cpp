@@ -108,7 +108,9 @@ void add_plot_command(Program& program) {
       ->allow_extra_args(false)
       ->type_name("NAME,...");
   command->add_option("--title", options->title, "Above the plot")->type_name("TEXT")->capture_default_str();
-  command->add_option("--out", options->out, "Also a picture, or a page with tables")->type_name("FILE.svg|FILE.html");
+  command->add_option("--out", options->out, "Also a picture, or a page with tables")
+      ->type_name("FILE.svg|FILE.html")
+      ->group("Output");
   bench::add_examples(*command, {"twinlink-sim plot results/kids-*.json --out kids.html",
                                  "twinlink-sim plot before.json after.json --label before,after --out both.svg"});
   command->callback([&program, options] { program.action = [options] { return plot_files(*options); }; });

@@ -8,6 +8,7 @@
 
 #include "model/cli/commands.hpp"
 #include "model/cli/message_page.hpp"
+#include "model/cli/protocol_choice.hpp"
 #include "model/cli/result_page.hpp"
 #include "model/engine/simulation.hpp"
 #include "platforms/tools/placement.hpp"
@@ -55,6 +56,18 @@ void note_fallback(const Protocol& protocol, const Path& path) {
   if (support.kind == Support::Kind::fallback) std::cerr << "twinlink-sim: note: " << support.reason << "\n";
 }
 
+/// Of one message in one piece there is never more than one piece under way. Whoever chooses the chunk by the message
+/// may cut it all the same.
+void note_unused_depth(const bench::RunOptions& options, const Protocol& protocol, const bench::Plan& plan) {
+  const Bytes chunk = plan.settings.chunk;
+  const bool cuts = chunk != Bytes{} && chunk < plan.sizes.back();
+  const auto buffers = plan.settings.options.find("buffers");
+  const bool chooses = protocol.delegates() || (buffers != plan.settings.options.end() && buffers->second == "shared");
+  if (!options.settings.depth || plan.window > 1 || cuts || chooses) return;
+  std::cerr << "twinlink-sim: note: --depth has no effect: no message is cut, as --chunk does, and one is under way at "
+               "a time\n";
+}
+
 /// The matrix of --all-pairs.
 ExitCode run_all_pairs(const RunOptions& options, const std::string& command_line) {
   const Protocol& protocol = find_protocol(options.run.protocol);
@@ -96,9 +109,7 @@ class PairPlaces {
     return RankId{static_cast<int>(places_.size()) - 1};
   }
   [[nodiscard]] const std::vector<Place>& places() const { return places_; }
-  [[nodiscard]] Path path(const bench::Plan& plan) const {
-    return topology_.path(place(plan.first), place(plan.second));
-  }
+  [[nodiscard]] Path path(RankId first, RankId second) const { return topology_.path(place(first), place(second)); }
 
  private:
   [[nodiscard]] const Place& place(RankId rank) const { return places_[static_cast<std::size_t>(rank.value)]; }
@@ -126,7 +137,7 @@ ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
   const std::vector<bench::PairPlan> pairs =
       make_pair_plans(options.run, repeats, [&all](const std::string& text) { return all.add(text); });
   require_writable(options.run, with_other_outputs(platform, options.timeline, options.report));
-  for (const auto& [protocol, plan] : pairs) note_fallback(*protocol, all.path(plan));
+  for (const auto& [protocol, plan] : pairs) note_fallback(*protocol, all.path(plan.first, plan.second));
   std::vector<bench::Result> results;
   simulate_to(
       options.timeline, platform, all.places(),
@@ -148,10 +159,13 @@ ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
 /// A message on the machine: simulated in a process of its own, before the curve.
 report::Document message_of_run(const Platform& platform, const std::vector<Place>& places, const Protocol& protocol,
                                 const bench::Plan& plan) {
-  // A message of more has too many steps to be read.
   constexpr Bytes kMostShown{1U << 20U};
   Bytes size = plan.sizes.front();
-  for (const Bytes each : plan.sizes) size = each <= kMostShown ? each : size;
+  for (const Bytes each : plan.sizes) {
+    const bool readable = bench::parts_of(protocol, plan.settings, plan.packing, each) <= bench::kMostShown;
+    size = each <= kMostShown && readable ? each : size;
+  }
+  bench::require_readable(protocol, plan.settings, plan.packing, size);
   report::Document blocks{report::Heading{.level = 2, .text = "A message"}};
   report::append(blocks, message_blocks(platform, places, protocol, plan.settings, plan.packing, size));
   return blocks;
@@ -191,7 +205,30 @@ bench::Point tell(const RoundFindings& found, const RunOptions& options) {
   return why;
 }
 
-ExitCode run(const RunOptions& options, const std::string& command_line) {
+/// The protocol where the user names none: the shortest way that all pairs which take it have.
+const Protocol& choose_protocol(const RunOptions& options) {
+  const Platform platform = read_platform(options.platform);
+  if (options.run.all_pairs) return shortest_way(paths_between(platform, all_places(options, platform)));
+  std::vector<Path> paths;
+  if (options.run.pairs.empty()) {
+    const std::vector<Place> places = read_pair(options.pair, platform);
+    paths.push_back(Topology(platform).path(places[0], places[1]));
+  }
+  PairPlaces all(platform, options.place);
+  for (const bench::PairWish& pair : options.run.pairs) {
+    const RankId first = all.add(pair.first);
+    const RankId second = all.add(pair.second);
+    if (pair.protocol.empty()) paths.push_back(all.path(first, second));
+  }
+  return shortest_way(paths);
+}
+
+ExitCode run(RunOptions options, const std::string& command_line) {
+  if (options.run.protocol.empty()) {
+    const Protocol& chosen = choose_protocol(options);
+    note_choice({.within = &chosen, .between = &chosen});
+    options.run.protocol = chosen.name();
+  }
   const bool page = !options.report.empty();
   const bool one_pair = options.run.pairs.empty() && !options.run.all_pairs && !options.run.one_process;
   if (!one_pair && (page || options.why.any())) {
@@ -213,7 +250,12 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   const std::vector<Place> places = read_pair(options.pair, platform);
   bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
   require_writable(options.run, with_other_outputs(platform, options.timeline, options.report));
-  note_fallback(protocol, Topology(platform).path(places[0], places[1]));
+  note_unused_depth(options.run, protocol, plan);
+  const Path path = Topology(platform).path(places[0], places[1]);
+  note_fallback(protocol, path);
+  if (options.platform.within_node.copy_size && !path.same_node) {
+    std::cerr << "twinlink-sim: note: --smp-copy-size has no effect: the message leaves its node\n";
+  }
   report::Document message;
   if (page) message = message_of_run(platform, places, protocol, plan);
 
@@ -275,11 +317,13 @@ void add_run_command(Program& program) {
   add_pair_options(*command, options->pair);
   add_engine_option(*command, options->simulation);
   bench::add_run_options(*command, options->run);
+  command->get_option("--protocol")->default_str("the one that 'explain' chooses");
   add_why_options(*command, options->why, "size");
   bench::add_timeline_option(*command, options->timeline, kTimelineTracks);
   add_page_option(*command, options->report,
                   "the curve, the way of a message on the machine and its steps, the critical path and the links");
   bench::add_pairs_option(*command, options->run, "FROM-TO", "0/0-0/1,0/2-0/3, with --place by ranks, 0-1,2-3");
+  const bench::OptionGroup group(*command, "Several pairs");
   auto* place = command
                     ->add_option("--place", options->place,
                                  "Where the ranks of --pairs and --all-pairs are: packed fills node after node, spread "

@@ -110,12 +110,12 @@ void add_sensitivity_command(Program& program) {
   const auto options = std::make_shared<SensitivityOptions>();
   add_platform_argument(*command, options->platform);
   add_pair_options(*command, options->pair);
-  command->option_defaults()->group("Message");
+  const bench::OptionGroup group(*command, "Message");
   bench::add_protocol_option(*command, options->protocol, "Which protocol moves it")->required();
   bench::add_size_option(*command, "-b,--size", options->size, "Message size");
   bench::add_settings_options(*command, options->settings);
   bench::add_pattern_options(*command, options->pattern, options->window);
-  command->option_defaults()->group("Output");
+  const bench::OptionGroup outputs(*command, "Output");
   command->add_flag("--all", options->all, fmt::format("Show all numbers with an influence, not the first {}", kTop));
   constexpr int kMostJobs = 1024;
   bench::add_count_option(*command, "-j,--jobs", 1, kMostJobs, "one for each core", "Simulations at a time",

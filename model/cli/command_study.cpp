@@ -167,13 +167,19 @@ std::string result_of(Program& program, const StudyPoint& point, const fs::path&
   }
   if (program.action() != ExitCode::ok) throw Error("a check failed");
   const nlohmann::json result = bench::read_json_file(file);
+  // What was chosen, where the study names no protocol.
+  const bool named =
+      std::ranges::any_of(point.arguments, [](const std::string& each) { return each.starts_with("--protocol"); });
+  const std::string chosen = named ? "" : result.at("protocol").get<std::string>();
   nlohmann::json kept = nlohmann::json::array();
   for (const nlohmann::json& each : result.at("points")) {
     const bool workload = each.contains("bus_MBps");
     kept.push_back({{"bytes", each.at("bytes")},
                     {"time_us", each.at("time_us")},
                     {"MBps", each.at(workload ? "bus_MBps" : "bandwidth_MBps")},
-                    {"algorithm", workload ? each.at("algorithm").get<std::string>() : ""}});
+                    {"algorithm", !workload        ? chosen
+                                  : chosen.empty() ? each.at("algorithm").get<std::string>()
+                                                   : each.at("algorithm").get<std::string>() + " over " + chosen}});
   }
   return kept.dump();
 }
@@ -347,7 +353,8 @@ void add_study_command(Program& program) {
       ->add_option("--out", options->out,
                    "Folder of the results: study.csv, study.json, and study.sqlite, which "
                    "keeps each point as soon as it is finished")
-      ->type_name("FOLDER");
+      ->type_name("FOLDER")
+      ->group("Output");
   constexpr int kMostJobs = 1024;
   bench::add_count_option(*command, "-j,--jobs", 1, kMostJobs, "one for each core", "Points at a time",
                           [options](int jobs) { options->jobs = jobs; });
@@ -374,7 +381,8 @@ void add_study_command(Program& program) {
       ->required();
   merging->add_option("--out", merge_options->out, "Another folder, for what 'study' writes")
       ->type_name("FOLDER")
-      ->required();
+      ->required()
+      ->group("Output");
   add_page_option(*merging, merge_options->report, "best settings, what each axis changes, curves");
   bench::add_examples(*command, {"twinlink-sim study validate/studies/sharing_an_adapter.yaml --out results/sharing",
                                  "mpirun -n 64 twinlink-sim study big.yaml --out big -j 1",

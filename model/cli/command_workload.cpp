@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/cli/protocol_choice.hpp"
 #include "model/cli/result_page.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/study/clustering.hpp"
@@ -20,6 +21,7 @@
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
+#include "protocols/registry.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -115,7 +117,22 @@ ExitCode run_jobs(const Options& options, bench::WorkloadPlan plan, const Platfo
   return ExitCode::ok;
 }
 
-ExitCode run(const Options& options, const std::string& command_line) {
+/// The protocols where the user names none: the shortest ways of the ranks' pairs.
+void choose_protocols(bench::WorkloadOptions& workload, const Options& options) {
+  const Platform platform = read_platform(options.platform);
+  std::vector<Place> places = places_of_ranks(platform, options.place);
+  if (options.jobs == 1 && options.background.empty() && options.ranks != 0) {
+    places = places_of_ranks(platform, options.place, options.ranks);
+  }
+  ChosenProtocols chosen = shortest_ways(platform, places);
+  workload.protocol = chosen.within->name();
+  if (!workload.between.empty()) chosen.between = &find_protocol(workload.between);
+  if (chosen.between != chosen.within) workload.between = chosen.between->name();
+  note_choice(chosen);
+}
+
+ExitCode run(Options options, const std::string& command_line) {
+  if (options.workload.protocol.empty()) choose_protocols(options.workload, options);
   bench::WorkloadPlan plan = make_plan(options.workload, 1, 1);
   const Platform platform = read_platform(options.platform, *plan.ways.within, plan.ways.settings_within);
   if (options.jobs > 1 || !options.background.empty()) {
@@ -174,6 +191,7 @@ void add_workload_command(Program& program) {
       program.app.add_subcommand("workload", "Run a collective, a pattern or a recorded job over any protocol");
   const auto options = std::make_shared<Options>();
   add_platform_options(*command, options->platform);
+  const bench::OptionGroup group(*command, "Job");
   command
       ->add_option("--place", options->place,
                    "Where the ranks are: packed fills node after node, spread gives each node one in turn, a file has "
@@ -195,6 +213,7 @@ void add_workload_command(Program& program) {
       ->type_name("NAME");
   add_why_options(*command, options->why, "row");
   bench::add_workload_options(*command, options->workload);
+  command->get_option("--protocol")->default_str("the one that 'explain' chooses, within nodes and between them");
   bench::add_timeline_option(*command, options->timeline, kTimelineTracks);
   add_page_option(*command, options->report, "times and rates, the critical path and the links of the last point");
   bench::add_examples(

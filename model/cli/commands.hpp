@@ -101,7 +101,7 @@ struct PairOptions {
   std::string from{};
   std::string to{};
 };
-void add_pair_options(CLI::App& command, PairOptions& options);
+void add_pair_options(CLI::App& command, PairOptions& options, const std::string& heading = "Machine");
 std::vector<Place> read_pair(const PairOptions& options, const Platform& platform);
 
 /// `explain --compare`: every protocol with its defaults and its presets at one size, simulated and printed side by

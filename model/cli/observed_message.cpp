@@ -6,18 +6,8 @@
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/tags.hpp"
-#include "protocols/registry.hpp"
 
 namespace twinlink::model {
-
-const Protocol& shortest_way(const Path& path) {
-  for (const Protocol* protocol : all_protocols()) {
-    if (protocol->message_memory() == Memory::device && protocol->supports(path).kind == Support::Kind::yes) {
-      return *protocol;
-    }
-  }
-  throw UnavailableError("no protocol can move device memory between these two");
-}
 
 ObservedMessage observe_message(const Platform& platform, const std::vector<Place>& places, const Protocol& protocol,
                                 const Settings& settings, const Packing& packing, Bytes size) {

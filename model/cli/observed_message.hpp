@@ -11,10 +11,6 @@
 
 namespace twinlink::model {
 
-/// The first protocol for GPU messages that may run without a fallback: the registry lists the shortest way first. An
-/// UnavailableError if there is none.
-const Protocol& shortest_way(const Path& path);
-
 struct ObservedMessage {
   std::vector<OpReport> reports{};  ///< in the order in which they began; times count from the start of the message
   std::string path_taken{};

@@ -54,9 +54,14 @@ std::vector<Candidate> candidates_of(const Protocol& protocol, const SurveyPlan&
   return candidates;
 }
 
-/// The choices of an option besides its default; none where it takes a number.
-std::vector<std::string> other_choices(const Option& option) {
+/// An option that decides by the message's size: each message is on one side of it, so both sides are all that there
+/// is.
+bool is_limit(const Option& option) { return option.values == "SIZE"; }
+
+/// The choices of an option besides its default: of a limit, no message and every one. None where it is a count.
+std::vector<std::string> other_choices(const Option& option, Bytes largest) {
   std::vector<std::string> choices;
+  if (is_limit(option)) choices = {"0", format_size(largest * 2)};
   if (option.values.find('|') == std::string_view::npos) return choices;
   for (const auto part : std::views::split(option.values, '|')) {
     std::string choice(part.begin(), part.end());
@@ -74,7 +79,7 @@ std::vector<Candidate> single_choices(const Protocol& protocol, const SurveyPlan
   std::vector<Candidate> candidates;
   for (const Option& option : protocol.options()) {
     if (is_set(plan, option)) continue;
-    for (const std::string& choice : other_choices(option)) {
+    for (const std::string& choice : other_choices(option, plan.sizes.back())) {
       candidates.push_back(make_candidate(
           protocol, {.protocol = std::string(protocol.name()), .options = {{std::string(option.name), choice}}}, plan));
     }
@@ -98,11 +103,11 @@ std::vector<Options> combinations(const std::vector<Options>& singles) {
   return all;
 }
 
-/// The options with a number, of which only the default is tried.
+/// The options with a count, of which only the default is tried.
 std::string numbers_of(const Protocol& protocol, const SurveyPlan& plan) {
   std::string names;
   for (const Option& option : protocol.options()) {
-    if (option.values.find('|') != std::string_view::npos || is_set(plan, option)) continue;
+    if (option.values.find('|') != std::string_view::npos || is_limit(option) || is_set(plan, option)) continue;
     names += (names.empty() ? "" : ", ") + std::string(option.name);
   }
   return names;
@@ -225,7 +230,37 @@ void add_trials(std::vector<Trial>& trials, std::vector<Candidate> candidates, c
   }
 }
 
-/// Is it a choice with which every message takes the time that it takes without?
+/// The least time of each size.
+std::map<Bytes, double> least_times(const Contestant& contestant) {
+  std::map<Bytes, double> least;
+  for (const auto& [size, samples] : contestant.samples) {
+    for (const Sample& sample : samples) {
+      const auto [known, is_new] = least.emplace(size, sample.time_us);
+      if (!is_new) known->second = std::min(known->second, sample.time_us);
+    }
+  }
+  return least;
+}
+
+/// Does a message of any size take less time than with the defaults?
+bool is_ever_faster(const Contestant& one, const Contestant& plain) {
+  const std::map<Bytes, double> without = least_times(plain);
+  return std::ranges::any_of(least_times(one), [&](const auto& point) {
+    const auto other = without.find(point.first);
+    return other == without.end() || point.second < other->second;
+  });
+}
+
+/// Is it a choice of a limit alone?
+bool is_of_limit(const Candidate& candidate) {
+  if (candidate.who.options.size() != 1) return false;
+  const auto& options = candidate.protocol->options();
+  const auto option = std::ranges::find(options, candidate.who.options.begin()->first, &Option::name);
+  return option != options.end() && is_limit(*option);
+}
+
+/// Is it a choice with which every message takes the time that it takes without? Of a limit, one that makes none
+/// faster: limits are many, and what is combined multiplies.
 bool changes_nothing(const Trial& trial, const std::vector<Trial>& trials) {
   if (trial.candidate.who.options.empty()) return false;
   const Variant plain{.protocol = trial.candidate.who.protocol};
@@ -237,7 +272,11 @@ bool changes_nothing(const Trial& trial, const std::vector<Trial>& trials) {
     }
     return all;
   };
-  return without != trials.end() && times(trial.contestant) == times(without->contestant);
+  if (without == trials.end()) return false;
+  if (is_of_limit(trial.candidate) && !trial.contestant.samples.empty()) {
+    return !is_ever_faster(trial.contestant, without->contestant);
+  }
+  return times(trial.contestant) == times(without->contestant);
 }
 
 /// The choices that change a time, together.

@@ -47,8 +47,7 @@ fs::path platforms_folder() {
 
 fs::path find_platform(const fs::path& named) {
   std::error_code error;
-  const bool is_name = !named.has_parent_path() && !named.has_extension() && !named.empty();
-  if (!is_name || (fs::exists(named, error) && !fs::is_directory(named, error))) return named;
+  if (named.empty() || named.extension() == ".yaml" || named.string().find('/') != std::string::npos) return named;
   const fs::path folder = platforms_folder();
   if (fs::path file = folder / (named.string() + ".yaml"); fs::exists(file, error)) return file;
 
@@ -57,6 +56,7 @@ fs::path find_platform(const fs::path& named) {
   if (const std::string meant = closest(named.string(), names); !meant.empty()) {
     message += "; did you mean '" + meant + "'?";
   }
+  if (fs::is_regular_file(named, error)) message += "; the file beside it is ./" + named.string();
   message += " (there are:";
   for (const std::string& name : names) message += " " + name;
   throw UsageError(message + ")");

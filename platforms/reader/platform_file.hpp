@@ -15,8 +15,9 @@ std::filesystem::path platforms_folder();
 /// own (cmake/platforms.cpp.in); for ours it is empty, for they find their platforms beside themselves.
 std::filesystem::path installed_platforms();
 
-/// The file that the user means by `named`: a path, or the name of a file in platforms_folder() without its ".yaml". A
-/// UsageError for an unknown name lists what there is.
+/// The file that the user means by `named`: a path, which has a '/' or ends in ".yaml", or else the name of a file in
+/// platforms_folder() without its ".yaml", whatever the current folder has. A UsageError for an unknown name lists what
+/// there is.
 std::filesystem::path find_platform(const std::filesystem::path& named);
 
 }  // namespace twinlink::model

@@ -25,8 +25,9 @@ void read_sources(Section& root, const YamlValue& document, ReadContext& context
   root.find("sources");
   const YamlValue* sources = document.find("sources");
   if (sources == nullptr) return;
-  Section section(*sources, "sources", context);
-  for (const auto& entry : sources->entries) context.named_sources[entry.key] = section.text(entry.key);
+  Section(*sources, "sources", context).each_text([&](const std::string& name, std::string text) {
+    context.named_sources[name] = std::move(text);
+  });
 }
 
 /// All numbers of a part that has a list of them.

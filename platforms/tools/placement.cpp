@@ -39,21 +39,29 @@ std::vector<Place> places_of_ranks(const Platform& platform, const std::string& 
 std::vector<Place> read_places(const Platform& platform, const std::filesystem::path& file) {
   std::ifstream in(file);
   if (!in) throw InputError(fmt::format("--place {}: 'packed', 'spread' or a file that can be read", file.string()));
+  constexpr std::size_t kMostRanks = 131'072;
+  constexpr int kMostSaid = 200;  // nobody reads more
   const Topology topology(platform);
   std::vector<Place> places;
   std::string wrong;
+  int mistakes = 0;
   int number = 0;
-  for (std::string line; std::getline(in, line);) {
+  for (std::string line; std::getline(in, line) && mistakes < kMostSaid;) {
     ++number;
     const std::string text = trimmed(line.substr(0, line.find('#')));
     if (text.empty()) continue;
+    if (places.size() == kMostRanks) {
+      throw InputError(fmt::format("{}:{}: error: more than {} ranks", file.string(), number, kMostRanks));
+    }
     try {
       places.push_back(parse_place(text));
       topology.require(places.back());
     } catch (const UsageError& error) {
+      ++mistakes;
       wrong += fmt::format("{}{}:{}: error: {}", wrong.empty() ? "" : "\n", file.string(), number, error.what());
     }
   }
+  if (mistakes == kMostSaid) wrong += "\nand maybe more errors";
   if (!wrong.empty()) throw InputError(wrong);
   if (places.empty()) throw InputError(fmt::format("{}: error: there is no place in it", file.string()));
   return places;

@@ -1,10 +1,10 @@
 #include "platforms/yaml/yaml_document.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -34,18 +34,16 @@ std::optional<std::string> read_text(const fs::path& file, std::string& problem)
                                          : "is not a regular file";
     return std::nullopt;
   }
-  if (fs::file_size(file, error) > kLargestFile) {
+  const std::uintmax_t size = fs::file_size(file, error);
+  if (error || size > kLargestFile) {
     problem = error ? "cannot be read: " + error.message() : "is larger than 1 MiB, so it is no platform";
     return std::nullopt;
   }
+  // No more than its size: files of the kernel have none, and to read one may wait for ever.
   std::ifstream stream(file, std::ios::binary);
-  std::string text;
-  std::array<char, 1U << 12U> block{};
-  while (stream && text.size() <= kLargestFile) {
-    stream.read(block.data(), block.size());
-    text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
-  }
-  if (stream.bad() || !stream.eof()) {
+  std::string text(size, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(size));
+  if (!stream || stream.gcount() != static_cast<std::streamsize>(size)) {
     problem = "cannot be read";
     return std::nullopt;
   }
@@ -64,11 +62,14 @@ void merge(YamlValue& into, YamlValue from) {
     return;
   }
   into.position = from.position;
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < into.entries.size(); ++i) places.emplace(into.entries[i].key, i);
   for (auto& entry : from.entries) {
-    if (YamlValue* existing = into.find(entry.key)) {
-      merge(*existing, std::move(entry.value));
-    } else {
+    const auto [place, is_new] = places.emplace(entry.key, into.entries.size());
+    if (is_new) {
       into.entries.push_back(std::move(entry));
+    } else {
+      merge(into.entries[place->second].value, std::move(entry.value));
     }
   }
 }
@@ -88,7 +89,7 @@ class Loader {
       return std::nullopt;
     }
     const auto shared_name = std::make_shared<const std::string>(name);
-    std::optional<YamlValue> document = parse_yaml(*text, shared_name, budget_, diagnostics_);
+    std::optional<YamlValue> document = parse_yaml(*text, shared_name, budget_, diagnostics_, asked_by.line == 0);
     if (!document) return std::nullopt;
     if (document->kind == YamlValue::Kind::null) {
       diagnostics_.error({shared_name}, "the file is empty");

@@ -20,8 +20,8 @@ struct GiveUp {};
 
 class TreeBuilder : public YAML::EventHandler {
  public:
-  TreeBuilder(std::shared_ptr<const std::string> file, YamlBudget& budget, Diagnostics& diagnostics)
-      : file_(std::move(file)), budget_(budget), diagnostics_(diagnostics) {}
+  TreeBuilder(std::shared_ptr<const std::string> file, YamlBudget& budget, Diagnostics& diagnostics, bool quotes)
+      : file_(std::move(file)), budget_(budget), diagnostics_(diagnostics), quotes_(quotes) {}
 
   YamlValue take_root() { return std::move(root_); }
 
@@ -108,7 +108,7 @@ class TreeBuilder : public YAML::EventHandler {
     if (key.kind != YamlValue::Kind::scalar) {
       diagnostics_.error(key.position, "a key must be a plain text");
     } else if (!map.keys.insert(key.text).second) {
-      diagnostics_.error(key.position, "duplicate key '" + key.text + "'");
+      diagnostics_.error(key.position, quotes_ ? "duplicate key '" + key.text + "'" : "duplicate key");
     } else {
       map.value.entries.push_back({key.text, key.position, std::move(value)});
     }
@@ -117,6 +117,7 @@ class TreeBuilder : public YAML::EventHandler {
   std::shared_ptr<const std::string> file_;
   YamlBudget& budget_;
   Diagnostics& diagnostics_;
+  bool quotes_;
   YamlValue root_{};
   std::vector<Open> open_{};
   std::map<YAML::anchor_t, YamlValue> anchors_{};
@@ -132,8 +133,8 @@ std::size_t count_values(const YamlValue& value) {
 }
 
 std::optional<YamlValue> parse_yaml(const std::string& text, const std::shared_ptr<const std::string>& file,
-                                    YamlBudget& budget, Diagnostics& diagnostics) {
-  TreeBuilder builder(file, budget, diagnostics);
+                                    YamlBudget& budget, Diagnostics& diagnostics, bool quotes) {
+  TreeBuilder builder(file, budget, diagnostics, quotes);
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);

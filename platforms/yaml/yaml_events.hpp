@@ -30,8 +30,9 @@ class YamlBudget {
 std::size_t count_values(const YamlValue& value);
 
 /// Parses `text`; `file` is the name for messages. A text without any value gives a null. What is wrong goes into
-/// `diagnostics`; the result is nothing if the rest of the text could not be read either.
+/// `diagnostics`, in the text's own words only if `quotes`; the result is nothing if the rest of the text could not be
+/// read either.
 std::optional<YamlValue> parse_yaml(const std::string& text, const std::shared_ptr<const std::string>& file,
-                                    YamlBudget& budget, Diagnostics& diagnostics);
+                                    YamlBudget& budget, Diagnostics& diagnostics, bool quotes = true);
 
 }  // namespace twinlink::model

@@ -14,9 +14,12 @@ using Kind = YamlValue::Kind;
 constexpr std::string_view kQualityChoice = "one of measured, datasheet, derived, assumed";
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kMostListed = 100;
   if (const std::string meant = closest(word, candidates); !meant.empty()) return "; did you mean '" + meant + "'?";
   std::string all;
-  for (const std::string& candidate : candidates) all += (all.empty() ? "" : ", ") + candidate;
+  for (std::size_t i = 0; i < candidates.size() && i <= kMostListed; ++i) {
+    all += (all.empty() ? "" : ", ") + (i < kMostListed ? candidates[i] : "...");
+  }
   return all.empty() ? "" : "; there is: " + all;
 }
 
@@ -41,15 +44,29 @@ Rate parse_throughput(std::string_view text) {
 }  // namespace
 
 Section::Section(const YamlValue& map, std::string what, ReadContext& context)
-    : map_(map), what_(std::move(what)), context_(context) {
+    : Section(map, std::move(what), context, Level::top) {}
+
+Section::Section(const YamlValue& map, std::string what, ReadContext& context, Level level)
+    : map_(map), what_(std::move(what)), context_(context), level_(level) {
   if (map_.kind != Kind::map) error(map_.position, what_ + " must be a map: lines of 'key: value'");
 }
 
 Section::~Section() {
+  if (all_known_) return;
   for (const auto& entry : map_.entries) {
     if (std::ranges::find(known_, entry.key) != known_.end()) continue;
-    error(entry.position, "unknown key '" + entry.key + "' in " + what_ + suggestion(entry.key, known_));
+    if (is_told_by_name(entry)) {
+      error(entry.position, "unknown key '" + entry.key + "' in " + what_ + suggestion(entry.key, known_));
+    } else {
+      error(entry.position, "an included file has a key that is unknown in " + what_);
+    }
   }
+}
+
+bool Section::is_told_by_name(const YamlValue::Entry& entry) const {
+  const auto& own = map_.position.file;
+  const auto& file = entry.position.file;
+  return level_ == Level::nested || !own || !file || *own == *file;
 }
 
 const Position& Section::position(std::string_view key) const {
@@ -151,9 +168,13 @@ Source Section::source() {
     if (const auto named_source = context_.named_sources.find(text); named_source != context_.named_sources.end()) {
       result->text = named_source->second;
     } else if (!text.empty() && text.find(' ') == std::string::npos) {
-      // One word says too little to be a source itself, so it must be a name.
+      // One word says too little to be a source itself, so it must be a name. Among many it is not searched for one
+      // that is meant, as each wrong number would be.
+      constexpr std::size_t kMostCompared = 1000;
       std::vector<std::string> names;
-      for (const auto& [name, _] : context_.named_sources) names.push_back(name);
+      if (context_.named_sources.size() <= kMostCompared) {
+        for (const auto& [name, _] : context_.named_sources) names.push_back(name);
+      }
       error(value->position, "unknown source '" + text + "' of " + what_ + suggestion(text, names));
     }
   }
@@ -171,7 +192,7 @@ Sourced<T> Section::number(std::string_view key, T (*parse)(std::string_view)) {
     error(value->position, named(key) + " must be a map of its value and its source: {value: ..., measured: ...}");
     return {};
   }
-  Section section(*value, named(key), context_);
+  Section section(*value, named(key), context_, Level::nested);
   Sourced<T> result;
   if (const YamlValue* inner = section.require("value")) result.value = section.quantity(*inner, parse);
   result.source = section.source();
@@ -208,7 +229,7 @@ Sourced<Piecewise> Section::piecewise(std::string_view key) {
     return {Piecewise({{Bytes{}, constant.value}}), constant.source};
   }
   known_.emplace_back(key);
-  Section section(*outer, named(key), context_);
+  Section section(*outer, named(key), context_, Level::nested);
   section.require("value");
   Piecewise curve = section.curve(*value);
   return {std::move(curve), section.source()};
@@ -219,8 +240,13 @@ Sourced<Piecewise> Section::piecewise(std::string_view key) {
 void Section::nested(std::string_view key, const std::string& what, const std::function<void(Section&)>& read) {
   const YamlValue* value = require(key);
   if (value == nullptr) return;
-  Section section(*value, what, context_);
+  Section section(*value, what, context_, Level::nested);
   if (value->kind == Kind::map) read(section);
+}
+
+void Section::each_text(const std::function<void(const std::string&, std::string)>& read) {
+  all_known_ = true;
+  for (const auto& entry : map_.entries) read(entry.key, scalar(entry.value, named(entry.key)));
 }
 
 void Section::each(std::string_view key, const std::string& noun,
@@ -229,7 +255,7 @@ void Section::each(std::string_view key, const std::string& noun,
   if (maps == nullptr) return;
   if (maps->kind != Kind::map) error(maps->position, named(key) + " must be a map of names");
   for (const auto& entry : maps->entries) {
-    Section section(entry.value, noun + " '" + entry.key + "'", context_);
+    Section section(entry.value, noun + " '" + entry.key + "'", context_, Level::nested);
     if (entry.value.kind == Kind::map) read(entry.key, section);
   }
 }

@@ -21,9 +21,12 @@ struct ReadContext {
   std::map<std::string, std::string, std::less<>> named_sources{};
 };
 
+/// A key of an included file that the top of a document does not know is not quoted: the file may be anything. What
+/// follows a known key may be.
 class Section {
  public:
-  /// `what` names the map in messages: "link 'qpi'". `map` and `context` must outlive this object.
+  /// The top of a document. `what` names the map in messages: "link 'qpi'". `map` and `context` must outlive this
+  /// object.
   Section(const YamlValue& map, std::string what, ReadContext& context);
   Section(const Section&) = delete;
   Section& operator=(const Section&) = delete;
@@ -71,6 +74,9 @@ class Section {
     if (find(key) != nullptr) take(key, into.emplace());
   }
 
+  /// Every text of a map whose keys are names, however many there are.
+  void each_text(const std::function<void(const std::string& name, std::string text)>& read);
+
   /// Gives `read` the map under `key`.
   void nested(std::string_view key, const std::string& what, const std::function<void(Section&)>& read);
   /// Gives `read` each map in the map under `key`, with its name; `noun` says what they are: "link".
@@ -78,6 +84,9 @@ class Section {
             const std::function<void(const std::string& name, Section&)>& read);
 
  private:
+  enum class Level { top, nested };
+  Section(const YamlValue& map, std::string what, ReadContext& context, Level level);
+  [[nodiscard]] bool is_told_by_name(const YamlValue::Entry& entry) const;
   int whole_number(const std::string& text, const Position& where, const std::string& what, int least, int most);
   template <class T>
   Sourced<T> number(std::string_view key, T (*parse)(std::string_view));
@@ -91,7 +100,9 @@ class Section {
   const YamlValue& map_;
   std::string what_;
   ReadContext& context_;
+  Level level_;
   std::vector<std::string> known_{};
+  bool all_known_ = false;
 };
 
 }  // namespace twinlink::model

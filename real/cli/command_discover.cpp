@@ -15,8 +15,13 @@ void add_discover_command(Program& program) {
   auto* command = program.app.add_subcommand(
       "discover", "Write this node's topology as a platform file; needs neither mpirun nor GPUs in use");
   const auto found = std::make_shared<DiscoverOptions>();
-  command->add_option("--out", found->out, "The file to write")->type_name("FILE.yaml")->default_str("standard output");
-  command->add_option("--json", found->json, "Also write what was found to this file, as JSON")->type_name("FILE");
+  command->add_option("--out", found->out, "The file to write")
+      ->type_name("FILE.yaml")
+      ->default_str("standard output")
+      ->group("Output");
+  command->add_option("--json", found->json, "Also write what was found to this file, as JSON")
+      ->type_name("FILE")
+      ->group("Output");
   command
       ->add_option("--hwloc-xml", found->hwloc_xml,
                    "Another machine, as 'lstopo FILE.xml' has written it down there; its driver is not asked then")

@@ -54,7 +54,7 @@ void add_probe_command(Program& program) {
   add_job_options(*command, program.job);
   bench::add_probe_options(*command, *options);
   bench::add_passes_option(*command, options->passes);
-  command->add_flag("--samples", options->samples, "Also store the time of every round (samples_us)");
+  command->add_flag("--samples", options->samples, "Also store the time of every round (samples_us)")->group("Output");
   bench::add_examples(*command, {"mpirun -n 2 twinlink-real probe --device cuda --json probes.json",
                                  "mpirun -n 2 twinlink-real probe --only message -e 64K"});
   command->callback([&program, command, options] {

@@ -131,6 +131,7 @@ void add_run_command(Program& program) {
   const auto options = std::make_shared<RunOptions>();
   add_job_options(*command, program.job);
   bench::add_run_options(*command, options->run);
+  command->get_option("--protocol")->required();
   bench::add_pairs_option(*command, options->run, "RANK-RANK", "0-1,2-3");
   bench::add_passes_option(*command, options->run.passes);
   bench::add_timeline_option(*command, options->timeline, kTimelineTracks);

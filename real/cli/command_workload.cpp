@@ -62,6 +62,7 @@ void add_workload_command(Program& program) {
   const auto options = std::make_shared<WorkloadOptions>();
   add_job_options(*command, program.job);
   bench::add_workload_options(*command, options->workload);
+  command->get_option("--protocol")->required();
   bench::add_timeline_option(*command, options->timeline, kTimelineTracks);
   bench::add_examples(*command,
                       {"mpirun -n 4 twinlink-real workload all-reduce -p gpudirect-v2",

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
 
 namespace twinlink::real {
@@ -31,7 +32,7 @@ void add_choice(CLI::App& command, const std::string& option, T& value, const st
 }  // namespace
 
 void add_job_options(CLI::App& command, JobOptions& options) {
-  command.option_defaults()->group("Machine");
+  const bench::OptionGroup group(command, "Machine");
   add_choice(command, "--device", options.device, {{"host", DeviceKind::host}, {"cuda", DeviceKind::cuda}}, "host",
              "host: devices that are emulated in host memory; cuda: for each rank the GPU of its number on the node");
   add_choice<std::optional<HostPeers>>(command, "--host-peers", options.host_peers,

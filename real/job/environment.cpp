@@ -14,6 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/results/build.hpp"
 #include "real/system/launch.hpp"
 #include "real/system/system_error.hpp"
 
@@ -122,6 +123,7 @@ json describe_environment(const Mpi& mpi, const DeviceRuntime& runtime, const Ne
   return as_utf8({{"date", iso_8601(seconds)},
                   {"command", command_line},
                   {"versions", describe_versions(runtime)},
+                  {"build", bench::describe_build()},
                   {"mpi_parameters", describe_mpi_parameters()},
                   {"cuda_aware_mpi", mpi_reads_cuda_memory().yes},
                   {"emulated_devices", runtime.host_addressable()},

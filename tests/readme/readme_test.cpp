@@ -168,12 +168,29 @@ int count_lines(const fs::path& file) {
   return count;
 }
 
-TEST(Budgets, TextsAreShort) {
+TEST(Texts, WrapAt120Characters) {
   for (const fs::path& text : texts()) {
-    // MACHINES.md is written by a program: a line for each figure.
-    if (text.filename() == "MACHINES.md") continue;
-    const int most = text == "README.md" ? 150 : 100;
-    EXPECT_LE(count_lines(fs::path(TWINLINK_SOURCE_DIR) / text), most) << text;
+    std::ifstream in(fs::path(TWINLINK_SOURCE_DIR) / text);
+    int number = 0;
+    for (std::string line; std::getline(in, line);) {
+      ++number;
+      const bool table = line.starts_with('|');
+      const auto width =
+          std::ranges::count_if(line, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+      EXPECT_TRUE(table || width <= 120) << text << ':' << number;
+    }
+  }
+}
+
+TEST(Texts, NameEveryFolderInTheReadmeOfItsParent) {
+  for (const char* top : {"protocols", "model", "platforms", "real", "validate", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(TWINLINK_SOURCE_DIR) / top)) {
+      const fs::path readme = entry.path().parent_path() / "README.md";
+      if (!entry.is_directory() || !fs::exists(readme)) continue;
+      std::ifstream in(readme);
+      const std::string text{std::istreambuf_iterator<char>(in), {}};
+      EXPECT_THAT(text, testing::HasSubstr(entry.path().filename().string() + "/")) << entry.path();
+    }
   }
 }
 
@@ -183,7 +200,7 @@ TEST(Budgets, FilesHaveOneIdeaAndFoldersAreSeenAtOnce) {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(TWINLINK_SOURCE_DIR) / top)) {
       const std::string ending = entry.path().extension().string();
       if (ending != ".cpp" && ending != ".hpp" && ending != ".cu") continue;
-      EXPECT_LE(count_lines(entry.path()), 400) << entry.path();
+      EXPECT_LE(count_lines(entry.path()), 600) << entry.path() << ": are there two ideas in it?";
       ++files[entry.path().parent_path().string()];
     }
   }

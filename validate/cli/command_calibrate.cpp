@@ -35,7 +35,8 @@ void add_options(CLI::App& calibrate, CalibrateOptions& options) {
       ->required();
   calibrate.add_option("--out", options.out, "The new platform; another file than the base and the probes")
       ->type_name("FILE")
-      ->required();
+      ->required()
+      ->group("Output");
   bench::add_json_option(calibrate, options.json);
   bench::add_examples(calibrate, {"twinlink-validate calibrate probes.json --base h200-nvlink --out mine.yaml",
                                   "twinlink-validate calibrate a.json b.json --base old.yaml --out new.yaml "

@@ -65,7 +65,7 @@ void add_options(CLI::App& compare, CompareOptions& options) {
       ->type_name("MEASURED SIMULATED")
       ->required();
   const CLI::Validator percent(check_percent, "");
-  compare.option_defaults()->group("Limits");
+  const bench::OptionGroup limits(compare, "Limits");
   compare
       .add_option("--max-error", options.max_error_percent, "Largest geometric mean error of a pair that passes, in %")
       ->type_name("PERCENT")
@@ -81,7 +81,6 @@ void add_options(CLI::App& compare, CompareOptions& options) {
       ->type_name("PERCENT")
       ->check(percent);
   compare.add_flag("--force", options.force, "Compare even if pattern, protocol or the pairs beside it differ");
-  compare.option_defaults()->group("");
   compare
       .add_option("--label", options.labels,
                   "What the two sides are called, where they are not measured and simulated: two simulations, before "
@@ -89,9 +88,11 @@ void add_options(CLI::App& compare, CompareOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("A,B");
-  compare.option_defaults()->group("Files of other tools");
-  add_file_wishes(compare, options.wishes);
-  compare.option_defaults()->group("Output");
+  {
+    const bench::OptionGroup foreign(compare, "Files of other tools");
+    add_file_wishes(compare, options.wishes);
+  }
+  const bench::OptionGroup outputs(compare, "Output");
   auto* report = compare.add_option("--report", options.report_file,
                                     "Also write the report to this file: by its extension .txt, .md, .html (one page "
                                     "with plots, which needs no other file), .json or .xml (JUnit, for a CI)");

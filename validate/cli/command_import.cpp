@@ -84,7 +84,10 @@ void add_import_command(CLI::App& app, Action& action) {
       "osu: the text of osu_latency, osu_bw, osu_bibw, osu_mbw_mr or osu_multi_lat. nvbandwidth: of -j. nccl-tests: of "
       "-J, from sendrecv_perf or broadcast_perf between two ranks. What a file does not tell stays absent.");
   command.add_option("file", options->file, "What the tool wrote")->type_name("FILE")->required();
-  command.add_option("--out,--json", options->out, "The file to write, as JSON")->type_name("FILE")->required();
+  command.add_option("--out,--json", options->out, "The file to write, as JSON")
+      ->type_name("FILE")
+      ->required()
+      ->group("Output");
   const auto add = [&](const char* name, const char* type, const char* shown_default, const char* description,
                        auto read) {
     bench::add_read_option(command, name, type, shown_default, description,
@@ -92,7 +95,7 @@ void add_import_command(CLI::App& app, Action& action) {
   };
   add("--from", "NAME", "told by the file", "The tool: osu, nvbandwidth, nccl-tests",
       [](const std::string& text, ImportOptions& all) { all.tool = find_tool(text); });
-  command.option_defaults()->group("What the file does not tell");
+  const bench::OptionGroup group(command, "What the file does not tell");
   add("-p,--protocol", "NAME", "any", "The protocol that a curve is to be compared with",
       [](const std::string& text, ImportOptions& all) { all.wishes.protocol = find_protocol(text).name(); });
   add("--pattern", "NAME", "", "What a curve of nccl-tests between more than two ranks measures",

@@ -33,7 +33,8 @@ void add_table_command(CLI::App& app, Action& action) {
       ->type_name("MEASURED SIMULATED")
       ->required();
   command.add_option("--json", options->json, "Also write all figures to this file, as 'compare --json' does")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->group("Output");
   bench::add_examples(command, {"twinlink-validate table m1.json s1.json m2.json s2.json",
                                 "twinlink-validate table m1.json s1.json --json all.json"});
   command.callback([options, &action] {

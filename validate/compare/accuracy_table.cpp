@@ -127,27 +127,26 @@ Document crossover_blocks(const Comparison& comparison) {
     }
   }
   if (orders == 0) return {};
-  const std::string middle_distance =
-      distances.empty()
-          ? ""
-          : fmt::format("; the middle distance of these is {:.2f} powers of two", bench::upper_median(distances));
-  const Paragraph summary{
-      fmt::format("Crossovers between protocols: {} in {} pairs of ping-pong curves, {} in both "
-                  "worlds{}.",
-                  table.rows.size(), orders, distances.size(), middle_distance)};
-  if (table.rows.empty()) return {summary};
-  return {summary, std::move(table)};
+  Document blocks{
+      Paragraph{fmt::format("Crossovers between protocols: {} in {} pairs of ping-pong curves, {} in both worlds.",
+                            table.rows.size(), orders, distances.size())}};
+  if (!distances.empty()) {
+    blocks.push_back(Paragraph{
+        fmt::format("The middle distance of these is {:.2f} powers of two.", bench::upper_median(distances))});
+  }
+  if (!table.rows.empty()) blocks.push_back(std::move(table));
+  return blocks;
 }
 
 }  // namespace
 
 Document accuracy_table(const Comparison& comparison) {
-  Document document{
-      Heading{.level = 1, .text = "Accuracy"},
-      Paragraph{"How far simulated times are from measured ones. The geometric mean error is exp(mean |ln(simulated / "
-                "measured)|) - 1; p95 and the largest are relative to the measurement. Written by "
-                "validate/scripts/accuracy."},
-      protocols_table(comparison), curves_table(comparison)};
+  Document document{Heading{.level = 1, .text = "Accuracy"},
+                    Paragraph{"How far simulated times are from measured ones. Written by validate/scripts/accuracy."},
+                    Paragraph{"The geometric mean error is exp(mean |ln(simulated / measured)|) - 1."},
+                    Paragraph{"p95 and the largest error are relative to the measurement."},
+                    protocols_table(comparison),
+                    curves_table(comparison)};
   std::ranges::move(crossover_blocks(comparison), std::back_inserter(document));
   const auto predicted = std::ranges::count(comparison.pairs, Prediction::held, &Pair::prediction);
   document.push_back(

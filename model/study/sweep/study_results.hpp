@@ -17,7 +17,7 @@ struct StudyRow {
   std::vector<std::string> values{};  ///< by axis
   std::string error{};                ///< instead of all below
   std::uint64_t bytes = 0;
-  std::string algorithm{};  ///< that a workload ran
+  std::string algorithm{};  ///< that a workload ran, and the protocol that was chosen where the study names none
   double time_us = 0;       ///< median over the samples
   double p5_us = 0;
   double p95_us = 0;

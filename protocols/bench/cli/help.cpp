@@ -155,6 +155,13 @@ std::string guess(const std::string& word, const std::vector<std::string>& names
 
 }  // namespace
 
+OptionGroup::OptionGroup(CLI::App& command, const std::string& heading)
+    : command_(command), before_(command.option_defaults()->get_group()) {
+  command.option_defaults()->group(heading);
+}
+
+OptionGroup::~OptionGroup() { command_.option_defaults()->group(before_); }
+
 void add_examples(CLI::App& command, std::initializer_list<std::string_view> examples) {
   std::string text = command.get_footer();
   if (!text.empty()) text += "\n\n";

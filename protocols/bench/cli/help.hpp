@@ -15,6 +15,19 @@ namespace twinlink::bench {
 /// No line of a help text is longer, unless it is a word or an example.
 inline constexpr std::size_t kHelpWidth = 100;
 
+/// While it lives, options that are added to `command` stand under that heading of --help.
+class OptionGroup {
+ public:
+  OptionGroup(CLI::App& command, const std::string& heading);
+  ~OptionGroup();
+  OptionGroup(const OptionGroup&) = delete;
+  OptionGroup& operator=(const OptionGroup&) = delete;
+
+ private:
+  CLI::App& command_;
+  std::string before_;
+};
+
 /// Command lines that --help shows below the options.
 void add_examples(CLI::App& command, std::initializer_list<std::string_view> examples);
 

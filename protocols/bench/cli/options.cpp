@@ -1,5 +1,6 @@
 #include "protocols/bench/cli/options.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/measure/ends.hpp"
 #include "protocols/bench/measure/one_process.hpp"
 #include "protocols/bench/results/files.hpp"
@@ -20,7 +22,7 @@ namespace {
 void add_sweep_options(CLI::App& app, SweepOptions& options) {
   constexpr int kMostRounds = 10'000'000;
   add_size_options(app, options);
-  app.option_defaults()->group("Rounds");
+  const OptionGroup group(app, "Rounds");
   add_count_option(app, "-x,--warmup", 0, kMostRounds, "by size and pattern",
                    "Rounds of each size that are not counted", [&](int rounds) { options.warmup = rounds; });
   add_count_option(app, "-i,--iterations", 1, kMostRounds, "by size, pattern and time", "Counted rounds of each size",
@@ -54,11 +56,18 @@ DefaultRepeats everywhere(const Repeats& repeats) {
   return {.latency_small = repeats, .latency_large = repeats, .bandwidth_small = repeats, .bandwidth_large = repeats};
 }
 
-/// A message's blocks are limited by its layout; all of a window are there at once.
-void require_few_blocks(const Layout& layout, Bytes largest, int window) {
-  if (layout.contiguous() || layout.blocks(largest).size() <= kMostBlocks / static_cast<std::size_t>(window)) return;
-  throw UsageError(fmt::format("--layout {} gives a window of {} messages of {} more than {} blocks", describe(layout),
-                               window, format_size(largest), kMostBlocks));
+/// A message's blocks are limited by its layout; all of a window are there at once. To compare the payload takes calls
+/// for each block and each gap.
+void require_few_blocks(const Layout& layout, Bytes largest, int window, bool verify) {
+  constexpr std::size_t kMostVerified = 32'768;
+  constexpr std::size_t kMostOfWindow = 262'144;
+  if (layout.contiguous()) return;
+  const std::size_t blocks = layout.blocks(largest).size() * static_cast<std::size_t>(window);
+  const std::size_t most = verify ? kMostVerified : kMostOfWindow;
+  if (blocks <= most) return;
+  throw UsageError(fmt::format("--layout {} gives a window of {} messages of {} more than {} blocks{}",
+                               describe(layout), window, format_size(largest), most,
+                               verify && blocks <= kMostOfWindow ? "; --no-verify takes them" : ""));
 }
 
 }  // namespace
@@ -106,7 +115,7 @@ CLI::Option* add_protocol_option(CLI::App& app, std::string& protocol, const std
 
 void add_size_options(CLI::App& app, SweepOptions& options) {
   constexpr int kLargestFactor = 1 << 20;
-  app.option_defaults()->group("Sizes and pattern");
+  const OptionGroup group(app, "Sizes and pattern");
   add_size_option(app, "-b,--begin", options.begin, "Smallest message; K, M, G are binary");
   add_size_option(app, "-e,--end", options.end, "Largest message");
   add_count_option(app, "-f,--factor", 2, kLargestFactor, std::to_string(options.factor),
@@ -114,7 +123,7 @@ void add_size_options(CLI::App& app, SweepOptions& options) {
 }
 
 void add_pattern_options(CLI::App& app, Pattern& pattern, std::optional<int>& window) {
-  app.option_defaults()->group("Sizes and pattern");
+  const OptionGroup group(app, "Sizes and pattern");
   add_read_option(
       app, "--pattern", "NAME", std::string(to_string(pattern)),
       "What is measured: pingpong (time there and back, halved), bandwidth, bidirectional",
@@ -153,10 +162,26 @@ void require_few_pieces(Bytes largest, int window, Bytes chunk, std::string_view
       by_window ? kMostOfWindow : kMostOfMessage, format_size(smallest), by_window ? ", or a smaller window" : ""));
 }
 
+std::size_t parts_of(const Protocol& protocol, const Settings& settings, const Packing& packing, Bytes size) {
+  const std::uint64_t chunk = protocol.cuts_messages(settings) ? settings.chunk.count() : 0;
+  const std::uint64_t pieces = chunk == 0 ? 1 : (size.count() + chunk - 1) / chunk;
+  return std::max<std::size_t>(pieces, packing.layout.contiguous() ? 1 : packing.layout.blocks(size).size());
+}
+
+void require_readable(const Protocol& protocol, const Settings& settings, const Packing& packing, Bytes size) {
+  const std::size_t parts = parts_of(protocol, settings, packing, size);
+  if (parts <= kMostShown) return;
+  throw UsageError(
+      fmt::format("a message of {} has {} parts, and nobody could read the steps of more than {}: "
+                  "larger chunks or blocks, or a smaller size",
+                  format_size(size), parts, kMostShown));
+}
+
 namespace {
 
 /// Where messages lie, what is done between them, and by how many processes.
 void add_message_options(CLI::App& app, RunOptions& options) {
+  const OptionGroup group(app, "Sizes and pattern");
   add_read_option(app, "--ends", "FIRST,SECOND", "where the protocol takes its messages",
                   "Where the messages of the two devices lie, each device, host (pageable) or pinned: such as "
                   "device,host. An end in host memory is not copied, and its library sees that by the pointer",
@@ -182,21 +207,24 @@ void add_message_options(CLI::App& app, RunOptions& options) {
 }  // namespace
 
 void add_run_options(CLI::App& app, RunOptions& options) {
-  app.option_defaults()->group("Protocol");
-  add_protocol_option(app, options.protocol, "How messages travel")->required(options.protocol.empty());
-  add_settings_options(app, options.settings);
-  add_layout_options(app, options.layout);
+  {
+    const OptionGroup group(app, "Protocol");
+    add_protocol_option(app, options.protocol, "How messages travel");
+    add_settings_options(app, options.settings);
+    add_layout_options(app, options.layout);
+  }
   add_pattern_options(app, options.pattern, options.window);
   add_message_options(app, options);
   add_sweep_options(app, options.sweep);
   add_output_options(app, options.output,
                      {{"table", Format::table}, {"osu", Format::osu}, {"csv", Format::csv}, {"json", Format::json}});
+  const OptionGroup outputs(app, "Output");
   CLI::Option* trace = app.add_option("--trace", options.trace,
                                       "Also write to this file what both ranks do for a first and a warm message of "
                                       "the smallest size, step by step, in the same words in every world")
                            ->type_name("FILE");
   app.add_flag("--trace-times", options.trace_times, "Begin the lines of the trace with their times")->needs(trace);
-  app.option_defaults()->group("Several pairs");
+  const OptionGroup pairs(app, "Several pairs");
   app.add_flag(
          "--all-pairs", options.all_pairs,
          "Every two ranks in turn, each way: a matrix with its outliers marked, a result for each pair in the files")
@@ -204,7 +232,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
 }
 
 void add_passes_option(CLI::App& app, int& passes) {
-  app.option_defaults()->group("Rounds");
+  const OptionGroup group(app, "Rounds");
   constexpr int kMostPasses = 1000;
   add_count_option(
       app, "--passes", 1, kMostPasses, std::to_string(passes),
@@ -269,7 +297,7 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
   }
   Packing packing = make_packing(options.layout);
   for (const Bytes size : sizes) check_packing(packing, size);
-  require_few_blocks(packing.layout, sizes.back(), window);
+  require_few_blocks(packing.layout, sizes.back(), window, !sweep.no_verify);
   Plan plan{.pattern = options.pattern,
             .sizes = std::move(sizes),
             .window = window,

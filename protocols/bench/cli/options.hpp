@@ -101,6 +101,15 @@ int window_of(Pattern pattern, std::optional<int> wanted);
 /// "--chunk", "the protocol's chunk of".
 void require_few_pieces(Bytes largest, int window, Bytes chunk, std::string_view whose = "--chunk");
 
+/// Of how many pieces and blocks is a message? The more of both: what a page, a drawing or a list has to show.
+std::size_t parts_of(const Protocol& protocol, const Settings& settings, const Packing& packing, Bytes size);
+
+/// More nobody could read.
+inline constexpr std::size_t kMostShown = 4096;
+
+/// A UsageError for a message of more parts than that.
+void require_readable(const Protocol& protocol, const Settings& settings, const Packing& packing, Bytes size);
+
 /// A UsageError for a file that cannot be written, is one of `inputs`, or is to hold two things: found at once, not
 /// after an hour of measuring. For the rank that writes; the others may be on hosts without that folder.
 void require_writable(const RunOptions& options, const NamedFiles& inputs = {});

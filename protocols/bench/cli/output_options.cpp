@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/cli/csv.hpp"
+#include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/print.hpp"
 #include "protocols/bench/results/files.hpp"
@@ -33,7 +34,7 @@ void add_output_options(CLI::App& app, OutputOptions& options, const std::map<st
                         const std::string& row) {
   std::string names;
   for (const auto& [name, format] : formats) names += (names.empty() ? "" : ", ") + name;
-  app.option_defaults()->group("Output");
+  const OptionGroup group(app, "Output");
   add_read_option(app, "--format", "NAME", "table", "What is printed: " + names,
                   [&options, formats, names](const std::string& text) {
                     const auto found = formats.find(text);

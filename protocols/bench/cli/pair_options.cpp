@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/core/split.hpp"
 #include "protocols/registry.hpp"
@@ -73,6 +74,7 @@ std::vector<PairWish> parse_pairs(std::string_view text) {
 }
 
 CLI::Option* add_pairs_option(CLI::App& app, RunOptions& options, const std::string& form, const std::string& example) {
+  const OptionGroup group(app, "Several pairs");
   return add_read_option(app, "--pairs", form + "[:PROTOCOL[:NAME=VALUE...]],...", {},
                          fmt::format("These pairs at once, such as {0}: what each gets beside the others, and the sum. "
                                      "A pair may run another protocol, with its defaults but for chunk, depth, preset "

@@ -74,6 +74,7 @@ void probe_start(Prober& prober, HostCopies& copies, CopyWay direction) {
 /// it. Small ones, for a driver whose code has left the caches takes four times as long to learn it.
 void probe_finish(Prober& prober, HostCopies& copies) {
   constexpr int kTimesAsLong = 10;
+  constexpr int kMostMeanwhile = 20'000;
   constexpr Bytes kInCache = 4_KiB;
   MeasuredRank& rank = prober.rank();
   constexpr CopyWay kDirection = CopyWay::out;
@@ -86,6 +87,11 @@ void probe_finish(Prober& prober, HostCopies& copies) {
   if (!can_copy(prober, "host-to-host", to.buffer(), from.buffer())) return;
 
   const double alone_us = summarize(prober.sample(size, [&] { copies.run(kDirection, move); })).median;
+  const double meanwhile_us = time_round(rank, [&] { prober.copy(View(to.buffer()), View(from.buffer())); });
+  if (alone_us * kTimesAsLong > meanwhile_us * kMostMeanwhile) {
+    return prober.note(fmt::format("no line for '{}': a copy takes {:.0f} us, too long to be passed by copies of {}",
+                                   name, alone_us, format_size(kInCache)));
+  }
   const auto meanwhile = [&] {
     const Seconds end = rank.now() + Seconds{alone_us * 1e-6 * kTimesAsLong};
     for (Seconds before{-1}; before < rank.now() && rank.now() < end;) {

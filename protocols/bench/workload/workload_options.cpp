@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/print.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
@@ -58,6 +59,15 @@ void choose_training(WorkloadPlan& plan, const WorkloadOptions& options) {
   plan.training = training;
 }
 
+/// Each bucket is a collective of its own.
+void require_few_buckets(Bytes gradients, Bytes bucket) {
+  constexpr std::uint64_t kMost = 8192;
+  if (gradients.count() <= bucket.count() * kMost) return;
+  throw UsageError(fmt::format("--bucket {} cuts gradients of {} into more than {} buckets: at least {} is needed",
+                               format_size(bucket), format_size(gradients), kMost,
+                               format_size(Bytes{(gradients.count() + kMost - 1) / kMost})));
+}
+
 /// The workload with its algorithms, or the trace.
 void choose(WorkloadPlan& plan, const WorkloadOptions& options) {
   choose_training(plan, options);
@@ -87,6 +97,7 @@ std::string to_csv(const WorkloadSeries& series) {
 }
 
 void add_training_options(CLI::App& app, WorkloadOptions& options) {
+  const OptionGroup group(app, "Training step");
   const workloads::TrainingStep defaults;
   constexpr int kMostLayers = 10'000;
   add_count_option(app, "--layers", 1, kMostLayers, std::to_string(defaults.layers), "How many layers there are",
@@ -102,15 +113,9 @@ void add_training_options(CLI::App& app, WorkloadOptions& options) {
                   });
 }
 
-}  // namespace
-
-void add_workload_options(CLI::App& app, WorkloadOptions& options) {
-  app.add_option("workload", options.workload,
-                 "What the ranks do: " + names_of_workloads() + "; or a recorded job in the text form of GOAL")
-      ->type_name("NAME|FILE.goal")
-      ->required();
-  app.option_defaults()->group("Protocol");
-  add_protocol_option(app, options.protocol, "How messages travel")->required();
+void add_way_options(CLI::App& app, WorkloadOptions& options) {
+  const OptionGroup group(app, "Protocol");
+  add_protocol_option(app, options.protocol, "How messages travel");
   app.add_option("--between-nodes", options.between, "Another protocol for pairs on different nodes")
       ->type_name("NAME")
       ->default_str("the same");
@@ -121,10 +126,10 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
                  "One of 'list workloads', or all of them; else for each size the one with the least predicted time")
       ->type_name("NAME|all");
   add_settings_options(app, options.settings);
-  add_size_options(app, options.sweep);
-  app.option_defaults()->group("Training step");
-  add_training_options(app, options);
-  app.option_defaults()->group("Rounds");
+}
+
+void add_round_options(CLI::App& app, WorkloadOptions& options) {
+  const OptionGroup group(app, "Rounds");
   constexpr int kMost = 1'000'000;
   add_count_option(app, "-i,--iterations", 1, kMost, "10; 1 where it is simulated", "Timed iterations at each size",
                    [&options](int number) { options.sweep.iterations = number; });
@@ -138,7 +143,20 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
                     throw UsageError(fmt::format("'{}' is not longer than zero", text));
                   });
   app.add_flag("--no-verify", options.sweep.no_verify, "Do not check every element before and after the timed rounds");
-  app.option_defaults()->group("Output");
+}
+
+}  // namespace
+
+void add_workload_options(CLI::App& app, WorkloadOptions& options) {
+  app.add_option("workload", options.workload,
+                 "What the ranks do: " + names_of_workloads() + "; or a recorded job in the text form of GOAL")
+      ->type_name("NAME|FILE.goal")
+      ->required();
+  add_way_options(app, options);
+  add_size_options(app, options.sweep);
+  add_training_options(app, options);
+  add_round_options(app, options);
+  const OptionGroup group(app, "Output");
   app.add_option("--json", options.json, "Also write the result to this file")->type_name("FILE");
   app.add_option("--csv", options.csv, "Also write a row for each size to this file")->type_name("FILE");
 }
@@ -163,6 +181,7 @@ WorkloadPlan make_plan(const WorkloadOptions& options, int warmup, int iteration
   // A small model's gradients, in numbers of 64 bits or not.
   constexpr Bytes kGradients = 256_MiB;
   if (plan.training && has_default_sizes(options)) plan.sizes = {kGradients};
+  if (plan.training) require_few_buckets(plan.sizes.back(), plan.training->bucket);
   if (plan.workload->name == "barrier") plan.sizes = {workloads::kElement};
   return plan;
 }

@@ -4,10 +4,13 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/model/cli/sim_program.hpp"
 
@@ -328,6 +331,78 @@ TEST(SimProgram, EveryCommandWritesJson) {
     EXPECT_EQ(ended.code, 0) << ended.text;
     EXPECT_THAT(ended.text, HasSubstr(member)) << command;
     EXPECT_EQ(run(command + " --json /no-such-folder/f").code, 2) << command;
+  }
+}
+
+/// What is printed behind the note of what was chosen; nothing if there is no such note.
+std::string behind_note(const Ended& ended, const std::string& chosen) {
+  const std::string note = "twinlink-sim: note: " + chosen + ", as 'explain' chooses; -p names another protocol\n";
+  return ended.code == 0 && ended.text.starts_with(note) ? ended.text.substr(note.size()) : "";
+}
+
+TEST(SimProgram, WithoutAProtocolTheShortestWayIsTaken) {
+  const std::string one = " -b 64K -e 64K";
+  const std::vector<std::pair<std::string, std::string>> chosen{
+      {"--platform keeneland-kids --from 0/1 --to 0/2", "gpudirect-v2"},
+      {"--platform keeneland-kids --from 0/0 --to 1/0", "gpudirect-v1"},
+      {"--platform selene --from 0/0 --to 1/0", "gpudirect-v3"},
+      {"--platform keeneland-kids --all-pairs", "gpudirect-v1"},  // not all GPUs of the node are peers
+      {"--platform h200-nvlink --all-pairs", "gpudirect-v2"},
+      {"--platform keeneland-kids --pairs 0/1-0/2", "gpudirect-v2"},
+      {"--platform keeneland-kids --pairs 0/1-0/2:staging,0/0-1/0", "gpudirect-v1"}};
+  for (const auto& [where, protocol] : chosen) {
+    const Ended free = run("run " + where + one);
+    EXPECT_EQ(behind_note(free, protocol), run("run " + where + one + " -p " + protocol).text) << free.text;
+  }
+}
+
+TEST(SimProgram, WithoutAProtocolRunTakesWhatExplainNames) {
+  for (const auto& each : std::filesystem::directory_iterator(TWINLINK_SOURCE_DIR "/platforms")) {
+    if (each.path().extension() != ".yaml") continue;
+    const std::string platform = " --platform " + each.path().stem().string();
+    const nlohmann::json explained = nlohmann::json::parse(run("explain" + platform + " --format json").text);
+    const std::string protocol = explained.at("protocol");
+    EXPECT_NE(behind_note(run("run" + platform + " -e 4"), protocol), "") << platform;
+  }
+}
+
+TEST(SimProgram, SaysThatACopySizeOfSharedMemoryHasNoEffectBetweenNodes) {
+  const std::string size = "run " + kKids + "-p host -e 4 --smp-copy-size 8K ";
+  EXPECT_THAT(run(size + "--from 0/0 --to 1/0").text, HasSubstr("note: --smp-copy-size has no effect"));
+  EXPECT_THAT(run(size + "--from 0/0 --to 0/1").text, testing::Not(HasSubstr("note: ")));
+}
+
+std::string last_line(std::string text) {
+  text.erase(text.find_last_not_of('\n') + 1);
+  return text.substr(text.rfind('\n') + 1);
+}
+
+TEST(SimProgram, SaysThatADepthHasNoEffectExactlyWhereItHasNone) {
+  const std::string note = "twinlink-sim: note: --depth has no effect";
+  int said = 0;
+  for (const std::string& where :
+       {std::string("keeneland-kids --from 0/1 --to 0/2"), std::string("hgx-h100 --from 0/0 --to 1/0")}) {
+    for (const char* const protocol : {"staging", "gpudirect-v1", "gpudirect-v1 -o buffers=shared", "gpudirect-v2",
+                                       "gpudirect-v3", "cuda-ipc", "cuda-aware", "symmetric-put", "host"}) {
+      const std::string one = "run --platform " + where + " -p " + protocol + " -b 1M -e 1M --format osu --depth ";
+      const Ended shallow = run(one + "1");
+      if (shallow.code != 0 || !shallow.text.starts_with(note)) continue;
+      ++said;
+      EXPECT_EQ(last_line(shallow.text), last_line(run(one + "7").text)) << one;
+    }
+  }
+  EXPECT_GE(said, 8);
+  EXPECT_THAT(run("run " + kKids + "-p staging -e 1M --chunk 64K --depth 3").text, testing::Not(HasSubstr(note)));
+  EXPECT_THAT(run("run " + kKids + "-p staging -e 64K --pattern bandwidth --depth 3").text,
+              testing::Not(HasSubstr(note)));
+}
+
+TEST(SimProgram, ResultsSayHowTheProgramWasBuilt) {
+  for (const std::string& command : {"run " + kKids + "-p host -e 4", "workload barrier " + kKids + "-p gpudirect-v1",
+                                     "probe " + kKids + "-e 1 --only host-to-host"}) {
+    EXPECT_THAT(run(command + " --json /dev/stdout").text,
+                ContainsRegex("\"build\": \\{\n *\"flags\": \".*\",\n *\"type\": \".+\""))
+        << command;
   }
 }
 

@@ -47,6 +47,23 @@ TEST_F(StudyProgram, WritesARowForEachPointAndSize) {
   EXPECT_NEAR(std::stod(single.text.substr(single.text.find("\n4M ") + 4)), time, time * 1e-5) << single.text;
 }
 
+TEST_F(StudyProgram, SaysWhichProtocolWasChosenWhereItNamesNone) {
+  const std::string end = ", begin: 64K, end: 64K}\naxes: {iterations: [1]}\n";
+  EXPECT_EQ(run("study " + file("title: a\noptions: {platform: keeneland-kids, from: 0/1, to: 0/2" + end) + " --out " +
+                out("a"))
+                .code,
+            0);
+  EXPECT_THAT(table(out("a")), HasSubstr("\n1,65536,gpudirect-v2,"));
+  EXPECT_EQ(
+      run("study " +
+          file("title: a\ncommand: workload\noptions: {platform: h200-nvlink, workload: all-reduce, algorithm: ring" +
+               end) +
+          " --out " + out("b"))
+          .code,
+      0);
+  EXPECT_THAT(table(out("b")), HasSubstr("\n1,65536,ring over gpudirect-v2,"));
+}
+
 TEST_F(StudyProgram, KilledLosesNothingAndRepeatsNothing) {
   const std::string study = "study " + file(chunks_) + " -j 1 --out ";
   ASSERT_EQ(run(study + out("whole")).code, 0);

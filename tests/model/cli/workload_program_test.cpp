@@ -39,6 +39,28 @@ TEST(WorkloadProgram, PlaysATrace) {
   EXPECT_EQ(point.at("ranks").at(0).at("tasks"), 3);
 }
 
+TEST(WorkloadProgram, WithoutAProtocolTheShortestWaysAreTaken) {
+  struct Choice {
+    std::string where;
+    std::string said;
+    std::string named;
+  };
+  const std::vector<Choice> choices{
+      {"--platform h200-nvlink", "gpudirect-v2", "-p gpudirect-v2"},
+      {"--platform selene --ranks 16", "gpudirect-v2 within nodes and gpudirect-v3 between them",
+       "-p gpudirect-v2 --between-nodes gpudirect-v3"},
+      {"--platform selene --ranks 4 --place spread", "gpudirect-v3", "-p gpudirect-v3"},
+      {"--platform selene --ranks 16 --between-nodes staging", "gpudirect-v2 within nodes and staging between them",
+       "-p gpudirect-v2"},
+      {"--platform keeneland-kids --ranks 3", "gpudirect-v1", "-p gpudirect-v1"}};  // 0/0 is no peer of 0/2
+  for (const auto& [where, said, named] : choices) {
+    const Ended free = run("workload all-reduce -b 64K -e 64K " + where);
+    EXPECT_EQ(free.code, 0);
+    const std::string note = "twinlink-sim: note: " + said + ", as 'explain' chooses; -p names another protocol\n";
+    EXPECT_EQ(free.text, note + run("workload all-reduce -b 64K -e 64K " + where + " " + named).text);
+  }
+}
+
 TEST(WorkloadProgram, RefusesWhatATraceSaysItself) {
   const std::string trace = "tests/data/two_ranks.goal -p host ";
   const auto refused = [](const Ended& ended, const std::string& why) {

@@ -25,6 +25,7 @@ constexpr std::string_view kTimeless = "refused";
 
 std::vector<std::string> choices_of(const Option& option) {
   std::vector<std::string> choices;
+  if (option.values == "SIZE") return {std::string(option.default_value), "0", "1G"};
   std::string rest(option.values);
   if (rest.find('|') == std::string::npos) return {std::string(option.default_value)};
   while (true) {
@@ -102,6 +103,15 @@ TEST_P(Advised, FindsWhatBruteForceFinds) {
   const std::vector<Place> places{{0, 1, {}}, {0, 2, {}}};
   for (const Bytes size : {4_B, 64_KiB}) {
     // What is printed has six digits behind the point.
+    EXPECT_NEAR(fastest_by_survey(platform, places, size), fastest_by_brute_force(platform, places, size), 1e-6)
+        << format_size(size);
+  }
+}
+
+TEST(AdvisedLimits, OfTheAdapterAreTriedOnBothSides) {
+  const Platform platform = read_platform(TWINLINK_SOURCE_DIR "/platforms/hgx-h100.yaml");
+  const std::vector<Place> places{{0, 0, {}}, {1, 0, {}}};
+  for (const Bytes size : {4_B, 1_MiB}) {
     EXPECT_NEAR(fastest_by_survey(platform, places, size), fastest_by_brute_force(platform, places, size), 1e-6)
         << format_size(size);
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "model/engine/flows/machine.hpp"
 #include "protocols/core/tags.hpp"
 
 namespace twinlink::model {

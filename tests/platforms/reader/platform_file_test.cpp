@@ -2,6 +2,8 @@
 #include "platforms/reader/platform_file.hpp"
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,6 +33,17 @@ TEST_F(PlatformFile, IsFoundByName) {
 TEST_F(PlatformFile, APathStaysAsItIs) {
   EXPECT_EQ(find_platform("./keeneland-kids"), "./keeneland-kids");
   EXPECT_EQ(find_platform("keeneland-kids.yaml"), "keeneland-kids.yaml");
+}
+
+TEST_F(PlatformFile, AFileOfTheNameBesideTheUserIsNamedAndNotTaken) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "beside";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "keeneland-kids") << "name: another\n";
+  std::ofstream(folder / "mine.yml") << "name: another\n";
+  std::filesystem::current_path(folder);
+  EXPECT_EQ(find_platform("keeneland-kids"), kFolder + "/keeneland-kids.yaml");
+  EXPECT_THAT([] { find_platform("mine.yml"); },
+              ThrowsMessage<UsageError>(AllOf(HasSubstr("there is no platform 'mine.yml'"), HasSubstr("./mine.yml"))));
 }
 
 TEST_F(PlatformFile, AnUnknownNameSaysWhatThereIs) {

@@ -203,6 +203,46 @@ TEST_F(IncludingPlatform, MayReachOneFileTwice) {
   EXPECT_EQ(read_platform(write("platform.yaml", "include: [left.yaml, right.yaml]\n")).name, "right");
 }
 
+/// What is said of a platform that includes `file`.
+std::string refusal_of_include(const fs::path& platform) {
+  try {
+    read_platform(platform);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST_F(IncludingPlatform, QuotesOnlyWhatFollowsAKeyOfPlatforms) {
+  const std::string secrets = "user: root\npassword: swordfish\nmore:\n  password: swordfish\n  password: again\n";
+  const std::vector<std::string> texts{secrets, secrets + "password: twice\n", "root:swordfish:0\npassword:swordfish\n",
+                                       secrets + "}\n"};
+  for (const std::string& text : texts) {
+    const fs::path file = write("secret", text);
+    const std::string said = refusal_of_include(write("platform.yaml", "include: [" + kGood.string() + ", secret]\n"));
+    EXPECT_THAT(said, HasSubstr(file.string() + ":"));
+    EXPECT_THAT(said,
+                ::testing::Not(::testing::AnyOf(HasSubstr("password"), HasSubstr("swordfish"), HasSubstr("root"))));
+  }
+  write("part.yaml", "nodes: {cuont: 3}\n");
+  EXPECT_THAT(refusal_of_include(write("platform.yaml", "include: [" + kGood.string() + ", part.yaml]\n")),
+              HasSubstr("unknown key 'cuont' in 'nodes'; did you mean 'count'?"));
+}
+
+TEST_F(IncludingPlatform, FilesOfTheKernelAreNotReadAndDevicesRefused) {
+  const std::string kernel = fs::exists("/proc/kmsg") ? "/proc/kmsg" : "/proc/self/stat";
+  EXPECT_THAT(refusal_of_include(write("platform.yaml", "include: " + kernel + "\n")),
+              ::testing::AnyOf(HasSubstr(kernel + ": error: the file is empty"), HasSubstr("cannot be read")));
+  EXPECT_THAT(refusal_of_include(write("platform.yaml", "include: /dev/zero\n")), HasSubstr("is not a regular file"));
+}
+
+TEST_F(IncludingPlatform, TensOfThousandsOfSourcesAreReadOnce) {
+  std::string many = "sources:\n";
+  for (int i = 0; i < 45'000; ++i) many += "  s" + std::to_string(i) + ": \"x y\"\n";
+  write("many.yaml", many);
+  EXPECT_EQ(read_platform(write("platform.yaml", "include: [" + kGood.string() + ", many.yaml]\n")).name, "good");
+}
+
 // ---- overrides ------------------------------------------------------------------------------------------------------
 
 TEST(Override, ReplacesANumberAndItsSource) {

@@ -17,6 +17,7 @@ namespace {
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 void parse(CLI::App& app, std::vector<std::string> arguments) {
   std::ranges::reverse(arguments);  // as CLI11 wants them
@@ -121,7 +122,7 @@ TEST(RunOptions, WrongValuesSayWhatIsAllowed) {
 
 TEST(RunOptions, WrongValuesAreErrorsOfTheCommandLine) {
   for (const auto& arguments :
-       {std::vector<std::string>{}, {"-p", "staging", "-b", "x"}, {"-p", "staging", "-f", "x"}}) {
+       {std::vector<std::string>{"-p", "stagign"}, {"-p", "staging", "-b", "x"}, {"-p", "staging", "-f", "x"}}) {
     EXPECT_THROW(plan_of(arguments), CLI::ParseError);
   }
 }
@@ -161,9 +162,16 @@ TEST(RunOptions, AWindowOfTooManyBlocksIsRefused) {
     return std::vector<std::string>{"--protocol", "host", "--pattern", "bandwidth", "-W",       "16",
                                     "-b",         size,   "-e",        size,        "--layout", "vector:1,2"};
   };
-  EXPECT_THAT(refusal(of_size("65537")), HasSubstr("--layout vector:1,2 gives a window of 16 messages of 65537 more "
-                                                   "than 1048576 blocks"));
-  EXPECT_EQ(plan_of(of_size("64K")).window, 16);
+  const auto unverified = [&of_size](const std::string& size) {
+    std::vector<std::string> arguments = of_size(size);
+    arguments.emplace_back("--no-verify");
+    return arguments;
+  };
+  EXPECT_THAT(refusal(of_size("2049")), HasSubstr("--layout vector:1,2 gives a window of 16 messages of 2049 more than "
+                                                  "32768 blocks; --no-verify takes them"));
+  EXPECT_EQ(plan_of(of_size("2K")).window, 16);
+  EXPECT_THAT(refusal(unverified("16385")), AllOf(HasSubstr("more than 262144 blocks"), Not(HasSubstr("--no-verify"))));
+  EXPECT_EQ(plan_of(unverified("16K")).window, 16);
 }
 
 TEST(RunOptions, ARefusalSaysWhoseChunkItIs) {

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/results/build.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "tests/protocols/bench/samples.hpp"
 
@@ -31,6 +32,20 @@ std::string refusal_of_result_after(const std::function<void(nlohmann::json&)>& 
   nlohmann::json json = to_json(sample_result());
   spoil(json);
   return refusal_of_result(json);
+}
+
+TEST(Build, IsSaidAsTheCompilerWasTold) {
+  const nlohmann::json build = describe_build();
+  EXPECT_FALSE(build.at("type").get<std::string>().empty());
+  const std::string flags = build.at("flags");
+#ifdef NDEBUG
+  EXPECT_THAT(flags, HasSubstr("-DNDEBUG"));
+#else
+  EXPECT_THAT(flags, testing::Not(HasSubstr("-DNDEBUG")));
+#endif
+#ifdef __OPTIMIZE__
+  EXPECT_THAT(flags, testing::ContainsRegex("-O[123sg]"));
+#endif
 }
 
 TEST(ResultFile, ReadsBackWhatWasWritten) {

@@ -1,0 +1,66 @@
+#include "model/cli/protocol_choice.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <string>
+
+#include "platforms/topology/topology.hpp"
+#include "protocols/core/errors.hpp"
+#include "protocols/registry.hpp"
+
+namespace twinlink::model {
+namespace {
+
+/// Places whose pairs have every path that there is between any of `places`. Nodes repeat the graph of the topology, so
+/// two of them stand for all; a GPU that several ranks share is there twice.
+std::vector<Place> representatives(const Topology& topology, const std::vector<Place>& places) {
+  constexpr std::size_t kCopies = 2;
+  std::map<std::size_t, std::map<int, std::size_t>> taken;  // by GPU of the graph and its copy: how many places
+  std::vector<Place> all;
+  for (const Place& place : places) {
+    auto& copies = taken[topology.gpu_of(place)];
+    const int copy = topology.copy_of(place.node);
+    if (!copies.contains(copy) && copies.size() == kCopies) continue;
+    if (++copies[copy] <= kCopies) all.push_back(place);
+  }
+  return all;
+}
+
+}  // namespace
+
+const Protocol& shortest_way(std::span<const Path> paths) {
+  for (const Protocol* protocol : all_protocols()) {
+    const auto serves = [&](const Path& path) { return protocol->supports(path).kind == Support::Kind::yes; };
+    if (protocol->message_memory() == Memory::device && std::ranges::all_of(paths, serves)) return *protocol;
+  }
+  throw UnavailableError("no protocol can move device memory between these two");
+}
+
+std::vector<Path> paths_between(const Platform& platform, const std::vector<Place>& places) {
+  const Topology topology(platform);
+  const std::vector<Place> some = representatives(topology, places);
+  std::vector<Path> paths;
+  for (std::size_t a = 0; a < some.size(); ++a) {
+    for (std::size_t b = a + 1; b < some.size(); ++b) paths.push_back(topology.path(some[a], some[b]));
+  }
+  return paths;
+}
+
+ChosenProtocols shortest_ways(const Platform& platform, const std::vector<Place>& places) {
+  std::vector<Path> within = paths_between(platform, places);
+  const auto others = std::ranges::partition(within, &Path::same_node);
+  const std::vector<Path> between(others.begin(), others.end());
+  within.erase(others.begin(), others.end());
+  const Protocol& first = shortest_way(within.empty() ? between : within);
+  return {.within = &first, .between = between.empty() ? &first : &shortest_way(between)};
+}
+
+void note_choice(const ChosenProtocols& chosen) {
+  std::string text(chosen.within->name());
+  if (chosen.between != chosen.within)
+    text += " within nodes and " + std::string(chosen.between->name()) + " between them";
+  std::cerr << "twinlink-sim: note: " << text << ", as 'explain' chooses; -p names another protocol\n";
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Does --help of every command show each option under its heading?
+
+Usage: help_groups.py BIN_DIR
+
+The table says where an option stands in all commands of the programs in BIN_DIR; those of one command that has a heading
+of its own are in a second table. An option that is in neither has not been thought of.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+HEADINGS = {
+    "Machine": "platform set degrade fail intra-node smp-copy-size from to engine device host-peers host-memory pace "
+               "places gpus bind nvtx",
+    "Protocol": "protocol preset chunk depth option layout pack between-nodes between-option algorithm",
+    "Sizes and pattern": "pattern window ends compute one-process begin end factor only",
+    "Rounds": "warmup iterations timeout no-verify passes",
+    "Job": "place ranks jobs background",
+    "Training step": "layers layer-time bucket",
+    "Output": "format json csv report timeline trace trace-times links critical-path expect samples out all",
+    "Several pairs": "all-pairs pairs",
+    "Limits": "max-error max-p95 force",
+    "Files of other tools": "size table",
+    "Options": "help version label title resume folder numbers dot fidelity base tolerance line min simulated-on "
+               "hwloc-xml compare",
+}
+OF_COMMAND = {
+    "sim run": {"Several pairs": "place ranks"},
+    "sim explain": {"Message": "protocol size preset chunk depth option layout pack compare"},
+    "sim advise": {"Search": "protocol chunk depth option jobs"},
+    "sim draw": {"Message": "from to protocol size preset chunk depth option"},
+    "sim sensitivity": {"Message": "protocol size preset chunk depth option", "Output": "jobs"},
+    "sim diff": {"Run": "protocol from to preset chunk depth option"},
+    "sim new": {"Parts": "gpu cpu nic mpi driver switch gpus nodes", "Output": "name"},
+    "sim import": {"Output": "name"},
+    "sim study": {"Options": "jobs"},
+    "validate import": {"What the file does not tell": "protocol pattern window places size table", "Options": "from"},
+    "validate compare": {"Limits": "label"},
+    "validate calibrate": {"Options": "force"},
+    "validate suspect": {"Options": "force"},
+    "validate ceiling": {"Options": "from"},
+}
+
+
+def listed(table):
+    return {option: heading for heading, options in table.items() for option in options.split()}
+
+
+def help_of(program, command):
+    run = subprocess.run([program, *command, "--help"], capture_output=True, text=True, check=True, timeout=60)
+    return run.stdout
+
+
+def commands_of(text):
+    block = re.search(r"^Commands.*?:\n(.*?)\n\n", text, re.M | re.S)
+    return re.findall(r"^  (\w[\w-]*) ", block.group(1), re.M) if block else []
+
+
+def options_of(text):
+    """(heading, long name) of each option."""
+    heading = ""
+    for line in text.splitlines():
+        if re.fullmatch(r"[A-Z].*:", line):
+            heading = line[:-1]
+        option = re.match(r"  (?:-\w, |-\w,)?--([\w-]+)", line)
+        if option and heading != "Examples":
+            yield heading, option.group(1)
+
+
+def check(program, name, command, faults):
+    text = help_of(program, command)
+    where = " ".join([name, *command])
+    expected = listed(HEADINGS) | listed(OF_COMMAND.get(" ".join([name, *command[:1]]), {}))
+    count = 0
+    for heading, option in options_of(text):
+        count += 1
+        if expected.get(option) != heading:
+            faults.append(f"{where}: --{option} is under '{heading}' and belongs under '{expected.get(option)}'")
+    for below in commands_of(text):
+        count += check(program, name, [*command, below], faults)
+    return count
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    faults = []
+    count = 0
+    for name in ["sim", "real", "validate"]:
+        program = folder / f"twinlink-{name}"
+        if program.exists():
+            count += check(program, name, [], faults)
+    print("\n".join(faults))
+    print(f"{count} options")
+    sys.exit(1 if faults or count < 60 else 0)
+
+
+main()
