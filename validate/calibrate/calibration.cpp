@@ -25,6 +25,7 @@ namespace {
 
 using model::Platform;
 using model::Topology;
+using Fit = KindFacts::Fit;
 using Kind = Primitive::Kind;
 
 class Calibrator {
@@ -51,7 +52,7 @@ class Calibrator {
     const Platform with_signals = fitted();
     const Topology all_else(with_signals);
     for (const Group& group : groups_) {
-      if (group.first().tells_rest()) fit_rest(group, all_else, probes_, edit_, result_.notes);
+      if (facts_of(group.first().kind).fit == Fit::rest) fit_rest(group, all_else, probes_, edit_, result_.notes);
     }
     finish_uncached(all_else);
     if (edit_.changes().empty()) {
@@ -120,33 +121,26 @@ class Calibrator {
   }
 
   void fit(const Group& group) {
-    switch (group.first().kind) {
-      case Kind::copy:
-        return copies_.fit(group);
-      case Kind::message:
-        return fit_messages(group);
-      case Kind::pin:
-        return fit_pinning(group);
-      case Kind::engine_block:
-      case Kind::kernel_block:
-      case Kind::signal:
-      case Kind::kernel_signal:
-      case Kind::queued:
-      case Kind::queued_signal:
-      case Kind::queued_kernel_signal:
-      case Kind::gap:
-      case Kind::completion:
-      case Kind::written_copy:
-      case Kind::start:
-      case Kind::start_message:
-      case Kind::start_receive:
-      case Kind::queued_control:
-      case Kind::finish:
-        return;  // fit_on_top(), CopyFits and MessageFits
-      case Kind::control:
-        return set(group.path, fit_constant(observations_of(group)) - message_way(group.first(), topology_), group);
-      default:
+    switch (facts_of(group.first().kind).fit) {
+      case Fit::constant:
         return set(group.path, fit_constant(observations_of(group)), group);
+      case Fit::constant_beside_way:
+        return set(group.path, fit_constant(observations_of(group)) - message_way(group.first(), topology_), group);
+      case Fit::latency_of_copies:
+        return copies_.fit(group);
+      case Fit::latency_of_messages:
+        return fit_messages(group);
+      case Fit::line_over_size:
+        return fit_pinning(group);
+      case Fit::cpus_part:  // CopyFits and MessageFits have told them
+      case Fit::gap_of_copies:
+      case Fit::gap_of_messages:
+      case Fit::share_of_blocks:
+      case Fit::share_of_signals:
+      case Fit::signal_by_size:
+      case Fit::written:
+      case Fit::rest:
+        return;  // fit_on_top()
     }
   }
 
@@ -193,21 +187,43 @@ class Calibrator {
   }
 
   void fit_on_top(const Group& group, const Topology& topology) {
-    const Kind kind = group.first().kind;
-    if (kind == Kind::queued) return copies_.fit_gap(group, topology);
-    if (group.first().tells_rest()) return;  // fit_rest()
-    if (kind == Kind::completion) return;    // MessageFits
-    if (kind == Kind::gap) return fit_gap(group, topology, probes_, edit_);
-    if (kind == Kind::kernel_signal) return copies_.fit_kernel_signal(group, topology);
-    if (group.first().is_written()) return fit_written(group, topology, probes_, edit_, result_.notes);
-    if (!group.first().copies() || kind == Kind::copy || group.first().is_cpus_part()) return;
-    const bool signals = group.first().signals();
+    switch (facts_of(group.first().kind).fit) {
+      case Fit::gap_of_copies:
+        return copies_.fit_gap(group, topology);
+      case Fit::gap_of_messages:
+        return fit_gap(group, topology, probes_, edit_);
+      case Fit::signal_by_size:
+        return copies_.fit_kernel_signal(group, topology);
+      case Fit::written:
+        return fit_written(group, topology, probes_, edit_, result_.notes);
+      case Fit::share_of_blocks:
+        return fit_shares(group, [&](const Meant& meant) {
+          return Below{predict_below(meant.primitive, meant.size(), topology), meant.primitive.blocks};
+        });
+      case Fit::share_of_signals:
+        return fit_shares(group, [&](const Meant& meant) { return Below{copies_.put_alone(meant, topology), 1}; });
+      case Fit::constant:
+      case Fit::constant_beside_way:
+      case Fit::latency_of_copies:
+      case Fit::latency_of_messages:
+      case Fit::line_over_size:
+      case Fit::cpus_part:
+      case Fit::rest:
+        return;  // fit(), and fit_rest() last
+    }
+  }
+
+  /// What a line takes without the number that is looked for, and how often that is in it.
+  struct Below {
+    std::optional<Seconds> time{};
+    double count = 1;
+  };
+
+  void fit_shares(const Group& group, const auto& below) {
     std::vector<CountedObservation> observations;
     for (const Meant& meant : group.lines) {
-      const std::optional<Seconds> rest =
-          signals ? copies_.put_alone(meant, topology) : predict_below(meant.primitive, meant.size(), topology);
-      if (!rest) continue;
-      observations.push_back({observation_of(meant), *rest, signals ? 1 : meant.primitive.blocks});
+      const Below rest = below(meant);
+      if (rest.time) observations.push_back({observation_of(meant), *rest.time, rest.count});
     }
     if (const std::optional<Seconds> each = fit_share(observations)) {
       set(group.path, *each, group);

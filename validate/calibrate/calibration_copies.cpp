@@ -1,12 +1,14 @@
 #include "validate/calibrate/calibration_copies.hpp"
 
 #include <algorithm>
+#include <array>
 #include <ranges>
 #include <set>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "protocols/bench/probe/probed.hpp"
 #include "protocols/bench/results/statistics.hpp"
 #include "validate/primitives/cost_fit.hpp"
 #include "validate/primitives/primitive.hpp"
@@ -282,11 +284,15 @@ std::optional<Seconds> CopyFits::put_alone(const Meant& signal, const Topology& 
 /// the sender learns of the end.
 std::optional<Seconds> CopyFits::measured_put(const Meant& signal) const {
   const bench::ProbeLine& line = signal.probe->line;
-  const std::string_view name = signal.primitive.kind == Kind::kernel_signal ? "copy kernel-push" : "peer copy write ";
+  const Engine engine = signal.primitive.kind == Kind::kernel_signal ? Engine::kernel : Engine::dma;
+  const auto name = [engine](bool direct) {
+    return to_string(bench::Probed{.engine = engine, .peer = bench::Probed::Peer::write, .direct = direct});
+  };
+  const std::array names{name(true), name(false)};
   const auto write = [&](const std::string& from, const std::string& to) -> std::optional<Seconds> {
     const auto found = std::ranges::find_if(probes_.probes, [&](const Probe& probe) {
-      return probe.file == signal.probe->file && probe.line.name.starts_with(name) && probe.line.gpu == from &&
-             probe.line.peer == to && probe.line.size == line.size;
+      return probe.file == signal.probe->file && std::ranges::find(names, probe.line.name) != names.end() &&
+             probe.line.gpu == from && probe.line.peer == to && probe.line.size == line.size;
     });
     if (found == probes_.probes.end()) return std::nullopt;
     return Seconds{found->line.time_us.median * 1e-6};

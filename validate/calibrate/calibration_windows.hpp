@@ -11,7 +11,7 @@
 
 namespace twinlink::validate {
 
-/// One number that nothing else of the lines tells (Primitive::tells_rest()): what is left of them where that number is
+/// One number that nothing else of the lines tells (KindFacts::Fit::rest): what is left of them where that number is
 /// zero, by what `topology` says of all else.
 void fit_rest(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
               std::vector<std::string>& notes);

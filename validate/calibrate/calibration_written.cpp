@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "platforms/machine/platform_numbers.hpp"
+#include "protocols/bench/probe/probed.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -26,7 +27,9 @@ double worst(const std::vector<Piecewise::Knot>& knots, const std::vector<Differ
 
 /// The line of the same job and devices whose source was at rest; null: there is none.
 const Probe* line_at_rest(const bench::ProbeLine& written, std::size_t file, const ProbeSet& probes) {
-  const std::string name = written.name.substr(0, written.name.rfind(' '));
+  bench::Probed at_rest = bench::probed_by(written.name).value();
+  at_rest.cpu_written = false;
+  const std::string name = to_string(at_rest);
   const auto found = std::ranges::find_if(probes.probes, [&](const Probe& probe) {
     return probe.file == file && probe.line.name == name && probe.line.gpu == written.gpu &&
            probe.line.peer == written.peer && probe.line.size == written.size;

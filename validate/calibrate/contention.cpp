@@ -7,21 +7,25 @@
 
 #include <fmt/format.h>
 
+#include "protocols/bench/probe/probed.hpp"
 #include "protocols/bench/results/statistics.hpp"
 #include "validate/calibrate/calibration_groups.hpp"
 
 namespace twinlink::validate {
 namespace {
 
-/// Of "copy host-to-host of 4 GPUs" and "message pageable same-node both-ways" the line that tells one alone; nothing
-/// for other lines, and for copies by an engine, whose links have limits of their own on a platform.
+/// Of copies of several GPUs at once and of messages both ways at once, the line that tells one alone; nothing for
+/// other lines, and for copies by an engine, whose links have limits of their own on a platform.
 std::optional<std::string> alone_of(const std::string& name) {
-  const bool by_cpu = name.starts_with("copy host-to-host") || name.find("pageable") != std::string::npos;
-  for (const std::string_view crowd : {" of ", " both-ways"}) {
-    const std::size_t end = name.find(crowd);
-    if (by_cpu && end != std::string::npos) return name.substr(0, end);
-  }
-  return std::nullopt;
+  using bench::Probed;
+  std::optional<Probed> probed = bench::probed_by(name);
+  if (!probed || (probed->from != Memory::pageable && probed->to != Memory::pageable)) return std::nullopt;
+  const bool copies = probed->what == Probed::What::copy && probed->gpus > 1;
+  const bool messages = probed->what == Probed::What::message && probed->how == Probed::How::both_ways;
+  if (!copies && !messages) return std::nullopt;
+  probed->gpus = 1;
+  probed->how = Probed::How::alone;
+  return to_string(*probed);
 }
 
 const Probe* find_alone(const ProbeSet& probes, const Probe& crowd, const std::string& name) {

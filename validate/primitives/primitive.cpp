@@ -1,6 +1,8 @@
 #include "validate/primitives/primitive.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <string_view>
 #include <utility>
 
@@ -151,50 +153,6 @@ std::optional<Seconds> predict_start(const Primitive& primitive, const Topology&
 
 }  // namespace
 
-KindFacts facts_of(const Primitive& primitive) {
-  switch (primitive.kind) {
-    case Kind::copy:
-      if (primitive.from.kernel || primitive.to.kernel) return {"copies by kernels", 0.03};
-      return {"copies", 0.06};
-    case Kind::engine_block:
-    case Kind::kernel_block:
-      return {"copies of blocks", 0.24};
-    case Kind::signal:
-    case Kind::kernel_signal:
-      return {"puts with signals", 0.01};
-    case Kind::written_copy:
-      return {"copies of what was just written", 0.06};
-    case Kind::start:
-    case Kind::finish:
-    case Kind::look:
-      return {"calls for copies", 0.07};
-    case Kind::queued:
-      return {"queues of copies", 0.08};
-    case Kind::queued_signal:
-    case Kind::queued_kernel_signal:
-      return {"queues of puts with signals", 0.01};
-    case Kind::message:
-      return {"messages", 0.04};
-    case Kind::start_message:
-    case Kind::start_receive:
-      return {"calls for messages", 0.01};
-    case Kind::gap:
-    case Kind::completion:
-      return {"windows of messages", 0.06};
-    case Kind::control:
-    case Kind::queued_control:
-      return {"control messages", 0.01};
-    case Kind::allocate_device:
-    case Kind::pin:
-      return {"allocations", 0.54};
-    case Kind::ipc_export:
-    case Kind::ipc_open:
-    case Kind::ipc_close:
-      return {"handles", 0.12};
-  }
-  return {};
-}
-
 model::NetworkCosts network_of(const Primitive& primitive, const Topology& topology) {
   const Platform& platform = topology.platform();
   model::NetworkCosts costs = primitive.same_node ? platform.intra_node : platform.network.value();
@@ -229,58 +187,13 @@ std::string copy_path(const Primitive& primitive, const Topology& topology) {
 }
 
 std::string cost_path(const Primitive& primitive, const Topology& topology) {
-  const std::string_view network = primitive.same_node ? "mpi.intra_node" : "mpi.network";
-  switch (primitive.kind) {
-    case Kind::copy:
-      return copy_path(primitive, topology);
-    case Kind::engine_block:
-      return "driver.runtime.engine_block";
-    case Kind::kernel_block:
-      return "driver.runtime.kernel_block";
-    case Kind::signal:
-      return "driver.runtime.signal";
-    case Kind::kernel_signal:
-      return "driver.runtime.kernel_signal";
-    case Kind::written_copy:
-      return copy_path(primitive, topology) + ".cpu_written";
-    case Kind::start:
-      return copy_path(primitive, topology) + ".overhead";
-    case Kind::queued:
-      return copy_path(primitive, topology) + ".gap";
-    case Kind::queued_signal:
-      return "driver.runtime.signal_gap";
-    case Kind::queued_kernel_signal:
-      return "driver.runtime.kernel_signal_gap";
-    case Kind::finish:
-      return "driver.runtime.completion";
-    case Kind::look:
-      return "driver.runtime.failed_poll";
-    case Kind::message:
-      return std::string(network);
-    case Kind::start_message:
-      return fmt::format("{}.send_overhead", network);
-    case Kind::start_receive:
-      return fmt::format("{}.receive_overhead", network);
-    case Kind::gap:
-      return fmt::format("{}.gap", network);
-    case Kind::completion:
-      return fmt::format("{}.completion", network);
-    case Kind::control:
-      return fmt::format("{}.control", network);
-    case Kind::queued_control:
-      return fmt::format("{}.control_receive_overhead", network);
-    case Kind::allocate_device:
-      return "driver.runtime.allocate_device";
-    case Kind::pin:
-      return "driver.runtime.pin_base";
-    case Kind::ipc_export:
-      return "driver.runtime.ipc_export";
-    case Kind::ipc_open:
-      return "driver.runtime.ipc_open";
-    case Kind::ipc_close:
-      return "driver.runtime.ipc_close";
-  }
-  return {};
+  const KindFacts& facts = facts_of(primitive.kind);
+  std::string path = facts.owner == KindFacts::Owner::copy      ? copy_path(primitive, topology)
+                     : facts.owner == KindFacts::Owner::runtime ? "driver.runtime"
+                     : primitive.same_node                      ? "mpi.intra_node"
+                                                                : "mpi.network";
+  if (!facts.number.empty()) path += fmt::format(".{}", facts.number);
+  return path;
 }
 
 std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& topology) {
@@ -326,63 +239,111 @@ std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, con
   return primitive.signals() ? predict_put(primitive, size, topology) : predict_copy(primitive, size, topology);
 }
 
+namespace {
+
+using Fit = KindFacts::Fit;
+using Owner = KindFacts::Owner;
+
+/// A number of the driver, whatever the size.
+template <auto number>
+std::optional<Seconds> constant_of(const Primitive&, Bytes, const Topology& topology) {
+  return (topology.platform().runtime.*number).value;
+}
+/// The same of one that a platform may lack.
+template <auto number>
+std::optional<Seconds> known_of(const Primitive&, Bytes, const Topology& topology) {
+  return value_of(topology.platform().runtime.*number);
+}
+
+template <auto each>
+std::optional<Seconds> predict_blocks(const Primitive& primitive, Bytes size, const Topology& topology) {
+  return plus(predict_below(primitive, size, topology), topology.platform().runtime.*each, primitive.blocks);
+}
+
+std::optional<Seconds> predict_signal(const Primitive& primitive, Bytes size, const Topology& topology) {
+  return plus(predict_below(primitive, size, topology), topology.platform().runtime.signal, 1);
+}
+std::optional<Seconds> predict_kernel_signal(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::RuntimeCosts& runtime = topology.platform().runtime;
+  return plus(predict_below(primitive, size, topology),
+              runtime.kernel_signal ? kernel_signal(runtime, size) : value_of(runtime.signal), 1);
+}
+std::optional<Seconds> predict_signals(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::RuntimeCosts& runtime = topology.platform().runtime;
+  return predict_queued_signal(primitive, size, topology, value_of(runtime.signal), runtime.signal_gap);
+}
+std::optional<Seconds> predict_kernel_signals(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::RuntimeCosts& runtime = topology.platform().runtime;
+  return predict_queued_signal(primitive, size, topology, kernel_signal(runtime, size), runtime.kernel_signal_gap);
+}
+
+std::optional<Seconds> predict_pinning(const Primitive&, Bytes size, const Topology& topology) {
+  const model::RuntimeCosts& runtime = topology.platform().runtime;
+  return runtime.pin_base.value +
+         runtime.pin_per_gib.value * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
+}
+
+/// What a function of the network alone says.
+template <auto part>
+std::optional<Seconds> predict_of_network(const Primitive& primitive, Bytes size, const Topology& topology) {
+  return part(network_of(primitive, topology), size);
+}
+template <auto whole>
+std::optional<Seconds> as_optional(const Primitive& primitive, Bytes size, const Topology& topology) {
+  return whole(primitive, size, topology);
+}
+
+constexpr auto kPosting = [](const model::NetworkCosts& network, Bytes size) { return network.posting(size); };
+constexpr auto kAwaiting = [](const model::NetworkCosts& network, Bytes) { return network.receive_overhead.value; };
+constexpr auto kControl = [](const model::NetworkCosts& network, Bytes) { return network.control.value; };
+constexpr auto kControls = [](const model::NetworkCosts& network, Bytes) { return predict_controls(network); };
+constexpr auto kStart = [](const Primitive& primitive, Bytes, const Topology& topology) {
+  return predict_start(primitive, topology);
+};
+
+using Costs = model::RuntimeCosts;
+
+// clang-format off
+constexpr std::array kKinds{
+    KindFacts{Kind::copy, "copies", 0.06, Owner::copy, "", Fit::latency_of_copies, predict_copy},
+    KindFacts{Kind::engine_block, "copies of blocks", 0.24, Owner::runtime, "engine_block", Fit::share_of_blocks, predict_blocks<&Costs::engine_block>},
+    KindFacts{Kind::kernel_block, "copies of blocks", 0.24, Owner::runtime, "kernel_block", Fit::share_of_blocks, predict_blocks<&Costs::kernel_block>},
+    KindFacts{Kind::signal, "puts with signals", 0.01, Owner::runtime, "signal", Fit::share_of_signals, predict_signal},
+    KindFacts{Kind::kernel_signal, "puts with signals", 0.01, Owner::runtime, "kernel_signal", Fit::signal_by_size, predict_kernel_signal},
+    KindFacts{Kind::written_copy, "copies of what was just written", 0.06, Owner::copy, "cpu_written", Fit::written, predict_written_copy},
+    KindFacts{Kind::start, "calls for copies", 0.07, Owner::copy, "overhead", Fit::cpus_part, kStart},
+    KindFacts{Kind::queued, "queues of copies", 0.08, Owner::copy, "gap", Fit::gap_of_copies, predict_queued},
+    KindFacts{Kind::queued_signal, "queues of puts with signals", 0.01, Owner::runtime, "signal_gap", Fit::rest, predict_signals},
+    KindFacts{Kind::queued_kernel_signal, "queues of puts with signals", 0.01, Owner::runtime, "kernel_signal_gap", Fit::rest, predict_kernel_signals},
+    KindFacts{Kind::finish, "calls for copies", 0.07, Owner::runtime, "completion", Fit::cpus_part, known_of<&Costs::completion>},
+    KindFacts{Kind::look, "calls for copies", 0.07, Owner::runtime, "failed_poll", Fit::constant, known_of<&Costs::failed_poll>},
+    KindFacts{Kind::message, "messages", 0.04, Owner::network, "", Fit::latency_of_messages, as_optional<predict_message>},
+    KindFacts{Kind::start_message, "calls for messages", 0.01, Owner::network, "send_overhead", Fit::cpus_part, predict_of_network<kPosting>},
+    KindFacts{Kind::start_receive, "calls for messages", 0.01, Owner::network, "receive_overhead", Fit::cpus_part, predict_of_network<kAwaiting>},
+    KindFacts{Kind::gap, "windows of messages", 0.06, Owner::network, "gap", Fit::gap_of_messages, as_optional<predict_window>},
+    KindFacts{Kind::completion, "windows of messages", 0.06, Owner::network, "completion", Fit::cpus_part, predict_both_ways},
+    KindFacts{Kind::control, "control messages", 0.01, Owner::network, "control", Fit::constant_beside_way, predict_of_network<kControl>},
+    KindFacts{Kind::queued_control, "control messages", 0.01, Owner::network, "control_receive_overhead", Fit::cpus_part, predict_of_network<kControls>},
+    KindFacts{Kind::allocate_device, "allocations", 0.54, Owner::runtime, "allocate_device", Fit::constant, constant_of<&Costs::allocate_device>},
+    KindFacts{Kind::pin, "allocations", 0.54, Owner::runtime, "pin_base", Fit::line_over_size, predict_pinning},
+    KindFacts{Kind::ipc_export, "handles", 0.12, Owner::runtime, "ipc_export", Fit::constant, constant_of<&Costs::ipc_export>},
+    KindFacts{Kind::ipc_open, "handles", 0.12, Owner::runtime, "ipc_open", Fit::constant, constant_of<&Costs::ipc_open>},
+    KindFacts{Kind::ipc_close, "handles", 0.12, Owner::runtime, "ipc_close", Fit::constant, constant_of<&Costs::ipc_close>}};
+// clang-format on
+static_assert(std::ranges::is_sorted(kKinds, {}, &KindFacts::kind) &&
+              kKinds.size() == static_cast<std::size_t>(Kind::ipc_close) + 1);
+
+}  // namespace
+
+const KindFacts& facts_of(Kind kind) { return kKinds.at(static_cast<std::size_t>(kind)); }
+
+std::string_view plural_of(const Primitive& primitive) {
+  const bool by_kernel = primitive.from.kernel || primitive.to.kernel;
+  return primitive.kind == Kind::copy && by_kernel ? "copies by kernels" : facts_of(primitive.kind).plural;
+}
+
 std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const Platform& platform = topology.platform();
-  const model::RuntimeCosts& runtime = platform.runtime;
-  const model::NetworkCosts network = network_of(primitive, topology);
-  switch (primitive.kind) {
-    case Kind::copy:
-      return predict_copy(primitive, size, topology);
-    case Kind::engine_block:
-      return plus(predict_below(primitive, size, topology), runtime.engine_block, primitive.blocks);
-    case Kind::kernel_block:
-      return plus(predict_below(primitive, size, topology), runtime.kernel_block, primitive.blocks);
-    case Kind::signal:
-      return plus(predict_below(primitive, size, topology), runtime.signal, 1);
-    case Kind::kernel_signal:
-      return plus(predict_below(primitive, size, topology),
-                  runtime.kernel_signal ? kernel_signal(runtime, size) : value_of(runtime.signal), 1);
-    case Kind::written_copy:
-      return predict_written_copy(primitive, size, topology);
-    case Kind::start:
-      return predict_start(primitive, topology);
-    case Kind::queued:
-      return predict_queued(primitive, size, topology);
-    case Kind::queued_signal:
-      return predict_queued_signal(primitive, size, topology, value_of(runtime.signal), runtime.signal_gap);
-    case Kind::queued_kernel_signal:
-      return predict_queued_signal(primitive, size, topology, kernel_signal(runtime, size), runtime.kernel_signal_gap);
-    case Kind::finish:
-      return plus(Seconds{}, runtime.completion, 1);
-    case Kind::look:
-      return plus(Seconds{}, runtime.failed_poll, 1);
-    case Kind::message:
-      return predict_message(primitive, size, topology);
-    case Kind::start_message:
-      return network.posting(size);
-    case Kind::start_receive:
-      return network.receive_overhead.value;
-    case Kind::gap:
-      return predict_window(primitive, size, topology);
-    case Kind::completion:
-      return predict_both_ways(primitive, size, topology);
-    case Kind::control:
-      return network.control.value;
-    case Kind::queued_control:
-      return predict_controls(network);
-    case Kind::allocate_device:
-      return runtime.allocate_device.value;
-    case Kind::pin:
-      return runtime.pin_base.value +
-             runtime.pin_per_gib.value * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
-    case Kind::ipc_export:
-      return runtime.ipc_export.value;
-    case Kind::ipc_open:
-      return runtime.ipc_open.value;
-    case Kind::ipc_close:
-      return runtime.ipc_close.value;
-  }
-  return std::nullopt;
+  return facts_of(primitive.kind).predict(primitive, size, topology);
 }
 
 }  // namespace twinlink::validate

@@ -51,8 +51,6 @@ struct Primitive {
   [[nodiscard]] bool signals() const { return kind == Kind::signal || kind == Kind::kernel_signal; }
   /// Was its source just written, which makes it take longer?
   [[nodiscard]] bool is_written() const { return kind == Kind::written_copy; }
-  /// Does it tell one number that nothing else of it does?
-  [[nodiscard]] bool tells_rest() const { return kind == Kind::queued_signal || kind == Kind::queued_kernel_signal; }
   /// Is it the part of a class of copies that the CPU does?
   [[nodiscard]] bool is_cpus_part() const { return kind == Kind::start; }
   /// Is it a copy, whatever comes on top of it, or a part of one?
@@ -61,15 +59,42 @@ struct Primitive {
   [[nodiscard]] bool messages() const { return kind >= Kind::message && kind <= Kind::queued_control; }
 };
 
-/// What is said of a kind of primitives as a whole.
+/// What is known of a kind of primitives: one row of a table, and all that a new kind needs beside its closed form.
 struct KindFacts {
+  /// How calibration finds the number that stands for the kind.
+  enum class Fit {
+    constant,             ///< the mean of its lines
+    constant_beside_way,  ///< and the way that they take is another number's
+    latency_of_copies,    ///< latency and rate
+    latency_of_messages,
+    line_over_size,  ///< a straight line over the size
+    cpus_part,       ///< told before everything else, since what a CPU does is no part of a latency
+    gap_of_copies,   ///< what follows here is what a line takes longer than the platform without it
+    gap_of_messages,
+    share_of_blocks,
+    share_of_signals,
+    signal_by_size,
+    written,
+    rest  ///< last: what is left when all else is known
+  };
+  /// Where the platform keeps the number: with the class of the copy, the network, or what the driver does.
+  enum class Owner { copy, network, runtime };
+
+  Primitive::Kind kind = Primitive::Kind::copy;
   std::string_view plural{};  ///< "messages"
   /// By how much a healthy machine's curve may be slower than a platform that was calibrated from it, as the geometric
   /// mean over its sizes: what the form of this kind's closed form misses. Of the stored probes of an H200 node, which
-  /// tests/validate/suspect holds to it.
+  /// tests/validate/suspect holds to it; of windows the closed form misses as much of a simulation, too.
   double own_error = 0;
+  Owner owner = Owner::copy;
+  std::string_view number{};  ///< "overhead"; empty: the owner's entry as a whole
+  Fit fit = Fit::constant;
+  /// What `size` bytes take on an idle machine; nothing if the platform lacks a number that this needs.
+  std::optional<Seconds> (*predict)(const Primitive& primitive, Bytes size, const model::Topology& topology) = nullptr;
 };
-KindFacts facts_of(const Primitive& primitive);
+const KindFacts& facts_of(Primitive::Kind kind);
+/// "copies by kernels", or what the kind is called.
+std::string_view plural_of(const Primitive& primitive);
 
 /// What the line means on this platform. Nothing, with the reason in `reason`, for a line that none of the platform's
 /// numbers stands for. An InputError for a device that the platform does not have.

@@ -177,12 +177,12 @@ class Inspector {
   }
 
   [[nodiscard]] double allowed(const Curve& curve) const {
-    return std::max(result_.tolerance, facts_of(curve.first()).own_error);
+    return std::max(result_.tolerance, facts_of(curve.first().kind).own_error);
   }
 
   void judge_curves() {
     for (const Curve& curve : curves_) {
-      const std::string plural(facts_of(curve.first()).plural);
+      const std::string plural(plural_of(curve.first()));
       auto judged = std::ranges::find(result_.judged, plural, &Judged::plural);
       if (judged == result_.judged.end()) {
         judged = result_.judged.insert(judged, {.plural = plural, .allowed = allowed(curve)});

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "protocols/bench/probe/probed.hpp"
 #include "protocols/bench/probe/prober.hpp"
 
 namespace twinlink::bench {
@@ -14,15 +15,15 @@ constexpr std::array kBlockSizes{Bytes{8}, Bytes{64}, Bytes{4096}};
 constexpr std::uint64_t kMostProbedBlocks = 16384;
 
 struct BlockCopy {
-  std::string_view words;        ///< "device-to-pinned"
-  std::string_view kernel_cost;  ///< the platform's name of a kernel's copy
   Buffer to;
   Buffer from;
+
+  [[nodiscard]] Probed by_kernel() const { return {.engine = Engine::kernel, .from = from.memory, .to = to.memory}; }
 };
 
 void probe_kernel_copy(Prober& prober, const BlockCopy& way) {
   const Move move{View(way.to), View(way.from)};
-  prober.record_copies(fmt::format("copy {}", way.kernel_cost), move, [&](const Move& part) {
+  prober.record_copies(to_string(way.by_kernel()), move, [&](const Move& part) {
     return prober.sample(part.to.length, [&] { prober.copy(part.to, part.from, Engine::kernel); });
   });
 }
@@ -39,8 +40,11 @@ std::vector<Block> blocks_of(const BlockCopy& way, Bytes size, Bytes length) {
 }
 
 void probe_block_copy(Prober& prober, const BlockCopy& way, Engine engine, Bytes length) {
-  const std::string name = fmt::format("{} {} of {} B", engine == Engine::kernel ? "kernel-block" : "engine-block",
-                                       way.words, length.count());
+  const std::string name = to_string({.what = Probed::What::block,
+                                      .engine = engine,
+                                      .from = way.from.memory,
+                                      .to = way.to.memory,
+                                      .block_bytes = length.count()});
   if (!prober.wants(name)) return;
   MeasuredRank& rank = prober.rank();
   for (const Bytes size : prober.plan().sizes) {
@@ -68,19 +72,18 @@ void probe_blocks(Prober& prober) {
   const ScopedBuffer device(prober.rank(), Memory::device, prober.largest() * 2);
   const ScopedBuffer other(prober.rank(), Memory::device, prober.largest());
   const ScopedBuffer pinned(prober.rank(), Memory::pinned, prober.largest());
-  const std::array ways{BlockCopy{"device-to-device", "kernel-local", other.buffer(), device.buffer()},
-                        BlockCopy{"device-to-pinned", "kernel-to-pinned", pinned.buffer(), device.buffer()},
-                        BlockCopy{"pinned-to-device", "kernel-from-pinned", device.buffer(), pinned.buffer()}};
+  const std::array ways{BlockCopy{other.buffer(), device.buffer()}, BlockCopy{pinned.buffer(), device.buffer()},
+                        BlockCopy{device.buffer(), pinned.buffer()}};
   for (const BlockCopy& way : ways) {
     const View to(way.to, Bytes{}, Bytes{1});
     const View from(way.from, Bytes{}, Bytes{1});
     const std::array one{Block{{}, {}, Bytes{1}}};
-    if (can_copy(prober, way.kernel_cost, way.to, way.from, Engine::kernel)) probe_kernel_copy(prober, way);
+    if (can_copy(prober, way_of(way.by_kernel()), way.to, way.from, Engine::kernel)) probe_kernel_copy(prober, way);
     for (const Engine engine : {Engine::dma, Engine::kernel}) {
       const std::string_view by = engine == Engine::kernel ? "a kernel" : "the copy engine";
-      const bool possible = can(prober, fmt::format("blocks {} by {}", way.words, by), [&] {
-        prober.finish(prober.rank().copy_blocks(to, from, one, Stream{0}, engine), "blocks", Bytes{1});
-      });
+      const bool possible =
+          can(prober, fmt::format("blocks {}-to-{} by {}", to_string(way.from.memory), to_string(way.to.memory), by),
+              [&] { prober.finish(prober.rank().copy_blocks(to, from, one, Stream{0}, engine), "blocks", Bytes{1}); });
       if (!possible) continue;
       for (const Bytes length : kBlockSizes) probe_block_copy(prober, way, engine, length);
     }

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
 #include "protocols/bench/measure/all_pairs.hpp"
+#include "protocols/bench/probe/probed.hpp"
 #include "protocols/bench/probe/prober.hpp"
 
 namespace twinlink::bench {
@@ -23,10 +22,9 @@ class HostCopies {
         device_(prober.rank(), Memory::device, prober.largest() * 2),
         host_(prober.rank(), memory, prober.largest() * 2) {}
 
-  /// "device-to-pinned near"
-  [[nodiscard]] std::string words(CopyWay direction) const {
-    const std::string_view host = to_string(memory_);
-    return direction == CopyWay::out ? fmt::format("device-to-{} near", host) : fmt::format("{}-to-device near", host);
+  [[nodiscard]] Probed copy(CopyWay direction, Probed::How how = Probed::How::alone) const {
+    if (direction == CopyWay::out) return {.how = how, .from = Memory::device, .to = memory_};
+    return {.how = how, .from = memory_, .to = Memory::device};
   }
 
   /// The directions have memory of their own, so that both may be under way.
@@ -37,7 +35,7 @@ class HostCopies {
     return direction == CopyWay::out ? out : in;
   }
   [[nodiscard]] bool possible(CopyWay direction) const {
-    return can_copy(prober_, words(direction), move(direction).to.buffer, move(direction).from.buffer);
+    return can_copy(prober_, way_of(copy(direction)), move(direction).to.buffer, move(direction).from.buffer);
   }
   /// A part of move(direction), in the direction's own stream.
   Op start(CopyWay direction, const Move& part) {
@@ -45,7 +43,7 @@ class HostCopies {
     return prober_.rank().copy(part.to, part.from, stream, Engine::dma);
   }
   void run(CopyWay direction, const Move& part) {
-    prober_.finish(start(direction, part), words(direction), part.to.length);
+    prober_.finish(start(direction, part), way_of(copy(direction)), part.to.length);
   }
 
  private:
@@ -59,7 +57,7 @@ constexpr std::array kDirections{CopyWay::out, CopyWay::in};
 
 /// What the CPU does until the next line of a program runs, behind another copy: `overhead` of a platform's copies.
 void probe_start(Prober& prober, HostCopies& copies, CopyWay direction) {
-  const std::string name = "start copy " + copies.words(direction);
+  const std::string name = to_string(copies.copy(direction, Probed::How::start));
   if (!prober.wants(name)) return;
   for (const Bytes size : prober.plan().sizes) {
     if (!prober.times_cpu_at(size)) continue;
@@ -78,13 +76,14 @@ void probe_finish(Prober& prober, HostCopies& copies) {
   constexpr Bytes kInCache = 4_KiB;
   MeasuredRank& rank = prober.rank();
   constexpr CopyWay kDirection = CopyWay::out;
-  const std::string name = "finish ended copy";
+  const std::string name = to_string(Probed{.what = Probed::What::finish});
   if (!prober.wants(name)) return;
   const Bytes size = prober.plan().sizes.front();
   const Move move = copies.move(kDirection).first(size);
   const ScopedBuffer to(rank, Memory::pageable, kInCache);
   const ScopedBuffer from(rank, Memory::pageable, kInCache);
-  if (!can_copy(prober, "host-to-host", to.buffer(), from.buffer())) return;
+  if (!can_copy(prober, way_of(Probed{.from = Memory::pageable, .to = Memory::pageable}), to.buffer(), from.buffer()))
+    return;
 
   const double alone_us = summarize(prober.sample(size, [&] { copies.run(kDirection, move); })).median;
   const double meanwhile_us = time_round(rank, [&] { prober.copy(View(to.buffer()), View(from.buffer())); });
@@ -106,29 +105,28 @@ void probe_finish(Prober& prober, HostCopies& copies) {
 /// What the CPU does to learn that a copy has not ended yet: one that takes much longer than a look.
 void probe_look(Prober& prober) {
   constexpr Bytes kLong = 4_MiB;
-  const std::string name = "look copy";
+  const std::string name = to_string(Probed{.what = Probed::What::look});
   if (!prober.wants(name)) return;
   const ScopedBuffer device(prober.rank(), Memory::device, kLong);
   const ScopedBuffer host(prober.rank(), Memory::pinned, kLong);
-  if (!can_copy(prober, "device-to-pinned near", host.buffer(), device.buffer())) return;
+  if (!can_copy(prober, way_of(Probed{.to = Memory::pinned}), host.buffer(), device.buffer())) return;
   const auto start = [&] { return prober.rank().copy(View(host.buffer()), View(device.buffer()), {}, Engine::dma); };
   prober.record(name, {}, kLong, prober.sample_look(name, kLong, start), false);
 }
 
 /// What one costs that waits behind others of its stream: less than one alone, for its launch is hidden.
 void probe_queued(Prober& prober, HostCopies& copies, CopyWay direction) {
-  const std::string name = "queued copy " + copies.words(direction);
+  const std::string name = to_string(copies.copy(direction, Probed::How::queued));
   prober.record_copies(name, copies.move(direction), [&](const Move& move) {
     return prober.sample_queued(name, move.to.length, [&] { return copies.start(direction, move); });
   });
 }
 
-constexpr std::string_view kBothWays = "copy pinned near both-ways";
-
 /// By this rank alone, or by all of a group at once.
 void probe_both_ways(Prober& prober, HostCopies& copies, std::span<const RankId> group) {
-  const std::string name =
-      group.empty() ? std::string(kBothWays) : fmt::format("{} of {} GPUs", kBothWays, group.size());
+  Probed both_ways = copies.copy(CopyWay::in, Probed::How::both_ways);
+  both_ways.gpus = std::max<std::size_t>(group.size(), 1);
+  const std::string name = to_string(both_ways);
   const std::array both{copies.move(CopyWay::out), copies.move(CopyWay::in)};
   prober.record_copies(name, both, [&](std::span<const Move> moves) {
     const Bytes size = moves[0].to.length;
@@ -158,9 +156,10 @@ bool all_can(Prober& prober, std::span<const RankId> group, bool possible) {
 }
 
 /// All of the group run `copy` at once, each between memory of its own.
-void probe_copies_of(Prober& prober, std::span<const RankId> group, std::string_view words, const Move& move,
+void probe_copies_of(Prober& prober, std::span<const RankId> group, Probed what, const Move& move,
                      const std::function<void(const Move& part)>& copy) {
-  prober.record_copies(fmt::format("copy {} of {} GPUs", words, group.size()), move,
+  what.gpus = group.size();
+  prober.record_copies(to_string(what), move,
                        [&](const Move& part) { return prober.sample_in(group, part.to.length, [&] { copy(part); }); });
 }
 
@@ -171,7 +170,7 @@ void probe_device_copies_of(Prober& prober, std::span<const RankId> group, Memor
     const bool possible = all_can(prober, group, copies.possible(direction));
     both = both && possible;
     if (!possible) continue;
-    probe_copies_of(prober, group, copies.words(direction), copies.move(direction),
+    probe_copies_of(prober, group, copies.copy(direction), copies.move(direction),
                     [&](const Move& part) { copies.run(direction, part); });
   }
   if (memory == Memory::pinned && both) probe_both_ways(prober, copies, group);
@@ -179,11 +178,11 @@ void probe_device_copies_of(Prober& prober, std::span<const RankId> group, Memor
 
 /// By the CPUs, which share the memory.
 void probe_host_copies_of(Prober& prober, std::span<const RankId> group) {
-  const std::string words = "host-to-host";
+  const Probed by_cpu{.from = Memory::pageable, .to = Memory::pageable};
   const ScopedBuffer to(prober.rank(), Memory::pageable, prober.largest());
   const ScopedBuffer from(prober.rank(), Memory::pageable, prober.largest());
-  if (!all_can(prober, group, can_copy(prober, words, to.buffer(), from.buffer()))) return;
-  probe_copies_of(prober, group, words, {View(to.buffer()), View(from.buffer())},
+  if (!all_can(prober, group, can_copy(prober, way_of(by_cpu), to.buffer(), from.buffer()))) return;
+  probe_copies_of(prober, group, by_cpu, {View(to.buffer()), View(from.buffer())},
                   [&](const Move& part) { prober.copy(part.to, part.from); });
 }
 
@@ -217,12 +216,12 @@ void probe_ring_of(Prober& prober, std::span<const RankId> group) {
   };
   const Buffer mine = own.buffer();
   if (all_can(prober, group, can_copy(prober, kPeerWrites, theirs, mine))) {
-    probe(fmt::format("peer copy write direct of {} GPUs", group.size()), {View(theirs), View(mine)}, mine,
+    probe(to_string(Probed{.peer = Probed::Peer::write, .gpus = group.size()}), {View(theirs), View(mine)}, mine,
           shared.buffer());
   }
   if (all_can(prober, group, can_copy(prober, kPeerReads, mine, theirs))) {
-    probe(fmt::format("peer copy read direct of {} GPUs", group.size()), {View(mine), View(theirs)}, shared.buffer(),
-          mine);
+    probe(to_string(Probed{.peer = Probed::Peer::read, .gpus = group.size()}), {View(mine), View(theirs)},
+          shared.buffer(), mine);
   }
   rank.close_memory(theirs);
   meet_in(rank, group, prober.patience());

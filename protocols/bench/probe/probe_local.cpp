@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "protocols/bench/probe/probed.hpp"
 #include "protocols/bench/probe/prober.hpp"
 
 namespace twinlink::bench {
@@ -12,16 +13,9 @@ constexpr std::array kHostMemories{Memory::pinned, Memory::pageable, Memory::sha
 constexpr Bytes kPage{4096};
 constexpr Bytes kHandleSize{2U << 20U};
 
-/// "shared pinned" -> "shared-pinned": one word of a line's name.
-std::string word(Memory memory) {
-  std::string text(to_string(memory));
-  for (char& c : text) c = c == ' ' ? '-' : c;
-  return text;
-}
-
-void probe_copy(Prober& prober, const std::string& words, Buffer to, Buffer from) {
-  if (!can_copy(prober, words, to, from)) return;
-  prober.record_copies("copy " + words, {View(to), View(from)}, [&](const Move& move) {
+void probe_copy(Prober& prober, const Probed& copy, Buffer to, Buffer from) {
+  if (!can_copy(prober, way_of(copy), to, from)) return;
+  prober.record_copies(to_string(copy), {View(to), View(from)}, [&](const Move& move) {
     return prober.sample(move.to.length, [&] { prober.copy(move.to, move.from); });
   });
 }
@@ -29,20 +23,20 @@ void probe_copy(Prober& prober, const std::string& words, Buffer to, Buffer from
 void probe_host_device_copies(Prober& prober, Memory memory, Locality locality) {
   const ScopedBuffer device(prober.rank(), Memory::device, prober.largest());
   const ScopedBuffer host(prober.rank(), memory, prober.largest(), locality);
-  const std::string_view where = locality == Locality::near ? "near" : "far";
-  probe_copy(prober, fmt::format("{}-to-device {}", word(memory), where), device.buffer(), host.buffer());
-  probe_copy(prober, fmt::format("device-to-{} {}", word(memory), where), host.buffer(), device.buffer());
+  const bool far = locality == Locality::far;
+  probe_copy(prober, {.from = memory, .to = Memory::device, .far = far}, device.buffer(), host.buffer());
+  probe_copy(prober, {.from = Memory::device, .to = memory, .far = far}, host.buffer(), device.buffer());
 }
 
-void probe_copy_within(Prober& prober, const std::string& words, Memory memory) {
+void probe_copy_within(Prober& prober, Memory memory) {
   const ScopedBuffer to(prober.rank(), memory, prober.largest());
   const ScopedBuffer from(prober.rank(), memory, prober.largest());
-  probe_copy(prober, words, to.buffer(), from.buffer());
+  probe_copy(prober, {.from = memory, .to = memory}, to.buffer(), from.buffer());
 }
 
 void probe_allocation(Prober& prober, Memory memory) {
-  const std::string allocate_line = fmt::format("allocate {}", word(memory));
-  const std::string release_line = fmt::format("release {}", word(memory));
+  const std::string allocate_line = to_string(Probed{.what = Probed::What::allocate, .from = memory});
+  const std::string release_line = to_string(Probed{.what = Probed::What::release, .from = memory});
   if (!prober.wants(allocate_line) && !prober.wants(release_line)) return;
   MeasuredRank& rank = prober.rank();
   std::vector<std::pair<Bytes, std::vector<double>>> releases;
@@ -75,8 +69,8 @@ Answer device_memory_on_network(const Rank& rank) {
 
 /// What lets a network adapter reach device memory, and takes it back.
 void probe_registration(Prober& prober) {
-  const std::string register_line = "register device";
-  const std::string deregister_line = "deregister device";
+  const std::string register_line = to_string(Probed{.what = Probed::What::register_device});
+  const std::string deregister_line = to_string(Probed{.what = Probed::What::deregister_device});
   if (!prober.wants(register_line) && !prober.wants(deregister_line)) return;
   MeasuredRank& rank = prober.rank();
   if (const Answer answer = device_memory_on_network(rank); !answer) {
@@ -103,7 +97,7 @@ void probe_registration(Prober& prober) {
 }
 
 void probe_export(Prober& prober) {
-  const std::string name = "handle export";
+  const std::string name = to_string(Probed{.what = Probed::What::handle_export});
   if (!prober.wants(name)) return;
   MeasuredRank& rank = prober.rank();
   const ScopedBuffer exported(rank, Memory::device, kHandleSize);
@@ -122,8 +116,8 @@ void probe_local(Prober& prober) {
   if (rank.numa_domains() == 1) {
     prober.note(fmt::format("{}: no far copies: there is one NUMA domain", to_string(rank.place(rank.id()))));
   }
-  probe_copy_within(prober, "device-to-device", Memory::device);
-  probe_copy_within(prober, "host-to-host", Memory::pageable);
+  probe_copy_within(prober, Memory::device);
+  probe_copy_within(prober, Memory::pageable);
   for (const Memory memory : {Memory::device, Memory::pinned, Memory::pageable, Memory::shared_pinned}) {
     probe_allocation(prober, memory);
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "protocols/bench/probe/probed.hpp"
 #include "protocols/bench/probe/prober.hpp"
 #include "protocols/core/tags.hpp"
 
@@ -32,8 +33,8 @@ std::vector<Bytes> mapped_sizes(const std::vector<Bytes>& sizes) {
   return mapped;
 }
 
-constexpr std::string_view kHandleOpen = "handle open";
-constexpr std::string_view kHandleClose = "handle close";
+constexpr Probed kHandleOpen{.what = Probed::What::handle_open};
+constexpr Probed kHandleClose{.what = Probed::What::handle_close};
 
 /// Times how long it takes to map the peer's memory.
 void probe_handle(Prober& prober, RankId owner, const IpcHandle& handle) {
@@ -47,13 +48,13 @@ void probe_handle(Prober& prober, RankId owner, const IpcHandle& handle) {
     opening.push_back(time_round(rank, open));
     closing.push_back(time_round(rank, [&] { rank.close_memory(opened); }));
   }
-  prober.record(std::string(kHandleOpen), place_of(prober, owner), size, {std::move(opening)}, false);
-  prober.record(std::string(kHandleClose), place_of(prober, owner), size, {std::move(closing)}, false);
+  prober.record(to_string(kHandleOpen), place_of(prober, owner), size, {std::move(opening)}, false);
+  prober.record(to_string(kHandleClose), place_of(prober, owner), size, {std::move(closing)}, false);
 }
 
 /// The follower's allocations of several sizes, mapped by the leader.
 void probe_handles(Prober& prober, RankId peer, bool leading) {
-  if (!prober.wants(kHandleOpen) && !prober.wants(kHandleClose)) return;
+  if (!prober.wants(to_string(kHandleOpen)) && !prober.wants(to_string(kHandleClose))) return;
   for (const Bytes size : mapped_sizes(prober.plan().sizes)) {
     if (leading) {
       probe_handle(prober, peer, receive_handle(prober, peer));
@@ -66,15 +67,7 @@ void probe_handles(Prober& prober, RankId peer, bool leading) {
   }
 }
 
-/// Does the copying rank write the other's memory, or read it?
-enum class PeerWay { write, read };
-
-/// Of the line that says what a copy takes alone. `direct`: the devices reach each other's memory.
-std::string line_of(PeerWay way, Engine engine, bool direct) {
-  if (engine == Engine::resident) return "copy resident-push";
-  if (engine == Engine::kernel) return way == PeerWay::write ? "copy kernel-push" : "copy kernel-pull";
-  return fmt::format("peer copy {} {}", way == PeerWay::write ? "write" : "read", direct ? "direct" : "staged");
-}
+using PeerWay = Probed::Peer;
 
 /// The lines of copies of one size; those that are not measured have no name. The same at both ends.
 struct PeerLines {
@@ -86,12 +79,15 @@ struct PeerLines {
 };
 
 PeerLines lines_of(const Prober& prober, PeerWay way, Engine engine, bool direct, Bytes size) {
-  const auto wanted = [&](const std::string& name) { return prober.wants(name) ? name : std::string{}; };
-  const std::string name = line_of(way, engine, direct);
-  PeerLines lines{.alone = wanted(name)};
+  // `direct`: the devices reach each other's memory.
+  const auto wanted = [&](Probed::How how) {
+    std::string name = to_string({.how = how, .engine = engine, .peer = way, .direct = direct});
+    return prober.wants(name) ? name : std::string{};
+  };
+  PeerLines lines{.alone = wanted(Probed::How::alone)};
   // Reading kernels follow each other as writing ones do, and what the driver stages is alike both ways.
-  if (way == PeerWay::write || (engine == Engine::dma && direct)) lines.queued = wanted("queued " + name);
-  if (way == PeerWay::write && prober.times_cpu_at(size)) lines.start = wanted("start " + name);
+  if (way == PeerWay::write || (engine == Engine::dma && direct)) lines.queued = wanted(Probed::How::queued);
+  if (way == PeerWay::write && prober.times_cpu_at(size)) lines.start = wanted(Probed::How::start);
   return lines;
 }
 
@@ -140,12 +136,9 @@ class PeerCopier {
 
  private:
   /// As can_copy() wants them.
-  [[nodiscard]] std::string_view words(PeerWay way, Engine engine) const {
-    if (engine == Engine::resident) return "resident-push";
-    if (engine == Engine::kernel) return way == PeerWay::write ? "kernel-push" : "kernel-pull";
-    if (!direct_)
-      return way == PeerWay::write ? "staged into the memory of a peer" : "staged from the memory of a peer";
-    return way == PeerWay::write ? kPeerWrites : kPeerReads;
+  [[nodiscard]] std::string words(PeerWay way, Engine engine) const {
+    if (engine != Engine::dma) return way_of({.engine = engine, .peer = way});
+    return fmt::format("{}{}", direct_ ? "" : "staged ", way == PeerWay::write ? kPeerWrites : kPeerReads);
   }
 
   void record(const std::string& name, Bytes size, Rounds rounds, bool moves_bytes) {
@@ -312,16 +305,20 @@ void probe_peer_copies(Prober& prober, RankId peer, bool leading) {
 }
 
 void probe_messages(Prober& prober, RankId peer, bool leading) {
-  const std::string_view where = prober.rank().path_to(peer).same_node ? "same-node" : "other-node";
+  using enum Probed::What;
+  const bool same_node = prober.rank().path_to(peer).same_node;
   for (const Memory memory : {Memory::pinned, Memory::pageable}) {
-    const std::string name = fmt::format("message {} {}", to_string(memory), where);
+    const Probed alone{.what = message, .from = memory, .to = memory, .same_node = same_node};
+    const std::string name = to_string(alone);
     Messages messages(prober, peer, leading, memory);
     messages.record(name, 2, [&](Bytes size) { messages.there_and_back(name, size); });
     if (memory != Memory::pageable) continue;
-    const std::string both = name + " both-ways";
+    Probed at_once = alone;
+    at_once.how = Probed::How::both_ways;
+    const std::string both = to_string(at_once);
     messages.record(both, 1, [&](Bytes size) { messages.both_ways(both, size); });
   }
-  probe_control(prober, peer, leading, fmt::format("control message {}", where));
+  probe_control(prober, peer, leading, to_string({.what = control, .same_node = same_node}));
 }
 
 }  // namespace twinlink::bench

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "protocols/bench/probe/probed.hpp"
 #include "protocols/bench/probe/prober.hpp"
 
 namespace twinlink::bench {
@@ -15,13 +16,15 @@ constexpr Bytes kLargestByKernel = 1_MiB;
 /// Who writes the bytes and raises the signal behind them.
 struct Writer {
   Engine engine = Engine::dma;
-  std::string_view words{};  ///< in the line's name, behind "put and signal"
+  std::string_view words{};  ///< in notes
 };
 constexpr std::array kWriters{Writer{Engine::dma, ""}, Writer{Engine::kernel, " by kernel"},
                               Writer{Engine::resident, " by resident kernel"}};
 
 /// Of the line of one put alone.
-std::string name_of(const Writer& writer) { return fmt::format("put and signal{} same-node", writer.words); }
+std::string name_of(const Writer& writer, Probed::How how = Probed::How::alone) {
+  return to_string({.what = Probed::What::put_and_signal, .how = how, .engine = writer.engine});
+}
 
 /// One end: memory that the peer writes, and the peer's, opened.
 class SignalEnd {
@@ -73,7 +76,7 @@ class SignalEnd {
 
 /// What one put of the smallest size with its signal costs that waits behind others of its stream.
 void probe_queued(Prober& prober, RankId peer, bool leading, SignalEnd& end, const Writer& writer) {
-  const std::string name = "queued " + name_of(writer);
+  const std::string name = name_of(writer, Probed::How::queued);
   if (!prober.wants(name)) return;
   const Bytes size = prober.plan().sizes.front();
   Rounds rounds = prober.sample_with(peer, leading, size, [&] {

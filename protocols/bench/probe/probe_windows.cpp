@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "protocols/bench/probe/probed.hpp"
 #include "protocols/bench/probe/prober.hpp"
 #include "protocols/core/tags.hpp"
 
@@ -151,13 +150,17 @@ class WindowEnd {
 }  // namespace
 
 void probe_windows(Prober& prober, RankId peer, bool leading) {
-  const std::string_view where = prober.rank().path_to(peer).same_node ? "same-node" : "other-node";
+  using enum Probed::What;
+  using enum Probed::How;
+  const auto name = [same_node = prober.rank().path_to(peer).same_node](Probed::What what, Probed::How how) {
+    return to_string({.what = what, .how = how, .same_node = same_node});
+  };
   WindowEnd end(prober, peer, leading);
-  end.probe_start(fmt::format("start message {}", where));
-  end.probe_queued(fmt::format("queued message {}", where));
-  end.probe_both_ways(fmt::format("queued message {} both-ways", where));
-  end.probe_await(fmt::format("start receive {}", where));
-  end.probe_control_both_ways(fmt::format("queued bare control message {} both-ways", where));
+  end.probe_start(name(message, start));
+  end.probe_queued(name(message, queued));
+  end.probe_both_ways(name(message, queued_both_ways));
+  end.probe_await(name(receive, start));
+  end.probe_control_both_ways(name(control, queued_both_ways));
 }
 
 }  // namespace twinlink::bench

@@ -6,14 +6,11 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "protocols/bench/probe/probed.hpp"
 #include "protocols/bench/probe/prober.hpp"
 
 namespace twinlink::bench {
 namespace {
-
-constexpr std::string_view kOnHost = "host-to-host";
 
 /// Before each round, what the copy reads is written anew, from `origin`. That is not timed.
 void probe_written_copy(Prober& prober, const std::string& name, const Move& move, View origin) {
@@ -33,11 +30,11 @@ void probe_written(Prober& prober) {
   const ScopedBuffer on_host(rank, Memory::pageable, prober.largest());
   for (const Memory memory : {Memory::pinned, Memory::pageable}) {
     const ScopedBuffer host(rank, memory, prober.largest());
-    const std::string words = fmt::format("{}-to-device near", to_string(memory));
-    if (!can_copy(prober, words, device.buffer(), host.buffer())) continue;
+    const Probed copy{.from = memory, .to = Memory::device, .cpu_written = true};
+    if (!can_copy(prober, way_of(copy), device.buffer(), host.buffer())) continue;
     const Move in{View(device.buffer()), View(host.buffer())};
-    if (can_copy(prober, kOnHost, host.buffer(), on_host.buffer())) {
-      probe_written_copy(prober, fmt::format("copy {} cpu-written", words), in, View(on_host.buffer()));
+    if (can_copy(prober, way_of({.from = memory, .to = Memory::pageable}), host.buffer(), on_host.buffer())) {
+      probe_written_copy(prober, to_string(copy), in, View(on_host.buffer()));
     }
   }
 }

@@ -22,21 +22,8 @@ std::string hyphenated(Memory memory) {
 }
 
 std::string copy_words(const Probed& copy) {
-  if (copy.engine == Engine::resident) return "copy resident-push";
-  if (copy.engine == Engine::kernel) {
-    if (copy.peer != Peer::none) return copy.peer == Peer::write ? "copy kernel-push" : "copy kernel-pull";
-    if (copy.from == copy.to) return "copy kernel-local";
-    return copy.from == Memory::device ? "copy kernel-to-pinned" : "copy kernel-from-pinned";
-  }
-  if (copy.peer != Peer::none) {
-    return fmt::format("peer copy {} {}", copy.peer == Peer::write ? "write" : "read",
-                       copy.direct ? "direct" : "staged");
-  }
-  const std::string_view where = copy.far ? "far" : "near";
-  if (copy.how == How::both_ways) return fmt::format("copy {} {} both-ways", hyphenated(copy.from), where);
-  if (copy.from != Memory::device && copy.to != Memory::device) return "copy host-to-host";
-  if (copy.from == copy.to) return "copy device-to-device";
-  return fmt::format("copy {}-to-{} {}", hyphenated(copy.from), hyphenated(copy.to), where);
+  const bool between_gpus = copy.engine == Engine::dma && copy.peer != Peer::none;
+  return fmt::format("{}copy {}", between_gpus ? "peer " : "", way_of(copy));
 }
 
 std::string message_words(const Probed& message, std::string_view where) {
@@ -51,12 +38,30 @@ std::string message_words(const Probed& message, std::string_view where) {
     case How::both_ways:
       break;
   }
-  return fmt::format("message {} {}{}", hyphenated(message.from), where, message.how == How::both_ways ? " both-ways" : "");
+  return fmt::format("message {} {}{}", hyphenated(message.from), where,
+                     message.how == How::both_ways ? " both-ways" : "");
 }
 
 std::string_view prefix(How how) { return how == How::start ? "start " : how == How::queued ? "queued " : ""; }
 
 }  // namespace
+
+std::string way_of(const Probed& copy) {
+  if (copy.engine == Engine::resident) return "resident-push";
+  if (copy.engine == Engine::kernel) {
+    if (copy.peer != Peer::none) return copy.peer == Peer::write ? "kernel-push" : "kernel-pull";
+    if (copy.from == copy.to) return "kernel-local";
+    return copy.from == Memory::device ? "kernel-to-pinned" : "kernel-from-pinned";
+  }
+  if (copy.peer != Peer::none) {
+    return fmt::format("{} {}", copy.peer == Peer::write ? "write" : "read", copy.direct ? "direct" : "staged");
+  }
+  const std::string_view where = copy.far ? "far" : "near";
+  if (copy.how == How::both_ways) return fmt::format("{} {} both-ways", hyphenated(copy.from), where);
+  if (copy.from != Memory::device && copy.to != Memory::device) return "host-to-host";
+  if (copy.from == copy.to) return "device-to-device";
+  return fmt::format("{}-to-{} {}", hyphenated(copy.from), hyphenated(copy.to), where);
+}
 
 std::string to_string(const Probed& probed) {
   const std::string_view where = probed.same_node ? "same-node" : "other-node";

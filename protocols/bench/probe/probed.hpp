@@ -55,6 +55,8 @@ struct Probed {
   bool operator==(const Probed&) const = default;
 };
 
+/// Of a copy: the way, as notes have it. "pinned-to-device near", "kernel-push".
+std::string way_of(const Probed& copy);
 /// "queued peer copy write direct"; PROBES.md lists all.
 std::string to_string(const Probed& probed);
 /// The value that is printed so. Nothing for a name that no probe has, such as one of an older file.

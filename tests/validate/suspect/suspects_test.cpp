@@ -220,10 +220,13 @@ TEST(Suspects, WithinTheModelsOwnErrorsTheMeasuredH200IsHealthyAtAnyTolerance) {
     const Suspicion found = find_suspects(measured_on_h200(), file_of("h200-nvlink"), tolerance, false);
     EXPECT_THAT(found.slow, IsEmpty()) << tolerance;
   }
-  // And they are no larger than needed: none is above the tolerance that users get, but for two kinds.
+  // And they are no larger than needed: each is that of a kind that has it.
   const Suspicion found = find_suspects(measured_on_h200(), file_of("h200-nvlink"), 0, false);
   for (const Judged& judged : found.judged) {
-    EXPECT_LE(judged.allowed, judged.slowest + 0.02) << judged.plural;
+    const auto needs_it = [&](const Judged& other) {
+      return other.allowed == judged.allowed && other.slowest >= judged.allowed - 0.02;
+    };
+    EXPECT_TRUE(std::ranges::any_of(found.judged, needs_it)) << judged.plural;
   }
 }
 
