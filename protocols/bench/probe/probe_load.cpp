@@ -86,20 +86,21 @@ void probe_finish(Prober& prober, HostCopies& copies) {
     return;
 
   const double alone_us = summarize(prober.sample(size, [&] { copies.run(kDirection, move); })).median;
-  const double meanwhile_us = time_round(rank, [&] { prober.copy(View(to.buffer()), View(from.buffer())); });
-  if (alone_us * kTimesAsLong > meanwhile_us * kMostMeanwhile) {
-    return prober.note(fmt::format("no line for '{}': a copy takes {:.0f} us, too long to be passed by copies of {}",
-                                   name, alone_us, format_size(kInCache)));
-  }
+  bool in_time = true;
   const auto meanwhile = [&] {
     const Seconds end = rank.now() + Seconds{alone_us * 1e-6 * kTimesAsLong};
-    for (Seconds before{-1}; before < rank.now() && rank.now() < end;) {
+    int copied = 0;
+    for (Seconds before{-1}; before < rank.now() && rank.now() < end && copied < kMostMeanwhile; ++copied) {
       before = rank.now();
       prober.copy(View(to.buffer()), View(from.buffer()));
     }
+    in_time = in_time && copied < kMostMeanwhile;
   };
   const auto start = [&] { return copies.start(kDirection, move); };
-  prober.record(name, {}, size, prober.sample_finish(name, size, start, meanwhile), false);
+  Rounds rounds = prober.sample_finish(name, size, start, meanwhile);
+  if (in_time) return prober.record(name, {}, size, std::move(rounds), false);
+  prober.note(fmt::format("no line for '{}': a copy takes {:.0f} us, too long to be passed by copies of {}", name,
+                          alone_us, format_size(kInCache)));
 }
 
 /// What the CPU does to learn that a copy has not ended yet: one that takes much longer than a look.
