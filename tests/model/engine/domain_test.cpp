@@ -15,8 +15,9 @@ using namespace testing;  // NOLINT: the sample platform's numbers
 
 constexpr Bytes kSize = 1_MiB;
 
-Seconds warm(const Platform& platform, const Place& from, const Place& to, const std::string& protocol) {
-  return timed_message(platform, {from, to}, protocol, kSize, {}).warm;
+Seconds warm(const Platform& platform, const Place& from, const Place& to, const std::string& protocol,
+             const Settings& settings = {}) {
+  return timed_message(platform, {from, to}, protocol, kSize, settings).warm;
 }
 
 /// Two domains of two nodes, each with a memory, a GPU and an adapter. A switch joins the GPUs of a domain.
@@ -71,6 +72,12 @@ TEST(Domain, PeersOfTwoNodesAreAsFastAsThoseOfOne) {
 
 TEST(Domain, ThoseOfOneTakeThatLong) {
   expect_near(warm(sample_platform(), {0, 1, {}}, {0, 2, {}}, "gpudirect-v2"), kBetweenPeers);
+}
+
+/// The mark of its signals lies in device memory, for host memory of another node is not mapped.
+TEST(Domain, AKernelPushesIntoAnotherNode) {
+  expect_near(warm(with_domains(), {0, 0, {}}, {1, 0, {}}, "gpudirect-v2", {.options = {{"engine", "kernel-push"}}}),
+              kHost + kOverhead + kSize / kKernelPush + kSignal);
 }
 
 TEST(Domain, HostMessagesBetweenItsNodesGoThroughTheAdapters) {
