@@ -177,6 +177,8 @@ struct NetworkCosts {
   /// Of one message, or of the part of one that an adapter has, where that is less than the links allow.
   std::optional<Sourced<Rate>> rate{};
   Sourced<Bytes> eager_limit{};  ///< up to here a message leaves without waiting for its receive
+  /// The eager limit with which `latency` was measured; absent: `eager_limit`.
+  std::optional<Sourced<Bytes>> latency_limit{};
   /// Between nodes: messages of this size on go in equal parts over all adapters of their GPUs; absent: those above
   /// the eager limit.
   std::optional<Sourced<Bytes>> striped_from{};
@@ -206,6 +208,16 @@ struct NetworkCosts {
   /// Does a message of `size` take several adapters where its GPUs have them?
   [[nodiscard]] bool is_striped(Bytes size) const {
     return striped_from ? size >= striped_from->value : !is_eager(size);
+  }
+  /// From the posted send until its first byte flows, where its receive is posted. Above the limit with which `latency`
+  /// was measured it holds the library's request and the answer to it, a round trip of `asking`; another eager limit
+  /// adds it to messages that ask now, and takes it from those that ask no more, as far as the curve rises behind that
+  /// limit.
+  [[nodiscard]] Seconds latency_asking(Bytes size, Seconds asking) const {
+    const Seconds measured = latency.value.at(size);
+    const Bytes limit = latency_limit ? latency_limit->value : eager_limit.value;
+    if (size <= limit) return is_eager(size) ? measured : measured + asking;
+    return is_eager(size) ? std::max(measured - asking, std::min(measured, latency.value.at(limit))) : measured;
   }
   /// The CPU posts a send of `size`.
   [[nodiscard]] Seconds posting(Bytes size) const { return send_overhead.value.at(size); }
