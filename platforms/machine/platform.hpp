@@ -291,17 +291,25 @@ struct Node {
   std::optional<std::vector<std::pair<std::string, std::string>>> peers{};
 };
 
-/// Nodes of another kind, numbered behind those before them.
+/// Nodes of another kind, numbered behind those before them; or one node that is not as its like.
 struct NodeKind {
   std::string name{};
   Node node{};
+  std::optional<int> replaces{};  ///< the number of the node in whose place it is
 };
 
-/// What becomes of a part of every node while the machine runs.
+/// What becomes of a part while the machine runs: in every node of the kind that has one of that name.
 struct LaterFault {
   Seconds at{};        ///< simulated time
   std::string part{};  ///< a link; an adapter or a hub stands for all links that end at it
   double share = 0;    ///< of its bandwidth that is left; 0: it is gone, and what crosses it fails
+  std::string text{};  ///< how a user has said it
+};
+
+/// A part that a user has slowed from the start on: its rates are what is left of them.
+struct SlowedPart {
+  std::string part{};
+  std::string text{};  ///< how a user has said it
 };
 
 /// How the MPI library carries messages within a node. Whoever runs the library chooses, so the file does not say it.
@@ -332,6 +340,7 @@ struct Platform {
   RuntimeCosts runtime{};
   WithinNode within_node{};
   std::vector<LaterFault> later_faults{};
+  std::vector<SlowedPart> slowed_parts{};
 
   /// `gpu` is an index into Node::gpus, whose type is one of gpu_types.
   [[nodiscard]] const GpuType& type_of(std::size_t gpu) const;

@@ -334,9 +334,11 @@ void read_document(const YamlValue& document, Platform& platform, ReadContext& c
   root.nested("nodes", "'nodes'", [&](Section& nodes) { platform.node = read_node(nodes); });
   if (root.find("kinds") != nullptr) {
     root.each("kinds", "kind", [&](const std::string& name, Section& kind) {
-      kind.nested("nodes", "'nodes' of kind '" + name + "'", [&](Section& nodes) {
-        platform.kinds.push_back({name, read_node(nodes)});
-      });
+      kind.nested("nodes", "'nodes' of kind '" + name + "'",
+                  [&](Section& nodes) { platform.kinds.push_back({.name = name, .node = read_node(nodes)}); });
+      if (kind.find("replaces") != nullptr && !platform.kinds.empty() && platform.kinds.back().name == name) {
+        platform.kinds.back().replaces = kind.integer("replaces", 0, kMostNodes);
+      }
     });
   }
   if (root.find("fabric") != nullptr) {
