@@ -39,17 +39,19 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
   command
-      .add_option("--degrade", options.faults.degraded,
-                  "A link, adapter, hub or memory that has a share of its bandwidth only, such as qpi=50%, or from a "
-                  "time on, qpi=50%@2ms; may be repeated")
+      .add_option(
+          "--degrade", options.faults.degraded,
+          "A link, GPU, adapter, hub or memory that has a share of its bandwidth only, such as qpi=50%, or from "
+          "a time on, qpi=50%@2ms: in every node, 5/qpi in node 5; node5 is all of node 5; may be repeated")
       ->allow_extra_args(false)
-      ->type_name("PART=PERCENT%[@TIME]");
+      ->type_name("[NODE/]PART=PERCENT%[@TIME]");
   command
       .add_option("--fail", options.faults.failed,
-                  "A link that is gone, or an adapter or a hub with all its links: ways lead elsewhere, or the run is "
-                  "refused. With @TIME it breaks while the run goes on: what crosses it then fails; may be repeated")
+                  "A link that is gone, or a GPU, an adapter or a hub with all its links: ways lead elsewhere, or the "
+                  "run is refused. In every node, 1/hca0 in node 1. With @TIME it breaks while the run goes on: what "
+                  "crosses it then fails; may be repeated")
       ->allow_extra_args(false)
-      ->type_name("LINK|PART[@TIME]");
+      ->type_name("[NODE/]PART[@TIME]");
 }
 
 }  // namespace
@@ -119,8 +121,10 @@ Platform read_platform(const PlatformOptions& options, const Protocol& protocol,
 std::string describe_nodes(const Platform& platform) {
   std::string text = fmt::format("{} node(s) with {} GPU(s)", platform.node.count,
                                  platform.node.gpus.size() / static_cast<std::size_t>(platform.node.domain));
-  for (const auto& [name, node] : platform.kinds) {
-    text += fmt::format(", {} of kind '{}' with {}", node.count, name, node.gpus.size());
+  for (const NodeKind& kind : platform.kinds) {
+    const std::string which =
+        kind.replaces ? fmt::format("node {}", *kind.replaces) : fmt::format("{}", kind.node.count);
+    text += fmt::format(", {} of kind '{}' with {}", which, kind.name, kind.node.gpus.size());
   }
   return text;
 }
@@ -219,15 +223,23 @@ void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& 
 }
 
 Seconds simulate_to(const std::filesystem::path& file, const Platform& platform, const std::vector<Place>& places,
-                    const std::function<void(MeasuredRank&)>& body, SimulationOptions options) {
-  if (file.empty()) return simulate(platform, places, body, options);
+                    const std::function<void(MeasuredRank&)>& body, SimulationOptions options, bench::JsonValue* environment) {
+  std::vector<std::string> idle_faults;
+  options.idle_faults = &idle_faults;
+  const auto run = [&](const std::function<void(MeasuredRank&)>& code) {
+    const Seconds end = simulate(platform, places, code, options);
+    for (const std::string& fault : idle_faults) std::cerr << fmt::format("twinlink-sim: note: {}\n", fault);
+    if (environment != nullptr && !idle_faults.empty()) environment->set("idle_faults", idle_faults);
+    return end;
+  };
+  if (file.empty()) return run(body);
   Timeline timeline;
   timeline.watch(options);
   const auto watched = [&](MeasuredRank& rank) {
     body(rank);
     timeline.rank_ends(places.size());
   };
-  const Seconds end = simulate(platform, places, watched, options);
+  const Seconds end = run(watched);
   bench::write_file(file, timeline.text(places));
   if (timeline.left_out() > 0) {
     std::cerr << fmt::format(

@@ -292,7 +292,7 @@ ExitCode run(RunOptions options, const std::string& command_line) {
         result.series = std::move(mine);
         trace = std::move(lines);
       },
-      simulation);
+      simulation, &result.environment);
   result.series.clock = "simulated";
   for (std::size_t i = 0; i < why.size(); ++i) {
     result.series.points[i].links = why[i].links;

@@ -175,7 +175,7 @@ ExitCode run(Options options, const std::string& command_line) {
         bench::WorkloadSeries mine = measure_workload(rank, plan);
         if (rank.id() == RankId{0}) file.series = std::move(mine);
       },
-      simulation);
+      simulation, &file.environment);
   deliver(file, options.workload, std::cout);
   if (page) {
     const std::vector<report::Attachment> data{{"workload.json", bench::to_text(to_json(file), 2)}};

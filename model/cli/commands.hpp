@@ -15,6 +15,7 @@
 #include "platforms/machine/platform.hpp"
 #include "platforms/tools/faults.hpp"
 #include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/results/json_value.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/measured_rank.hpp"
 #include "protocols/core/path.hpp"
@@ -87,9 +88,11 @@ void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& 
 /// What a simulated timeline has, for bench::add_timeline_option().
 inline constexpr std::string_view kTimelineTracks =
     "a track for each rank's messages, streams and copy engines, and for each link";
-/// simulate(), and writes its Timeline to `file` unless that is empty.
+/// simulate(), and writes its Timeline to `file` unless that is empty. Says which faults have made no difference, and
+/// notes them in the result's environment, if there is one.
 Seconds simulate_to(const std::filesystem::path& file, const Platform& platform, const std::vector<Place>& places,
-                    const std::function<void(MeasuredRank&)>& body, SimulationOptions options);
+                    const std::function<void(MeasuredRank&)>& body, SimulationOptions options,
+                    bench::JsonValue* environment = nullptr);
 /// --timeline and --report of a command, for whatever else it writes to be other files: the platform, and these two. A
 /// UsageError where they are the same file, or cannot be written.
 bench::NamedFiles with_other_outputs(const Platform& platform, const std::filesystem::path& timeline,

@@ -91,8 +91,8 @@ Drawing machine_drawing(const Platform& platform) {
   Drawing drawing;
   int first = platform.node.count;
   for (const NodeKind& kind : platform.kinds) {
-    drawing.nodes.push_back(first);
-    first += kind.node.count;
+    drawing.nodes.push_back(kind.replaces.value_or(first));
+    if (!kind.replaces) first += kind.node.count;
   }
   return drawing;
 }

@@ -4,9 +4,12 @@
 #include <array>
 #include <cassert>
 #include <deque>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 
+#include <fmt/format.h>
 #include <simgrid/s4u.hpp>
 
 #include "model/engine/flows/machine.hpp"
@@ -19,6 +22,54 @@ namespace {
 
 /// Of SimGrid's own actors, which do next to nothing.
 constexpr const char* kStackKiB = "64";
+
+/// Which faults make a difference.
+class FaultWatch {
+ public:
+  FaultWatch(const Platform& platform, const Machine& machine) : platform_(platform), machine_(machine) {}
+
+  /// It comes now, before anything more is carried.
+  void comes(const LaterFault& fault) {
+    const auto until_now = machine_.carried(fault.part);
+    before_[&fault] = !until_now || until_now->under_way ? -1 : until_now->bytes;
+  }
+
+  /// Those that have made none by now, which is the end. A text stands for several parts, of which one is enough.
+  [[nodiscard]] std::vector<std::string> idle(Seconds end) const {
+    std::map<std::string, std::string> why;
+    std::set<std::string> effective;
+    const auto note = [&](const std::string& text, bool crossed, const std::string& reason) {
+      if (crossed) effective.insert(text);
+      why.emplace(text, reason);
+    };
+    for (const SlowedPart& slowed : platform_.slowed_parts) {
+      note(slowed.text, carried_more(slowed.part, 0), "nothing has crossed it");
+    }
+    for (const LaterFault& fault : platform_.later_faults) {
+      const auto found = before_.find(&fault);
+      if (found == before_.end()) {
+        note(fault.text, false, fmt::format("all had ended after {:.3f} us", end.microseconds()));
+      } else {
+        note(fault.text, carried_more(fault.part, found->second), "nothing has crossed it from then on");
+      }
+    }
+    std::vector<std::string> texts;
+    for (const auto& [text, reason] : why) {
+      if (!effective.contains(text)) texts.push_back(fmt::format("{} makes no difference: {}", text, reason));
+    }
+    return texts;
+  }
+
+ private:
+  [[nodiscard]] bool carried_more(const std::string& part, double bytes) const {
+    const auto carried = machine_.carried(part);
+    return !carried || carried->bytes > bytes;
+  }
+
+  const Platform& platform_;
+  const Machine& machine_;
+  std::map<const LaterFault*, double> before_;  ///< bytes that had crossed the part when it came
+};
 
 }  // namespace
 
@@ -60,15 +111,18 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
       end = std::max(end, rank.now());
     });
   }
+  FaultWatch fault_watch(platform, machine);
   std::vector<std::unique_ptr<Timer>> faults;
   for (const LaterFault& fault : platform.later_faults) {
-    faults.push_back(std::make_unique<Timer>(loop.clock(), [&world, &machine, &topology, &fault] {
+    faults.push_back(std::make_unique<Timer>(loop.clock(), [&world, &machine, &topology, &fault, &fault_watch] {
+      fault_watch.comes(fault);
       for (const std::size_t link : links_of(topology.graph(), fault.part)) machine.shrink(link, fault.share);
       for (SimRank* rank : world.ranks) rank->fail_what_is_cut();
     }));
     faults.back()->set(fault.at);
   }
   loop.run();
+  if (options.idle_faults != nullptr) *options.idle_faults = fault_watch.idle(end);
   return end;
 }
 

@@ -53,7 +53,7 @@ bool degrade_node(Node& node, std::string_view part, const Degradation& degradat
     return true;
   }
   Hub* const hub = find_named(node.hubs, part);
-  if (hub == nullptr && find_named(node.nics, part) == nullptr) return false;
+  if (hub == nullptr && find_named(node.nics, part) == nullptr && find_named(node.gpus, part) == nullptr) return false;
   if (hub != nullptr) degradation.shrink(hub->passing);
   for (const std::size_t link : links_of(node, part)) degradation.shrink(node.links[link]);
   return true;
@@ -65,6 +65,7 @@ std::vector<std::string> degradable_parts(const Platform& platform) {
   std::vector<std::string> names;
   const auto add_all = [&](const Node& node, const std::string& prefix) {
     for (const Link& link : node.links) names.push_back(prefix + link.name);
+    for (const Gpu& gpu : node.gpus) names.push_back(prefix + gpu.name);
     for (const Nic& nic : node.nics) names.push_back(prefix + nic.name);
     for (const Hub& hub : node.hubs) names.push_back(prefix + hub.name);
     for (const HostMemory& memory : node.memories) names.push_back(prefix + memory.name);
@@ -77,7 +78,8 @@ std::vector<std::string> degradable_parts(const Platform& platform) {
 std::vector<std::size_t> links_of(const Node& node, std::string_view part) {
   std::vector<std::size_t> by_name;
   std::vector<std::size_t> by_end;
-  const bool is_end = std::ranges::find(node.nics, part, &Nic::name) != node.nics.end() ||
+  const bool is_end = std::ranges::find(node.gpus, part, &Gpu::name) != node.gpus.end() ||
+                      std::ranges::find(node.nics, part, &Nic::name) != node.nics.end() ||
                       std::ranges::find(node.hubs, part, &Hub::name) != node.hubs.end();
   for (std::size_t i = 0; i < node.links.size(); ++i) {
     const Link& link = node.links[i];

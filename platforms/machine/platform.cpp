@@ -56,7 +56,7 @@ const GpuType& Platform::type_of(std::size_t gpu) const {
 
 std::int64_t Platform::nodes() const {
   std::int64_t count = node.count;
-  for (const NodeKind& kind : kinds) count += kind.node.count;
+  for (const NodeKind& kind : kinds) count += kind.replaces ? 0 : kind.node.count;
   return count;
 }
 

@@ -177,6 +177,8 @@ struct NetworkCosts {
   /// Of one message, or of the part of one that an adapter has, where that is less than the links allow.
   std::optional<Sourced<Rate>> rate{};
   Sourced<Bytes> eager_limit{};  ///< up to here a message leaves without waiting for its receive
+  /// The eager limit with which `latency` was measured; absent: `eager_limit`.
+  std::optional<Sourced<Bytes>> latency_limit{};
   /// Between nodes: messages of this size on go in equal parts over all adapters of their GPUs; absent: those above
   /// the eager limit.
   std::optional<Sourced<Bytes>> striped_from{};
@@ -206,6 +208,16 @@ struct NetworkCosts {
   /// Does a message of `size` take several adapters where its GPUs have them?
   [[nodiscard]] bool is_striped(Bytes size) const {
     return striped_from ? size >= striped_from->value : !is_eager(size);
+  }
+  /// From the posted send until its first byte flows, where its receive is posted. Above the limit with which `latency`
+  /// was measured it holds the library's request and the answer to it, a round trip of `asking`; another eager limit
+  /// adds it to messages that ask now, and takes it from those that ask no more, as far as the curve rises behind that
+  /// limit.
+  [[nodiscard]] Seconds latency_asking(Bytes size, Seconds asking) const {
+    const Seconds measured = latency.value.at(size);
+    const Bytes limit = latency_limit ? latency_limit->value : eager_limit.value;
+    if (size <= limit) return is_eager(size) ? measured : measured + asking;
+    return is_eager(size) ? std::max(measured - asking, std::min(measured, latency.value.at(limit))) : measured;
   }
   /// The CPU posts a send of `size`.
   [[nodiscard]] Seconds posting(Bytes size) const { return send_overhead.value.at(size); }
@@ -279,17 +291,25 @@ struct Node {
   std::optional<std::vector<std::pair<std::string, std::string>>> peers{};
 };
 
-/// Nodes of another kind, numbered behind those before them.
+/// Nodes of another kind, numbered behind those before them; or one node that is not as its like.
 struct NodeKind {
   std::string name{};
   Node node{};
+  std::optional<int> replaces{};  ///< the number of the node in whose place it is
 };
 
-/// What becomes of a part of every node while the machine runs.
+/// What becomes of a part while the machine runs: in every node of the kind that has one of that name.
 struct LaterFault {
   Seconds at{};        ///< simulated time
   std::string part{};  ///< a link; an adapter or a hub stands for all links that end at it
   double share = 0;    ///< of its bandwidth that is left; 0: it is gone, and what crosses it fails
+  std::string text{};  ///< how a user has said it
+};
+
+/// A part that a user has slowed from the start on: its rates are what is left of them.
+struct SlowedPart {
+  std::string part{};
+  std::string text{};  ///< how a user has said it
 };
 
 /// How the MPI library carries messages within a node. Whoever runs the library chooses, so the file does not say it.
@@ -320,6 +340,7 @@ struct Platform {
   RuntimeCosts runtime{};
   WithinNode within_node{};
   std::vector<LaterFault> later_faults{};
+  std::vector<SlowedPart> slowed_parts{};
 
   /// `gpu` is an index into Node::gpus, whose type is one of gpu_types.
   [[nodiscard]] const GpuType& type_of(std::size_t gpu) const;

@@ -308,6 +308,22 @@ Platform alone_of(const Platform& platform, const NodeKind& kind) {
   return alone;
 }
 
+/// It is one node, in the place of one that there is.
+void check_replaced(const Platform& platform, const NodeKind& kind, const YamlValue& entry, Diagnostics& diagnostics) {
+  const auto wrong = [&](const std::string& why) {
+    const YamlValue* const replaces = entry.find("replaces");
+    diagnostics.error(replaces == nullptr ? entry.position : replaces->position,
+                      "'replaces' in kind '" + kind.name + "': " + why);
+  };
+  if (kind.node.count != 1) wrong("'nodes' of this kind are one, and not " + std::to_string(kind.node.count));
+  if (*kind.replaces >= platform.nodes()) {
+    wrong("there are " + std::to_string(platform.nodes()) + " nodes, from 0 on");
+  }
+  if (platform.node.domain > 1) wrong("nodes of a 'domain' are not replaced one by one");
+  const auto same = std::ranges::count(platform.kinds, kind.replaces, &NodeKind::replaces);
+  if (same > 1) wrong("node " + std::to_string(*kind.replaces) + " is replaced by another kind too");
+}
+
 }  // namespace
 
 void check_node(const Platform& platform, const YamlValue& nodes, Diagnostics& diagnostics) {
@@ -323,6 +339,7 @@ void check_kinds(const Platform& platform, const YamlValue& kinds, Diagnostics& 
       diagnostics.error(entry->position, "the name '" + kind.name + "' has a '.', a '/' or a space in it");
     }
     if (kind.node.domain > 1) diagnostics.error(nodes->position, "nodes of several kinds have no 'domain'");
+    if (kind.replaces) check_replaced(platform, kind, *entry, diagnostics);
     Platform alone = alone_of(platform, kind);
     alone.node.domain = 1;
     check_node(alone, *nodes, diagnostics);

@@ -335,9 +335,11 @@ void read_document(const YamlValue& document, Platform& platform, ReadContext& c
   root.nested("nodes", "'nodes'", [&](Section& nodes) { platform.node = read_node(nodes); });
   if (root.find("kinds") != nullptr) {
     root.each("kinds", "kind", [&](const std::string& name, Section& kind) {
-      kind.nested("nodes", "'nodes' of kind '" + name + "'", [&](Section& nodes) {
-        platform.kinds.push_back({name, read_node(nodes)});
-      });
+      kind.nested("nodes", "'nodes' of kind '" + name + "'",
+                  [&](Section& nodes) { platform.kinds.push_back({.name = name, .node = read_node(nodes)}); });
+      if (kind.find("replaces") != nullptr && !platform.kinds.empty() && platform.kinds.back().name == name) {
+        platform.kinds.back().replaces = kind.integer("replaces", 0, kMostNodes);
+      }
     });
   }
   if (root.find("fabric") != nullptr) {
@@ -370,6 +372,18 @@ Platform make_platform(const YamlValue& document, std::string name, ReadContext&
   return platform;
 }
 
+/// Where the file says what `assignment` of an eager limit changes, the library does something else from now on; but
+/// the latencies were measured with the limit of the file.
+void keep_latency_limit(YamlValue& document, std::string_view assignment) {
+  for (const std::string_view network : {"network", "intra_node"}) {
+    if (!assignment.starts_with("mpi." + std::string(network) + ".eager_limit")) continue;
+    YamlValue* mpi = document.find("mpi");
+    YamlValue* costs = mpi == nullptr ? nullptr : mpi->find(network);
+    if (costs == nullptr || costs->find("latency_limit") != nullptr) continue;
+    if (const YamlValue* limit = costs->find("eager_limit")) costs->add("latency_limit", YamlValue(*limit));
+  }
+}
+
 }  // namespace
 
 Platform read_platform(const std::filesystem::path& named, std::span<const std::string> overrides,
@@ -380,7 +394,10 @@ Platform read_platform(const std::filesystem::path& named, std::span<const std::
   if (!loaded) context.diagnostics.throw_all();
   YamlValue document = std::move(*loaded);
   require_our_schema(document, context.diagnostics);
-  for (const std::string& assignment : overrides) apply_override(document, assignment);
+  for (const std::string& assignment : overrides) {
+    keep_latency_limit(document, assignment);
+    apply_override(document, assignment);
+  }
   if (change) change(document);
   require_our_schema(document, context.diagnostics);
   return make_platform(document, file.lexically_normal().string(), context);

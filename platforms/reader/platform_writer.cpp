@@ -154,7 +154,10 @@ class MapBuilder {
     add("to", way.to);
     add("via", way.via);
   }
-  void fill(const NodeKind& kind) { add("nodes", kind.node); }
+  void fill(const NodeKind& kind) {
+    if (kind.replaces) add("replaces", YamlValue(std::to_string(*kind.replaces)));
+    add("nodes", kind.node);
+  }
   void fill(const Node& node) {
     add("count", std::to_string(node.count));
     if (node.domain != 1) add("domain", std::to_string(node.domain));

@@ -1,6 +1,7 @@
 #include "platforms/tools/faults.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <optional>
 #include <set>
@@ -20,6 +21,12 @@
 
 namespace twinlink::model {
 namespace {
+
+/// A fault, and how the user has said it, who may mean several by one.
+struct Fault {
+  std::string typed{};
+  std::string text{};  ///< its part by the name that it has in the graph
+};
 
 struct Degraded {
   std::string part{};
@@ -50,6 +57,113 @@ Degraded parse_degraded(const std::string& text) {
                      meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant), fmt::join(names, ", ")));
 }
 
+/// One node, or a part of it, that a fault is about.
+struct PartOfNode {
+  int node = 0;
+  std::string part{};  ///< empty: all of them
+};
+
+/// "5/hca0" or "node5". Nothing for other texts.
+std::optional<PartOfNode> parse_part_of_node(std::string_view name) {
+  constexpr std::string_view kNode = "node";
+  const bool whole = name.starts_with(kNode);
+  const std::string_view text = whole ? name.substr(kNode.size()) : name;
+  PartOfNode result;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), result.node);
+  if (error != std::errc{} || !std::isdigit(static_cast<unsigned char>(text.front()))) return std::nullopt;
+  const std::string_view rest(stop, text.data() + text.size());
+  if (whole) return rest.empty() ? std::optional(result) : std::nullopt;
+  if (!rest.starts_with('/')) return std::nullopt;
+  result.part = rest.substr(1);
+  return result;
+}
+
+/// Gives the nodes that faults are about names of their own, as kinds of one node.
+class OddNodes {
+ public:
+  explicit OddNodes(const Platform& platform) : platform_(platform) {}
+
+  /// "5/hca0=50%" becomes "node5-hca0=50%"; "node5=50%" as many as node 5 has parts.
+  std::vector<Fault> name_parts(std::string_view option, const std::vector<std::string>& faults) {
+    const Topology topology(platform_);
+    const std::vector<std::string> known = degradable_parts(platform_);
+    std::vector<Fault> named;
+    for (const std::string& fault : faults) {
+      const std::string name = fault.substr(0, std::min(fault.find('='), fault.find('@')));
+      const auto one = parse_part_of_node(name);
+      if (!one || std::ranges::find(known, name) != known.end()) {
+        named.push_back({fault, fault});
+        continue;
+      }
+      if (one->node >= topology.nodes()) {
+        refuse(option, fault, fmt::format("there are nodes 0 to {}", topology.nodes() - 1));
+      }
+      if (platform_.node.domain > 1) {
+        refuse(option, fault,
+               fmt::format("domains of {} nodes are all alike here; a part is named without its node, as 'list' and "
+                           "'draw' call it",
+                           platform_.node.domain));
+      }
+      const auto kind = std::ranges::find(platform_.kinds, std::optional(one->node), &NodeKind::replaces);
+      const std::string prefix = (kind == platform_.kinds.end() ? fmt::format("node{}", one->node) : kind->name) + "-";
+      if (kind == platform_.kinds.end()) nodes_.insert(one->node);
+      const std::string how = fault.substr(name.size());
+      if (!one->part.empty()) {
+        named.push_back({fault, prefix + one->part + how});
+        continue;
+      }
+      const bool memories = option == "--degrade" && how.find('@') == std::string::npos;
+      const NodeKind* const like = kind == platform_.kinds.end() ? kind_of(one->node) : &*kind;
+      for (const std::string& part : parts_of(like == nullptr ? platform_.node : like->node, memories)) {
+        named.push_back({fault, prefix + part + how});
+      }
+    }
+    return named;
+  }
+
+  /// In the file's own text.
+  void add_kinds(YamlValue& document) const {
+    for (const int node : nodes_) {
+      YamlValue entry(YamlValue::Kind::map, {});
+      entry.add("replaces", YamlValue(std::to_string(node)));
+      YamlValue& nodes = entry.add("nodes", nodes_with(document, node));
+      if (YamlValue* count = nodes.find("count")) *count = YamlValue("1");
+      YamlValue* kinds = document.find("kinds");
+      if (kinds == nullptr) kinds = &document.add("kinds", YamlValue(YamlValue::Kind::map, {}));
+      kinds->add(fmt::format("node{}", node), std::move(entry));
+    }
+  }
+
+  [[nodiscard]] bool none() const { return nodes_.empty(); }
+
+ private:
+  /// What makes up a node: its links; and what slows it down besides, by the names of its own kind.
+  static std::vector<std::string> parts_of(const Node& node, bool memories) {
+    std::vector<std::string> names;
+    for (const Link& link : node.links) names.push_back(link.name);
+    for (const HostMemory& memory : node.memories) {
+      if (memories) names.push_back(memory.name);
+    }
+    return names;
+  }
+  /// Of which kind a node is. Null: of none, but of the platform's first nodes.
+  [[nodiscard]] const NodeKind* kind_of(int node) const {
+    int left = node - platform_.node.count;
+    for (const NodeKind& kind : platform_.kinds) {
+      if (left < 0) break;
+      if (!kind.replaces && (left -= kind.node.count) < 0) return &kind;
+    }
+    return nullptr;
+  }
+  [[nodiscard]] YamlValue nodes_with(const YamlValue& document, int node) const {
+    const NodeKind* const kind = kind_of(node);
+    return *(kind == nullptr ? document : *document.find("kinds")->find(kind->name)).find("nodes");
+  }
+
+  const Platform& platform_;
+  std::set<int> nodes_;
+};
+
 /// The indices of the links that a part stands for.
 std::vector<std::size_t> require_links(std::string_view option, const std::string& text, const std::string& name,
                                        const Node& node) {
@@ -57,45 +171,48 @@ std::vector<std::size_t> require_links(std::string_view option, const std::strin
   if (!links.empty()) return links;
   std::vector<std::string> names;
   for (const Link& link : node.links) names.push_back(link.name);
+  for (const Gpu& gpu : node.gpus) names.push_back(gpu.name);
   for (const Nic& nic : node.nics) names.push_back(nic.name);
   for (const Hub& hub : node.hubs) names.push_back(hub.name);
-  refuse_name(option, text, name, "link, adapter or hub", names);
+  refuse_name(option, text, name, "link, GPU, adapter or hub", names);
 }
 
-/// The links that are gone when the parts of these names are.
-std::set<std::string> links_of_all(const std::vector<std::string>& failed, const Node& node) {
+/// The links that are gone when these parts are.
+std::set<std::string> links_of_all(const std::vector<Fault>& failed, const Node& node) {
   std::set<std::string> links;
-  for (const std::string& name : failed) {
-    for (const std::size_t link : require_links("--fail", name, name, node)) links.insert(node.links[link].name);
+  for (const Fault& fault : failed) {
+    for (const std::size_t link : require_links("--fail", fault.typed, fault.text, node)) {
+      links.insert(node.links[link].name);
+    }
   }
   return links;
 }
 
-/// Takes the faults with a time out of `texts`.
-void take_later(std::string_view option, std::vector<std::string>& texts, Platform& platform) {
+/// Takes the faults with a time out of `faults`.
+void take_later(std::string_view option, std::vector<Fault>& faults, Platform& platform) {
   const Topology topology(platform);
-  std::vector<std::string> now;
-  for (const std::string& text : texts) {
-    const std::size_t at = text.rfind('@');
+  std::vector<Fault> now;
+  for (const Fault& fault : faults) {
+    const std::size_t at = fault.text.rfind('@');
     if (at == std::string::npos) {
-      now.push_back(text);
+      now.push_back(fault);
       continue;
     }
-    LaterFault fault{.part = text.substr(0, at)};
+    LaterFault later{.part = fault.text.substr(0, at), .text = fmt::format("{} {}", option, fault.typed)};
     try {
-      fault.at = parse_seconds(text.substr(at + 1));
+      later.at = parse_seconds(fault.text.substr(at + 1));
     } catch (const UsageError& error) {
-      refuse(option, text, error.what());
+      refuse(option, fault.typed, error.what());
     }
     if (option == "--degrade") {
-      const Degraded how = parse_degraded(fault.part);
-      fault.part = how.part;
-      fault.share = how.share;
+      const Degraded how = parse_degraded(later.part);
+      later.part = how.part;
+      later.share = how.share;
     }
-    require_links(option, text, fault.part, topology.graph());
-    platform.later_faults.push_back(std::move(fault));
+    require_links(option, fault.typed, later.part, topology.graph());
+    platform.later_faults.push_back(std::move(later));
   }
-  texts = std::move(now);
+  faults = std::move(now);
 }
 
 /// Whose last link is gone.
@@ -174,27 +291,37 @@ Platform read_platform(const std::filesystem::path& named, std::span<const std::
   // First as it is: what is wrong with the file itself is not the faults' doing.
   Platform platform = read_platform(named, overrides);
   if (faults.none()) return platform;
-  Faults now = faults;
-  take_later("--degrade", now.degraded, platform);
-  take_later("--fail", now.failed, platform);
-  if (!now.failed.empty()) {
+  const Platform alike = platform;
+  OddNodes odd(alike);
+  std::vector<Fault> degraded = odd.name_parts("--degrade", faults.degraded);
+  std::vector<Fault> failed = odd.name_parts("--fail", faults.failed);
+  const auto add_kinds = [&](YamlValue& document) { odd.add_kinds(document); };
+  if (!odd.none()) platform = read_platform(named, overrides, add_kinds);
+  take_later("--degrade", degraded, platform);
+  take_later("--fail", failed, platform);
+  if (!failed.empty()) {
     const Topology topology(platform);
-    const std::set<std::string> links = links_of_all(now.failed, topology.graph());
+    const std::set<std::string> links = links_of_all(failed, topology.graph());
     const std::set<std::string> adapters = dead_adapters(topology.graph(), links);
     std::vector<LaterFault> later = std::move(platform.later_faults);
     try {
-      platform =
-          read_platform(named, overrides, [&](YamlValue& document) { take_out_of_all(document, links, adapters); });
+      platform = read_platform(named, overrides, [&](YamlValue& document) {
+        add_kinds(document);
+        take_out_of_all(document, links, adapters);
+      });
     } catch (const InputError& error) {
       throw UsageError(
-          fmt::format("--fail {} cuts parts off: {}", fmt::join(now.failed, ", "), without_places(error.what())));
+          fmt::format("--fail {} cuts parts off: {}", fmt::join(faults.failed, ", "), without_places(error.what())));
     }
     platform.later_faults = std::move(later);
   }
-  for (const std::string& text : now.degraded) {
-    const Degraded how = parse_degraded(text);
-    if (degrade(platform, how.part, how.share, "--degrade " + text + " on the command line")) continue;
-    refuse_name("--degrade", text, how.part, "link, adapter, hub or memory", degradable_parts(platform));
+  for (const Fault& fault : degraded) {
+    const Degraded how = parse_degraded(fault.text);
+    const std::string text = "--degrade " + fault.typed;
+    if (!degrade(platform, how.part, how.share, text + " on the command line")) {
+      refuse_name("--degrade", fault.typed, how.part, "link, GPU, adapter, hub or memory", degradable_parts(platform));
+    }
+    platform.slowed_parts.push_back({how.part, text});
   }
   return platform;
 }

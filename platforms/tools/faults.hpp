@@ -14,7 +14,9 @@ namespace twinlink::model {
 struct Faults {
   // With "@TIME" behind it a fault comes at that time of the simulation, and is one of platform.later_faults.
   std::vector<std::string> degraded{};  ///< "PART=50%", see degrade(); with a time not of a memory
-  std::vector<std::string> failed{};    ///< a link; an adapter or a hub stands for all links that end at it
+  std::vector<std::string> failed{};    ///< a link; a GPU, an adapter or a hub stands for all links that end at it
+  // A part is that of every node of its kind. "5/hca0" is that of node 5, and "node5" stands for all parts of node 5,
+  // which becomes a kind of its own in its place.
 
   [[nodiscard]] bool none() const { return degraded.empty() && failed.empty(); }
 };

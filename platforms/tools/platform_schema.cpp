@@ -194,7 +194,9 @@ std::string platform_schema() {
                         {"software", software()},
                         {"gpu_types", named(gpu_type())},
                         {"nodes", reference("nodes")},
-                        {"kinds", named(object({{"machine", text()}, {"nodes", reference("nodes")}}))},
+                        {"kinds", named(object({{"machine", text()},
+                                                {"replaces", {{"type", "integer"}, {"minimum", 0}}},
+                                                {"nodes", reference("nodes")}}))},
                         {"fabric", fabric()},
                         {"driver", driver()},
                         {"mpi", mpi()}});

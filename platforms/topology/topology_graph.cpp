@@ -1,6 +1,7 @@
 // The graph of all nodes that a topology is of: several kinds, or the nodes of a domain.
 #include <algorithm>
 #include <cassert>
+#include <optional>
 
 #include "platforms/topology/topology.hpp"
 
@@ -91,14 +92,17 @@ Topology::Topology(const Platform& platform) : platform_(platform), graph_(all_k
                       .memories = kind.node.memories.size(),
                       .first_nic = last.first_nic + last.nics,
                       .nics = kind.node.nics.size()});
-    nodes_ += kind.node.count;
+    if (!kind.replaces) nodes_ += kind.node.count;
   }
 }
 
 std::size_t Topology::kind_of(int node) const {
+  const auto& kinds = platform_.kinds;
+  const auto in_its_place = std::ranges::find(kinds, std::optional(node), &NodeKind::replaces);
+  if (in_its_place != kinds.end()) return static_cast<std::size_t>(in_its_place - kinds.begin()) + 1;
   int left = node - platform_.node.count;
   std::size_t kind = 0;
-  for (; left >= 0 && kind < platform_.kinds.size(); ++kind) left -= platform_.kinds[kind].node.count;
+  for (; left >= 0 && kind < kinds.size(); ++kind) left -= kinds[kind].replaces ? 0 : kinds[kind].node.count;
   return kind;
 }
 

@@ -66,21 +66,23 @@ class Follower {
 
   FollowedWay follow(const ForcedWay& way) {
     std::string here = way.from;
-    std::vector<std::string> seen{here};
     for (std::size_t i = 0; i <= way.via.size(); ++i) {
       const bool last = i == way.via.size();
       // Behind a link its end may be named too.
       if (i > 0 && here == (last ? way.to : way.via[i])) continue;
       const auto hop = next_hop(here, last ? way.to : way.via[i], last);
       if (!hop) return std::move(result_);
+      // Up to the root and back down is a way: that is what ACS makes of peer traffic below a switch.
+      if (std::ranges::find(result_.route, *hop) != result_.route.end()) {
+        return wrong("it crosses '" + node_.links[hop->link].name + "' twice in one direction");
+      }
       result_.route.push_back(*hop);
       here = end_of(node_, *hop);
-      if (std::ranges::find(seen, here) != seen.end()) return wrong("it passes '" + here + "' twice");
       if (here != way.to && std::ranges::find(passing_, here) == passing_.end()) {
         return wrong("'" + here + "' is neither a hub nor a memory, so nothing passes it");
       }
       if (here == way.to && i + 1 < way.via.size()) return wrong("'" + here + "' is its end");
-      seen.push_back(here);
+      if (here == way.from) return wrong("'" + here + "' is where it begins");
     }
     return std::move(result_);
   }

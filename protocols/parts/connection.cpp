@@ -3,7 +3,9 @@
 #include <array>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocols/core/tags.hpp"
@@ -13,7 +15,7 @@ namespace twinlink {
 namespace {
 
 struct ConnectMessage {
-  enum class Kind : std::uint64_t { request, reply, epoch };
+  enum class Kind : std::uint64_t { request, reply, epoch, closed };
   Kind kind{};
   std::array<std::uint64_t, 2> nothing{};  ///< makes it a control message of a size that no other one has
   std::uint64_t to = 0;                    ///< the number of the end that it is for; a request is for whoever comes
@@ -182,22 +184,25 @@ Outcome await_epoch(Rank& rank, RankId peer, Tag tag, const Epoch& epoch, Second
 
 Outcome connect_signals(Rank& rank, RankId peer, Tag tag, Stream stream, const Epoch& epoch, Seconds deadline) {
   // A signal is raised by a put, which needs memory of the peer: such as its owner may release while it is open. That
-  // is host memory, where the copy engine writes, whoever else raises signals: puts of one stream stay in order.
-  const Scratch mark(rank, Memory::shared_pinned);
+  // is host memory, where the copy engine writes, whoever else raises signals: puts of one stream stay in order. Of
+  // another node of an NVLink domain only device memory is mapped, which its owner releases once the peer has closed
+  // it.
+  const bool one_node = rank.path_to(peer).same_node;
+  const Scratch mark(rank, one_node ? Memory::shared_pinned : Memory::device);
   const Scratch source(rank, Memory::device);
-  SharedBuffers shared(rank, peer);
+  std::optional<SharedBuffers> shared(std::in_place, rank, peer);
   Sends sends(rank, peer);
   const IpcHandle mine = rank.export_memory(mark.buffer());
   sends.send_control("send mark", tags::kConnect, ControlMessage(mine));
 
   ControlMessage received;
   const auto is_mark = [](const ControlMessage& message) { return message.bytes().size() == sizeof(IpcHandle); };
-  const Status status = receive_only(rank, peer, tags::kConnect, "receive mark", is_mark, received, deadline);
+  Status status = receive_only(rank, peer, tags::kConnect, "receive mark", is_mark, received, deadline);
   if (status != Status::delivered) return did_not_connect(status, "receive mark");
 
   View there;
   try {
-    there = View(shared.open({.number = epoch.theirs, .handle = received.as<IpcHandle>()}), Bytes{}, Bytes{});
+    there = View(shared->open({.number = epoch.theirs, .handle = received.as<IpcHandle>()}), Bytes{}, Bytes{});
   } catch (const Error& error) {
     // A forged or stale handle is the peer's fault, and a refusal of the driver nobody's.
     return {Status::peer_failed,
@@ -206,7 +211,20 @@ Outcome connect_signals(Rank& rank, RankId peer, Tag tag, Stream stream, const E
   const View nothing(source.buffer(), Bytes{}, Bytes{});
   Outcome outcome = raise_epoch(rank, there, nothing, stream, tag, epoch, deadline);
   if (outcome.ok()) outcome = await_epoch(rank, peer, tag, epoch, deadline);
-  return outcome.ok() ? sends.settle(deadline) : outcome;
+  if (!outcome.ok()) return outcome;
+  if (!one_node) {
+    shared.reset();
+    const ConnectMessage closed{.kind = ConnectMessage::Kind::closed, .to = epoch.theirs, .from = epoch.mine};
+    sends.send_control("send closed", tags::kConnect, ControlMessage(closed));
+    const auto is_closed = [&](const ControlMessage& message) {
+      if (message.bytes().size() != kConnectMessageSize) return false;
+      const auto content = message.as<ConnectMessage>();
+      return content.kind == ConnectMessage::Kind::closed && content.to == epoch.mine;
+    };
+    status = receive_only(rank, peer, tags::kConnect, "receive closed", is_closed, received, deadline);
+    if (status != Status::delivered) return did_not_connect(status, "receive closed");
+  }
+  return sends.settle(deadline);
 }
 
 }  // namespace twinlink

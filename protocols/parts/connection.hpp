@@ -51,8 +51,8 @@ Outcome raise_epoch(Rank& rank, View there, View nothing, Stream stream, Tag tag
 /// Afterwards all signals of the peer with `tag` are of this connection. Once, and behind connect_ends().
 Outcome await_epoch(Rank& rank, RankId peer, Tag tag, const Epoch& epoch, Seconds deadline);
 
-/// Both of them at both ends, where the protocol itself has no memory for that yet: behind connect_ends(), within a
-/// node. The two ends send each other the place of a few bytes (`send mark`, `receive mark`).
+/// Both of them at both ends, where the protocol itself has no memory for that yet: behind connect_ends(), where device
+/// memory is mapped. The two ends send each other the place of a few bytes (`send mark`, `receive mark`).
 Outcome connect_signals(Rank& rank, RankId peer, Tag tag, Stream stream, const Epoch& epoch, Seconds deadline);
 
 /// Why a connection was not made: the peer did not come to the step of these words.

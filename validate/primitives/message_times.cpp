@@ -57,8 +57,8 @@ Seconds flow_of_message(const Primitive& primitive, Bytes size, const Topology& 
 Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::NetworkCosts network = network_of(primitive, topology);
   const Seconds last = flow_of_message(primitive, size, topology) * share_of(network.last_fragment(size), size);
-  return network.posting(size) + network.latency.value.at(size) + flow_from_sender(primitive, size, topology) + last +
-         network.taking_in(size);
+  return network.posting(size) + network.latency_asking(size, network.control.value * 2) +
+         flow_from_sender(primitive, size, topology) + last + network.taking_in(size);
 }
 
 Seconds beside_gaps(const Primitive& primitive, Bytes size, const Topology& topology) {

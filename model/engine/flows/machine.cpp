@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "platforms/machine/degraded.hpp"
+
 namespace twinlink::model {
 namespace {
 
@@ -172,6 +174,28 @@ std::vector<LinkUse> Machine::link_use() const {
   const std::map fabric(between_switches_.begin(), between_switches_.end());
   for (const auto& [number, link] : fabric) add(fabric_link_name(number), link);
   for (std::size_t rank = 0; rank < cpus_.size(); ++rank) add(fmt::format("CPU of rank {}", rank), cpus_[rank]);
+  return all;
+}
+
+std::optional<Machine::Carried> Machine::carried(std::string_view part) const {
+  const Node& node = topology_.graph();
+  std::vector<std::size_t> slots;
+  for (const std::size_t link : links_of(node, part)) {
+    for (std::size_t slot = link * slots_per_link; slot < (link + 1) * slots_per_link; ++slot) slots.push_back(slot);
+  }
+  if (const std::size_t memory = index_of(node.memories, part); slots.empty() && memory < node.memories.size()) {
+    if (!node.memories[memory].bandwidth) return std::nullopt;
+    const std::size_t first = first_memory_ + memory * slots_per_memory;
+    slots = {first + read_slot, first + write_slot};
+  }
+  Carried all;
+  for (const auto& [number, links] : nodes_) {
+    for (const std::size_t slot : slots) {
+      if (links[slot] == nullptr) continue;
+      all.bytes += links[slot]->carried;
+      all.under_way = all.under_way || links[slot]->crossing > 0;
+    }
+  }
   return all;
 }
 

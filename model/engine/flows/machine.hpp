@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -70,6 +71,14 @@ class Machine {
   [[nodiscard]] bool is_cut(const FlowRoute& route) const;
   /// Of a way within a node.
   [[nodiscard]] bool is_cut(const Route& route) const;
+
+  /// What has begun to cross a part's links, or a memory, in any node; and whether some of it is under way.
+  struct Carried {
+    double bytes = 0;
+    bool under_way = false;
+  };
+  /// Nothing for a memory whose bandwidth the platform does not say: nobody knows.
+  [[nodiscard]] std::optional<Carried> carried(std::string_view part) const;
 
   /// Of all links that anything has crossed, always in the same order; new ones may come between. By name they are
   /// unique: "node 0 gpu0-switch forward", "node 3 mlx5_0 out", "fabric up 2 0".

@@ -84,6 +84,7 @@ struct Operation final : FlowListener, Happening, std::enable_shared_from_this<O
   Tag tag{};
   bool eager = false;
   bool acknowledged = false;              ///< the receiver of a send answers when it has begun to receive
+  Seconds fetching{};                     ///< a receive into device memory, of what lies in the library's buffer
   OperationPtr partner{};                 ///< the receive of a send
   ControlMessage* into = nullptr;         ///< where a control message goes
   std::uint64_t* signal_value = nullptr;  ///< or the value of a signal

@@ -265,6 +265,7 @@ Op SimRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
   require_peer(peer);
   require_signal({tag, 0});
   const OperationPtr operation = make("await signal");
+  operation->kind = Operation::Kind::recv_control;
   operation->signal_value = &value;
   return await_control(operation, peer, signal_tag(tag));
 }
@@ -310,7 +311,9 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   if (world_.observer) operation->report.cost = ways_.by_shared_memory(to) ? "intra_node" : "network";
   operation->report.overhead = costs.posting(source.length);
   operation->report.completion = or_none(costs.send_completion);
-  operation->report.latency = costs.latency.value.at(source.length) + ways_.copying_piece_by_piece(to, source.length);
+  const Seconds asking = (costs.control.value + ways_.latency_of_control(to)) * 2;
+  operation->report.latency =
+      costs.latency_asking(source.length, asking) + ways_.copying_piece_by_piece(to, source.length);
   operation->queue = &transport_.wire(to);
   if (costs.gap) operation->gap = costs.gap->value.at(source.length);
   operation->stages = ways_.stages(*operation);
@@ -331,7 +334,9 @@ Op SimRank::send_synchronously(RankId to, Tag tag, View from) {
   if (!bytes->eager) return sent;
   bytes->acknowledged = true;
   const OperationPtr operation = make("send");
+  operation->kind = Operation::Kind::send;
   operation->from = memory_.part(from);
+  operation->report.completion = bytes->report.completion;
   operation->hold();
   const Op op = await_control(operation, to, acknowledgement_tag(tag));
   abandon(sent);
@@ -354,22 +359,41 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
   operation->report.overhead = costs.receive_overhead.value;
   cpu_.be_busy(costs.receive_overhead.value);
 
-  const OperationPtr send = mailbox_.match(operation);
-  if (!send) return operation->op;
-  SimRank& sender = rank(from);
-  const Seconds way = sender.ways_.latency(*send);
-  send->partner = operation;
-  // An eager message that came unexpected.
-  if (send->state == Operation::State::ended) {
-    world_.go_through_caches({&target}, send->size);
-    deliver(send);
-  } else if (!send->eager) {
-    // The sender has asked already; the answer that it may send takes one control message.
-    const Seconds asked = now() + costs.control.value + ways_.latency_of_control(from);
-    send->report.awaited_receiver = asked > send->due;
-    sender.transport_.start(send, std::max(send->due, asked) + sender.ways_.latency(*send) - way);
-  }
+  if (const OperationPtr send = mailbox_.match(operation)) take_unexpected(send, operation);
   return operation->op;
+}
+
+/// A send of a peer has been posted before its receive, which has come now.
+void SimRank::take_unexpected(const OperationPtr& send, const OperationPtr& receive) {
+  SimRank& sender = rank(receive->peer);
+  const Seconds way = sender.ways_.latency(*send);
+  send->partner = receive;
+  const Seconds farther = sender.ways_.latency(*send) - way;
+  if (!send->eager) {
+    // The sender has asked already; the answer that it may send takes one control message.
+    const Seconds asked = now() + ways_.costs(receive->peer).control.value + ways_.latency_of_control(receive->peer);
+    send->report.awaited_receiver = asked > send->due;
+    sender.transport_.start(send, std::max(send->due, asked) + farther);
+    return;
+  }
+  // Before its bytes flow the adapter learns where they belong. Later they are in the library's buffer.
+  if (!send->had_its_turn) {
+    send->unhidden += std::max(farther, Seconds{});
+  } else if (receive->to.allocation->memory == Memory::device) {
+    receive->fetching = fetching_from_host(send->size);
+  }
+  if (send->state != Operation::State::ended) return;
+  world_.go_through_caches({&receive->to}, send->size);
+  deliver(send);
+}
+
+/// The library copies what has come into its own buffer, which is page-locked, and waits for that.
+Seconds SimRank::fetching_from_host(Bytes size) {
+  const End from{world_.memory_near(id_), Memory::pinned};
+  const End to{.location = {Location::Kind::gpu, world_.gpu_of(id_)}, .memory = Memory::device, .own = true};
+  const CopyCost& copy = world_.copy_cost(from, to);
+  return copy.cost->overhead.value + copy.latency(size) + size / copy.rate.value() +
+         world_.topology.copy_ending(from, copy).completion;
 }
 
 /// The bytes of a send have arrived where a receive wants them, or will never do so. `send` may be a peer's.
@@ -386,7 +410,7 @@ void SimRank::deliver(const OperationPtr& send) {
   // An eager message comes out of the library's own buffer, even if an adapter has put it there.
   const bool by_cpu = send->eager || receiver.ways_.by_shared_memory(sender);
   const NetworkCosts& costs = receiver.ways_.costs(sender);
-  receive->report.completion = costs.taking_in(sent);
+  receive->report.completion = costs.taking_in(sent) + receive->fetching;
   receive->to.allocation->was_written(receive->to.offset, written, by_cpu);
   if (send->acknowledged) {
     receive->report.completion += costs.sending_control();
@@ -419,6 +443,7 @@ Op SimRank::send_control(RankId to, Tag tag, const ControlMessage& message) {
 Op SimRank::recv_control(RankId from, Tag tag, ControlMessage& into) {
   require_peer(from);
   const OperationPtr operation = make("recv_control");
+  operation->kind = Operation::Kind::recv_control;
   operation->into = &into;
   operation->report.overhead = ways_.costs(from).receiving_control();
   cpu_.be_busy(operation->report.overhead);
@@ -426,7 +451,6 @@ Op SimRank::recv_control(RankId from, Tag tag, ControlMessage& into) {
 }
 
 Op SimRank::await_control(const OperationPtr& operation, RankId from, Tag tag) {
-  operation->kind = Operation::Kind::recv_control;
   operation->peer = from;
   operation->tag = tag;
   mailbox_.await(operation);

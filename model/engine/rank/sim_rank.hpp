@@ -93,6 +93,8 @@ class SimRank final : public MeasuredRank {
 
   void require_sendable(const Part& part, RankId peer) const;
   void register_pageable(const Part& part, RankId peer);
+  void take_unexpected(const OperationPtr& send, const OperationPtr& receive);
+  [[nodiscard]] Seconds fetching_from_host(Bytes size);
   Op await_control(const OperationPtr& operation, RankId from, Tag tag);
   void end(const OperationPtr& operation, Status status);
   void deliver(const OperationPtr& send);

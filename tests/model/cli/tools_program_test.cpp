@@ -90,6 +90,24 @@ TEST(FaultsProgram, StandInTheResult) {
   EXPECT_THAT(ended.text, ContainsRegex("\"degraded\": \\[\n +\"qpi=50%\""));
 }
 
+TEST(FaultsProgram, OneNodesPartSlowsThatNodeOnly) {
+  const std::string bulk = "--platform keeneland-kids -p host -b 64M -e 64M --set 'fabric.link=9 GB/s' ";
+  const std::string slow = "--degrade 3/hca0-pcie=50% ";
+  const double well = time_of(bulk + "--from 2/0 --to 4/0 ");
+  EXPECT_EQ(time_of(bulk + slow + "--from 2/0 --to 4/0 "), well);
+  EXPECT_NEAR(time_of(bulk + slow + "--from 2/0 --to 3/0 ") / well, 2, 0.002);
+}
+
+TEST(FaultsProgram, WhatMakesNoDifferenceIsSaid) {
+  const std::string idle = "--degrade 3/qpi=50% makes no difference: nothing has crossed it";
+  const Ended ended =
+      run("run --platform keeneland-kids -p host --from 2/0 --to 4/0 -b 4 -e 4 --degrade 3/qpi=50% "
+          "--fail hca0@1s --json /dev/stdout");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("note: " + idle), HasSubstr("\"" + idle + "\""),
+                                HasSubstr("note: --fail hca0@1s makes no difference: all had ended after ")));
+}
+
 TEST(ToolsProgram, HelpHasExamplesAndShortLines) {
   for (const std::string command : {"draw", "diff", "sensitivity"}) {
     const Ended help = run(command + " --help");

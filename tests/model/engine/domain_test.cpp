@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
 
 #include "model/engine/simulation.hpp"
 #include "platforms/topology/topology.hpp"
+#include "protocols/core/tags.hpp"
 #include "tests/model/engine/one_message.hpp"
 #include "tests/model/engine/timed_message.hpp"
 
@@ -15,8 +19,9 @@ using namespace testing;  // NOLINT: the sample platform's numbers
 
 constexpr Bytes kSize = 1_MiB;
 
-Seconds warm(const Platform& platform, const Place& from, const Place& to, const std::string& protocol) {
-  return timed_message(platform, {from, to}, protocol, kSize, {}).warm;
+Seconds warm(const Platform& platform, const Place& from, const Place& to, const std::string& protocol,
+             const Settings& settings = {}) {
+  return timed_message(platform, {from, to}, protocol, kSize, settings).warm;
 }
 
 /// Two domains of two nodes, each with a memory, a GPU and an adapter. A switch joins the GPUs of a domain.
@@ -73,6 +78,12 @@ TEST(Domain, ThoseOfOneTakeThatLong) {
   expect_near(warm(sample_platform(), {0, 1, {}}, {0, 2, {}}, "gpudirect-v2"), kBetweenPeers);
 }
 
+/// The mark of its signals lies in device memory, for host memory of another node is not mapped.
+TEST(Domain, AKernelPushesIntoAnotherNode) {
+  expect_near(warm(with_domains(), {0, 0, {}}, {1, 0, {}}, "gpudirect-v2", {.options = {{"engine", "kernel-push"}}}),
+              kHost + kOverhead + kSize / kKernelPush + kSignal);
+}
+
 TEST(Domain, HostMessagesBetweenItsNodesGoThroughTheAdapters) {
   expect_near(warm(with_domains(), {0, 0, {}}, {1, 0, {}}, "host"), kOverhead + kSize / kWire);
 }
@@ -118,6 +129,59 @@ TEST(Kinds, EachHasItsOwnPeers) {
   EXPECT_TRUE(topology.path({4, 0, {}}, {4, 1, {}}).peer_access);
   EXPECT_FALSE(topology.path({4, 1, {}}, {4, 2, {}}).peer_access) << "the list leaves them out";
   EXPECT_TRUE(topology.path({0, 1, {}}, {0, 2, {}}).peer_access) << "here the ways decide";
+}
+
+/// Four nodes, of which node 1 is not as its like: its adapter's link has a quarter of the wire's rate.
+constexpr Rate kSlow{kWire.bytes_per_second() / 4};
+Platform with_slow_node() {
+  Platform platform = sample_platform();
+  NodeKind slow{.name = "node1", .node = platform.node, .replaces = 1};
+  slow.node.count = 1;
+  slow.node.nics.front().link = Sourced<Rate>{kSlow, {}};
+  platform.kinds.push_back(std::move(slow));
+  return platform;
+}
+
+TEST(SlowNode, ItsPairsAreSlow) {
+  expect_near(warm(with_slow_node(), {1, 0, {}}, {2, 0, {}}, "host"), kOverhead + kSize / kSlow);
+}
+
+TEST(SlowNode, ThePairsOfOthersAreNot) {
+  expect_near(warm(with_slow_node(), {2, 0, {}}, {3, 0, {}}, "host"), kOverhead + kSize / kWire);
+}
+
+/// Each step of a ring waits for the neighbours, so that after as many steps as there are others all are as slow.
+TEST(SlowNode, ItSetsThePaceOfARing) {
+  constexpr int kRanks = 4;
+  std::array<Seconds, kRanks> ends{};
+  Seconds start{};
+  simulate(with_slow_node(), std::vector<Place>{{0, 0, {}}, {1, 0, {}}, {2, 0, {}}, {3, 0, {}}}, [&](Rank& rank) {
+    const View from(rank.allocate(Memory::pinned, kSize));
+    const View to(rank.allocate(Memory::pinned, kSize));
+    const int own = rank.id().value;
+    start = rank.now();
+    for (int step = 1; step < kRanks; ++step) {
+      const Op received = rank.receive(RankId{(own + kRanks - 1) % kRanks}, tags::kData, to);
+      const Op sent = rank.send(RankId{(own + 1) % kRanks}, tags::kData, from);
+      EXPECT_EQ(wait(rank, sent, kLong), Status::delivered);
+      EXPECT_EQ(wait(rank, received, kLong), Status::delivered);
+    }
+    ends.at(static_cast<std::size_t>(own)) = rank.now();
+  });
+  const Seconds step = kOverhead + kSize / kSlow;
+  for (const int beside : {0, 1, 2}) expect_near(ends.at(static_cast<std::size_t>(beside)) - start, step * 3);
+  expect_near(ends[3] - start, step * 2 + kOverhead + kSize / kWire);
+}
+
+/// With ACS a copy between two GPUs below one switch goes up to the root and back.
+TEST(AccessControl, PeersBelowOneSwitchCrossTheLinkAboveIt) {
+  Platform platform = sample_platform();
+  constexpr Rate kUpLink{3e9};
+  Link& up = *std::ranges::find(platform.node.links, "up1", &Link::name);
+  up.forward.value = up.backward.value = kUpLink;
+  platform.node.memories[1].passing.forwards = Forwards::all;
+  platform.node.ways = {{.name = "acs", .from = "gpu1", .to = "gpu2", .via = {"hub1", "memory1", "hub1"}}};
+  expect_near(warm(platform, {0, 1, {}}, {0, 2, {}}, "gpudirect-v2"), kHost + kOverhead + kSize / kUpLink + kControl);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "model/engine/simulation.hpp"
 #include "protocols/core/tags.hpp"
@@ -199,6 +201,49 @@ INSTANTIATE_TEST_SUITE_P(Of, BrokenLink,
                            std::ranges::replace(name, '-', '_');
                            return name;
                          });
+
+/// What a host message between two nodes says of faults that make no difference to it.
+std::vector<std::string> idle_faults(const Platform& platform) {
+  std::vector<std::string> idle;
+  simulate(platform, kTwoNodes,
+           [&](Rank& rank) {
+             const View message(rank.allocate(Memory::pinned, kMessage));
+             const RankId peer{1 - rank.id().value};
+             const Op op = rank.id().value == 0 ? rank.send(peer, tags::kData, message)
+                                                : rank.receive(peer, tags::kData, message);
+             EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+           },
+           {.idle_faults = &idle});
+  return idle;
+}
+
+TEST(IdleFaults, AreOfPartsThatNothingCrosses) {
+  Platform platform = sample_platform();
+  platform.slowed_parts = {{"nic", "--degrade nic=50%"}, {"bus2", "--degrade bus2=50%"}};
+  EXPECT_EQ(idle_faults(platform),
+            std::vector<std::string>{"--degrade bus2=50% makes no difference: nothing has crossed it"});
+}
+
+TEST(IdleFaults, AreThoseThatComeAfterTheEnd) {
+  Platform platform = with({.at = Seconds{1}, .part = "nic", .share = 0.5, .text = "--degrade nic=50%@1s"});
+  platform.later_faults.push_back(
+      {.at = kOverhead / 2, .part = "nic0", .share = 0.5, .text = "--degrade nic0=50%@2us"});
+  const std::vector<std::string> idle = idle_faults(platform);
+  ASSERT_EQ(idle.size(), 1U);
+  EXPECT_EQ(idle.front().find("--degrade nic=50%@1s makes no difference: all had ended after 4"), 0U) << idle.front();
+}
+
+TEST(IdleFaults, AreNotThoseThatComeWhileBytesFlow) {
+  const LaterFault fault{.at = kOverhead + kHalfMessage / kWire, .part = "nic", .share = 0.5, .text = "--degrade"};
+  EXPECT_TRUE(idle_faults(with(fault)).empty());
+}
+
+/// Such as a whole node.
+TEST(IdleFaults, AreNotThoseOfWhichOnePartIsCrossed) {
+  Platform platform = sample_platform();
+  platform.slowed_parts = {{"nic", "--degrade node0=50%"}, {"bus2", "--degrade node0=50%"}};
+  EXPECT_TRUE(idle_faults(platform).empty());
+}
 
 }  // namespace
 }  // namespace twinlink::model

@@ -71,6 +71,34 @@ TEST(ClosedFormV3, FarFromTheAdapterAtOneEnd) {
   expect_near(timed.warm, kOverhead + kRdmaExtra * 2 + kSocketHop * 2 + 1_MiB / kFarRead);
 }
 
+/// When an eager message has been taken into device memory beside the adapter, whose receive comes at `posted`.
+Seconds taken_in(Seconds posted) {
+  Seconds taken{};
+  simulate(sample_platform_with_rdma(), std::vector{kNear, kOtherNear}, [&](Rank& rank) {
+    const View message(rank.allocate(Memory::device, kEager));
+    rank.register_memory(message.buffer);
+    const RankId peer{1 - rank.id().value};
+    const Seconds start = rank.now();
+    if (rank.id() == RankId{0}) {
+      EXPECT_EQ(wait(rank, rank.send(peer, tags::kData, message), kLong), Status::delivered);
+      return;
+    }
+    ControlMessage nothing;
+    EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kFirstFree, nothing), start + posted), Status::timed_out);
+    EXPECT_EQ(wait(rank, rank.receive(peer, tags::kData, message), kLong), Status::delivered);
+    taken = rank.now() - start;
+  });
+  return taken;
+}
+
+TEST(UnexpectedInDeviceMemory, AReceiveThatComesBeforeTheBytesFlowTakesThemWhereTheyBelong) {
+  expect_near(taken_in(2.0_us), kOverhead + kRdmaExtra * 2 + kEager / kNearRead);
+}
+
+TEST(UnexpectedInDeviceMemory, LaterTheLibraryCopiesThem) {
+  expect_near(taken_in(500.0_us), 500.0_us + kOverhead + kEager / kDown);
+}
+
 TEST(ClosedFormV3, UpToTheLimitsAMessageIsDirect) {
   const Timed timed = v3({kNear, kOtherNear}, 64_KiB, limits("64K", "64K"));
   expect_near(timed.warm, kOverhead + kRdmaExtra * 2 + 64_KiB / kNearRead);

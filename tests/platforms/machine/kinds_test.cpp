@@ -15,8 +15,8 @@ const std::string kFile = TWINLINK_SOURCE_DIR "/tests/data/two_kinds.yaml";
 TEST(KindsOfNodes, ComeFromAnotherMachinesFile) {
   const Platform platform = read_platform(kFile);
   ASSERT_EQ(platform.kinds.size(), 1U);
-  const auto& [name, node] = platform.kinds.front();
-  EXPECT_EQ(name, "new");
+  const Node& node = platform.kinds.front().node;
+  EXPECT_EQ(platform.kinds.front().name, "new");
   EXPECT_EQ(node.count, 4);
   EXPECT_EQ(node.nics.size(), 2U);
   EXPECT_EQ(node.nics[1].link.value().value, Rate{6.4e9});

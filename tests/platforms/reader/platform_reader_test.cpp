@@ -254,6 +254,16 @@ TEST(Override, ReplacesANumberAndItsSource) {
   EXPECT_EQ(platform.runtime.pin_base.source.text, "--set on the command line");
 }
 
+/// Whatever the library does from now on, its latencies were measured with the limit of the file.
+TEST(Override, OfAnEagerLimitLeavesTheOneThatWasMeasuredWith) {
+  const Platform as_it_is = read_good();
+  EXPECT_FALSE(present(as_it_is.network).latency_limit.has_value());
+  const Platform changed = read_good({"mpi.network.eager_limit=256 B", "mpi.network.eager_limit=1 KiB"});
+  EXPECT_EQ(present(changed.network).eager_limit.value, 1_KiB);
+  EXPECT_EQ(present(present(changed.network).latency_limit).value, 12_KiB);
+  EXPECT_FALSE(changed.intra_node.latency_limit.has_value());
+}
+
 TEST(Override, SplitsTheBandwidthOfALink) {
   const Link link = read_good({"nodes.links.nic0.forward=1 GB/s"}).node.links[1];
   EXPECT_EQ(link.forward.value, Rate{1e9});

@@ -132,7 +132,8 @@ TEST(Faults, WithATimeComeLater) {
 TEST(Faults, ATimeIsOne) {
   EXPECT_THAT(refusal("keeneland-kids", {.failed = {"qpi@soon"}}), HasSubstr("--fail qpi@soon: "));
   EXPECT_THAT(refusal("keeneland-kids", {.failed = {"qpj@1ms"}}), HasSubstr("did you mean 'qpi'?"));
-  EXPECT_THAT(refusal("keeneland-kids", {.degraded = {"numa0=50%@1ms"}}), HasSubstr("no link, adapter or hub 'numa0'"));
+  EXPECT_THAT(refusal("keeneland-kids", {.degraded = {"numa0=50%@1ms"}}),
+              HasSubstr("no link, GPU, adapter or hub 'numa0'"));
 }
 
 TEST(Faults, PartsOfOtherKindsOfNodesHaveTheirKindBeforeThem) {
@@ -146,6 +147,56 @@ TEST(Faults, PartsOfOtherKindsOfNodesHaveTheirKindBeforeThem) {
   const Platform without = read_platform(file, {}, Faults{.failed = {"new-hca1"}});
   EXPECT_EQ(without.kinds.front().node.nics.size(), 1U);
   EXPECT_EQ(without.kinds.front().node.gpus[1].nic, "hca0");
+}
+
+TEST(Faults, APartOfOneNodeIsThatOfNoOther) {
+  const Platform platform = sick("keeneland-kids", {.degraded = {"5/gpu1-pcie=50%"}});
+  const Topology topology(platform);
+  EXPECT_EQ(topology.nodes(), Topology(sick("keeneland-kids", {})).nodes()) << "it takes its place";
+  const auto rate = [&](int node) {
+    const std::string name = topology.graph().gpus[topology.gpu_of({node, 1, {}})].name + "-pcie";
+    return std::ranges::find(topology.graph().links, name, &Link::name)->forward.value.bytes_per_second();
+  };
+  EXPECT_DOUBLE_EQ(rate(5), 7.31e9 / 2);
+  for (const int node : {0, 4, 6}) EXPECT_DOUBLE_EQ(rate(node), 7.31e9) << node;
+  EXPECT_FALSE(topology.path({4, 1, {}}, {5, 1, {}}).same_node);
+}
+
+TEST(Faults, AWholeNodeIsSlow) {
+  const Platform platform = sick("keeneland-kids", {.degraded = {"node2=25%", "2/qpi=50%@1ms", "node3=50%@2ms"}});
+  ASSERT_EQ(platform.kinds.size(), 2U);
+  const Platform well = sick("keeneland-kids", {});
+  const Node& slow = platform.kinds.front().node;
+  EXPECT_EQ(platform.kinds.front().replaces, 2);
+  for (std::size_t i = 0; i < slow.links.size(); ++i) {
+    const double rate = well.node.links[i].forward.value.bytes_per_second();
+    EXPECT_DOUBLE_EQ(slow.links[i].forward.value.bytes_per_second(), rate / 4) << slow.links[i].name;
+    EXPECT_DOUBLE_EQ(platform.node.links[i].forward.value.bytes_per_second(), rate) << slow.links[i].name;
+    EXPECT_DOUBLE_EQ(platform.kinds[1].node.links[i].forward.value.bytes_per_second(), rate) << "until then";
+  }
+  ASSERT_EQ(platform.later_faults.size(), 1 + slow.links.size());
+  EXPECT_EQ(platform.later_faults[0].part, "node2-qpi");
+  EXPECT_EQ(platform.later_faults[1].part, "node3-" + well.node.links[0].name);
+}
+
+TEST(Faults, OneNodesAdapterMayDie) {
+  const std::string file = "tests/data/two_kinds.yaml";
+  const Platform all_well = read_platform(file);
+  const Topology well(all_well);
+  const int last = well.nodes() - 1;
+  ASSERT_EQ(well.part_of(last).nics, 2U);
+  const Platform platform = read_platform(file, {}, Faults{.failed = {std::to_string(last) + "/hca1"}});
+  const Topology topology(platform);
+  EXPECT_EQ(topology.nodes(), well.nodes());
+  EXPECT_EQ(topology.part_of(last).nics, 1U);
+  EXPECT_EQ(topology.part_of(last - 1).nics, 2U) << "of the same kind";
+}
+
+TEST(Faults, OnlyNodesThatThereAreHaveParts) {
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"9999/qpi"}}), HasSubstr("--fail 9999/qpi: there are nodes 0 to "));
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"1/qpj"}}), HasSubstr("did you mean 'node1-qpi'?"));
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"node1"}}), HasSubstr("--fail node1 cuts parts off: "));
+  EXPECT_THAT(refusal("gb200-nvl72", {.degraded = {"1/hca4=50%"}}), HasSubstr("domains of 18 nodes are all alike"));
 }
 
 TEST(Faults, OfSeveralAdaptersThoseThatAreLeftStay) {

@@ -69,6 +69,16 @@ TEST(ForcedWays, OfPeersForwardWhatTheyPass) {
   EXPECT_EQ(way(platform, "gpu0", "gpu1", Traffic::peers), "gpu0 -> hub0 -> memory0 -> memory1 -> hub1 -> gpu1");
 }
 
+/// What ACS makes of peers below one switch.
+TEST(ForcedWays, MayGoUpAndDownAgain) {
+  Platform platform = testing::sample_platform();
+  EXPECT_EQ(way(platform, "gpu1", "gpu2", Traffic::peers), "gpu1 -> hub1 -> gpu2");
+  platform.node.ways = {{.name = "acs", .from = "gpu1", .to = "gpu2", .via = {"hub1", "memory1", "hub1"}}};
+  platform.node.memories[1].passing.forwards = Forwards::all;
+  EXPECT_EQ(way(platform, "gpu1", "gpu2", Traffic::peers), "gpu1 -> hub1 -> memory1 -> hub1 -> gpu2");
+  EXPECT_EQ(way(platform, "gpu2", "gpu1", Traffic::peers), "gpu2 -> hub1 -> memory1 -> hub1 -> gpu1");
+}
+
 TEST(ForcedWays, SayWhatIsWrongWithThem) {
   const Node node = with_detour().node;
   const auto wrong = [&](const std::string& to, const std::vector<std::string>& via) {
@@ -81,7 +91,8 @@ TEST(ForcedWays, SayWhatIsWrongWithThem) {
   EXPECT_EQ(wrong("memory0", {"bus1"}), "link 'bus1' does not end at 'gpu0'");
   EXPECT_EQ(wrong("memory0", {"detuor"}), "there is no hub, memory or link 'detuor'; did you mean 'detour'?");
   EXPECT_EQ(wrong("memory0", {"hub0", "detour"}), "no link joins 'hub0' and 'detour'");
-  EXPECT_EQ(wrong("memory1", {"hub0", "memory0", "detour", "memory0"}), "it passes 'memory0' twice");
+  EXPECT_EQ(wrong("memory1", {"hub0", "memory0", "detour", "memory0", "detour"}),
+            "it crosses 'on' twice in one direction");
   EXPECT_EQ(wrong("memory1", {"hub0", "nic"}), "'nic0' is neither a hub nor a memory, so nothing passes it");
   EXPECT_EQ(wrong("memory0", {"hub0", "memory0", "detour"}), "'memory0' is its end");
 }

@@ -95,9 +95,9 @@ TEST(BufferedSends, CopyToTheAttachedMemoryFirst) {
 }
 
 /// When a send of `size` bytes to a receiver that waits already has ended for its sender.
-Seconds ended(Bytes size, bool synchronous) {
+Seconds ended(Bytes size, bool synchronous, const Platform& platform = sample_platform()) {
   Seconds end{};
-  simulate(sample_platform(), std::vector{kLoneGpu, kOtherNode}, [&](Rank& rank) {
+  simulate(platform, std::vector{kLoneGpu, kOtherNode}, [&](Rank& rank) {
     const View host(rank.allocate(Memory::pinned, size));
     const RankId peer{1 - rank.id().value};
     if (rank.id() != kSender) {
@@ -110,6 +110,43 @@ Seconds ended(Bytes size, bool synchronous) {
     end = rank.now() - start;
   });
   return end;
+}
+
+/// Measured with `measured` as its limit, and run with `limit`.
+Platform with_limits(Bytes measured, Bytes limit) {
+  Platform platform = sample_platform();
+  NetworkCosts& costs = platform.network.value();
+  costs.latency.value = Piecewise({{4_KiB, kLatency}, {64_KiB, kLatency * 3}});
+  costs.latency_limit = Sourced<Bytes>{measured, {}};
+  costs.eager_limit.value = limit;
+  return platform;
+}
+
+TEST(Rendezvous, IsInWhatWasMeasuredAboveTheLimit) {
+  expect_near(ended(64_KiB, false, with_limits(4_KiB, 4_KiB)), kHost + kLatency * 3 + 64_KiB / kWire);
+}
+
+TEST(Rendezvous, AMessageThatAsksNowTakesARoundTripMore) {
+  expect_near(ended(1_KiB, false, with_limits(4_KiB, 256_B)), kOverhead + kControl * 2 + 1_KiB / kWire);
+}
+
+TEST(Rendezvous, AMessageThatAsksNoMoreIsFasterByThat) {
+  expect_near(ended(64_KiB, false, with_limits(4_KiB, 1_MiB)), kHost + kLatency * 3 - kControl * 2 + 64_KiB / kWire);
+}
+
+/// The curve rises by less than a round trip where the limit was: nobody knows what it holds of one.
+TEST(Rendezvous, ButNotFasterThanTheLargestThatNeverAsked) {
+  expect_near(ended(8_KiB, false, with_limits(4_KiB, 1_MiB)), kOverhead + 8_KiB / kWire);
+}
+
+TEST(Rendezvous, AMessageBelowBothLimitsIsAsItWas) {
+  expect_near(ended(256_B, false, with_limits(4_KiB, 1_KiB)), kOverhead + 256_B / kWire);
+}
+
+TEST(SynchronousSends, LearnOfTheirEndAsOthersDo) {
+  Platform platform = sample_platform();
+  platform.network.value().send_completion = Sourced<Seconds>{0.25_us, {}};
+  expect_near(ended(kEager, true, platform), kOverhead + kEager / kWire + kControl + 0.25_us);
 }
 
 TEST(SynchronousSends, OfEagerMessagesWaitForOneControlMessage) {
