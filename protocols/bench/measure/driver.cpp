@@ -12,6 +12,7 @@
 #include "protocols/bench/measure/pair_group.hpp"
 #include "protocols/bench/measure/payload.hpp"
 #include "protocols/bench/measure/sweep.hpp"
+#include "protocols/bench/measure/warm_up.hpp"
 #include "protocols/core/split.hpp"
 
 namespace twinlink::bench {
@@ -27,7 +28,7 @@ class PairRun {
         leading_(rank.id() == plan.first),
         peer_(leading_ ? plan.second : plan.first),
         patience_(Patience::of_peer(plan.settings.timeout)),
-        group_(rank, plan) {
+        group_(rank_, plan) {
     Bytes memory{};
     Bytes packed{};
     for (const Bytes size : plan.sizes) {
@@ -36,9 +37,9 @@ class PairRun {
     }
     // One buffer for all sizes: a protocol that maps the peer's memory does so once.
     const Memory kind = message_memory(protocol, plan, leading_);
-    if (sends()) out_.emplace(rank, kind, memory);
-    if (receives()) in_.emplace(rank, kind, memory);
-    packed_.emplace(rank, protocol, plan.packing, sends() ? packed : Bytes{}, receives() ? packed : Bytes{});
+    if (sends()) out_.emplace(rank_, kind, memory);
+    if (receives()) in_.emplace(rank_, kind, memory);
+    packed_.emplace(rank_, protocol, plan.packing, sends() ? packed : Bytes{}, receives() ? packed : Bytes{});
   }
 
   Series run() {
@@ -119,7 +120,7 @@ class PairRun {
     const auto one_round = [&] { round(messages, size); };
     if (plan_.verify) verified_round(window, size);
     if (!group_.alone()) group_.synchronize();  // rounds that are tried alone say nothing of those that follow
-    const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
+    const std::vector<double> trial = warm_up_(repeats.warmup, one_round);
     const int rounds = group_.agree(rounds_within(plan_.budget, trial, repeats.iterations));
     group_.synchronize();
     const CpuTime cpu(rank_);
@@ -203,7 +204,7 @@ class PairRun {
     return fmt::format("rank {}: {}, {} B: {}", rank_.id().value, protocol_.name(), size.count(), what);
   }
 
-  Rank& rank_;
+  SetUpRank rank_;
   const Protocol& protocol_;
   const Plan& plan_;
   bool leading_;
@@ -214,6 +215,9 @@ class PairRun {
   std::optional<ScopedBuffer> in_;
   std::optional<PackedBuffers> packed_;
   std::unique_ptr<Channel> channel_;
+  WarmUp warm_up_{
+      rank_, [this] { return channel_->connecting(); },
+      [this](int mine) { return agree_in(rank_, leader_first(rank_.id(), peer_, leading_), mine, patience_); }};
   std::optional<double> cpu_us_{};  ///< of the size just measured
   std::uint64_t verified_rounds_ = 0;
 };
