@@ -121,6 +121,10 @@ class ChoosingChannel final : public Channel {
     return all;
   }
 
+  [[nodiscard]] bool connecting() const override {
+    return std::ranges::any_of(ways_, [](const auto& way) { return way.second->connecting(); });
+  }
+
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     if (call_ == SendCall::buffered) {

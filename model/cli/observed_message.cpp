@@ -4,6 +4,7 @@
 
 #include "model/engine/simulation.hpp"
 #include "protocols/bench/measure/collectives.hpp"
+#include "protocols/bench/measure/warm_up.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/tags.hpp"
 
@@ -16,28 +17,35 @@ ObservedMessage observe_message(const Platform& platform, const std::vector<Plac
   std::vector<OpReport>& reports = all.reports;
   Seconds began{};
   Seconds delivered{};
-  const auto body = [&](MeasuredRank& rank) {
+  const auto body = [&](MeasuredRank& simulated) {
+    bench::SetUpRank ready(simulated);
+    MeasuredRank& rank = ready;
     const RankId peer{1 - rank.id().value};
+    const bench::Patience patience = bench::Patience::of_peer(timeout);
     const View message(rank.allocate(message_memory(protocol, packing), packing.layout.extent(size)));
     const PackedBuffers packed(rank, protocol, packing, size, size);
     auto channel = twinlink::connect(rank, peer, protocol, settings, packing, packed);
-    for (int round = 0; round < 2; ++round) {
+    const auto round = [&] {
       if (rank.id().value == 0) began = rank.now();
       const Outcome outcome = rank.id().value == 0 ? channel->send(message) : channel->receive(message);
       if (!outcome.ok()) throw Error(std::string(to_string(outcome.status)) + ": " + outcome.reason);
       if (rank.id().value == 1) delivered = rank.now();
-      all.path_taken = channel->path_taken();
-      if (round == 0 && rank.id().value == 1) reports.clear();
       rank.step("");  // what follows is no part of the protocol
-      ControlMessage round_over;
-      const Tag tag = tags::kFirstFree;
-      const Op op =
-          rank.id().value == 0 ? rank.recv_control(peer, tag, round_over) : rank.send_control(peer, tag, round_over);
-      if (wait(rank, op, rank.now() + timeout) != Status::delivered) throw Error("the peer is lost");
-    }
+      bench::synchronize(rank, peer, patience);
+    };
+    bench::WarmUp warm_up(
+        ready, [&] { return channel->connecting(); },
+        [&](int mine) {
+          return bench::agree_in(rank, bench::leader_first(rank.id(), peer, rank.id().value == 0), mine, patience);
+        });
+    warm_up(1, round);
+    if (rank.id().value == 1) reports.clear();
+    bench::synchronize(rank, peer, patience);
+    round();
+    all.path_taken = channel->path_taken();
     // The peer may have the packed buffers open until its end is closed too.
     channel.reset();
-    bench::synchronize(rank, peer, bench::Patience::of_peer(timeout));
+    bench::synchronize(rank, peer, patience);
   };
   simulate(platform, places, body, {.observer = [&](const OpReport& report) { reports.push_back(report); }});
   std::erase_if(reports, [](const OpReport& r) { return r.step.empty(); });

@@ -17,8 +17,7 @@ struct ObservedMessage {
   Seconds delivered{};
 };
 
-/// Sends two messages of `size` from the first of two places to the second, and tells of the second one: the first pays
-/// for buffers and handles.
+/// Sends messages of `size` from the first of two places to the second until they are warm, and tells of one more.
 ObservedMessage observe_message(const Platform& platform, const std::vector<Place>& places, const Protocol& protocol,
                                 const Settings& settings, const Packing& packing, Bytes size);
 

@@ -20,8 +20,7 @@ std::string without_times(std::string_view how, const std::string& why) { return
 }  // namespace
 
 bench::Plan warm_plan(bench::Pattern pattern, std::vector<Bytes> sizes, int window, Settings settings) {
-  bench::Repeats repeats = bench::simulated_repeats().latency_small;
-  repeats.warmup = 0;
+  const bench::Repeats repeats = bench::simulated_repeats().latency_small;
   return {.pattern = pattern,
           .sizes = std::move(sizes),
           .window = window,

@@ -17,8 +17,7 @@
 
 namespace twinlink::model {
 
-/// As 'run' measures, but without rounds to warm up: the round that proves the payload, which comes first, grows the
-/// buffers and opens the handles.
+/// As 'run' measures.
 bench::Plan warm_plan(bench::Pattern pattern, std::vector<Bytes> sizes, int window, Settings settings);
 /// What the first rank measures. Once per process, as every simulation.
 bench::Series warm_series(const Platform& platform, std::span<const Place> places, const Protocol& protocol,

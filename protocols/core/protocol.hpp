@@ -104,6 +104,9 @@ class Channel {
   /// What this end has counted since it was opened, for the result file; always the same names in the same order. Of a
   /// protocol that delegates(): those of the ways that it has opened so far.
   [[nodiscard]] virtual std::vector<Counter> counters() const { return {}; }
+  /// Is this end still finding out which way its messages may go, so that later ones may take another one? Of what it
+  /// sets up by the verbs of its rank nothing need be said.
+  [[nodiscard]] virtual bool connecting() const { return false; }
 
  protected:
   /// How the connection was made, for a constructor that meets the peer: if it was not, every exchange() says so.

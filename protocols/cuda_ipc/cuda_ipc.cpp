@@ -53,6 +53,9 @@ std::string CudaIpcChannel::path_taken() const {
   return staged + ": the handshake is " + std::string(to_string(end_.handshake().state()));
 }
 
+/// For ever, where a peer that has no access does not say so.
+bool CudaIpcChannel::connecting() const { return end_.handshake().under_way(); }
+
 std::vector<Counter> CudaIpcChannel::counters() const {
   const CacheCounts& cache = end_.cache.counts();
   return {{"REQ sent", static_cast<std::uint64_t>(end_.handshake().tries())},

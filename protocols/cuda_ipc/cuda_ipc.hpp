@@ -25,6 +25,7 @@ class CudaIpcChannel final : public Channel {
 
   [[nodiscard]] std::string path_taken() const override;
   [[nodiscard]] std::vector<Counter> counters() const override;
+  [[nodiscard]] bool connecting() const override;
 
   /// Says whether this rank has initialised CUDA. A send sets it: its message lies on the GPU.
   void set_cuda_in_use(bool in_use) { end_.set_cuda_in_use(in_use); }

@@ -145,6 +145,10 @@ class Endpoint {
   [[nodiscard]] State state() const { return state_; }
   /// How often this rank has asked.
   [[nodiscard]] int tries() const { return tries_; }
+  /// Has this rank asked, and will it hear an answer or ask again?
+  [[nodiscard]] bool under_way() const {
+    return state_ == State::sent || (state_ == State::init && tries_ > 0 && tries_ < kMaxTries);
+  }
   /// Do messages to this peer go by IPC?
   [[nodiscard]] bool get_enabled() const { return get_enabled_; }
   [[nodiscard]] Fidelity fidelity() const { return fidelity_; }

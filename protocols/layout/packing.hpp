@@ -85,6 +85,7 @@ class PackingChannel final : public Channel {
 
   [[nodiscard]] std::string path_taken() const override;
   [[nodiscard]] std::vector<Counter> counters() const override { return inner_->counters(); }
+  [[nodiscard]] bool connecting() const override { return inner_->connecting(); }
 
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override;

@@ -1,5 +1,6 @@
 #include "protocols/workloads/connections.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -61,6 +62,10 @@ void Connections::open(const std::set<RankId>& peers) {
 
 void Connections::open(const Schedule& schedule) {
   for (const Step& step : schedule.steps) open(peers_of({.steps = {step}}));
+}
+
+bool Connections::connecting() const {
+  return std::ranges::any_of(channels_, [](const auto& entry) { return entry.second->connecting(); });
 }
 
 std::map<std::string, std::uint64_t> Connections::counters() const {

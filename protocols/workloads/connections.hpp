@@ -42,6 +42,8 @@ class Connections {
   void open(const Schedule& schedule);
 
   [[nodiscard]] Channel& to(RankId peer) { return *channels_.at(peer); }
+  /// Is any channel?
+  [[nodiscard]] bool connecting() const;
   /// What the channels have counted, added up.
   [[nodiscard]] std::map<std::string, std::uint64_t> counters() const;
 

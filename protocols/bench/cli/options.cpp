@@ -24,7 +24,7 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
   add_size_options(app, options);
   const OptionGroup group(app, "Rounds");
   add_count_option(app, "-x,--warmup", 0, kMostRounds, "by size and pattern",
-                   "Rounds of each size that are not counted", [&](int rounds) { options.warmup = rounds; });
+                   "Rounds of each size that are not counted, at least; more while a connection is set up", [&](int rounds) { options.warmup = rounds; });
   add_count_option(app, "-i,--iterations", 1, kMostRounds, "by size, pattern and time", "Counted rounds of each size",
                    [&](int rounds) { options.iterations = rounds; });
   add_read_option(app, "--timeout", "TIME", format_seconds(options.timeout),

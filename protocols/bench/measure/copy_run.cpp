@@ -45,7 +45,7 @@ class CopyRun {
     const Repeats& repeats = repeats_of(plan_, size);
     const auto one_round = [&] { round(size); };
     if (plan_.verify) verified_round(size);
-    const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, plan_.budget, one_round);
+    const std::vector<double> trial = trial_rounds(rank_, repeats.warmup, one_round);
     const int rounds = rounds_within(plan_.budget, trial, repeats.iterations);
     const CpuTime cpu(rank_);
     Rounds timed{.times_us = time_rounds(rank_, rounds, one_round)};

@@ -13,6 +13,7 @@
 #include "protocols/bench/measure/pair_group.hpp"
 #include "protocols/bench/measure/payload.hpp"
 #include "protocols/bench/measure/sweep.hpp"
+#include "protocols/bench/measure/warm_up.hpp"
 #include "protocols/core/split.hpp"
 
 namespace twinlink::bench {
@@ -28,7 +29,7 @@ class PairRun {
         leading_(rank.id() == plan.first),
         peer_(leading_ ? plan.second : plan.first),
         patience_(Patience::of_peer(plan.settings.timeout)),
-        group_(rank, plan) {
+        group_(rank_, plan) {
     Bytes memory{};
     Bytes packed{};
     for (const Bytes size : plan.sizes) {
@@ -38,10 +39,10 @@ class PairRun {
     // The same ones for all sizes: a protocol that maps the peer's memory does so once.
     const Memory kind = message_memory(protocol, plan, leading_);
     for (int buffer = 0; buffer < plan.buffers; ++buffer) {
-      if (sends()) out_.emplace_back(rank, kind, memory);
-      if (receives()) in_.emplace_back(rank, kind, memory);
+      if (sends()) out_.emplace_back(rank_, kind, memory);
+      if (receives()) in_.emplace_back(rank_, kind, memory);
     }
-    packed_.emplace(rank, protocol, plan.packing, sends() ? packed : Bytes{}, receives() ? packed : Bytes{});
+    packed_.emplace(rank_, protocol, plan.packing, sends() ? packed : Bytes{}, receives() ? packed : Bytes{});
   }
 
   Series run() {
@@ -125,8 +126,8 @@ class PairRun {
     if (plan_.verify) verified_rounds(window, size);
     if (!group_.alone()) group_.synchronize();  // rounds that are tried alone say nothing of those that follow
     // Each buffer has its turn before it counts, and as many turns as the others.
-    const int warmup = repeats.warmup + (plan_.buffers > 1 ? plan_.buffers : 0);
-    const std::vector<double> trial = trial_rounds(rank_, warmup, plan_.budget, one_round);
+    const int least = repeats.warmup + (plan_.buffers > 1 ? plan_.buffers : 0);
+    const std::vector<double> trial = warm_up_(least, one_round);
     const int wanted = group_.agree(rounds_within(plan_.budget, trial, repeats.iterations));
     const int rounds = (wanted + plan_.buffers - 1) / plan_.buffers * plan_.buffers;
     group_.synchronize();
@@ -216,7 +217,7 @@ class PairRun {
     return fmt::format("rank {}: {}, {} B: {}", rank_.id().value, protocol_.name(), size.count(), what);
   }
 
-  MeasuredRank& rank_;
+  SetUpRank rank_;
   const Protocol& protocol_;
   const Plan& plan_;
   bool leading_;
@@ -227,6 +228,9 @@ class PairRun {
   std::deque<ScopedBuffer> in_;
   std::optional<PackedBuffers> packed_;
   std::unique_ptr<Channel> channel_;
+  WarmUp warm_up_{
+      rank_, [this] { return channel_->connecting(); },
+      [this](int mine) { return agree_in(rank_, leader_first(rank_.id(), peer_, leading_), mine, patience_); }};
   std::optional<double> cpu_us_{};  ///< of the size just measured
   std::uint64_t verified_rounds_ = 0;
 };

@@ -143,7 +143,7 @@ Series measure_in_one_process(MeasuredRank& rank, const Protocol& protocol, cons
     const Repeats& repeats = repeats_of(plan, size);
     const auto one_round = [&] { gpus->round(window, size); };
     if (plan.verify) gpus->verified_round(window, size);
-    const std::vector<double> trial = trial_rounds(rank, repeats.warmup, plan.budget, one_round);
+    const std::vector<double> trial = trial_rounds(rank, repeats.warmup, one_round);
     const int rounds = rounds_within(plan.budget, trial, repeats.iterations);
     const CpuTime cpu(rank);
     Rounds timed{.times_us = time_rounds(rank, rounds, one_round)};

@@ -13,6 +13,7 @@
 #include "protocols/bench/measure/ends.hpp"
 #include "protocols/bench/measure/one_process.hpp"
 #include "protocols/bench/measure/payload.hpp"
+#include "protocols/bench/measure/warm_up.hpp"
 #include "protocols/bench/results/settings_text.hpp"
 #include "protocols/trace/tracing_rank.hpp"
 
@@ -24,33 +25,58 @@ class TracedEnd {
  public:
   TracedEnd(MeasuredRank& rank, const Protocol& protocol, const Plan& plan, bool times)
       : rank_(rank),
-        traced_(rank, trace_),
+        traced_(rank_, trace_),
         protocol_(protocol),
         plan_(plan),
         times_(times),
         peer_(rank.id() == plan.first ? plan.second : plan.first),
-        buffer_(rank, message_memory(protocol, plan, rank.id() == plan.first), extent()),
-        packed_(rank, protocol, plan.packing, plan.sizes.front(), plan.sizes.front()) {}
+        buffer_(rank_, message_memory(protocol, plan, rank.id() == plan.first), extent()),
+        packed_(rank_, protocol, plan.packing, plan.sizes.front(), plan.sizes.front()) {}
 
   std::string run() {
     const Settings settings = settings_of_end(protocol_, plan_, rank_.id() == plan_.first);
-    part("connect", "connect",
-         [&] { channel_ = twinlink::connect(traced_, peer_, protocol_, settings, plan_.packing, packed_); });
-    for (const std::string_view which : {"first message", "warm message"}) {
-      pass(which, rank_.id() == plan_.first);
-      pass(which, rank_.id() != plan_.first);
-    }
-    part("close", "close", [&] { channel_.reset(); });
+    tell("connect", part("connect", [&] {
+           channel_ = twinlink::connect(traced_, peer_, protocol_, settings, plan_.packing, packed_);
+         }));
+    tell_of("first message", there_and_back());
+    std::vector<Lines> later;
+    WarmUp warm_up(
+        rank_, [this] { return channel_->connecting(); },
+        [this](int mine) { return agree_in(rank_, leader_first(rank_.id(), peer_, leading()), mine, patience()); });
+    warm_up(1, [&] { later.push_back(there_and_back()); });
+    for (std::size_t i = 0; i + 1 < later.size(); ++i) tell_of(fmt::format("message {}", i + 2), later[i]);
+    tell_of("warm message", later.back());
+    tell("close", part("close", [&] { channel_.reset(); }));
     synchronize(rank_, peer_, patience());  // the peer may have had our buffer open until now
     return text_;
   }
 
  private:
+  [[nodiscard]] bool leading() const { return rank_.id() == plan_.first; }
   [[nodiscard]] Bytes extent() const { return plan_.packing.layout.extent(plan_.sizes.front()); }
   [[nodiscard]] Patience patience() const { return Patience::of_peer(plan_.settings.timeout); }
 
-  void pass(std::string_view which, bool sending) {
-    part(fmt::format("{} {} rank {}", which, sending ? "to" : "from", peer_.value), "prepare", [&] {
+  /// Of the two messages of a ping-pong, the one to the peer and the one from it.
+  struct Lines {
+    std::string to{};
+    std::string from{};
+  };
+
+  Lines there_and_back() {
+    Lines lines;
+    for (const bool sending : {leading(), !leading()}) (sending ? lines.to : lines.from) = pass(sending);
+    return lines;
+  }
+
+  /// In the order in which they went.
+  void tell_of(std::string_view which, const Lines& lines) {
+    for (const bool sending : {leading(), !leading()}) {
+      tell(fmt::format("{} {} rank {}", which, sending ? "to" : "from", peer_.value), sending ? lines.to : lines.from);
+    }
+  }
+
+  std::string pass(bool sending) {
+    return part("prepare", [&] {
       const View message = buffer_.first(extent());
       const Outcome outcome = sending ? channel_->send(message) : channel_->receive(message);
       if (outcome.ok()) return sending ? void() : compute();
@@ -68,20 +94,24 @@ class TracedEnd {
     throw CheckError(fmt::format("rank {}: computing, traced: {}", rank_.id().value, to_string(status)));
   }
 
-  /// Both ranks begin a part together. `step` is for what is done before the protocol names one.
+  /// Both ranks begin a part together. `step` is for what is done before the protocol names one. What it did, line by
+  /// line.
   template <class Work>
-  void part(std::string_view name, std::string_view step, const Work& work) {
+  std::string part(std::string_view step, const Work& work) {
     synchronize(rank_, peer_, patience());
     const std::size_t before = trace_.events().size();
     const Seconds start = rank_.now();
     traced_.step(step);
     work();
     const std::span<const TraceEvent> events = std::span(trace_.events()).subspan(before);
-    text_ += fmt::format("# rank {}, {}\n", rank_.id().value, name);
-    text_ += list_by_step(events, times_ ? std::optional(start) : std::nullopt);
+    return list_by_step(events, times_ ? std::optional(start) : std::nullopt);
   }
 
-  MeasuredRank& rank_;
+  void tell(std::string_view name, const std::string& lines) {
+    text_ += fmt::format("# rank {}, {}\n{}", rank_.id().value, name, lines);
+  }
+
+  SetUpRank rank_;
   Trace trace_;
   TracingRank traced_;
   const Protocol& protocol_;

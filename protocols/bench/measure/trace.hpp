@@ -10,7 +10,7 @@
 namespace twinlink::bench {
 
 /// Opens a connection of its own between plan.first and plan.second, sends a message of the smallest size of `plan`
-/// there and one back, the same once more now that it is warm, and closes the connection. Rank 0 gets the text: for
+/// there and one back, the same again until it is warm, and closes the connection. Rank 0 gets the text: for
 /// each of the two ranks what it did in each of these parts, as list_by_step(). It depends on the protocol, its
 /// settings and the path, and on no time, so that the traces of two worlds can be compared line by line. With `times`,
 /// each line begins with when, in microseconds since the beginning of its part.

@@ -37,7 +37,7 @@ Rounds Prober::sample_with(RankId peer, bool leading, Bytes size, const std::fun
 
 Rounds Prober::sample_timed_with(RankId peer, bool leading, Bytes size, const std::function<double()>& timed) {
   const Repeats& wanted = repeats(size);
-  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, [&] { timed(); });
+  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, [&] { timed(); });
   const int rounds = agree(rank_, peer, leading, rounds_within(plan_.budget, trial, wanted.iterations), patience());
   synchronize(rank_, peer, patience());
   return timed_rounds(rounds, timed);
@@ -46,7 +46,7 @@ Rounds Prober::sample_timed_with(RankId peer, bool leading, Bytes size, const st
 Rounds Prober::sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round) {
   const Repeats& wanted = repeats(size);
   meet_in(rank_, group, patience());
-  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, round);
+  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, round);
   const int rounds = agree_in(rank_, group, rounds_within(plan_.budget, trial, wanted.iterations), patience());
   return {.times_us = time_rounds(rank_, rounds, round)};
 }
@@ -101,7 +101,7 @@ Rounds Prober::sample_look(std::string_view what, Bytes size, const std::functio
 Rounds Prober::sample_rounds(Bytes size, const std::function<double()>& timed) {
   const Repeats& wanted = repeats(size);
   const auto whole = [&] { timed(); };
-  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, plan_.budget, whole);
+  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, whole);
   return timed_rounds(rounds_within(plan_.budget, trial, wanted.iterations), timed);
 }
 

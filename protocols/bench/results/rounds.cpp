@@ -80,8 +80,8 @@ std::vector<double> time_rounds(Rank& rank, int count, const std::function<void(
   return samples;
 }
 
-std::vector<double> trial_rounds(Rank& rank, int warmup, Seconds budget, const std::function<void()>& round) {
-  return time_rounds(rank, budget == Seconds{} ? warmup : std::max(warmup, 1), round);
+std::vector<double> trial_rounds(Rank& rank, int warmup, const std::function<void()>& round) {
+  return time_rounds(rank, std::max(warmup, 1), round);
 }
 
 int rounds_within(Seconds budget, const std::vector<double>& trial, int wanted) {

@@ -52,9 +52,9 @@ double time_round(Rank& rank, const std::function<void()>& round);
 /// Runs `round` `count` times; how long each took, in microseconds on the rank's clock.
 std::vector<double> time_rounds(Rank& rank, int count, const std::function<void()>& round);
 
-/// The rounds before those that count, and how long each took. With a budget there is at least one, even without any
-/// warm-up: it shows what a round takes.
-std::vector<double> trial_rounds(Rank& rank, int warmup, Seconds budget, const std::function<void()>& round);
+/// The rounds before those that count, where no connection is used, and how long each took. There is at least one, even
+/// without any warm-up: it shows what a round takes, and caches have nothing of it before.
+std::vector<double> trial_rounds(Rank& rank, int warmup, const std::function<void()>& round);
 
 /// How many rounds fit into `budget`: `wanted`, or fewer but not below kFewestRounds. `trial` holds the times of rounds
 /// already run, in microseconds; without any, and with a budget of zero, nothing is cut.

@@ -23,7 +23,8 @@ using workloads::goal::Player;
 class TraceRun {
  public:
   TraceRun(MeasuredRank& rank, const WorkloadPlan& plan)
-      : rank_(rank),
+      : ready_(rank),
+        rank_(ready_),
         plan_(plan),
         self_(rank.id().value),
         patience_(Patience::of_turn(plan.timeout)),
@@ -34,8 +35,11 @@ class TraceRun {
     if (self_ == 0) series = heading_of(rank_, plan_);
     std::vector<double> ended;
     std::vector<double> waited;
+    WarmUp warm_up(
+        ready_, [this] { return player_.connecting(); },
+        [this](int mine) { return least_of_all(rank_, mine, patience_); });
     run_rounds(
-        plan_, [this] { play(true); },
+        plan_, warm_up, [this] { play(true); },
         [&](bool counts) {
           const Played played = play(false, counts);
           if (!counts) return;
@@ -94,6 +98,7 @@ class TraceRun {
     return point;
   }
 
+  SetUpRank ready_;
   ConcurrentRank rank_;
   const WorkloadPlan& plan_;
   int self_;

@@ -1,7 +1,7 @@
 #include "protocols/bench/workload/measure_workload.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <limits>
 #include <optional>
 #include <set>
@@ -15,6 +15,7 @@
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/workload/measure_trace.hpp"
+#include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/bench/workload/times.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "protocols/workloads/groups.hpp"
@@ -26,18 +27,8 @@ using workloads::Algorithm;
 using workloads::bytes_of;
 using workloads::Schedule;
 using workloads::Shape;
-using workloads::Slice;
-using workloads::Where;
 
 std::uint64_t elements_of(Bytes size) { return std::max<std::uint64_t>(1, size.count() / workloads::kElement.count()); }
-
-/// Each sends to the next of a group, and receives from the one before.
-Schedule around(const workloads::Group& group, std::uint64_t elements) {
-  return {.data = elements,
-          .scratch = elements,
-          .steps = {{.transfers = workloads::in_and_out(group.rank_at(1), {Where::data, 0, elements}, group.rank_at(-1),
-                                                        {Where::scratch, 0, elements})}}};
-}
 
 Shape shape_for(const Rank& rank, const WorkloadPlan& plan) {
   return plan.shape ? *plan.shape : shape_of(rank.position().places);
@@ -59,9 +50,13 @@ Schedule schedule_of(const WorkloadPlan& plan, const Algorithm& algorithm, const
   return algorithm.schedule(shape, rank, elements);
 }
 
+std::string refused(const WorkloadPlan& plan, const Rank& rank, const Schedule& schedule) {
+  return workloads::refusal(rank, plan.ways, workloads::peers_of(schedule));
+}
+
 void require_pairs(const Rank& rank, const WorkloadPlan& plan, const Schedule& schedule) {
-  const std::string refused = workloads::refusal(rank, plan.ways, workloads::peers_of(schedule));
-  if (!refused.empty()) throw UsageError(refused);
+  const std::string why = refused(plan, rank, schedule);
+  if (!why.empty()) throw UsageError(why);
 }
 
 /// What is added up is on GPUs.
@@ -77,7 +72,8 @@ void require_device(const WorkloadPlan& plan, const Algorithm& algorithm, const 
 class WorkloadRun {
  public:
   WorkloadRun(MeasuredRank& rank, const WorkloadPlan& plan)
-      : rank_(rank),
+      : ready_(rank),
+        rank_(ready_),
         plan_(plan),
         shape_(shape_for(rank, plan)),
         self_(rank.id().value),
@@ -86,21 +82,20 @@ class WorkloadRun {
   WorkloadSeries run() {
     WorkloadSeries series;
     if (self_ == 0) series = heading_of(rank_, plan_);
-    learn_the_costs();
-    std::vector<std::pair<Bytes, Choice>> chosen;
-    std::vector<Schedule> schedules;
-    for (const Bytes size : plan_.sizes) {
-      for (const Choice& choice : choices(size)) {
-        chosen.emplace_back(size, choice);
-        schedules.push_back(schedule_of(*choice.algorithm, size));
-      }
-    }
-    open(schedules);
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      const auto& [size, choice] = chosen[i];
-      WorkloadPoint point = measure_point(*choice.algorithm, schedules[i], size);
-      point.predicted_us = choice.predicted_us;
-      point.why = choice.why;
+    if (!plan_.company.meet || plan_.algorithms.size() != 1) learn_the_costs();
+    std::vector<Candidate> all;
+    for (const Bytes size : plan_.sizes) add_candidates(all, size);
+    open(all);
+    for (auto next = all.begin(); next != all.end();) {
+      const auto last =
+          plan_.algorithms.empty()
+              ? std::find_if(next, all.end(), [&](const Candidate& other) { return other.size != next->size; })
+              : next + 1;
+      Candidate& candidate = fastest_of({next, last});
+      next = last;
+      WorkloadPoint point = measure_point(*candidate.algorithm, candidate.schedule, candidate.size);
+      point.predicted_us = candidate.predicted_us;
+      point.why = candidate.why;
       if (self_ != 0) continue;
       if (plan_.on_point) plan_.on_point(point);
       series.points.push_back(std::move(point));
@@ -111,14 +106,18 @@ class WorkloadRun {
   }
 
  private:
-  static constexpr Bytes kShort = 8_B;
-  static constexpr Bytes kLong = 1_MiB;
-
-  struct Choice {
+  /// An algorithm that may be the fastest at a size.
+  struct Candidate {
     const Algorithm* algorithm;
+    Bytes size;
     double predicted_us;
-    std::string why;
+    Schedule schedule{};
+    std::string why{};
   };
+  /// So many times the least predicted time is tried.
+  static constexpr double kNearly = 2;
+  /// In larger jobs nothing is tried, for that takes as long as what is measured then.
+  static constexpr std::size_t kMostTried = 200'000;
 
   [[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, Bytes size) const {
     return bench::schedule_of(plan_, algorithm, shape_, self_, size);
@@ -131,17 +130,23 @@ class WorkloadRun {
         .microseconds();
   }
   /// Buffers and connections for all of these.
-  void open(std::span<const Schedule> schedules) {
+  void open(std::span<const Candidate> candidates) {
     std::uint64_t data = 0;
     std::uint64_t scratch = 0;
-    for (const Schedule& schedule : schedules) {
-      data = std::max(data, schedule.data);
-      scratch = std::max(scratch, schedule.scratch);
+    for (const Candidate& candidate : candidates) {
+      data = std::max(data, candidate.schedule.data);
+      scratch = std::max(scratch, candidate.schedule.scratch);
     }
+    open(data, scratch);
+    for (const Candidate& candidate : candidates) connections_->open(candidate.schedule);
+  }
+  void open(std::uint64_t data, std::uint64_t scratch) {
     plan_.require_room(rank_, bytes_of(data + scratch), plan_.name());
     buffers_.emplace(rank_, plan_.ways.within->message_memory(), data, scratch);
     connections_.emplace(rank_, plan_.ways);
-    for (const Schedule& schedule : schedules) connections_->open(schedule);
+    warm_up_.emplace(
+        ready_, [this] { return connections_->connecting(); },
+        [this](int mine) { return least_of_all(rank_, mine, patience_); });
   }
   void close() {
     meet_all(rank_, patience_);  // a peer's channel may have our buffers open
@@ -150,64 +155,111 @@ class WorkloadRun {
     buffers_.reset();
   }
 
-  /// What a short and a long message take, and what is local, on the slowest of all ranks.
+  /// Rank 0's number, on all ranks. Not negative.
+  int told_by_first(int mine) {
+    return least_of_all(rank_, self_ == 0 ? mine : std::numeric_limits<int>::max(), patience_);
+  }
+
+  /// What some ranks send stands for what all do.
+  [[nodiscard]] Extent extent() const {
+    Extent extent;
+    for (const Algorithm* algorithm : candidates(plan_, shape_)) {
+      for (const Bytes size : plan_.sizes) {
+        for (const std::uint64_t elements : elements_at_once(size)) {
+          for (const int rank : {0, 1, shape_.ranks / 2, shape_.ranks - 1}) {
+            extent.add(algorithm->schedule(shape_, rank, elements));
+          }
+        }
+      }
+    }
+    return extent;
+  }
+  /// Of a training step those of its buckets.
+  [[nodiscard]] std::vector<std::uint64_t> elements_at_once(Bytes size) const {
+    const std::uint64_t elements = elements_of(size);
+    if (!plan_.training) return {elements};
+    const std::uint64_t bucket = elements_of(plan_.training->bucket);
+    return {std::min(bucket, elements), elements % bucket == 0 ? std::min(bucket, elements) : elements % bucket};
+  }
+
   void learn_the_costs() {
-    std::vector<Schedule> schedules{{.data = elements_of(kLong), .scratch = elements_of(kLong)}};
-    if (shape_.per_node > 1) schedules.push_back(within_nodes(kLong));
-    if (shape_.per_node < shape_.ranks) schedules.push_back(between_nodes(kLong));
-    open(schedules);
-    if (shape_.per_node > 1) costs_.within = cost_of([this](Bytes size) { return within_nodes(size); });
-    if (shape_.per_node < shape_.ranks) costs_.between = cost_of([this](Bytes size) { return between_nodes(size); });
-    costs_.local = cost_of([this](Bytes size) {
-      const std::uint64_t elements = elements_of(size);
-      const auto kind = plan_.ways.within->message_memory() == Memory::device ? workloads::Local::Kind::add
-                                                                              : workloads::Local::Kind::copy;
-      const Slice to{Where::data, 0, elements};
-      return Schedule{
-          .data = elements, .scratch = elements, .steps = {{.locals = {{kind, to, {Where::scratch, 0, elements}}}}}};
-    });
+    const Extent extent = Extent::unpacked(told_by_first(self_ == 0 ? this->extent().packed() : 0));
+    const std::uint64_t most = extent.sizes(shape_.ranks).back();
+    open(most, most);
+    costs_ = learn_costs(
+        shape_, self_, extent,
+        [this](const Schedule& schedule) {
+          const Bytes size = bytes_of(schedule.data);
+          connections_->open(schedule);
+          prepare(rank_, schedule, *buffers_);
+          return slowest_us(schedule, "a single step", size);
+        },
+        [this](const Schedule& schedule) {
+          return least_of_all(rank_, refused(plan_, rank_, schedule).empty() ? 1 : 0, patience_) == 1;
+        });
     close();
   }
 
-  [[nodiscard]] Schedule within_nodes(Bytes size) const {
-    return around(workloads::node_of(shape_, self_), elements_of(size));
-  }
-  [[nodiscard]] Schedule between_nodes(Bytes size) const {
-    return around(workloads::same_place_of(shape_, self_), elements_of(size));
-  }
-
-  LinearCost cost_of(const std::function<Schedule(Bytes)>& schedule_of_size) {
-    const auto time_of = [&](Bytes size) {
-      const Schedule schedule = schedule_of_size(size);
-      prepare(rank_, schedule, *buffers_);
-      run_once(schedule, "a neighbour", size);
-      double best = std::numeric_limits<double>::infinity();
-      const int tries = std::min(plan_.iterations, 5);
-      for (int i = 0; i < tries; ++i) best = std::min(best, timed(schedule, "a neighbour", size));
-      const auto nanoseconds = -static_cast<int>(std::min<double>(best * 1e3, std::numeric_limits<int>::max()));
-      return -least_of_all(rank_, nanoseconds, patience_) / 1e3;  // the most of all
-    };
-    const double latency_us = time_of(kShort);
-    const double longer = std::max(time_of(kLong) - latency_us, 1e-3);
-    return {latency_us, static_cast<double>(kLong.count()) / longer};
+  /// The quickest of a few times, of the rank that is the slowest: on all of them.
+  double slowest_us(const Schedule& schedule, std::string_view name, Bytes size) {
+    (*warm_up_)(1, [&] { timed(schedule, name, size); });
+    auto best = std::numeric_limits<float>::infinity();
+    const int tries = std::min(plan_.iterations, 5);
+    for (int i = 0; i < tries; ++i) best = std::min(best, static_cast<float>(timed(schedule, name, size)));
+    // Numbers that are not negative are in the order of their bits.
+    return std::bit_cast<float>(-least_of_all(rank_, -std::bit_cast<int>(best), patience_));
   }
 
-  /// Rank 0 predicts, and chooses for all.
-  [[nodiscard]] std::vector<Choice> choices(Bytes size) {
-    std::vector<Choice> all;
+  /// Rank 0 predicts, and says which others are worth a try; those that were chosen are all there.
+  void add_candidates(std::vector<Candidate>& all, Bytes size) {
+    std::vector<Candidate> of_size;
     for (const Algorithm* algorithm : candidates(plan_, shape_)) {
-      all.push_back({algorithm, self_ == 0 ? predicted(*algorithm, size) : 0, {}});
+      of_size.push_back({algorithm, size, self_ == 0 ? predicted(*algorithm, size) : 0});
     }
-    if (!plan_.algorithms.empty()) return all;
-    const auto least = std::ranges::min_element(all, {}, &Choice::predicted_us);
-    const auto mine = self_ == 0 ? static_cast<int>(least - all.begin()) : std::numeric_limits<int>::max();
-    const auto best = all.begin() + least_of_all(rank_, mine, patience_);
-    best->why = fmt::format("{:.2f} us predicted", best->predicted_us);
-    for (const Choice& other : all) {
-      if (other.algorithm == best->algorithm) continue;
-      best->why += fmt::format(", {} {:.2f}", other.algorithm->name, other.predicted_us);
+    int worth = (1 << of_size.size()) - 1;
+    std::string why;
+    if (plan_.algorithms.empty()) {
+      worth = told_by_first(self_ == 0 ? worth_a_try(of_size) : 0);
+      std::vector<const Candidate*> sorted;
+      for (const Candidate& each : of_size) sorted.push_back(&each);
+      std::ranges::stable_sort(sorted, {}, &Candidate::predicted_us);
+      for (const Candidate* each : sorted) {
+        why += fmt::format("{}{} {:.2f}", why.empty() ? "predicted us: " : ", ", each->algorithm->name,
+                           each->predicted_us);
+      }
     }
-    return {*best};
+    for (std::size_t i = 0; i < of_size.size(); ++i) {
+      if ((worth >> i & 1) == 0) continue;
+      of_size[i].schedule = schedule_of(*of_size[i].algorithm, size);
+      of_size[i].why = why;
+      all.push_back(std::move(of_size[i]));
+    }
+  }
+
+  /// As bits: those that are predicted to take nearly the least time; of a large job that one alone.
+  [[nodiscard]] int worth_a_try(const std::vector<Candidate>& all) const {
+    const auto least = std::ranges::min_element(all, {}, &Candidate::predicted_us);
+    int worth = 1 << (least - all.begin());
+    if (messages_of(*least->algorithm, shape_, elements_of(least->size)) > kMostTried) return worth;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].predicted_us > least->predicted_us * kNearly) continue;
+      if (messages_of(*all[i].algorithm, shape_, elements_of(all[i].size)) <= kMostTried) worth |= 1 << i;
+    }
+    return worth;
+  }
+
+  /// Tries them, where there are several.
+  Candidate& fastest_of(std::span<Candidate> all) {
+    if (all.size() == 1) return all.front();
+    std::vector<double> tried_us;
+    std::string tried;
+    for (const Candidate& each : all) {
+      tried_us.push_back(slowest_us(each.schedule, each.algorithm->name, each.size));
+      tried += fmt::format("{}{} {:.2f}", tried.empty() ? "tried: " : ", ", each.algorithm->name, tried_us.back());
+    }
+    Candidate& best = all[static_cast<std::size_t>(std::ranges::min_element(tried_us) - tried_us.begin())];
+    best.why = tried + "; " + best.why;
+    return best;
   }
 
   void run_once(const Schedule& schedule, std::string_view name, Bytes size) {
@@ -240,7 +292,7 @@ class WorkloadRun {
   WorkloadPoint measure_point(const Algorithm& algorithm, const Schedule& schedule, Bytes size) {
     std::vector<double> mine;
     run_rounds(
-        plan_, [&] { verify(schedule, algorithm.name, size); },
+        plan_, *warm_up_, [&] { verify(schedule, algorithm.name, size); },
         [&](bool counts) {
           const double us = timed(schedule, algorithm.name, size, counts);
           if (counts) mine.push_back(us);
@@ -289,6 +341,7 @@ class WorkloadRun {
     return times;
   }
 
+  SetUpRank ready_;
   ConcurrentRank rank_;
   const WorkloadPlan& plan_;
   Shape shape_;
@@ -296,6 +349,7 @@ class WorkloadRun {
   Patience patience_;
   std::optional<workloads::Buffers> buffers_;
   std::optional<workloads::Connections> connections_;
+  std::optional<WarmUp> warm_up_;  ///< of the connections
   StepCosts costs_{};
   std::size_t most_steps_ = 0;
 };

@@ -46,7 +46,7 @@ struct WorkloadPoint {
   Statistics time_us{};     ///< of an iteration: until the slowest rank is through
   double fastest_us = 0;    ///< until the first rank is through: median over the iterations
   int slowest_rank = 0;     ///< most often
-  double predicted_us = 0;  ///< from the times of a short and a long message to the next rank, nothing shared
+  double predicted_us = 0;  ///< from the times of single messages: predicted_us()
   double algorithm_MBps = 0;
   double bus_MBps = 0;
   bool verified = false;
@@ -81,7 +81,8 @@ struct WorkloadPlan {
   std::shared_ptr<const workloads::goal::Job> trace{};
   /// Of the workload training-step, whose size is that of all gradients.
   std::optional<workloads::TrainingStep> training{};
-  /// One: that one. None: for each size the one with the least predicted time. Several: all that the shape allows.
+  /// One: that one. None: for each size the fastest one, of those that are predicted to be nearly so. Several: all that
+  /// the shape allows.
   std::vector<const workloads::Algorithm*> algorithms{};
   workloads::Ways ways{};
   std::vector<Bytes> sizes{};
@@ -115,26 +116,6 @@ WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan);
 /// What stands against the plan on this rank, before anything is sent: a UsageError for an algorithm that cannot do
 /// this shape, an UnavailableError for a pair that its protocol refuses.
 void require_possible(const Rank& rank, const WorkloadPlan& plan);
-
-/// Something that takes `latency` and its bytes at `rate`.
-struct LinearCost {
-  double latency_us = 0;
-  double rate_MBps = 1;
-  [[nodiscard]] double of(Bytes bytes) const { return latency_us + static_cast<double>(bytes.count()) / rate_MBps; }
-};
-
-/// What messages take between neighbours of a node, and between GPUs of the same number on two nodes, all at once; and
-/// what is added up on a GPU.
-struct StepCosts {
-  LinearCost within{};
-  LinearCost between{};
-  LinearCost local{};
-};
-
-/// What an algorithm takes where messages of one step share the rank's wires each way and nobody else does: step by
-/// step on the slowest rank of the first node. In microseconds.
-double predicted_us(const workloads::Algorithm& algorithm, const workloads::Shape& shape, std::uint64_t elements,
-                    const StepCosts& costs);
 
 /// Every rank of the job calls it with the same plan. Rank 0 gets the series, the others an empty one. A CheckError for
 /// wrong bytes, or names rank, step and peer of what failed.

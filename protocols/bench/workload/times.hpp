@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "protocols/bench/measure/collectives.hpp"
+#include "protocols/bench/measure/warm_up.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
 
 namespace twinlink::bench {
@@ -25,9 +26,9 @@ void take_times(WorkloadPoint& point, const Times& times);
 
 /// The rounds of one size: `round(counts)` warms up, is timed, and goes on beside others; `verify()` before and after.
 template <typename Verify, typename Round>
-void run_rounds(const WorkloadPlan& plan, Verify verify, Round round) {
+void run_rounds(const WorkloadPlan& plan, WarmUp& warm_up, Verify verify, Round round) {
   if (plan.verify) verify();
-  for (int i = 0; i < plan.warmup; ++i) round(false);
+  warm_up(plan.warmup, [&] { round(false); });
   if (plan.company.meet) plan.company.meet();
   for (int i = 0; i < plan.iterations; ++i) round(true);
   if (plan.company.meet) {

@@ -1,6 +1,7 @@
 #include "protocols/bench/workload/workload_options.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <ostream>
@@ -133,7 +134,8 @@ void add_round_options(CLI::App& app, WorkloadOptions& options) {
   constexpr int kMost = 1'000'000;
   add_count_option(app, "-i,--iterations", 1, kMost, "10; 1 where it is simulated", "Timed iterations at each size",
                    [&options](int number) { options.sweep.iterations = number; });
-  add_count_option(app, "-x,--warmup", 0, kMost, "2; 1 where it is simulated", "Iterations before them",
+  add_count_option(app, "-x,--warmup", 0, kMost, "2; 1 where it is simulated",
+                   "Iterations before them, at least; more while connections are set up",
                    [&options](int number) { options.sweep.warmup = number; });
   add_read_option(app, "--timeout", "TIME", format_seconds(options.sweep.timeout),
                   "How long a message, or a rank that shows no sign of life, is waited for",
@@ -273,10 +275,21 @@ void print_parts(const std::vector<RankPart>& parts, std::ostream& out) {
   }
 }
 
+/// How far the prediction is off, where that is more than a fifth; a trace's is no time of its messages.
+std::string off_prediction(const WorkloadPoint& p) {
+  constexpr double kFar = 0.2;
+  const double off = p.predicted_us > 0 && p.ranks.empty() ? p.time_us.median / p.predicted_us - 1 : 0;
+  if (std::abs(off) <= kFar) return {};
+  return fmt::format("{:.0f} % {} than predicted", std::abs(off) * 100, off > 0 ? "longer" : "shorter");
+}
+
 void print_row(const WorkloadPoint& p, std::ostream& out) {
+  std::string remarks = off_prediction(p);
+  if (!remarks.empty() && !p.why.empty()) remarks += "; ";
+  remarks += p.why;
   out << fmt::format("{:>12} {:<17} {:>5} {:>12.2f} {:>12.2f} {:>8} {:>12.2f} {:>11.2f} {:>11.2f}{}\n", p.size.count(),
                      p.algorithm, p.steps, p.time_us.median, p.fastest_us, p.slowest_rank, p.predicted_us,
-                     p.algorithm_MBps, p.bus_MBps, p.why.empty() ? "" : "  # " + p.why);
+                     p.algorithm_MBps, p.bus_MBps, remarks.empty() ? "" : "  # " + remarks);
   if (!p.ranks.empty()) print_parts(p.ranks, out);
   if (p.training) {
     out << fmt::format(

@@ -257,6 +257,10 @@ void Player::add_lines(std::span<const Message> messages, bool sends) {
 
 Played Player::play(bool check, Seconds timeout) { return Round(*this, check, timeout).play(); }
 
+bool Player::connecting() const {
+  return std::ranges::any_of(lines_, [](const Line& line) { return line.channel->connecting(); });
+}
+
 std::map<std::string, std::uint64_t> Player::counters() const {
   std::map<std::string, std::uint64_t> all;
   for (const Line& line : lines_) {

@@ -34,6 +34,8 @@ class Player {
   /// With `check`, messages are filled before and compared after they travel: the times mean nothing then.
   Played play(bool check, Seconds timeout);
   [[nodiscard]] std::map<std::string, std::uint64_t> counters() const;
+  /// Is any channel?
+  [[nodiscard]] bool connecting() const;
   /// Closes all channels; peers may have the buffers open until they have done so, too.
   void close() { lines_.clear(); }
 

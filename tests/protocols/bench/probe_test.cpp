@@ -297,9 +297,10 @@ TEST(Probe, MeasuresMessagesBetweenNodesAndNoPeerCopies) {
 TEST(Probe, FindsABrokenPeerCopyAtTheOwnersSide) {
   // The first copy into rank 1 from a peer is one to see whether that works. Then come the writes of 4 B: one to warm
   // up, three that are timed, sixteen queued ones for each of these, and for each one to time its start and one before
-  // that. The fault hits the last queued write of 64 KiB: nobody writes over it.
+  // that. Of 64 KiB there is one to warm up and one that is timed. The fault hits the last queued write of these:
+  // nobody writes over it.
   constexpr int kSmall = 1 + 4 + 4 * 16 + 4 * 2;
-  constexpr int kLarge = 1 + 16;
+  constexpr int kLarge = 2 + 2 * 16;
   const FakeWorldOptions world{.fault = {{Fault::Kind::scramble, RankId{1}, kSmall + kLarge - 1, 4_KiB}}};
   ProbePlan plan = small_plan();
   plan.large.iterations = 1;

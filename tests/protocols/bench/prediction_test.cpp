@@ -1,0 +1,140 @@
+// The closed forms that 'list workloads' prints, of a machine where every message takes as long: what is predicted is
+// the longest way through the steps of all ranks.
+#include "protocols/bench/workload/prediction.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "protocols/bench/workload/message_costs.hpp"
+#include "protocols/bench/workload/workload_options.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+using workloads::Shape;
+
+constexpr double kMessage = 5;
+constexpr double kAdd = 0.5;
+constexpr double kCopy = 0.25;
+constexpr double kFurther = 1;
+
+MessageCosts every_message(double us) {
+  MessageCosts costs{.further_us = kFurther};
+  costs.alone.add(8_B, us);
+  costs.all.add(8_B, us);
+  return costs;
+}
+
+StepCosts even_costs() {
+  StepCosts costs{.within = every_message(kMessage), .between = every_message(kMessage)};
+  costs.adds.one.add(8_B, kAdd);
+  costs.copies.one.add(8_B, kCopy);
+  return costs;
+}
+
+double predicted(const std::string& workload, const std::string& algorithm, const Shape& shape, Bytes size,
+                 const StepCosts& costs) {
+  return predicted_us(find_algorithm(workloads::find_workload(workload), algorithm), shape, size.count() / 8, costs);
+}
+
+TEST(Prediction, IsTheLongestWayThroughAllRanks) {
+  for (const Shape& shape : {Shape{8, 8}, Shape{64, 8}, Shape{64, 1}}) {
+    const auto expect = [&](const std::string& workload, const std::string& algorithm, double us) {
+      EXPECT_NEAR(predicted(workload, algorithm, shape, 1_MiB, even_costs()), us, 1e-9 * us)
+          << workload << ", " << algorithm << ", " << shape.ranks;
+    };
+    const double n = shape.ranks;
+    const double log = std::log2(n);
+    expect("broadcast", "tree", log * kMessage);
+    expect("broadcast", "chain", (n - 2 + 4) * kMessage);  // of four pieces
+    expect("all-reduce", "ring", 2 * (n - 1) * kMessage + (n - 1) * kAdd);
+    expect("all-reduce", "halving-doubling", 2 * log * kMessage + log * kAdd);
+    expect("all-reduce", "tree", log * (2 * kMessage + kAdd));
+    expect("all-gather", "ring", (n - 1) * kMessage);
+    expect("all-to-all", "pairwise", (n - 1) * kMessage + kCopy);
+    expect("all-to-all", "bruck", log * kMessage + (2 * n + n * log) * kCopy);
+    expect("barrier", "dissemination", log * kMessage);
+    expect("shift", "direct", kMessage);
+  }
+  const Shape node{8, 8};
+  EXPECT_NEAR(predicted("all-to-all", "direct", node, 1_MiB, even_costs()), kMessage + 6 * kFurther + kCopy, 1e-9);
+  EXPECT_NEAR(predicted("incast", "direct", node, 1_MiB, even_costs()), kMessage + 6 * kFurther, 1e-9);
+}
+
+TEST(Prediction, ChargesWhatIsSharedWhereItIs) {
+  StepCosts costs = even_costs();
+  costs.between.all = {};
+  costs.between.all.add(8_B, 4 * kMessage);  // all ranks of a node at once
+  const Shape shape{16, 4};
+  EXPECT_NEAR(predicted("broadcast", "chain", shape, 8_B, costs), 15 * kMessage, 1e-9) << "one rank crosses at a time";
+  // In two of four steps each way all ranks of a node cross.
+  EXPECT_NEAR(predicted("all-reduce", "halving-doubling", shape, 1_MiB, costs), 2 * (2 + 2 * 4) * kMessage + 4 * kAdd,
+              1e-9);
+}
+
+TEST(Prediction, OfVeryLargeJobsIsTheSumOfAStepsOrNone) {
+  const Shape shape{4096, 8};
+  EXPECT_NEAR(predicted("all-gather", "ring", shape, 1_MiB, even_costs()), 4095 * kMessage, 1e-6);
+  EXPECT_TRUE(std::isinf(predicted("broadcast", "chain", {1 << 17, 8}, 64_MiB, even_costs())));
+  EXPECT_NEAR(predicted("broadcast", "tree", {1 << 17, 8}, 64_MiB, even_costs()), 17 * kMessage, 1e-9);
+}
+
+TEST(Prediction, GoesStraightBetweenSizes) {
+  SizeCosts costs;
+  EXPECT_EQ(costs.of(1_KiB), 0);
+  costs.add(8_B, 2);
+  EXPECT_EQ(costs.of(1_KiB), 2);
+  costs.add(1000_B, 3);
+  costs.add(2000_B, 5);
+  EXPECT_DOUBLE_EQ(costs.of(1_B), 2);
+  EXPECT_DOUBLE_EQ(costs.of(504_B), 2.5);
+  EXPECT_DOUBLE_EQ(costs.of(1500_B), 4);
+  EXPECT_DOUBLE_EQ(costs.of(3000_B), 7) << "and on";
+  LocalCosts local{.one = costs};
+  EXPECT_DOUBLE_EQ(local.further(1000_B), 3);
+  local.several.add(8_B, 9);
+  EXPECT_DOUBLE_EQ(local.further(8_B), 1);
+}
+
+TEST(MessageCosts, AreLearntAtSizesThatTheWorkloadSends) {
+  const auto sizes = [](const std::string& workload, const std::string& algorithm, Bytes size) {
+    Extent extent;
+    for (const int rank : {0, 1, 8, 15}) {
+      const auto& used = find_algorithm(workloads::find_workload(workload), algorithm);
+      extent.add(used.schedule({16, 8}, rank, size.count() / 8));
+    }
+    const Extent told = Extent::unpacked(extent.packed());
+    EXPECT_EQ(told.sizes(16), extent.sizes(16));
+    EXPECT_EQ(told.adds, extent.adds);
+    EXPECT_EQ(told.copies, extent.copies);
+    return extent.sizes(16);
+  };
+  using Sizes = std::vector<std::uint64_t>;
+  EXPECT_EQ(sizes("barrier", "dissemination", 8_B), Sizes{1});
+  EXPECT_EQ(sizes("halo-2d", "direct", 8_B), Sizes{1});
+  EXPECT_EQ(sizes("broadcast", "tree", 1_MiB), Sizes{1U << 17U});
+  EXPECT_EQ(sizes("all-reduce", "halving-doubling", 128_B), (Sizes{1, 4, 8}));
+  EXPECT_EQ(sizes("all-to-all", "bruck", 2_KiB), (Sizes{16, 64, 128}));
+}
+
+TEST(WorkloadRows, SayHowFarAPredictionIsOff) {
+  const auto row = [](double predicted_us) {
+    const WorkloadFile file{.series = {.workload = "shift", .protocol = "host", .protocol_between = "host"}};
+    std::ostringstream out;
+    WorkloadPoint point{.size = 8_B, .algorithm = "direct", .steps = 1, .predicted_us = predicted_us};
+    point.time_us.median = 12;
+    live_rows(file, out)(point);
+    return out.str();
+  };
+  EXPECT_THAT(row(12), testing::Not(testing::HasSubstr("than predicted")));
+  EXPECT_THAT(row(10.01), testing::Not(testing::HasSubstr("than predicted")));
+  EXPECT_THAT(row(9.6), testing::HasSubstr("# 25 % longer than predicted\n"));
+  EXPECT_THAT(row(16), testing::HasSubstr("# 25 % shorter than predicted\n"));
+}
+
+}  // namespace
+}  // namespace twinlink::bench
