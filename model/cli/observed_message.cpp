@@ -6,7 +6,7 @@
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/measure/warm_up.hpp"
 #include "protocols/core/errors.hpp"
-#include "protocols/core/tags.hpp"
+#include "protocols/registry.hpp"
 
 namespace twinlink::model {
 
