@@ -16,6 +16,7 @@
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/report/document.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "protocols/core/units.hpp"
 #include "protocols/cuda_aware.hpp"
 #include "protocols/registry.hpp"
@@ -123,12 +124,6 @@ std::string describe_nodes(const Platform& platform) {
   return text;
 }
 
-bench::NamedFiles input_of(const Platform& platform) {
-  bench::NamedFiles files{{"the platform", platform.file}};
-  for (const std::string& included : platform.included) files.push_back({"a part of the platform", included});
-  return files;
-}
-
 void add_engine_option(CLI::App& command, SimulationOptions& options) {
   using How = SimulationOptions::Engine;
   static const std::map<std::string, How> engines{{"auto", How::automatic}, {"exact", How::exact}};
@@ -198,7 +193,7 @@ void require_page(const std::filesystem::path& file) {
   if (file.extension() != ".html")
     throw UsageError("--report " + file.string() + ": a name that ends in .html is expected");
   report::require_html();
-  bench::require_writable(file);
+  bench::require_output("--report", file);
 }
 
 void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& each) {
@@ -233,14 +228,9 @@ Seconds simulate_to(const std::filesystem::path& file, const Platform& platform,
   return end;
 }
 
-bench::NamedFiles with_other_outputs(const Platform& platform, const std::filesystem::path& timeline,
-                                     const std::filesystem::path& report) {
-  bench::NamedFiles files = input_of(platform);
-  bench::require_timeline(timeline, files);
-  bench::require_other_files({{"--report", report}}, files);
+void require_watched(const std::filesystem::path& timeline, const std::filesystem::path& report) {
+  bench::require_output("--timeline", timeline);
   if (!report.empty()) require_page(report);
-  files.push_back({"--report", report});
-  return files;
 }
 
 }  // namespace twinlink::model

@@ -30,6 +30,7 @@
 #include "protocols/bench/measure/trace.hpp"
 #include "protocols/bench/probe/probe.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "protocols/registry.hpp"
 #include "real/discover/discover.hpp"
 #include "real/job/agreement.hpp"
@@ -86,13 +87,6 @@ nlohmann::json environment_of(const Job& job, const std::optional<bench::Expecta
   return environment;
 }
 
-/// What no output of `run` and `probe` may be: the platform of --pace, and what --expect names.
-bench::NamedFiles inputs_of(const Options& options) {
-  bench::NamedFiles inputs = expected_files(options.run, options.expect);
-  inputs.push_back({"the platform", platform_file(options.job.pace)});
-  return inputs;
-}
-
 /// MVAPICH2 reads its switches when it begins; other libraries do not know them.
 void pass_on_switches(const bench::NamedValues& options) {
   for (const auto& [name, value] : options) {
@@ -106,7 +100,7 @@ ExitCode run(const Options& options) {
   }
   pass_on_switches(options.run.settings.options);
   if (!options.run.pairs.empty()) {
-    return run_pairs(options.job, options.run, {options.expect, inputs_of(options)}, kProgram);
+    return run_pairs(options.job, options.run, options.expect, kProgram);
   }
   Job job(options.job);
   Rank& rank = job.rank();
@@ -119,9 +113,8 @@ ExitCode run(const Options& options) {
     plan.keep_samples = true;  // a measurement is stored with all that was seen
     require_ranks(rank, plan);
     if (rank.id() != plan.first) return;
-    bench::NamedFiles others = inputs_of(options);
-    require_timeline(options.timeline, others);
-    require_writable(options.run, others);
+    bench::require_output("--timeline", options.timeline);
+    require_writable(options.run);
     if (!options.expect.empty()) expectation = bench::read_expectation(options.expect, protocol->name(), plan);
     if (options.run.all_pairs) return;  // what a pair cannot do is told with its result
     require_path(*protocol, rank.path_to(plan.second));
@@ -154,7 +147,7 @@ ExitCode probe(const Options& options) {
   bench::ProbePlan plan;
   job.agree([&] {
     plan = make_plan(options.probe, bench::measured_repeats());
-    if (job.rank().id() == RankId{0}) require_writable(options.probe.output, inputs_of(options));
+    if (job.rank().id() == RankId{0}) require_writable(options.probe.output);
   });
   bench::Progress progress("parts of the probes",
                            bench::ProgressView::standard_error([&job] { return job.rank().now(); }));
@@ -320,8 +313,6 @@ int run_program(int argc, char** argv, Options& options) {
     begin(discover_command, [&] {
       // One node, one file; other ranks have nothing to add.
       if (launcher_rank().value_or(0) != 0) return ExitCode::ok;
-      bench::require_other_files({{"--out", found.out}, {"--json", found.json}},
-                                 {{"the topology", found.hwloc_xml}, {"the base", found.base}});
       return discover(found, std::cout);
     });
   });

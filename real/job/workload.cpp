@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/results/output_files.hpp"
 #include "real/job/timeline.hpp"
 
 namespace twinlink::real {
@@ -20,9 +21,8 @@ ExitCode measure_workload(const JobOptions& job_options, const bench::WorkloadOp
     plan.room = [&job](RankId) { return job.device_memory(); };
     require_possible(job.rank(), plan);
     if (job.rank().id() != RankId{0}) return;
-    bench::NamedFiles others{{"the platform", platform_file(job_options.pace)}};
-    bench::require_timeline(timeline_file, others);
-    require_writable(options, others);
+    bench::require_output("--timeline", timeline_file);
+    require_writable(options);
   });
   job.run([&](Rank& rank) {
     bench::WorkloadFile file{.world = "measured",

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "protocols/bench/results/output_files.hpp"
 #include "real/system/system_error.hpp"
 
 namespace twinlink::real {
@@ -24,6 +25,7 @@ HwlocTopology::HwlocTopology() : handle_(make_topology()) {
 }
 
 HwlocTopology HwlocTopology::of_xml(const std::filesystem::path& file) {
+  bench::note_input(file);
   HwlocTopology topology(make_topology());
   if (hwloc_topology_set_xml(topology.handle_, file.c_str()) != 0 || hwloc_topology_load(topology.handle_) != 0) {
     throw InputError(file.string() + ": error: this is no topology in hwloc's XML that can be read");
