@@ -60,7 +60,8 @@ ExitCode run_all_pairs(const RunOptions& options, const std::string& command_lin
   const Protocol& protocol = find_protocol(options.run.protocol);
   const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
-  require_writable(options.run, with_other_outputs(platform, options.timeline, options.report));
+  require_watched(options.timeline, options.report);
+  require_writable(options.run);
   bench::PairSeries pairs;
   simulate_to(
       options.timeline, platform, all_places(options, platform),
@@ -125,7 +126,8 @@ ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
   const bench::DefaultRepeats repeats = several ? bench::simulated_repeats_at_once() : bench::simulated_repeats();
   const std::vector<bench::PairPlan> pairs =
       make_pair_plans(options.run, repeats, [&all](const std::string& text) { return all.add(text); });
-  require_writable(options.run, with_other_outputs(platform, options.timeline, options.report));
+  require_watched(options.timeline, options.report);
+  require_writable(options.run);
   for (const auto& [protocol, plan] : pairs) note_fallback(*protocol, all.path(plan));
   std::vector<bench::Result> results;
   simulate_to(
@@ -153,7 +155,7 @@ report::Document message_of_run(const Platform& platform, const std::vector<Plac
   Bytes size = plan.sizes.front();
   for (const Bytes each : plan.sizes) size = each <= kMostShown ? each : size;
   report::Document blocks{report::Heading{.level = 2, .text = "A message"}};
-  report::append(blocks, message_blocks(platform, places, protocol, plan.settings, plan.packing, size));
+  report::append(blocks, message_blocks(platform, places, protocol, plan.settings, plan.facts.packing, size));
   return blocks;
 }
 
@@ -191,7 +193,16 @@ bench::Point tell(const RoundFindings& found, const RunOptions& options) {
   return why;
 }
 
-ExitCode run(const RunOptions& options, const std::string& command_line) {
+std::vector<SizeTime> times_of(const bench::Series& series) {
+  std::vector<SizeTime> times;
+  for (const bench::Point& point : series.points) {
+    times.push_back({.bytes = point.size.count(), .time_us = point.time_us.median, .rate_MBps = point.bandwidth_MBps});
+  }
+  return times;
+}
+
+ExitCode run(const RunOptions& options, const Program& program) {
+  const std::string& command_line = program.command_line;
   const bool page = !options.report.empty();
   const bool one_pair = options.run.pairs.empty() && !options.run.all_pairs && !options.run.one_process;
   if (!one_pair && (page || options.why.any())) {
@@ -212,7 +223,8 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
   const std::vector<Place> places = read_pair(options.pair, platform);
   bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
-  require_writable(options.run, with_other_outputs(platform, options.timeline, options.report));
+  require_watched(options.timeline, options.report);
+  require_writable(options.run);
   note_fallback(protocol, Topology(platform).path(places[0], places[1]));
   report::Document message;
   if (page) message = message_of_run(platform, places, protocol, plan);
@@ -257,6 +269,7 @@ ExitCode run(const RunOptions& options, const std::string& command_line) {
     result.series.points[i].critical_path = why[i].critical_path;
   }
   rows.deliver(result);
+  if (program.on_times) program.on_times(times_of(result.series));
   if (!options.run.trace.empty()) bench::write_file(options.run.trace, trace);
   if (page) {
     const std::vector<report::Attachment> data{{"result.json", bench::to_text(to_json(result), 2)}};
@@ -293,8 +306,7 @@ void add_run_command(Program& program) {
                       {"twinlink-sim run --platform keeneland-kids -p gpudirect-v1 --from 0/0 --to 1/0",
                        "twinlink-sim run --platform selene -p gpudirect-v3 --all-pairs --place spread --ranks 4 -b 1M",
                        "twinlink-sim run --platform h200-nvlink -p staging --pattern bandwidth -W 16 --json run.json"});
-  command->callback(
-      [&program, options] { program.action = [&program, options] { return run(*options, program.command_line); }; });
+  command->callback([&program, options] { program.action = [&program, options] { return run(*options, program); }; });
 }
 
 }  // namespace twinlink::model
