@@ -100,9 +100,9 @@ int window_of(Pattern pattern, std::optional<int> wanted);
 /// "--chunk", "the protocol's chunk of".
 void require_few_pieces(Bytes largest, int window, Bytes chunk, std::string_view whose = "--chunk");
 
-/// A UsageError for a file that cannot be written, is one of `inputs`, or is to hold two things: found at once, not
-/// after an hour of measuring. For the rank that writes; the others may be on hosts without that folder.
-void require_writable(const RunOptions& options, const NamedFiles& inputs = {});
+/// A UsageError for a file that cannot be written, is an input, or is to hold two things: found at once, not after an
+/// hour of measuring. For the rank that writes; the others may be on hosts without that folder.
+void require_writable(const RunOptions& options);
 
 /// A UsageError for options that contradict each other.
 Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults);

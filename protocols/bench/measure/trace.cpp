@@ -30,12 +30,12 @@ class TracedEnd {
         times_(times),
         peer_(rank.id() == plan.first ? plan.second : plan.first),
         buffer_(rank, message_memory(protocol, plan, rank.id() == plan.first), extent()),
-        packed_(rank, protocol, plan.packing, plan.sizes.front(), plan.sizes.front()) {}
+        packed_(rank, protocol, plan.facts.packing, plan.sizes.front(), plan.sizes.front()) {}
 
   std::string run() {
     const Settings settings = settings_of_end(protocol_, plan_, rank_.id() == plan_.first);
     part("connect", "connect",
-         [&] { channel_ = twinlink::connect(traced_, peer_, protocol_, settings, plan_.packing, packed_); });
+         [&] { channel_ = twinlink::connect(traced_, peer_, protocol_, settings, plan_.facts.packing, packed_); });
     for (const std::string_view which : {"first message", "warm message"}) {
       pass(which, rank_.id() == plan_.first);
       pass(which, rank_.id() != plan_.first);
@@ -46,7 +46,7 @@ class TracedEnd {
   }
 
  private:
-  [[nodiscard]] Bytes extent() const { return plan_.packing.layout.extent(plan_.sizes.front()); }
+  [[nodiscard]] Bytes extent() const { return plan_.facts.packing.layout.extent(plan_.sizes.front()); }
   [[nodiscard]] Patience patience() const { return Patience::of_peer(plan_.settings.timeout); }
 
   void pass(std::string_view which, bool sending) {
@@ -60,9 +60,9 @@ class TracedEnd {
   }
 
   void compute() {
-    if (plan_.compute == Seconds{}) return;
+    if (plan_.facts.compute == Seconds{}) return;
     traced_.step("compute");
-    wait(traced_, traced_.compute(plan_.compute, Stream{0}), rank_.now() + patience().longest);
+    wait(traced_, traced_.compute(plan_.facts.compute, Stream{0}), rank_.now() + patience().longest);
   }
 
   /// Both ranks begin a part together. `step` is for what is done before the protocol names one.
@@ -95,7 +95,7 @@ class TracedEnd {
 
 std::string trace(Rank& rank, const Protocol& protocol, const Plan& plan, bool times) {
   std::string mine;
-  if (plan.one_process) {
+  if (plan.facts.one_process) {
     if (rank.id() == plan.first) mine = trace_in_one_process(rank, plan, times);
   } else if (rank.id() == plan.first || rank.id() == plan.second) {
     mine = TracedEnd(rank, protocol, plan, times).run();
@@ -103,7 +103,7 @@ std::string trace(Rank& rank, const Protocol& protocol, const Plan& plan, bool t
   const std::vector<std::string> texts = gather(rank, mine, Patience::of_turn(plan.settings.timeout));
   if (rank.id() != RankId{0}) return {};
   std::string text = fmt::format("# {}, messages of {}, {}\n", protocol.name(), format_size(plan.sizes.front()),
-                                 settings_text(stored_settings(plan)));
+                                 settings_text(plan.settings, plan.facts));
   if (times) text += "# start us    end us  step              what\n";
   for (const std::string& of_rank : texts) text += of_rank;
   return text;
